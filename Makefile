@@ -1,0 +1,62 @@
+# kgwb: `make lab` opens the workbench; `make help` lists the rest.
+#
+# The first target sets up .venv with the versions of requirements.lock (minutes, about 2 GB);
+# it is done again only when pyproject.toml or requirements.lock changes.
+#
+#   PYTHON=python3.12 make lab        another Python: 3.11, 3.12 or 3.13
+#   make lab LAB_ARGS="--port 9000"   arguments for `kgwb lab`
+#   make test TEST_ARGS="-k record"   arguments for pytest
+#
+# On Linux, torch brings several GB of CUDA packages. For the build that runs on the processor alone,
+# give pip the index of CPU builds that PyTorch's own installation page names:
+#   PIP_EXTRA_INDEX_URL=<that index> make lab
+# or put that torch, of the version in requirements.lock, into .venv first; it is then left as it is:
+#   python3 -m venv .venv && .venv/bin/pip install --index-url <that index> torch==<version>
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.kgwb-ready
+PIP := $(BIN)/python -m pip --disable-pip-version-check install
+
+.DEFAULT_GOAL := help
+.PHONY: help lab demo test check notebooks bench clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 18
+
+lab: $(READY) ## open JupyterLab on notebooks/00_start.ipynb
+	@$(BIN)/kgwb lab $(LAB_ARGS)
+
+demo: $(READY) ## answer one question in the terminal, offline
+	@$(BIN)/kgwb demo
+
+test: $(READY) ## run every test, the notebooks included
+	$(BIN)/python -m pytest $(TEST_ARGS)
+
+check: $(READY) ## lint, format and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+notebooks: $(READY) ## execute every notebook
+	$(BIN)/python -m pytest tests/test_notebooks.py $(TEST_ARGS)
+
+bench: $(READY) ## run the benchmarks
+	$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
+
+clean: ## remove .venv, builds and caches
+	rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml requirements.lock
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "kgwb: no '$(PYTHON)' here. Install Python 3.11, 3.12 or 3.13, or name one: PYTHON=python3.12 make $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { \
+	  echo "kgwb needs Python 3.11, 3.12 or 3.13, and $(PYTHON) is $$($(PYTHON) -V 2>&1). Name another: PYTHON=python3.12 make $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "kgwb: $(PYTHON) cannot make virtual environments. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	@echo "Setting up .venv. The first time this takes some minutes and about 2 GB of disk."
+	$(PYTHON) -m venv .venv
+	$(PIP) $$(grep '^torch==' requirements.lock) -c requirements.lock
+	$(PIP) -e '.[dev]' -c requirements.lock
+	@touch $@

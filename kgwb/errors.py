@@ -1,0 +1,143 @@
+"""Everything kgwb raises on purpose.
+
+    KgwbError
+    ├── InputError              what the person gave cannot be used
+    │   ├── QuestionError       an empty or far too long question
+    │   ├── SettingError        an unknown or impossible setting, system or agent
+    │   ├── PromptError         a prompt file is missing, or its variables do not fit
+    │   ├── RunFileError        a run file cannot be read or is of another version
+    │   └── OverrideError       a value put in by hand does not have the step's form
+    ├── GraphError              a knowledge graph cannot be opened or asked
+    │   ├── GraphFileError      no such file, nothing in it, or it does not parse
+    │   ├── GraphUnreachableError   an endpoint refuses or cannot be found
+    │   ├── GraphTimeoutError   a query took longer than allowed
+    │   ├── QueryRefusedError   not a read-only query, or SERVICE without leave
+    │   └── QueryError          the engine rejects the query or answers nonsense
+    ├── ModelError              a language model cannot be asked
+    │   ├── UnknownModelError   no such model, or its key is missing
+    │   ├── ModelUnreachableError   refused, reset, or the server fails
+    │   ├── ModelTimeoutError   no reply in time
+    │   └── ModelRefusedError   the server turns this request away
+    ├── InvalidReplyError       no reply passed the checks within theta attempts
+    ├── NotRecordedError        a replay needs a call that the record does not hold
+    └── EmbeddingError          the sentence embeddings cannot be loaded
+
+Every message says what was asked and what was seen; ``hint`` says what to do next.
+``Stopped`` and ``Cancelled`` are not errors: they carry a pause or a cancel out of a system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kgwb.record import Attempt
+
+
+class KgwbError(Exception):
+    """Base of all errors of kgwb; ``hint`` says what to do next."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  What to do: {self.hint}" if self.hint else self.message
+
+
+class InputError(KgwbError):
+    """What the person gave cannot be used."""
+
+
+class QuestionError(InputError):
+    """An empty or far too long question."""
+
+
+class SettingError(InputError):
+    """An unknown or impossible setting, system or agent."""
+
+
+class PromptError(InputError):
+    """A prompt file is missing, or its variables do not fit its agent."""
+
+
+class RunFileError(InputError):
+    """A run file cannot be read, or was written by another version."""
+
+
+class OverrideError(InputError):
+    """A value put in by hand does not have the form of the step's result."""
+
+
+class GraphError(KgwbError):
+    """A knowledge graph cannot be opened or asked."""
+
+
+class GraphFileError(GraphError):
+    """No such file, nothing in it, or it does not parse (``line`` and ``column`` where known)."""
+
+    def __init__(self, message: str, *, hint: str = "", line: int | None = None, column: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.line, self.column = line, column
+
+
+class GraphUnreachableError(GraphError):
+    """An endpoint refuses, fails or cannot be found."""
+
+
+class GraphTimeoutError(GraphError):
+    """A query took longer than ``Settings.query_timeout_s``."""
+
+
+class QueryRefusedError(GraphError):
+    """Only SELECT, ASK, CONSTRUCT and DESCRIBE are sent, and SERVICE only by leave."""
+
+
+class QueryError(GraphError):
+    """The engine rejects the query, or what it answers is not a result."""
+
+
+class ModelError(KgwbError):
+    """A language model cannot be asked."""
+
+
+class UnknownModelError(ModelError):
+    """No such model, or the key it needs is not in the environment."""
+
+
+class ModelUnreachableError(ModelError):
+    """The server refuses, resets or fails, also after the repeats of the adapter."""
+
+
+class ModelTimeoutError(ModelError):
+    """No reply within the time allowed."""
+
+
+class ModelRefusedError(ModelError):
+    """The server turns this very request away (400, 401, 403, 404, 422)."""
+
+
+class InvalidReplyError(KgwbError):
+    """No reply passed the checks within theta attempts; ``attempts`` holds every raw reply."""
+
+    def __init__(self, message: str, attempts: Sequence[Attempt], *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.attempts = tuple(attempts)
+
+
+class NotRecordedError(KgwbError):
+    """A replay without model or graph needs a call that the record does not hold."""
+
+
+class EmbeddingError(KgwbError):
+    """The sentence embeddings cannot be loaded."""
+
+
+class Stopped(BaseException):
+    """The execution reached the step it was asked to stop at; carries no failure."""
+
+
+class Cancelled(BaseException):
+    """The person cancelled the execution; everything recorded so far is kept."""

@@ -1,0 +1,81 @@
+"""Knowledge graphs: files, folders and SPARQL endpoints behind one read-only interface."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kgwb.errors import GraphFileError
+from kgwb.kg.base import Found, Graph, Hit, Limits, Rows, Vocabulary
+
+if TYPE_CHECKING:
+    import rdflib
+
+__all__ = [
+    "SAMPLES",
+    "Found",
+    "Graph",
+    "Hit",
+    "Limits",
+    "Rows",
+    "Vocabulary",
+    "cache_dir",
+    "open_kg",
+    "sample_path",
+]
+
+SAMPLES = ("films", "cars", "scholars", "wikidata_slice")
+"""Names of the graphs that come with kgwb."""
+
+
+def open_kg(
+    source: str | os.PathLike[str] | rdflib.Graph,
+    *,
+    dialect: str | None = None,
+    vocabulary: Vocabulary | None = None,
+    cache: bool = True,
+    allow_service: bool = False,
+    query_timeout_s: float = 30.0,
+    row_limit: int = 10_000,
+) -> Graph:
+    """The graph of an RDF file, a folder of them, an rdflib Graph, an endpoint's URL or a sample's name.
+
+    ``dialect`` names an endpoint's label search ("generic", "virtuoso") instead of probing it; ``cache`` lets
+    large files be kept, loaded, in the cache folder. Raises GraphFileError, or GraphUnreachableError.
+    """
+    limits = Limits(query_timeout_s, row_limit, allow_service)
+    if isinstance(source, str) and source.startswith(("http://", "https://")):
+        from kgwb.kg.endpoint import Endpoint
+
+        return Endpoint(source, dialect=dialect, vocabulary=vocabulary, limits=limits)
+    from kgwb.kg.local import LocalGraph
+
+    if not isinstance(source, str | os.PathLike):
+        return LocalGraph.of(source, vocabulary=vocabulary, limits=limits)
+    path = Path(source).expanduser()
+    if not path.exists() and str(source) in SAMPLES:
+        path = sample_path(str(source))
+    if not path.exists():
+        raise GraphFileError(
+            f"there is no file or folder {path}",
+            hint=f"check the name, seen from {Path.cwd()}, or open a sample: {', '.join(SAMPLES)}",
+        )
+    return LocalGraph.open(path, vocabulary=vocabulary, limits=limits, cache=cache)
+
+
+def cache_dir() -> Path:
+    """Where kgwb keeps what it can make again: KGWB_CACHE, else kgwb in XDG_CACHE_HOME or ~/.cache."""
+    if own := os.environ.get("KGWB_CACHE"):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kgwb"
+
+
+def sample_path(name: str) -> Path:
+    """The file of a sample, in the checkout or the installed package; raises GraphFileError."""
+    package = Path(__file__).parent.parent
+    for folder in (package.parent / "sample_kgs", package / "_data" / "sample_kgs"):
+        for found in (folder / f"{name}.ttl", folder / f"{name}.ttl.gz", folder / name):
+            if name in SAMPLES and found.exists():
+                return found
+    raise GraphFileError(f"there is no sample {name!r}", hint=f"the samples are {', '.join(SAMPLES)}")

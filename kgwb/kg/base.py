@@ -1,0 +1,128 @@
+"""The seam between kgwb and knowledge graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from rdflib import URIRef
+from rdflib.namespace import DCTERMS, FOAF, OWL, RDF, RDFS, SKOS
+
+from kgwb.flow import Iri, Term, Triple
+
+SCHEMA = "http://schema.org/"
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Which predicates of a graph carry names, descriptions and noise."""
+
+    labels: tuple[URIRef, ...] = (
+        RDFS.label,
+        SKOS.prefLabel,
+        SKOS.altLabel,
+        URIRef(SCHEMA + "name"),
+        URIRef("https://schema.org/name"),
+        FOAF.name,
+        DCTERMS.title,
+    )
+    """Label predicates, the preferred first."""
+    descriptions: tuple[URIRef, ...] = (
+        URIRef(SCHEMA + "description"),
+        DCTERMS.description,
+        RDFS.comment,
+        URIRef("http://dbpedia.org/ontology/abstract"),
+    )
+    types: tuple[URIRef, ...] = (RDF.type, URIRef("http://www.wikidata.org/prop/direct/P31"))
+    noise: tuple[URIRef, ...] = (RDF.type, OWL.sameAs, RDFS.seeAlso)
+    """Predicates that never answer a question; labels and descriptions count as noise too."""
+    languages: tuple[str, ...] = ("en", "")
+    """Preferred languages of labels, best first; "" is a literal without a language. Others come last."""
+
+    @property
+    def hidden(self) -> frozenset[URIRef]:
+        """Predicates that relation linking leaves out."""
+        return frozenset((*self.noise, *self.labels, *self.descriptions))
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one query may cost and do."""
+
+    query_timeout_s: float = 30.0
+    row_limit: int = 10_000
+    """Rows, or triples, read of a result; more are cut."""
+    allow_service: bool = False
+    """Whether SERVICE clauses are sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The result of a SELECT: a tuple of terms (None where unbound) for each row, in ``variables``' order."""
+
+    variables: tuple[str, ...]
+    rows: tuple[tuple[Term | None, ...], ...]
+    cut: bool = False
+    """Whether the row limit (or the endpoint) cut the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One vertex that a label search found."""
+
+    iri: Iri
+    label: str
+    """The label that matched."""
+    score: float
+    """0 to 1; 1 is the text searched for itself, letter case, accents and punctuation aside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The result of a label search, best hit first."""
+
+    hits: tuple[Hit, ...]
+    how: str
+    """Which stage found them: "all words", "prefix", "any word", "close spelling" or "nothing"."""
+    query: str
+    """The search as it was sent, for the person to read."""
+
+
+class Graph(Protocol):
+    """A knowledge graph that can only be read. Terms in and out are rdflib terms.
+
+    Every method raises a GraphError: refused query, engine error, timeout, unreachable.
+    """
+
+    source: str
+    """Where the graph came from, for people; never holds a password."""
+    identity: str
+    """What makes it this graph: a fingerprint of the content or the endpoint's URL; keys recorded calls."""
+    vocabulary: Vocabulary
+    remote: bool
+    """Whether a query goes over the network."""
+
+    def select(self, query: str) -> Rows:
+        """The rows of a SELECT query, at most the row limit."""
+        ...
+
+    def ask(self, query: str) -> bool:
+        """The truth of an ASK query."""
+        ...
+
+    def construct(self, query: str) -> tuple[Triple, ...]:
+        """The triples of a CONSTRUCT or DESCRIBE query, at most the row limit."""
+        ...
+
+    def search(self, text: str, limit: int) -> Found:
+        """At most ``limit`` vertices whose label holds the words of ``text``: all, else relaxed."""
+        ...
+
+    def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
+        """For each text that is the whole label of a vertex, those vertices by IRI; others are left out."""
+        ...
+
+    def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:
+        """A display name for every IRI: its preferred label, else its local name split into words."""
+        ...

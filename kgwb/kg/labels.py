@@ -1,0 +1,215 @@
+"""The label index of a local graph: SQLite FTS5 over labels in normal form."""
+
+from __future__ import annotations
+
+import queue
+import sqlite3
+import time
+import weakref
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from difflib import SequenceMatcher
+from math import log
+from pathlib import Path
+from typing import Any
+
+from rdflib import URIRef
+
+from kgwb.kg.base import Found, Hit
+from kgwb.kg.text import MAX_CHARS, Spelling, local_name, normal, ranked, words
+
+CLOSE = 0.75
+"""How like a word must be to stand in for one that no label has (difflib's ratio)."""
+CLOSE_S = 0.2
+"""Seconds spent at most on looking for close spellings of one word."""
+_MOST_ROWS = 20_000
+_SCHEMA = """
+CREATE TABLE vertices (id INTEGER PRIMARY KEY, iri TEXT NOT NULL, name TEXT NOT NULL);
+CREATE TABLE labels (id INTEGER PRIMARY KEY, vertex INTEGER NOT NULL, text TEXT NOT NULL, key TEXT NOT NULL);
+CREATE VIRTUAL TABLE words USING fts5(key, content='', detail=none, tokenize=ascii);
+CREATE VIRTUAL TABLE terms USING fts5vocab(words, row);
+"""
+# The keys are in normal form already: cutting at ASCII blanks (tokenize=ascii) finds the words of text.py.
+_INDEXES = """
+CREATE UNIQUE INDEX by_iri ON vertices (iri);
+CREATE INDEX by_key ON labels (key);
+"""
+_MATCHING = "SELECT rowid FROM words WHERE words MATCH ? LIMIT ?"
+_ROWS = "SELECT v.iri, l.text, l.key FROM labels l JOIN vertices v ON v.id = l.vertex WHERE "
+
+
+class LabelIndex:
+    """Finds vertices by their labels, and names for IRIs. May be used by several threads at once.
+
+    Made by ``build``, reopened from its file by ``open``; both raise sqlite3.Error if it cannot be used.
+    """
+
+    def __init__(self, path: Path | None, first: sqlite3.Connection | None = None) -> None:
+        self._path = path
+        self._idle: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
+        self._all: list[sqlite3.Connection] = []
+        self._spellings: dict[str, tuple[Spelling, ...]] = {}
+        self.close = weakref.finalize(self, _close, self._all)
+        if first is not None:
+            self._all.append(first)
+            self._idle.put(first)
+
+    @classmethod
+    def open(cls, path: Path) -> LabelIndex:
+        """The index in a file."""
+        index = cls(path)
+        index._rows("SELECT id FROM labels LIMIT 1")
+        return index
+
+    @classmethod
+    def build(
+        cls,
+        names: Mapping[str, str],
+        labels: Mapping[str, Iterable[str]],
+        path: Path | None = None,
+    ) -> LabelIndex:
+        """An index in a file or in memory: ``names`` to show for IRIs, ``labels`` to find vertices by."""
+        connection = sqlite3.connect(path or ":memory:", check_same_thread=False, isolation_level=None)
+        connection.executescript(f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {_SCHEMA}")
+        ids = {iri: number for number, iri in enumerate(names)}
+        found = [(normal(text), text, ids[iri]) for iri, texts in labels.items() for text in texts]
+        # Short labels first: where rows are cut, those left out are the ones that say most besides.
+        found.sort(key=lambda row: (len(row[0]), row))
+        connection.execute("BEGIN")
+        for sql, rows in (
+            ("INSERT INTO vertices VALUES (?, ?, ?)", ((ids[iri], iri, name) for iri, name in names.items())),
+            ("INSERT INTO labels VALUES (?, ?, ?, ?)", ((n, *reversed(row)) for n, row in enumerate(found))),
+            ("INSERT INTO words (rowid, key) VALUES (?, ?)", ((n, row[0]) for n, row in enumerate(found))),
+        ):
+            connection.executemany(sql, rows)
+        connection.execute("COMMIT")
+        connection.executescript(_INDEXES)
+        if path is None:
+            return cls(None, connection)
+        connection.close()
+        return cls(path)
+
+    def search(self, text: str, limit: int) -> Found:
+        """At most ``limit`` vertices by label, best first; a stage is tried if those before find none."""
+        key, asked = normal(text[:MAX_CHARS]), words(text)
+        exact = self._rows(_ROWS + "l.key = ? ORDER BY v.iri LIMIT ?", key, limit)
+        for how, query in (
+            ("all words", " ".join(f'"{word}"' for word in asked)),
+            ("prefix", " ".join(f'"{word}"*' for word in asked)),
+        ):
+            rows = self._matching(query, 4 * limit) if query else []
+            if rows or exact:
+                return _found(ranked(key, exact + rows, limit), how, query or key)
+        spellings = {word: self._close(word) for word in asked if not self._known(word)}
+        rows, how = self._any(asked, spellings, 4 * limit)
+        query = " OR ".join(f'"{near}"' for word in asked for near in _variants(word, spellings))
+        return _found(ranked(key, rows, limit, spellings), how, query)
+
+    def exact(self, labels: Sequence[str]) -> dict[str, tuple[URIRef, ...]]:
+        """For each text that is, in normal form, the whole label of some vertex: those vertices, by IRI."""
+        keys: dict[str, list[str]] = {}
+        for label in labels:
+            keys.setdefault(normal(label), []).append(label)
+        found: dict[str, set[str]] = {}
+        for chunk in _chunks(list(keys)):
+            for iri, _, key in self._rows(f"{_ROWS} l.key IN ({_holes(chunk)})", *chunk):
+                found.setdefault(key, set()).add(iri)
+        by_label = {label: tuple(map(URIRef, sorted(found[key]))) for key in found for label in keys[key]}
+        return {label: by_label[label] for label in labels if label in by_label}
+
+    def names(self, iris: Sequence[URIRef]) -> dict[URIRef, str]:
+        """A name to show for each IRI: its preferred label, else its local name as words."""
+        found: dict[str, str] = {}
+        for chunk in _chunks([str(iri) for iri in iris]):
+            found.update(self._rows(f"SELECT iri, name FROM vertices WHERE iri IN ({_holes(chunk)})", *chunk))
+        return {iri: found.get(str(iri)) or local_name(iri) for iri in iris}
+
+    def _matching(self, query: str, limit: int) -> list[Any]:
+        return self._rows(f"{_ROWS} l.id IN ({_MATCHING})", query, limit)
+
+    def _known(self, word: str) -> bool:
+        return bool(self._rows("SELECT 1 FROM terms WHERE term = ?", word))
+
+    def _any(
+        self, asked: Sequence[str], spellings: Mapping[str, Sequence[Spelling]], limit: int
+    ) -> tuple[list[Any], str]:
+        """The labels with the most, and among them the rarest, of the words."""
+        count: Counter[int] = Counter()
+        weight: dict[int, float] = {}
+        for word in asked:
+            query = " OR ".join(f'"{near}"' for near in _variants(word, spellings))
+            rows = self._rows(_MATCHING, query, _MOST_ROWS) if query else []
+            for (number,) in rows:
+                count[number] += 1
+                weight[number] = weight.get(number, 0.0) + 1 / log(2 + len(rows))
+        best = sorted(count, key=lambda number: (-count[number], -weight[number], number))[:limit]
+        found: list[Any] = []
+        for chunk in _chunks(best):
+            found += self._rows(f"{_ROWS} l.id IN ({_holes(chunk)})", *chunk)
+        verbatim = any(word not in spellings for word in asked)
+        return found, ("any word" if verbatim else "close spelling") if found else "nothing"
+
+    def _close(self, word: str) -> tuple[Spelling, ...]:
+        """At most five words of the index that are spelled like this one, the likest first."""
+        if word not in self._spellings:
+            if len(self._spellings) > 10_000:
+                self._spellings.clear()
+            self._spellings[word] = self._spelled_like(word)
+        return self._spellings[word]
+
+    def _spelled_like(self, word: str) -> tuple[Spelling, ...]:
+        until, found = time.monotonic() + CLOSE_S, []
+        letters, window = set(word), max(1, len(word) // 3)
+        # Those with the same first letter are read first: by far most slips leave it.
+        for no in ("", "NOT "):
+            sql = f"SELECT term FROM terms WHERE {no}term BETWEEN ? AND ? AND length(term) BETWEEN ? AND ?"
+            given = (word[0], word[0] + "\U0010ffff", len(word) - window, len(word) + window)
+            for number, (term,) in enumerate(self._rows(sql, *given)):
+                if number % 256 == 0 and time.monotonic() > until:
+                    break
+                if len(letters & set(term)) >= CLOSE * len(letters) - 1:
+                    matcher = SequenceMatcher(None, word, term)
+                    if matcher.quick_ratio() >= CLOSE and (likeness := matcher.ratio()) >= CLOSE:
+                        found.append(Spelling(term, likeness))
+        return tuple(sorted(found, key=lambda near: (-near.likeness, near.word))[:5])
+
+    def _rows(self, sql: str, *values: Any) -> list[Any]:
+        with self._connection() as connection:
+            return connection.execute(sql, values).fetchall()
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """A connection for this thread alone: of a file as many as needed, of memory the only one."""
+        try:
+            connection = self._idle.get(block=self._path is None)
+        except queue.Empty:
+            assert self._path is not None
+            uri = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"
+            connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            self._all.append(connection)
+        try:
+            yield connection
+        finally:
+            self._idle.put(connection)
+
+
+def _found(best: Sequence[tuple[URIRef, str, float]], how: str, query: str) -> Found:
+    return Found(tuple(Hit(*hit) for hit in best), how if best else "nothing", query)
+
+
+def _variants(word: str, spellings: Mapping[str, Sequence[Spelling]]) -> list[str]:
+    return [near.word for near in spellings[word]] if word in spellings else [word]
+
+
+def _chunks(items: Sequence[Any], size: int = 500) -> Iterator[Sequence[Any]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def _holes(items: Sequence[Any]) -> str:
+    return ", ".join("?" * len(items))
+
+
+def _close(connections: list[sqlite3.Connection]) -> None:
+    for connection in connections:
+        connection.close()

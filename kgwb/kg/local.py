@@ -1,0 +1,234 @@
+"""A graph in files or in memory: Oxigraph behind rdflib, with a label index."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar, cast
+
+import pyoxigraph as ox
+import rdflib
+from oxrdflib import OxigraphStore
+from oxrdflib._converter import to_ox
+from rdflib import BNode, URIRef
+from rdflib import Literal as RdfLiteral
+from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
+
+from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError
+from kgwb.flow import Term, Triple
+from kgwb.kg.base import Found, Limits, Rows, Vocabulary
+from kgwb.kg.files import CACHE_VERSION, open_files
+from kgwb.kg.labels import LabelIndex
+from kgwb.kg.naming import collect
+from kgwb.kg.sparql import Form, checked
+
+T = TypeVar("T")
+_STRING = "http://www.w3.org/2001/XMLSchema#string"
+
+
+class LocalGraph:
+    """A Graph in an Oxigraph store. May be used by several threads at once."""
+
+    remote = False
+
+    def __init__(
+        self,
+        store: ox.Store,
+        labels: LabelIndex,
+        *,
+        source: str,
+        identity: str,
+        vocabulary: Vocabulary | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.store, self.labels, self.source, self.identity = store, labels, source, identity
+        self.vocabulary, self.limits = vocabulary or Vocabulary(), limits or Limits()
+        self._workers = _Workers()
+
+    @classmethod
+    def open(
+        cls,
+        path: Path | str,
+        *,
+        vocabulary: Vocabulary | None = None,
+        limits: Limits | None = None,
+        cache: bool = True,
+    ) -> LocalGraph:
+        """The graph of a file or folder. Raises GraphFileError."""
+        vocabulary = vocabulary or Vocabulary()
+        store, labels, identity = open_files(Path(path), vocabulary, cache=cache)
+        return cls(store, labels, source=str(path), identity=identity, vocabulary=vocabulary, limits=limits)
+
+    @classmethod
+    def of(
+        cls, graph: rdflib.Graph, *, vocabulary: Vocabulary | None = None, limits: Limits | None = None
+    ) -> LocalGraph:
+        """A copy of an rdflib Graph or Dataset as it is now. Raises GraphFileError if it is empty."""
+        vocabulary, store = vocabulary or Vocabulary(), ox.Store()
+        quads = getattr(graph, "quads", None)
+        facts: Iterable[Any] = quads() if quads else graph
+        try:
+            store.extend(cast(ox.Quad, to_ox(fact)) for fact in facts)
+        except ValueError as error:
+            raise GraphFileError(f"the rdflib graph holds what RDF does not allow: {error}") from error
+        if not len(store):
+            raise GraphFileError("the rdflib graph holds no triple", hint="parse a file into it first")
+        lines = "\n".join(sorted(map(str, store)))
+        digest = hashlib.sha256(f"{CACHE_VERSION}\n{vocabulary!r}\n{lines}".encode()).hexdigest()
+        labels = LabelIndex.build(*collect(store, vocabulary))
+        source = f"rdflib graph of {len(store)} triples"
+        return cls(
+            store, labels, source=source, identity=f"sha256:{digest}", vocabulary=vocabulary, limits=limits
+        )
+
+    @cached_property
+    def graph(self) -> rdflib.Graph:
+        """The same store as an ordinary rdflib Graph, to read: changes would not reach the label index."""
+        behind = OxigraphStore(store=self.store)
+        if self._union:
+            return rdflib.Dataset(store=behind, default_union=True)
+        return rdflib.Graph(store=behind, identifier=DATASET_DEFAULT_GRAPH_ID)
+
+    def select(self, query: str) -> Rows:
+        """See Graph."""
+        return self._ask(query, ("select",), self._rows)
+
+    def ask(self, query: str) -> bool:
+        """See Graph."""
+        return self._ask(query, ("ask",), lambda result, _: bool(result))
+
+    def construct(self, query: str) -> tuple[Triple, ...]:
+        """See Graph."""
+        return self._ask(query, ("construct", "describe"), self._triples)
+
+    def search(self, text: str, limit: int) -> Found:
+        """See Graph."""
+        return self.labels.search(text, limit)
+
+    def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
+        """See Graph."""
+        return self.labels.exact(labels)
+
+    def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:
+        """See Graph."""
+        return self.labels.names(iris)
+
+    def __repr__(self) -> str:
+        return f"LocalGraph({self.source!r})"
+
+    @cached_property
+    def _union(self) -> bool:
+        return next(iter(self.store.named_graphs()), None) is not None
+
+    def _ask(self, query: str, forms: tuple[Form, ...], read: Callable[[Any, float], T]) -> T:
+        found = checked(query, allow_service=self.limits.allow_service)
+        if found.form not in forms:
+            raise QueryError(f"this is no {forms[0].upper()} query but {found.form.upper()}")
+        if found.undeclared:
+            prefixes = ", ".join(f"{prefix}:" for prefix in found.undeclared)
+            raise QueryError(f"the query does not declare {prefixes}", hint="begin it with PREFIX lines")
+        until = time.monotonic() + self.limits.query_timeout_s
+
+        def work() -> T:
+            result = self.store.query(found.text, use_default_graph_as_union=self._union)
+            return read(result, until)
+
+        try:
+            return self._workers.run(work, self.limits.query_timeout_s)
+        except TimeoutError:
+            raise GraphTimeoutError(
+                f"the query took longer than {self.limits.query_timeout_s:g} s",
+                hint="ask for less, or raise query_timeout_s",
+            ) from None
+        except (SyntaxError, ValueError, OSError, RuntimeError) as error:
+            raise QueryError(f"Oxigraph rejects the query: {error}") from error
+
+    def _rows(self, result: Any, until: float) -> Rows:
+        variables = tuple(variable.value for variable in result.variables)
+        rows: list[tuple[Term | None, ...]] = []
+        for solution in result:
+            if len(rows) == self.limits.row_limit:
+                return Rows(variables, tuple(rows), cut=True)
+            rows.append(tuple(None if term is None else from_ox(term) for term in solution))
+            _check_clock(until)
+        return Rows(variables, tuple(rows))
+
+    def _triples(self, result: Any, until: float) -> tuple[Triple, ...]:
+        triples: dict[Triple, None] = {}
+        for triple in result:
+            if len(triples) == self.limits.row_limit:
+                break
+            triples[from_ox(triple.subject), URIRef(triple.predicate.value), from_ox(triple.object)] = None
+            _check_clock(until)
+        return tuple(triples)
+
+
+def from_ox(term: Any) -> Term:
+    """The rdflib term of an Oxigraph term, lexical form untouched. Raises QueryError for a triple term."""
+    if isinstance(term, ox.NamedNode):
+        return URIRef(term.value)
+    if isinstance(term, ox.Literal):
+        if term.language:
+            return RdfLiteral(term.value, lang=term.language)
+        datatype = term.datatype.value
+        if datatype == _STRING:
+            return RdfLiteral(term.value)
+        return RdfLiteral(term.value, datatype=URIRef(datatype), normalize=False)
+    if isinstance(term, ox.BlankNode):
+        return BNode(term.value)
+    raise QueryError(f"the result holds {term}, which is no RDF 1.1 term", hint="ask for its parts")
+
+
+def _check_clock(until: float) -> None:
+    if time.monotonic() > until:
+        raise TimeoutError
+
+
+class _Workers:
+    """Threads to run queries in, kept for the next: a query inside Oxigraph cannot be stopped, only left."""
+
+    def __init__(self) -> None:
+        self._idle: deque[SimpleQueue[Any]] = deque()
+        weakref.finalize(self, _dismiss, self._idle)
+
+    def run(self, work: Callable[[], T], timeout_s: float) -> T:
+        """What ``work`` returns or raises; TimeoutError if it takes longer."""
+        try:
+            tasks = self._idle.pop()
+        except IndexError:
+            tasks = SimpleQueue()
+            Thread(target=_serve, args=(tasks, self._idle), name="kgwb-query", daemon=True).start()
+        reply: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+        tasks.put((work, reply))
+        try:
+            value, error = reply.get(timeout=timeout_s)
+        except Empty:
+            raise TimeoutError from None
+        if error is not None:
+            raise error
+        return value  # type: ignore[no-any-return]
+
+
+def _serve(tasks: SimpleQueue[Any], idle: deque[SimpleQueue[Any]]) -> None:
+    while (task := tasks.get()) is not None:
+        work, reply = task
+        try:
+            answer: tuple[Any, BaseException | None] = (work(), None)
+        except BaseException as error:  # noqa: BLE001 (raised again by the one who waits)
+            answer = (None, error)
+        del task, work
+        idle.append(tasks)
+        reply.put(answer)
+        del reply, answer
+
+
+def _dismiss(idle: deque[SimpleQueue[Any]]) -> None:
+    for tasks in idle:
+        tasks.put(None)

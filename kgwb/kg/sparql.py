@@ -1,0 +1,271 @@
+"""The gate every query passes: read-only SPARQL 1.1, known by its parse and never by its first word.
+
+What is checked and what is sent are the same text, and it means the same to every engine: comments are
+blanked out (engines disagree on where they end), line ends are ``\\n``, and a codepoint escape stands only
+inside a string or an IRI, for a character that could not end it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import pyoxigraph
+from pyparsing import ParseBaseException
+from rdflib import BNode, URIRef
+from rdflib.plugins.sparql.parser import parseQuery
+from rdflib.plugins.sparql.parserutils import CompValue
+
+from kgwb.errors import GraphError, QueryError, QueryRefusedError
+from kgwb.flow import Term
+
+Form = Literal["select", "ask", "construct", "describe"]
+
+_FORMS: dict[str, Form] = {
+    "SelectQuery": "select",
+    "AskQuery": "ask",
+    "ConstructQuery": "construct",
+    "DescribeQuery": "describe",
+}
+_BASE = (
+    "A-Za-zÀ-ÖØ-öø-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff"
+    "\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_U = _BASE + "_"
+_CHARS = _U + "0-9\u00b7\u0300-\u036f\u203f\u2040\\-"
+_PLX = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?\#@%]"
+_UNICODE = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}"
+_ECHAR = rf"\\[tbnrf\"'\\]|{_UNICODE}"
+_TOKEN = re.compile(  # SPARQL 1.1, section 19.8; the longest match wins
+    rf"""
+    (?P<space> [ \t\n]+ )
+  | (?P<comment> \#[^\n]* )
+  | (?P<string> \"\"\"(?:"{{0,2}}(?:[^"\\]|{_ECHAR}))*\"\"\" | '''(?:'{{0,2}}(?:[^'\\]|{_ECHAR}))*'''
+      | "(?:[^"\\\n]|{_ECHAR})*"(?!") | '(?:[^'\\\n]|{_ECHAR})*'(?!') )
+  | (?P<iri> <(?:[^<>"{{}}|^`\\\x00-\x20]|{_UNICODE})*> )
+  | (?P<blank> _:[{_U}0-9](?:\.*[{_CHARS}])* )
+  | (?P<name> (?P<prefix> (?:[{_BASE}](?:\.*[{_CHARS}])*)? ) :
+      (?: (?:[{_U}:0-9]|{_PLX}) (?:\.*(?:[{_CHARS}:]|{_PLX}))* )? )
+  | (?P<variable> [?$][{_U}0-9]+ )
+  | (?P<tag> @[A-Za-z]+(?:-[A-Za-z0-9]+)* )
+  | (?P<number> (?P<double>(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+) (?!\.?\w)
+      | (?P<decimal>[0-9]*\.[0-9]+) (?!\.?\w) | [0-9]+ (?!\.?\w) )
+  | (?P<word> [^\W\d]\w* )
+  | (?P<other> [^"'\\\#\x00-\x1f\x7f] )
+    """,
+    re.VERBOSE,
+)
+_ESCAPE = re.compile(rf"(?<!\\)(?:\\\\)*({_UNICODE})")
+_AMBIGUOUS = re.compile(r"(?<!\\)(?:\\\\)+(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})")
+_READABLE = r'"[^"]+"|[A-Z ]+|The SELECT[\w ]+'
+_UNESCAPED = "write the character itself"
+_UPDATE = re.compile(
+    r"(?:^|[;}>])\s*(INSERT|DELETE|LOAD|CLEAR|CREATE|DROP|COPY|MOVE|ADD|WITH)\b", re.IGNORECASE
+)
+_BAD_IRI = re.compile(r'[<>"{}|^`\\\x00-\x20\ud800-\udfff]')
+_LANGUAGE = re.compile(r"[A-Za-z]+(?:-[A-Za-z0-9]+)*")
+_QUOTED = str.maketrans(
+    {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A query that passed the gate."""
+
+    form: Form
+    text: str
+    """What to send: the query with comments blanked out and line ends as ``\\n``, of the same layout."""
+    limited: bool
+    """Whether the outermost query has a LIMIT."""
+    values: bool
+    """Whether a VALUES clause trails, after which no LIMIT may follow."""
+    undeclared: tuple[str, ...]
+    """Prefixes used without a declaration; some endpoints know them, a file does not."""
+
+
+def check(query: str, *, allow_service: bool = False) -> Form:
+    """The form of a query that only reads.
+
+    Raises QueryRefusedError for an update and (without leave) for SERVICE, and QueryError where it does not
+    parse, with line and column.
+    """
+    return checked(query, allow_service=allow_service).form
+
+
+@lru_cache(maxsize=2048)
+def checked(query: str, *, allow_service: bool = False) -> Checked:
+    """What ``check`` learns of a query: form, text to send, what the parse says. Raises the same."""
+    if "\r" in query:
+        query = query.replace("\r\n", "\n").replace("\r", "\n")
+    _check_escapes(query)
+    text, shape, words, undeclared = _lexed(query)
+    # Said of the tokens too, so that no way of reading "a<b" can hide the clause from the parse.
+    service = any("SERVICE" in word for word in words)
+    if service and not allow_service:
+        raise _asks_another()
+    try:
+        form, found, limited, values = _parsed(shape)
+    except QueryError:
+        # A "<" without spaces may be less-than in the text and an IRI in the shape.
+        try:
+            form, found, limited, values = _parsed(re.sub(_UNICODE, "u", text))
+        except QueryError:
+            raise _broken(text, shape, undeclared, service) from None
+    if found and not allow_service:
+        raise _asks_another()
+    return Checked(form, text, limited, values, undeclared)
+
+
+def n3(term: Term) -> str:
+    """The term as it is written in a query.
+
+    Raises QueryError for an IRI or a language tag that cannot be written, and for a blank node: in a query it
+    would be a variable.
+    """
+    if isinstance(term, URIRef):
+        if _BAD_IRI.search(term):
+            raise QueryError(f"{str(term)!r} is not an IRI", hint="percent-encode what an IRI may not hold")
+        return f"<{term}>"
+    if isinstance(term, BNode):
+        raise QueryError(f"the blank node _:{term} cannot be asked for", hint="ask by an IRI or a literal")
+    if term.language:
+        if not _LANGUAGE.fullmatch(term.language):
+            raise QueryError(f"{term.language!r} is not a language tag")
+        return f"{quoted(term)}@{term.language}"
+    return f"{quoted(term)}^^{n3(term.datatype)}" if term.datatype else quoted(term)
+
+
+def quoted(text: str) -> str:
+    """The text as a string literal of a query; raises QueryError for a lone surrogate."""
+    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+        raise QueryError(f"{text!r} holds half a character", hint="read the text as UTF-8")
+    # A backslash before a "u" is told apart from an escape by escaping the letter (see _AMBIGUOUS).
+    escaped = re.sub(r"\\\\([uU])", lambda found: rf"\\\u00{ord(found[1]):02X}", str(text).translate(_QUOTED))
+    return f'"{escaped}"'
+
+
+def _check_escapes(query: str) -> None:
+    """Engines expand codepoint escapes before or after reading tokens: pass those where this is the same."""
+    if "\\u" not in query and "\\U" not in query:
+        return
+    if found := _AMBIGUOUS.search(query):
+        raise _wrong(query, found.start(), "it is unclear whether this is an escape", _UNESCAPED)
+    for found in _ESCAPE.finditer(query):
+        code = int(found[1][2:], 16)
+        harmless = chr(code).isalnum() if code < 0x80 else code >= 0xA0 and not 0xD800 <= code < 0xE000
+        if not harmless or code > 0x10FFFF:
+            raise _wrong(query, found.start(1), f"the escape {found[1]} may end a token", _UNESCAPED)
+
+
+def _lexed(query: str) -> tuple[str, str, set[str], tuple[str, ...]]:
+    """The text to send, its shape, the bare words in upper case, and the prefixes not declared."""
+    text, shape = [], []
+    words: set[str] = set()
+    names: list[tuple[str, str]] = []
+    position, before = 0, ""
+    while position < len(query):
+        token = _TOKEN.match(query, position)
+        if token is None:
+            raise _stray(query, position)
+        kind, part = token.lastgroup or "", token[0]
+        if kind == "name":
+            names.append((before, token["prefix"]))
+        elif kind == "word":
+            words.add(part.upper())
+        if kind not in ("space", "comment"):
+            before = part.upper()
+        text.append(" " * len(part) if kind == "comment" else part)
+        shape.append(_PLACEHOLDERS[kind](token) if kind in _PLACEHOLDERS else part)
+        position = token.end()
+    declared = {prefix for word, prefix in names if word == "PREFIX"}
+    undeclared = tuple(dict.fromkeys(prefix for _, prefix in names if prefix not in declared))
+    return "".join(text), "".join(shape), words, undeclared
+
+
+def _number(token: re.Match[str]) -> str:
+    # rdflib cannot parse a negative decimal; the grammar lets a double stand wherever a decimal may.
+    return "1e0" if token["double"] or token["decimal"] else "1"
+
+
+_PLACEHOLDERS: dict[str, Any] = {
+    "space": lambda token: " ",
+    "comment": lambda token: " ",
+    "string": lambda token: '"s"',
+    "iri": lambda token: "<%>",  # not to be read as less-than
+    "number": _number,
+}
+
+
+def _stray(query: str, position: int) -> QueryError | QueryRefusedError:
+    char = query[position]
+    if char == "\\" and query[position + 1 : position + 2] in ("u", "U"):
+        return QueryRefusedError(
+            f"the query hides what it says behind an escape {_place(query, position)}",
+            hint="escapes are read inside strings and IRIs only; write the characters themselves",
+        )
+    what = "a string that does not end" if char in "\"'" else f"the character {char!r}"
+    return _wrong(query, position, f"there is {what}")
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> tuple[Form, bool, bool, bool]:
+    """The form, and whether there is SERVICE, an outer LIMIT and a trailing VALUES."""
+    try:
+        query = parseQuery(text)[1]
+    except (ParseBaseException, TypeError, ValueError, RecursionError) as error:
+        raise QueryError(str(error)) from error
+    limit = bool(query.limitoffset and query.limitoffset.limit is not None)
+    return _FORMS[query.name], _has_service(query), limit, bool(query.valuesClause)
+
+
+def _broken(text: str, shape: str, undeclared: tuple[str, ...], service: bool) -> GraphError:
+    """What to say of a text that is no query; Oxigraph's parser knows best where it breaks."""
+    if update := _UPDATE.search(shape):
+        return QueryRefusedError(
+            f"the query would change the graph ({update[1].upper()})",
+            hint="only SELECT, ASK, CONSTRUCT and DESCRIBE are sent",
+        )
+    position, expected = len(text), "SELECT, ASK, CONSTRUCT or DESCRIBE" if not text.strip() else ""
+    try:
+        if not service:
+            pyoxigraph.Store().query(text, prefixes=dict.fromkeys(undeclared, "x:"))
+    except SyntaxError as error:
+        if found := re.match(r"error at (\d+):(\d+): expected (?:one of )?(.*)", error.msg, re.DOTALL):
+            lines = text.split("\n")[: int(found[1])]
+            position = sum(len(line) + 1 for line in lines[:-1]) + int(found[2]) - 1
+            expected = ", ".join(item for item in found[3].split(", ") if re.fullmatch(_READABLE, item))
+    return _wrong(text, position, f"expected {expected}" if expected else "it is not SPARQL 1.1")
+
+
+def _asks_another() -> QueryRefusedError:
+    return QueryRefusedError(
+        "the query asks another endpoint (SERVICE)",
+        hint="open the graph with allow_service=True to allow it",
+    )
+
+
+def _has_service(tree: Any) -> bool:
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, CompValue):
+            if node.name == "ServiceGraphPattern":
+                return True
+            stack.extend(node.values())
+        elif not isinstance(node, str) and hasattr(node, "__iter__"):
+            stack.extend(node)
+    return False
+
+
+def _place(text: str, position: int) -> str:
+    line = text.count("\n", 0, position) + 1
+    return f"at line {line}, column {position - text.rfind(chr(10), 0, position)}"
+
+
+def _wrong(text: str, position: int, what: str, hint: str = "") -> QueryError:
+    near = text[position : position + 30].partition("\n")[0]
+    message = f"the query does not parse {_place(text, position)}: {what}"
+    return QueryError(f"{message} (near {near!r})" if near else message, hint=hint)

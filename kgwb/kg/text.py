@@ -1,0 +1,107 @@
+"""How texts are compared, the same on every graph: normal form, names from IRIs, the score of a label."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from rdflib import URIRef
+
+MAX_CHARS = 2_000
+"""Characters of a searched text that count."""
+MAX_WORDS = 32
+"""Distinct words of a searched text that count."""
+
+_FOLDED = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def normal(text: str) -> str:
+    """The text without letter case and accents, its words (letters and digits) parted by single spaces.
+
+    A text that has no letter or digit stays as it is, in lower case.
+    """
+    folded = text.casefold()
+    if not folded.isascii():
+        decomposed = unicodedata.normalize("NFKD", folded).translate(_FOLDED)
+        # Marks of class 0 are vowels (Indic scripts) and belong to the word; the others are accents.
+        folded = "".join(
+            char if char.isalnum() or unicodedata.category(char)[0] == "M" else " "
+            for char in decomposed
+            if not unicodedata.combining(char)
+        )
+        return " ".join(folded.split()) or text.casefold().strip()
+    return " ".join(re.findall(r"[a-z0-9]+", folded)) or folded.strip()
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The distinct words of a text in normal form, at most MAX_WORDS."""
+    found = (word for word in normal(text[:MAX_CHARS]).split() if word.isalnum() or not word.isascii())
+    return tuple(dict.fromkeys(found))[:MAX_WORDS]
+
+
+def local_name(iri: str) -> str:
+    """The last part of an IRI as words: ``http://example.org/directedBy`` is "directed by"."""
+    tail = re.split(r"[/#:]", iri.rstrip("/#:"))[-1]
+    parts = _CAMEL.sub(" ", unquote(tail)).replace("_", " ").replace("-", " ").split()
+    if tail[:1].islower():
+        parts = [part if part.isupper() else part.lower() for part in parts]
+    return " ".join(parts) or iri
+
+
+class Spelling(NamedTuple):
+    """A word that stands in for one that no label has."""
+
+    word: str
+    likeness: float
+
+
+_NONE: Mapping[str, Collection[Spelling]] = {}
+
+
+def score(
+    text: str,
+    label: str,
+    spellings: Mapping[str, Collection[Spelling]] = _NONE,
+) -> float:
+    """How well a label fits a text, both in normal form: 1 if equal, else the share of letters in common.
+
+    A word counts in full where the label has it, by its length where a label's word begins with it, and by
+    likeness where the label has one of its ``spellings``.
+    """
+    if text == label:
+        return 1.0
+    asked, present = text.split(), label.split()
+    if not asked or not present:
+        return 0.0
+    shared = sum(_shared(word, present, spellings.get(word, ())) for word in dict.fromkeys(asked))
+    share = 2 * shared / (len("".join(dict.fromkeys(asked))) + len("".join(present)))
+    together = 1.0 if text in label else 0.9
+    return round(min(0.99, max(0.01, 0.99 * share * together)), 6)
+
+
+def _shared(word: str, present: Sequence[str], spellings: Collection[Spelling]) -> float:
+    if word in present:
+        return len(word)
+    if any(other.startswith(word) for other in present):
+        return 0.9 * len(word)
+    return max((len(word) * near.likeness for near in spellings if near.word in present), default=0.0)
+
+
+def ranked(
+    text: str,
+    labels: Sequence[tuple[str, str, str]],
+    limit: int,
+    spellings: Mapping[str, Collection[Spelling]] = _NONE,
+) -> list[tuple[URIRef, str, float]]:
+    """The best ``limit`` of (IRI, label, its normal form), each IRI once by its best label; ties by IRI."""
+    best: dict[str, tuple[float, str]] = {}
+    for iri, label, key in labels:
+        value = score(text, key, spellings)
+        if iri not in best or (-value, label) < (-best[iri][0], best[iri][1]):
+            best[iri] = (value, label)
+    order = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))[:limit]
+    return [(URIRef(iri), label, value) for iri, (value, label) in order]

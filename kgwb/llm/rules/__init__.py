@@ -1,0 +1,116 @@
+"""``rules``: the embedded default model. Deterministic, offline, without a key; a baseline that ignores prompts.
+
+It reads the task's variables with a small grammar and with string and embedding similarity, and spots names in a
+question by the graph's own label index. Nothing in it is keyed to a graph or a question set.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+from kgwb.embeddings import Embeddings
+from kgwb.errors import ModelError
+from kgwb.kg.base import Graph
+from kgwb.llm.base import ChatReply, ChatRequest
+from kgwb.llm.rules import dialogue, grammar
+from kgwb.llm.rules.words import FUNCTION_WORDS, stem
+
+NEAR_ENOUGH = 0.82
+"""Ratio of matching characters from which a label that is not the name itself is taken for it."""
+RELEVANT = 0.34
+"""Similarity a predicate must have with a relation to be taken for it."""
+AS_GOOD = 0.06
+"""Predicates within this of the best one are kept beside it."""
+
+
+class Rules:
+    """The model ``rules``. It needs the graph only to look labels up."""
+
+    name = "rules"
+    remote = False
+
+    def __init__(self, embeddings: Embeddings | None = None) -> None:
+        self.embeddings = embeddings or Embeddings()
+        self._tasks: Mapping[str, Callable[[Mapping[str, Any], Graph | None], dict[str, Any]]] = {
+            "translator": lambda given, kg: {"question": given["question"]},
+            "classifier": lambda given, kg: dialogue.classify(given["question"], kg),
+            "rephraser": lambda given, kg: dialogue.rephrase(given["question"], given["dialogue"], kg),
+            "qir": lambda given, kg: grammar.triples(given["question"], kg),
+            "vertex_selection": self._vertex,
+            "vertex_selection_labels": lambda given, kg: {"label": closest(given["entity"], given["labels"])},
+            "vertex_selection_names": lambda given, kg: {"name": closest(given["entity"], given["names"])},
+            "predicate_selection": lambda given, kg: self._predicates(given, given["triples"]),
+            "predicate_selection_published": lambda given, kg: self._predicates(given, _relations(given, kg)),
+            "answer_writer": lambda given, kg: {"sentence": f"{given['question']} {', '.join(given['answer'])}."},
+        }
+
+    def complete(self, request: ChatRequest, kg: Graph | None, cancel: threading.Event) -> ChatReply:
+        """The reply to one task. Raises ModelError for a task it has no rule for."""
+        task = self._tasks.get(request.task.rpartition("/")[2])
+        if task is None:
+            raise ModelError(f"rules has no rule for {request.task}", hint="choose another model for this agent")
+        return ChatReply(json.dumps(task(request.variables, kg), ensure_ascii=False), model=self.name)
+
+    def _vertex(self, given: Mapping[str, Any], kg: Graph | None) -> dict[str, Any]:
+        """The label that is the name, told apart by type and description; else one spelled nearly alike; else none."""
+        candidates = given["candidates"]
+        same = [c for c in candidates if _plain(c["label"]) == _plain(given["entity"])]
+        if not same:
+            best = max(candidates, key=lambda c: (_alike(given["entity"], c["label"]), -c["number"]))
+            if _alike(given["entity"], best["label"]) < NEAR_ENOUGH:
+                return {"reason": f"no label is like {given['entity']!r}", "number": 0, "label": ""}
+            return {"reason": "the label spelled most alike", "number": best["number"], "label": best["label"]}
+        place = max(range(len(same)), key=self._fit(same, given["question"], kg)) if len(same) > 1 else 0
+        reason = "the label is the name" if len(same) == 1 else "its type, description and relations fit best"
+        return {"reason": reason, "number": same[place]["number"], "label": same[place]["label"]}
+
+    def _fit(self, same: Sequence[Any], question: str, kg: Graph | None) -> Callable[[int], tuple[float, ...]]:
+        """How well each homonym fits the question: words it shares, then relations it has, then likeness."""
+        described = [f"{c['type']} {c['description']}" for c in same]
+        asked = _content(question)
+        shared = [len(asked & _content(text)) for text in described]
+        wanted = [relation for _, relation, _ in _relations({"question": question}, kg)]
+        having = [self._has(wanted, c.get("relations") or ["-"]) for c in same]
+        likeness = self.embeddings.similarity(question, described)
+        return lambda n: (min(shared[n], 2) * 0.25 + having[n] + 0.3 * likeness[n], -n)
+
+    def _has(self, wanted: Sequence[str], relations: Sequence[str]) -> float:
+        return max((max(self.embeddings.similarity(relation, relations)) for relation in wanted), default=0.0)
+
+    def _predicates(self, given: Mapping[str, Any], facts: Sequence[Sequence[str]]) -> dict[str, Any]:
+        """For each relation the predicates named most alike."""
+        kept: dict[str, None] = {}
+        for _, relation, _ in facts:
+            close = self.embeddings.similarity(relation, given["predicates"])
+            best = max(close, default=0.0)
+            if best < RELEVANT:
+                return {"reasoning": f"no predicate says {relation!r}", "predicates": []}
+            kept.update({name: None for name, c in zip(given["predicates"], close, strict=True) if c >= best - AS_GOOD})
+        return {"reasoning": "the names most like each relation", "predicates": list(kept)}
+
+
+def closest(name: str, texts: Sequence[str]) -> str:
+    """The text that is the name, else the one spelled most alike, the first of equals."""
+    return max(texts, key=lambda text: (_plain(text) == _plain(name), _alike(name, text)))
+
+
+def _relations(given: Mapping[str, Any], kg: Graph | None) -> list[list[str]]:
+    read: Any = grammar.triples(given["question"], kg)["triples"]
+    return [[fact["subject"], fact["predicate"], fact["object"]] for fact in read]
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def _alike(one: str, other: str) -> float:
+    return SequenceMatcher(None, _plain(one), _plain(other), autojunk=False).ratio()
+
+
+def _content(text: str) -> set[str]:
+    return {stem(word) for word in re.findall(r"\w+", text.casefold()) if word not in FUNCTION_WORDS}

@@ -1,0 +1,196 @@
+"""The little English that rules knows: function words, word forms, and where the names in a question are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kgwb.kg.base import Graph
+
+WH = frozenset("who whom whose what which when where how why who's what's when's where's".split())
+AUXILIARIES = frozenset(
+    "is are was were be been being am do does did has have had can could will would shall should may might must 's".split()
+)
+HAVING = frozenset("have has had".split())
+LIGHT_VERBS = frozenset(
+    "listed fall falls fell belong belongs give gives name named tell show list find get know called known want like "
+    "include includes included exist exists consider considered regarded come comes go goes credited serve serves served".split()
+)
+DETERMINERS = frozenset("the a an all any some every each both other another such main primary".split())
+PREPOSITIONS = frozenset(
+    "of in on at by for to from with as under into through than within during between inside via onto among near".split()
+)
+RELATIVES = frozenset("that which who whom whose where".split())
+FILLERS = frozenset(
+    "also me us you i please there and or ever still actually exactly few single one ones different various so far "
+    "world kinds kind sort sorts total many much number else besides just only together name names s not".split()
+)
+GENERAL_NOUNS = frozenset("person people thing things someone somebody something anyone man woman men women".split())
+FUNCTION_WORDS = WH | AUXILIARIES | DETERMINERS | PREPOSITIONS | RELATIVES | FILLERS
+PRONOUNS = frozenset(
+    "he she it they him her them his hers its their theirs this that these those here there himself herself".split()
+)
+MEASURES = {
+    "long": "length duration",
+    "tall": "height",
+    "high": "height",
+    "wide": "width",
+    "heavy": "weight",
+    "old": "age",
+    "expensive": "price",
+    "cost": "price",
+    "costs": "price",
+    "fast": "speed",
+    "quick": "speed",
+    "big": "size",
+    "large": "size",
+    "far": "distance",
+    "deep": "depth",
+    "popular": "popularity votes",
+    "powerful": "power",
+}
+"""Adjectives and verbs of measure, and the noun a graph would store it under."""
+VERB_FORMS = frozenset(
+    "born wrote written write writes made make makes won win wins sang sung sing sings began begun led lead leads built "
+    "build grew grown shot sold sell met taught teach teaches spoke spoken speak wore left held hold holds ran run runs "
+    "star stars act acts direct directs appear appears play plays compose composes produce produces publish publishes "
+    "share shares marry die dies live lives found founds release releases work works star study studies invent cite cites "
+    "describe describes about became become becomes create creates develop develops design designs drive drives".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word of the question without the punctuation around it, and where it stands."""
+
+    text: str
+    start: int
+    end: int
+
+    @property
+    def lower(self) -> str:
+        return self.text.casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Tokens ``first`` to ``last`` (exclusive) that name something."""
+
+    first: int
+    last: int
+    text: str
+    known: bool
+    """Whether it is the whole label of some vertex."""
+
+
+def tokens_of(text: str) -> list[Token]:
+    """The words of a text; a possessive "'s" is a word of its own."""
+    found: list[Token] = []
+    for match in re.finditer(r"\S+", text):
+        word = match.group()
+        left = len(word) - len(word.lstrip("\"'“”‘’«»([{¿¡,"))
+        core = word[left:].rstrip("\"'“”’»)]},;:?!") if left < len(word) else ""
+        if core.endswith(".") and core.count(".") == 1:
+            core = core[:-1]
+        start = match.start() + left
+        possessive = re.search(r"(?<=.)['’]s$", core)
+        if possessive and core.casefold() not in WH:
+            found.append(Token(core[: possessive.start()], start, start + possessive.start()))
+            found.append(Token("'s", start + possessive.start(), start + len(core)))
+        elif core:
+            found.append(Token(core, start, start + len(core)))
+    return found
+
+
+def stem(word: str) -> str:
+    """A crude stem, enough to see that films and film, directs and directed, studies and study are one."""
+    word = word.casefold()
+    for ending, put in (("ies", "y"), ("sses", "ss"), ("es", "e"), ("s", ""), ("ing", ""), ("ed", "")):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            return word[: len(word) - len(ending)] + put
+    return word
+
+
+def singular(word: str) -> str:
+    """The singular of a regular plural."""
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
+
+
+def is_verb(word: str) -> bool:
+    """Whether a word looks like a verb form."""
+    word = word.casefold()
+    return word in VERB_FORMS or (word.endswith(("ed", "ing")) and len(word) > 4)
+
+
+def mentions(text: str, tokens: Sequence[Token], kg: Graph | None) -> list[Mention]:
+    """The names in a question, left to right: whole labels of the graph, and capitalised runs that are none."""
+    spans = [(a, b) for a in range(len(tokens)) for b in range(a + 1, min(len(tokens), a + 18) + 1)]
+    texts = {span: text[tokens[span[0]].start : tokens[span[1] - 1].end] for span in spans}
+    labels = kg.exact([*texts.values(), *(singular(tokens[a].lower) for a, b in spans if b == a + 1)]) if kg else {}
+    quoted = [(m.start(), m.end()) for m in re.finditer(r"[\"“«][^\"”»]+[\"”»]", text)]
+    whole = [span for span in spans if texts[span] in labels]
+    weighed = sorted(((_weight(span, tokens, text, quoted), span) for span in whole), reverse=True)
+    chosen: list[tuple[int, int]] = []
+    for weight, span in weighed:
+        if weight > 0 and all(span[1] <= a or span[0] >= b for a, b in chosen):
+            chosen.append(span)
+    chosen += [run for run in _capital_runs(tokens) if all(run[1] <= a or run[0] >= b for a, b in chosen)]
+    if not chosen:
+        chosen = _plain_names(tokens, whole)
+    return sorted(
+        (Mention(a, b, texts.get((a, b), text[tokens[a].start : tokens[b - 1].end]), (a, b) in whole) for a, b in chosen),
+        key=lambda mention: mention.first,
+    )
+
+
+def _weight(span: tuple[int, int], tokens: Sequence[Token], text: str, quoted: Iterable[tuple[int, int]]) -> float:
+    """How surely a span that is a label is meant as a name: by quotes, capitals, digits and length."""
+    words = tokens[span[0] : span[1]]
+    if any(start < words[0].start and words[-1].end < end for start, end in quoted):
+        inside = next((s, e) for s, e in quoted if s < words[0].start and words[-1].end < e)
+        return 100.0 if text[inside[0] + 1 : words[0].start].strip() == "" else 1.0
+    capitals = sum(_named(word, first=span[0] == 0 and number == 0) for number, word in enumerate(words))
+    if not capitals:
+        return 0.0
+    if words[0].text[0].islower() and words[0].lower in FUNCTION_WORDS:
+        return 0.0
+    return capitals + 0.6 * (len(words) - capitals)
+
+
+def _named(word: Token, *, first: bool) -> bool:
+    """Whether a word is written like part of a name; the first word of a question only counts if it is no function word."""
+    if not (word.text[0].isupper() or any(char.isdigit() for char in word.text)):
+        return False
+    return not first or word.lower not in FUNCTION_WORDS
+
+
+def _capital_runs(tokens: Sequence[Token]) -> list[tuple[int, int]]:
+    """Runs of capitalised words, joined by small words between them; not the first word of the question."""
+    runs: list[tuple[int, int]] = []
+    start = 1
+    while start < len(tokens):
+        if not tokens[start].text[0].isupper():
+            start += 1
+            continue
+        end = start + 1
+        while end < len(tokens):
+            joins = tokens[end].lower in ("of", "the", "and", "de", "van", "von", "for", "in", "on", "a", "to", "&")
+            if tokens[end].text[0].isupper():
+                end += 1
+            elif joins and end + 1 < len(tokens) and tokens[end + 1].text[0].isupper():
+                end += 2
+            else:
+                break
+        runs.append((start, end))
+        start = end
+    return runs
+
+
+def _plain_names(tokens: Sequence[Token], whole: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """In a question without capitals: the longest label that is no function word, the last one if several are as long."""
+    plain = [span for span in whole if not all(word.lower in FUNCTION_WORDS for word in tokens[span[0] : span[1]])]
+    plain = [span for span in plain if tokens[span[0]].lower not in FUNCTION_WORDS - DETERMINERS] or plain
+    return [max(plain, key=lambda span: (span[1] - span[0], span[0]))] if plain else []

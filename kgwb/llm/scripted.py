@@ -1,0 +1,92 @@
+"""A model that answers from a script: for tests, demonstrations and exercises."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from kgwb.errors import Cancelled, ModelError
+from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
+
+if TYPE_CHECKING:
+    from kgwb.kg.base import Graph
+
+Line = str | Mapping[str, Any] | ChatReply | BaseException
+"""One scripted answer: text, data to send as JSON, a whole reply, or an exception to raise."""
+Script = Callable[[ChatRequest], Line] | Mapping[str, Line | Sequence[Line]]
+"""A function of the request; or by task one line for every call, or a list of lines for one call each."""
+
+
+class Scripted(ChatModel):
+    """Answers from a script, and keeps what it was asked.
+
+    >>> Scripted({"chatty_kg/classifier": [{"kind": "follow-up"}, {"kind": "independent"}]})
+    Scripted('scripted')
+    """
+
+    def __init__(
+        self, script: Script, *, name: str = "scripted", remote: bool = False, delay_s: float = 0.0
+    ) -> None:
+        """``delay_s`` is waited before each answer, unless the call is cancelled."""
+        self.name = name
+        self.remote = remote
+        self._script = script
+        self._delay_s = delay_s
+        self._lock = threading.Lock()
+        self._requests: list[ChatRequest] = []
+        self._told: Counter[str] = Counter()
+
+    def __repr__(self) -> str:
+        return f"Scripted({self.name!r})"
+
+    @property
+    def requests(self) -> list[ChatRequest]:
+        """All requests so far in the order they came, also those that failed; a copy."""
+        with self._lock:
+            return list(self._requests)
+
+    def calls(self, task: str | None = None) -> int:
+        """How many requests came, for one task or for all."""
+        return sum(task is None or request.task == task for request in self.requests)
+
+    def complete(self, request: ChatRequest, kg: Graph | None, cancel: threading.Event) -> ChatReply:
+        """The next scripted answer; raises what the script says, ModelError if it has none, Cancelled."""
+        started = time.perf_counter()
+        with self._lock:
+            self._requests.append(request)
+        if cancel.wait(self._delay_s):
+            raise Cancelled
+        script = self._script
+        line = script(request) if callable(script) else self._next_line(script, request.task)
+        if isinstance(line, BaseException):
+            raise line
+        reply = line if isinstance(line, ChatReply) else ChatReply(_text(line), model=self.name)
+        return replace(reply, seconds=time.perf_counter() - started)
+
+    def _next_line(self, script: Mapping[str, Line | Sequence[Line]], task: str) -> Line:
+        if task not in script:
+            raise ModelError(
+                f"the script has nothing for task {task!r}",
+                hint=f"it has {', '.join(script) or 'no task at all'}",
+            )
+        lines = script[task]
+        if isinstance(lines, str | Mapping | ChatReply | BaseException):
+            return lines
+        with self._lock:
+            told = self._told[task]
+            self._told[task] += 1
+        if told >= len(lines):
+            raise ModelError(
+                f"the script has {len(lines)} answers for task {task!r}, and this is call {told + 1}",
+                hint="add an answer, or give one that is not in a list: it serves every call",
+            )
+        return lines[told]
+
+
+def _text(line: str | Mapping[str, Any]) -> str:
+    return line if isinstance(line, str) else json.dumps(line, ensure_ascii=False)

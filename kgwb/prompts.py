@@ -1,0 +1,142 @@
+"""Prompt files: found, checked and filled.
+
+A file ``prompts/<system>/<agent>.md`` has a header of ``name: value`` lines between two lines of ``---``, then messages,
+each under a line ``[system]`` or ``[user]``. A variable is written ``{{name}}``; single braces mean themselves, so JSON
+and SPARQL need no escaping.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from kgwb.errors import PromptError
+from kgwb.llm.base import Message
+
+VARIABLE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
+ROLE = re.compile(r"^\[(system|user)\]\s*$", re.MULTILINE)
+HEADER = ("purpose", "strategy", "variables", "reply", "source")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One prompt file, taken apart."""
+
+    name: str
+    text: str
+    """The whole file."""
+    header: Mapping[str, str]
+    variables: tuple[str, ...]
+    """As declared in the header."""
+    messages: tuple[Message, ...]
+    """With their ``{{variables}}`` still unfilled."""
+
+    def fill(self, variables: Mapping[str, Any]) -> tuple[Message, ...]:
+        """The messages with every variable replaced, once: braces inside a value stay as they are.
+
+        Raises PromptError naming every variable that is missing or unknown.
+        """
+        missing = sorted(set(self.variables) - set(variables))
+        unknown = sorted(set(variables) - set(self.variables))
+        if missing or unknown:
+            _complain(self.name, [f"gets no value for {name}" for name in missing], unknown)
+        shown = {name: value if isinstance(value, str) else _plain(value) for name, value in variables.items()}
+        return tuple(
+            Message(message.role, VARIABLE.sub(lambda match: shown[match.group(1)], message.content))
+            for message in self.messages
+        )
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _complain(name: str, problems: list[str], unknown: list[str]) -> None:
+    problems += [f"does not declare {variable}, which its agent fills in" for variable in unknown]
+    raise PromptError(
+        f"prompt {name}: " + "; ".join(problems),
+        hint=f"the line `variables:` of prompts/{name}.md must name exactly the variables its agent gives",
+    )
+
+
+@lru_cache(maxsize=256)
+def parse(name: str, text: str) -> Prompt:
+    """Take a prompt file apart. Raises PromptError listing everything wrong with it at once."""
+    parts = re.split(r"^---\s*$", text, maxsplit=2, flags=re.MULTILINE)
+    if len(parts) != 3 or parts[0].strip():
+        raise PromptError(f"prompt {name} has no header", hint="begin the file with header lines between two `---`")
+    header = dict(_header_line(name, line) for line in parts[1].strip().splitlines() if line.strip())
+    pieces = ROLE.split(parts[2])
+    messages = tuple(
+        Message("system" if role == "system" else "user", content.strip())
+        for role, content in zip(pieces[1::2], pieces[2::2], strict=True)
+    )
+    declared = tuple(re.findall(r"\w+", header.get("variables", "")))
+    used = {variable for message in messages for variable in VARIABLE.findall(message.content)}
+    problems = [f"has no header line {line}" for line in HEADER if line not in header]
+    problems += [f"uses {variable}, which its header does not declare" for variable in sorted(used - set(declared))]
+    problems += [f"declares {variable} and never uses it" for variable in sorted(set(declared) - used)]
+    if not messages or pieces[0].strip():
+        problems.append("has text outside of [system] and [user]" if messages else "has no [system] or [user] message")
+    if problems:
+        raise PromptError(
+            f"prompt {name} " + "; ".join(problems),
+            hint=f"mend prompts/{name}.md; CONTRIBUTING.md shows the form of a prompt file",
+        )
+    return Prompt(name, text, header, declared, messages)
+
+
+def _header_line(name: str, line: str) -> tuple[str, str]:
+    key, colon, value = line.partition(":")
+    if not colon:
+        raise PromptError(f"prompt {name}: header line {line!r} is not `name: value`", hint="write it as name: value")
+    return key.strip(), value.strip()
+
+
+def shipped_folder() -> Path:
+    """The prompts that came with kgwb: the checkout's, else the installed package's copy."""
+    here = Path(__file__).parent
+    checkout = here.parent / "prompts"
+    return checkout if checkout.is_dir() and (here.parent / "pyproject.toml").exists() else here / "_data" / "prompts"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """Where prompts come from: single texts first, then the person's folder, then kgwb's own."""
+
+    folder: Path | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Texts by prompt name ("chatty_kg/qir") that go before any file: tried once, or pinned by a saved run."""
+
+    def path(self, name: str) -> Path:
+        """The file a prompt is read from. Raises PromptError if there is none."""
+        folders = [folder for folder in (self.folder, shipped_folder()) if folder]
+        for folder in folders:
+            if (folder / f"{name}.md").is_file():
+                return folder / f"{name}.md"
+        places = " or ".join(str(folder / f"{name}.md") for folder in folders)
+        raise PromptError(f"no prompt file for {name}", hint=f"write it to {places}")
+
+    def text(self, name: str) -> str:
+        """The text of a prompt file as it is now."""
+        if name in self.texts:
+            return self.texts[name]
+        path = self.path(name)
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as exc:
+            raise PromptError(f"cannot read {path}: {exc}", hint="the file must be readable, in UTF-8") from exc
+
+    def load(self, name: str) -> Prompt:
+        """A prompt, checked."""
+        return parse(name, self.text(name))
+
+    def with_text(self, name: str, text: str) -> Prompts:
+        """These prompts with one text changed; the file stays as it is."""
+        parse(name, text)
+        return Prompts(self.folder, {**self.texts, name: text})

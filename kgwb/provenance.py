@@ -1,0 +1,84 @@
+"""From executed queries to the triples that each value of an answer stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rdflib import Literal, URIRef
+from rdflib.util import from_n3
+
+from kgwb.flow import CandidateQuery, Term, Triple
+from kgwb.kg.base import Graph
+
+SUPPORT_ROWS = 500
+"""Bindings read at once to find the support of an answer; values they miss are looked up one by one."""
+TRIPLES_PER_VALUE = 60
+"""Supporting triples kept for one value; a value of a many-to-many chain can have thousands."""
+
+
+def term_of(text: str) -> Term:
+    """The RDF term of its N-Triples form."""
+    if text.startswith("<"):
+        return URIRef(text[1:-1])
+    term: Any = from_n3(text)
+    return term if isinstance(term, URIRef | Literal) else Literal(text)
+
+
+def where(query: CandidateQuery) -> str:
+    """The query's triple patterns as the inside of a WHERE clause."""
+    return " ".join(f"{s} {p} {o} ." for s, p, o in query.patterns)
+
+
+def support(
+    kg: Graph, query: CandidateQuery, target: str, values: Sequence[Term], filters: str = ""
+) -> dict[Term, tuple[Triple, ...]]:
+    """For each value of ``target`` ("?x") the triples of the query's patterns that bind it, at least one binding's.
+
+    Costs no query where the target is the only unknown. Raises a GraphError.
+    """
+    unknowns = unknowns_of(query.patterns)
+    if unknowns == (target,):
+        return {value: ground(query.patterns, {target: value}) for value in values}
+    triples: dict[Term, dict[Triple, None]] = {value: {} for value in values}
+    names = " ".join(unknowns)
+    _collect(kg, f"SELECT DISTINCT {names} WHERE {{ {where(query)} {filters}}} LIMIT {SUPPORT_ROWS}", query, target, triples)
+    for value in [value for value, found in triples.items() if not found]:
+        bound = f"VALUES {target} {{ {value.n3()} }}"
+        _collect(kg, f"SELECT DISTINCT {names} WHERE {{ {bound} {where(query)} {filters}}} LIMIT 1", query, target, triples)
+    return {value: tuple(found) for value, found in triples.items()}
+
+
+def witness(kg: Graph, query: CandidateQuery) -> tuple[Triple, ...]:
+    """The triples that make an ASK of the query's patterns true: one binding's. Empty if it is false."""
+    unknowns = unknowns_of(query.patterns)
+    if not unknowns:
+        return ground(query.patterns, {})
+    rows = kg.select(f"SELECT {' '.join(unknowns)} WHERE {{ {where(query)} }} LIMIT 1")
+    return ground(query.patterns, dict(zip(unknowns, rows.rows[0], strict=True))) if rows.rows else ()
+
+
+def unknowns_of(patterns: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
+    """The variables of triple patterns, in order of appearance."""
+    return tuple(dict.fromkeys(end for pattern in patterns for end in pattern if end.startswith("?")))
+
+
+def ground(patterns: Iterable[tuple[str, str, str]], binding: dict[str, Any]) -> tuple[Triple, ...]:
+    """The patterns with their variables replaced."""
+
+    def term(text: str) -> Any:
+        return binding[text] if text in binding else term_of(text)
+
+    return tuple((term(s), term(p), term(o)) for s, p, o in patterns)
+
+
+def _collect(
+    kg: Graph, sparql: str, query: CandidateQuery, target: str, triples: dict[Term, dict[Triple, None]]
+) -> None:
+    rows = kg.select(sparql)
+    unknowns = tuple("?" + name for name in rows.variables)
+    place = unknowns.index(target)
+    for row in rows.rows:
+        found = triples.get(row[place])  # type: ignore[arg-type]
+        if found is not None and len(found) < TRIPLES_PER_VALUE:
+            found.update(dict.fromkeys(ground(query.patterns, dict(zip(unknowns, row, strict=True)))))

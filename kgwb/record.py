@@ -1,0 +1,290 @@
+"""What a run leaves behind: calls, attempts and steps as data, their file form, and the difference of two runs.
+
+The file is JSON lines; ``docs/run_format.md`` describes it for other programs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from kgwb.errors import RunFileError
+from kgwb.flow import Iri, Triple, from_data, to_data
+from kgwb.kg.base import Found, Rows
+from kgwb.llm.base import ChatReply
+
+FORMAT = 1
+"""Version of the run file; a change that old programs cannot read raises it."""
+
+Origin = Literal["live", "record", "by hand"]
+
+FORMS: dict[str, Any] = {
+    "model": ChatReply,
+    "select": Rows,
+    "ask": bool,
+    "construct": tuple[Triple, ...],
+    "search": Found,
+    "exact": dict[str, tuple[Iri, ...]],
+    "names": dict[Iri, str],
+    "similarity": tuple[float, ...],
+}
+"""What each kind of call yields."""
+
+QUERIES = frozenset({"select", "ask", "construct"})
+SEARCHES = frozenset({"search", "exact"})
+
+
+@dataclass(slots=True)
+class Call:
+    """One thing that cost, varied or could fail: a model call, a graph query, a similarity."""
+
+    key: str
+    kind: str
+    step: str
+    """Key of the step that first made it."""
+    request: Mapping[str, Any]
+    """JSON data; with kind and repeat it decides whether the result may be used again."""
+    repeat: int
+    result: Any
+    taken_at: str
+    """UTC, ISO 8601."""
+    seconds: float
+
+    def to_data(self) -> dict[str, Any]:
+        return {
+            "key": self.key,
+            "kind": self.kind,
+            "step": self.step,
+            "request": self.request,
+            "repeat": self.repeat,
+            "reply": to_data(self.result, FORMS[self.kind]),
+            "taken_at": self.taken_at,
+            "seconds": round(self.seconds, 6),
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Call:
+        """The call of its file form; a key that does not fit the content is a ValueError."""
+        kind, request, repeat = data["kind"], data["request"], data["repeat"]
+        key = call_key(kind, request, repeat)
+        if key != data["key"]:
+            raise ValueError(f"call {data['key']} does not have the content its key says")
+        result = from_data(data["reply"], FORMS[kind])
+        return cls(key, kind, data["step"], request, repeat, result, data["taken_at"], data["seconds"])
+
+
+def call_key(kind: str, request: Mapping[str, Any], repeat: int) -> str:
+    """SHA-256 (hex) of the canonical JSON of a call's content."""
+    text = json.dumps([kind, request, repeat], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def now() -> str:
+    """The present time, UTC, ISO 8601 with milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The outcome of one named check on one reply."""
+
+    name: str
+    problem: str = ""
+    """Empty if the check passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One reply of a model with the checks it went through; those after a failed one may not have run."""
+
+    call: str
+    """Key of the model call; its content and reply are the call's."""
+    reply: str
+    checks: tuple[CheckResult, ...]
+
+    @property
+    def accepted(self) -> bool:
+        return not any(check.problem for check in self.checks)
+
+
+@dataclass(slots=True)
+class Step:
+    """One agent at work once: what came in, what came out, and everything it asked for."""
+
+    key: str
+    agent: str
+    subject: str
+    parent: str
+    """Key of the supervising step; empty at the top."""
+    inputs: Mapping[str, Any]
+    form: Any
+    """The type of the output."""
+    output: Any = None
+    done: bool = False
+    origin: Origin = "record"
+    calls: list[str] = field(default_factory=list)
+    """Keys of the calls, in the order they were used; those of supervised steps are theirs."""
+    live_calls: int = 0
+    attempts: list[Attempt] = field(default_factory=list)
+    prompts: list[str] = field(default_factory=list)
+    """Names of the prompt files used."""
+    notes: list[str] = field(default_factory=list)
+    """What the agent wants the person to know: a result cut, a fallback taken."""
+    seconds: float = 0.0
+    error: str = ""
+
+    def _repr_html_(self) -> str:
+        from kgwb.render import step_html
+
+        return step_html(self)
+
+    def to_data(self) -> dict[str, Any]:
+        return {
+            "key": self.key,
+            "agent": self.agent,
+            "subject": self.subject,
+            "parent": self.parent,
+            "inputs": {name: to_data(value) for name, value in self.inputs.items()},
+            "output": to_data(self.output, self.form) if self.done else None,
+            "done": self.done,
+            "origin": self.origin,
+            "calls": self.calls,
+            "live_calls": self.live_calls,
+            "attempts": [to_data(attempt) for attempt in self.attempts],
+            "prompts": self.prompts,
+            "notes": self.notes,
+            "seconds": round(self.seconds, 6),
+            "error": self.error,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What one execution used, from the record or live, and how much of it was live."""
+
+    model_calls: int = 0
+    live_model_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    queries: int = 0
+    searches: int = 0
+    seconds: float = 0.0
+    model_seconds: float = 0.0
+    graph_seconds: float = 0.0
+
+    @classmethod
+    def of(cls, calls: Iterable[Call], live_model_calls: int, seconds: float) -> Totals:
+        """The totals over the calls of one execution."""
+        calls = list(calls)
+        replies = [call.result for call in calls if call.kind == "model"]
+        graph = [call for call in calls if call.kind in QUERIES | SEARCHES or call.kind == "names"]
+        return cls(
+            model_calls=len(replies),
+            live_model_calls=live_model_calls,
+            prompt_tokens=sum(reply.prompt_tokens for reply in replies),
+            completion_tokens=sum(reply.completion_tokens for reply in replies),
+            queries=sum(call.kind in QUERIES for call in calls),
+            searches=sum(call.kind in SEARCHES for call in calls),
+            seconds=seconds,
+            model_seconds=sum(call.seconds for call in calls if call.kind == "model"),
+            graph_seconds=sum(call.seconds for call in graph),
+        )
+
+
+class RunFile:
+    """A run on disk, as JSON lines that are only ever appended: a killed process loses at most its last line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def append(self, **entry: Any) -> None:
+        """Add one line and hand it to the operating system. Raises RunFileError if the disk takes no more."""
+        line = json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a", encoding="utf-8", errors="surrogatepass") as file:
+                file.write(line + "\n")
+        except OSError as exc:
+            raise RunFileError(
+                f"cannot write the run to {self.path}: {exc.strerror or exc}",
+                hint="free some space or save elsewhere; what is in memory is not lost",
+            ) from exc
+
+    def mend(self) -> None:
+        """Cut off a last line that a killed process left unfinished."""
+        raw = self.path.read_bytes() if self.path.exists() else b""
+        if raw and not raw.endswith(b"\n"):
+            os.truncate(self.path, raw.rfind(b"\n") + 1)
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """The entries; an unfinished last line is left out. Raises RunFileError for anything that is no run file."""
+        try:
+            raw = self.path.read_bytes().decode("utf-8", "surrogatepass").split("\n")
+        except (OSError, UnicodeDecodeError) as exc:
+            raise RunFileError(f"cannot read the run file {self.path}: {exc}", hint="check the path") from exc
+        for number, line in enumerate(raw, 1):
+            if not line:
+                continue
+            try:
+                entry = json.loads(line)
+            except ValueError as exc:
+                if number == len(raw):
+                    return
+                raise RunFileError(
+                    f"{self.path}, line {number}, is not JSON", hint="restore the file from a copy"
+                ) from exc
+            if number == 1:
+                check_header(entry, self.path)
+            yield entry
+
+
+def check_header(entry: Any, path: Path) -> None:
+    """Raise RunFileError unless ``entry`` is the first line of a run file of this version."""
+    version = entry.get("kgwb_run") if isinstance(entry, dict) else None
+    if not isinstance(version, int):
+        raise RunFileError(f"{path} is not a kgwb run file", hint="give a file that Run.save or kgwb ask --save wrote")
+    if version != FORMAT:
+        age = "an older" if version < FORMAT else "a newer"
+        raise RunFileError(
+            f"{path} was written in run format {version}, by {age} kgwb ({entry.get('kgwb', 'unknown version')}); "
+            f"this kgwb reads format {FORMAT}",
+            hint="open it with the version that wrote it, or ask the question again",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StepDifference:
+    """One step of two runs side by side."""
+
+    key: str
+    status: Literal["same", "changed", "only in first", "only in second"]
+    what: tuple[str, ...] = ()
+    """Which parts differ: "inputs", "output", "replies", "queries", "origin", "error"."""
+    first: Step | None = None
+    second: Step | None = None
+
+
+def difference(first: Mapping[str, Step], second: Mapping[str, Step]) -> tuple[StepDifference, ...]:
+    """Steps of two executions aligned by key: the first's order, then what only the second has."""
+    keys = dict.fromkeys((*first, *second))
+    return tuple(_differ(key, first.get(key), second.get(key)) for key in keys)
+
+
+def _differ(key: str, first: Step | None, second: Step | None) -> StepDifference:
+    if first is None or second is None:
+        return StepDifference(key, "only in second" if first is None else "only in first", (), first, second)
+    parts = {
+        "inputs": (first.inputs, second.inputs),
+        "output": (first.output, second.output),
+        "calls": (first.calls, second.calls),
+        "replies": ([a.reply for a in first.attempts], [a.reply for a in second.attempts]),
+        "error": (first.error, second.error),
+    }
+    what = tuple(name for name, (one, other) in parts.items() if one != other)
+    return StepDifference(key, "changed" if what else "same", what, first, second)

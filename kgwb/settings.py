@@ -1,0 +1,90 @@
+"""Settings of a run, and the two profiles.
+
+``paper`` is Chatty-KG as published; ``fast`` keeps its flow and mends what is known against it (README, "Profiles").
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal
+
+from kgwb.errors import SettingError
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that changes what a run does, except models, prompts and graph."""
+
+    profile: Literal["paper", "fast"] = "fast"
+    theta: int = 3
+    """Attempts a reply may take until it passes its checks (Chatty-KG, section 6)."""
+    answers_in_context: int = 100
+    """L: answers of an earlier turn that the rephraser sees."""
+    v_limit: int = 600
+    """Vertices fetched for a mention."""
+    shown_candidates: int = 40
+    """Distinct candidates that vertex selection may choose from in ``fast``; ``paper`` shows all."""
+    query_num: int = 40
+    """Candidate queries kept by truncation."""
+    predicates_per_relation: int = 5
+    """Ranked predicates kept for a relation; the reference code of Chatty-KG keeps 21."""
+    join_sample: int = 200
+    """Vertices sampled to find the predicates of a relation between two unknowns (``fast``)."""
+    score_margin: float = 0.1
+    """``fast``: queries that score within this of the best one that has rows add their answers too."""
+    min_similarity: float = 0.2
+    """``fast``: predicates less like the relation than this are not offered."""
+    multi_turn: bool = True
+    """False skips classifier and rephraser (system mode of the paper, section 6)."""
+    reword_answer: bool = False
+    """Let the chat agent turn short answers into a sentence (off in the paper's evaluation)."""
+    translate: bool = True
+    """Translate questions that are not in English first."""
+    repair: Literal["show_error", "ask_afresh"] = "show_error"
+    """After an invalid reply: let the model see why, or ask the same again (as published)."""
+    temperature: float = 0.0
+    seed: int = 7
+    max_output_tokens: int = 2048
+    model_timeout_s: float = 60.0
+    query_timeout_s: float = 30.0
+    row_limit: int = 10_000
+    """Rows read of any one result; more are cut, and the record says so."""
+    max_question_words: int = 1_000
+    workers: int = 4
+    """Entities of one question linked at the same time on a remote graph or model."""
+
+    def __post_init__(self) -> None:
+        for name in ("theta", "answers_in_context", "v_limit", "query_num", "predicates_per_relation", "row_limit"):
+            if getattr(self, name) < 1:
+                raise SettingError(f"{name} is {getattr(self, name)}", hint=f"give {name} a value of at least 1")
+
+    @property
+    def fast(self) -> bool:
+        """Whether the mends of profile ``fast`` apply."""
+        return self.profile == "fast"
+
+    def changed(self, **changes: Any) -> Settings:
+        """A copy with some settings changed; raises SettingError for a name that is none."""
+        known = [field.name for field in fields(self)]
+        unknown = sorted(set(changes) - set(known))
+        if unknown:
+            raise SettingError(f"no setting named {', '.join(unknown)}", hint=f"the settings are {', '.join(known)}")
+        return replace(self, **changes)
+
+    def to_data(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+PROFILES = {
+    "fast": Settings(),
+    "paper": Settings(
+        profile="paper", predicates_per_relation=21, min_similarity=-1.0, repair="ask_afresh", v_limit=600, query_num=40
+    ),
+}
+
+
+def profile(name: str, **changes: Any) -> Settings:
+    """The settings of profile ``paper`` or ``fast``, with changes; raises SettingError for another name."""
+    if name not in PROFILES:
+        raise SettingError(f"no profile named {name!r}", hint=f"choose one of {', '.join(PROFILES)}")
+    return PROFILES[name].changed(**changes)

@@ -1,0 +1,149 @@
+"""The one door to a model: prompt file + variables + reply class + named checks + attempts.
+
+What comes back is always validated. Every attempt is on the record with each check it passed or failed. The adapters
+repeat transient failures; only this door asks again because of what a reply says.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from kgwb.errors import InvalidReplyError
+from kgwb.llm.base import ChatRequest, Message
+from kgwb.prompts import parse
+from kgwb.record import Attempt, CheckResult
+from kgwb.run import Run
+
+Reply = TypeVar("Reply", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Check(Generic[Reply]):
+    """A named check: ``test`` returns what is wrong with a reply, or an empty text."""
+
+    name: str
+    test: Callable[[Reply], str]
+
+
+WELL_FORMED = "well-formed JSON"
+RIGHT_FORM = "the reply's form"
+
+
+def ask(
+    prompt: str,
+    variables: Mapping[str, Any],
+    reply: type[Reply],
+    run: Run,
+    *,
+    checks: Sequence[Check[Reply]] = (),
+    last_resort: Callable[[Reply], bool] | None = None,
+) -> Reply:
+    """The first reply of the agent's model that has the form of ``reply`` and passes every check, in theta attempts.
+
+    After a failed attempt the model is shown its reply and what is wrong with it, or asked the same afresh
+    (``Settings.repair``). ``last_resort`` may accept the last reply that had the right form, as the reference code of
+    Chatty-KG does. Raises InvalidReplyError with all attempts, and whatever the model raises.
+    """
+    settings = run.settings
+    messages = parse(prompt, run.prompt_text(prompt)).fill(variables)
+    schema = reply.model_json_schema()
+    attempts: list[Attempt] = []
+    formed: Reply | None = None
+    asked = messages
+    for _ in range(settings.theta):
+        request = ChatRequest(
+            prompt, asked, schema, variables, settings.temperature, settings.seed, settings.max_output_tokens,
+            settings.model_timeout_s,
+        )  # fmt: skip
+        call, answered = run.chat(request)
+        parsed, results = judge(answered.text, answered.finish_reason, reply, checks)
+        attempt = Attempt(call.key, answered.text, results)
+        attempts.append(attempt)
+        run.attempted(attempt)
+        if parsed is not None and attempt.accepted:
+            return parsed
+        formed = parsed or formed
+        if settings.repair == "show_error":
+            asked = (*messages, Message("assistant", answered.text), Message("user", _what_is_wrong(attempt)))
+    if formed is not None and last_resort is not None and last_resort(formed):
+        run.note(f"no reply passed every check in {settings.theta} attempts; the last one is used as it is")
+        return formed
+    raise InvalidReplyError(
+        f"{prompt}: no valid reply in {settings.theta} attempts; the last one failed "
+        + "; ".join(f"{check.name} ({check.problem})" for check in attempts[-1].checks if check.problem),
+        attempts,
+        hint="look at the attempts, then edit the prompt, put the result in by hand, or choose a stronger model",
+    )
+
+
+def judge(
+    text: str, finish_reason: str, reply: type[Reply], checks: Sequence[Check[Reply]]
+) -> tuple[Reply | None, tuple[CheckResult, ...]]:
+    """The reply a text holds (None if it has not the form) and the outcome of each check, in order."""
+    candidates = list(_json_texts(text))
+    if not candidates:
+        why = {"length": "cut off by the length limit", "refusal": "the model refused"}.get(finish_reason, "no JSON")
+        return None, (CheckResult(WELL_FORMED, why),)
+    problem = ""
+    for data in candidates:
+        try:
+            parsed = reply.model_validate(data)
+        except ValidationError as exc:
+            problem = problem or "; ".join(_plainly(error) for error in exc.errors(include_url=False)[:5])
+            continue
+        results = [CheckResult(WELL_FORMED), CheckResult(RIGHT_FORM)]
+        results += [CheckResult(check.name, check.test(parsed)) for check in checks]
+        return parsed, tuple(results)
+    return None, (CheckResult(WELL_FORMED), CheckResult(RIGHT_FORM, problem))
+
+
+def _plainly(error: Any) -> str:
+    where = ".".join(str(part) for part in error["loc"])
+    return f"{where}: {error['msg']}" if where else str(error["msg"])
+
+
+def _json_texts(text: str) -> Iterator[Any]:
+    """Every JSON object or list in a text, the whole text first, then the outermost ones from the last to the first.
+
+    Models wrap JSON in fences, think aloud before it, or add a sentence after it; the last object is the conclusion.
+    """
+    whole = _loads(text.strip())
+    if isinstance(whole, dict | list):
+        yield whole
+        return
+    decoder = json.JSONDecoder()
+    found: list[Any] = []
+    start = 0
+    tries = 0
+    while tries < MOST_STARTS:
+        places = [place for place in (text.find("{", start), text.find("[", start)) if place >= 0]
+        if not places:
+            break
+        tries += 1
+        try:
+            value, start = decoder.raw_decode(text, min(places))
+            found.append(value)
+        except (ValueError, RecursionError):
+            start = min(places) + 1
+    yield from sorted(reversed(found), key=lambda value: not isinstance(value, dict))
+
+
+MOST_STARTS = 200
+"""Places in a reply at which JSON is looked for; garbage full of braces must not take quadratic time."""
+
+
+def _loads(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _what_is_wrong(attempt: Attempt) -> str:
+    problems = "\n".join(f"- {check.name}: {check.problem}" for check in attempt.checks if check.problem)
+    return f"That reply cannot be used:\n{problems}\nAnswer again, with nothing but the JSON object asked for."

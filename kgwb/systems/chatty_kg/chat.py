@@ -1,0 +1,106 @@
+"""Chat agent: the dialogue's context, translation into English, and the optional rewording (section 4.1)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from pydantic import BaseModel, ConfigDict
+
+from kgwb.flow import Answer, Context, Dialogue, Question
+from kgwb.run import Run, agent
+from kgwb.structured import Check, ask
+
+SHORT_ANSWER = 5
+"""Values of an answer that may be reworded; longer lists read better as lists."""
+
+ENGLISH = frozenset(
+    "the of is was were are did does do has have who what when where which how whose whom in and by for with "
+    "that he she it his her its they to on from an name list give show tell".split()
+)
+FOREIGN = frozenset(
+    "der das den dem ein eine ist war wer wie wo welche welcher welches wurde hat haben und von im zum "
+    "el la los las es fue quien quién que qué cual cuál cuando cuándo donde dónde en del por una "
+    "le les un une est qui quel quelle quand où du des dans par il lo gli chi che quale dove di "
+    "o os as quem quando onde em da het een wie wat wanneer waar welke van zijn".split()
+)
+
+
+class TranslationReply(BaseModel):
+    """The question in English."""
+
+    model_config = ConfigDict(extra="forbid")
+    question: str
+
+
+class RewordedReply(BaseModel):
+    """The answer as a sentence."""
+
+    model_config = ConfigDict(extra="forbid")
+    sentence: str
+
+
+@agent("context")
+def build_context(dialogue: Dialogue, run: Run) -> Context:
+    """Every earlier turn with its answers, cut to L answers each (C_q in section 4.1)."""
+    most = run.settings.answers_in_context
+    turns = tuple(replace(turn, answers=turn.answers[:most]) for turn in dialogue.turns)
+    cut = sum(len(turn.answers) for turn in dialogue.turns) - sum(len(turn.answers) for turn in turns)
+    if cut:
+        run.note(f"{cut} earlier answers left out of the context: at most {most} a turn")
+    return Context(turns, cut)
+
+
+@agent("translator")
+def translate(question: Question, run: Run) -> Question:
+    """The question in English; one that looks English already costs no model call."""
+    if not run.settings.translate or looks_english(question.text):
+        return question
+    not_empty = Check[TranslationReply]("not empty", lambda r: "" if r.question.strip() else "the question is empty")
+    reply = ask("chatty_kg/translator", {"question": question.text}, TranslationReply, run, checks=(not_empty,))
+    return Question(reply.question.strip(), original=question.text)
+
+
+@agent("answer_writer")
+def reword(answer: Answer, question: str, run: Run) -> Answer:
+    """A short answer as a sentence, zero-shot (equation 1); every value must still be in it."""
+
+    def complete(reply: RewordedReply) -> str:
+        lost = [label for label in answer.labels if label.casefold() not in reply.sentence.casefold()]
+        return f"the sentence does not hold {', '.join(lost)}" if lost else ""
+
+    variables = {"question": question, "answer": list(answer.labels)}
+    checks = (Check("holds every value", complete),)
+    reply = ask("chatty_kg/answer_writer", variables, RewordedReply, run, checks=checks)
+    return replace(answer, text=reply.sentence.strip())
+
+
+def rewordable(answer: Answer, run: Run) -> bool:
+    """Whether the answer shall be reworded: asked for, and short."""
+    return run.settings.reword_answer and 0 < len(answer.values) <= SHORT_ANSWER
+
+
+def asks_for_others(question: str, context: Context, run: Run) -> bool:
+    """Whether a follow-up asks for "what else": Figure 1 of the paper ends in one, its agents have no step for it."""
+    words = re.findall(r"\w+", question.casefold())
+    return run.settings.fast and bool(context.turns) and ("else" in words or "besides" in words)
+
+
+@agent("what_else")
+def leave_out(answer: Answer, context: Context, run: Run) -> Answer:
+    """The answer without the vertices that earlier answers already stood on."""
+    said = {vertex for turn in context.turns for vertex in turn.vertices}
+    left = tuple(value for value in answer.values if value.term not in said)
+    if len(left) < len(answer.values):
+        run.note("left out as already talked about: " + ", ".join(v.label for v in answer.values if v.term in said))
+    if not left and answer.values:
+        return replace(answer, values=(), reason="not in this graph: nothing else than what was said already")
+    return replace(answer, values=left)
+
+
+def looks_english(text: str) -> bool:
+    """Whether the function words of a text are rather English than another European language."""
+    words = re.findall(r"[^\W\d_]+", text.casefold())
+    english = sum(word in ENGLISH for word in words)
+    foreign = sum(word in FOREIGN for word in words)
+    return english >= foreign if english or foreign else text.isascii()

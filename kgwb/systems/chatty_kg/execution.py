@@ -1,0 +1,114 @@
+"""Query execution: run the selected queries and make one answer of their results (sections 5.2.4 and 5.2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rdflib import Literal, URIRef
+from rdflib.namespace import XSD
+
+from kgwb.flow import QIR, Answer, CandidateQuery, Linked, Selection, Term, Triple, Value
+from kgwb.provenance import support, where, witness
+from kgwb.run import Run, agent
+from kgwb.systems.chatty_kg.query_generator import exclusions
+from kgwb.systems.chatty_kg.relation_linking import terms_of
+
+Found = dict[Term, tuple[Triple, ...]]
+NOT_HERE = "not in this graph"
+
+
+@agent("execution")
+def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
+    """The answer with the triples each value stands on; empty and with its reason if the graph has none.
+
+    As published, the union of all selected queries. ``fast`` goes by score: the best query that has rows, and those
+    that score within ``score_margin`` of it.
+    """
+    missing = why_not(selection, linked, run)
+    if missing:
+        return Answer(qir.kind, reason=f"{NOT_HERE}: {missing}")
+    if qir.kind == "boolean":
+        return _boolean(selection.queries, run)
+    filters = exclusions(qir, terms_of(qir, linked.links)) if run.settings.fast else ""
+    found, executed = _union(selection.queries, qir.target, filters, run)
+    if not found:
+        return Answer(qir.kind, queries=tuple(executed), reason=f"{NOT_HERE}: no selected query has rows")
+    if qir.kind == "count" and run.settings.fast and not _stored_number(found):
+        return _count(found, executed, qir.target, run)
+    return Answer(qir.kind, _values(found, run), tuple(executed))
+
+
+def why_not(selection: Selection, linked: Linked, run: Run) -> str:
+    """Which part of the question the graph has nothing for; empty if queries were selected."""
+    if run.settings.fast:
+        lost = [link.entity for link in linked.links if link.vertex is None]
+        if lost:
+            return "no vertex for " + ", ".join(lost)
+        bare = [str(relation.fact) for relation in linked.relations if not relation.predicates]
+        if bare:
+            return "no predicate for " + ", ".join(bare)
+    return "" if selection.queries else "no predicate fits the question"
+
+
+def _union(queries: Sequence[CandidateQuery], target: str, filters: str, run: Run) -> tuple[Found, list[str]]:
+    """Values with support, and the SPARQL that was executed."""
+    found: Found = {}
+    executed: list[str] = []
+    bound = 0.0
+    for query in queries:
+        if found and run.settings.fast and query.score < bound:
+            break
+        if not any(target in pattern for pattern in query.patterns):
+            continue
+        rows = run.kg.select(query.sparql)
+        executed.append(query.sparql)
+        values = [row[0] for row in rows.rows if row[0] is not None]
+        if rows.cut:
+            run.note(f"the result was cut at {len(rows.rows)} rows")
+        if values and not found:
+            bound = query.score - run.settings.score_margin
+        for value, triples in support(run.kg, query, target, values, filters).items():
+            found[value] = tuple(dict.fromkeys((*found.get(value, ()), *triples)))
+    return found, executed
+
+
+def _boolean(queries: Sequence[CandidateQuery], run: Run) -> Answer:
+    """True if any selected query holds, with the triples that make it true."""
+    executed: list[str] = []
+    for query in queries:
+        executed.append(query.sparql)
+        if run.kg.ask(query.sparql):
+            value = Value(Literal(True), "true", witness(run.kg, query))
+            return Answer("boolean", (value,), tuple(executed))
+    return Answer("boolean", (Value(Literal(False), "false"),), tuple(executed))
+
+
+def _stored_number(found: Found) -> bool:
+    """Whether the graph stores the count: every value is a number."""
+    return all(isinstance(value, Literal) and value.datatype in NUMBERS for value in found)
+
+
+NUMBERS = frozenset(
+    (XSD.integer, XSD.int, XSD.long, XSD.short, XSD.decimal, XSD.double, XSD.float, XSD.nonNegativeInteger, XSD.positiveInteger)
+)  # fmt: skip
+
+
+def _count(found: Found, executed: list[str], target: str, run: Run) -> Answer:
+    """COUNT(DISTINCT target) where no stored number answers; a cut result is counted by the graph itself."""
+    number = len(found)
+    triples = tuple(dict.fromkeys(triple for some in found.values() for triple in some))
+    if number >= run.settings.row_limit and executed:
+        counting = executed[0].replace(f"SELECT DISTINCT {target} ", f"SELECT (COUNT(DISTINCT {target}) AS ?n) ", 1)
+        counted = run.kg.select(counting).rows[0][0]
+        number = int(str(counted))
+        executed.append(counting)
+    return Answer("count", (Value(Literal(number), str(number), triples),), tuple(executed))
+
+
+def _values(found: Found, run: Run) -> tuple[Value, ...]:
+    names = run.kg.names([value for value in found if isinstance(value, URIRef)])
+    values = [Value(term, names.get(term, str(term)), triples) for term, triples in found.items()]  # type: ignore[call-overload]
+    return tuple(sorted(values, key=lambda value: (value.label, str(value.term))))
+
+
+__all__ = ["execute", "where"]

@@ -1,0 +1,15 @@
+"""Matching agent: entities to vertices, relations to ranked predicates (section 5.1, Algorithm 2)."""
+
+from __future__ import annotations
+
+from kgwb.flow import QIR, Linked
+from kgwb.run import Run, agent
+from kgwb.systems.chatty_kg.relation_linking import link_relations
+from kgwb.systems.chatty_kg.vertex_selection import link_entity
+
+
+@agent("matching")
+def match(qir: QIR, question: str, run: Run) -> Linked:
+    """EntToVertex and RelToPred of the QIR: each entity side by side, then each relation along the joins."""
+    links = run.map(link_entity, qir.entities, question)
+    return Linked(links, link_relations(qir, links, run))

@@ -1,0 +1,151 @@
+"""QIR agent: a standalone question as triples over entities and unknowns (section 4.2.3, equation 4)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from kgwb.flow import QIR, Fact, Kind, is_unknown
+from kgwb.run import Run, agent
+from kgwb.structured import Check, ask
+
+BOOLEAN_OPENERS = frozenset(
+    "is are was were am do does did has have had can could will would should isn't aren't wasn't weren't "
+    "don't doesn't didn't hasn't".split()
+)
+"""A question that opens with one of these is answered by yes or no: decided here and nowhere else."""
+COUNT = re.compile(r"^(in |on |for |at )?how (many|much)\b|^(what|give|tell).{0,12}\b(number|count) of\b", re.IGNORECASE)
+
+
+class TripleReply(BaseModel):
+    """One relational fact."""
+
+    model_config = ConfigDict(extra="forbid")
+    subject: str
+    predicate: str
+    object: str
+
+
+class QirReply(BaseModel):
+    """The chain of thought as fields: entities, unknowns, then the facts between them."""
+
+    model_config = ConfigDict(extra="forbid")
+    entities: list[str]
+    unknowns: list[str]
+    triples: list[TripleReply]
+    target: str
+    question_type: Literal["list", "count", "boolean"]
+
+
+def problems(qir: QIR, question: str) -> Iterator[str]:
+    """What the triples validator has against a QIR put in by hand."""
+    checked = [(check.name, check.test(reply_of(qir))) for check in triples_validator(kind_of(question, qir.kind))]
+    yield from (f"{name}: {problem}" for name, problem in checked if problem)
+
+
+@agent("qir", check=problems)
+def extract(question: str, run: Run) -> QIR:
+    """The question intermediate representation, after at most theta attempts.
+
+    If none passes, a reply that at least has a whole triple is used as it is (as the reference code does).
+    """
+    stated = kind_of(question, None)
+    checks = triples_validator(stated)
+    usable = checks[0].test
+
+    def last_resort(reply: QirReply) -> bool:
+        return bool(reply.triples) and not usable(reply)
+
+    reply = ask("chatty_kg/qir", {"question": question}, QirReply, run, checks=checks, last_resort=last_resort)
+    return construct(reply, question, published=not run.settings.fast)
+
+
+def triples_validator(kind: Kind | None) -> tuple[Check[QirReply], ...]:
+    """The checks of section 4.2.3; (1), well-formed JSON, is the door's own."""
+
+    def whole(reply: QirReply) -> str:
+        parts = [(t.subject.strip(" ?"), t.predicate.strip(), t.object.strip(" ?")) for t in reply.triples]
+        broken = [number for number, triple in enumerate(parts, 1) if not all(triple)]
+        return f"triple {', '.join(map(str, broken))} lacks a part" if broken else ""
+
+    def entity(reply: QirReply) -> str:
+        named = any(not is_unknown(end) and end.strip() for end in _ends(reply))
+        return "" if named else "no triple names an entity"
+
+    def unknown(reply: QirReply) -> str:
+        if kind == "boolean" or (kind is None and reply.question_type == "boolean"):
+            return ""
+        return "" if any(is_unknown(end) for end in _ends(reply)) else "no triple has an unknown such as ?x"
+
+    def target(reply: QirReply) -> str:
+        if not reply.target or not is_unknown(reply.target) or not any(is_unknown(end) for end in _ends(reply)):
+            return ""
+        known = {_variable(end) for end in _ends(reply) if is_unknown(end)}
+        return "" if _variable(reply.target) in known else f"the target {reply.target} is in no triple"
+
+    return (
+        Check("subject, predicate, object", whole),
+        Check("at least one entity", entity),
+        Check("at least one unknown unless boolean", unknown),
+        Check("the target is one of the unknowns", target),
+    )
+
+
+def construct(reply: QirReply, question: str, *, published: bool = False) -> QIR:
+    """The QIR of a valid reply: names tidied, near-duplicates dropped, target and kind settled.
+
+    ``published`` takes the alphabetically first unknown as target, as the reference code does.
+    """
+    facts: dict[tuple[str, str, str], Fact] = {}
+    for triple in reply.triples:
+        fact = Fact(_name(triple.subject), " ".join(triple.predicate.split()), _name(triple.object))
+        facts.setdefault((fact.subject.casefold(), fact.relation.casefold(), fact.object.casefold()), fact)
+    kind = kind_of(question, reply.question_type)
+    unknowns = QIR(tuple(facts.values())).unknowns
+    target = _variable(reply.target) if is_unknown(reply.target) else ""
+    if kind == "boolean" or not unknowns:
+        target = ""
+    elif published:
+        target = min(unknowns)
+    elif target not in unknowns:
+        target = unknowns[0]
+    return QIR(tuple(facts.values()), target, kind if unknowns else "boolean")
+
+
+def kind_of(question: str, said: Kind | None) -> Kind | None:
+    """Whether a question asks for a list, a count or yes or no: by its opening words, else as the model said."""
+    first = (question.split() or [""])[0].casefold().strip(",")
+    if first in BOOLEAN_OPENERS:
+        return "boolean"
+    if COUNT.search(question):
+        return "count"
+    return "list" if said == "boolean" else said
+
+
+def reply_of(qir: QIR) -> QirReply:
+    """A QIR in the form of a reply, so that the same checks judge both."""
+    triples = [TripleReply(subject=f.subject, predicate=f.relation, object=f.object) for f in qir.facts]
+    return QirReply(
+        entities=list(qir.entities),
+        unknowns=list(qir.unknowns),
+        triples=triples,
+        target=qir.target,
+        question_type=qir.kind,
+    )
+
+
+def _ends(reply: QirReply) -> Iterable[str]:
+    return (end.strip() for triple in reply.triples for end in (triple.subject, triple.object))
+
+
+def _name(end: str) -> str:
+    end = " ".join(end.split())
+    return _variable(end) if is_unknown(end) else end
+
+
+def _variable(name: str) -> str:
+    """A SPARQL variable of an unknown's name; a bare "?" becomes ?unknown."""
+    return "?" + (re.sub(r"\W+", "_", name.strip().lstrip("?"), flags=re.ASCII).strip("_") or "unknown")

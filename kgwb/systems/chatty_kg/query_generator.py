@@ -1,0 +1,81 @@
+"""Query generator: candidate SPARQL queries from QIR, vertices and ranked predicates (section 5.2.1)."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, product
+
+from kgwb.flow import QIR, CandidateQuery, Fact, Generated, Linked, RankedPredicate
+from kgwb.run import Run, agent
+from kgwb.systems.chatty_kg.relation_linking import Ends, pattern_of, terms_of
+
+MOST_COMBINATIONS = 20_000
+"""Combinations looked at before truncation; a QIR of many facts multiplies."""
+
+
+@agent("query_generator")
+def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
+    """Every combination of one predicate a fact, joined on shared unknowns and entities, truncated to query_num.
+
+    ``fast`` orders by score first; as published, the order is that of the combinations, and a fact without any
+    predicate is left out.
+    """
+    settings = run.settings
+    terms = terms_of(qir, linked.links)
+    relations = [linked_relation for linked_relation in linked.relations if linked_relation.predicates]
+    if not relations or (settings.fast and len(relations) < len(linked.relations)):
+        return Generated((), 0)
+    facts = [relation.fact for relation in relations]
+    choices = [relation.predicates for relation in relations]
+    total = math.prod(len(choice) for choice in choices)
+    combinations: Iterable[tuple[RankedPredicate, ...]] = islice(product(*choices), MOST_COMBINATIONS)
+    if settings.fast:
+        combinations = heapq.nsmallest(settings.query_num, combinations, key=_order)
+    queries = (_query(qir, facts, combination, terms, run) for combination in combinations)
+    kept = tuple(islice(_distinct(queries), settings.query_num))
+    if total > len(kept):
+        run.note(f"{total} candidate queries, {len(kept)} kept (query_num {settings.query_num})")
+    return Generated(kept, total)
+
+
+def _order(combination: Sequence[RankedPredicate]) -> tuple[float, tuple[str, ...], tuple[bool, ...]]:
+    return (
+        -score_of(combination),
+        tuple(str(predicate.iri) for predicate in combination),
+        tuple(predicate.direction == "in" for predicate in combination),
+    )
+
+
+def score_of(combination: Sequence[RankedPredicate]) -> float:
+    """Geometric mean of the similarities, negative ones taken as nearly none."""
+    return math.prod(max(predicate.similarity, 1e-3) for predicate in combination) ** (1 / len(combination))
+
+
+def _query(
+    qir: QIR, facts: Sequence[Fact], combination: Sequence[RankedPredicate], terms: Ends, run: Run
+) -> CandidateQuery:
+    pairs = zip(facts, combination, strict=True)
+    patterns = tuple(dict.fromkeys(pattern_of(fact, predicate, terms) for fact, predicate in pairs))
+    names = tuple(dict.fromkeys(predicate.name for predicate in combination))
+    body = " ".join(f"{s} {p} {o} ." for s, p, o in patterns)
+    filters = exclusions(qir, terms) if run.settings.fast else ""
+    head = "ASK" if qir.kind == "boolean" else f"SELECT DISTINCT {qir.target} WHERE"
+    return CandidateQuery(f"{head} {{ {body} {filters}}}", patterns, names, round(score_of(combination), 4))
+
+
+def exclusions(qir: QIR, terms: Ends) -> str:
+    """A chain that leads back to what was asked about does not answer: films sharing a director with X are not X."""
+    if qir.kind == "boolean" or len(qir.facts) < 2:
+        return ""
+    vertices = dict.fromkeys(terms[entity] for entity in qir.entities if terms[entity].startswith("<"))
+    return "".join(f"FILTER({qir.target} != {vertex}) " for vertex in vertices)
+
+
+def _distinct(queries: Iterable[CandidateQuery]) -> Iterator[CandidateQuery]:
+    seen: set[str] = set()
+    for query in queries:
+        if query.sparql not in seen:
+            seen.add(query.sparql)
+            yield query

@@ -1,0 +1,141 @@
+"""Relation linking: ranked predicates for each fact of the QIR, in both directions (section 5.1.3).
+
+No model is asked. ``fast`` also links a relation between two unknowns, by following the join from what is linked: the
+best predicates of the neighbouring fact lead to sample vertices, whose predicates are the candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from rdflib import URIRef
+
+from kgwb.flow import QIR, Direction, Fact, Link, LinkedRelation, RankedPredicate, is_unknown
+from kgwb.run import Run, agent
+
+Pattern = tuple[str, str, str]
+Ends = dict[str, str]
+BEAM = 4
+"""Partial paths followed at a time to link the relations behind a join."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Triple patterns that lead from linked vertices to an unknown, with the product of their similarities."""
+
+    patterns: tuple[Pattern, ...] = ()
+    score: float = 1.0
+
+
+@dataclass(slots=True)
+class Reached:
+    """What can be said of each end of a fact so far: its term in SPARQL, and how an unknown is reached."""
+
+    terms: Ends
+    paths: dict[str, tuple[Path, ...]] = field(default_factory=dict)
+
+    def knows(self, end: str) -> bool:
+        return not self.terms[end].startswith("?") or end in self.paths
+
+    def paths_to(self, end: str) -> tuple[Path, ...]:
+        return self.paths.get(end, (Path(),))
+
+
+def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRelation, ...]:
+    """The ranked predicates of every fact, in the QIR's order; facts that nothing linked touches get none."""
+    reached = Reached(terms_of(qir, links))
+    linked: dict[Fact, LinkedRelation] = {}
+    waiting = list(qir.facts)
+    while waiting:
+        fact = next((fact for fact in waiting if any(reached.knows(end) for end in fact.ends)), waiting[0])
+        waiting.remove(fact)
+        reachable = run.settings.fast or any(not reached.terms[end].startswith("?") for end in fact.ends)
+        paths = _paths(fact, reached) if reachable else {}
+        linked[fact] = link_relation(fact, paths, run)
+        _extend(reached, linked[fact])
+    return tuple(linked[fact] for fact in qir.facts)
+
+
+def terms_of(qir: QIR, links: Sequence[Link]) -> Ends:
+    """Each end of the QIR's facts as a SPARQL term: a linked vertex's IRI, else a variable."""
+    vertices = {link.entity: link.vertex.iri.n3() for link in links if link.vertex}
+    ends = (*qir.entities, *qir.unknowns)
+    return {end: vertices.get(end) or (end if is_unknown(end) else f"?unlinked{n}") for n, end in enumerate(ends)}
+
+
+@agent("relation_linking", subject="fact")
+def link_relation(fact: Fact, paths: dict[str, tuple[tuple[tuple[Pattern, ...], str], ...]], run: Run) -> LinkedRelation:
+    """Rank the predicates found at the fact's ends by the similarity of their names with the relation."""
+    found: dict[tuple[URIRef, Direction], None] = {}
+    for end, ways in paths.items():
+        for patterns, term in ways:
+            found.update(dict.fromkeys(_predicates(patterns, term, end == fact.subject, run)))
+    names = run.kg.names([iri for iri, _ in found])
+    distinct = sorted(set(names.values()))
+    close = dict(zip(distinct, run.similarity(fact.relation, distinct), strict=True))
+    ranked = [RankedPredicate(iri, names[iri], way, close[names[iri]]) for iri, way in found]
+    ranked.sort(key=lambda p: (-p.similarity, p.iri, p.direction == "in"))
+    kept = [p for p in ranked if p.similarity >= run.settings.min_similarity]
+    best = _best(kept, run.settings.predicates_per_relation)
+    if len(best) < len(ranked):
+        run.note(f"{len(ranked)} predicates found, {len(best)} kept")
+    return LinkedRelation(fact, tuple(best))
+
+
+def _best(ranked: Sequence[RankedPredicate], most: int) -> list[RankedPredicate]:
+    """The first ``most`` predicates, where the two directions of one predicate count once."""
+    iris = list(dict.fromkeys(p.iri for p in ranked))[:most]
+    return [p for p in ranked if p.iri in iris]
+
+
+def _paths(fact: Fact, reached: Reached) -> dict[str, tuple[tuple[tuple[Pattern, ...], str], ...]]:
+    """For each end of a fact that is reached, the ways to it as (patterns, term)."""
+    ways: dict[str, tuple[tuple[tuple[Pattern, ...], str], ...]] = {}
+    for end in dict.fromkeys(fact.ends):
+        if reached.knows(end):
+            ways[end] = tuple((path.patterns, reached.terms[end]) for path in reached.paths_to(end))
+    return ways
+
+
+def _predicates(
+    patterns: tuple[Pattern, ...], term: str, is_subject: bool, run: Run
+) -> Iterable[tuple[URIRef, Direction]]:
+    """Predicates at a vertex, or at a sample of the vertices that patterns lead to, as the fact's subject sees them."""
+    sample = f"{{ SELECT DISTINCT {term} WHERE {{ {_text(patterns)} }} LIMIT {run.settings.join_sample} }} "
+    at = sample if patterns else ""
+    hidden = run.kg.vocabulary.hidden
+    for outgoing in (True, False):
+        triple = f"{term} ?p ?o" if outgoing else f"?o ?p {term}"
+        rows = run.kg.select(f"SELECT DISTINCT ?p WHERE {{ {at}{triple} }}")
+        way: Direction = "out" if outgoing == is_subject else "in"
+        for (iri,) in rows.rows:
+            if isinstance(iri, URIRef) and iri not in hidden:
+                yield iri, way
+
+
+def _extend(reached: Reached, linked: LinkedRelation) -> None:
+    """Let the fact's best predicates lead on to the end that was not reached yet."""
+    fact = linked.fact
+    new = [end for end in dict.fromkeys(fact.ends) if not reached.knows(end)]
+    if len(new) != 1:
+        return
+    (known,) = {*fact.ends} - {*new} or {new[0]}
+    ways = [
+        Path((*path.patterns, pattern_of(fact, predicate, reached.terms)), path.score * max(predicate.similarity, 0.01))
+        for path in reached.paths_to(known)
+        for predicate in linked.predicates
+    ]
+    if ways:
+        reached.paths[new[0]] = tuple(sorted(ways, key=lambda way: -way.score)[:BEAM])
+
+
+def pattern_of(fact: Fact, predicate: RankedPredicate, terms: Ends) -> Pattern:
+    """The triple pattern of a fact under one predicate and direction."""
+    subject, object_ = terms[fact.subject], terms[fact.object]
+    ends = (subject, object_) if predicate.direction == "out" else (object_, subject)
+    return ends[0], predicate.iri.n3(), ends[1]
+
+
+def _text(patterns: Iterable[Pattern]) -> str:
+    return " ".join(f"{s} {p} {o} ." for s, p, o in patterns)

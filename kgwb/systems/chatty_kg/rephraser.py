@@ -1,0 +1,29 @@
+"""Rephraser agent: a question that depends on the dialogue, made self-contained (section 4.2.2, equation 3)."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from kgwb.flow import Context, Rephrased
+from kgwb.run import Run, agent
+from kgwb.structured import Check, ask
+
+
+class RephraserReply(BaseModel):
+    """The standalone question."""
+
+    model_config = ConfigDict(extra="forbid")
+    question: str
+
+
+@agent("rephraser")
+def rephrase(question: str, context: Context, run: Run) -> Rephrased:
+    """The question with pronouns and omissions resolved from the dialogue, and nothing added."""
+    dialogue = [
+        {"question": turn.standalone or turn.question, "answers": list(turn.answers), "about": list(turn.entities)}
+        for turn in context.turns
+    ]
+    not_empty = Check[RephraserReply]("not empty", lambda r: "" if r.question.strip() else "the question is empty")
+    variables = {"question": question, "dialogue": dialogue}
+    reply = ask("chatty_kg/rephraser", variables, RephraserReply, run, checks=(not_empty,))
+    return Rephrased(" ".join(reply.question.split()), question)

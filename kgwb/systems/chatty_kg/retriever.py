@@ -1,0 +1,53 @@
+"""Entity retriever: the vertices whose label holds the words of an entity (section 5.1.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rdflib import URIRef
+
+from kgwb.flow import Candidate, Retrieved
+from kgwb.kg.base import Hit
+from kgwb.kg.queries import describe
+from kgwb.run import Run, agent
+
+
+@agent("entity_retriever", subject="entity")
+def retrieve(entity: str, run: Run) -> Retrieved:
+    """At most v_limit candidates, best first; ``fast`` keeps those worth showing and tells what they are.
+
+    ``fast`` keeps all exact matches where there are any, else the best ``shown_candidates``.
+    """
+    settings = run.settings
+    found = run.kg.search(entity, settings.v_limit)
+    if not settings.fast:
+        plain = tuple(Candidate(hit.iri, hit.label, hit.score) for hit in found.hits)
+        return Retrieved(entity, plain, found.how, found.query, len(found.hits))
+    exact = tuple(hit for hit in found.hits if hit.score >= 1)
+    shown = (exact or found.hits)[: settings.shown_candidates]
+    if len(found.hits) >= settings.v_limit:
+        run.note(f"v_limit cut the search for {entity!r} at {settings.v_limit} vertices")
+    return Retrieved(entity, _described(shown, run), found.how, found.query, len(found.hits))
+
+
+def _described(hits: tuple[Hit, ...], run: Run) -> tuple[Candidate, ...]:
+    """Types and descriptions for the choice; homonyms also show their relations."""
+    if len(hits) < 2:  # nothing to tell apart
+        return tuple(Candidate(hit.iri, hit.label, hit.score) for hit in hits)
+    iris = [hit.iri for hit in hits]
+    known = describe(run.kg, iris)
+    relations = _relations(iris, run) if hits[0].score >= 1 else {}
+    return tuple(
+        Candidate(hit.iri, hit.label, hit.score, *known.get(hit.iri, ((), "")), relations.get(hit.iri, ()))
+        for hit in hits
+    )
+
+
+def _relations(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]]:
+    """Names of the predicates at each vertex, in both directions."""
+    values = " ".join(iri.n3() for iri in iris)
+    rows = run.kg.select(f"SELECT DISTINCT ?v ?p WHERE {{ VALUES ?v {{ {values} }} {{ ?v ?p ?o }} UNION {{ ?o ?p ?v }} }}")
+    hidden = run.kg.vocabulary.hidden
+    pairs = [(v, p) for v, p in rows.rows if isinstance(v, URIRef) and isinstance(p, URIRef) and p not in hidden]
+    names = run.kg.names([p for _, p in pairs])
+    return {iri: tuple(sorted({names[p] for v, p in pairs if v == iri})) for iri in iris}

@@ -1,0 +1,128 @@
+"""Vertex selection: one candidate for each entity, checked by the vertex validator (sections 5.1.1 and 5.1.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from kgwb.flow import Candidate, Link, Retrieved
+from kgwb.run import Run, agent
+from kgwb.structured import Check, ask
+from kgwb.systems.chatty_kg.retriever import retrieve
+
+
+class VertexReply(BaseModel):
+    """The number of the candidate meant, with its label as a cross-check; 0 and "" if none is meant."""
+
+    model_config = ConfigDict(extra="forbid")
+    reason: str
+    number: int
+    label: str
+
+
+class LabelReply(BaseModel):
+    """The label of the candidate meant, as published."""
+
+    model_config = ConfigDict(extra="forbid")
+    label: str
+
+
+class NameReply(BaseModel):
+    """The local name of the vertex meant, among those that share a label (reference code)."""
+
+    model_config = ConfigDict(extra="forbid")
+    name: str
+
+
+@agent("entity_linking", subject="entity")
+def link_entity(entity: str, question: str, run: Run) -> Link:
+    """Retrieve the candidates of one entity and choose one."""
+    return select(retrieve(entity, run), question, run)
+
+
+def problems(link: Link, retrieved: Retrieved, question: str) -> Iterator[str]:
+    """What the vertex validator has against a link put in by hand: it must stay with the entity it links."""
+    if link.entity != retrieved.entity:
+        yield f"the link is for {link.entity!r}, the step for {retrieved.entity!r}"
+
+
+@agent("vertex_selection", check=problems)
+def select(retrieved: Retrieved, question: str, run: Run) -> Link:
+    """The vertex meant: an exact unique label match without a model call (``fast``), else the model's choice.
+
+    As published, candidates are labels only, and several vertices under one label cost a second call.
+    """
+    candidates = retrieved.candidates
+    if not candidates:
+        return Link(retrieved.entity, None, (), "no label in the graph holds these words")
+    if not run.settings.fast:
+        return _as_published(retrieved, run)
+    if len(candidates) == 1 and candidates[0].score >= 1:
+        return Link(retrieved.entity, candidates[0], candidates, "the only vertex with exactly this label")
+    reply = ask(
+        "chatty_kg/vertex_selection",
+        {"question": question, "entity": retrieved.entity, "candidates": _numbered(candidates)},
+        VertexReply,
+        run,
+        checks=(vertex_validator(candidates),),
+    )
+    if reply.number == 0:
+        return Link(retrieved.entity, None, candidates, reply.reason or "none of the candidates is meant")
+    return Link(retrieved.entity, candidates[reply.number - 1], candidates, reply.reason)
+
+
+def vertex_validator(candidates: Sequence[Candidate]) -> Check[VertexReply]:
+    """The choice must be one of the candidates, by number and label alike (section 5.1.2)."""
+
+    def among(reply: VertexReply) -> str:
+        if reply.number == 0:
+            return "" if not reply.label.strip() else "number 0 means none, but a label is given"
+        if not 1 <= reply.number <= len(candidates):
+            return f"there is no candidate {reply.number}; they go from 1 to {len(candidates)}"
+        label = candidates[reply.number - 1].label
+        same = label.casefold().strip() == reply.label.casefold().strip()
+        return "" if same else f"candidate {reply.number} is {label!r}, not {reply.label!r}"
+
+    return Check("in the candidate list", among)
+
+
+def _numbered(candidates: Sequence[Candidate]) -> list[dict[str, object]]:
+    return [
+        {"number": number, "label": c.label, "type": ", ".join(c.types), "description": c.description}
+        | ({"relations": list(c.relations)} if c.relations else {})
+        for number, c in enumerate(candidates, 1)
+    ]
+
+
+def _as_published(retrieved: Retrieved, run: Run) -> Link:
+    """Labels only; a single hit skips the model; homonyms cost a second call over local names (reference code)."""
+    candidates = retrieved.candidates
+    if len(candidates) == 1:
+        return Link(retrieved.entity, candidates[0], candidates, "the only vertex found")
+    by_label: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        by_label.setdefault(candidate.label.casefold(), []).append(candidate)
+    labels = [same[0].label for same in by_label.values()]
+
+    def known(reply: LabelReply) -> str:
+        return "" if reply.label.casefold() in by_label else f"{reply.label!r} is not in the list"
+
+    variables = {"entity": retrieved.entity, "labels": labels}
+    checks = (Check("in the candidate list", known),)
+    chosen = ask("chatty_kg/vertex_selection_labels", variables, LabelReply, run, checks=checks).label
+    same = by_label[chosen.casefold()]
+    if len(same) == 1:
+        return Link(retrieved.entity, same[0], candidates, f"chosen by its label, {chosen!r}")
+    return Link(retrieved.entity, _by_local_name(retrieved.entity, same, run), candidates, "chosen by its local name")
+
+
+def _by_local_name(entity: str, same: Sequence[Candidate], run: Run) -> Candidate:
+    names = {candidate.iri.rpartition("/")[2].rpartition("#")[2]: candidate for candidate in same}
+
+    def known(reply: NameReply) -> str:
+        return "" if reply.name in names else f"{reply.name!r} is not in the list"
+
+    variables = {"entity": entity, "names": list(names)}
+    checks = (Check("in the candidate list", known),)
+    return names[ask("chatty_kg/vertex_selection_names", variables, NameReply, run, checks=checks).name]

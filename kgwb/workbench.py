@@ -1,0 +1,101 @@
+"""The workbench: a graph, a model and a system, and the dialogue held with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kgwb import llm, systems
+from kgwb.embeddings import Embeddings
+from kgwb.flow import Dialogue, Turn
+from kgwb.kg.files import cache_dir
+from kgwb.kg.base import Graph
+from kgwb.llm.base import ChatModel
+from kgwb.prompts import Prompts
+from kgwb.record import RunFile
+from kgwb.run import Run
+from kgwb.settings import Settings
+
+
+class Workbench:
+    """Asks questions of one system over one graph, and remembers the dialogue.
+
+    ``model`` is a model or its specification ("rules", "openai:gpt-4o", "ollama:phi4"); ``models`` gives single agents
+    another one. ``prompts`` is a folder whose files go before kgwb's own. Raises KgwbErrors of graph, model and system.
+    """
+
+    def __init__(
+        self,
+        kg: Graph,
+        model: ChatModel | str = "rules",
+        *,
+        system: str = "chatty_kg",
+        models: Mapping[str, ChatModel | str] | None = None,
+        settings: Settings | None = None,
+        prompts: str | Path | None = None,
+        embeddings: Embeddings | None = None,
+    ) -> None:
+        self.kg = kg
+        self.system = systems.system(system)
+        self.models = {name: _model(given) for name, given in {"": model, **(models or {})}.items()}
+        self.settings = settings or Settings()
+        self.prompts = Prompts(Path(prompts) if prompts else None)
+        self.embeddings = embeddings or Embeddings(folder=cache_dir())
+        self.runs: list[Run] = []
+        """The turns of the dialogue, oldest first."""
+        self._earlier: tuple[Turn, ...] = ()
+
+    @property
+    def dialogue(self) -> Dialogue:
+        """The finished turns so far."""
+        return Dialogue((*self._earlier, *(self.system.turn(run) for run in self.runs if run.status == "done")))
+
+    def begin(self, question: str, *, path: str | Path | None = None) -> Run:
+        """A run of the next turn, not executed yet; ``path`` writes it to disk call by call."""
+        run = Run(
+            self.system,
+            question,
+            self.dialogue,
+            kg=self.kg,
+            models=self.models,
+            settings=self.settings,
+            prompts=self.prompts,
+            embeddings=self.embeddings,
+            path=path,
+        )
+        self.runs.append(run)
+        return run
+
+    def ask(self, question: str, *, path: str | Path | None = None) -> Run:
+        """Ask the next question of the dialogue; the run that answered it. Raises what stopped it; see ``runs[-1]``."""
+        return self.begin(question, path=path).go()
+
+    def forget(self) -> None:
+        """Begin a new dialogue."""
+        self.runs, self._earlier = [], ()
+
+    def remember(self, dialogue: Dialogue) -> None:
+        """Go on from a dialogue held before."""
+        self.runs, self._earlier = [], dialogue.turns
+
+    def __repr__(self) -> str:
+        models = ", ".join(f"{name or 'model'} {model.name}" for name, model in self.models.items())
+        return f"Workbench({self.system.name} on {self.kg.source}, {models}, {len(self.dialogue.turns)} turns)"
+
+
+def load_run(
+    path: str | Path, *, kg: Graph | None = None, model: ChatModel | str | None = None, resume: bool = False
+) -> Run:
+    """A saved run, executed as far as its file goes. Without ``kg`` and ``model`` nothing is asked of anybody.
+
+    ``resume`` goes on writing to the file. Raises RunFileError, and NotRecordedError where the file lacks a call.
+    """
+    header = next(RunFile(Path(path)).lines(), {})
+    models: Any = _model(model) if model is not None else None
+    run = Run.load(path, systems.system(header.get("system", "chatty_kg")), kg=kg, models=models, resume=resume)
+    return run.go()
+
+
+def _model(given: ChatModel | str) -> ChatModel:
+    return llm.model(given) if isinstance(given, str) else given

@@ -1,0 +1,28 @@
+"""Every notebook runs from a fresh kernel, and is committed without outputs."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+FOLDER = Path(__file__).parent.parent / "notebooks"
+NOTEBOOKS = [pytest.param(path, id=path.stem) for path in sorted(FOLDER.glob("*.ipynb"))]
+
+
+def test_there_is_a_notebook_to_start_with() -> None:
+    assert (FOLDER / "00_start.ipynb").is_file()
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS)
+def test_the_notebook_runs(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    NotebookClient(
+        notebook, timeout=100, kernel_name="python3", resources={"metadata": {"path": str(FOLDER)}}
+    ).execute()
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS)
+def test_the_notebook_is_committed_without_outputs(path: Path) -> None:
+    code = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    assert [cell.source for cell in code if cell.outputs or cell.execution_count] == []
