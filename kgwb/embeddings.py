@@ -39,10 +39,12 @@ class Embeddings:
         self._vectors: dict[str, Any] = {}
         self._lock = threading.Lock()
 
-    def similarity(self, phrase: str, names: Sequence[str]) -> tuple[float, ...]:
+    def similarity(self, phrase: str, names: Sequence[str], spelling: float = 0.0) -> tuple[float, ...]:
         """Cosine of the phrase with each name, -1 to 1, rounded to 4 digits so that machines agree.
 
-        Raises EmbeddingError if the embeddings cannot be loaded.
+        ``spelling`` is the share, 0 to 1, of the cosine of character trigrams in it: "directed" and "director" are
+        one word to the eye and hardly nearer than "starring" to the model. Raises EmbeddingError if the embeddings
+        cannot be loaded.
         """
         if not names:
             return ()
@@ -50,7 +52,10 @@ class Embeddings:
 
         with self._lock:
             vectors = self._all([phrase, *names])
-        return tuple(round(float(cosine), 4) for cosine in np.stack(vectors[1:]) @ vectors[0])
+        close = (1 - spelling) * (np.stack(vectors[1:]) @ vectors[0])
+        if spelling:
+            close = close + spelling * (np.stack([_trigrams(name) for name in names]) @ _trigrams(phrase))
+        return tuple(round(float(cosine), 4) for cosine in close)
 
     def _all(self, texts: Sequence[str]) -> list[Any]:
         missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
@@ -150,6 +155,7 @@ def bundled_model() -> Path | None:
     return None
 
 
+@lru_cache(maxsize=10_000)
 def _trigrams(text: str) -> Any:
     """A unit vector that counts hashed character trigrams of the words."""
     import numpy as np

@@ -235,7 +235,7 @@ class CandidateQuery:
     patterns: tuple[tuple[str, str, str], ...]
     """Terms in N-Triples form, variables as "?x"."""
     predicates: tuple[str, ...]
-    """Names, as the selection sees them; a name can stand for predicates of several namespaces."""
+    """The predicate's name for each fact, in the QIR's order; a name can stand for predicates of several namespaces."""
     score: float
     """Geometric mean of the similarities of its predicates, 0 to 1."""
 

@@ -527,9 +527,10 @@ class Run:
         return result
 
     def similarity(self, phrase: str, names: Sequence[str]) -> tuple[float, ...]:
-        """Cosine similarity of a phrase with each name, -1 to 1, by the run's sentence embeddings."""
-        asked = {"embeddings": self._embeddings_name(), "phrase": phrase, "names": list(names)}
-        return self.call("similarity", asked, lambda: self.embeddings.similarity(phrase, names))
+        """Similarity of a phrase with each name, -1 to 1, by the run's sentence embeddings and its share of spelling."""
+        share = self.settings.spelling
+        asked = {"embeddings": self._embeddings_name(), "spelling": share, "phrase": phrase, "names": list(names)}
+        return self.call("similarity", asked, lambda: self.embeddings.similarity(phrase, names, share))
 
     def map(self, function: Callable[..., R], items: Sequence[Any], *rest: Any) -> tuple[R, ...]:
         """``function(item, *rest, run)`` for each item, side by side where that helps, results in the items' order.

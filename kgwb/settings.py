@@ -30,8 +30,8 @@ class Settings:
     """Ranked predicates kept for a relation; the reference code of Chatty-KG keeps 21."""
     join_sample: int = 200
     """Vertices sampled to find the predicates of a relation between two unknowns (``fast``)."""
-    score_margin: float = 0.1
-    """``fast``: queries that score within this of the best one that has rows add their answers too."""
+    spelling: float = 0.3
+    """Share of spelling in the similarity of a relation with predicate names; the rest is the embeddings'."""
     min_similarity: float = 0.2
     """``fast``: predicates less like the relation than this are not offered."""
     multi_turn: bool = True
@@ -78,7 +78,7 @@ class Settings:
 PROFILES = {
     "fast": Settings(),
     "paper": Settings(
-        profile="paper", predicates_per_relation=21, min_similarity=-1.0, repair="ask_afresh", v_limit=600, query_num=40
+        profile="paper", predicates_per_relation=21, spelling=0.0, min_similarity=-1.0, repair="ask_afresh"
     ),
 }
 

@@ -59,7 +59,7 @@ def open_files(path: Path, vocabulary: Vocabulary, *, cache: bool = True) -> tup
             _log.warning("%s is loaded into memory: the cache folder cannot be used (%s)", path, error)
     store = Store()
     _load(store, path, files)
-    return store, LabelIndex.build(*collect(store, vocabulary)), identity
+    return store, LabelIndex.build(collect(store, vocabulary)), identity
 
 
 def _files(path: Path) -> list[Path]:
@@ -165,7 +165,7 @@ def _make(folder: Path, path: Path, files: Sequence[Path], vocabulary: Vocabular
     folder.mkdir()
     store = Store(folder / "store")
     _load(store, path, files)
-    LabelIndex.build(*collect(store, vocabulary), folder / "labels.sqlite").close()
+    LabelIndex.build(collect(store, vocabulary), folder / "labels.sqlite").close()
     del store
     (folder / "sizes.json").write_text(json.dumps(_sizes(folder)), encoding="utf-8")
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from difflib import SequenceMatcher
 from math import log
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rdflib import URIRef
 
@@ -25,18 +25,29 @@ CLOSE_S = 0.2
 """Seconds spent at most on looking for close spellings of one word."""
 _MOST_ROWS = 20_000
 _SCHEMA = """
-CREATE TABLE vertices (id INTEGER PRIMARY KEY, iri TEXT NOT NULL, name TEXT NOT NULL);
-CREATE TABLE labels (id INTEGER PRIMARY KEY, vertex INTEGER NOT NULL, text TEXT NOT NULL, key TEXT NOT NULL);
-CREATE VIRTUAL TABLE words USING fts5(key, content='', detail=none, tokenize=ascii);
+CREATE TABLE labels (id INTEGER PRIMARY KEY, length INTEGER, key TEXT, text TEXT, iri TEXT, shown INTEGER);
+CREATE VIRTUAL TABLE words USING fts5(key, content='', detail=none, columnsize=0, tokenize=ascii);
 CREATE VIRTUAL TABLE terms USING fts5vocab(words, row);
 """
 # The keys are in normal form already: cutting at ASCII blanks (tokenize=ascii) finds the words of text.py.
 _INDEXES = """
-CREATE UNIQUE INDEX by_iri ON vertices (iri);
-CREATE INDEX by_key ON labels (key);
+CREATE INDEX by_iri ON labels (iri) WHERE shown;
+CREATE INDEX by_key ON labels (key) WHERE length;
 """
 _MATCHING = "SELECT rowid FROM words WHERE words MATCH ? LIMIT ?"
-_ROWS = "SELECT v.iri, l.text, l.key FROM labels l JOIN vertices v ON v.id = l.vertex WHERE "
+_SHOWN = "SELECT iri, text FROM labels WHERE shown AND iri IN"
+_ROWS = "SELECT iri, text, key FROM labels WHERE "
+
+
+class Label(NamedTuple):
+    """One label of an IRI."""
+
+    iri: str
+    text: str
+    shown: bool
+    """Whether it is the name to show; true of one label of each IRI."""
+    searched: bool
+    """Whether the IRI can be found by it."""
 
 
 class LabelIndex:
@@ -65,24 +76,18 @@ class LabelIndex:
     @classmethod
     def build(
         cls,
-        names: Mapping[str, str],
-        labels: Mapping[str, Iterable[str]],
+        labels: Iterable[Label],
         path: Path | None = None,
     ) -> LabelIndex:
-        """An index in a file or in memory: ``names`` to show for IRIs, ``labels`` to find vertices by."""
+        """An index in a file, or in memory."""
         connection = sqlite3.connect(path or ":memory:", check_same_thread=False, isolation_level=None)
         connection.executescript(f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {_SCHEMA}")
-        ids = {iri: number for number, iri in enumerate(names)}
-        found = [(normal(text), text, ids[iri]) for iri, texts in labels.items() for text in texts]
         # Short labels first: where rows are cut, those left out are the ones that say most besides.
-        found.sort(key=lambda row: (len(row[0]), row))
+        rows = sorted(_row(*label) for label in labels)
         connection.execute("BEGIN")
-        for sql, rows in (
-            ("INSERT INTO vertices VALUES (?, ?, ?)", ((ids[iri], iri, name) for iri, name in names.items())),
-            ("INSERT INTO labels VALUES (?, ?, ?, ?)", ((n, *reversed(row)) for n, row in enumerate(found))),
-            ("INSERT INTO words (rowid, key) VALUES (?, ?)", ((n, row[0]) for n, row in enumerate(found))),
-        ):
-            connection.executemany(sql, rows)
+        numbered = ((number, *row) for number, row in enumerate(rows))
+        connection.executemany("INSERT INTO labels VALUES (?, ?, ?, ?, ?, ?)", numbered)
+        connection.execute("INSERT INTO words (rowid, key) SELECT id, key FROM labels WHERE length")
         connection.execute("COMMIT")
         connection.executescript(_INDEXES)
         if path is None:
@@ -93,7 +98,7 @@ class LabelIndex:
     def search(self, text: str, limit: int) -> Found:
         """At most ``limit`` vertices by label, best first; a stage is tried if those before find none."""
         key, asked = normal(text[:MAX_CHARS]), words(text)
-        exact = self._rows(_ROWS + "l.key = ? ORDER BY v.iri LIMIT ?", key, limit)
+        exact = self._rows(_ROWS + "length AND key = ? ORDER BY iri LIMIT ?", key, limit)
         for how, query in (
             ("all words", " ".join(f'"{word}"' for word in asked)),
             ("prefix", " ".join(f'"{word}"*' for word in asked)),
@@ -113,7 +118,7 @@ class LabelIndex:
             keys.setdefault(normal(label), []).append(label)
         found: dict[str, set[str]] = {}
         for chunk in _chunks(list(keys)):
-            for iri, _, key in self._rows(f"{_ROWS} l.key IN ({_holes(chunk)})", *chunk):
+            for iri, _, key in self._rows(f"{_ROWS} length AND key IN ({_holes(chunk)})", *chunk):
                 found.setdefault(key, set()).add(iri)
         by_label = {label: tuple(map(URIRef, sorted(found[key]))) for key in found for label in keys[key]}
         return {label: by_label[label] for label in labels if label in by_label}
@@ -122,11 +127,11 @@ class LabelIndex:
         """A name to show for each IRI: its preferred label, else its local name as words."""
         found: dict[str, str] = {}
         for chunk in _chunks([str(iri) for iri in iris]):
-            found.update(self._rows(f"SELECT iri, name FROM vertices WHERE iri IN ({_holes(chunk)})", *chunk))
+            found.update(self._rows(f"{_SHOWN} ({_holes(chunk)})", *chunk))
         return {iri: found.get(str(iri)) or local_name(iri) for iri in iris}
 
     def _matching(self, query: str, limit: int) -> list[Any]:
-        return self._rows(f"{_ROWS} l.id IN ({_MATCHING})", query, limit)
+        return self._rows(f"{_ROWS} id IN ({_MATCHING})", query, limit)
 
     def _known(self, word: str) -> bool:
         return bool(self._rows("SELECT 1 FROM terms WHERE term = ?", word))
@@ -146,7 +151,7 @@ class LabelIndex:
         best = sorted(count, key=lambda number: (-count[number], -weight[number], number))[:limit]
         found: list[Any] = []
         for chunk in _chunks(best):
-            found += self._rows(f"{_ROWS} l.id IN ({_holes(chunk)})", *chunk)
+            found += self._rows(f"{_ROWS} id IN ({_holes(chunk)})", *chunk)
         verbatim = any(word not in spellings for word in asked)
         return found, ("any word" if verbatim else "close spelling") if found else "nothing"
 
@@ -192,6 +197,11 @@ class LabelIndex:
             yield connection
         finally:
             self._idle.put(connection)
+
+
+def _row(iri: str, text: str, shown: bool, searched: bool) -> tuple[int, str, str, str, bool]:
+    key = normal(text) if searched else ""
+    return len(key), key, text, iri, shown
 
 
 def _found(best: Sequence[tuple[URIRef, str, float]], how: str, query: str) -> Found:

@@ -82,7 +82,7 @@ class LocalGraph:
             raise GraphFileError("the rdflib graph holds no triple", hint="parse a file into it first")
         lines = "\n".join(sorted(map(str, store)))
         digest = hashlib.sha256(f"{CACHE_VERSION}\n{vocabulary!r}\n{lines}".encode()).hexdigest()
-        labels = LabelIndex.build(*collect(store, vocabulary))
+        labels = LabelIndex.build(collect(store, vocabulary))
         source = f"rdflib graph of {len(store)} triples"
         return cls(
             store, labels, source=source, identity=f"sha256:{digest}", vocabulary=vocabulary, limits=limits

@@ -132,7 +132,9 @@ class OllamaModel(ChatModel):
         except ollama.ResponseError as error:
             text = str(error.error)
             return Failure("status", text, status=error.status_code, final=_names_format(text))
-        except (ConnectionError, httpx.TransportError) as error:
+        except ConnectionError:
+            return Failure("connection", "no connection; is Ollama running?")
+        except httpx.TransportError as error:
             return transport_failure(error)
         except json.JSONDecodeError as error:
             return Failure("nonsense", error.doc or "an empty page")

@@ -91,7 +91,7 @@ class OpenAIModel(ChatModel):
             tries += sent
             if not isinstance(outcome, Failure):
                 break
-            pass
+            refused.add(form)
             gentler = _gentler(form, outcome, with_schema=with_schema)
             if gentler is None or gentler in refused:
                 raise self._error(outcome, request.timeout_s)

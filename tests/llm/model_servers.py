@@ -176,14 +176,14 @@ def _used(body: dict[str, Any]) -> Iterable[str]:
 
 
 class _QuietServer(ThreadingHTTPServer):
-    daemon_threads = False  # joined on close, so that no thread outlives its test
-
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that left early are part of the tests."""
 
 
 def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"  # connections stay open, as those of real servers do
+
         def do_GET(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(length)) if length else None
@@ -191,6 +191,7 @@ def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
             answer = server.answer(Seen(self.path, headers, body))
             server.closing.wait(answer.delay_s)
             if answer.hang_up:
+                self.close_connection = True
                 return
             self.send_response(answer.status)
             for name, value in {"Content-Type": "application/json", **answer.headers}.items():

@@ -18,6 +18,7 @@ from kgwb.errors import (
     UnknownModelError,
 )
 from kgwb.llm import ChatReply, ChatRequest, Message, OpenAIModel
+from kgwb.llm.remote import transport_failure
 from kgwb.llm.strict import strict_schema
 
 HTML = Answer("<html><title>Welcome</title></html>", headers={"Content-Type": "text/html"})
@@ -231,6 +232,15 @@ def test_a_late_answer_is_a_timeout_and_not_repeated(openai_server: OpenAIServer
         complete(tiny(openai_server), ask(timeout_s=0.2))
     assert time.perf_counter() - started < 2
     assert len(openai_server.chats) == 1
+
+
+@pytest.mark.parametrize("package", ["httpx", "httpx2"])
+def test_phases_of_a_timeout(package: str) -> None:
+    transport = pytest.importorskip(package)
+    assert transport_failure(transport.ReadTimeout("")).kind == "timeout"
+    assert transport_failure(transport.ConnectTimeout("")).kind == "connection"
+    assert not transport_failure(transport.ConnectTimeout("")).transient
+    assert transport_failure(transport.ConnectError("")).transient
 
 
 def test_a_wrong_key_is_refused_with_a_hint(openai_server: OpenAIServer, key: str) -> None:

@@ -22,6 +22,8 @@ from kgwb.llm.rules.words import FUNCTION_WORDS, stem
 
 NEAR_ENOUGH = 0.82
 """Ratio of matching characters from which a label that is not the name itself is taken for it."""
+SPELLING = 0.3
+"""Share of spelling in the similarity of names."""
 RELEVANT = 0.34
 """Similarity a predicate must have with a relation to be taken for it."""
 AS_GOOD = 0.06
@@ -44,8 +46,8 @@ class Rules:
             "vertex_selection": self._vertex,
             "vertex_selection_labels": lambda given, kg: {"label": closest(given["entity"], given["labels"])},
             "vertex_selection_names": lambda given, kg: {"name": closest(given["entity"], given["names"])},
-            "predicate_selection": lambda given, kg: self._predicates(given, given["triples"]),
-            "predicate_selection_published": lambda given, kg: self._predicates(given, _relations(given, kg)),
+            "predicate_selection": self._by_triple,
+            "predicate_selection_published": self._pooled,
             "answer_writer": lambda given, kg: {"sentence": f"{given['question']} {', '.join(given['answer'])}."},
         }
 
@@ -80,18 +82,21 @@ class Rules:
         return lambda n: (min(shared[n], 2) * 0.25 + having[n] + 0.3 * likeness[n], -n)
 
     def _has(self, wanted: Sequence[str], relations: Sequence[str]) -> float:
-        return max((max(self.embeddings.similarity(relation, relations)) for relation in wanted), default=0.0)
+        return max((max(self.embeddings.similarity(relation, relations, SPELLING)) for relation in wanted), default=0.0)
 
-    def _predicates(self, given: Mapping[str, Any], facts: Sequence[Sequence[str]]) -> dict[str, Any]:
-        """For each relation the predicates named most alike."""
-        kept: dict[str, None] = {}
-        for _, relation, _ in facts:
-            close = self.embeddings.similarity(relation, given["predicates"])
-            best = max(close, default=0.0)
-            if best < RELEVANT:
-                return {"reasoning": f"no predicate says {relation!r}", "predicates": []}
-            kept.update({name: None for name, c in zip(given["predicates"], close, strict=True) if c >= best - AS_GOOD})
-        return {"reasoning": "the names most like each relation", "predicates": list(kept)}
+    def _by_triple(self, given: Mapping[str, Any], kg: Graph | None) -> dict[str, Any]:
+        """For each triple the predicates named most like its relation; none if none is like enough."""
+        kept = [self._like(relation["triple"][1], relation["predicates"]) for relation in given["relations"]]
+        return {"reasoning": "the names most like each relation", "predicates": kept}
+
+    def _pooled(self, given: Mapping[str, Any], kg: Graph | None) -> dict[str, Any]:
+        kept = [name for _, relation, _ in _relations(given, kg) for name in self._like(relation, given["predicates"])]
+        return {"reasoning": "the names most like each relation", "predicates": list(dict.fromkeys(kept))}
+
+    def _like(self, relation: str, names: Sequence[str]) -> list[str]:
+        close = self.embeddings.similarity(relation, names, SPELLING)
+        best = max(close, default=0.0)
+        return [name for name, c in zip(names, close, strict=True) if c >= max(RELEVANT, best - AS_GOOD)]
 
 
 def closest(name: str, texts: Sequence[str]) -> str:

@@ -8,8 +8,9 @@ word. "Share", "same", "also" and "together" make a relation lead there and back
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kgwb.kg.base import Graph
 from kgwb.llm.rules.words import (
@@ -22,6 +23,7 @@ from kgwb.llm.rules.words import (
     MEASURES,
     PREPOSITIONS,
     RELATIVES,
+    SENSE_OF,
     WH,
     Mention,
     Token,
@@ -34,6 +36,7 @@ from kgwb.llm.rules.words import (
 
 TIMES = frozenset("year years date dates day time century decade month".split())
 PLACES = frozenset("place places country countries city cities town location".split())
+IDIOMS = re.compile(r"\b(in the world|on earth|by any chance|in particular|the names? of(?= (the|all|a)\b))", re.IGNORECASE)
 AGENTIVE = ("or", "ors", "er", "ers", "ist", "ists", "ian", "ians")
 
 
@@ -51,6 +54,8 @@ class Chunk:
     """Whether it stands with the question word ("which films")."""
     same: bool = False
     """Whether "same", "share" or "co-" makes it a relation there and back."""
+    joint: str = ""
+    """The preposition or other joining word between the chunk before and this one; "" for a verb's object."""
 
     @property
     def text(self) -> str:
@@ -59,6 +64,7 @@ class Chunk:
 
 def triples(question: str, kg: Graph | None) -> dict[str, object]:
     """The reply of the QIR agent: entities, unknowns, triples, target and question type."""
+    question = IDIOMS.sub("", question)
     tokens = tokens_of(question)
     names = mentions(question, tokens, kg)
     names = [name for name in names if not _only_tells_apart(name, tokens, names)]
@@ -152,6 +158,8 @@ def _chain(left: Sequence[str], right: Sequence[str]) -> list[str]:
     closing: list[Chunk] = []
     if asked_right or not asked_left:
         closing = after
+    elif opened and _subject(left) and any(chunk.verb for chunk in after):
+        closing = after
     elif opened and after and (after[-1].verb or len(after) == 1 and _subject(left)):
         inner, closing = after[:-1], after[-1:]
     else:
@@ -160,6 +168,9 @@ def _chain(left: Sequence[str], right: Sequence[str]) -> list[str]:
     rights = _relations_right(closing)
     if rights and opened:
         lefts = [chunk for chunk in lefts if not chunk.asked]
+    if not asked_left and not asked_right and not any(chunk.verb for chunk in rights):
+        said = {_phrase(chunk.words) for chunk in lefts}  # describe X in a few words
+        rights = [chunk for chunk in rights if _phrase(chunk.words) not in said]
     nearest = _relations_right(inner) if inner else []
     ordered = [*nearest, *reversed(lefts), *rights]
     return _phrases(ordered, hint)
@@ -193,14 +204,14 @@ def _chunks(words: Sequence[str], *, ends_at_name: bool) -> list[Chunk]:
     """Content words grouped between function words; a verb form is a chunk of its own."""
     chunks: list[Chunk] = []
     current: list[str] = []
-    before, asked, same = "", False, False
+    before, joint, asked, same = "", "", False, False
 
     def close(after: str) -> None:
-        nonlocal current, asked, same
+        nonlocal current, asked, same, before, joint
         if current:
             verb = len(current) == 1 and is_verb(current[0]) and before not in ("the", "a", "their", "whose", "same")
-            chunks.append(Chunk(tuple(current), verb, before, after, asked, same))
-            current, asked, same = [], False, False
+            chunks.append(Chunk(tuple(current), verb, before, after, asked, same, joint))
+            current, asked, same, before, joint = [], False, False, "noun", ""
 
     for word in words:
         plain = word.replace("-", " ") if word.startswith("co-") else word
@@ -216,9 +227,11 @@ def _chunks(words: Sequence[str], *, ends_at_name: bool) -> list[Chunk]:
             close(word)
             asked = word in ("which", "what", "whose", "how", "many") or (asked and word in ("many", "of"))
             if word == "together" and chunks:
-                chunks[-1] = _mark(chunks[-1])
+                place = max((n for n, chunk in enumerate(chunks) if chunk.verb), default=len(chunks) - 1)
+                chunks[place] = _mark(chunks[place])
             if word not in FILLERS or word in ("many",):
                 before = word
+                joint = joint if word in DETERMINERS else joint or word
         elif is_verb(word) and current:
             close("verb")
             current, before = [word], "noun"
@@ -232,7 +245,7 @@ def _chunks(words: Sequence[str], *, ends_at_name: bool) -> list[Chunk]:
 
 
 def _mark(chunk: Chunk) -> Chunk:
-    return Chunk(chunk.words, chunk.verb, chunk.before, chunk.after, chunk.asked, same=True)
+    return replace(chunk, same=True)
 
 
 def _relations_left(chunks: Sequence[Chunk], closing: bool, *, there: bool) -> list[Chunk]:
@@ -247,7 +260,9 @@ def _relations_left(chunks: Sequence[Chunk], closing: bool, *, there: bool) -> l
                 kept[-1] = _mark(kept[-1])
                 continue
             kept.pop()  # directed by the same director
-        if chunk.verb or chunk.same:
+        if chunk.joint == "for" and chunk.after == "of" and chunk.words[-1].endswith(AGENTIVE):
+            kept.append(_mark(chunk))  # films for the director of X
+        elif chunk.verb or chunk.same:
             kept.append(chunk)
         elif not _is_type(chunk, later, kept, closing, there):
             kept.append(chunk)
@@ -256,16 +271,18 @@ def _relations_left(chunks: Sequence[Chunk], closing: bool, *, there: bool) -> l
 
 def _is_type(chunk: Chunk, later: Sequence[Chunk], kept: Sequence[Chunk], closing: bool, there: bool) -> bool:
     """Whether a noun only says of what kind something is."""
-    if chunk.before == "their" or chunk.before == "verb":
+    if chunk.before == "their":
         return True
+    if kept and kept[-1].verb and not chunk.joint:  # the verb's object
+        return chunk.after != "of" or bool(set(_phrase(chunk.words).split()) & set(_phrase(kept[-1].words).split()))
     if chunk.before == "whose":
         return False
     if chunk.after == "@":  # "the film X": apposition
         role = chunk.words[-1].endswith(AGENTIVE) and bool(kept) and not kept[-1].verb
         role = role and kept[-1].words[-1].endswith(AGENTIVE)
-        for_role = chunk.words[-1].endswith(AGENTIVE) and bool(kept) and chunk.before in ("for",)
+        for_role = chunk.words[-1].endswith(AGENTIVE) and bool(kept) and chunk.joint == "for"
         return not (role or for_role) and not (not kept and not closing and chunk.before == "of")
-    if chunk.after in ("verb", "that", "which", "who", "whose", "where"):
+    if chunk.after in ("share", "shares", "co", "verb", "that", "which", "who", "whose", "where"):
         return not there
     if chunk.after in AUXILIARIES:
         if chunk.before == "of" and kept:  # what genre of film is
@@ -283,20 +300,28 @@ def _relations_right(chunks: Sequence[Chunk]) -> list[Chunk]:
         words = (*first.words, *(singular(c.words[-1]) for c in timed[:1]))
         same = first.same or any(c.same for c in chunks)
         return [Chunk(words, True, first.before, first.after, False, same)]
-    return [chunk for chunk in chunks if not set(chunk.words) <= GENERAL_NOUNS]
+    nouns = [chunk for chunk in chunks if not set(chunk.words) <= GENERAL_NOUNS]
+    return [chunk for chunk in nouns if not chunk.asked] or nouns
 
 
 def _phrases(chunks: Sequence[Chunk], hint: str) -> list[str]:
-    """The relations as phrases, those there and back twice, neighbours that say the same once."""
+    """The relations as phrases, those there and back twice."""
     phrases: list[str] = []
     for number, chunk in enumerate(chunks):
-        text = "topic about" if chunk.words == ("about",) else chunk.text
+        text = _phrase(chunk.words)
         if hint and number == len(chunks) - 1 and not set(chunk.words) & (TIMES | PLACES):
             text = f"{text} {hint}"
         phrases += [text, text] if chunk.same else [text]
     if hint and not phrases:
         phrases.append(hint)
     return phrases
+
+
+def _phrase(words: Sequence[str]) -> str:
+    """The words of a relation, a word of a known family replaced by the noun for it."""
+    senses = [SENSE_OF.get(word) for word in words]
+    named = [sense or word for sense, word in zip(senses, words, strict=True)]
+    return " ".join(dict.fromkeys(" ".join(named).split()))
 
 
 __all__ = ["stem", "triples"]

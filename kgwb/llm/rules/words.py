@@ -24,7 +24,7 @@ PREPOSITIONS = frozenset(
 RELATIVES = frozenset("that which who whom whose where".split())
 FILLERS = frozenset(
     "also me us you i please there and or ever still actually exactly few single one ones different various so far "
-    "world kinds kind sort sorts total many much number else besides just only together name names s not".split()
+    "world total many much number else besides just only together name names s not".split()
 )
 GENERAL_NOUNS = frozenset("person people thing things someone somebody something anyone man woman men women".split())
 FUNCTION_WORDS = WH | AUXILIARIES | DETERMINERS | PREPOSITIONS | RELATIVES | FILLERS
@@ -58,6 +58,40 @@ VERB_FORMS = frozenset(
     "share shares marry die dies live lives found founds release releases work works star study studies invent cite cites "
     "describe describes about became become becomes create creates develop develops design designs drive drives".split()
 )
+
+
+SENSES = {
+    sense: frozenset(words.split())
+    for sense, words in {
+        "birth": "born birth",
+        "death": "died die dies death dead deceased",
+        "starring actor cast": "act acts acted acting actor actors actress actresses appear appears appeared appearing "
+        "star stars starred starring cast costar costars",
+        "director directed by": "direct directs directed directing director directors filmmaker filmmakers codirector",
+        "writer written by": "write writes wrote written writing writer writers pen penned cowrote",
+        "author written by": "author authors authored novelist",
+        "screenwriter written by": "screenwriter screenwriters scriptwriter scriptwriters screenplay screenplays script "
+        "scripts",
+        "composer music": "compose composes composed composer composers music score soundtrack",
+        "genre type": "genre genres kind kinds sort sorts type types style category categories",
+        "topic subject tags": "about topic topics describe describes described describing words keywords theme themes "
+        "subject tag tags",
+        "language": "spoken speak speaks language languages",
+        "award": "win wins won award awards awarded prize prizes oscar oscars",
+        "spouse": "wife wives husband husbands spouse spouses married marry marries partner",
+        "sibling": "brother brothers sister sisters sibling siblings",
+        "child": "child children son sons daughter daughters kid kids",
+        "founder founded by": "founder founders founding",
+        "founded": "founded established",
+        "manufacturer made by": "manufacturer maker makers manufactures manufactured makes built builds",
+        "based on": "adapted adaptation adaptations adapt based",
+        "affiliation employer": "work works worked working employed employer affiliated affiliation",
+        "alma mater educated at": "study studied studies educated graduate graduated alma attended",
+        "runtime duration length": "runtime duration",
+    }.items()
+}
+"""Families of English words for one relation, and the noun a graph tends to name it by."""
+SENSE_OF = {word: sense for sense, words in SENSES.items() for word in words}
 
 
 @dataclass(frozen=True, slots=True)

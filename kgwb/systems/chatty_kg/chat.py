@@ -56,7 +56,7 @@ def translate(question: Question, run: Run) -> Question:
     """The question in English; one that looks English already costs no model call."""
     if not run.settings.translate or looks_english(question.text):
         return question
-    not_empty = Check[TranslationReply]("not empty", lambda r: "" if r.question.strip() else "the question is empty")
+    not_empty: Check[TranslationReply] = Check("not empty", lambda r: "" if r.question.strip() else "the question is empty")
     reply = ask("chatty_kg/translator", {"question": question.text}, TranslationReply, run, checks=(not_empty,))
     return Question(reply.question.strip(), original=question.text)
 

@@ -21,8 +21,7 @@ NOT_HERE = "not in this graph"
 def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
     """The answer with the triples each value stands on; empty and with its reason if the graph has none.
 
-    As published, the union of all selected queries. ``fast`` goes by score: the best query that has rows, and those
-    that score within ``score_margin`` of it.
+    The union of all selected queries. ``fast`` counts where a count is asked and no stored number answers.
     """
     missing = why_not(selection, linked, run)
     if missing:
@@ -54,10 +53,7 @@ def _union(queries: Sequence[CandidateQuery], target: str, filters: str, run: Ru
     """Values with support, and the SPARQL that was executed."""
     found: Found = {}
     executed: list[str] = []
-    bound = 0.0
     for query in queries:
-        if found and run.settings.fast and query.score < bound:
-            break
         if not any(target in pattern for pattern in query.patterns):
             continue
         rows = run.kg.select(query.sparql)
@@ -65,8 +61,6 @@ def _union(queries: Sequence[CandidateQuery], target: str, filters: str, run: Ru
         values = [row[0] for row in rows.rows if row[0] is not None]
         if rows.cut:
             run.note(f"the result was cut at {len(rows.rows)} rows")
-        if values and not found:
-            bound = query.score - run.settings.score_margin
         for value, triples in support(run.kg, query, target, values, filters).items():
             found[value] = tuple(dict.fromkeys((*found.get(value, ()), *triples)))
     return found, executed

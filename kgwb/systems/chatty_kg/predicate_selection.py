@@ -12,7 +12,15 @@ from kgwb.structured import Check, ask
 
 
 class SelectionReply(BaseModel):
-    """The relevant predicates after a word of reasoning (zero-shot chain of thought)."""
+    """The relevant predicates of each triple after a word of reasoning (zero-shot chain of thought)."""
+
+    model_config = ConfigDict(extra="forbid")
+    reasoning: str
+    predicates: list[list[str]]
+
+
+class PooledReply(BaseModel):
+    """The relevant predicates of one pool after a word of reasoning, as published."""
 
     model_config = ConfigDict(extra="forbid")
     reasoning: str
@@ -29,49 +37,76 @@ def problems(selection: Selection, generated: Generated, question: str, qir: QIR
 def select_queries(generated: Generated, question: str, qir: QIR, run: Run) -> Selection:
     """The queries whose predicates the model judges relevant (Algorithm 3, lines 3 to 17).
 
-    As published, one relevant predicate is enough for a query; ``fast`` wants all of them where that leaves any.
+    As published, one pool of names is shown and one relevant predicate is enough for a query. ``fast`` shows each
+    triple with its own predicates, and a query must be right in every triple.
     """
     if not generated.queries:
         return Selection((), ())
+    return _by_triple(generated.queries, question, qir, run) if run.settings.fast else _pooled(generated, question, run)
+
+
+def _by_triple(queries: Sequence[CandidateQuery], question: str, qir: QIR, run: Run) -> Selection:
+    offered = [list(dict.fromkeys(query.predicates[n] for query in queries)) for n in range(len(qir.facts))]
+    shown = [
+        {"triple": [fact.subject, fact.relation, fact.object], "predicates": names}
+        for fact, names in zip(qir.facts, offered, strict=True)
+    ]
+    variables = {"question": question, "relations": shown}
+    checks = (validator_by_triple(offered),)
+    reply = ask("chatty_kg/predicate_selection", variables, SelectionReply, run, checks=checks)
+    kept = [
+        query
+        for query in queries
+        if all(name in relevant for name, relevant in zip(query.predicates, reply.predicates, strict=True))
+    ]
+    relevant = (name for names, known in zip(reply.predicates, offered, strict=True) for name in names if name in known)
+    return Selection(tuple(kept), tuple(dict.fromkeys(relevant)))
+
+
+def validator_by_triple(offered: Sequence[Sequence[str]]) -> Check[SelectionReply]:
+    """One list a triple, with names from that triple's list; names outside are dropped.
+
+    A list that is empty from the start says that the graph does not have the relation. One that only holds names from
+    outside is invalid (section 5.2.3).
+    """
+
+    def listed(reply: SelectionReply) -> str:
+        if len(reply.predicates) != len(offered):
+            return f"{len(reply.predicates)} lists for {len(offered)} triples"
+        for number, (names, known) in enumerate(zip(reply.predicates, offered, strict=True), 1):
+            if names and not any(name in known for name in names):
+                return f"none of triple {number}'s predicates is in its list: " + ", ".join(map(repr, names[:5]))
+        return ""
+
+    return Check("predicates from the list", listed)
+
+
+def _pooled(generated: Generated, question: str, run: Run) -> Selection:
     index = inverted_index(generated.queries)
     names = list(index)
-    reply = ask(
-        "chatty_kg/predicate_selection" if run.settings.fast else "chatty_kg/predicate_selection_published",
-        {"question": question, "predicates": names} | ({"triples": _shown(qir)} if run.settings.fast else {}),
-        SelectionReply,
-        run,
-        checks=(query_validator(names, may_be_empty=run.settings.fast),),
-    )
+    variables = {"question": question, "predicates": names}
+    checks = (query_validator(names),)
+    reply = ask("chatty_kg/predicate_selection_published", variables, PooledReply, run, checks=checks)
     relevant = tuple(name for name in names if name in reply.predicates)
     sharing = sorted({number for name in relevant for number in index[name]})
-    queries = [generated.queries[number] for number in sharing]
-    if run.settings.fast:
-        queries = [query for query in queries if set(query.predicates) <= set(relevant)] or queries
-    return Selection(tuple(queries), relevant)
+    return Selection(tuple(generated.queries[number] for number in sharing), relevant)
 
 
 def inverted_index(queries: Sequence[CandidateQuery]) -> dict[str, list[int]]:
     """PredToQuery: each predicate name with the numbers of the queries that use it."""
     index: dict[str, list[int]] = {}
     for number, query in enumerate(queries):
-        for name in query.predicates:
+        for name in dict.fromkeys(query.predicates):
             index.setdefault(name, []).append(number)
     return index
 
 
-def query_validator(names: Sequence[str], *, may_be_empty: bool) -> Check[SelectionReply]:
-    """Names outside the list are dropped; if that leaves nothing the reply is invalid (section 5.2.3).
+def query_validator(names: Sequence[str]) -> Check[PooledReply]:
+    """Names outside the list are dropped; if that leaves nothing the reply is invalid (section 5.2.3)."""
 
-    ``may_be_empty`` accepts a reply that says in so many words that no predicate is relevant.
-    """
-
-    def listed(reply: SelectionReply) -> str:
-        if any(name in names for name in reply.predicates) or (may_be_empty and not reply.predicates):
+    def listed(reply: PooledReply) -> str:
+        if any(name in names for name in reply.predicates):
             return ""
         return "none of the predicates is in the list: " + ", ".join(map(repr, reply.predicates[:5]))
 
     return Check("predicates from the list", listed)
-
-
-def _shown(qir: QIR) -> list[list[str]]:
-    return [[fact.subject, fact.relation, fact.object] for fact in qir.facts]

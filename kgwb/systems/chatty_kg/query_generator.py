@@ -58,7 +58,7 @@ def _query(
 ) -> CandidateQuery:
     pairs = zip(facts, combination, strict=True)
     patterns = tuple(dict.fromkeys(pattern_of(fact, predicate, terms) for fact, predicate in pairs))
-    names = tuple(dict.fromkeys(predicate.name for predicate in combination))
+    names = tuple(predicate.name for predicate in combination)
     body = " ".join(f"{s} {p} {o} ." for s, p, o in patterns)
     filters = exclusions(qir, terms) if run.settings.fast else ""
     head = "ASK" if qir.kind == "boolean" else f"SELECT DISTINCT {qir.target} WHERE"

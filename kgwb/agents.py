@@ -1,0 +1,90 @@
+"""What a system and its agents are: plain functions, each execution of which is a step of the run."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, get_type_hints
+
+from kgwb.flow import Answer, Dialogue, Question, Turn
+
+if TYPE_CHECKING:
+    from kgwb.run import Run
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class System(Protocol):
+    """What a module ``kgwb.systems.<name>.pipeline`` offers as ``SYSTEM``."""
+
+    name: str
+    agents: tuple[AgentSpec, ...]
+    """In flow order."""
+
+    def answer(self, question: Question, dialogue: Dialogue, run: Run) -> Answer:
+        """The answer to one turn; everything that costs, varies or fails goes through ``run``."""
+        ...
+
+    def turn(self, run: Run) -> Turn:
+        """What a dialogue remembers of a finished run."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSpec:
+    """What is known of an agent without running it."""
+
+    name: str
+    form: Any
+    """The type of its output."""
+    subject: str | None
+    """Name of the parameter that tells several steps of this agent apart."""
+    check: Callable[..., Iterable[str]] | None
+    """Problems of an output, given the output and the agent's arguments; judges values put in by hand."""
+    purpose: str
+
+
+AGENTS: dict[Callable[..., Any], AgentSpec] = {}
+"""Every agent defined so far, filled by the decorator."""
+
+
+def agent(
+    name: str, *, subject: str | None = None, check: Callable[..., Iterable[str]] | None = None
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Make a function ``(..., run) -> record`` an agent: each of its executions is a step of the run."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        signature = inspect.signature(function)
+        names = tuple(signature.parameters)[:-1]
+
+        @functools.wraps(function)
+        def execute(*args: P.args, **kwargs: P.kwargs) -> T:
+            bound = signature.bind(*args, **kwargs).arguments
+            run: Run = bound["run"]
+            inputs = {name: bound[name] for name in names if name in bound}
+            result: T = run.execute(spec_of(execute), inputs, lambda: function(*args, **kwargs))
+            return result
+
+        purpose = (function.__doc__ or "").strip().partition("\n")[0]
+        AGENTS[execute] = AgentSpec(name, function, subject, check, purpose)
+        return execute
+
+    return decorate
+
+
+@functools.cache
+def spec_of(function: Callable[..., Any]) -> AgentSpec:
+    """The specification of an agent function."""
+    spec = AGENTS[function]
+    return replace(spec, form=get_type_hints(spec.form)["return"])
+
+
+def tells_apart(function: Callable[..., Any], items: Iterable[Any]) -> bool:
+    """Whether the steps of an agent over these items have subjects of their own, so that order cannot matter."""
+    spec = AGENTS.get(function)
+    first = next(iter(inspect.signature(function).parameters), None)
+    subjects = [str(item) for item in items]
+    return spec is not None and spec.subject == first and len(set(subjects)) == len(subjects)

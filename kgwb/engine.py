@@ -1,0 +1,397 @@
+"""The mechanism of a run: executing a system against a record, and stopping where the person wants.
+
+Stepping, editing, resuming and replaying are all one thing: executing the same function again, with every call that
+is recorded taken from the record by its content.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from kgwb.agents import AgentSpec, System, tells_apart
+from kgwb.embeddings import Embeddings
+from kgwb.errors import (
+    Cancelled,
+    KgwbError,
+    NotRecordedError,
+    OverrideError,
+    RunFileError,
+    SettingError,
+    Stopped,
+)
+from kgwb.flow import Answer
+from kgwb.kg.base import Graph
+from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
+from kgwb.prompts import Prompts
+from kgwb.record import Attempt, Call, Step, call_key, now
+from kgwb.settings import Settings
+
+T = TypeVar("T")
+R = TypeVar("R")
+Status = Literal["new", "running", "paused", "done", "failed", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where the execution stands on this thread: the step, and the list its child steps go to."""
+
+    step: Step | None
+    steps: list[Step]
+
+
+_frame: ContextVar[Frame] = ContextVar("kgwb_frame")
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Where to stop: after so many steps, or after or before a step of one of these names."""
+
+    count: int | None = None
+    names: frozenset[str] = frozenset()
+    beyond: int = 0
+    """Only after steps beyond this many count for ``names``: it paused there already."""
+    before: frozenset[str] = frozenset()
+    begun: frozenset[str] = frozenset()
+    """Keys of steps that had begun when it paused; going on passes them."""
+
+    @property
+    def stepping(self) -> bool:
+        return self.count is not None or bool(self.names) or bool(self.before)
+
+    def stops_before(self, step: Step) -> bool:
+        return _named(step, self.before) and step.key not in self.begun
+
+    def stops_after(self, step: Step, position: int) -> bool:
+        reached = self.count is not None and position >= self.count
+        return reached or (position > self.beyond and _named(step, self.names))
+
+
+def _named(step: Step, names: frozenset[str]) -> bool:
+    return step.key in names or step.agent in names
+
+
+class Engine:
+    """What systems and agents see of a run, and how it is executed; ``kgwb.run.Run`` is what a person sees."""
+
+    system: System
+    settings: Settings
+    models: Mapping[str, ChatModel]
+    prompts: Prompts
+    embeddings: Embeddings
+    kg: Graph
+    """The graph; every answer of it goes through the record."""
+    answer: Answer | None
+
+    def __init__(self) -> None:
+        self.calls: dict[str, Call] = {}
+        self.overrides: dict[str, Any] = {}
+        """Values put in by hand, by step key."""
+        self.listeners: list[Callable[[str, Step], None]] = []
+        """Called with "start" or "end" and the step."""
+        self.steps: list[Step] = []
+        self.status: Status = "new"
+        self.answer = None
+        self.error: KgwbError | None = None
+        self.position = 0
+        """Steps done when the latest execution ended."""
+        self._recorded_models: Mapping[str, str] = {}
+        self._used_prompts: dict[str, str] = {}
+        self._lock = threading.RLock()
+        self._busy = threading.Lock()
+        self._cancel = threading.Event()
+        self._goal = Goal()
+        self._counts: dict[str, int] = {}
+        self._asked: dict[tuple[str, str, str], int] = {}
+        self._pending: dict[str, Future[Call]] = {}
+        self._forgotten: set[str] = set()
+        self._seconds = 0.0
+
+    # --- what systems call ----------------------------------------------------------------------------------
+
+    def model_for(self, agent_name: str) -> ChatModel | None:
+        """The model that serves an agent: its own, else the default; None in a replay."""
+        return self.models.get(agent_name, self.models.get(""))
+
+    def model_name(self, agent_name: str) -> str:
+        """The name that keys this agent's model calls: the model's, or in a replay the recorded one's."""
+        model = self.model_for(agent_name)
+        if model is not None:
+            return model.name
+        return self._recorded_models.get(agent_name, self._recorded_models.get("", ""))
+
+    @property
+    def graph(self) -> Graph | None:
+        """The graph itself, unrecorded; None in a replay."""
+        inner: Graph | None = getattr(self.kg, "inner", None)
+        return inner
+
+    def chat(self, request: ChatRequest) -> tuple[Call, ChatReply]:
+        """Ask the current agent's model; a recorded reply is used iff model, content and repeat are equal.
+
+        The repeat number counts how often this agent, for its subject, has asked the same in this execution, so
+        that a loop that asks again gets a new reply.
+        """
+        step = self._here().step
+        name = step.agent if step else request.task
+        model = self.model_for(name)
+        asked: dict[str, Any] = {
+            "model": self.model_name(name),
+            "task": request.task,
+            "content": request.content(),
+        }
+        if asked["model"].partition(":")[0] == "rules":
+            asked["graph"] = self.kg.identity
+        place = (name, step.subject if step else "", call_key("model", asked, 0))
+        with self._lock:
+            repeat = self._asked.get(place, 0)
+            self._asked[place] = repeat + 1
+
+        def make() -> ChatReply:
+            if model is None:
+                raise self._missing(f"the reply of {asked['model'] or 'the model'} to {request.task}")
+            if not model.remote:
+                return model.complete(request, self.graph, self._cancel)
+            return self._interruptible(lambda: model.complete(request, self.graph, self._cancel))
+
+        call = self._call("model", asked, repeat, make)
+        return call, call.result
+
+    def call(self, kind: str, request: Mapping[str, Any], make: Callable[[], T] | None) -> T:
+        """The recorded result of a graph query or other call, else that of ``make``; None cannot be made."""
+
+        def checked() -> T:
+            if make is None:
+                raise self._missing(f"a {kind} on the graph")
+            if self.graph is not None and self.graph.remote and kind != "similarity":
+                return self._interruptible(make)
+            return make()
+
+        result: T = self._call(kind, request, 0, checked).result
+        return result
+
+    def similarity(self, phrase: str, names: Sequence[str]) -> tuple[float, ...]:
+        """Cosine similarity of a phrase with each name, -1 to 1, by the run's sentence embeddings."""
+        asked = {"embeddings": self.embeddings.name, "phrase": phrase, "names": list(names)}
+        return self.call("similarity", asked, lambda: self.embeddings.similarity(phrase, names))
+
+    def map(self, function: Callable[..., R], items: Sequence[Any], *rest: Any) -> tuple[R, ...]:
+        """``function(item, *rest, run)`` for each item, side by side where that helps, in the items' order.
+
+        Side by side only an agent whose subject is the item works, on a remote graph or model and not while
+        stepping; then all are waited for, and the first error is raised.
+        """
+        remote = self.kg.remote or any(model.remote for model in self.models.values())
+        if self._goal.stepping or not remote or len(items) < 2 or not tells_apart(function, items):
+            return tuple(function(item, *rest, self) for item in items)
+        sinks: list[list[Step]] = [[] for _ in items]
+
+        def branch(item: Any, sink: list[Step]) -> R:
+            _frame.set(Frame(self._here().step, sink))
+            return function(item, *rest, self)
+
+        try:
+            with ThreadPoolExecutor(self.settings.workers, thread_name_prefix="kgwb") as pool:
+                pairs = zip(items, sinks, strict=True)
+                futures = [pool.submit(copy_context().run, branch, item, sink) for item, sink in pairs]
+        finally:
+            self._here().steps.extend(step for sink in sinks for step in sink)
+        return tuple(future.result() for future in futures)
+
+    def note(self, text: str) -> None:
+        """Leave a remark on the current step for the person to read."""
+        step = self._here().step
+        if step is not None and text not in step.notes:
+            step.notes.append(text)
+
+    def attempted(self, attempt: Attempt) -> None:
+        """Keep one attempt on the current step."""
+        step = self._here().step
+        if step is not None:
+            step.attempts.append(attempt)
+
+    def prompt_text(self, name: str) -> str:
+        """The text of a prompt as this execution uses it; remembered with the run."""
+        text = self.prompts.text(name)
+        step = self._here().step
+        if step is not None and name not in step.prompts:
+            step.prompts.append(name)
+        if self._used_prompts.get(name) != text:
+            self._used_prompts[name] = text
+            self._append(prompt={"name": name, "text": text})
+        return text
+
+    def execute(self, spec: AgentSpec, inputs: Mapping[str, Any], function: Callable[[], Any]) -> Any:
+        """One step: take the value put in by hand, or run the agent; stop where the goal says."""
+        self._stop_if_cancelled()
+        parent = self._here()
+        step = self._enter(spec, inputs, parent)
+        parent.steps.append(step)
+        if self._goal.stops_before(step):
+            raise Stopped
+        self._tell("start", step)
+        token = _frame.set(Frame(step, parent.steps))
+        started = time.perf_counter()
+        try:
+            if step.key in self.overrides:
+                step.output, step.origin = self.overrides[step.key], "by hand"
+                self._check_override(spec, step.key, step.output, inputs)
+            else:
+                step.output = function()
+            step.done = True
+        except Exception as exc:
+            step.error = step.error or getattr(exc, "message", "") or repr(exc)
+            raise
+        finally:
+            step.seconds = time.perf_counter() - started
+            _frame.reset(token)
+            self._tell("end", step)
+        with self._lock:
+            self.position += 1
+            if self._goal.stops_after(step, self.position):
+                raise Stopped
+        return step.output
+
+    # --- the mechanism --------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _executing(self, goal: Goal) -> Iterator[None]:
+        """One execution from the start: afterwards status, error and position say how it ended."""
+        if not self._busy.acquire(blocking=False):
+            raise SettingError("this run is being executed already", hint="wait for it, or cancel it")
+        self._cancel.clear()
+        self.steps, self._counts, self._asked, self.error, self.answer = [], {}, {}, None, None
+        self._goal, self.status, self.position = goal, "running", 0
+        token = _frame.set(Frame(None, self.steps))
+        started = time.perf_counter()
+        try:
+            yield
+            self.status = "done"
+            self._forgotten.clear()
+        except Stopped:
+            self.status = "paused"
+        except Cancelled:
+            self.status = "cancelled"
+        except KeyboardInterrupt:
+            self._cancel.set()
+            self.status = "cancelled"
+            raise
+        except BaseException as exc:
+            self.status, self.error = "failed", exc if isinstance(exc, KgwbError) else None
+            raise
+        finally:
+            self._seconds = time.perf_counter() - started
+            _frame.reset(token)
+            self._goal = Goal()
+            self._busy.release()
+
+    def _enter(self, spec: AgentSpec, inputs: Mapping[str, Any], parent: Frame) -> Step:
+        own = str(inputs[spec.subject]) if spec.subject else ""
+        above = parent.step.subject if parent.step else ""
+        subject = f"{above}/{own}" if own and above else own or above
+        name = f"{spec.name}[{subject}]" if subject else spec.name
+        with self._lock:
+            self._counts[name] = occurrence = self._counts.get(name, 0) + 1
+        key = name if occurrence == 1 else f"{name}#{occurrence}"
+        return Step(key, spec.name, subject, parent.step.key if parent.step else "", inputs, spec.form)
+
+    def _tell(self, event: str, step: Step) -> None:
+        for listener in list(self.listeners):
+            listener(event, step)
+
+    def _call(self, kind: str, request: Mapping[str, Any], repeat: int, make: Callable[[], Any]) -> Call:
+        """The recorded call, or the call made now; the same call wanted by two threads is made once."""
+        self._stop_if_cancelled()
+        key = call_key(kind, request, repeat)
+        step = self._here().step
+        with self._lock:
+            known = self.calls.get(key) if key not in self._forgotten else None
+            pending = None if known else self._pending.get(key)
+            if known is None and pending is None:
+                self._pending[key] = mine = Future[Call]()
+        if known is None and pending is not None:
+            known = pending.result()
+        if known is None:
+            known = Call(key, kind, step.key if step else "", request, repeat, None, now(), 0.0)
+            self._make(known, make, mine)
+            if step is not None:
+                step.origin = "live" if step.origin == "record" else step.origin
+                step.live_calls += kind == "model"
+        if step is not None:
+            step.calls.append(key)
+        return known
+
+    def _make(self, call: Call, make: Callable[[], Any], promise: Future[Call]) -> None:
+        """Make a call and record it, first in memory, so that a full disk loses nothing."""
+        started = time.perf_counter()
+        try:
+            call.result = make()
+        except BaseException as exc:
+            with self._lock:
+                self._pending.pop(call.key)
+            promise.set_exception(exc)
+            raise
+        call.seconds = time.perf_counter() - started
+        with self._lock:
+            self.calls[call.key] = call
+            self._forgotten.discard(call.key)
+            self._pending.pop(call.key)
+        promise.set_result(call)
+        self._record(call)
+
+    def _record(self, call: Call) -> None:
+        """Write a call to where the run is kept."""
+
+    def _append(self, **entry: Any) -> None:
+        """Write an entry to where the run is kept."""
+
+    def _interruptible(self, make: Callable[[], T]) -> T:
+        """Run a slow call on a thread of its own, so that a cancel can leave it behind."""
+        box: Future[T] = Future()
+
+        def work() -> None:
+            try:
+                box.set_result(make())
+            except BaseException as exc:  # noqa: BLE001  # handed to the waiting thread, which raises it
+                box.set_exception(exc)
+
+        threading.Thread(target=work, name="kgwb-call", daemon=True).start()
+        while True:
+            try:
+                return box.result(timeout=0.05)
+            except TimeoutError:
+                if box.done():
+                    return box.result()
+                self._stop_if_cancelled()
+
+    def _stop_if_cancelled(self) -> None:
+        if self._cancel.is_set():
+            raise Cancelled
+
+    def _here(self) -> Frame:
+        frame = _frame.get(None)
+        if frame is None:
+            raise SettingError("an agent works only inside a run", hint="use Run.go, or Workbench.ask")
+        return frame
+
+    def _missing(self, what: str) -> NotRecordedError:
+        step = self._here().step
+        return NotRecordedError(
+            f"{step.key if step else self.system.name} needs {what}, which this recording does not hold",
+            hint="open the run with a model and a graph, or undo the edit that leads away from what was recorded",
+        )
+
+    def _check_override(self, spec: AgentSpec, key: str, value: Any, inputs: Mapping[str, Any]) -> None:
+        problems = tuple(spec.check(value, *inputs.values())) if spec.check else ()
+        if problems:
+            hint = "change the value put in, or restore the step"
+            raise OverrideError(f"{key}: " + "; ".join(problems), hint=hint)
+
+
+__all__ = ["Engine", "Frame", "Goal", "Status", "suppress", "RunFileError"]

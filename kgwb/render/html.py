@@ -1,0 +1,119 @@
+"""HTML that cannot be broken out of: whatever is not ``Html`` already is escaped on its way in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+MOST_ROWS = 60
+"""Rows of a table that are shown; the last line says how many more there are."""
+
+# Colours come from JupyterLab's theme; without one from the page around it, so that dark pages stay dark.
+STYLE = """
+.kgwb-record { color: var(--jp-ui-font-color1, inherit); font-size: var(--jp-ui-font-size1, 13px);
+  line-height: 1.45 }
+.kgwb-record .kgwb-aside { color: var(--jp-ui-font-color2, inherit); opacity: .85 }
+.kgwb-record .kgwb-answer { font-size: 1.25em; font-weight: 600; margin: .2em 0 .4em }
+.kgwb-record .kgwb-badge { border: 1px solid var(--jp-border-color1, rgba(128,128,128,.5));
+  border-radius: 3px; padding: 0 .35em; margin-left: .4em; font-size: .9em; white-space: nowrap }
+.kgwb-record .kgwb-good { border-left: 3px solid var(--jp-success-color1, #2e9e44); padding-left: .4em }
+.kgwb-record .kgwb-bad { border-left: 3px solid var(--jp-error-color1, #d64545); padding-left: .4em }
+.kgwb-record .kgwb-note { border-left: 3px solid var(--jp-warn-color1, #d98e04); padding-left: .4em }
+.kgwb-record details { margin: .15em 0 .15em 1.1em }
+.kgwb-record summary { cursor: pointer; margin-left: -1.1em; overflow-wrap: anywhere }
+.kgwb-record .kgwb-table { border-collapse: collapse; margin: .3em 0; font-size: inherit; width: auto }
+.kgwb-record .kgwb-table th, .kgwb-record .kgwb-table td { text-align: left; vertical-align: top;
+  border: 1px solid var(--jp-border-color2, rgba(128,128,128,.35)); padding: .15em .6em;
+  white-space: normal; overflow-wrap: anywhere; max-width: 42em }
+.kgwb-record .kgwb-table th { background: var(--jp-layout-color2, rgba(128,128,128,.14)); font-weight: 600 }
+.kgwb-record .kgwb-table .kgwb-chosen td { font-weight: 600 }
+.kgwb-record .kgwb-pre { background: var(--jp-layout-color2, rgba(128,128,128,.14)); color: inherit;
+  padding: .4em .6em; margin: .2em 0; white-space: pre-wrap; overflow-wrap: anywhere;
+  max-height: 24em; overflow: auto;
+  font-family: var(--jp-code-font-family, monospace); font-size: var(--jp-code-font-size, 12px) }
+.kgwb-record .kgwb-bar { display: inline-block; height: .7em; margin-right: .4em; vertical-align: baseline;
+  background: var(--jp-brand-color1, #3b82c4) }
+.kgwb-record .kgwb-iri { font-size: .92em; color: var(--jp-content-link-color, inherit) }
+"""
+
+
+class Html(str):
+    """Markup that is safe to show."""
+
+    __slots__ = ()
+
+
+def safe(content: object) -> Html:
+    """Markup as it is; the text of anything else, escaped."""
+    if isinstance(content, Html):
+        return content
+    return Html(escape(str(content).encode("utf-8", "replace").decode(), quote=True))
+
+
+def tag(name: str, *contents: object, **attributes: str) -> Html:
+    """An element; ``class_`` is the attribute class. Contents and values of attributes are escaped."""
+    told = "".join(f' {key.rstrip("_")}="{safe(value)}"' for key, value in attributes.items())
+    return Html(f"<{name}{told}>{join(*contents)}</{name}>")
+
+
+def join(*contents: object) -> Html:
+    """Contents one after another."""
+    return Html("".join(map(safe, contents)))
+
+
+def page(*contents: object) -> Html:
+    """Contents with the style they need, in a scope of their own."""
+    return tag("div", Html(f"<style>{STYLE}</style>"), *contents, class_="kgwb-record")
+
+
+def fold(summary: object, *contents: object, unfolded: bool = False) -> Html:
+    """A summary that opens; only the summary if there is nothing in it."""
+    if not any(contents):
+        return tag("div", summary)
+    inner = join(tag("summary", summary), *contents)
+    return Html(f"<details open>{inner}</details>" if unfolded else f"<details>{inner}</details>")
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, chosen: int = -1) -> Html:
+    """A table of at most MOST_ROWS rows; the row ``chosen`` stands out. Nothing if there are no rows."""
+    rows = list(rows)
+    if not rows:
+        return Html()
+    head = tag("tr", *(tag("th", text) for text in heads))
+    body = [_row(row, number == chosen) for number, row in enumerate(rows[:MOST_ROWS])]
+    left = len(rows) - MOST_ROWS
+    more = aside(f"and {left:,} more") if left > 0 else Html()
+    return join(tag("table", head, *body, class_="kgwb-table"), more)
+
+
+def _row(cells: Sequence[object], chosen: bool) -> Html:
+    return tag("tr", *(tag("td", cell) for cell in cells), class_="kgwb-chosen" if chosen else "kgwb-row")
+
+
+def preformatted(text: object) -> Html:
+    """A text with its line ends and spaces kept."""
+    return tag("pre", text, class_="kgwb-pre")
+
+
+def aside(text: object) -> Html:
+    """A text that stands back."""
+    return tag("span", text, class_="kgwb-aside")
+
+
+def badges(texts: Iterable[str]) -> Html:
+    """Short texts, each in a frame."""
+    return join(*(tag("span", text, class_="kgwb-badge") for text in texts))
+
+
+def bar(share: float) -> Html:
+    """A number from 0 to 1 as a bar, with the number beside it."""
+    width = f"width: {max(0.0, min(share, 1.0)) * 6:.2f}em"
+    return join(tag("span", class_="kgwb-bar", style=width), f"{share:.3f}")
+
+
+def iri(value: str, label: str = "") -> Html:
+    """An IRI, as a link if a browser can follow it."""
+    told = {"class_": "kgwb-iri", "title": value}
+    if not value.startswith(("http://", "https://")):
+        return tag("span", label or value, **told)
+    return tag("a", label or value, **told, href=value, target="_blank", rel="noopener noreferrer")

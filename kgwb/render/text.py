@@ -1,0 +1,98 @@
+"""Records as text: the way to an answer as a tree, and the difference of two runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kgwb.record import Call, Step, StepDifference
+from kgwb.render.words import Names, clean, count, lines, made, names_in
+
+NO_CALLS: Mapping[str, Call] = {}
+STYLES = {"key": "1", "aside": "2", "failure": "31", "note": "33"}
+
+
+def summary(value: Any, names: Names | None = None) -> str:
+    """The one line that says what a record is."""
+    return clean(lines(value, names or {})[0])
+
+
+def tree(steps: Sequence[Step], calls: Mapping[str, Call] = NO_CALLS, *, color: bool = False) -> str:
+    """The way to an answer: agents under the agents that supervise them, and what each of them yielded.
+
+    ``calls`` are the run's (``Run.calls``): they tell model calls, queries and display names.
+    """
+    return "\n".join(_Tree(steps, calls, color).lines())
+
+
+def step_lines(step: Step, calls: Mapping[str, Call] = NO_CALLS, *, color: bool = False) -> list[str]:
+    """One step on lines of its own: key, output and cost, then details, failed attempts and notes."""
+    return list(_step(step, calls, names_in([step], calls), False, color))
+
+
+def paint(text: str, style: str, color: bool) -> str:
+    """The text in one of ``STYLES``, if colours are wanted."""
+    return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if color else text
+
+
+class _Tree:
+    def __init__(self, steps: Sequence[Step], calls: Mapping[str, Call], color: bool) -> None:
+        self.calls, self.color = calls, color
+        self.names = names_in(steps, calls)
+        known = {step.key for step in steps}
+        self.below: dict[str, list[Step]] = {}
+        for step in steps:
+            self.below.setdefault(step.parent if step.parent in known else "", []).append(step)
+
+    def lines(self, parent: str = "", lead: str = "") -> Iterator[str]:
+        siblings = self.below.get(parent, [])
+        for step in siblings:
+            last = step is siblings[-1]
+            deeper = lead + ("   " if last else "│  ")
+            children = step.key in self.below
+            first, *rest = _step(step, self.calls, self.names, children, self.color)
+            yield lead + ("└─ " if last else "├─ ") + first
+            yield from (deeper + ("│  " if children else "   ") + line for line in rest)
+            yield from self.lines(step.key, deeper)
+
+
+def _step(step: Step, calls: Mapping[str, Call], names: Names, brief: bool, color: bool) -> Iterator[str]:
+    told = [clean(line) for line in lines(step.output, names)] if step.done else [outcome(step)]
+    if step.error:
+        told = [paint(told[0], "failure", color)]
+    aside = paint(f"({', '.join(made(step, calls))})", "aside", color)
+    yield f"{paint(clean(step.key), 'key', color)}: {told[0]}  {aside}"
+    yield from [] if brief else told[1:]
+    for number, attempt in enumerate(step.attempts, 1):
+        failed = "; ".join(f"{check.name}: {check.problem}" for check in attempt.checks if check.problem)
+        if failed:
+            yield paint(clean(f"attempt {number} failed: {failed}"), "failure", color)
+    for note in step.notes:
+        yield paint(clean(f"note: {note}"), "note", color)
+
+
+def difference_text(differences: Sequence[StepDifference], *, color: bool = False) -> str:
+    """Two runs side by side: each step that differs, with what it yielded in the one and in the other."""
+    unequal = [one for one in differences if one.status != "same"]
+    head = f"{len(unequal)} of {count(len(differences), 'step')} differ" if unequal else "no step differs"
+    return "\n".join([head, *(line for one in unequal for line in _difference(one, color))])
+
+
+def _difference(one: StepDifference, color: bool) -> Iterator[str]:
+    what = f" in {', '.join(one.what)}" if one.what else ""
+    yield f"{paint(clean(one.key), 'key', color)}: {one.status}{what}"
+    first, second = _told(one.first), _told(one.second)
+    for side, told, other in (("first", first, second), ("second", second, first)):
+        for line in [line for line in told if line not in other] or told[:1]:
+            yield f"  {side + ':':<8}{line}"
+
+
+def _told(step: Step | None) -> list[str]:
+    if step is None:
+        return []
+    return [clean(line) for line in lines(step.output, {})] if step.done else [outcome(step)]
+
+
+def outcome(step: Step) -> str:
+    """The summary of what a step yielded, or why it did not."""
+    return summary(step.output) if step.done else clean(step.error and f"failed: {step.error}") or "not done"
