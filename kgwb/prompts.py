@@ -1,8 +1,8 @@
 """Prompt files: found, checked and filled.
 
-A file ``prompts/<system>/<agent>.md`` has a header of ``name: value`` lines between two lines of ``---``, then messages,
-each under a line ``[system]`` or ``[user]``. A variable is written ``{{name}}``; single braces mean themselves, so JSON
-and SPARQL need no escaping.
+A file ``prompts/<system>/<agent>.md`` has a header of ``name: value`` lines between two lines of ``---``,
+then messages, each under a line ``[system]`` or ``[user]``. A variable is written ``{{name}}``; single braces
+mean themselves, so JSON and SPARQL need no escaping.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class Prompt:
         unknown = sorted(set(variables) - set(self.variables))
         if missing or unknown:
             _complain(self.name, [f"gets no value for {name}" for name in missing], unknown)
-        shown = {name: value if isinstance(value, str) else _plain(value) for name, value in variables.items()}
+        shown = {
+            name: value if isinstance(value, str) else _plain(value) for name, value in variables.items()
+        }
         return tuple(
             Message(message.role, VARIABLE.sub(lambda match: shown[match.group(1)], message.content))
             for message in self.messages
@@ -69,7 +71,9 @@ def parse(name: str, text: str) -> Prompt:
     """Take a prompt file apart. Raises PromptError listing everything wrong with it at once."""
     parts = re.split(r"^---\s*$", text, maxsplit=2, flags=re.MULTILINE)
     if len(parts) != 3 or parts[0].strip():
-        raise PromptError(f"prompt {name} has no header", hint="begin the file with header lines between two `---`")
+        raise PromptError(
+            f"prompt {name} has no header", hint="begin the file with header lines between two `---`"
+        )
     header = dict(_header_line(name, line) for line in parts[1].strip().splitlines() if line.strip())
     pieces = ROLE.split(parts[2])
     messages = tuple(
@@ -79,10 +83,14 @@ def parse(name: str, text: str) -> Prompt:
     declared = tuple(re.findall(r"\w+", header.get("variables", "")))
     used = {variable for message in messages for variable in VARIABLE.findall(message.content)}
     problems = [f"has no header line {line}" for line in HEADER if line not in header]
-    problems += [f"uses {variable}, which its header does not declare" for variable in sorted(used - set(declared))]
+    problems += [
+        f"uses {variable}, which its header does not declare" for variable in sorted(used - set(declared))
+    ]
     problems += [f"declares {variable} and never uses it" for variable in sorted(set(declared) - used)]
     if not messages or pieces[0].strip():
-        problems.append("has text outside of [system] and [user]" if messages else "has no [system] or [user] message")
+        problems.append(
+            "has text outside of [system] and [user]" if messages else "has no [system] or [user] message"
+        )
     if problems:
         raise PromptError(
             f"prompt {name} " + "; ".join(problems),
@@ -94,7 +102,9 @@ def parse(name: str, text: str) -> Prompt:
 def _header_line(name: str, line: str) -> tuple[str, str]:
     key, colon, value = line.partition(":")
     if not colon:
-        raise PromptError(f"prompt {name}: header line {line!r} is not `name: value`", hint="write it as name: value")
+        raise PromptError(
+            f"prompt {name}: header line {line!r} is not `name: value`", hint="write it as name: value"
+        )
     return key.strip(), value.strip()
 
 
@@ -102,7 +112,11 @@ def shipped_folder() -> Path:
     """The prompts that came with kgwb: the checkout's, else the installed package's copy."""
     here = Path(__file__).parent
     checkout = here.parent / "prompts"
-    return checkout if checkout.is_dir() and (here.parent / "pyproject.toml").exists() else here / "_data" / "prompts"
+    return (
+        checkout
+        if checkout.is_dir() and (here.parent / "pyproject.toml").exists()
+        else here / "_data" / "prompts"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +125,10 @@ class Prompts:
 
     folder: Path | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
-    """Texts by prompt name ("chatty_kg/qir") that go before any file: tried once, or pinned by a saved run."""
+    """Texts by prompt name ("chatty_kg/qir") that go before any file.
+
+    Tried once, or pinned by a saved run.
+    """
 
     def path(self, name: str) -> Path:
         """The file a prompt is read from. Raises PromptError if there is none."""
@@ -128,9 +145,11 @@ class Prompts:
             return self.texts[name]
         path = self.path(name)
         try:
-            return path.read_text(encoding="utf-8")
+            return path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
         except (OSError, UnicodeDecodeError) as exc:
-            raise PromptError(f"cannot read {path}: {exc}", hint="the file must be readable, in UTF-8") from exc
+            raise PromptError(
+                f"cannot read {path}: {exc}", hint="the file must be readable, in UTF-8"
+            ) from exc
 
     def load(self, name: str) -> Prompt:
         """A prompt, checked."""

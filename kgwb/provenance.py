@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rdflib import Literal, URIRef
+from rdflib import BNode, Literal, URIRef
 from rdflib.util import from_n3
 
 from kgwb.flow import CandidateQuery, Term, Triple
@@ -33,7 +33,7 @@ def where(query: CandidateQuery) -> str:
 def support(
     kg: Graph, query: CandidateQuery, target: str, values: Sequence[Term], filters: str = ""
 ) -> dict[Term, tuple[Triple, ...]]:
-    """For each value of ``target`` ("?x") the triples of the query's patterns that bind it, at least one binding's.
+XXX    """For each value of ``target`` ("?x") the triples of the query's patterns that bind it, at least one binding's.
 
     Costs no query where the target is the only unknown. Raises a GraphError.
     """
@@ -42,10 +42,22 @@ def support(
         return {value: ground(query.patterns, {target: value}) for value in values}
     triples: dict[Term, dict[Triple, None]] = {value: {} for value in values}
     names = " ".join(unknowns)
-    _collect(kg, f"SELECT DISTINCT {names} WHERE {{ {where(query)} {filters}}} LIMIT {SUPPORT_ROWS}", query, target, triples)
-    for value in [value for value, found in triples.items() if not found]:
+    _collect(
+        kg,
+        f"SELECT DISTINCT {names} WHERE {{ {where(query)} {filters}}} LIMIT {SUPPORT_ROWS}",
+        query,
+        target,
+        triples,
+    )
+    for value in [value for value, found in triples.items() if not found and not isinstance(value, BNode)]:
         bound = f"VALUES {target} {{ {value.n3()} }}"
-        _collect(kg, f"SELECT DISTINCT {names} WHERE {{ {bound} {where(query)} {filters}}} LIMIT 1", query, target, triples)
+        _collect(
+            kg,
+            f"SELECT DISTINCT {names} WHERE {{ {bound} {where(query)} {filters}}} LIMIT 1",
+            query,
+            target,
+            triples,
+        )
     return {value: tuple(found) for value, found in triples.items()}
 
 

@@ -1,4 +1,4 @@
-"""What a run leaves behind: calls, attempts and steps as data, their file form, and the difference of two runs.
+XXX"""What a run leaves behind: calls, attempts and steps as data, their file form, and the difference of two runs.
 
 The file is JSON lines; ``docs/run_format.md`` describes it for other programs.
 """
@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -198,23 +199,49 @@ class Totals:
 
 
 class RunFile:
-    """A run on disk, as JSON lines that are only ever appended: a killed process loses at most its last line."""
+    """A run on disk, as JSON lines that are only ever appended.
+
+    A killed process loses at most its last line.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._unwritten: list[str] = []
 
     def append(self, **entry: Any) -> None:
-        """Add one line and hand it to the operating system. Raises RunFileError if the disk takes no more."""
-        line = json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
+        """Add one line and hand it to the operating system.
+
+        Raises RunFileError if the disk takes no more; the line is then written with the next one.
+        """
+        self._unwritten.append(_line(entry))
+        size = self.path.stat().st_size if self.path.exists() else 0
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a", encoding="utf-8", errors="surrogatepass") as file:
-                file.write(line + "\n")
+                file.write("".join(self._unwritten))
         except OSError as exc:
-            raise RunFileError(
-                f"cannot write the run to {self.path}: {exc.strerror or exc}",
-                hint="free some space or save elsewhere; what is in memory is not lost",
-            ) from exc
+            with suppress(OSError):  # half a line must not stay in the middle of the file
+                os.truncate(self.path, size)
+            raise self._cannot_write(exc) from exc
+        self._unwritten.clear()
+
+    def write(self, entries: Iterable[Mapping[str, Any]]) -> None:
+XXX        """Make a new file of these entries, or replace a run file; the old one stays until the new one is whole.
+
+        Raises RunFileError if that is not possible, and for a file that is no run file.
+        """
+        if self.path.exists() and self.path.stat().st_size:
+            self._must_be_ours()
+        draft = self.path.with_name(self.path.name + ".part")
+        try:
+            draft.parent.mkdir(parents=True, exist_ok=True)
+            with draft.open("w", encoding="utf-8", errors="surrogatepass") as file:
+                file.writelines(_line(entry) for entry in entries)
+            draft.replace(self.path)
+        except OSError as exc:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise self._cannot_write(exc) from exc
 
     def mend(self) -> None:
         """Cut off a last line that a killed process left unfinished."""
@@ -223,32 +250,66 @@ class RunFile:
             os.truncate(self.path, raw.rfind(b"\n") + 1)
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """The entries; an unfinished last line is left out. Raises RunFileError for anything that is no run file."""
+        """The entries.
+
+        An unfinished last line is left out. Raises RunFileError for anything that is no run file.
+        """
         try:
-            raw = self.path.read_bytes().decode("utf-8", "surrogatepass").split("\n")
-        except (OSError, UnicodeDecodeError) as exc:
-            raise RunFileError(f"cannot read the run file {self.path}: {exc}", hint="check the path") from exc
+            raw = self.path.read_bytes().split(b"\n")
+        except OSError as exc:
+            reason = exc.strerror or exc
+            raise RunFileError(
+                f"cannot read the run file {self.path}: {reason}", hint="check the path"
+            ) from exc
         for number, line in enumerate(raw, 1):
-            if not line:
+            if not line.strip():
                 continue
             try:
-                entry = json.loads(line)
+                entry = json.loads(line.decode("utf-8", "surrogatepass"))
             except ValueError as exc:
-                if number == len(raw):
+                if number == len(raw) > 1:
                     return
-                raise RunFileError(
-                    f"{self.path}, line {number}, is not JSON", hint="restore the file from a copy"
-                ) from exc
+                if number == 1:
+                    raise _no_run_file(self.path) from exc
+                hint = "restore the file from a copy"
+                raise RunFileError(f"{self.path}, line {number}, is not JSON", hint=hint) from exc
             if number == 1:
                 check_header(entry, self.path)
             yield entry
+
+    def _must_be_ours(self) -> None:
+        try:
+            with self.path.open("rb") as file:
+                first = json.loads(file.readline())
+        except OSError as exc:
+            raise self._cannot_write(exc) from exc
+        except ValueError:
+            first = None
+        if not isinstance(first, dict) or "kgwb_run" not in first:
+            hint = "choose another name for the run; this file was left as it is"
+            raise RunFileError(f"{self.path} is there already and is not a kgwb run file", hint=hint)
+
+    def _cannot_write(self, exc: OSError) -> RunFileError:
+        return RunFileError(
+            f"cannot write the run to {self.path}: {exc.strerror or exc}",
+            hint="free some space or save elsewhere; what is in memory is not lost",
+        )
+
+
+def _line(entry: Mapping[str, Any]) -> str:
+    return json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def _no_run_file(path: Path) -> RunFileError:
+    hint = "give a file that Run.save or kgwb ask --save wrote"
+    return RunFileError(f"{path} is not a kgwb run file", hint=hint)
 
 
 def check_header(entry: Any, path: Path) -> None:
     """Raise RunFileError unless ``entry`` is the first line of a run file of this version."""
     version = entry.get("kgwb_run") if isinstance(entry, dict) else None
-    if not isinstance(version, int):
-        raise RunFileError(f"{path} is not a kgwb run file", hint="give a file that Run.save or kgwb ask --save wrote")
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise _no_run_file(path)
     if version != FORMAT:
         age = "an older" if version < FORMAT else "a newer"
         raise RunFileError(
@@ -265,7 +326,7 @@ class StepDifference:
     key: str
     status: Literal["same", "changed", "only in first", "only in second"]
     what: tuple[str, ...] = ()
-    """Which parts differ: "inputs", "output", "replies", "queries", "origin", "error"."""
+    """Which parts differ: "inputs", "output", "calls", "replies", "error"."""
     first: Step | None = None
     second: Step | None = None
 

@@ -46,7 +46,9 @@ class RecordedGraph:
         return bool(self._call("ask", {"query": query}, lambda kg: kg.ask(query)))
 
     def construct(self, query: str) -> tuple[Triple, ...]:
-        triples: tuple[Triple, ...] = self._call("construct", {"query": query}, lambda kg: kg.construct(query))
+        triples: tuple[Triple, ...] = self._call(
+            "construct", {"query": query}, lambda kg: kg.construct(query)
+        )
         return triples
 
     def search(self, text: str, limit: int) -> Found:
@@ -55,7 +57,9 @@ class RecordedGraph:
 
     def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
         wanted = sorted(set(labels))
-        found: Mapping[str, tuple[URIRef, ...]] = self._call("exact", {"labels": wanted}, lambda kg: kg.exact(wanted))
+        found: Mapping[str, tuple[URIRef, ...]] = self._call(
+            "exact", {"labels": wanted}, lambda kg: kg.exact(wanted)
+        )
         return found
 
     def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:

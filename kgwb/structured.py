@@ -1,7 +1,7 @@
 """The one door to a model: prompt file + variables + reply class + named checks + attempts.
 
-What comes back is always validated. Every attempt is on the record with each check it passed or failed. The adapters
-repeat transient failures; only this door asks again because of what a reply says.
+What comes back is always validated. Every attempt is on the record with each check it passed or failed. The
+adapters repeat transient failures; only this door asks again because of what a reply says.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def ask(
     checks: Sequence[Check[Reply]] = (),
     last_resort: Callable[[Reply], bool] | None = None,
 ) -> Reply:
-    """The first reply of the agent's model that has the form of ``reply`` and passes every check, in theta attempts.
+XXX    """The first reply of the agent's model that has the form of ``reply`` and passes every check, in theta attempts.
 
     After a failed attempt the model is shown its reply and what is wrong with it, or asked the same afresh
-    (``Settings.repair``). ``last_resort`` may accept the last reply that had the right form, as the reference code of
-    Chatty-KG does. Raises InvalidReplyError with all attempts, and whatever the model raises.
+    (``Settings.repair``). ``last_resort`` may accept the last reply that had the right form, as the reference
+    code of Chatty-KG does. Raises InvalidReplyError with all attempts, and whatever the model raises.
     """
     settings = run.settings
     messages = parse(prompt, run.prompt_text(prompt)).fill(variables)
@@ -85,12 +85,8 @@ def judge(
     text: str, finish_reason: str, reply: type[Reply], checks: Sequence[Check[Reply]]
 ) -> tuple[Reply | None, tuple[CheckResult, ...]]:
     """The reply a text holds (None if it has not the form) and the outcome of each check, in order."""
-    candidates = list(_json_texts(text))
-    if not candidates:
-        why = {"length": "cut off by the length limit", "refusal": "the model refused"}.get(finish_reason, "no JSON")
-        return None, (CheckResult(WELL_FORMED, why),)
     problem = ""
-    for data in candidates:
+    for data in _json_texts(text):
         try:
             parsed = reply.model_validate(data)
         except ValidationError as exc:
@@ -99,7 +95,18 @@ def judge(
         results = [CheckResult(WELL_FORMED), CheckResult(RIGHT_FORM)]
         results += [CheckResult(check.name, check.test(parsed)) for check in checks]
         return parsed, tuple(results)
+    unfinished = UNFINISHED.get(finish_reason, "")
+    if unfinished or not problem:
+        return None, (CheckResult(WELL_FORMED, unfinished or "no JSON"),)
     return None, (CheckResult(WELL_FORMED), CheckResult(RIGHT_FORM, problem))
+
+
+UNFINISHED = {
+    "length": "cut off by the length limit (setting max_output_tokens)",
+    "refusal": "the model refused",
+    "content_filter": "the server's content filter stopped the reply",
+}
+"""Why a reply is no whole one, by finish reason."""
 
 
 def _plainly(error: Any) -> str:
@@ -108,9 +115,10 @@ def _plainly(error: Any) -> str:
 
 
 def _json_texts(text: str) -> Iterator[Any]:
-    """Every JSON object or list in a text, the whole text first, then the outermost ones from the last to the first.
+XXX    """Every JSON object or list in a text, the whole text first, then the outermost ones from the last to the first.
 
-    Models wrap JSON in fences, think aloud before it, or add a sentence after it; the last object is the conclusion.
+    Models wrap JSON in fences, think aloud before it, or add a sentence after it; the last object is the
+    conclusion.
     """
     whole = _loads(text.strip())
     if isinstance(whole, dict | list):
@@ -130,7 +138,8 @@ def _json_texts(text: str) -> Iterator[Any]:
             found.append(value)
         except (ValueError, RecursionError):
             start = min(places) + 1
-    yield from sorted(reversed(found), key=lambda value: not isinstance(value, dict))
+    last_first = found[::-1]
+    yield from sorted(last_first, key=lambda value: not isinstance(value, dict))
 
 
 MOST_STARTS = 200
@@ -146,4 +155,6 @@ def _loads(text: str) -> Any:
 
 def _what_is_wrong(attempt: Attempt) -> str:
     problems = "\n".join(f"- {check.name}: {check.problem}" for check in attempt.checks if check.problem)
-    return f"That reply cannot be used:\n{problems}\nAnswer again, with nothing but the JSON object asked for."
+    return (
+        f"That reply cannot be used:\n{problems}\nAnswer again, with nothing but the JSON object asked for."
+    )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from kgwb import llm, systems
 from kgwb.embeddings import Embeddings
+from kgwb.errors import KgwbError, PromptError
 from kgwb.flow import Dialogue, Turn
-from kgwb.kg.files import cache_dir
-from kgwb.kg.base import Graph
+from kgwb.kg import Graph, cache_dir
 from kgwb.llm.base import ChatModel
 from kgwb.prompts import Prompts
 from kgwb.record import RunFile
@@ -21,8 +20,9 @@ from kgwb.settings import Settings
 class Workbench:
     """Asks questions of one system over one graph, and remembers the dialogue.
 
-    ``model`` is a model or its specification ("rules", "openai:gpt-4o", "ollama:phi4"); ``models`` gives single agents
-    another one. ``prompts`` is a folder whose files go before kgwb's own. Raises KgwbErrors of graph, model and system.
+    ``model`` is a model or its specification ("rules", "openai:gpt-4o", "ollama:phi4"); ``models`` gives
+    single agents another one. ``prompts`` is a folder whose files go before kgwb's own. Raises KgwbErrors of
+    graph, model and system.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Workbench:
         self.system = systems.system(system)
         self.models = {name: _model(given) for name, given in {"": model, **(models or {})}.items()}
         self.settings = settings or Settings()
-        self.prompts = Prompts(Path(prompts) if prompts else None)
+        self.prompts = _prompts(prompts)
         self.embeddings = embeddings or Embeddings(folder=cache_dir())
         self.runs: list[Run] = []
         """The turns of the dialogue, oldest first."""
@@ -49,7 +49,9 @@ class Workbench:
     @property
     def dialogue(self) -> Dialogue:
         """The finished turns so far."""
-        return Dialogue((*self._earlier, *(self.system.turn(run) for run in self.runs if run.status == "done")))
+        return Dialogue(
+            (*self._earlier, *(self.system.turn(run) for run in self.runs if run.status == "done"))
+        )
 
     def begin(self, question: str, *, path: str | Path | None = None) -> Run:
         """A run of the next turn, not executed yet; ``path`` writes it to disk call by call."""
@@ -68,7 +70,10 @@ class Workbench:
         return run
 
     def ask(self, question: str, *, path: str | Path | None = None) -> Run:
-        """Ask the next question of the dialogue; the run that answered it. Raises what stopped it; see ``runs[-1]``."""
+        """Ask the next question of the dialogue.
+
+        The run that answered it. Raises what stopped it; see ``runs[-1]``.
+        """
         return self.begin(question, path=path).go()
 
     def forget(self) -> None:
@@ -81,21 +86,37 @@ class Workbench:
 
     def __repr__(self) -> str:
         models = ", ".join(f"{name or 'model'} {model.name}" for name, model in self.models.items())
-        return f"Workbench({self.system.name} on {self.kg.source}, {models}, {len(self.dialogue.turns)} turns)"
+        return (
+            f"Workbench({self.system.name} on {self.kg.source}, {models}, {len(self.dialogue.turns)} turns)"
+        )
 
 
 def load_run(
     path: str | Path, *, kg: Graph | None = None, model: ChatModel | str | None = None, resume: bool = False
 ) -> Run:
-    """A saved run, executed as far as its file goes. Without ``kg`` and ``model`` nothing is asked of anybody.
+XXX    """A saved run, executed as far as its file goes. Without ``kg`` and ``model`` nothing is asked of anybody.
 
-    ``resume`` goes on writing to the file. Raises RunFileError, and NotRecordedError where the file lacks a call.
+    ``resume`` goes on writing to the file. A run that was saved failed, cancelled or unfinished comes back as
+    far as it went, with what stopped it as ``error``. Raises RunFileError, and NotRecordedError for a
+    finished run whose file lacks a call; with ``kg`` or ``model``, whatever stops it now.
     """
     header = next(RunFile(Path(path)).lines(), {})
-    models: Any = _model(model) if model is not None else None
-    run = Run.load(path, systems.system(header.get("system", "chatty_kg")), kg=kg, models=models, resume=resume)
-    return run.go()
+    system = systems.system(header.get("system", "chatty_kg"))
+    run = Run.load(path, system, kg=kg, models=None if model is None else _model(model), resume=resume)
+    try:
+        return run.go()
+    except KgwbError:
+        if kg is not None or model is not None or run.recorded_status == "done":
+            raise
+        return run
 
 
 def _model(given: ChatModel | str) -> ChatModel:
     return llm.model(given) if isinstance(given, str) else given
+
+
+def _prompts(folder: str | Path | None) -> Prompts:
+    if folder and not Path(folder).is_dir():
+        hint = "make the folder, or leave `prompts` out to use kgwb's own"
+        raise PromptError(f"there is no folder {folder} for prompts", hint=hint)
+    return Prompts(Path(folder) if folder else None)

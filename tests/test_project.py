@@ -20,7 +20,7 @@ DECLARED = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
 RANKS = [
     {"errors", "flow", "settings"},
     {"embeddings", "kg", "llm", "prompts"},
-    {"provenance", "record", "recorded", "render", "run", "structured"},
+    {"agents", "engine", "provenance", "record", "recorded", "render", "run", "structured"},
     {"systems"},
     {"bench", "ui"},
     {"kgwb", "workbench"},  # the facade; takes from `ui` only inside functions

@@ -1,7 +1,7 @@
 """Precision, recall, F1 and Hits@1 of one question, and their macro averages.
 
-In the strict sense: an answer withheld where there is one scores precision 0, and nothing withheld or wrong is left
-out of an average. (Published figures sometimes give a withheld answer precision 1.)
+In the strict sense: where the graph has an answer, withholding it scores precision 0 like a wrong one, and no
+question is left out of an average. Published figures may count a withheld answer as precision 1.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def _question(line: str, where: str) -> BenchQuestion:
 
 
 def conversations(questions: Iterable[BenchQuestion]) -> Iterator[tuple[BenchQuestion, ...]]:
-    """The questions in what must be asked in order: whole dialogues by turn, and every other question alone."""
+    """The questions parted into what is asked in order: a dialogue by its turns, any other alone."""
     dialogues: dict[str, list[BenchQuestion]] = {}
     for question in questions:
         key = f"id {question.id}" if question.dialogue is None else f"dialogue {question.dialogue}"

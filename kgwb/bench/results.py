@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,10 @@ class Results:
     """``config.json`` and ``results.jsonl`` of one folder, made if it is not there."""
 
     def __init__(self, folder: Path, config: Mapping[str, Any]) -> None:
-        """Raises InputError if the folder holds results of another configuration, or none that can be read."""
+        """Raises InputError if the folder holds results of another configuration, or damaged ones."""
         self.folder = folder
         self.rows: dict[str, Row] = {}
         """What is there already, by question id, in the order it finished."""
-        self._lock = threading.Lock()
         folder.mkdir(parents=True, exist_ok=True)
         self._agree(config)
         self._read()
@@ -46,7 +44,7 @@ class Results:
         if changes:
             raise InputError(
                 f"{self.folder} holds results of another set-up: {'; '.join(changes)}",
-                hint="give another --out folder, or go back to that set-up, or delete the folder to begin anew",
+                hint="give another --out folder, go back to that set-up, or delete the folder to begin anew",
             )
 
     def _read(self) -> None:
@@ -70,12 +68,9 @@ class Results:
 
     def add(self, row: Row) -> None:
         """Write one line and hand it to the operating system."""
-        with (
-            self._lock,
-            (self.folder / RESULTS).open("a", encoding="utf-8", errors="backslashreplace") as file,
-        ):
+        with (self.folder / RESULTS).open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(_json_line(row))
-            self.rows[row["id"]] = row
+        self.rows[row["id"]] = row
 
     def of(self, questions: Sequence[BenchQuestion]) -> list[Row]:
         """The lines of these questions. Raises InputError if one of them was asked otherwise then."""

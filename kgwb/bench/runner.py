@@ -1,4 +1,4 @@
-"""Asks a system every question of a file and writes what came of each as it finishes; goes on where it stopped."""
+"""Asks a system every question and writes what came of each as it finishes; goes on where it stopped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -74,7 +73,7 @@ def _fingerprint(prompts: Prompts, system: str) -> str:
 
 
 class Bench:
-    """One pass over the questions that have no result yet; dialogues in order, the rest on ``workers`` threads."""
+    """Asks the questions that have no result yet: dialogues turn by turn, ``workers`` of them side by side."""
 
     def __init__(
         self,
@@ -85,14 +84,15 @@ class Bench:
         save_runs: bool = False,
         finished: Callable[[Row], None] = lambda row: None,
     ) -> None:
-        """``finished`` is told of every line written."""
+        """``finished`` is told of every line written, one at a time."""
         self.setup, self.results = setup, results
         self.workers, self.save_runs, self.finished = workers, save_runs, finished
+        self._lock = threading.Lock()
         self._stop = threading.Event()
         self._running: set[Run] = set()
 
     def run(self, questions: Sequence[BenchQuestion]) -> list[Row]:
-        """Ask what is not asked yet; the lines of all ``questions``. After an interrupt the same call goes on."""
+        """Ask what is not asked yet; the lines of all ``questions``. After an interrupt the same call resumes."""
         done = {row["id"] for row in self.results.of(questions)}
         todo = [turns for turns in conversations(questions) if any(turn.id not in done for turn in turns)]
         with ThreadPoolExecutor(self.workers, thread_name_prefix="kgwb-bench") as pool:
@@ -120,8 +120,9 @@ class Bench:
             row, turn = self._ask(question, Dialogue(earlier))
             earlier = (*earlier, turn) if turn else earlier
             if question.id not in self.results.rows:
-                self.results.add(row)
-                self.finished(row)
+                with self._lock:
+                    self.results.add(row)
+                    self.finished(row)
 
     def _ask(self, question: BenchQuestion, dialogue: Dialogue) -> tuple[Row, Turn | None]:
         """What came of one question, and what its dialogue remembers if it was answered."""

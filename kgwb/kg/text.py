@@ -43,6 +43,11 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))[:MAX_WORDS]
 
 
+def spelled(text: str) -> tuple[str, ...]:
+    """The distinct words of a text in lower case with their accents, for engines that keep them."""
+    return tuple(dict.fromkeys(re.findall(r"[^\W_]+", text[:MAX_CHARS].lower())))[:MAX_WORDS]
+
+
 def local_name(iri: str) -> str:
     """The last part of an IRI as words: ``http://example.org/directedBy`` is "directed by"."""
     tail = re.split(r"[/#:]", iri.rstrip("/#:"))[-1]

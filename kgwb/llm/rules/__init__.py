@@ -63,6 +63,10 @@ class Rules:
         candidates = given["candidates"]
         same = [c for c in candidates if _plain(c["label"]) == _plain(given["entity"])]
         if not same:
+            holding = [c for c in candidates if set(_plain(given["entity"]).split()) <= set(_plain(c["label"]).split())]
+            if holding:
+                best = min(holding, key=lambda c: (len(c["label"]), c["number"]))
+                return {"reason": "the shortest label with these words", "number": best["number"], "label": best["label"]}
             best = max(candidates, key=lambda c: (_alike(given["entity"], c["label"]), -c["number"]))
             if _alike(given["entity"], best["label"]) < NEAR_ENOUGH:
                 return {"reason": f"no label is like {given['entity']!r}", "number": 0, "label": ""}
@@ -94,6 +98,8 @@ class Rules:
         return {"reasoning": "the names most like each relation", "predicates": list(dict.fromkeys(kept))}
 
     def _like(self, relation: str, names: Sequence[str]) -> list[str]:
+        if set(relation.split()) & {"date", "year", "place"}:
+            names = [name for name in names if not name.endswith((" by", "er", "or"))]
         close = self.embeddings.similarity(relation, names, SPELLING)
         best = max(close, default=0.0)
         return [name for name, c in zip(names, close, strict=True) if c >= max(RELEVANT, best - AS_GOOD)]

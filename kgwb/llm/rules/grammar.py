@@ -148,32 +148,38 @@ def _chains(tokens: Sequence[Token], names: Sequence[Mention]) -> list[list[str]
 
 
 def _chain(left: Sequence[str], right: Sequence[str]) -> list[str]:
+    """The relations of one name, nearest first, from the words before and after it."""
     asked_right = any(word in WH for word in right)
     asked_left = any(word in WH for word in left)
-    hint = _hint([*left, *right])
+    opened = asked_left and not asked_right and _wants_verb(left)
     outer = _chunks(left, ends_at_name=True)
     after = _chunks(right, ends_at_name=False)
-    opened = asked_left and not asked_right and _wants_verb(left)
-    inner: list[Chunk] = []
-    closing: list[Chunk] = []
-    if asked_right or not asked_left:
-        closing = after
-    elif opened and _subject(left) and any(chunk.verb for chunk in after):
-        closing = after
-    elif opened and after and (after[-1].verb or len(after) == 1 and _subject(left)):
-        inner, closing = after[:-1], after[-1:]
-    else:
-        inner = after
+    inner, closing = _split(after, left, opened, asked_left and not asked_right, possessive=right[:1] == ["'s"])
     lefts = _relations_left(outer, bool(closing) or "their" in left, there="their" in left)
     rights = _relations_right(closing)
     if rights and opened:
         lefts = [chunk for chunk in lefts if not chunk.asked]
-    if not asked_left and not asked_right and not any(chunk.verb for chunk in rights):
-        said = {_phrase(chunk.words) for chunk in lefts}  # describe X in a few words
-        rights = [chunk for chunk in rights if _phrase(chunk.words) not in said]
-    nearest = _relations_right(inner) if inner else []
-    ordered = [*nearest, *reversed(lefts), *rights]
-    return _phrases(ordered, hint)
+    if not asked_left and not asked_right and not any(chunk.verb for chunk in rights) or opened:
+        said = {_phrase(chunk) for chunk in lefts}  # describe X in a few words; was the music for X composed
+        rights = [chunk for chunk in rights if _phrase(chunk) not in said]
+    return _phrases([*_relations_right(inner, every=True), *reversed(lefts), *rights], _hint([*left, *right]))
+
+
+def _split(
+    after: list[Chunk], left: Sequence[str], opened: bool, attributive: bool, *, possessive: bool
+) -> tuple[list[Chunk], list[Chunk]]:
+    """The chunks after the name that belong to it, and those that close the question's clause."""
+    if possessive:
+        verbs = [number for number, chunk in enumerate(after) if chunk.verb or chunk.before in AUXILIARIES]
+        place = next((number for number in verbs if number), len(after))
+        return after[:place], after[place:]
+    if not attributive:
+        return [], after
+    if opened and _subject(left) and any(chunk.verb for chunk in after):
+        return [], after
+    if opened and after and (after[-1].verb or (len(after) == 1 and _subject(left))):
+        return after[:-1], after[-1:]
+    return after, []
 
 
 def _wants_verb(left: Sequence[str]) -> bool:
@@ -182,9 +188,8 @@ def _wants_verb(left: Sequence[str]) -> bool:
         if word in WH:
             rest = left[number + 1 :]
             verbs = [w for w in rest if w in AUXILIARIES]
-            return bool(verbs) and (word in ("when", "where", "how") or verbs[0] in ("do", "does", "did", "has", "have")) or (
-                bool(verbs) and _subject(left)
-            )
+            timed = word in ("when", "where", "how") or (bool(rest) and singular(rest[0]) in TIMES | PLACES)
+            return bool(verbs) and (timed or verbs[0] in ("do", "does", "did", "has", "have") or _subject(left))
     return False
 
 
@@ -195,9 +200,13 @@ def _subject(left: Sequence[str]) -> bool:
 
 
 def _hint(words: Sequence[str]) -> str:
-    if "when" in words or "when's" in words:
+    """What kind of value the question word asks for: "date", "place", "who" or nothing."""
+    pairs = set(zip(words, words[1:], strict=False))
+    if "when" in words or "when's" in words or pairs & {(w, t) for w in ("what", "which") for t in TIMES}:
         return "date"
-    return "place" if "where" in words else ""
+    if "where" in words or pairs & {(w, t) for w in ("what", "which") for t in PLACES}:
+        return "place"
+    return "who" if words[:1] == ["who"] or pairs & {("how", "many")} and "people" in words else ""
 
 
 def _chunks(words: Sequence[str], *, ends_at_name: bool) -> list[Chunk]:
@@ -213,7 +222,10 @@ def _chunks(words: Sequence[str], *, ends_at_name: bool) -> list[Chunk]:
             chunks.append(Chunk(tuple(current), verb, before, after, asked, same, joint))
             current, asked, same, before, joint = [], False, False, "noun", ""
 
-    for word in words:
+    for number, word in enumerate(words):
+        if word.isdigit():  # a year tells homonyms apart, it is no relation
+            continue
+        noun = words[number + 1 : number + 2] == ["of"] and word.endswith("s")
         plain = word.replace("-", " ") if word.startswith("co-") else word
         if plain.startswith("co ") or (word.startswith("co") and word[2:3] == "-"):
             close("co")
@@ -232,7 +244,7 @@ def _chunks(words: Sequence[str], *, ends_at_name: bool) -> list[Chunk]:
             if word not in FILLERS or word in ("many",):
                 before = word
                 joint = joint if word in DETERMINERS else joint or word
-        elif is_verb(word) and current:
+        elif is_verb(word) and current and not noun:
             close("verb")
             current, before = [word], "noun"
         elif current and len(current) == 1 and is_verb(current[0]) and before not in ("the", "a", "same", "their"):
@@ -260,7 +272,9 @@ def _relations_left(chunks: Sequence[Chunk], closing: bool, *, there: bool) -> l
                 kept[-1] = _mark(kept[-1])
                 continue
             kept.pop()  # directed by the same director
-        if chunk.joint == "for" and chunk.after == "of" and chunk.words[-1].endswith(AGENTIVE):
+        if kept and kept[-1].verb and not chunk.joint and not chunk.verb and chunk.words[-1] in SENSE_OF:
+            kept[-1] = _with_object(kept[-1], [chunk])
+        elif chunk.joint == "for" and chunk.after == "of" and chunk.words[-1].endswith(AGENTIVE):
             kept.append(_mark(chunk))  # films for the director of X
         elif chunk.verb or chunk.same:
             kept.append(chunk)
@@ -274,7 +288,7 @@ def _is_type(chunk: Chunk, later: Sequence[Chunk], kept: Sequence[Chunk], closin
     if chunk.before == "their":
         return True
     if kept and kept[-1].verb and not chunk.joint:  # the verb's object
-        return chunk.after != "of" or bool(set(_phrase(chunk.words).split()) & set(_phrase(kept[-1].words).split()))
+        return chunk.after != "of" or bool(set(_phrase(chunk).split()) & set(_phrase(kept[-1]).split()))
     if chunk.before == "whose":
         return False
     if chunk.after == "@":  # "the film X": apposition
@@ -291,37 +305,51 @@ def _is_type(chunk: Chunk, later: Sequence[Chunk], kept: Sequence[Chunk], closin
     return False
 
 
-def _relations_right(chunks: Sequence[Chunk]) -> list[Chunk]:
-    """The relation that chunks after the name say: the verb if there is one, else the noun."""
-    verbs = [chunk for chunk in chunks if chunk.verb]
+def _relations_right(chunks: Sequence[Chunk], *, every: bool = False) -> list[Chunk]:
+    """The relation that chunks after the name say: the verb if there is one, else the noun; or ``every`` noun."""
+    verbs = [number for number, chunk in enumerate(chunks) if chunk.verb]
     if verbs:
+        first = chunks[verbs[0]]
         timed = [c for c in chunks if not c.verb and c.words[-1] in TIMES | PLACES]
-        first = verbs[0]
+        first = _with_object(first, chunks[verbs[0] + 1 :])
         words = (*first.words, *(singular(c.words[-1]) for c in timed[:1]))
-        same = first.same or any(c.same for c in chunks)
-        return [Chunk(words, True, first.before, first.after, False, same)]
+        made = replace(first, words=words, same=first.same or any(c.same for c in chunks))
+        return [*(c for c in chunks[: verbs[0]] if every), made]
     nouns = [chunk for chunk in chunks if not set(chunk.words) <= GENERAL_NOUNS]
     return [chunk for chunk in nouns if not chunk.asked] or nouns
+
+
+def _with_object(verb: Chunk, later: Sequence[Chunk]) -> Chunk:
+    """A verb whose object says which relation is meant: to write the music is to compose."""
+    if later and not later[0].joint and not later[0].verb and later[0].words[-1] in SENSE_OF:
+        return replace(verb, words=later[0].words)
+    return verb
 
 
 def _phrases(chunks: Sequence[Chunk], hint: str) -> list[str]:
     """The relations as phrases, those there and back twice."""
     phrases: list[str] = []
     for number, chunk in enumerate(chunks):
-        text = _phrase(chunk.words)
-        if hint and number == len(chunks) - 1 and not set(chunk.words) & (TIMES | PLACES):
-            text = f"{text} {hint}"
+        text = _phrase(chunk)
+        if number == len(chunks) - 1 and hint:
+            text = _hinted(chunk, text, hint)
         phrases += [text, text] if chunk.same else [text]
-    if hint and not phrases:
-        phrases.append(hint)
-    return phrases
+    return phrases or [hint] * (hint in ("date", "place"))
 
 
-def _phrase(words: Sequence[str]) -> str:
-    """The words of a relation, a word of a known family replaced by the noun for it."""
-    senses = [SENSE_OF.get(word) for word in words]
-    named = [sense or word for sense, word in zip(senses, words, strict=True)]
-    return " ".join(dict.fromkeys(" ".join(named).split()))
+def _hinted(chunk: Chunk, text: str, hint: str) -> str:
+    """A relation with the kind of value that is asked for."""
+    if chunk.words[0] in ("founded", "established", "founding"):
+        return {"date": "founding date inception founded", "who": "founder founded by"}.get(hint, "founding place")
+    if hint == "who":
+        return f"{text} by" if chunk.verb and text == chunk.text else text
+    return text if set(chunk.words) & (TIMES | PLACES) else f"{text} {hint}"
+
+
+def _phrase(chunk: Chunk) -> str:
+    """The words of a relation; the last one, if of a known family, replaced by the noun for it."""
+    sense = SENSE_OF.get(chunk.words[-1], chunk.words[-1])
+    return " ".join(dict.fromkeys(" ".join((*chunk.words[:-1], sense)).split()))
 
 
 __all__ = ["stem", "triples"]

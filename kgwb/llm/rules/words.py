@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kgwb.kg.base import Graph
@@ -17,13 +17,13 @@ LIGHT_VERBS = frozenset(
     "listed fall falls fell belong belongs give gives name named tell show list find get know called known want like "
     "include includes included exist exists consider considered regarded come comes go goes credited serve serves served".split()
 )
-DETERMINERS = frozenset("the a an all any some every each both other another such main primary".split())
+DETERMINERS = frozenset("the a an all any some every each both other another such".split())
 PREPOSITIONS = frozenset(
     "of in on at by for to from with as under into through than within during between inside via onto among near".split()
 )
 RELATIVES = frozenset("that which who whom whose where".split())
 FILLERS = frozenset(
-    "also me us you i please there and or ever still actually exactly few single one ones different various so far "
+    "also me us you i please there and or ever still actually exactly few single one ones different various so far own version versions edition two three "
     "world total many much number else besides just only together name names s not".split()
 )
 GENERAL_NOUNS = frozenset("person people thing things someone somebody something anyone man woman men women".split())
@@ -32,7 +32,7 @@ PRONOUNS = frozenset(
     "he she it they him her them his hers its their theirs this that these those here there himself herself".split()
 )
 MEASURES = {
-    "long": "length duration",
+    "long": "length runtime duration",
     "tall": "height",
     "high": "height",
     "wide": "width",
@@ -65,14 +65,15 @@ SENSES = {
     for sense, words in {
         "birth": "born birth",
         "death": "died die dies death dead deceased",
-        "starring actor cast": "act acts acted acting actor actors actress actresses appear appears appeared appearing "
-        "star stars starred starring cast costar costars",
+        "starring actor cast": "act acts acted acting actor actors actress actresses star stars starred starring cast "
+        "costar costars",
+        "starring cast published in": "appear appears appeared appearing",
         "director directed by": "direct directs directed directing director directors filmmaker filmmakers codirector",
         "writer written by": "write writes wrote written writing writer writers pen penned cowrote",
         "author written by": "author authors authored novelist",
         "screenwriter written by": "screenwriter screenwriters scriptwriter scriptwriters screenplay screenplays script "
         "scripts",
-        "composer music": "compose composes composed composer composers music score soundtrack",
+        "composer music": "compose composes composed composer composers music scored score soundtrack",
         "genre type": "genre genres kind kinds sort sorts type types style category categories",
         "topic subject tags": "about topic topics describe describes described describing words keywords theme themes "
         "subject tag tags",
@@ -81,11 +82,10 @@ SENSES = {
         "spouse": "wife wives husband husbands spouse spouses married marry marries partner",
         "sibling": "brother brothers sister sisters sibling siblings",
         "child": "child children son sons daughter daughters kid kids",
-        "founder founded by": "founder founders founding",
-        "founded": "founded established",
-        "manufacturer made by": "manufacturer maker makers manufactures manufactured makes built builds",
+        "founder founded by": "founder founders",
+        "manufacturer made by": "manufacturer maker makers manufactures manufactured makes made",
         "based on": "adapted adaptation adaptations adapt based",
-        "affiliation employer": "work works worked working employed employer affiliated affiliation",
+        "affiliation employer": "worked working employed employer employers affiliated affiliation",
         "alma mater educated at": "study studied studies educated graduate graduated alma attended",
         "runtime duration length": "runtime duration",
     }.items()
@@ -163,21 +163,35 @@ def mentions(text: str, tokens: Sequence[Token], kg: Graph | None) -> list[Menti
     """The names in a question, left to right: whole labels of the graph, and capitalised runs that are none."""
     spans = [(a, b) for a in range(len(tokens)) for b in range(a + 1, min(len(tokens), a + 18) + 1)]
     texts = {span: text[tokens[span[0]].start : tokens[span[1] - 1].end] for span in spans}
-    labels = kg.exact([*texts.values(), *(singular(tokens[a].lower) for a, b in spans if b == a + 1)]) if kg else {}
+    labels = kg.exact(list(texts.values())) if kg else {}
     quoted = [(m.start(), m.end()) for m in re.finditer(r"[\"“«][^\"”»]+[\"”»]", text)]
     whole = [span for span in spans if texts[span] in labels]
-    weighed = sorted(((_weight(span, tokens, text, quoted), span) for span in whole), reverse=True)
+    weights = {span: _weight(span, tokens, text, quoted) for span in whole}
+    runs = [run for run in _capital_runs(tokens) if run not in weights and _worth(run, tokens, texts, weights, kg)]
+    weights.update({run: run[1] - run[0] + 0.1 for run in runs})
     chosen: list[tuple[int, int]] = []
-    for weight, span in weighed:
-        if weight > 0 and all(span[1] <= a or span[0] >= b for a, b in chosen):
+    for span in sorted(weights, key=lambda span: (weights[span], span), reverse=True):
+        if weights[span] > 0 and all(span[1] <= a or span[0] >= b for a, b in chosen):
             chosen.append(span)
-    chosen += [run for run in _capital_runs(tokens) if all(run[1] <= a or run[0] >= b for a, b in chosen)]
     if not chosen:
         chosen = _plain_names(tokens, whole)
-    return sorted(
-        (Mention(a, b, texts.get((a, b), text[tokens[a].start : tokens[b - 1].end]), (a, b) in whole) for a, b in chosen),
-        key=lambda mention: mention.first,
-    )
+    return [Mention(a, b, texts[a, b], (a, b) in labels) for a, b in sorted(chosen)]
+
+
+def _worth(
+    run: tuple[int, int],
+    tokens: Sequence[Token],
+    texts: Mapping[tuple[int, int], str],
+    whole: Mapping[tuple[int, int], float],
+    kg: Graph | None,
+) -> bool:
+    """Whether a capitalised run that is no label is a name: no word of a relation, and if labels are inside it, the
+    graph must know all its words together."""
+    if run[1] - run[0] == 1 and tokens[run[0]].lower in SENSE_OF:
+        return False
+    if not any(weight > 0 and a < run[1] and run[0] < b for (a, b), weight in whole.items()):
+        return True
+    return kg is not None and run[1] - run[0] < 18 and kg.search(texts[run], 3).how == "all words"
 
 
 def _weight(span: tuple[int, int], tokens: Sequence[Token], text: str, quoted: Iterable[tuple[int, int]]) -> float:
@@ -189,7 +203,7 @@ def _weight(span: tuple[int, int], tokens: Sequence[Token], text: str, quoted: I
     capitals = sum(_named(word, first=span[0] == 0 and number == 0) for number, word in enumerate(words))
     if not capitals:
         return 0.0
-    if words[0].text[0].islower() and words[0].lower in FUNCTION_WORDS:
+    if words[0].text[0].islower() and words[0].lower in FUNCTION_WORDS - DETERMINERS:
         return 0.0
     return capitals + 0.6 * (len(words) - capitals)
 
@@ -206,13 +220,13 @@ def _capital_runs(tokens: Sequence[Token]) -> list[tuple[int, int]]:
     runs: list[tuple[int, int]] = []
     start = 1
     while start < len(tokens):
-        if not tokens[start].text[0].isupper():
+        if not _named(tokens[start], first=False) or tokens[start].text.isdigit():
             start += 1
             continue
         end = start + 1
         while end < len(tokens):
             joins = tokens[end].lower in ("of", "the", "and", "de", "van", "von", "for", "in", "on", "a", "to", "&")
-            if tokens[end].text[0].isupper():
+            if _named(tokens[end], first=False):
                 end += 1
             elif joins and end + 1 < len(tokens) and tokens[end + 1].text[0].isupper():
                 end += 2
@@ -224,7 +238,14 @@ def _capital_runs(tokens: Sequence[Token]) -> list[tuple[int, int]]:
 
 
 def _plain_names(tokens: Sequence[Token], whole: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """In a question without capitals: the longest label that is no function word, the last one if several are as long."""
-    plain = [span for span in whole if not all(word.lower in FUNCTION_WORDS for word in tokens[span[0] : span[1]])]
-    plain = [span for span in plain if tokens[span[0]].lower not in FUNCTION_WORDS - DETERMINERS] or plain
-    return [max(plain, key=lambda span: (span[1] - span[0], span[0]))] if plain else []
+    """In a question without capitals: labels of several words, else the last single word that is a label."""
+
+    def plain(span: tuple[int, int]) -> bool:
+        words = [token.lower for token in tokens[span[0] : span[1]]]
+        return not all(word in FUNCTION_WORDS for word in words) and words[0] not in FUNCTION_WORDS - DETERMINERS
+
+    chosen: list[tuple[int, int]] = []
+    for span in sorted(filter(plain, whole), key=lambda span: (span[1] - span[0], span[0]), reverse=True):
+        if not chosen or (span[1] - span[0] > 1 and all(span[1] <= a or span[0] >= b for a, b in chosen)):
+            chosen.append(span)
+    return chosen

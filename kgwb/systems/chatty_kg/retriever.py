@@ -44,10 +44,14 @@ def _described(hits: tuple[Hit, ...], run: Run) -> tuple[Candidate, ...]:
 
 
 def _relations(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]]:
-    """Names of the predicates at each vertex, in both directions."""
+    """Names of the predicates at each vertex; "is ... of" where the vertex is the object."""
     values = " ".join(iri.n3() for iri in iris)
-    rows = run.kg.select(f"SELECT DISTINCT ?v ?p WHERE {{ VALUES ?v {{ {values} }} {{ ?v ?p ?o }} UNION {{ ?o ?p ?v }} }}")
-    hidden = run.kg.vocabulary.hidden
-    pairs = [(v, p) for v, p in rows.rows if isinstance(v, URIRef) and isinstance(p, URIRef) and p not in hidden]
-    names = run.kg.names([p for _, p in pairs])
-    return {iri: tuple(sorted({names[p] for v, p in pairs if v == iri})) for iri in iris}
+    found: dict[URIRef, dict[str, None]] = {iri: {} for iri in iris}
+    for triple, shown in (("?v ?p ?o", "{}"), ("?o ?p ?v", "is {} of")):
+        rows = run.kg.select(f"SELECT DISTINCT ?v ?p WHERE {{ VALUES ?v {{ {values} }} {triple} }}")
+        hidden = run.kg.vocabulary.hidden
+        pairs = [(v, p) for v, p in rows.rows if isinstance(v, URIRef) and isinstance(p, URIRef) and p not in hidden]
+        names = run.kg.names([p for _, p in pairs])
+        for vertex, name in sorted((v, names[p]) for v, p in pairs):
+            found[vertex][shown.format(name)] = None
+    return {iri: tuple(names) for iri, names in found.items()}
