@@ -27,7 +27,7 @@ help: ## list the targets
 lab: $(READY) ## open JupyterLab on notebooks/00_start.ipynb
 	@$(BIN)/kgwb lab $(LAB_ARGS)
 
-demo: $(READY) ## answer one question in the terminal, offline
+demo: $(READY) ## play a dialogue in the terminal, agent by agent, offline
 	@$(BIN)/kgwb demo
 
 test: $(READY) ## run every test, the notebooks included

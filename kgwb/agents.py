@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, get_type_hints
 
+from kgwb.errors import SettingError
 from kgwb.flow import Answer, Dialogue, Question, Turn
 
 if TYPE_CHECKING:
@@ -82,8 +83,18 @@ def spec_of(function: Callable[..., Any]) -> AgentSpec:
     return replace(spec, form=get_type_hints(spec.form)["return"])
 
 
+def spec_at(system: System, key: str) -> AgentSpec:
+    """The specification of the agent that a step's key names. Raises SettingError if the system has none."""
+    name = key.partition("[")[0].partition("#")[0]
+    found = next((spec for spec in system.agents if spec.name == name), None)
+    if found is None:
+        known = ", ".join(spec.name for spec in system.agents)
+        raise SettingError(f"{system.name} has no agent {name!r}", hint=f"its agents are {known}")
+    return found
+
+
 def tells_apart(function: Callable[..., Any], items: Iterable[Any]) -> bool:
-XXX    """Whether the steps of an agent over these items have subjects of their own, so that order cannot matter."""
+    """Whether the steps of an agent over these items have subjects of their own: order cannot matter."""
     spec = AGENTS.get(function)
     first = next(iter(inspect.signature(function).parameters), None)
     subjects = [str(item) for item in items]

@@ -6,24 +6,23 @@ import argparse
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kgwb
-from kgwb.errors import InputError, KgwbError, SettingError
+from kgwb.arguments import HISTORY_HELP, add_setup, positive, recall, workbench_of
+from kgwb.errors import KgwbError
+from kgwb.lab import START, lab_command, notebooks_home
 
 if TYPE_CHECKING:
     from kgwb.record import Step
     from kgwb.run import Run
-    from kgwb.settings import Settings
     from kgwb.workbench import Workbench
 
 FAILED, INTERRUPTED = 2, 130
-START = "notebooks/00_start.ipynb"
-HISTORY = """a JSON list of the dialogue so far, oldest first: a text is an earlier question, asked first;
-an object {"question": ..., "answers": [...]} is a turn as it went, with "standalone" (its self-contained form) and
-"entities" (the names in it) where known"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,7 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     args.rest = rest
     try:
-        return int(args.run(args))
+        code = int(args.run(args))
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         print("kgwb: stopped", file=sys.stderr)
         return INTERRUPTED
@@ -56,9 +57,6 @@ def _speak_anyhow() -> None:
 
 def _colors() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
-
-
-# --- arguments ----------------------------------------------------------------------------------------------------
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -85,103 +83,28 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _ask_arguments(ask: argparse.ArgumentParser) -> None:
-    _setup_arguments(ask)
-    ask.add_argument("--history", type=Path, metavar="FILE", help=HISTORY)
+    add_setup(ask)
+    ask.add_argument("--history", type=Path, metavar="FILE", help=HISTORY_HELP)
     ask.add_argument("--json", action="store_true", help="print answer, steps and totals as JSON")
     ask.add_argument("--save", type=Path, metavar="FILE", help="write the run to this file, call by call")
     ask.add_argument("question", metavar="QUESTION")
 
 
 def _bench_arguments(bench: argparse.ArgumentParser) -> None:
-    _setup_arguments(bench)
+    add_setup(bench)
     bench.add_argument(
         "--questions", type=Path, required=True, metavar="FILE", help="JSON lines: id, question, answers"
     )
     bench.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="folder of the results; resumes"
     )
-    bench.add_argument("--limit", type=_positive, metavar="N", help="only the first N questions")
+    bench.add_argument("--limit", type=positive, metavar="N", help="only the first N questions")
     bench.add_argument(
-        "--workers", type=_positive, default=1, metavar="N", help="questions asked side by side"
+        "--workers", type=positive, default=1, metavar="N", help="questions asked side by side"
     )
     bench.add_argument("--save-runs", action="store_true", help="keep every run in DIR/runs")
     bench.add_argument(
         "--retry-errors", action="store_true", help="ask questions that ended in an error again"
-    )
-
-
-def _setup_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--kg",
-        required=True,
-        metavar="GRAPH",
-        help="RDF file or folder, endpoint URL, or the name of a sample",
-    )
-    parser.add_argument(
-        "--model",
-        default="rules",
-        metavar="SPEC",
-        help="rules (default), openai:MODEL, ollama:MODEL, replay:FILE",
-    )
-    parser.add_argument(
-        "--agent-model", action="append", default=[], metavar="AGENT=SPEC", help="for one agent"
-    )
-    parser.add_argument("--system", default="chatty_kg")
-    parser.add_argument("--profile", default="fast", help="fast (default) or paper")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting")
-    parser.add_argument(
-        "--prompts", type=Path, metavar="DIR", help="folder whose prompts go before kgwb's own"
-    )
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return number
-
-
-def _pairs(given: Sequence[str], form: str) -> dict[str, str]:
-    """NAME=VALUE arguments by name."""
-    split = [text.partition("=") for text in given]
-    wrong = [name for name, sign, _ in split if not sign]
-    if wrong:
-        raise InputError(f"{wrong[0]!r} is not {form}", hint=f"write it as {form}")
-    return {name: value for name, _, value in split}
-
-
-def _settings(args: argparse.Namespace) -> Settings:
-    """The profile with the settings given; values are read by the type of their setting."""
-    from typing import get_type_hints
-
-    from kgwb.flow import from_data
-    from kgwb.settings import Settings, profile
-
-    types = get_type_hints(Settings)
-    changes: dict[str, Any] = {}
-    for name, value in _pairs(args.set, "NAME=VALUE").items():
-        try:
-            changes[name] = from_data(value, types[name]) if name in types else value
-        except ValueError as exc:
-            raise SettingError(f"{name} cannot be {value!r}", hint=f"it is {types[name]}") from exc
-    return profile(args.profile).changed(**changes)
-
-
-def _workbench(args: argparse.Namespace) -> Workbench:
-    from kgwb import systems
-    from kgwb.kg import open_kg
-    from kgwb.workbench import Workbench
-
-    settings = _settings(args)
-    agents = [spec.name for spec in systems.system(args.system).agents]
-    models = _pairs(args.agent_model, "AGENT=SPEC")
-    if unknown := sorted(set(models) - set(agents)):
-        raise SettingError(
-            f"{args.system} has no agent {unknown[0]!r}", hint=f"its agents are {', '.join(agents)}"
-        )
-    kg = open_kg(args.kg, query_timeout_s=settings.query_timeout_s, row_limit=settings.row_limit)
-    return Workbench(
-        kg, args.model, system=args.system, models=models, settings=settings, prompts=args.prompts
     )
 
 
@@ -192,13 +115,13 @@ def _warn_of_rules(workbench: Workbench) -> None:
         print(f"kgwb: {BASELINE}", file=sys.stderr)
 
 
-# --- ask ----------------------------------------------------------------------------------------------------------
+# --- ask
 
 
 def _ask(args: argparse.Namespace) -> int:
-    workbench = _workbench(args)
+    workbench = workbench_of(args)
     if args.history:
-        _recall(workbench, args.history)
+        recall(workbench, args.history)
     run = workbench.begin(args.question, path=args.save)
     try:
         run.go()
@@ -213,39 +136,23 @@ def _ask(args: argparse.Namespace) -> int:
     return 0
 
 
-def _recall(workbench: Workbench, path: Path) -> None:
-    """Hold the dialogue of a history file: ask its questions, remember its turns."""
-    from kgwb.flow import Dialogue, Turn, from_data
-
-    form = 'a JSON list of questions, or of {"question": ..., "answers": [...]}'
-    try:
-        entries = from_data(json.loads(path.read_text(encoding="utf-8")), list[str | Turn])
-    except (OSError, ValueError) as exc:
-        raise InputError(f"cannot use the history {path}: {exc}", hint=f"write it as {form}") from exc
-    for entry in entries:
-        if isinstance(entry, str):
-            workbench.ask(entry)
-        else:
-            workbench.remember(Dialogue((*workbench.dialogue.turns, entry)))
-
-
 def _print_run(run: Run) -> None:
     from kgwb.render.text import tree
-    from kgwb.render.words import clean, totals_text
+    from kgwb.render.words import clean, names_of, totals_text
 
     print(clean(run.question))
-    print(tree(run.steps, run.calls, color=_colors()))
+    print(tree(run.steps, run.calls, names=names_of(run), color=_colors()))
     print(f"{run.status}: {totals_text(run.totals)}")
     _print_answer(run)
 
 
 def _print_answer(run: Run) -> None:
     from kgwb.render.text import paint
-    from kgwb.render.words import clean, lines, names_in
+    from kgwb.render.words import clean, lines, names_of
 
     if run.answer is None:
         return
-    first, *support = lines(run.answer, names_in(run.steps, run.calls))
+    first, *support = lines(run.answer, names_of(run))
     print(paint(f"→ {clean(first)}", "key", _colors()))
     for line in support:
         print(f"    {clean(line)}")
@@ -253,7 +160,7 @@ def _print_answer(run: Run) -> None:
 
 def _run_data(run: Run) -> dict[str, Any]:
     """What ``kgwb ask --json`` prints."""
-    from kgwb.bench.runner import term_string
+    from kgwb.bench.questions import term_string
 
     answer, totals = run.answer, run.totals
     assert answer is not None
@@ -278,7 +185,7 @@ def _run_data(run: Run) -> dict[str, Any]:
     }
 
 
-# --- bench --------------------------------------------------------------------------------------------------------
+# --- bench
 
 
 def _bench(args: argparse.Namespace) -> int:
@@ -288,9 +195,10 @@ def _bench(args: argparse.Namespace) -> int:
     from kgwb.bench.questions import read_questions
     from kgwb.bench.results import Results
     from kgwb.bench.runner import Bench, Setup
+    from kgwb.render.words import clean
 
     questions = read_questions(args.questions, args.limit)
-    bench = _workbench(args)
+    bench = workbench_of(args)
     setup = Setup(bench.kg, bench.system, bench.models, bench.settings, bench.prompts, bench.embeddings)
     results = Results(args.out, setup.config())
     if args.retry_errors:
@@ -309,11 +217,15 @@ def _bench(args: argparse.Namespace) -> int:
             print("  What to do: give the same command again, and it goes on from there", file=sys.stderr)
             return INTERRUPTED
     print(table(groups(rows)))
+    if errors := Counter(row["error"] for row in rows if row["error"] is not None):
+        [(error, times)] = errors.most_common(1)
+        print(f"kgwb: the most frequent error, {times} times: {clean(error)}", file=sys.stderr)
+        print("  What to do: mend its cause and give the same command with --retry-errors", file=sys.stderr)
     _warn_of_rules(bench)
     return 0
 
 
-# --- doctor, lab, demo --------------------------------------------------------------------------------------------
+# --- doctor, lab, demo
 
 
 def _doctor(args: argparse.Namespace) -> int:
@@ -337,31 +249,6 @@ def _lab(args: argparse.Namespace) -> int:
     os.execv(command[0], command)
 
 
-def lab_command(home: Path, rest: Sequence[str]) -> list[str]:
-    """The command that starts JupyterLab on the first notebook; ``rest`` goes before kgwb's defaults."""
-    defaults = {"--ServerApp.root_dir": str(home), "--LabApp.default_url": f"/lab/tree/{START}"}
-    given = {argument.partition("=")[0] for argument in rest}
-    chosen = [f"{name}={value}" for name, value in defaults.items() if name not in given]
-    root = ["--allow-root"] if os.geteuid() == 0 and "--allow-root" not in given else []
-    return [sys.executable, "-m", "jupyterlab", *chosen, *root, *rest]
-
-
-def notebooks_home() -> Path:
-    """The folder that holds ``notebooks``: the checkout, else the current one, where copies are put."""
-    package = Path(kgwb.__file__).parent
-    if (package.parent / START).is_file() and (package.parent / "pyproject.toml").is_file():
-        return package.parent
-    shipped = package / "_data" / "notebooks"
-    if not shipped.is_dir():
-        raise InputError("this kgwb came without notebooks", hint="install it again, or use a checkout")
-    Path("notebooks").mkdir(exist_ok=True)
-    for notebook in shipped.glob("*.ipynb"):
-        copy = Path("notebooks") / notebook.name
-        if not copy.exists():
-            copy.write_bytes(notebook.read_bytes())
-    return Path.cwd()
-
-
 def _demo(args: argparse.Namespace) -> int:
     from kgwb.bench.questions import read_questions
     from kgwb.kg import open_kg, sample_path
@@ -370,14 +257,12 @@ def _demo(args: argparse.Namespace) -> int:
 
     asked = read_questions(sample_path("films").with_suffix(".questions.jsonl"))
     turns = sorted((one for one in asked if one.dialogue == "films-hp"), key=lambda one: one.turn)
-    print(
-        "Chatty-KG, agent by agent, on the sample graph films; the model is rules, so nothing leaves this machine."
-    )
+    print("Chatty-KG, agent by agent, on the sample graph films, with rules for a model: nothing goes out.")
     workbench = Workbench(open_kg("films"))
     for number, turn in enumerate(turns, 1):
         print(f"\n{paint(f'{number}. {turn.question}', 'key', _colors())}")
         run = workbench.begin(turn.question)
-        run.listeners.append(lambda event, step, run=run: _print_agent(event, step, run))
+        run.listeners.append(partial(_print_agent, run))
         run.go()
         _print_answer(run)
     print("\nTo see, edit and re-run every step: kgwb lab")
@@ -385,7 +270,7 @@ def _demo(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print_agent(event: str, step: Step, run: Run) -> None:
+def _print_agent(run: Run, event: str, step: Step) -> None:
     """A line for an agent that has finished; those that only supervise others get none."""
     from kgwb.render.text import outcome, paint
     from kgwb.render.words import made

@@ -1,4 +1,4 @@
-"""What works on this machine, and what to do about the rest: the findings of ``kgwb doctor``. Never tells a key."""
+"""What works on this machine, and what to do about the rest. Never tells a key."""
 
 from __future__ import annotations
 
@@ -65,13 +65,14 @@ def _graph(source: str) -> Iterator[Finding]:
     try:
         kg = open_kg(source)
         full = kg.ask("ASK { ?s ?p ?o }")
+        seconds = time.perf_counter() - started
+        dialect = getattr(kg, "dialect", None)
     except KgwbError as exc:
         yield Finding("graph", False, exc.message, exc.hint)
         return
-    seconds = time.perf_counter() - started
     yield Finding("graph", full, f"{kg.source}, opened in {seconds:.2f} s", "it holds no triple: load some")
-    dialect = getattr(kg, "dialect", "label index of SQLite")
-    yield Finding("dialect", True, str(getattr(dialect, "name", dialect)))
+    search = "label index of kgwb" if dialect is None else type(dialect).__name__.lower()
+    yield Finding("dialect", True, search)
 
 
 def _model(spec: str) -> Finding:
@@ -125,7 +126,7 @@ def _chromium() -> Finding:
 
 
 def _cache() -> Finding:
-    from kgwb.kg.files import cache_dir
+    from kgwb.kg import cache_dir
 
     folder = cache_dir()
     try:

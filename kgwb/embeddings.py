@@ -135,6 +135,7 @@ def _load(name: str) -> tuple[Any, threading.Lock]:
     try:
         import torch
         from sentence_transformers import SentenceTransformer
+        from transformers.utils.logging import disable_progress_bar
     except ImportError as exc:
         raise EmbeddingError(
             f"sentence-transformers cannot be imported: {exc}",
@@ -142,6 +143,7 @@ def _load(name: str) -> tuple[Any, threading.Lock]:
         ) from exc
     path = bundled_model() if name == DEFAULT else None
     threads = torch.get_num_threads()
+    disable_progress_bar()  # loading takes milliseconds
     try:
         return SentenceTransformer(str(path) if path else name, device="cpu"), threading.Lock()
     except (OSError, ValueError, RuntimeError) as exc:

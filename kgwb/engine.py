@@ -179,9 +179,11 @@ class Engine:
         return result
 
     def similarity(self, phrase: str, names: Sequence[str]) -> tuple[float, ...]:
-        """Cosine similarity of a phrase with each name, -1 to 1, by the run's sentence embeddings."""
-        asked = {"embeddings": self.embeddings.name, "phrase": phrase, "names": list(names)}
-        return self.call("similarity", asked, lambda: self.embeddings.similarity(phrase, names))
+        """Similarity of a phrase with each name, -1 to 1, by embeddings and, in part, letters."""
+        share = self.settings.spelling
+        name = self.embeddings.name
+        asked = {"embeddings": name, "spelling": share, "phrase": phrase, "names": list(names)}
+        return self.call("similarity", asked, lambda: self.embeddings.similarity(phrase, names, share))
 
     def map(self, function: Callable[..., R], items: Sequence[Any], *rest: Any) -> tuple[R, ...]:
         """``function(item, *rest, run)`` for each item, side by side where that helps, in the items' order.
@@ -296,7 +298,7 @@ class Engine:
     def _enter(self, spec: AgentSpec, inputs: Mapping[str, Any], parent: Frame) -> Step:
         own = str(inputs[spec.subject]) if spec.subject else ""
         above = parent.step.subject if parent.step else ""
-        subject = f"{above}/{own}" if own and above else own or above
+        subject = f"{above}/{own}" if own and above not in ("", own) else own or above
         name = f"{spec.name}[{subject}]" if subject else spec.name
         with self._lock:
             self._counts[name] = occurrence = self._counts.get(name, 0) + 1
@@ -386,7 +388,7 @@ class Engine:
         step = self._here().step
         return NotRecordedError(
             f"{step.key if step else self.system.name} needs {what}, which this recording does not hold",
-            hint="open the run with a model and a graph, or undo the edit that leads away from what was recorded",
+            hint="open the run with a model and a graph, or undo the edit that leads away from the record",
         )
 
     def _check_override(self, spec: AgentSpec, key: str, value: Any, inputs: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ All are frozen and slotted; collections are tuples; RDF terms are rdflib terms. 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias
@@ -48,13 +48,18 @@ def term_from_data(data: Any) -> URIRef | RdfLiteral | BNode:
         case "literal" | "typed-literal":
             datatype = data.get("datatype")
             return RdfLiteral(
-                value, lang=data.get("xml:lang"), datatype=URIRef(datatype) if datatype else None, normalize=False
+                value,
+                lang=data.get("xml:lang"),
+                datatype=URIRef(datatype) if datatype else None,
+                normalize=False,
             )
     raise ValueError(f"not an RDF term: {data!r}")
 
 
 Term: TypeAlias = Annotated[
-    URIRef | RdfLiteral | BNode, PlainValidator(term_from_data), PlainSerializer(term_to_data, when_used="json")
+    URIRef | RdfLiteral | BNode,
+    PlainValidator(term_from_data),
+    PlainSerializer(term_to_data, when_used="json"),
 ]
 Iri: TypeAlias = Annotated[URIRef, PlainValidator(URIRef), PlainSerializer(str, when_used="json")]
 Triple: TypeAlias = tuple[Term, Iri, Term]
@@ -170,7 +175,7 @@ class Candidate:
     types: tuple[str, ...] = ()
     description: str = ""
     relations: tuple[str, ...] = ()
-    """Names of predicates at the vertex, where several vertices share a label; they tell a film from its novel."""
+    """Names of its predicates, where several vertices share a label: they tell a film from its novel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,13 +234,13 @@ class Linked:
 
 @dataclass(frozen=True, slots=True)
 class CandidateQuery:
-    """A SPARQL query that may answer the question, with its triple patterns as [subject, predicate, object]."""
+    """A SPARQL query that may answer the question, and its triple patterns (subject, predicate, object)."""
 
     sparql: str
     patterns: tuple[tuple[str, str, str], ...]
     """Terms in N-Triples form, variables as "?x"."""
     predicates: tuple[str, ...]
-    """The predicate's name for each fact, in the QIR's order; a name can stand for predicates of several namespaces."""
+    """The predicate's name for each fact, in the QIR's order; namespaces do not show in a name."""
     score: float
     """Geometric mean of the similarities of its predicates, 0 to 1."""
 
@@ -293,7 +298,7 @@ class Answer:
 
 
 @lru_cache(maxsize=256)
-def adapter(form: Any) -> TypeAdapter[Any]:
+def adapter(form: Hashable) -> TypeAdapter[Any]:
     """The pydantic adapter of a type, made once."""
     return TypeAdapter(form)
 
@@ -304,5 +309,5 @@ def to_data(value: Any, form: Any = None) -> Any:
 
 
 def from_data(data: Any, form: Any) -> Any:
-    """The value of type ``form`` that ``data`` describes; raises pydantic's ValidationError (a ValueError)."""
+    """The value of type ``form`` that ``data`` describes. Raises pydantic's ValidationError, a ValueError."""
     return adapter(form).validate_python(data)

@@ -33,7 +33,7 @@ def where(query: CandidateQuery) -> str:
 def support(
     kg: Graph, query: CandidateQuery, target: str, values: Sequence[Term], filters: str = ""
 ) -> dict[Term, tuple[Triple, ...]]:
-XXX    """For each value of ``target`` ("?x") the triples of the query's patterns that bind it, at least one binding's.
+    """For each value of ``target`` ("?x") the triples of the patterns in at least one binding of it.
 
     Costs no query where the target is the only unknown. Raises a GraphError.
     """

@@ -1,4 +1,4 @@
-XXX"""What a run leaves behind: calls, attempts and steps as data, their file form, and the difference of two runs.
+"""What a run leaves behind: calls, attempts and steps as data, their file, and the difference of two runs.
 
 The file is JSON lines; ``docs/run_format.md`` describes it for other programs.
 """
@@ -226,7 +226,7 @@ class RunFile:
         self._unwritten.clear()
 
     def write(self, entries: Iterable[Mapping[str, Any]]) -> None:
-XXX        """Make a new file of these entries, or replace a run file; the old one stays until the new one is whole.
+        """Make a new file of these entries, or replace a run file, which stays until the new one is whole.
 
         Raises RunFileError if that is not possible, and for a file that is no run file.
         """
@@ -255,20 +255,18 @@ XXX        """Make a new file of these entries, or replace a run file; the old o
         An unfinished last line is left out. Raises RunFileError for anything that is no run file.
         """
         try:
-            raw = self.path.read_bytes().split(b"\n")
+            *raw, torn = self.path.read_bytes().split(b"\n")
         except OSError as exc:
             reason = exc.strerror or exc
             raise RunFileError(
                 f"cannot read the run file {self.path}: {reason}", hint="check the path"
             ) from exc
-        for number, line in enumerate(raw, 1):
+        for number, line in enumerate(raw or [torn], 1):
             if not line.strip():
                 continue
             try:
                 entry = json.loads(line.decode("utf-8", "surrogatepass"))
             except ValueError as exc:
-                if number == len(raw) > 1:
-                    return
                 if number == 1:
                     raise _no_run_file(self.path) from exc
                 hint = "restore the file from a copy"

@@ -14,29 +14,29 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from kgwb import __version__
-from kgwb.agents import AGENTS, AgentSpec, System, agent, spec_of
+from kgwb.agents import AGENTS, AgentSpec, System, agent, spec_at, spec_of
 from kgwb.embeddings import Embeddings
-from kgwb.engine import Engine, Goal, Status
+from kgwb.engine import Goal, Status
 from kgwb.errors import OverrideError, QuestionError, RunFileError, SettingError, Stopped
-from kgwb.flow import Dialogue, Question, from_data, to_data
+from kgwb.flow import Dialogue, Question, adapter, from_data, to_data
 from kgwb.kg.base import Graph, Vocabulary
 from kgwb.llm.base import ChatModel
 from kgwb.prompts import Prompts
-from kgwb.record import FORMAT, Call, Origin, RunFile, Step, StepDifference, Totals, difference, now
+from kgwb.record import Origin, RunFile, Step, StepDifference, difference, now
 from kgwb.recorded import RecordedGraph
+from kgwb.saved import SavedEngine
 from kgwb.settings import Settings
 
 Models = Mapping[str, ChatModel] | ChatModel | None
 
 
-class Run(Engine):
+class Run(SavedEngine):
     """One question to one system over one graph, recorded; see the module's docstring.
 
     ``steps`` are those of the latest execution, supervisors before what they supervise.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # everything a run depends on, by name
         self,
         system: System,
         question: str,
@@ -49,7 +49,7 @@ class Run(Engine):
         embeddings: Embeddings | None = None,
         path: str | Path | None = None,
     ) -> None:
-XXX        """``models`` maps agent names to models, "" to the default; ``path`` writes every call to disk as it ends.
+        """``models`` maps agent names to models, "" to the default; ``path`` keeps every call on disk.
 
         Raises QuestionError for an empty or far too long question, SettingError for a model of an unknown
         agent, and RunFileError if ``path`` cannot be written or is a file of another kind.
@@ -68,10 +68,7 @@ XXX        """``models`` maps agent names to models, "" to the default; ``path``
         self.breakpoints: set[str] = set()
         """Names of agents, or keys of steps, that ``go`` stops after."""
         self.kg: Graph = RecordedGraph(kg, self.call)
-        self.recorded_status = ""
-        """How the latest execution ended that the file of a loaded run tells of."""
         self._begun: frozenset[str] = frozenset()
-        self._file: RunFile | None = None
         self._keep_in(path)
 
     # --- what the person does -------------------------------------------------------------------------------
@@ -123,11 +120,12 @@ XXX        """``models`` maps agent names to models, "" to the default; ``path``
         Raises OverrideError if it has not the form of the step's output or does not pass its checks.
         """
         key = self._key_of(step)
-        spec = self._spec(key)
+        spec = spec_at(self.system, key)
         form = spec.form
         own = isinstance(form, type) and isinstance(value, form)
         try:
-            typed = from_data(to_data(value, form) if own else value, form)
+            data = adapter(form).dump_python(value, mode="json", warnings=False) if own else value
+            typed = from_data(data, form)
         except (ValueError, TypeError) as exc:
             name = getattr(form, "__name__", str(form))
             raise OverrideError(f"{key}: {exc}", hint=f"give a {name}, or its fields as JSON data") from exc
@@ -172,7 +170,7 @@ XXX        """``models`` maps agent names to models, "" to the default; ``path``
         return self
 
     def fork(self, **changes: Any) -> Run:
-XXX        """A new run of the same question with other ``settings``, ``models``, ``prompts``, ``kg`` or ``question``.
+        """A new run with other ``settings``, ``models``, ``prompts``, ``kg``, ``question`` or ``path``.
 
         It starts from this run's record and overrides, so only calls whose own content differs are made.
         """
@@ -212,13 +210,6 @@ XXX        """A new run of the same question with other ``settings``, ``models``
         """The steps of the latest execution by key."""
         return {step.key: step for step in self.steps}
 
-    @property
-    def totals(self) -> Totals:
-        """What the latest execution used."""
-        used = dict.fromkeys(key for step in self.steps for key in step.calls)
-        live = sum(step.live_calls for step in self.steps)
-        return Totals.of((self.calls[key] for key in used if key in self.calls), live, self._seconds)
-
     def output(self, step: str) -> Any:
         """What a step of the latest execution yielded. Raises SettingError if it is not done."""
         made = self[step]
@@ -243,15 +234,6 @@ XXX        """A new run of the same question with other ``settings``, ``models``
         return run_html(self)
 
     # --- on disk --------------------------------------------------------------------------------------------
-
-    def save(self, path: str | Path) -> Path:
-        """Write the run to a new or replaced file (docs/run_format.md).
-
-        Returns its path. Raises RunFileError.
-        """
-        steps = [{"step": step.to_data()} for step in self.steps]
-        RunFile(Path(path)).write([self._header(), *self._entries(), *steps, self._ending()])
-        return Path(path)
 
     @classmethod
     def load(
@@ -297,71 +279,6 @@ XXX        """A new run of the same question with other ``settings``, ``models``
             run._file = file
         return run
 
-    def _read(self, lines: Iterator[dict[str, Any]]) -> None:
-        for entry in lines:
-            if "call" in entry:
-                call = Call.from_data(entry["call"])
-                self.calls[call.key] = call
-            elif "prompt" in entry:
-                self.prompts = self.prompts.with_text(entry["prompt"]["name"], entry["prompt"]["text"])
-            elif "override" in entry:
-                key, value = entry["override"]["step"], entry["override"]["value"]
-                if value is None:
-                    self.overrides.pop(key, None)
-                else:
-                    self.overrides[key] = from_data(value, self._spec(key).form)
-            elif "end" in entry:
-                self.recorded_status = entry["end"]["status"]
-
-    def _keep_in(self, path: str | Path | None) -> None:
-        """Begin a file that every further call is written to as it ends."""
-        if path:
-            self._file = RunFile(Path(path))
-            self._file.write([self._header(), *self._entries()])
-
-    def _header(self) -> dict[str, Any]:
-        return {
-            "kgwb_run": FORMAT,
-            "kgwb": __version__,
-            "id": self.id,
-            "created": self.created,
-            "system": self.system.name,
-            "question": self.question,
-            "dialogue": to_data(self.dialogue),
-            "settings": self.settings.to_data(),
-            "models": {**self._recorded_models, **{name: model.name for name, model in self.models.items()}},
-            "embeddings": self.embeddings.name,
-            "graph": self.kg.identity,
-            "source": self.kg.source,
-            "vocabulary": to_data(self.kg.vocabulary),
-            "prompts": {**self._used_prompts, **self.prompts.texts},
-        }
-
-    def _entries(self) -> Iterator[dict[str, Any]]:
-        for call in list(self.calls.values()):
-            yield {"call": call.to_data()}
-        for key, value in self.overrides.items():
-            yield {"override": {"step": key, "value": to_data(value, self._spec(key).form)}}
-
-    def _ending(self) -> dict[str, Any]:
-        return {
-            "end": {
-                "status": self.status,
-                "answer": to_data(self.answer) if self.answer is not None else None,
-                "error": self.error.message if self.error else "",
-                "totals": to_data(self.totals),
-            }
-        }
-
-    def _record(self, call: Call) -> None:
-        if self._file:
-            self._append(call=call.to_data())
-
-    def _append(self, **entry: Any) -> None:
-        if self._file:
-            with self._lock:
-                self._file.append(**entry)
-
     # --- the mechanism --------------------------------------------------------------------------------------
 
     def _run(self, goal: Goal) -> Run:
@@ -379,17 +296,9 @@ XXX        """A new run of the same question with other ``settings``, ``models``
         self._append(**self._ending())
         return self
 
-    def _spec(self, key: str) -> AgentSpec:
-        name = key.partition("[")[0].partition("#")[0]
-        found = next((spec for spec in self.system.agents if spec.name == name), None)
-        if found is None:
-            known = ", ".join(spec.name for spec in self.system.agents)
-            raise SettingError(f"{self.system.name} has no agent {name!r}", hint=f"its agents are {known}")
-        return found
-
     def _know(self, *names: str) -> None:
         for name in names:
-            self._spec(name)
+            spec_at(self.system, name)
 
     def _key_of(self, step: str) -> str:
         keys = [made.key for made in self.steps if step in (made.key, made.agent)]

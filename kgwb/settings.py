@@ -1,6 +1,7 @@
 """Settings of a run, and the two profiles.
 
-``paper`` is Chatty-KG as published; ``fast`` keeps its flow and mends what is known against it (README, "Profiles").
+``paper`` is Chatty-KG as published; ``fast`` keeps its flow and mends what is known against it (README,
+"Profiles").
 """
 
 from __future__ import annotations
@@ -54,9 +55,10 @@ class Settings:
     """Entities of one question linked at the same time on a remote graph or model."""
 
     def __post_init__(self) -> None:
-        for name in ("theta", "answers_in_context", "v_limit", "query_num", "predicates_per_relation", "row_limit"):
-            if getattr(self, name) < 1:
-                raise SettingError(f"{name} is {getattr(self, name)}", hint=f"give {name} a value of at least 1")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if wanted := _wanted(field.name, value, field.default):
+                raise SettingError(f"{field.name} is {value!r}", hint=f"give {field.name} {wanted}")
 
     @property
     def fast(self) -> bool:
@@ -68,11 +70,31 @@ class Settings:
         known = [field.name for field in fields(self)]
         unknown = sorted(set(changes) - set(known))
         if unknown:
-            raise SettingError(f"no setting named {', '.join(unknown)}", hint=f"the settings are {', '.join(known)}")
+            hint = f"the settings are {', '.join(known)}"
+            raise SettingError(f"no setting named {', '.join(unknown)}", hint=hint)
         return replace(self, **changes)
 
     def to_data(self) -> dict[str, Any]:
         return asdict(self)
+
+
+CHOICES = {"profile": ("paper", "fast"), "repair": ("show_error", "ask_afresh")}
+FREE = frozenset({"temperature", "seed", "min_similarity", "spelling"})
+"""Numbers that may be zero or, some, negative."""
+
+
+def _wanted(name: str, value: Any, default: Any) -> str:
+    """What a setting has to be, if the value is not that; else empty."""
+    if name in CHOICES:
+        return "" if value in CHOICES[name] else f"one of {', '.join(CHOICES[name])}"
+    if isinstance(default, bool):
+        return "" if isinstance(value, bool) else "True or False"
+    fits = isinstance(value, type(default) | int) and not isinstance(value, bool)
+    if name in FREE:
+        return "" if fits else "a number"
+    if isinstance(default, int):
+        return "" if fits and value >= 1 else "a value of at least 1"
+    return "" if fits and value > 0 else "a value above 0"
 
 
 PROFILES = {

@@ -43,7 +43,7 @@ def ask(
     checks: Sequence[Check[Reply]] = (),
     last_resort: Callable[[Reply], bool] | None = None,
 ) -> Reply:
-XXX    """The first reply of the agent's model that has the form of ``reply`` and passes every check, in theta attempts.
+    """The first reply that has the form of ``reply`` and passes every check, in theta attempts.
 
     After a failed attempt the model is shown its reply and what is wrong with it, or asked the same afresh
     (``Settings.repair``). ``last_resort`` may accept the last reply that had the right form, as the reference
@@ -77,7 +77,7 @@ XXX    """The first reply of the agent's model that has the form of ``reply`` an
         f"{prompt}: no valid reply in {settings.theta} attempts; the last one failed "
         + "; ".join(f"{check.name} ({check.problem})" for check in attempts[-1].checks if check.problem),
         attempts,
-        hint="look at the attempts, then edit the prompt, put the result in by hand, or choose a stronger model",
+        hint="look at the attempts, then edit the prompt, put a result in by hand, or take a stronger model",
     )
 
 
@@ -115,7 +115,7 @@ def _plainly(error: Any) -> str:
 
 
 def _json_texts(text: str) -> Iterator[Any]:
-XXX    """Every JSON object or list in a text, the whole text first, then the outermost ones from the last to the first.
+    """Every JSON object or list in a text: the whole text, else the outermost ones, the last first.
 
     Models wrap JSON in fences, think aloud before it, or add a sentence after it; the last object is the
     conclusion.

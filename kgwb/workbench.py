@@ -94,7 +94,7 @@ class Workbench:
 def load_run(
     path: str | Path, *, kg: Graph | None = None, model: ChatModel | str | None = None, resume: bool = False
 ) -> Run:
-XXX    """A saved run, executed as far as its file goes. Without ``kg`` and ``model`` nothing is asked of anybody.
+    """A saved run, executed as far as its file goes; without ``kg`` and ``model`` nobody is asked.
 
     ``resume`` goes on writing to the file. A run that was saved failed, cancelled or unfinished comes back as
     far as it went, with what stopped it as ``error``. Raises RunFileError, and NotRecordedError for a

@@ -20,6 +20,9 @@ def test_the_notebook_runs(path: Path) -> None:
     NotebookClient(
         notebook, timeout=100, kernel_name="python3", resources={"metadata": {"path": str(FOLDER)}}
     ).execute()
+    # a widget's callback that fails leaves an error output, and the execution goes on
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    assert [output for output in outputs if output.output_type == "error"] == []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS)

@@ -20,11 +20,11 @@ DECLARED = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
 RANKS = [
     {"errors", "flow", "settings"},
     {"embeddings", "kg", "llm", "prompts"},
-    {"agents", "engine", "provenance", "record", "recorded", "render", "run", "structured"},
+    {"agents", "engine", "provenance", "record", "recorded", "render", "run", "saved", "structured"},
     {"systems"},
     {"bench", "ui"},
     {"kgwb", "workbench"},  # the facade; takes from `ui` only inside functions
-    {"__main__", "cli"},
+    {"__main__", "arguments", "cli", "doctor", "lab"},
 ]
 RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
 FACADE = {"kgwb", "workbench"}

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
+from rdflib import Literal
 
 from kgwb.errors import InputError
+from kgwb.flow import Term
 
 FIELDS = (
     "each line needs id, question and answers (a list of IRIs or lexical forms); "
@@ -83,3 +85,10 @@ def conversations(questions: Iterable[BenchQuestion]) -> Iterator[tuple[BenchQue
         dialogues.setdefault(key, []).append(question)
     for turns in dialogues.values():
         yield tuple(sorted(turns, key=lambda question: question.turn))
+
+
+def term_string(term: Term) -> str:
+    """A term as question files write it: the IRI, the lexical form, "true" or "false"."""
+    if isinstance(term, Literal) and isinstance(term.value, bool):
+        return str(term.value).lower()
+    return str(term)

@@ -27,9 +27,12 @@ class Results:
         self.folder = folder
         self.rows: dict[str, Row] = {}
         """What is there already, by question id, in the order it finished."""
-        folder.mkdir(parents=True, exist_ok=True)
-        self._agree(config)
-        self._read()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._agree(config)
+            self._read()
+        except (OSError, UnicodeDecodeError) as exc:
+            raise InputError(f"{folder} cannot be used: {exc}", hint="give another --out folder") from exc
 
     def _agree(self, config: Mapping[str, Any]) -> None:
         path = self.folder / CONFIG

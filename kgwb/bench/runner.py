@@ -10,15 +10,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import quote
 
-from rdflib import Literal
-
-import kgwb
+from kgwb import __version__
 from kgwb.bench.metrics import NOTHING, score
-from kgwb.bench.questions import BenchQuestion, conversations
+from kgwb.bench.questions import BenchQuestion, conversations, term_string
 from kgwb.bench.results import Results, Row
 from kgwb.embeddings import Embeddings
 from kgwb.errors import Cancelled, KgwbError
-from kgwb.flow import Dialogue, Term, Turn
+from kgwb.flow import Dialogue, Turn
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel
 from kgwb.prompts import Prompts, shipped_folder
@@ -56,7 +54,7 @@ class Setup:
     def config(self) -> dict[str, Any]:
         """What results depend on, as JSON data; those of another configuration are not mixed with them."""
         return {
-            "kgwb": kgwb.__version__,
+            "kgwb": __version__,
             "kg": self.kg.identity,
             "source": self.kg.source,
             "system": self.system.name,
@@ -73,7 +71,7 @@ def _fingerprint(prompts: Prompts, system: str) -> str:
 
 
 class Bench:
-    """Asks the questions that have no result yet: dialogues turn by turn, ``workers`` of them side by side."""
+    """Asks what has no result yet: dialogues turn by turn, ``workers`` conversations side by side."""
 
     def __init__(
         self,
@@ -82,7 +80,7 @@ class Bench:
         *,
         workers: int = 1,
         save_runs: bool = False,
-        finished: Callable[[Row], None] = lambda row: None,
+        finished: Callable[[Row], object] = lambda row: None,
     ) -> None:
         """``finished`` is told of every line written, one at a time."""
         self.setup, self.results = setup, results
@@ -92,7 +90,7 @@ class Bench:
         self._running: set[Run] = set()
 
     def run(self, questions: Sequence[BenchQuestion]) -> list[Row]:
-        """Ask what is not asked yet; the lines of all ``questions``. After an interrupt the same call resumes."""
+        """Ask what is not asked yet; the lines of all ``questions``. Raises what interrupts it."""
         done = {row["id"] for row in self.results.of(questions)}
         todo = [turns for turns in conversations(questions) if any(turn.id not in done for turn in turns)]
         with ThreadPoolExecutor(self.workers, thread_name_prefix="kgwb-bench") as pool:
@@ -169,10 +167,3 @@ def row_of(question: BenchQuestion, run: Run | None, error: str | None) -> Row:
         "queries": run.totals.queries if run else 0,
         "error": error,
     }
-
-
-def term_string(term: Term) -> str:
-    """A term as question files write it: the IRI, the lexical form, "true" or "false"."""
-    if isinstance(term, Literal) and isinstance(term.value, bool):
-        return str(term.value).lower()
-    return str(term)

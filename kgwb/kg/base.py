@@ -18,7 +18,7 @@ SCHEMA = "http://schema.org/"
 class Vocabulary:
     """Which predicates of a graph carry names, descriptions and noise."""
 
-    labels: tuple[URIRef, ...] = (
+    labels: tuple[Iri, ...] = (
         RDFS.label,
         SKOS.prefLabel,
         SKOS.altLabel,
@@ -28,14 +28,14 @@ class Vocabulary:
         DCTERMS.title,
     )
     """Label predicates, the preferred first."""
-    descriptions: tuple[URIRef, ...] = (
+    descriptions: tuple[Iri, ...] = (
         URIRef(SCHEMA + "description"),
         DCTERMS.description,
         RDFS.comment,
         URIRef("http://dbpedia.org/ontology/abstract"),
     )
-    types: tuple[URIRef, ...] = (RDF.type, URIRef("http://www.wikidata.org/prop/direct/P31"))
-    noise: tuple[URIRef, ...] = (RDF.type, OWL.sameAs, RDFS.seeAlso)
+    types: tuple[Iri, ...] = (RDF.type, URIRef("http://www.wikidata.org/prop/direct/P31"))
+    noise: tuple[Iri, ...] = (RDF.type, OWL.sameAs, RDFS.seeAlso)
     """Predicates that never answer a question; labels and descriptions count as noise too."""
     languages: tuple[str, ...] = ("en", "")
     """Preferred languages of labels, best first; "" is a literal without a language. Others come last."""

@@ -1,4 +1,4 @@
-"""Label search as each engine wants it. To add an engine: a class with two methods, and its name in DIALECTS."""
+"""Label search as each engine wants it. To add an engine: one class like these, and its name in DIALECTS."""
 
 from __future__ import annotations
 

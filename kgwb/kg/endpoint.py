@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -13,15 +14,15 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 import pyoxigraph
 from rdflib import BNode, Literal, URIRef
 
-from kgwb.errors import GraphError, QueryError, SettingError
+from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError, QueryError, SettingError
 from kgwb.flow import Term, Triple
 from kgwb.kg.base import Found, Hit, Limits, Rows, Vocabulary
 from kgwb.kg.dialects import DIALECTS, STAGES, Dialect
-from kgwb.kg.http import Reply, ask
 from kgwb.kg.local import from_ox
 from kgwb.kg.naming import WIKIBASE, language_rank
 from kgwb.kg.sparql import Form, checked, n3
 from kgwb.kg.text import local_name, normal, ranked, spelled
+from kgwb.kg.transport import Reply, ask
 
 _SECRET = re.compile("key|token|secret|password|auth", re.IGNORECASE)
 _STRING = URIRef("http://www.w3.org/2001/XMLSchema#string")
@@ -72,24 +73,34 @@ class Endpoint:
         reply = self._send(found.text + self._limit(query), found.form, "select")
         data = _json(reply)
         try:
-            variables = tuple(data["head"]["vars"])
-            rows = [
+            variables, found_rows = tuple(data["head"]["vars"]), data["results"]["bindings"]
+            rows = tuple(
                 tuple(_term(row[name]) if name in row else None for name in variables)
-                for row in data["results"]["bindings"][: self.limits.row_limit]
-            ]
-            more = len(data["results"]["bindings"]) > self.limits.row_limit
+                for row in found_rows[: self.limits.row_limit]
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise GraphError(
                 f"{self.source} sent what is no SPARQL result: {error!r}", hint=_CHECK
             ) from error
-        return Rows(variables, tuple(rows), cut=more or reply.partial)
+        if reply.partial and not rows:
+            raise self._out_of_time()
+        most = min(self.limits.row_limit + 1, reply.most_rows or sys.maxsize)
+        return Rows(variables, rows, cut=reply.partial or len(found_rows) >= most)
 
     def ask(self, query: str) -> bool:
         """See Graph."""
         found = checked(query, allow_service=self.limits.allow_service)
-        truth = _json(self._send(found.text, found.form, "ask")).get("boolean")
-        if not isinstance(truth, bool):
-            raise GraphError(f"{self.source} answered an ASK query without true or false", hint=_CHECK)
+        reply = self._send(found.text, found.form, "ask")
+        data = _json(reply)
+        if isinstance(truth := data.get("boolean"), bool):
+            return truth
+        try:  # Virtuoso 7 answers with a row instead
+            truth = any(row["__ASK_RETVAL"]["value"] == "1" for row in data["results"]["bindings"])
+        except (KeyError, TypeError) as error:
+            what = f"{self.source} answered an ASK query without true or false"
+            raise GraphError(what, hint=_CHECK) from error
+        if reply.partial and not truth:
+            raise self._out_of_time()
         return truth
 
     def construct(self, query: str) -> tuple[Triple, ...]:
@@ -151,17 +162,24 @@ class Endpoint:
             raise QueryError(f"this is no {wanted[0].upper()} query but {form.upper()}")
         parameters = [*self._parameters]
         if isinstance(self.__dict__.get("dialect"), DIALECTS["virtuoso"]):
-            parameters.append(("timeout", str(int(self.limits.query_timeout_s * 1000))))
+            # Virtuoso takes up to twice this time; then it tells what it has, which beats hanging up on it.
+            parameters.append(("timeout", str(max(1000, int(self.limits.query_timeout_s * 500)))))
         return ask(self._url, text, form, self.limits.query_timeout_s, parameters, self._login)
 
     def _limit(self, query: str) -> str:
         found = checked(query, allow_service=self.limits.allow_service)
         return "" if found.limited or found.values else f"\nLIMIT {self.limits.row_limit + 1}"
 
+    def _out_of_time(self) -> GraphTimeoutError:
+        return GraphTimeoutError(
+            f"{self.source} ran out of time before it found anything", hint="ask for less"
+        )
+
     def _fits(self, probe: str) -> bool:
         try:
             return self.ask(probe)
-        except QueryError:
+        except (QueryError, GraphUnreachableError):
+            self.ask("ASK { ?s ?p ?o }")  # is it the probe that fails, or the endpoint?
             return False
 
     def _spelled(self, labels: Sequence[str]) -> list[tuple[str, str]]:
@@ -185,13 +203,14 @@ class Endpoint:
         rows = self.select(
             f"SELECT ?v ?p ?l WHERE {{ VALUES ?v {{ {' '.join(map(n3, iris))} }}"
             f" VALUES ?p {{ {' '.join(map(n3, self.vocabulary.labels))} }}"
-            f" {{ ?v ?p ?l }} UNION {{ ?e <{WIKIBASE}directClaim> ?v . ?e ?p ?l }} FILTER(isLiteral(?l)) {only} }}"
+            f" {{ ?v ?p ?l }} UNION {{ ?e <{WIKIBASE}directClaim> ?v . ?e ?p ?l }} {only} }}"
         ).rows
-        best: dict[str, tuple[int, int, str]] = {}
+        best: dict[str, tuple[bool, int, int, str]] = {}
         for vertex, predicate, label in rows:
             if isinstance(label, Literal) and predicate in self.vocabulary.labels and label.strip():
                 order = self.vocabulary.labels.index(URIRef(predicate))
-                rank = (order, language_rank(label.language or "", languages), str(label).strip())
+                tongue = language_rank(label.language or "", languages)
+                rank = (tongue >= len(languages), order, tongue, str(label).strip())
                 best[str(vertex)] = min(best.get(str(vertex), rank), rank)
         return {iri: rank[-1] for iri, rank in best.items()}
 

@@ -41,6 +41,7 @@ FORMATS = {
     ".jsonld": RdfFormat.JSON_LD,
     ".json": RdfFormat.JSON_LD,
 }
+_DAMAGED = (OSError, ValueError, RuntimeError, sqlite3.Error)  # RocksDB's own come as RuntimeError
 _log = logging.getLogger("kgwb")
 
 
@@ -55,7 +56,7 @@ def open_files(path: Path, vocabulary: Vocabulary, *, cache: bool = True) -> tup
     if cache and sum(file.stat().st_size for file in files) > CACHED_FROM_BYTES:
         try:
             return (*_cached(cache_dir() / "graphs" / digest, path, files, vocabulary), identity)
-        except (OSError, sqlite3.Error) as error:
+        except _DAMAGED as error:
             _log.warning("%s is loaded into memory: the cache folder cannot be used (%s)", path, error)
     store = Store()
     _load(store, path, files)
@@ -142,20 +143,22 @@ def _cached(
         return _reopen(folder)
     except FileNotFoundError:
         pass
-    except (OSError, ValueError, sqlite3.Error) as error:
+    except _DAMAGED as error:
         _log.warning("the cached %s is damaged (%s) and made anew", path, error)
     folder.parent.mkdir(parents=True, exist_ok=True)
     _sweep(folder.parent)
     making = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
     try:
         _make(making / "graph", path, files, vocabulary)
-        if folder.exists():
-            os.rename(folder, making / "damaged")
         try:
             os.rename(making / "graph", folder)
         except OSError:
-            # Another process was first; its result is the same.
-            _log.debug("%s was made by another process", folder)
+            # There is one: of another process that was first, or the damaged one.
+            try:
+                return _reopen(folder)
+            except _DAMAGED:
+                os.rename(folder, making / "damaged")
+                os.rename(making / "graph", folder)
         return _reopen(folder)
     finally:
         shutil.rmtree(making, ignore_errors=True)

@@ -57,7 +57,7 @@ class LabelIndex:
     """
 
     def __init__(self, path: Path | None, first: sqlite3.Connection | None = None) -> None:
-        self._path = path
+        self._path = path.absolute() if path else None
         self._idle: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         self._all: list[sqlite3.Connection] = []
         self._spellings: dict[str, tuple[Spelling, ...]] = {}

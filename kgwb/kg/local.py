@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+import traceback
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -222,6 +223,8 @@ def _serve(tasks: SimpleQueue[Any], idle: deque[SimpleQueue[Any]]) -> None:
         try:
             answer: tuple[Any, BaseException | None] = (work(), None)
         except BaseException as error:  # noqa: BLE001 (raised again by the one who waits)
+            # Oxigraph's iterators must not outlive this thread's frames: no other thread may drop them.
+            traceback.clear_frames(error.__traceback__)
             answer = (None, error)
         del task, work
         idle.append(tasks)

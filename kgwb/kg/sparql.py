@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import Lock
 from typing import Any, Literal
 
 import pyoxigraph
@@ -20,6 +21,10 @@ from rdflib.plugins.sparql.parserutils import CompValue
 
 from kgwb.errors import GraphError, QueryError, QueryRefusedError
 from kgwb.flow import Term
+
+MAX_DEPTH = 100
+MAX_SIGNS = 10_000
+"""Brackets inside each other, and signs outside strings and IRIs: many more overflow Oxigraph's stack."""
 
 Form = Literal["select", "ask", "construct", "describe"]
 
@@ -59,7 +64,7 @@ _TOKEN = re.compile(  # SPARQL 1.1, section 19.8; the longest match wins
 )
 _ESCAPE = re.compile(rf"(?<!\\)(?:\\\\)*({_UNICODE})")
 _AMBIGUOUS = re.compile(r"(?<!\\)(?:\\\\)+(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})")
-_READABLE = r'"[^"]+"|[A-Z ]+|The SELECT[\w ]+'
+_READABLE = r'"[^"]+"|(?!LATERAL|SERVICE)[A-Z ]+|The SELECT[\w ]+'
 _UNESCAPED = "write the character itself"
 _UPDATE = re.compile(
     r"(?:^|[;}>])\s*(INSERT|DELETE|LOAD|CLEAR|CREATE|DROP|COPY|MOVE|ADD|WITH)\b", re.IGNORECASE
@@ -165,7 +170,7 @@ def _lexed(query: str) -> tuple[str, str, set[str], tuple[str, ...]]:
     text, shape = [], []
     words: set[str] = set()
     names: list[tuple[str, str]] = []
-    position, before = 0, ""
+    position, before, signs, depth = 0, "", 0, 0
     while position < len(query):
         token = _TOKEN.match(query, position)
         if token is None:
@@ -175,6 +180,11 @@ def _lexed(query: str) -> tuple[str, str, set[str], tuple[str, ...]]:
             names.append((before, token["prefix"]))
         elif kind == "word":
             words.add(part.upper())
+        elif kind == "other":
+            signs += 1
+            depth += (part in "([{") - (part in ")]}")
+            if signs > MAX_SIGNS or depth > MAX_DEPTH:
+                raise QueryError("the query is too long or nested too deeply", hint="ask in several queries")
         if kind not in ("space", "comment"):
             before = part.upper()
         text.append(" " * len(part) if kind == "comment" else part)
@@ -210,11 +220,16 @@ def _stray(query: str, position: int) -> QueryError | QueryRefusedError:
     return _wrong(query, position, f"there is {what}")
 
 
+_PARSER = Lock()
+"""rdflib's parser completes itself at first use: two threads doing so at once spoil it for good."""
+
+
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> tuple[Form, bool, bool, bool]:
     """The form, and whether there is SERVICE, an outer LIMIT and a trailing VALUES."""
     try:
-        query = parseQuery(text)[1]
+        with _PARSER:
+            query = parseQuery(text)[1]
     except (ParseBaseException, TypeError, ValueError, RecursionError) as error:
         raise QueryError(str(error)) from error
     limit = bool(query.limitoffset and query.limitoffset.limit is not None)
@@ -230,14 +245,14 @@ def _broken(text: str, shape: str, undeclared: tuple[str, ...], service: bool) -
         )
     position, expected = len(text), "SELECT, ASK, CONSTRUCT or DESCRIBE" if not text.strip() else ""
     try:
-        if not service:
+        if not service and len(text) < 5_000:
             pyoxigraph.Store().query(text, prefixes=dict.fromkeys(undeclared, "x:"))
     except SyntaxError as error:
         if found := re.match(r"error at (\d+):(\d+): expected (?:one of )?(.*)", error.msg, re.DOTALL):
             lines = text.split("\n")[: int(found[1])]
             position = sum(len(line) + 1 for line in lines[:-1]) + int(found[2]) - 1
             expected = ", ".join(item for item in found[3].split(", ") if re.fullmatch(_READABLE, item))
-    return _wrong(text, position, f"expected {expected}" if expected else "it is not SPARQL 1.1")
+    return _wrong(text, position, f"expected {expected}" if expected else "what follows cannot stand here")
 
 
 def _asks_another() -> QueryRefusedError:

@@ -29,17 +29,19 @@ def normal(text: str) -> str:
         decomposed = unicodedata.normalize("NFKD", folded).translate(_FOLDED)
         # Marks of class 0 are vowels (Indic scripts) and belong to the word; the others are accents.
         folded = "".join(
-            char if char.isalnum() or unicodedata.category(char)[0] == "M" else " "
-            for char in decomposed
-            if not unicodedata.combining(char)
+            char if _in_word(char) else " " for char in decomposed if not unicodedata.combining(char)
         )
         return " ".join(folded.split()) or text.casefold().strip()
     return " ".join(re.findall(r"[a-z0-9]+", folded)) or folded.strip()
 
 
+def _in_word(char: str) -> bool:
+    return char.isalnum() or unicodedata.category(char)[0] == "M"
+
+
 def words(text: str) -> tuple[str, ...]:
     """The distinct words of a text in normal form, at most MAX_WORDS."""
-    found = (word for word in normal(text[:MAX_CHARS]).split() if word.isalnum() or not word.isascii())
+    found = (word for word in normal(text[:MAX_CHARS]).split() if all(map(_in_word, word)))
     return tuple(dict.fromkeys(found))[:MAX_WORDS]
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kgwb.kg.base import Graph
 
 Mode = Literal["schema", "json", "prompt", "none"]
-"""How a reply's form was enforced: native JSON schema, JSON mode, the prompt alone, or not at all (rules, person)."""
+"""How a reply's form was enforced: native JSON schema, JSON mode, the prompt alone, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class ChatModel(Protocol):
     """A language model, or whatever stands in for one."""
 
     name: str
-    """The specification that makes it, e.g. "openai:gpt-4o"; part of a recorded call's key. Never holds a key."""
+    """The specification that makes it, e.g. "openai:gpt-4o"; it keys recorded calls and holds no secret."""
     remote: bool
     """Whether a call may take long and should run where a cancel can leave it behind."""
 

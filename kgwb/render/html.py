@@ -12,7 +12,7 @@ MOST_ROWS = 60
 STYLE = """
 .kgwb-record { color: var(--jp-ui-font-color1, inherit); font-size: var(--jp-ui-font-size1, 13px);
   line-height: 1.45 }
-.kgwb-record .kgwb-aside { color: var(--jp-ui-font-color2, inherit); opacity: .85 }
+.kgwb-record .kgwb-aside { color: var(--jp-ui-font-color2, inherit) }
 .kgwb-record .kgwb-answer { font-size: 1.25em; font-weight: 600; margin: .2em 0 .4em }
 .kgwb-record .kgwb-badge { border: 1px solid var(--jp-border-color1, rgba(128,128,128,.5));
   border-radius: 3px; padding: 0 .35em; margin-left: .4em; font-size: .9em; white-space: nowrap }
@@ -24,7 +24,7 @@ STYLE = """
 .kgwb-record .kgwb-table { border-collapse: collapse; margin: .3em 0; font-size: inherit; width: auto }
 .kgwb-record .kgwb-table th, .kgwb-record .kgwb-table td { text-align: left; vertical-align: top;
   border: 1px solid var(--jp-border-color2, rgba(128,128,128,.35)); padding: .15em .6em;
-  white-space: normal; overflow-wrap: anywhere; max-width: 42em }
+  white-space: normal; overflow-wrap: break-word; max-width: 42em }
 .kgwb-record .kgwb-table th { background: var(--jp-layout-color2, rgba(128,128,128,.14)); font-weight: 600 }
 .kgwb-record .kgwb-table .kgwb-chosen td { font-weight: 600 }
 .kgwb-record .kgwb-pre { background: var(--jp-layout-color2, rgba(128,128,128,.14)); color: inherit;
@@ -33,7 +33,8 @@ STYLE = """
   font-family: var(--jp-code-font-family, monospace); font-size: var(--jp-code-font-size, 12px) }
 .kgwb-record .kgwb-bar { display: inline-block; height: .7em; margin-right: .4em; vertical-align: baseline;
   background: var(--jp-brand-color1, #3b82c4) }
-.kgwb-record .kgwb-iri { font-size: .92em; color: var(--jp-content-link-color, inherit) }
+.kgwb-record .kgwb-iri { font-size: .92em; overflow-wrap: anywhere;
+  color: var(--jp-content-link-color, inherit) }
 """
 
 
@@ -113,6 +114,7 @@ def bar(share: float) -> Html:
 
 def iri(value: str, label: str = "") -> Html:
     """An IRI, as a link if a browser can follow it."""
+    value = str(value)  # rdflib's own startswith takes no tuple
     told = {"class_": "kgwb-iri", "title": value}
     if not value.startswith(("http://", "https://")):
         return tag("span", label or value, **told)

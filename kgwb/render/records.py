@@ -30,6 +30,8 @@ from kgwb.render.words import ARROWS, Names, count, lines, term_text
 
 MOST_SUPPORT = 20
 """Supporting triples shown of one value."""
+UNFOLDED_QUERIES = 8
+"""Candidate queries shown at once; the rest unfolds."""
 
 
 def record_html(value: Any, names: Names | None = None) -> str:
@@ -42,6 +44,11 @@ def record(value: Any, names: Names) -> Html:
     """A record as a piece of a page; one that has no table of its own as its lines."""
     first, *rest = lines(value, names)
     return join(tag("div", first), preformatted("\n".join(rest)) if rest else Html())
+
+
+def says_more(value: Any) -> bool:
+    """Whether a record has more to show than its summary."""
+    return record.dispatch(type(value)) is not record.dispatch(object) or len(lines(value, {})) > 1
 
 
 @record.register
@@ -71,12 +78,17 @@ def _(value: Link, names: Names) -> Html:
 
 
 def _candidates(candidates: Sequence[Candidate], chosen: int = -1) -> Html:
-    heads = ("label", "type", "description", "score", "IRI")
-    rows = [(c.label, ", ".join(c.types), c.description, f"{c.score:.2f}", iri(c.iri)) for c in candidates]
-    if chosen < 0:
-        return table(heads, rows)
-    marks = ("chosen" if number == chosen else "" for number in range(len(rows)))
-    return table(("", *heads), [(mark, *row) for mark, row in zip(marks, rows, strict=True)], chosen=chosen)
+    columns: dict[str, list[object]] = {
+        "": ["chosen" if number == chosen else "" for number in range(len(candidates))],
+        "label": [c.label for c in candidates],
+        "type": [", ".join(c.types) for c in candidates],
+        "description": [c.description for c in candidates],
+        "relations": [", ".join(c.relations) for c in candidates],
+        "score": [f"{c.score:.2f}" for c in candidates],
+        "IRI": [iri(c.iri) for c in candidates],
+    }
+    shown = {head: cells for head, cells in columns.items() if any(cells)}
+    return table(tuple(shown), zip(*shown.values(), strict=True), chosen=chosen)
 
 
 @record.register
@@ -105,20 +117,26 @@ def _(value: Selection, names: Names) -> Html:
 
 
 def _queries(queries: Sequence[CandidateQuery]) -> Html:
+    heads = ("score", "predicates", "SPARQL")
     rows = [(bar(query.score), ", ".join(query.predicates), preformatted(query.sparql)) for query in queries]
-    return table(("score", "predicates", "SPARQL"), rows)
+    left = len(rows) - UNFOLDED_QUERIES
+    more = fold(f"{left} more", table(heads, rows[UNFOLDED_QUERIES:])) if left > 0 else Html()
+    return join(table(heads, rows[:UNFOLDED_QUERIES]), more)
 
 
 @record.register
 def _(value: Answer, names: Names) -> Html:
     if not value.values:
-        return join(tag("div", "No answer: " + (value.reason or "nothing found")), _executed(value))
+        return join(tag("div", value.reason or "nothing found"), _executed(value))
     rows = [(one.label, term(one.term), triples(one.support, names)) for one in value.values]
     said = tag("div", value.text) if value.text else Html()
-    return join(said, table((value.kind, "term", "stands on"), rows), _executed(value))
+    head = "value" if value.kind == "list" else value.kind
+    return join(said, table((head, "term", "stands on"), rows), _executed(value))
 
 
 def _executed(value: Answer) -> Html:
+    if not value.queries:
+        return Html()
     return fold(f"SPARQL executed: {count(len(value.queries), 'query')}", *map(preformatted, value.queries))
 
 

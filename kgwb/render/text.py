@@ -17,17 +17,18 @@ def summary(value: Any, names: Names | None = None) -> str:
     return clean(lines(value, names or {})[0])
 
 
-def tree(steps: Sequence[Step], calls: Mapping[str, Call] = NO_CALLS, *, color: bool = False) -> str:
+def tree(
+    steps: Sequence[Step],
+    calls: Mapping[str, Call] = NO_CALLS,
+    *,
+    names: Names | None = None,
+    color: bool = False,
+) -> str:
     """The way to an answer: agents under the agents that supervise them, and what each of them yielded.
 
-    ``calls`` are the run's (``Run.calls``): they tell model calls, queries and display names.
+    ``calls`` are the run's (``Run.calls``): they tell calls, queries and, without ``names``, display names.
     """
-    return "\n".join(_Tree(steps, calls, color).lines())
-
-
-def step_lines(step: Step, calls: Mapping[str, Call] = NO_CALLS, *, color: bool = False) -> list[str]:
-    """One step on lines of its own: key, output and cost, then details, failed attempts and notes."""
-    return list(_step(step, calls, names_in([step], calls), False, color))
+    return "\n".join(_Tree(steps, calls, names or names_in(steps, calls), color).lines())
 
 
 def paint(text: str, style: str, color: bool) -> str:
@@ -36,9 +37,8 @@ def paint(text: str, style: str, color: bool) -> str:
 
 
 class _Tree:
-    def __init__(self, steps: Sequence[Step], calls: Mapping[str, Call], color: bool) -> None:
-        self.calls, self.color = calls, color
-        self.names = names_in(steps, calls)
+    def __init__(self, steps: Sequence[Step], calls: Mapping[str, Call], names: Names, color: bool) -> None:
+        self.calls, self.names, self.color = calls, names, color
         known = {step.key for step in steps}
         self.below: dict[str, list[Step]] = {}
         for step in steps:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from kgwb.flow import Answer
 from kgwb.record import Attempt, Call, Step, StepDifference
 from kgwb.render.html import Html, aside, badges, fold, join, page, preformatted, table, tag
-from kgwb.render.records import record
+from kgwb.render.records import record, says_more
 from kgwb.render.text import NO_CALLS, outcome, summary
-from kgwb.render.words import BASELINE, Names, count, made, names_in, totals_text
+from kgwb.render.words import BASELINE, Names, count, made, names_in, names_of, totals_text
 
 if TYPE_CHECKING:
     from kgwb.run import Run
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def run_html(run: Run) -> str:
     """A run: question, answer with the triples it stands on, totals, and every step to unfold."""
-    names = names_in(run.steps, run.calls)
+    names = names_of(run)
     known = {step.key for step in run.steps}
     roots = [step for step in run.steps if step.parent not in known]
     return page(
@@ -61,27 +61,27 @@ def _answer(answer: Answer, names: Names) -> Html:
 def _step(
     step: Step, calls: Mapping[str, Call], names: Names, steps: Sequence[Step], *, unfolded: bool = False
 ) -> Html:
-    """A step with those it supervises among ``steps``; a failed one is unfolded."""
-    head = join(tag("b", step.key), " ", outcome(step), badges(made(step, calls)))
-    failure = tag("div", step.error, class_="kgwb-bad") if step.error else Html()
-    notes = [tag("div", note, class_="kgwb-note") for note in step.notes]
+    """A step with those it supervises among ``steps``, whose records are then not shown twice."""
+    below = [other for other in steps if other.parent == step.key]
+    shown = step.done and not below and says_more(step.output)
     return fold(
-        head,
-        failure,
-        *notes,
-        record(step.output, names) if step.done else Html(),
+        join(tag("b", step.key), " ", outcome(step), badges(made(step, calls))),
+        tag("div", step.error, class_="kgwb-bad") if step.error else "",
+        *(tag("div", note, class_="kgwb-note") for note in step.notes),
+        record(step.output, names) if shown else "",
         _inputs(step, names, steps),
         *(_attempt(number, attempt, calls) for number, attempt in enumerate(step.attempts, 1)),
-        *(_step(below, calls, names, steps) for below in steps if below.parent == step.key),
+        *(_step(other, calls, names, steps) for other in below),
         unfolded=unfolded or bool(step.error),
     )
 
 
 def _inputs(step: Step, names: Names, steps: Sequence[Step]) -> Html:
-    """What came in; a record that another step yielded is named by that step, not shown again."""
+    """What came in, and which earlier step yielded it."""
+    earlier = [one for one in steps[: steps.index(step)] if one.key != step.parent] if steps else []
 
     def told(value: object) -> str:
-        maker = next((one.key for one in steps if one.done and one.output is value and one is not step), "")
+        maker = next((one.key for one in earlier if one.done and one.output is value), "")
         return f"{summary(value, names)} (from {maker})" if maker else summary(value, names)
 
     rows = [(name, told(value)) for name, value in step.inputs.items()]

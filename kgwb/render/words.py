@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import singledispatch
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rdflib import URIRef
 
@@ -33,6 +33,9 @@ from kgwb.flow import (
 )
 from kgwb.kg.text import local_name
 from kgwb.record import QUERIES, Call, Step, Totals
+
+if TYPE_CHECKING:
+    from kgwb.run import Run
 
 Names = Mapping[str, str]
 """Display names by IRI; an IRI without one is shown by its local name."""
@@ -84,6 +87,15 @@ def names_in(steps: Iterable[Step], calls: Mapping[str, Call]) -> dict[str, str]
     for step in steps:
         if isinstance(step.output, Link) and step.output.vertex:
             names[str(step.output.vertex.iri)] = step.output.vertex.label
+    return names
+
+
+def names_of(run: Run) -> dict[str, str]:
+    """The display names in a run's record, and from a local graph those of what its answer stands on."""
+    names = names_in(run.steps, run.calls)
+    if run.answer is not None and run.graph is not None and not run.graph.remote:
+        terms = {term for triple in run.answer.support for term in triple if isinstance(term, URIRef)}
+        names.update((str(iri), name) for iri, name in run.graph.names(sorted(terms)).items())
     return names
 
 

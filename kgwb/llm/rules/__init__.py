@@ -71,22 +71,33 @@ class Rules:
             if _alike(given["entity"], best["label"]) < NEAR_ENOUGH:
                 return {"reason": f"no label is like {given['entity']!r}", "number": 0, "label": ""}
             return {"reason": "the label spelled most alike", "number": best["number"], "label": best["label"]}
-        place = max(range(len(same)), key=self._fit(same, given["question"], kg)) if len(same) > 1 else 0
+        place = max(range(len(same)), key=self._fit(same, given, kg)) if len(same) > 1 else 0
         reason = "the label is the name" if len(same) == 1 else "its type, description and relations fit best"
         return {"reason": reason, "number": same[place]["number"], "label": same[place]["label"]}
 
-    def _fit(self, same: Sequence[Any], question: str, kg: Graph | None) -> Callable[[int], tuple[float, ...]]:
-        """How well each homonym fits the question: words it shares, then relations it has, then likeness."""
+    def _fit(self, same: Sequence[Any], given: Mapping[str, Any], kg: Graph | None) -> Callable[[int], tuple[float, ...]]:
+        """How well each homonym fits the question: a year, words it shares, relations it has, then likeness."""
+        question = given["question"]
         described = [f"{c['type']} {c['description']}" for c in same]
-        asked = _content(question)
+        facts = _facts(given, kg)
+        asked = _content(question) - _content(given["entity"]) - {word for _, says, _ in facts for word in _content(says)}
         shared = [len(asked & _content(text)) for text in described]
-        wanted = [relation for _, relation, _ in _relations({"question": question}, kg)]
-        having = [self._has(wanted, c.get("relations") or ["-"]) for c in same]
+        years = {word for word in asked if word.isdigit()}
+        dated = [bool(years & _content(text)) for text in described]
+        having = [self._has(given["entity"], facts, c.get("relations", [])) for c in same]
         likeness = self.embeddings.similarity(question, described)
-        return lambda n: (min(shared[n], 2) * 0.25 + having[n] + 0.3 * likeness[n], -n)
+        return lambda n: (2 * dated[n] + min(shared[n], 2) * 0.25 + having[n] + 0.3 * likeness[n], -n)
 
-    def _has(self, wanted: Sequence[str], relations: Sequence[str]) -> float:
-        return max((max(self.embeddings.similarity(relation, relations, SPELLING)) for relation in wanted), default=0.0)
+    def _has(self, entity: str, facts: Sequence[Sequence[str]], relations: Sequence[str]) -> float:
+        """How like one of its relations is to what the question says of it; what it is the author *of* is no author."""
+        best = [0.0]
+        for subject, says, object_ in facts:
+            if entity in (subject, object_):
+                close = self.embeddings.similarity(says, [*map(_plain_name, relations)], SPELLING)
+                turned = [(entity == subject) == name.startswith("is ") for name in relations]
+                opposed = [grammar.passive(says) != grammar.passive(_plain_name(name)) for name in relations]
+                best += [c if t == o else 0.7 * c for c, t, o in zip(close, turned, opposed, strict=True)]
+        return max(best)
 
     def _by_triple(self, given: Mapping[str, Any], kg: Graph | None) -> dict[str, Any]:
         """For each triple the predicates named most like its relation; none if none is like enough."""
@@ -94,7 +105,7 @@ class Rules:
         return {"reasoning": "the names most like each relation", "predicates": kept}
 
     def _pooled(self, given: Mapping[str, Any], kg: Graph | None) -> dict[str, Any]:
-        kept = [name for _, relation, _ in _relations(given, kg) for name in self._like(relation, given["predicates"])]
+        kept = [name for _, relation, _ in _facts(given, kg) for name in self._like(relation, given["predicates"])]
         return {"reasoning": "the names most like each relation", "predicates": list(dict.fromkeys(kept))}
 
     def _like(self, relation: str, names: Sequence[str]) -> list[str]:
@@ -110,13 +121,17 @@ def closest(name: str, texts: Sequence[str]) -> str:
     return max(texts, key=lambda text: (_plain(text) == _plain(name), _alike(name, text)))
 
 
-def _relations(given: Mapping[str, Any], kg: Graph | None) -> list[list[str]]:
+def _facts(given: Mapping[str, Any], kg: Graph | None) -> list[list[str]]:
     read: Any = grammar.triples(given["question"], kg)["triples"]
     return [[fact["subject"], fact["predicate"], fact["object"]] for fact in read]
 
 
 def _plain(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def _plain_name(name: str) -> str:
+    return name.removeprefix("is ").removesuffix(" of") if name.startswith("is ") else name
 
 
 def _alike(one: str, other: str) -> float:

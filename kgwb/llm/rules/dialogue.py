@@ -7,18 +7,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kgwb.kg.base import Graph
-from kgwb.llm.rules.words import mentions, singular, tokens_of
+from kgwb.llm.rules.words import AUXILIARIES, PREPOSITIONS, WH, Mention, Token, is_verb, mentions, tokens_of
 
 PERSONAL = frozenset("he she him her his hers himself herself".split())
 THING = frozenset("it its itself they them their theirs".split())
 POSSESSIVE = frozenset("his her its their".split())
 POINTING = frozenset("this that these those".split())
 OPENERS = re.compile(r"^(and|but|or|what about|how about|and what about|also)\b[\s,]*", re.IGNORECASE)
-QUESTION_WORDS = re.compile(r"^((in|on|at|by|for|of|from) )?(who|whom|what|which|when|where|how)\b", re.IGNORECASE)
-THINGS = frozenset(
-    "film movie book novel story series paper article work song album car model engine city town country company "
-    "university journal conference person".split()
+QUESTION_WORDS = re.compile(r"^((in|on|at|by|for|of|from) )?(who|whom|what|which|when|where|how)\b( year)?", re.I)
+WHOLE = re.compile(
+    r"\bthe (film|movie|book|novel|story|series|paper|article|song|album|car|model|city|company)\b(?! of)", re.I
 )
+PERSONS = re.compile(r"^(by )?(who|whom|(which|what) \w*(or|er|ist|ian|man|woman|person)s?)\b", re.I)
+THINGS = re.compile(r"^((in|on|at|of|for) )?(what|which|name)\b", re.I)
 Turn = Mapping[str, Any]
 
 
@@ -27,10 +28,9 @@ def classify(question: str, kg: Graph | None) -> dict[str, str]:
     tokens = tokens_of(question)
     named = mentions(question, tokens, kg)
     for number, token in enumerate(tokens):
-        pointing = token.lower == "there" or (token.lower in POINTING and not _relative(tokens, number))
-        if token.lower in PERSONAL | THING or pointing:
-            if not any(name.last <= number for name in named) and not _inside(named, number):
-                return {"reason": f"{token.text!r} stands for something said before", "label": "dependent"}
+        pointing = token.lower == "there" and number > 1 or _points(tokens, number)
+        if (token.lower in PERSONAL | THING or pointing) and not any(name.first <= number for name in named):
+            return {"reason": f"{token.text!r} stands for something said before", "label": "dependent"}
     if OPENERS.match(question) and len(tokens) < 8:
         return {"reason": f"{tokens[0].text!r} continues an earlier question", "label": "dependent"}
     if not named:
@@ -42,70 +42,73 @@ def rephrase(question: str, dialogue: Sequence[Turn], kg: Graph | None) -> dict[
     """The question with its pronouns replaced by what they most likely stand for."""
     if not dialogue:
         return {"question": question}
-    tokens = tokens_of(question)
-    named = mentions(question, tokens, kg)
-    elliptic = OPENERS.match(question)
+    asked = OPENERS.sub("", question)
+    tokens = tokens_of(asked)
+    named = mentions(asked, tokens, kg)
     previous = str(dialogue[-1]["question"])
-    if elliptic and named and len(tokens) < 8 and dialogue[-1].get("about"):
-        return {"question": previous.replace(str(dialogue[-1]["about"][0]), named[-1].text)}
-    asked = question[elliptic.end() :].rstrip("?!. ") if elliptic else question
-    if elliptic and not named and len(asked.split()) <= 3 and QUESTION_WORDS.match(previous):
-        return {"question": asked[:1].upper() + asked[1:] + QUESTION_WORDS.sub("", previous)}
-    made, replaced = _replace(question, dialogue, [n for n, _ in enumerate(tokens) if not _inside(named, n)])
-    if not replaced and not named:
-        made = _completed(question, _thing(dialogue))
-    return {"question": OPENERS.sub("", made) if elliptic else made}
+    year = re.search(r"\b\d{4}\b", asked)
+    if asked != question and len(tokens) < 8:
+        if named and dialogue[-1].get("about"):  # and X?
+            return {"question": previous.replace(str(dialogue[-1]["about"][0]), named[-1].text)}
+        if year and re.search(r"\b\d{4}\b", previous):  # and the one from 2019?
+            return {"question": re.sub(r"\b\d{4}\b", year.group(), previous)}
+        if len(tokens) <= 3 and not any(is_verb(token.text) or token.lower in AUXILIARIES for token in tokens):
+            rest = QUESTION_WORDS.sub("", previous)  # and where?
+            return {"question": asked[:1].upper() + asked[1:].rstrip("?!. ") + rest}
+    made = _replaced(asked, tokens, named, dialogue)
+    if made == asked and not named:
+        made = _completed(asked, _thing(dialogue))
+    return {"question": made[:1].upper() + made[1:]}
 
 
 def _completed(question: str, about: str) -> str:
     """A question that names nothing, with what it is about: after "the film" or "the book", else at the end."""
-    if not about:
-        return question
-    whole = re.search(r"\bthe (\w+)\b(?! of)", question, re.IGNORECASE)
-    if whole and singular(whole.group(1).casefold()) in THINGS:
+    whole = WHOLE.search(question)
+    if whole and about:
         return f"{question[: whole.end()]} {about}{question[whole.end() :]}"
-    return f"{question.rstrip('?!. ')} of {about}?"
+    return f"{question.rstrip('?!. ')} of {about}?" if about else question
 
 
-def _replace(question: str, dialogue: Sequence[Turn], free: Sequence[int]) -> tuple[str, bool]:
-    tokens = tokens_of(question)
+def _replaced(question: str, tokens: Sequence[Token], named: Sequence[Mention], dialogue: Sequence[Turn]) -> str:
     parts: list[str] = []
     end = 0
-    for number in free:
-        token = tokens[number]
+    for number, token in enumerate(tokens):
+        if token.start < end or any(name.first <= number < name.last for name in named):
+            continue
         stands_for, until = "", token.end
         if token.lower in PERSONAL:
             stands_for = _person(dialogue)
         elif token.lower in THING:
             stands_for = _thing(dialogue)
-        elif token.lower == "there":
+        elif token.lower == "there" and number > 1:
             stands_for = f"in {_latest(dialogue)}"
-        elif token.lower in POINTING and not _relative(tokens, number):
+        elif _points(tokens, number):
             stands_for = _thing(dialogue)
             until = tokens[number + 1].end if number + 1 < len(tokens) else until
-        if stands_for and token.start >= end:
-            possessive = token.lower in POSSESSIVE and not (token.lower == "her" and number == len(tokens) - 1)
-            parts += [question[end : token.start], stands_for + ("'s" if possessive else "")]
+        if stands_for:
+            owns = token.lower in POSSESSIVE and number + 1 < len(tokens)
+            parts += [question[end : token.start], stands_for + ("'s" if owns else "")]
             end = until
-    return "".join(parts) + question[end:], bool(parts)
+    return "".join(parts) + question[end:]
 
 
 def _person(dialogue: Sequence[Turn]) -> str:
     """The last answer to a "who", else what the last question was about."""
     for turn in reversed(dialogue):
-        if _asks(turn, "who", "by whom") and len(turn["answers"]) == 1:
+        if PERSONS.match(str(turn["question"])) and len(turn["answers"]) == 1:
             return str(turn["answers"][0])
-        if turn.get("about") and not _asks(turn, "who"):
+        if turn.get("about") and not PERSONS.match(str(turn["question"])):
             return str(turn["about"][-1])
     return _latest(dialogue)
 
 
 def _thing(dialogue: Sequence[Turn]) -> str:
     """The last single thing answered to a "what" or "which", else the last that was asked about and is no person."""
-    persons = {str(answer) for turn in dialogue if _asks(turn, "who", "by whom") for answer in turn["answers"]}
+    asking = [turn for turn in dialogue if PERSONS.match(str(turn["question"]))]
+    persons = {str(answer) for turn in asking for answer in turn["answers"]}
     for turn in reversed(dialogue):
         answers = [str(answer) for answer in turn["answers"]]
-        if _asks(turn, "what", "which", "name") and len(answers) == 1 and not _number(answers[0]):
+        if THINGS.match(str(turn["question"])) and turn not in asking and len(answers) == 1 and not _number(answers[0]):
             return answers[0]
         things = [str(name) for name in turn.get("about", ()) if name not in persons]
         if things:
@@ -122,18 +125,11 @@ def _latest(dialogue: Sequence[Turn]) -> str:
     return ""
 
 
-def _asks(turn: Turn, *words: str) -> bool:
-    return any(re.match(rf"(in |on |at |of )?{word}\b", str(turn["question"]), re.IGNORECASE) for word in words)
-
-
 def _number(text: str) -> bool:
     return bool(re.fullmatch(r"[-+\d.,:TZ/]+|true|false", text))
 
 
-def _relative(tokens: Sequence[Any], number: int) -> bool:
-    """Whether "that" opens a clause ("films that share") and does not point ("that film")."""
-    return tokens[number].lower == "that" and number > 0 and tokens[number - 1].lower not in ("in", "of", "is", "was", "did", "wrote", "made")
-
-
-def _inside(named: Sequence[Any], number: int) -> bool:
-    return any(name.first <= number < name.last for name in named)
+def _points(tokens: Sequence[Token], number: int) -> bool:
+    """Whether a word points ("who wrote that", "that film") and does not open a clause ("films that share")."""
+    before = tokens[number - 1].lower if number else "of"
+    return tokens[number].lower in POINTING and (is_verb(before) or before in AUXILIARIES | PREPOSITIONS | WH)

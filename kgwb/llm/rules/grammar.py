@@ -1,9 +1,9 @@
 """From a question to triples: a right-branching reading of English questions.
 
-A question is read as a chain from each name to what is asked for. Every content word is either a relation (a verb, or a
-noun with "of", a possessive or a copula) or says of what kind something is ("films" in "films directed by"). Words
-before the name stand outermost first; words right after it belong to it; a verb left at the end belongs to the question
-word. "Share", "same", "also" and "together" make a relation lead there and back.
+A question is read as a chain from each name to what is asked for. Every content word is either a relation (a verb, or
+a noun with "of", a possessive or a copula) or says of what kind something is ("films" in "films directed by"). Words
+before the name stand outermost first; words right after it belong to it; a verb left at the end belongs to the
+question word. "Share", "same", "also" and "together" make a relation lead there and back.
 """
 
 from __future__ import annotations
@@ -11,55 +11,70 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from kgwb.kg.base import Graph
 from kgwb.llm.rules.words import (
     AUXILIARIES,
     DETERMINERS,
+    EVENTS,
     FILLERS,
     GENERAL_NOUNS,
     HAVING,
     LIGHT_VERBS,
     MEASURES,
+    PLACES,
     PREPOSITIONS,
+    VERBS_ONLY,
     RELATIVES,
     SENSE_OF,
+    TIMES,
     WH,
     Mention,
     Token,
     is_verb,
     mentions,
+    of_nation,
     singular,
-    stem,
     tokens_of,
 )
 
-TIMES = frozenset("year years date dates day time century decade month".split())
-PLACES = frozenset("place places country countries city cities town location".split())
-IDIOMS = re.compile(r"\b(in the world|on earth|by any chance|in particular|the names? of(?= (the|all|a)\b))", re.IGNORECASE)
+IDIOMS = re.compile(r"\b(in the world|on earth|by any chance|in particular|the names? of(?= (the|all|a)\b))", re.I)
 AGENTIVE = ("or", "ors", "er", "ers", "ist", "ists", "ian", "ians")
+GRAMMATICAL = AUXILIARIES | PREPOSITIONS | RELATIVES | WH | DETERMINERS | FILLERS | LIGHT_VERBS | {"their"}
+IMPERATIVES = frozenset("name list give show tell find".split())
+BELONG = frozenset("belong belongs".split())
+ACTIVE = frozenset("do does did has have".split())
+MAKING = frozenset("make makes made making do did".split())
+HAS = "starring equipment type"
+"""What "with" or "have" says between a noun and a name ("cars with X")."""
+PHASES = frozenset("start started begin began end ended stop stopped".split())
+MADE_BY = "author director made by"
+"""What "by" says between a noun and a name ("papers by X")."""
+Step = tuple[str, bool]
+"""A relation, and whether it leads from the next thing back to the one it was read at."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Content words that belong together, with what stands around them."""
+    """Content words that belong together, with the function words before and after ("." the end, "@" the name)."""
 
     words: tuple[str, ...]
     verb: bool
     before: str = ""
-    """The function word before it."""
     after: str = ""
-    """The function word after it; "." at the end, "@" for the name."""
     asked: bool = False
     """Whether it stands with the question word ("which films")."""
     same: bool = False
     """Whether "same", "share" or "co-" makes it a relation there and back."""
     joint: str = ""
-    """The preposition or other joining word between the chunk before and this one; "" for a verb's object."""
+    """The joining word between the chunk before and this one; "" for a verb's object."""
+    left: bool = False
+    """Whether it stands before the name as what the name is the object of."""
 
     @property
-    def text(self) -> str:
-        return " ".join(self.words)
+    def agent(self) -> bool:
+        return self.words[-1].endswith(AGENTIVE)
 
 
 def triples(question: str, kg: Graph | None) -> dict[str, object]:
@@ -67,106 +82,126 @@ def triples(question: str, kg: Graph | None) -> dict[str, object]:
     question = IDIOMS.sub("", question)
     tokens = tokens_of(question)
     names = mentions(question, tokens, kg)
-    names = [name for name in names if not _only_tells_apart(name, tokens, names)]
-    kind = _kind(tokens)
-    chains = _chains(tokens, names)
-    if kind == "boolean" and len(names) > 1:
-        relation = next((chain[0] for chain in reversed(chains) if chain), "related to")
-        facts = [[names[0].text, relation, name.text] for name in names[1:]]
-        return _reply(names, [], facts, "", kind)
-    facts, unknowns, target = _facts(names, chains, kind)
-    return _reply(names, unknowns, facts, target, kind)
-
-
-def _reply(
-    names: Sequence[Mention], unknowns: list[str], facts: list[list[str]], target: str, kind: str
-) -> dict[str, object]:
-    made = [{"subject": s, "predicate": p, "object": o} for s, p, o in facts]
+    names = [name for name in names if not _only_tells_apart(name, names, tokens)]
+    kind = _kind([token.lower for token in tokens])
+    groups = _groups(tokens, names)
+    chains = _chains(tokens, groups)
+    facts: list[tuple[str, str, str]] = []
+    target = "?answer"
+    if kind == "boolean" and len(groups) > 1:  # the first name, or what its chain leads to, is what is spoken of
+        target = "?subject" if chains[0] else groups[0][0].text
+        facts += [fact for name in groups[0] if chains[0] for fact in _facts(name.text, chains[0], target, facts)]
+        groups, chains = groups[1:], chains[1:]
+    for group, chain in zip(groups, chains, strict=True):
+        for name in group:
+            facts += _facts(name.text, chain or [("related to", False)], target, facts)
+    ends = dict.fromkeys(end for subject, _, object_ in facts for end in (subject, object_))
     return {
-        "entities": [name.text for name in names],
-        "unknowns": unknowns,
-        "triples": made,
-        "target": target,
+        "entities": [end for end in ends if not end.startswith("?")],
+        "unknowns": [end for end in ends if end.startswith("?")],
+        "triples": [{"subject": s, "predicate": p, "object": o} for s, p, o in facts],
+        "target": "" if kind == "boolean" else target,
         "question_type": kind,
     }
 
 
 def _facts(
-    names: Sequence[Mention], chains: Sequence[Sequence[str]], kind: str
-) -> tuple[list[list[str]], list[str], str]:
-    """One chain of facts a name, all ending in the same unknown."""
-    target = "?answer"
-    facts: list[list[str]] = []
-    unknowns = [target]
-    for name, chain in zip(names, chains, strict=True):
-        here = name.text
-        relations = list(chain) or ["related to"]
-        for number, relation in enumerate(relations):
-            last = number == len(relations) - 1
-            there = target if last else f"?x{len(unknowns)}"
-            if not last:
-                unknowns.append(there)
-            facts.append([here, relation, there])
-            here = there
-    return facts, unknowns, "" if kind == "boolean" else target
+    name: str, chain: Sequence[Step], target: str, before: Sequence[tuple[str, str, str]]
+) -> list[tuple[str, str, str]]:
+    """The facts that lead from a name along its chain to the target."""
+    unknowns = [f"?x{len(before) + number}" for number in range(1, len(chain))]
+    ends = pairwise([name, *unknowns, target])
+    return [(b, says, a) if back else (a, says, b) for (a, b), (says, back) in zip(ends, chain, strict=True)]
 
 
-def _kind(tokens: Sequence[Token]) -> str:
-    lower = [token.lower for token in tokens]
-    if lower and lower[0] in AUXILIARIES and "name" not in lower[:4] and not {"can", "could"} & set(lower[:1]):
+def _kind(words: Sequence[str]) -> str:
+    if words and words[0] in AUXILIARIES - {"can", "could"} and "name" not in words[:4]:
         return "boolean"
-    if any(a == "how" and b in ("many", "much") for a, b in zip(lower, lower[1:], strict=False)):
-        return "count"
-    return "count" if "number" in lower and lower[lower.index("number") + 1 :][:1] == ["of"] else "list"
+    counts = any(pair in (("how", "many"), ("how", "much"), ("number", "of")) for pair in pairwise(words))
+    return "count" if counts else "list"
 
 
-def _only_tells_apart(name: Mention, tokens: Sequence[Token], names: Sequence[Mention]) -> bool:
-    """A year before another name ("the 1972 film X") says which one is meant and is no entity of its own."""
-    following = next((other for other in names if other.first >= name.last), None)
-    return name.text.isdigit() and following is not None and following.first - name.last <= 1
+def _only_tells_apart(name: Mention, names: Sequence[Mention], tokens: Sequence[Token]) -> bool:
+    """A year or a name before another ("the 1972 film X", "the Nature article X") is no entity of its own."""
+    between = next((tokens[name.last : other.first] for other in names if other.first >= name.last), None)
+    if between is None or len(between) > 1 or {token.lower for token in between} & GRAMMATICAL:
+        return False
+    the = name.first > 0 and tokens[name.first - 1].lower == "the"
+    return name.text.isdigit() or (the and len(between) == 1 and not is_verb(between[0].lower))
 
 
-# --- chains -----------------------------------------------------------------------------------------------------------
+# --- chains ------------------------------------------------------------------------------------------------
 
 
-def _chains(tokens: Sequence[Token], names: Sequence[Mention]) -> list[list[str]]:
-    """For each name its relations, from the name outwards."""
-    chains: list[list[str]] = []
+def _groups(tokens: Sequence[Token], names: Sequence[Mention]) -> list[list[Mention]]:
+    """Names joined by "and" or a comma are one group: the same is said of each."""
+    groups: list[list[Mention]] = []
+    for name in names:
+        between = {token.lower for token in tokens[groups[-1][-1].last : name.first]} if groups else {"none"}
+        if between <= DETERMINERS | {"and", "with", "as", "well"} and not {"with", "as"} & between:
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    return groups
+
+
+def _chains(tokens: Sequence[Token], groups: Sequence[Sequence[Mention]]) -> list[list[Step]]:
+    """For each group its relations, from the name outwards; one without any shares its neighbour's."""
+    chains: list[list[Step]] = []
     start = 0
-    for number, name in enumerate(names):
-        end = names[number + 1].first if number + 1 < len(names) else len(tokens)
-        left = [token.lower for token in tokens[start : name.first]]
-        right = [token.lower for token in tokens[name.last : end]] if number + 1 == len(names) else []
+    words = [token.lower for token in tokens]
+    said = {number for number in range(len(words)) if not of_nation((number, number + 1), tokens)}
+    boolean = _kind(words) == "boolean"
+    for number, group in enumerate(groups):
+        left = [words[n] for n in range(start, group[0].first) if n in said]
+        right = [words[n] for n in range(group[-1].last, len(words)) if n in said and number + 1 == len(groups)]
+        right = [word for word in right if word != "together"] if len(group) > 1 else right
         chain = _chain(left, right)
-        if number and not chain and chains:
-            chain = list(chains[-1])
-        chains.append(chain)
-        start = name.last
-    if len(chains) == 2 and not chains[0]:
+        chains.append(chain or (list(chains[-1]) if chains else []))
+        start = group[-1].last
+    if len(chains) == 2 and not chains[0] and not boolean:
         chains[0] = list(chains[1])
     return chains
 
 
-def _chain(left: Sequence[str], right: Sequence[str]) -> list[str]:
+def _chain(left: Sequence[str], right: Sequence[str]) -> list[Step]:
     """The relations of one name, nearest first, from the words before and after it."""
     asked_right = any(word in WH for word in right)
-    asked_left = any(word in WH for word in left)
-    opened = asked_left and not asked_right and _wants_verb(left)
-    outer = _chunks(left, ends_at_name=True)
-    after = _chunks(right, ends_at_name=False)
-    inner, closing = _split(after, left, opened, asked_left and not asked_right, possessive=right[:1] == ["'s"])
+    asked_left = any(word in WH | IMPERATIVES for word in left) and not asked_right
+    opened = asked_left and _wants_verb(left)
+    outer = [replace(chunk, left=True) for chunk in _chunks(left, "@")]
+    inner, closing = _split(_chunks(right, "."), left, opened, asked_left, right[:1] == ["'s"])
     lefts = _relations_left(outer, bool(closing) or "their" in left, there="their" in left)
     rights = _relations_right(closing)
+    active = bool(ACTIVE & {*left})
     if rights and opened:
+        counted = [c for c in lefts if c.asked and _phrase(c) == _phrase(rights[0])]
+        if counted and ("how", "many") in pairwise(left):  # how many prizes did X win: the number may be stored
+            rights = [replace(counted[0], words=("number", "of", *counted[0].words), left=False)]
         lefts = [chunk for chunk in lefts if not chunk.asked]
-    if not asked_left and not asked_right and not any(chunk.verb for chunk in rights) or opened:
+        if lefts and rights[0].words[0] in PHASES:  # when did production of X start
+            lefts[0], rights = replace(lefts[0], words=(*lefts[0].words, *rights[0].words)), []
+        elif rights[0].words[-1] in MAKING and outer[-1].agent:
+            rights = [replace(rights[0], words=outer[-1].words)]  # the films the director X made
+        elif rights[0].words[0] in BELONG and outer[0].asked and outer[0].words[-1] in SENSE_OF:
+            lefts, rights = outer[:1], []  # which genre does X belong to
+    nearest = len(_chunks(left[max((n for n, word in enumerate(left) if word in RELATIVES), default=0) :], "@"))
+    within = list(reversed(lefts))[:nearest]  # books that films by X are based on
+    if inner and inner[-1].verb:
+        if lefts and not active and not lefts[-1].verb and _phrase(lefts[-1]) == _phrase(inner[-1]):
+            inner = inner[:-1]  # by whom was the music for X composed
+    if (opened and not active) or (not asked_left and not asked_right and not any(chunk.verb for chunk in rights)):
         said = {_phrase(chunk) for chunk in lefts}  # describe X in a few words; was the music for X composed
         rights = [chunk for chunk in rights if _phrase(chunk) not in said]
-    return _phrases([*_relations_right(inner, every=True), *reversed(lefts), *rights], _hint([*left, *right]))
+    words = [*left, *right]
+    if not (inner and inner[-1].verb and RELATIVES & set(left[1:])):
+        within = []
+    owned = _relations_right(inner, every=True)
+    return _steps([*within, *owned, *list(reversed(lefts))[len(within) :], *rights], _hint(words), _site(words))
 
 
 def _split(
-    after: list[Chunk], left: Sequence[str], opened: bool, attributive: bool, *, possessive: bool
+    after: list[Chunk], left: Sequence[str], opened: bool, attributive: bool, possessive: bool
 ) -> tuple[list[Chunk], list[Chunk]]:
     """The chunks after the name that belong to it, and those that close the question's clause."""
     if possessive:
@@ -175,6 +210,8 @@ def _split(
         return after[:place], after[place:]
     if not attributive:
         return [], after
+    if left[-1] in RELATIVES:  # the university where X works
+        return after[:1], after[1:]
     if opened and _subject(left) and any(chunk.verb for chunk in after):
         return [], after
     if opened and after and (after[-1].verb or (len(after) == 1 and _subject(left))):
@@ -184,32 +221,37 @@ def _split(
 
 def _wants_verb(left: Sequence[str]) -> bool:
     """Whether the part before the name opened a clause whose verb is still to come ("when was", "which films did")."""
-    for number, word in enumerate(left):
-        if word in WH:
-            rest = left[number + 1 :]
-            verbs = [w for w in rest if w in AUXILIARIES]
-            timed = word in ("when", "where", "how") or (bool(rest) and singular(rest[0]) in TIMES | PLACES)
-            return bool(verbs) and (timed or verbs[0] in ("do", "does", "did", "has", "have") or _subject(left))
-    return False
+    place = next((number for number, word in enumerate(left) if word in WH), len(left) - 1)
+    rest = left[place + 1 :]
+    verbs = [word for word in rest if word in AUXILIARIES]
+    timed = left[place] in ("when", "where", "how") or (bool(rest) and singular(rest[0]) in TIMES | PLACES)
+    return bool(verbs) and (timed or verbs[0] in ("do", "does", "did", "has", "have") or _subject(left))
 
 
 def _subject(left: Sequence[str]) -> bool:
-    """Whether the name is the subject of the question: an auxiliary stands before it, but for an article or a noun."""
-    tail = [word for word in left[-4:] if word not in DETERMINERS]
-    return any(word in AUXILIARIES for word in tail[-2:])
+    """Whether the name is the question's subject: an auxiliary stands before it, but for an article or a noun."""
+    return any(word in AUXILIARIES for word in [word for word in left[-4:] if word not in DETERMINERS][-2:])
 
 
 def _hint(words: Sequence[str]) -> str:
-    """What kind of value the question word asks for: "date", "place", "who" or nothing."""
-    pairs = set(zip(words, words[1:], strict=False))
-    if "when" in words or "when's" in words or pairs & {(w, t) for w in ("what", "which") for t in TIMES}:
+    """What kind of value the question word asks for: "date", "place", "who", "number" or nothing."""
+    pairs = set(pairwise(words))
+    if {"when", "when's"} & set(words) or pairs & {(w, t) for w in ("what", "which") for t in TIMES}:
         return "date"
-    if "where" in words or pairs & {(w, t) for w in ("what", "which") for t in PLACES}:
+    if "where" in words and "which" not in words or pairs & {(w, t) for w in ("what", "which") for t in PLACES}:
         return "place"
-    return "who" if words[:1] == ["who"] or pairs & {("how", "many")} and "people" in words else ""
+    if ("how", "many") in pairs:
+        return "who" if "people" in words else "number"
+    return "who" if words[:1] == ["who"] else ""
 
 
-def _chunks(words: Sequence[str], *, ends_at_name: bool) -> list[Chunk]:
+def _site(words: Sequence[str]) -> str:
+    """The kind of place that is asked for: which country, which city."""
+    asked = (b for a, b in pairwise(word for word in words if word != "federal") if a in ("which", "what"))
+    return next((singular(word) for word in asked if word in PLACES), "")
+
+
+def _chunks(words: Sequence[str], end: str) -> list[Chunk]:
     """Content words grouped between function words; a verb form is a chunk of its own."""
     chunks: list[Chunk] = []
     current: list[str] = []
@@ -226,76 +268,80 @@ def _chunks(words: Sequence[str], *, ends_at_name: bool) -> list[Chunk]:
         if word.isdigit():  # a year tells homonyms apart, it is no relation
             continue
         noun = words[number + 1 : number + 2] == ["of"] and word.endswith("s")
-        plain = word.replace("-", " ") if word.startswith("co-") else word
-        if plain.startswith("co ") or (word.startswith("co") and word[2:3] == "-"):
+        if word.startswith("co-"):
             close("co")
             current, same = [word[3:]], True
+        elif word == "common" and chunks:  # have an actor in common with X
+            chunks[-1] = replace(chunks[-1], same=True)
         elif word in ("same", "share", "shares", "shared", "common"):
             close(word)
             same, before = True, word
         elif word in MEASURES and before == "how":
             current = [MEASURES[word]]
-        elif word in AUXILIARIES | PREPOSITIONS | RELATIVES | WH | DETERMINERS | FILLERS | LIGHT_VERBS or word == "their":
+        elif word in GRAMMATICAL:
             close(word)
-            asked = word in ("which", "what", "whose", "how", "many") or (asked and word in ("many", "of"))
+            asked = word in ("which", "what", "whose", "how", "many") or (asked and word in DETERMINERS | FILLERS | {"of"})
             if word == "together" and chunks:
                 place = max((n for n, chunk in enumerate(chunks) if chunk.verb), default=len(chunks) - 1)
-                chunks[place] = _mark(chunks[place])
-            if word not in FILLERS or word in ("many",):
-                before = word
-                joint = joint if word in DETERMINERS else joint or word
+                chunks[place] = replace(chunks[place], same=True)
+            if word not in FILLERS or word == "many":
+                before, joint = word, joint if word in DETERMINERS else joint or word
         elif is_verb(word) and current and not noun:
             close("verb")
             current, before = [word], "noun"
-        elif current and len(current) == 1 and is_verb(current[0]) and before not in ("the", "a", "same", "their"):
+        elif len(current) == 1 and is_verb(current[0]) and before not in ("the", "a", "same", "their"):
             close("noun")
             current, before = [word], "verb"
         else:
             current.append(word)
-    close("@" if ends_at_name else ".")
+    close(end)
     return chunks
-
-
-def _mark(chunk: Chunk) -> Chunk:
-    return replace(chunk, same=True)
 
 
 def _relations_left(chunks: Sequence[Chunk], closing: bool, *, there: bool) -> list[Chunk]:
     """Those chunks before the name that are relations, outermost first."""
     kept: list[Chunk] = []
     for number, chunk in enumerate(chunks):
-        later = chunks[number + 1 :]
         if set(chunk.words) <= GENERAL_NOUNS:
             continue
         if chunk.same and kept and kept[-1].verb and chunk.before == "same":
             if kept[-1].after in ("in", "on", "for"):  # acted in the same film
-                kept[-1] = _mark(kept[-1])
+                place = ("place",) if chunk.words[-1] in PLACES else ()
+                kept[-1] = replace(kept[-1], same=True, words=(*place, *kept[-1].words))
                 continue
             kept.pop()  # directed by the same director
+        later = chunks[number + 1 :]
         if kept and kept[-1].verb and not chunk.joint and not chunk.verb and chunk.words[-1] in SENSE_OF:
-            kept[-1] = _with_object(kept[-1], [chunk])
-        elif chunk.joint == "for" and chunk.after == "of" and chunk.words[-1].endswith(AGENTIVE):
-            kept.append(_mark(chunk))  # films for the director of X
-        elif chunk.verb or chunk.same:
-            kept.append(chunk)
-        elif not _is_type(chunk, later, kept, closing, there):
+            if chunk.agent and _phrase(kept[-1]) == _phrase(chunk) and chunk.after in ("of", "from", "in"):
+                kept.append(chunk)  # starring actors of X
+            else:
+                kept[-1] = _with_object(kept[-1], [chunk])
+        elif chunk.after in ("by", "with") and (not chunk.verb or chunk.words[-1] in MAKING) and not chunk.same:
+            if chunk.after == "by" or not later or later[0].after == "@":  # films by X, films by the writer of X
+                maker = later[0].words if later and later[0].agent else chunk.words
+                kept.append(replace(chunk, words=maker, verb=maker is not chunk.words or chunk.verb))
+        elif chunk.joint == "for" and chunk.after == "of" and chunk.agent:
+            kept.append(replace(chunk, same=True))  # films for the director of X
+        elif chunk.verb or chunk.same or not _is_type(chunk, later, kept, closing, there):
             kept.append(chunk)
     return kept
 
 
 def _is_type(chunk: Chunk, later: Sequence[Chunk], kept: Sequence[Chunk], closing: bool, there: bool) -> bool:
     """Whether a noun only says of what kind something is."""
-    if chunk.before == "their":
+    if chunk.before == "whose":
+        return False
+    if chunk.before == "their" or (chunk.asked and any(_phrase(c) == _phrase(chunk) for c in later)):
+        return True
+    if chunk.asked and chunk.after in HAVING | LIGHT_VERBS and not later:
         return True
     if kept and kept[-1].verb and not chunk.joint:  # the verb's object
         return chunk.after != "of" or bool(set(_phrase(chunk).split()) & set(_phrase(kept[-1]).split()))
-    if chunk.before == "whose":
-        return False
+    if chunk.after == "of" and kept and not later and chunk.words[-1] in PLACES:  # the city of X
+        return True
     if chunk.after == "@":  # "the film X": apposition
-        role = chunk.words[-1].endswith(AGENTIVE) and bool(kept) and not kept[-1].verb
-        role = role and kept[-1].words[-1].endswith(AGENTIVE)
-        for_role = chunk.words[-1].endswith(AGENTIVE) and bool(kept) and chunk.joint == "for"
-        return not (role or for_role) and not (not kept and not closing and chunk.before == "of")
+        role = chunk.words[-1] in SENSE_OF and chunk.agent and bool(kept) and (chunk.joint == "for" or (not kept[-1].verb and kept[-1].agent))
+        return not role and not (not kept and not closing and chunk.before == "of")
     if chunk.after in ("share", "shares", "co", "verb", "that", "which", "who", "whose", "where"):
         return not there
     if chunk.after in AUXILIARIES:
@@ -326,30 +372,52 @@ def _with_object(verb: Chunk, later: Sequence[Chunk]) -> Chunk:
     return verb
 
 
-def _phrases(chunks: Sequence[Chunk], hint: str) -> list[str]:
-    """The relations as phrases, those there and back twice."""
-    phrases: list[str] = []
+# --- phrases -----------------------------------------------------------------------------------------------
+
+
+def passive(relation: str) -> bool:
+    """Whether a relation leads from a thing to whoever did it: directed by, director."""
+    return relation.endswith((" by", *AGENTIVE)) and relation not in ("number", "gender", "order")
+
+
+def _steps(chunks: Sequence[Chunk], hint: str, site: str) -> list[Step]:
+    """The relations as phrases with their directions, those there and back twice."""
+    steps: list[Step] = []
     for number, chunk in enumerate(chunks):
-        text = _phrase(chunk)
-        if number == len(chunks) - 1 and hint:
-            text = _hinted(chunk, text, hint)
-        phrases += [text, text] if chunk.same else [text]
-    return phrases or [hint] * (hint in ("date", "place"))
+        says = _phrase(chunk)
+        of_maker = chunk.left and chunk.after in ("by", "with") and not chunk.verb and not chunk.same
+        back = chunk.left and (chunk.verb or chunk.before == "whose" or of_maker)
+        if of_maker:
+            says = MADE_BY if chunk.after == "by" else HAS
+        elif number == len(chunks) - 1 and hint:
+            says = _hinted(chunk, says, hint)
+        if chunk.verb and (chunk.after == "by" or (chunk.after == "with" and chunk.agent)):
+            says = says if passive(says) or chunk.words[-1] in SENSE_OF else f"{says} by"
+        elif chunk.verb and passive(says) and chunk.words[-1] in SENSE_OF:
+            back = not back  # who directed X: X, directed by, who
+        steps += [(says, back), (says, not back)] if chunk.same else [(says, back)]
+    if site and chunks and steps[-1][0] != site and EVENTS.get(site, set()) & {*chunks[-1].words}:
+        steps.append((f"{site} located in", False))  # in which country: where it was, and what country that lies in
+    return steps or [(site or hint, False)] * (hint in ("date", "place"))
 
 
-def _hinted(chunk: Chunk, text: str, hint: str) -> str:
+def _hinted(chunk: Chunk, says: str, hint: str) -> str:
     """A relation with the kind of value that is asked for."""
     if chunk.words[0] in ("founded", "established", "founding"):
-        return {"date": "founding date inception founded", "who": "founder founded by"}.get(hint, "founding place")
-    if hint == "who":
-        return f"{text} by" if chunk.verb and text == chunk.text else text
-    return text if set(chunk.words) & (TIMES | PLACES) else f"{text} {hint}"
+        return {"date": "founding date inception founded", "place": "founding place"}.get(hint, says)
+    if hint in ("who", "number"):
+        return says
+    if hint == "date" and says.startswith("published"):
+        return "published date year"
+    if set(chunk.words) & (TIMES | PLACES):
+        return says
+    return f"{chunk.words[-1] if passive(says) else says} {hint}"
 
 
 def _phrase(chunk: Chunk) -> str:
     """The words of a relation; the last one, if of a known family, replaced by the noun for it."""
-    sense = SENSE_OF.get(chunk.words[-1], chunk.words[-1])
+    last = chunk.words[-1]
+    if "_".join(chunk.words) in SENSE_OF:
+        return SENSE_OF["_".join(chunk.words)]
+    sense = last if last in VERBS_ONLY and not chunk.verb else SENSE_OF.get(last, last)
     return " ".join(dict.fromkeys(" ".join((*chunk.words[:-1], sense)).split()))
-
-
-__all__ = ["stem", "triples"]

@@ -14,23 +14,36 @@ AUXILIARIES = frozenset(
 )
 HAVING = frozenset("have has had".split())
 LIGHT_VERBS = frozenset(
-    "listed fall falls fell belong belongs give gives name named tell show list find get know called known want like "
-    "include includes included exist exists consider considered regarded come comes go goes credited serve serves served".split()
+    "located situated lie lies lying listed fall falls fell give offer offers offered available use uses used gives name named tell show list find know called known want like "
+    "include includes included exist exists consider considered regarded come comes came go goes credited serve serves served".split()
 )
-DETERMINERS = frozenset("the a an all any some every each both other another such".split())
+DETERMINERS = frozenset("the a an all any some every each both other another such its his her own".split())
 PREPOSITIONS = frozenset(
-    "of in on at by for to from with as under into through than within during between inside via onto among near".split()
+    "of in on at by for to from with as under behind into through than within during between inside via onto among near".split()
 )
 RELATIVES = frozenset("that which who whom whose where".split())
 FILLERS = frozenset(
     "also me us you i please there and or ever still actually exactly few single one ones different various so far own version versions edition two three "
-    "world total many much number else besides just only together name names s not".split()
+    "world total many much number else besides just only together name names s not they out up".split()
 )
+TIMES = frozenset("year years date dates day time century decade month".split())
+PLACES = frozenset(
+    "place places country countries city cities town towns location state states province region continent".split()
+)
+EVENTS = {
+    "city": frozenset("built assembled made manufactured produced".split()),
+    "country": frozenset(
+        "born died die built assembled made manufactured headquartered headquarters seat works work worked studied".split()
+    ),
+}
+"""Verbs that say at which place something happened, and not yet in which city or country that place is."""
+EVENTS |= dict.fromkeys(("state", "province", "region", "continent"), EVENTS["country"])
 GENERAL_NOUNS = frozenset("person people thing things someone somebody something anyone man woman men women".split())
 FUNCTION_WORDS = WH | AUXILIARIES | DETERMINERS | PREPOSITIONS | RELATIVES | FILLERS
 PRONOUNS = frozenset(
     "he she it they him her them his hers its their theirs this that these those here there himself herself".split()
 )
+NATIONS = frozenset("German American Mexican French Dutch Greek Czech Swiss Thai".split())
 MEASURES = {
     "long": "length runtime duration",
     "tall": "height",
@@ -52,11 +65,11 @@ MEASURES = {
 }
 """Adjectives and verbs of measure, and the noun a graph would store it under."""
 VERB_FORMS = frozenset(
-    "born wrote written write writes made make makes won win wins sang sung sing sings began begun led lead leads built "
+    "born wrote written died write writes made make makes won win wins sang sung sing sings began begun led lead leads built "
     "build grew grown shot sold sell met taught teach teaches spoke spoken speak wore left held hold holds ran run runs "
     "star stars act acts direct directs appear appears play plays compose composes produce produces publish publishes "
     "share shares marry die dies live lives found founds release releases work works star study studies invent cite cites "
-    "describe describes about became become becomes create creates develop develops design designs drive drives".split()
+    "describe describes about became become becomes create creates develop develops design designs drive drives drew drawn draws deal deals dealing seen start starts begin begins end ends".split()
 )
 
 
@@ -67,30 +80,41 @@ SENSES = {
         "death": "died die dies death dead deceased",
         "starring actor cast": "act acts acted acting actor actors actress actresses star stars starred starring cast "
         "costar costars",
-        "starring cast published in": "appear appears appeared appearing",
+        "published in starring": "appear appears appeared appearing",
         "director directed by": "direct directs directed directing director directors filmmaker filmmakers codirector",
         "writer written by": "write writes wrote written writing writer writers pen penned cowrote",
         "author written by": "author authors authored novelist",
         "screenwriter written by": "screenwriter screenwriters scriptwriter scriptwriters screenplay screenplays script "
         "scripts",
-        "composer music": "compose composes composed composer composers music scored score soundtrack",
+        "music composer": "compose composes composed composer composers music scored score soundtrack",
         "genre type": "genre genres kind kinds sort sorts type types style category categories",
-        "topic subject tags": "about topic topics describe describes described describing words keywords theme themes "
+        "topic subject tags": "deal deals dealing about topic topics describe describes described describing words keywords theme themes "
         "subject tag tags",
+        "played starring cast": "play plays playing seen",
+        "played by": "played",
         "language": "spoken speak speaks language languages",
-        "award": "win wins won award awards awarded prize prizes oscar oscars",
+        "award": "win wins won award awards awarded prize prizes oscar oscars receive received receives get got",
         "spouse": "wife wives husband husbands spouse spouses married marry marries partner",
         "sibling": "brother brothers sister sisters sibling siblings",
         "child": "child children son sons daughter daughters kid kids",
-        "founder founded by": "founder founders",
+        "founder founded by": "founder founders founded found founds establish established start started",
         "manufacturer made by": "manufacturer maker makers manufactures manufactured makes made",
         "based on": "adapted adaptation adaptations adapt based",
-        "affiliation employer": "worked working employed employer employers affiliated affiliation",
+        "doctoral advisor": "advisor advisors adviser supervise supervises supervised supervisor phd doctorate",
+        "doctoral student": "student students pupil pupils",
+        "assembled in built": "built assembled",
+        "designed by designer": "design designs designed designer designers drew drawn draws",
+        "parent company part of": "belong belongs owned owns owner owners",
+        "headquarters location": "headquarters headquartered seat",
+        "twinned city": "sister_city sister_cities twin_city twin_cities twinned twin",
+        "employer affiliation": "work works worked working employed employer employers affiliated affiliation",
         "alma mater educated at": "study studied studies educated graduate graduated alma attended",
         "runtime duration length": "runtime duration",
     }.items()
 }
 """Families of English words for one relation, and the noun a graph tends to name it by."""
+VERBS_ONLY = frozenset("work works start started found makes made make get got".split())
+"""Words of these families that as nouns mean something else."""
 SENSE_OF = {word: sense for sense, words in SENSES.items() for word in words}
 
 
@@ -165,9 +189,9 @@ def mentions(text: str, tokens: Sequence[Token], kg: Graph | None) -> list[Menti
     texts = {span: text[tokens[span[0]].start : tokens[span[1] - 1].end] for span in spans}
     labels = kg.exact(list(texts.values())) if kg else {}
     quoted = [(m.start(), m.end()) for m in re.finditer(r"[\"“«][^\"”»]+[\"”»]", text)]
-    whole = [span for span in spans if texts[span] in labels]
+    whole = [span for span in spans if texts[span] in labels and not of_nation(span, tokens)]
     weights = {span: _weight(span, tokens, text, quoted) for span in whole}
-    runs = [run for run in _capital_runs(tokens) if run not in weights and _worth(run, tokens, texts, weights, kg)]
+    runs = [run for run in _capital_runs(tokens) if run not in weights and not of_nation(run, tokens) and _worth(run, tokens, texts, weights, kg)]
     weights.update({run: run[1] - run[0] + 0.1 for run in runs})
     chosen: list[tuple[int, int]] = []
     for span in sorted(weights, key=lambda span: (weights[span], span), reverse=True):
@@ -176,6 +200,15 @@ def mentions(text: str, tokens: Sequence[Token], kg: Graph | None) -> list[Menti
     if not chosen:
         chosen = _plain_names(tokens, whole)
     return [Mention(a, b, texts[a, b], (a, b) in labels) for a, b in sorted(chosen)]
+
+
+def of_nation(span: tuple[int, int], tokens: Sequence[Token]) -> bool:
+    """Whether a span is an adjective such as "German" before a noun; it names nothing."""
+    word = tokens[span[0]].text
+    alone = span[1] - span[0] == 1 and span[1] < len(tokens) and word[0].isupper()
+    nation = word.endswith(("ian", "ean", "ish", "ese")) or word in NATIONS
+    after = tokens[span[1]].text if alone else ""
+    return nation and after.islower() and after not in FUNCTION_WORDS and not is_verb(after)
 
 
 def _worth(
@@ -212,7 +245,7 @@ def _named(word: Token, *, first: bool) -> bool:
     """Whether a word is written like part of a name; the first word of a question only counts if it is no function word."""
     if not (word.text[0].isupper() or any(char.isdigit() for char in word.text)):
         return False
-    return not first or word.lower not in FUNCTION_WORDS
+    return not first or word.lower not in FUNCTION_WORDS | LIGHT_VERBS
 
 
 def _capital_runs(tokens: Sequence[Token]) -> list[tuple[int, int]]:
@@ -242,7 +275,12 @@ def _plain_names(tokens: Sequence[Token], whole: Sequence[tuple[int, int]]) -> l
 
     def plain(span: tuple[int, int]) -> bool:
         words = [token.lower for token in tokens[span[0] : span[1]]]
-        return not all(word in FUNCTION_WORDS for word in words) and words[0] not in FUNCTION_WORDS - DETERMINERS
+        before = (span[0] - 1, span[0])
+        kind = len(words) == 1 and span[0] > 0 and (
+            tokens[before[0]].lower in WH | DETERMINERS | PRONOUNS or of_nation(before, tokens)
+        )
+        inner = all(word in FUNCTION_WORDS for word in words) or words[0] in FUNCTION_WORDS - DETERMINERS
+        return not kind and not inner
 
     chosen: list[tuple[int, int]] = []
     for span in sorted(filter(plain, whole), key=lambda span: (span[1] - span[0], span[0]), reverse=True):

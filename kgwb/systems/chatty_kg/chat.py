@@ -56,8 +56,12 @@ def translate(question: Question, run: Run) -> Question:
     """The question in English; one that looks English already costs no model call."""
     if not run.settings.translate or looks_english(question.text):
         return question
-    not_empty: Check[TranslationReply] = Check("not empty", lambda r: "" if r.question.strip() else "the question is empty")
-    reply = ask("chatty_kg/translator", {"question": question.text}, TranslationReply, run, checks=(not_empty,))
+    not_empty: Check[TranslationReply] = Check(
+        "not empty", lambda r: "" if r.question.strip() else "the question is empty"
+    )
+    reply = ask(
+        "chatty_kg/translator", {"question": question.text}, TranslationReply, run, checks=(not_empty,)
+    )
     return Question(reply.question.strip(), original=question.text)
 
 
@@ -92,7 +96,9 @@ def leave_out(answer: Answer, context: Context, run: Run) -> Answer:
     said = {vertex for turn in context.turns for vertex in turn.vertices}
     left = tuple(value for value in answer.values if value.term not in said)
     if len(left) < len(answer.values):
-        run.note("left out as already talked about: " + ", ".join(v.label for v in answer.values if v.term in said))
+        run.note(
+            "left out as already talked about: " + ", ".join(v.label for v in answer.values if v.term in said)
+        )
     if not left and answer.values:
         return replace(answer, values=(), reason="not in this graph: nothing else than what was said already")
     return replace(answer, values=left)

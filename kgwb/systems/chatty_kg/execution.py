@@ -13,6 +13,8 @@ from kgwb.run import Run, agent
 from kgwb.systems.chatty_kg.query_generator import exclusions
 from kgwb.systems.chatty_kg.relation_linking import terms_of
 
+SURE = 0.6
+"""Score from which a query's wording tells the direction; "relatives" is both father and child."""
 Found = dict[Term, tuple[Triple, ...]]
 NOT_HERE = "not in this graph"
 
@@ -21,7 +23,8 @@ NOT_HERE = "not in this graph"
 def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
     """The answer with the triples each value stands on; empty and with its reason if the graph has none.
 
-    The union of all selected queries. ``fast`` counts where a count is asked and no stored number answers.
+    The union of all selected queries. ``fast`` counts where a count is asked and no stored number answers, and of
+    queries that differ only in direction takes the first with rows, or the first at all if yes or no is asked.
     """
     missing = why_not(selection, linked, run)
     if missing:
@@ -29,11 +32,11 @@ def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
     if qir.kind == "boolean":
         return _boolean(selection.queries, run)
     filters = exclusions(qir, terms_of(qir, linked.links)) if run.settings.fast else ""
-    found, executed = _union(selection.queries, qir.target, filters, run)
+    found, executed, cut = _union(selection.queries, qir.target, filters, run)
     if not found:
         return Answer(qir.kind, queries=tuple(executed), reason=f"{NOT_HERE}: no selected query has rows")
     if qir.kind == "count" and run.settings.fast and not _stored_number(found):
-        return _count(found, executed, qir.target, run)
+        return _count(found, executed, qir.target, cut, run)
     return Answer(qir.kind, _values(found, run), tuple(executed))
 
 
@@ -49,27 +52,38 @@ def why_not(selection: Selection, linked: Linked, run: Run) -> str:
     return "" if selection.queries else "no predicate fits the question"
 
 
-def _union(queries: Sequence[CandidateQuery], target: str, filters: str, run: Run) -> tuple[Found, list[str]]:
-    """Values with support, and the SPARQL that was executed."""
+def _union(queries: Sequence[CandidateQuery], target: str, filters: str, run: Run) -> tuple[Found, list[str], bool]:
+    """Values with support, the SPARQL that was executed, and whether a result was cut."""
     found: Found = {}
+    cut = False
     executed: list[str] = []
+    settled: set[tuple[str, ...]] = set()
     for query in queries:
-        if not any(target in pattern for pattern in query.patterns):
+        undirected = tuple(predicate for _, predicate, _ in query.patterns)
+        if undirected in settled or not any(target in pattern for pattern in query.patterns):
             continue
         rows = run.kg.select(query.sparql)
         executed.append(query.sparql)
         values = [row[0] for row in rows.rows if row[0] is not None]
+        if values and run.settings.fast and query.score >= SURE:
+            settled.add(undirected)
         if rows.cut:
+            cut = True
             run.note(f"the result was cut at {len(rows.rows)} rows")
         for value, triples in support(run.kg, query, target, values, filters).items():
             found[value] = tuple(dict.fromkeys((*found.get(value, ()), *triples)))
-    return found, executed
+    return found, executed, cut
 
 
 def _boolean(queries: Sequence[CandidateQuery], run: Run) -> Answer:
     """True if any selected query holds, with the triples that make it true."""
     executed: list[str] = []
+    asked: set[tuple[str, ...]] = set()
     for query in queries:
+        undirected = tuple(predicate for _, predicate, _ in query.patterns)
+        if run.settings.fast and undirected in asked:
+            continue
+        asked.add(undirected)
         executed.append(query.sparql)
         if run.kg.ask(query.sparql):
             value = Value(Literal(True), "true", witness(run.kg, query))
@@ -87,14 +101,14 @@ NUMBERS = frozenset(
 )  # fmt: skip
 
 
-def _count(found: Found, executed: list[str], target: str, run: Run) -> Answer:
+def _count(found: Found, executed: list[str], target: str, cut: bool, run: Run) -> Answer:
     """COUNT(DISTINCT target) where no stored number answers; a cut result is counted by the graph itself."""
     number = len(found)
     triples = tuple(dict.fromkeys(triple for some in found.values() for triple in some))
-    if number >= run.settings.row_limit and executed:
-        counting = executed[0].replace(f"SELECT DISTINCT {target} ", f"SELECT (COUNT(DISTINCT {target}) AS ?n) ", 1)
-        counted = run.kg.select(counting).rows[0][0]
-        number = int(str(counted))
+    if cut:
+        patterns = " UNION ".join(sparql.partition(" WHERE ")[2] for sparql in executed)
+        counting = f"SELECT (COUNT(DISTINCT {target}) AS ?_n) WHERE {{ {patterns} }}"
+        number = int(str(run.kg.select(counting).rows[0][0]))
         executed.append(counting)
     return Answer("count", (Value(Literal(number), str(number), triples),), tuple(executed))
 

@@ -66,7 +66,9 @@ def turn(run: Run) -> Turn:
     """What the dialogue remembers: the question, its answers, and what they stood on."""
     answered = run.answer or Answer("list")
     steps = run.by_key
-    links: tuple[Link, ...] = steps["matching"].output.links if "matching" in steps and steps["matching"].done else ()
+    links: tuple[Link, ...] = (
+        steps["matching"].output.links if "matching" in steps and steps["matching"].done else ()
+    )
     standalone = steps["understanding"].output if "understanding" in steps else None
     vertices = [term for triple in answered.support for term in triple[::2] if isinstance(term, URIRef)]
     return Turn(
@@ -74,7 +76,11 @@ def turn(run: Run) -> Turn:
         answered.labels,
         standalone if standalone and standalone != run.question else "",
         tuple(link.entity for link in links if link.vertex),
-        tuple(dict.fromkeys((*vertices, *(value.term for value in answered.values if isinstance(value.term, URIRef))))),
+        tuple(
+            dict.fromkeys(
+                (*vertices, *(value.term for value in answered.values if isinstance(value.term, URIRef)))
+            )
+        ),
     )
 
 

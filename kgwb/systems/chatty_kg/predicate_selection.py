@@ -1,8 +1,9 @@
-"""Predicate selection and query validator: which candidate queries are worth executing (sections 5.2.2 and 5.2.3)."""
+"""Predicate selection and query validator: the candidate queries worth executing (sections 5.2.2, 5.2.3)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import contains
 
 from pydantic import BaseModel, ConfigDict
 
@@ -28,21 +29,28 @@ class PooledReply(BaseModel):
 
 
 def problems(selection: Selection, generated: Generated, question: str, qir: QIR) -> Iterator[str]:
-    """What the query validator has against a selection put in by hand: only candidate queries may be selected."""
+    """What the query validator has against a selection put in by hand: it may hold candidate queries only."""
     known = {query.sparql for query in generated.queries}
-    yield from (f"not a candidate query: {query.sparql}" for query in selection.queries if query.sparql not in known)
+    yield from (
+        f"not a candidate query: {query.sparql}" for query in selection.queries if query.sparql not in known
+    )
 
 
 @agent("predicate_selection", check=problems)
 def select_queries(generated: Generated, question: str, qir: QIR, run: Run) -> Selection:
     """The queries whose predicates the model judges relevant (Algorithm 3, lines 3 to 17).
 
-    As published, one pool of names is shown and one relevant predicate is enough for a query. ``fast`` shows each
-    triple with its own predicates, and a query must be right in every triple.
+    As published, one pool of names is shown and one relevant predicate is enough for a query. ``fast`` shows
+    each triple with its own predicates, and a query must be right in every triple; no model is asked where
+    every relation has the very name of one predicate.
     """
     if not generated.queries:
         return Selection((), ())
-    return _by_triple(generated.queries, question, qir, run) if run.settings.fast else _pooled(generated, question, run)
+    return (
+        _by_triple(generated.queries, question, qir, run)
+        if run.settings.fast
+        else _pooled(generated, question, run)
+    )
 
 
 def _by_triple(queries: Sequence[CandidateQuery], question: str, qir: QIR, run: Run) -> Selection:
@@ -51,23 +59,31 @@ def _by_triple(queries: Sequence[CandidateQuery], question: str, qir: QIR, run: 
         {"triple": [fact.subject, fact.relation, fact.object], "predicates": names}
         for fact, names in zip(qir.facts, offered, strict=True)
     ]
-    variables = {"question": question, "relations": shown}
-    checks = (validator_by_triple(offered),)
-    reply = ask("chatty_kg/predicate_selection", variables, SelectionReply, run, checks=checks)
-    kept = [
-        query
-        for query in queries
-        if all(name in relevant for name, relevant in zip(query.predicates, reply.predicates, strict=True))
-    ]
-    relevant = (name for names, known in zip(reply.predicates, offered, strict=True) for name in names if name in known)
-    return Selection(tuple(kept), tuple(dict.fromkeys(relevant)))
+    relevant = [_named_so(fact.relation, names) for fact, names in zip(qir.facts, offered, strict=True)]
+    if all(relevant):
+        run.note("each relation is named exactly as one predicate: no model was asked")
+    else:
+        variables = {"question": question, "relations": shown}
+        checks = (validator_by_triple(offered),)
+        relevant = ask(
+            "chatty_kg/predicate_selection", variables, SelectionReply, run, checks=checks
+        ).predicates
+    kept = [query for query in queries if all(map(contains, relevant, query.predicates))]
+    names = (name for some, known in zip(relevant, offered, strict=True) for name in some if name in known)
+    return Selection(tuple(kept), tuple(dict.fromkeys(names)))
+
+
+def _named_so(relation: str, names: Sequence[str]) -> list[str]:
+    """The one predicate with the relation's very name, letter case aside; empty if it is not one."""
+    same = [name for name in names if name.casefold() == relation.casefold()]
+    return same if len(same) == 1 else []
 
 
 def validator_by_triple(offered: Sequence[Sequence[str]]) -> Check[SelectionReply]:
     """One list a triple, with names from that triple's list; names outside are dropped.
 
-    A list that is empty from the start says that the graph does not have the relation. One that only holds names from
-    outside is invalid (section 5.2.3).
+    A list that is empty from the start says that the graph does not have the relation. One that only holds
+    names from outside is invalid (section 5.2.3).
     """
 
     def listed(reply: SelectionReply) -> str:
@@ -75,7 +91,9 @@ def validator_by_triple(offered: Sequence[Sequence[str]]) -> Check[SelectionRepl
             return f"{len(reply.predicates)} lists for {len(offered)} triples"
         for number, (names, known) in enumerate(zip(reply.predicates, offered, strict=True), 1):
             if names and not any(name in known for name in names):
-                return f"none of triple {number}'s predicates is in its list: " + ", ".join(map(repr, names[:5]))
+                return f"none of triple {number}'s predicates is in its list: " + ", ".join(
+                    map(repr, names[:5])
+                )
         return ""
 
     return Check("predicates from the list", listed)

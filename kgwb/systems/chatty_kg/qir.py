@@ -17,7 +17,9 @@ BOOLEAN_OPENERS = frozenset(
     "don't doesn't didn't hasn't".split()
 )
 """A question that opens with one of these is answered by yes or no: decided here and nowhere else."""
-COUNT = re.compile(r"^(in |on |for |at )?how (many|much)\b|^(what|give|tell).{0,12}\b(number|count) of\b", re.IGNORECASE)
+COUNT = re.compile(
+    r"^(in |on |for |at )?how (many|much)\b|^(what|give|tell).{0,12}\b(number|count) of\b", re.IGNORECASE
+)
 
 
 class TripleReply(BaseModel):
@@ -42,7 +44,9 @@ class QirReply(BaseModel):
 
 def problems(qir: QIR, question: str) -> Iterator[str]:
     """What the triples validator has against a QIR put in by hand."""
-    checked = [(check.name, check.test(reply_of(qir))) for check in triples_validator(kind_of(question, qir.kind))]
+    checked = [
+        (check.name, check.test(reply_of(qir))) for check in triples_validator(kind_of(question, qir.kind))
+    ]
     yield from (f"{name}: {problem}" for name, problem in checked if problem)
 
 
@@ -59,7 +63,9 @@ def extract(question: str, run: Run) -> QIR:
     def last_resort(reply: QirReply) -> bool:
         return bool(reply.triples) and not usable(reply)
 
-    reply = ask("chatty_kg/qir", {"question": question}, QirReply, run, checks=checks, last_resort=last_resort)
+    reply = ask(
+        "chatty_kg/qir", {"question": question}, QirReply, run, checks=checks, last_resort=last_resort
+    )
     return construct(reply, question, published=not run.settings.fast)
 
 
@@ -67,7 +73,7 @@ def triples_validator(kind: Kind | None) -> tuple[Check[QirReply], ...]:
     """The checks of section 4.2.3; (1), well-formed JSON, is the door's own."""
 
     def whole(reply: QirReply) -> str:
-        parts = [(t.subject.strip(" ?"), t.predicate.strip(), t.object.strip(" ?")) for t in reply.triples]
+        parts = [(t.subject.strip(), t.predicate.strip(), t.object.strip()) for t in reply.triples]
         broken = [number for number, triple in enumerate(parts, 1) if not all(triple)]
         return f"triple {', '.join(map(str, broken))} lacks a part" if broken else ""
 
@@ -81,7 +87,11 @@ def triples_validator(kind: Kind | None) -> tuple[Check[QirReply], ...]:
         return "" if any(is_unknown(end) for end in _ends(reply)) else "no triple has an unknown such as ?x"
 
     def target(reply: QirReply) -> str:
-        if not reply.target or not is_unknown(reply.target) or not any(is_unknown(end) for end in _ends(reply)):
+        if (
+            not reply.target
+            or not is_unknown(reply.target)
+            or not any(is_unknown(end) for end in _ends(reply))
+        ):
             return ""
         known = {_variable(end) for end in _ends(reply) if is_unknown(end)}
         return "" if _variable(reply.target) in known else f"the target {reply.target} is in no triple"
@@ -103,7 +113,7 @@ def construct(reply: QirReply, question: str, *, published: bool = False) -> QIR
     for triple in reply.triples:
         fact = Fact(_name(triple.subject), " ".join(triple.predicate.split()), _name(triple.object))
         facts.setdefault((fact.subject.casefold(), fact.relation.casefold(), fact.object.casefold()), fact)
-    kind = kind_of(question, reply.question_type)
+    kind = kind_of(question, reply.question_type) or "list"
     unknowns = QIR(tuple(facts.values())).unknowns
     target = _variable(reply.target) if is_unknown(reply.target) else ""
     if kind == "boolean" or not unknowns:
@@ -116,7 +126,7 @@ def construct(reply: QirReply, question: str, *, published: bool = False) -> QIR
 
 
 def kind_of(question: str, said: Kind | None) -> Kind | None:
-    """Whether a question asks for a list, a count or yes or no: by its opening words, else as the model said."""
+    """Whether a list, a count or yes or no is asked for: by the opening words, else as the model said."""
     first = (question.split() or [""])[0].casefold().strip(",")
     if first in BOOLEAN_OPENERS:
         return "boolean"

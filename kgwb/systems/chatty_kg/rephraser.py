@@ -20,10 +20,16 @@ class RephraserReply(BaseModel):
 def rephrase(question: str, context: Context, run: Run) -> Rephrased:
     """The question with pronouns and omissions resolved from the dialogue, and nothing added."""
     dialogue = [
-        {"question": turn.standalone or turn.question, "answers": list(turn.answers), "about": list(turn.entities)}
+        {
+            "question": turn.standalone or turn.question,
+            "answers": list(turn.answers),
+            "about": list(turn.entities),
+        }
         for turn in context.turns
     ]
-    not_empty: Check[RephraserReply] = Check("not empty", lambda r: "" if r.question.strip() else "the question is empty")
+    not_empty: Check[RephraserReply] = Check(
+        "not empty", lambda r: "" if r.question.strip() else "the question is empty"
+    )
     variables = {"question": question, "dialogue": dialogue}
     reply = ask("chatty_kg/rephraser", variables, RephraserReply, run, checks=(not_empty,))
     return Rephrased(" ".join(reply.question.split()), question)

@@ -7,13 +7,13 @@ import http.client
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from urllib.error import HTTPError, URLError
 
 from SPARQLWrapper import JSON, POST, TURTLE, SPARQLWrapper
 from SPARQLWrapper.SPARQLExceptions import SPARQLWrapperException
 
+from kgwb import __version__
 from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError, QueryError
 from kgwb.kg.sparql import Form
 
@@ -30,6 +30,8 @@ class Reply:
     """Media type, without parameters."""
     partial: bool
     """Whether the endpoint says that it is not all."""
+    most_rows: int | None = None
+    """Rows the endpoint gives at most, where it says so."""
 
 
 def ask(
@@ -42,9 +44,9 @@ def ask(
 ) -> Reply:
     """The reply to a query that passed the gate.
 
-    Raises GraphUnreachableError, GraphTimeoutError, QueryError (the endpoint rejects the query) or GraphError.
+    Raises GraphUnreachableError, GraphTimeoutError, QueryError (the endpoint rejects it) or GraphError.
     """
-    wrapper = SPARQLWrapper(url, agent=_agent())
+    wrapper = SPARQLWrapper(url, agent=f"kgwb/{__version__}")
     wrapper.setOnlyConneg(True)
     for name, value in parameters:
         wrapper.addParameter(name, value)
@@ -88,7 +90,8 @@ def _read(response: Any, until: float) -> Reply:
     if expected and expected.isdigit() and len(body) < int(expected):
         raise http.client.IncompleteRead(body, int(expected) - len(body))
     partial = response.status == 206 or response.headers.get("X-SQL-State") == "S1TAT"
-    return Reply(body, response.headers.get_content_type(), partial)
+    most = response.headers.get("X-SPARQL-MaxRows", "")
+    return Reply(body, response.headers.get_content_type(), partial, int(most) if most.isdigit() else None)
 
 
 def _refused(url: str, error: HTTPError, body: bytes) -> GraphError:
@@ -124,10 +127,3 @@ def _late(url: str, timeout_s: float) -> GraphTimeoutError:
     return GraphTimeoutError(
         f"{url} took longer than {timeout_s:g} s", hint="ask for less, or raise query_timeout_s"
     )
-
-
-def _agent() -> str:
-    try:
-        return f"kgwb/{version('kgwb')}"
-    except PackageNotFoundError:
-        return "kgwb"

@@ -1,0 +1,116 @@
+"""How fast graphs open and labels are found, against the plain libraries in the same run.
+
+    python benchmarks/graphs.py [FILE]
+
+FILE is by default MetaQA's graph, in the folder KGWB_DATA or ../shared/data.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pyoxigraph
+import rdflib
+from rdflib.namespace import RDFS
+
+from kgwb.kg.files import FORMATS
+from kgwb.kg.local import LocalGraph
+from kgwb.kg.sparql import quoted
+from kgwb.kg.text import words
+
+ROOT = Path(__file__).parent.parent
+LABEL = f"<{RDFS.label}>"
+
+
+def metaqa() -> Path:
+    """MetaQA's graph; it may be absent."""
+    return Path(os.environ.get("KGWB_DATA") or ROOT / "../shared/data") / "metaqa" / "metaqa.nt.gz"
+
+
+def opening(file: Path, repeats: int = 5) -> dict[str, float]:
+    """Medians in seconds of Oxigraph's own bulk load into a disk store, and of open_kg cold and warm."""
+    taken: dict[str, list[float]] = {"bulk_load": [], "cold": [], "warm": []}
+    kept = os.environ.get("KGWB_CACHE")
+    for _ in range(repeats):
+        folder = Path(tempfile.mkdtemp())
+        os.environ["KGWB_CACHE"] = str(folder / "cache")
+        try:
+            taken["bulk_load"].append(_seconds(lambda: _bulk_load(file, folder / "store")))  # noqa: B023
+            taken["cold"].append(_seconds(lambda: LocalGraph.open(file)))
+            taken["warm"].append(_seconds(lambda: LocalGraph.open(file)))
+        finally:
+            shutil.rmtree(folder)
+    os.environ.pop("KGWB_CACHE")
+    if kept is not None:
+        os.environ["KGWB_CACHE"] = kept
+    medians = {name: statistics.median(seconds) for name, seconds in taken.items()}
+    ratios = [cold / bulk for cold, bulk in zip(taken["cold"], taken["bulk_load"], strict=True)]
+    return {**medians, "cold / bulk_load": statistics.median(ratios)}
+
+
+def label_search(file: Path, searches: int = 200, filters: int = 2) -> dict[str, float]:
+    """Medians in seconds of a search of two words: label index, Oxigraph's and rdflib's FILTER CONTAINS."""
+    kg = LocalGraph.open(file, cache=False)
+    rows = kg.store.query(f"SELECT ?l {{ ?v {LABEL} ?l }}")
+    labels = sorted({row[0].value for row in rows if len(words(row[0].value)) >= 2})  # type: ignore[union-attr]
+    texts = random.Random(7).sample(labels, min(searches, len(labels)))
+    pairs = [" ".join(words(text)[:2]) for text in texts]
+    memory = rdflib.Graph()
+    for triple in kg.graph:
+        memory.add(triple)
+    taken = {
+        "label index": _median(lambda text: kg.search(text, 40), pairs),
+        "Oxigraph FILTER": _median(lambda text: list(kg.store.query(_filter(text))), pairs[:20]),  # type: ignore[arg-type]
+        "rdflib FILTER": _median(lambda text: list(memory.query(_filter(text))), pairs[:filters]),
+    }
+    index = taken["label index"]
+    return taken | {
+        "Oxigraph FILTER / label index": taken["Oxigraph FILTER"] / index,
+        "rdflib FILTER / label index": taken["rdflib FILTER"] / index,
+    }
+
+
+def _bulk_load(file: Path, folder: Path) -> None:
+    store = pyoxigraph.Store(folder)
+    form = FORMATS[Path(file.name.removesuffix(".gz")).suffix]
+    with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
+        store.bulk_load(stream, form)  # type: ignore[arg-type]
+
+
+def _filter(text: str) -> str:
+    tests = " && ".join(f"CONTAINS(LCASE(STR(?l)), {quoted(word)})" for word in words(text))
+    return f"SELECT ?v ?l WHERE {{ ?v {LABEL} ?l FILTER({tests}) }} LIMIT 40"
+
+
+def _median(act: Callable[[str], object], texts: Iterable[str]) -> float:
+    return statistics.median(_seconds(lambda: act(text)) for text in texts)  # noqa: B023
+
+
+def _seconds(act: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    act()
+    return time.perf_counter() - started
+
+
+def main() -> None:
+    """Prints both tables."""
+    file = Path(sys.argv[1]) if len(sys.argv) > 1 else metaqa()
+    if not file.exists():
+        sys.exit(f"there is no {file}: name a file, or set KGWB_DATA")
+    for measure in (opening, label_search):
+        print(f"\n{measure.__name__} ({file.name})")
+        for name, value in measure(file).items():
+            print(f"  {name:32} {value:12.1f} x" if "/" in name else f"  {name:32} {value * 1000:12.3f} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""What commands that ask questions have in common: arguments, and the workbench these describe."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kgwb.errors import InputError, SettingError
+
+if TYPE_CHECKING:
+    from kgwb.settings import Settings
+    from kgwb.workbench import Workbench
+
+HISTORY_HELP = """JSON list of the dialogue so far, oldest first: a text is an earlier question, asked before;
+an object {"question": ..., "answers": [labels]} is a turn as it went, with "standalone" (its self-contained
+form) and "entities" (the names in it) where known"""
+
+
+def add_setup(parser: argparse.ArgumentParser) -> None:
+    """The arguments that say which system is asked, with which models and settings, on which graph."""
+    parser.add_argument(
+        "--kg",
+        required=True,
+        metavar="GRAPH",
+        help="RDF file or folder, endpoint URL, or the name of a sample",
+    )
+    parser.add_argument(
+        "--model",
+        default="rules",
+        metavar="SPEC",
+        help="rules (default), openai:MODEL, ollama:MODEL, replay:FILE",
+    )
+    parser.add_argument(
+        "--agent-model", action="append", default=[], metavar="AGENT=SPEC", help="for one agent"
+    )
+    parser.add_argument("--system", default="chatty_kg", help="default: chatty_kg")
+    parser.add_argument("--profile", default="fast", help="fast (default) or paper")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting")
+    parser.add_argument(
+        "--prompts", type=Path, metavar="DIR", help="folder whose prompts go before kgwb's own"
+    )
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1, for argparse."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def _pairs(given: Sequence[str], form: str) -> dict[str, str]:
+    """NAME=VALUE arguments by name."""
+    split = [text.partition("=") for text in given]
+    wrong = [name for name, sign, _ in split if not sign]
+    if wrong:
+        raise InputError(f"{wrong[0]!r} is not {form}", hint=f"write it as {form}")
+    return {name: value for name, _, value in split}
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """The profile with the settings given; values are read by the type of their setting."""
+    from typing import get_type_hints
+
+    from kgwb.flow import from_data
+    from kgwb.settings import Settings, profile
+
+    types = get_type_hints(Settings)
+    changes: dict[str, Any] = {}
+    for name, value in _pairs(args.set, "NAME=VALUE").items():
+        try:
+            changes[name] = from_data(value, types[name]) if name in types else value
+        except ValueError as exc:
+            raise SettingError(f"{name} cannot be {value!r}", hint=f"it is {types[name]}") from exc
+    return profile(args.profile).changed(**changes)
+
+
+def workbench_of(args: argparse.Namespace) -> Workbench:
+    """The workbench that the arguments of ``add_setup`` describe. Raises what graph, model or setting do."""
+    from kgwb import systems
+    from kgwb.kg import open_kg
+    from kgwb.workbench import Workbench
+
+    settings = settings_of(args)
+    agents = [spec.name for spec in systems.system(args.system).agents]
+    models = _pairs(args.agent_model, "AGENT=SPEC")
+    if unknown := sorted(set(models) - set(agents)):
+        raise SettingError(
+            f"{args.system} has no agent {unknown[0]!r}", hint=f"its agents are {', '.join(agents)}"
+        )
+    kg = open_kg(args.kg, query_timeout_s=settings.query_timeout_s, row_limit=settings.row_limit)
+    return Workbench(
+        kg, args.model, system=args.system, models=models, settings=settings, prompts=args.prompts
+    )
+
+
+def recall(workbench: Workbench, path: Path) -> None:
+    """Hold the dialogue of a history file: ask its questions, remember its turns."""
+    from kgwb.flow import Dialogue, Turn, from_data
+
+    form = 'a JSON list of questions, or of {"question": ..., "answers": [...]}'
+    try:
+        entries = from_data(json.loads(path.read_text(encoding="utf-8")), list[str | Turn])
+    except (OSError, ValueError) as exc:
+        raise InputError(f"cannot use the history {path}: {exc}", hint=f"write it as {form}") from exc
+    for entry in entries:
+        if isinstance(entry, str):
+            workbench.ask(entry)
+        else:
+            workbench.remember(Dialogue((*workbench.dialogue.turns, entry)))

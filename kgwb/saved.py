@@ -1,0 +1,109 @@
+"""The form of a run on disk (docs/run_format.md): written whole, or call by call while it is executed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kgwb import __version__
+from kgwb.agents import spec_at
+from kgwb.engine import Engine
+from kgwb.flow import Dialogue, from_data, to_data
+from kgwb.record import FORMAT, Call, RunFile, Totals
+
+
+class SavedEngine(Engine):
+    """An engine whose record can be kept in a file; ``kgwb.run.Run`` adds what a person does."""
+
+    id: str
+    created: str
+    question: str
+    dialogue: Dialogue
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recorded_status = ""
+        """How the latest execution ended that the file of a loaded run tells of."""
+        self._file: RunFile | None = None
+
+    @property
+    def totals(self) -> Totals:
+        """What the latest execution used."""
+        used = dict.fromkeys(key for step in self.steps for key in step.calls)
+        live = sum(step.live_calls for step in self.steps)
+        return Totals.of((self.calls[key] for key in used if key in self.calls), live, self._seconds)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the run to a new or replaced file (docs/run_format.md).
+
+        Returns its path. Raises RunFileError.
+        """
+        steps = [{"step": step.to_data()} for step in self.steps]
+        RunFile(Path(path)).write([self._header(), *self._entries(), *steps, self._ending()])
+        return Path(path)
+
+    def _read(self, lines: Iterator[dict[str, Any]]) -> None:
+        for entry in lines:
+            if "call" in entry:
+                call = Call.from_data(entry["call"])
+                self.calls[call.key] = call
+            elif "prompt" in entry:
+                self.prompts = self.prompts.with_text(entry["prompt"]["name"], entry["prompt"]["text"])
+            elif "override" in entry:
+                key, value = entry["override"]["step"], entry["override"]["value"]
+                if value is None:
+                    self.overrides.pop(key, None)
+                else:
+                    self.overrides[key] = from_data(value, spec_at(self.system, key).form)
+            elif "end" in entry:
+                self.recorded_status = entry["end"]["status"]
+
+    def _keep_in(self, path: str | Path | None) -> None:
+        """Begin a file that every further call is written to as it ends."""
+        if path:
+            self._file = RunFile(Path(path))
+            self._file.write([self._header(), *self._entries()])
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "kgwb_run": FORMAT,
+            "kgwb": __version__,
+            "id": self.id,
+            "created": self.created,
+            "system": self.system.name,
+            "question": self.question,
+            "dialogue": to_data(self.dialogue),
+            "settings": self.settings.to_data(),
+            "models": {**self._recorded_models, **{name: model.name for name, model in self.models.items()}},
+            "embeddings": self.embeddings.name,
+            "graph": self.kg.identity,
+            "source": self.kg.source,
+            "vocabulary": to_data(self.kg.vocabulary),
+            "prompts": {**self._used_prompts, **self.prompts.texts},
+        }
+
+    def _entries(self) -> Iterator[dict[str, Any]]:
+        for call in list(self.calls.values()):
+            yield {"call": call.to_data()}
+        for key, value in self.overrides.items():
+            yield {"override": {"step": key, "value": to_data(value, spec_at(self.system, key).form)}}
+
+    def _ending(self) -> dict[str, Any]:
+        return {
+            "end": {
+                "status": self.status,
+                "answer": to_data(self.answer) if self.answer is not None else None,
+                "error": self.error.message if self.error else "",
+                "totals": to_data(self.totals),
+            }
+        }
+
+    def _record(self, call: Call) -> None:
+        if self._file:
+            self._append(call=call.to_data())
+
+    def _append(self, **entry: Any) -> None:
+        if self._file:
+            with self._lock:
+                self._file.append(**entry)

@@ -1,0 +1,189 @@
+"""The label index: what is found, in which order, and that no text can harm it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rdflib import URIRef
+
+from kgwb.kg.base import Vocabulary
+from kgwb.kg.labels import Label, LabelIndex
+from kgwb.kg.local import LocalGraph
+from kgwb.kg.text import local_name, normal, score
+
+EX = "http://example.org/"
+FILMS = {
+    "potter": ("Harry Potter", "The Boy Who Lived"),
+    "goblet": ("Harry Potter and the Goblet of Fire",),
+    "hanks": ("Tom Hanks",),
+    "hanks2": ("Tom Hanks",),
+    "ocean": ("Ocean's Eleven",),
+    "lodz": ("Łódź",),
+    "tokyo": ("東京都",),
+    "hindi": ("हिन्दी",),
+    "rock": ("!!!",),
+    "the": ("The",),
+}
+
+
+def index(path: Path | None = None) -> LabelIndex:
+    labels = [
+        Label(EX + name, text, not n, True) for name, texts in FILMS.items() for n, text in enumerate(texts)
+    ]
+    return LabelIndex.build([*labels, Label(EX + "directedBy", "was directed by", True, False)], path)
+
+
+FOUND = [
+    ("Harry Potter", "all words", ["potter", "goblet"]),
+    ("potter HARRY", "all words", ["potter", "goblet"]),
+    ("boy", "all words", ["potter"]),
+    ("tom hanks", "all words", ["hanks", "hanks2"]),
+    ("lodz", "all words", ["lodz"]),
+    ("ŁÓDŹ", "all words", ["lodz"]),
+    ("oceans eleven", "any word", ["ocean"]),
+    ("Ocean’s-Eleven!", "all words", ["ocean"]),
+    ("har pot", "prefix", ["potter", "goblet"]),
+    ("東京", "prefix", ["tokyo"]),
+    ("हिन्दी", "all words", ["hindi"]),
+    ("Harry Poter", "any word", ["potter", "goblet"]),
+    ("Hary Poter", "close spelling", ["potter", "goblet"]),
+    ("!!!", "all words", ["rock"]),
+    ("xyzzy", "nothing", []),
+    ("", "nothing", []),
+]
+
+
+@pytest.mark.parametrize(("text", "how", "names"), FOUND)
+def test_search_goes_from_strict_to_loose(text: str, how: str, names: list[str]) -> None:
+    found = index().search(text, 10)
+    assert (found.how, [hit.iri.removeprefix(EX) for hit in found.hits]) == (how, names)
+
+
+def test_the_search_is_told_as_it_was_sent() -> None:
+    assert index().search("Harry potter", 10).query == '"harry" "potter"'
+    assert index().search("har pot", 10).query == '"har"* "pot"*'
+
+
+def test_scores_tell_exact_from_near() -> None:
+    hits = index().search("harry potter", 10).hits
+    assert hits[0].score == 1 > hits[1].score > 0
+    assert score("harry potter", "harry potter") == 1
+    assert 0 < score("potter", "harry potter") < score("harry potter", "potter harry") < 1
+
+
+def test_the_limit_keeps_exact_matches() -> None:
+    labels = [Label(f"{EX}{n:03}", "war" if n > 90 else f"w{n} war", True, True) for n in range(100)]
+    hits = LabelIndex.build(labels).search("War", 5).hits
+    assert [hit.iri for hit in hits] == [URIRef(f"{EX}{n:03}") for n in range(91, 96)]
+    assert index().search("the", 0).hits == ()
+
+
+def test_a_vertex_comes_once_by_its_best_label() -> None:
+    labels = [Label(EX + "a", text, False, True) for text in ("Ada King", "Ada", "Ada Lovelace, Countess")]
+    (hit,) = LabelIndex.build(labels).search("ada", 10).hits
+    assert (hit.label, hit.score) == ("Ada", 1)
+
+
+def test_exact_takes_whole_labels_only() -> None:
+    found = index().exact(["tom hanks", "Tom", "OCEANS ELEVEN", "ocean's eleven", "!!!", "the boy who lived"])
+    assert {label: len(iris) for label, iris in found.items()} == {
+        "tom hanks": 2,
+        "ocean's eleven": 1,
+        "!!!": 1,
+        "the boy who lived": 1,
+    }
+    assert found["tom hanks"] == (URIRef(EX + "hanks"), URIRef(EX + "hanks2"))
+    assert len(index().exact([f"{n}" for n in range(2000)] + ["the"])) == 1
+
+
+def test_names_fall_back_to_the_iri() -> None:
+    known, unknown = URIRef(EX + "directedBy"), URIRef(EX + "releaseYear")
+    assert index().names([known, unknown]) == {known: "was directed by", unknown: "release year"}
+    assert index().search("directed", 5).hits == ()
+
+
+@given(st.text(max_size=60) | st.text(alphabet="\"'*:^(){}+-. \x00NEARORND", max_size=40))
+def test_no_text_breaks_the_search(text: str) -> None:
+    found = shared.search(text, 5)
+    assert len(found.hits) <= 5
+    shared.exact([text])
+
+
+shared = index()
+
+
+def test_a_flood_of_words_is_cut_short() -> None:
+    started = time.monotonic()
+    shared.search(" ".join(f"word{n}" for n in range(10_000)), 5)
+    shared.search("x" * 1_000_000, 5)
+    assert time.monotonic() - started < 10
+
+
+def test_an_index_in_a_file_answers_the_same(tmp_path: Path) -> None:
+    index(tmp_path / "labels.sqlite")
+    again = LabelIndex.open(tmp_path / "labels.sqlite")
+    for text, *_ in FOUND:
+        assert again.search(text, 10) == shared.search(text, 10)
+    again.close()
+
+
+@pytest.mark.parametrize(
+    ("iri", "name"),
+    [
+        (EX + "directedBy", "directed by"),
+        (EX + "release_year", "release year"),
+        (EX + "Angela_Merkel", "Angela Merkel"),
+        (EX + "New%20York-City", "New York City"),
+        (EX + "onto#HTTPServer", "HTTP Server"),
+        ("urn:isbn:123", "123"),
+        (EX, "example.org"),
+    ],
+)
+def test_names_are_read_from_iris(iri: str, name: str) -> None:
+    assert local_name(iri) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [("  Ørsted &  Straße_1 ", "orsted strasse 1"), ("É\x00e", "e e"), ("¿?", "¿?"), ("ﬁve", "five")],
+)
+def test_normal_form(text: str, folded: str) -> None:
+    assert normal(text) == folded
+
+
+def test_vertices_without_label_are_found_by_their_iri(people: LocalGraph) -> None:
+    assert people.search("analytical engine", 5).hits[0].iri == URIRef(EX + "analyticalEngine")
+
+
+def test_predicates_and_classes_have_names_but_are_not_found(people: LocalGraph) -> None:
+    assert people.search("born in", 5).hits == ()
+    assert people.search("person", 5).hits == ()
+    born_in, person = URIRef(EX + "bornIn"), URIRef(EX + "Person")
+    assert people.names([born_in, person]) == {born_in: "born in", person: "person"}
+
+
+def test_the_preferred_language_names_a_vertex(people_file: Path) -> None:
+    london = URIRef(EX + "london")
+    assert LocalGraph.open(people_file).names([london])[london] == "London"
+    french = LocalGraph.open(people_file, vocabulary=Vocabulary(languages=("fr", "en")))
+    assert french.names([london])[london] == "Londres"
+    assert french.search("london", 1).hits[0].iri == london
+
+
+def test_wikidata_predicates_are_named_by_their_property(tmp_path: Path) -> None:
+    path = tmp_path / "w.ttl"
+    path.write_text("""
+        @prefix wd: <http://www.wikidata.org/entity/> .
+        @prefix wdt: <http://www.wikidata.org/prop/direct/> .
+        @prefix wikibase: <http://wikiba.se/ontology#> .
+        @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        wd:P50 a wikibase:Property ; rdfs:label "author"@en, "Autor"@de ; wikibase:directClaim wdt:P50 .
+        wd:Q1 rdfs:label "A Book"@en ; wdt:P50 wd:Q2 . wd:Q2 rdfs:label "A Writer"@en .
+    """)
+    kg, author = LocalGraph.open(path), URIRef("http://www.wikidata.org/prop/direct/P50")
+    assert kg.names([author]) == {author: "author"}
+    assert kg.search("author", 5).hits == ()

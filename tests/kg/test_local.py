@@ -1,0 +1,285 @@
+"""Local graphs: opened from every kind of source, asked, cut, stopped, kept in the cache folder."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import rdflib
+from rdflib import BNode, Literal, URIRef
+
+from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError, QueryRefusedError
+from kgwb.kg import Limits, cache_dir, files, open_kg, queries
+from kgwb.kg.local import LocalGraph
+
+EX = "http://example.org/"
+ADA, CHARLES, LONDON = URIRef(EX + "ada"), URIRef(EX + "charles"), URIRef(EX + "london")
+SOURCES = {
+    "a.ttl": "<http://e/s> <http://e/p> 'o' .",
+    "a.nt": '<http://e/s> <http://e/p> "o" .\n',
+    "a.nq": '<http://e/s> <http://e/p> "o" <http://e/g> .\n',
+    "a.trig": "<http://e/g> { <http://e/s> <http://e/p> 'o' }",
+    "a.rdf": '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">'
+    '<rdf:Description rdf:about="http://e/s"><e:p>o</e:p></rdf:Description></rdf:RDF>',
+    "a.jsonld": '{"@id": "http://e/s", "http://e/p": "o"}',
+}
+SOURCES |= {"a.owl": SOURCES["a.rdf"], "a.xml": SOURCES["a.rdf"], "A.JSON": SOURCES["a.jsonld"]}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(("name", "text"), SOURCES.items())
+def test_every_format_opens(tmp_path: Path, name: str, text: str, packed: bool) -> None:
+    path = tmp_path / (f"{name}.gz" if packed else name)
+    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    kg = open_kg(path)
+    assert kg.select("SELECT ?s ?o { ?s ?p ?o }").rows == ((URIRef("http://e/s"), Literal("o")),)
+    assert kg.search("s", 5).hits[0].iri == URIRef("http://e/s")
+
+
+def test_a_folder_is_one_graph(tmp_path: Path, people_file: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "more.nt").write_text(f'<{EX}ada> <{EX}born> "1815" .\n')
+    (tmp_path / "notes.txt").write_text("not RDF")
+    kg = open_kg(tmp_path)
+    assert kg.ask(f'ASK {{ <{EX}ada> <{EX}born> "1815" ; <{EX}bornIn> <{EX}london> }}')
+
+
+def test_an_rdflib_graph_is_copied(people_file: Path) -> None:
+    graph = rdflib.Graph().parse(people_file)
+    kg = open_kg(graph)
+    graph.remove((None, None, None))
+    assert kg.names([ADA]) == {ADA: "Ada Lovelace"}
+    with pytest.raises(GraphFileError, match="no triple"):
+        open_kg(graph)
+
+
+def test_named_graphs_are_asked_together(tmp_path: Path) -> None:
+    path = tmp_path / "a.nq"
+    path.write_text(
+        "<http://e/s> <http://e/p> <http://e/o> <http://e/g> .\n<http://e/o> <http://e/p> <http://e/x> .\n"
+    )
+    kg = LocalGraph.open(path)
+    assert kg.ask("ASK { <http://e/s> <http://e/p>/<http://e/p> <http://e/x> }")
+    assert kg.ask("ASK { GRAPH <http://e/g> { <http://e/s> ?p ?o } }")
+    assert len(list(kg.graph.triples((None, None, None)))) == 2
+
+
+def test_the_graph_is_an_ordinary_rdflib_graph(people: LocalGraph) -> None:
+    assert people.graph.value(ADA, URIRef(EX + "bornIn")) == LONDON
+    assert len(people.graph) == 20
+
+
+def test_samples_open_by_name() -> None:
+    assert open_kg("films").search("Arrival", 1).hits
+
+
+def test_opening_needs_no_network_library() -> None:
+    code = "import kgwb.kg, kgwb.kg.local, sys; sys.exit('SPARQLWrapper' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("missing.ttl", None, "samples?: films"),
+        ("graph.txt", b"<http://e/s> <http://e/p> 1 .", r"known are .*\.ttl"),
+        ("empty.ttl", b"# nothing", "no triple"),
+        (
+            "cut.nt.gz",
+            gzip.compress(b"<http://e/s> <http://e/p> <http://e/o> .\n" * 99)[:-9],
+            "no whole gzip",
+        ),
+        ("plain.nt.gz", b"<http://e/s> <http://e/p> <http://e/o> .\n", "no whole gzip"),
+        ("context.jsonld", b'{"@context": "http://schema.org", "name": "x"}', "contexts are not fetched"),
+    ],
+)
+def test_what_cannot_be_opened_says_what_to_do(
+    tmp_path: Path, name: str, content: bytes | None, says: str
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(GraphFileError, match=says) as caught:
+        open_kg(tmp_path / name)
+    assert caught.value.hint
+
+
+def test_a_folder_without_rdf_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(GraphFileError, match="no RDF file"):
+        open_kg(tmp_path)
+
+
+def test_a_broken_file_is_told_with_line_and_column(tmp_path: Path) -> None:
+    path = tmp_path / "broken.ttl"
+    path.write_text("<http://e/a> <http://e/b> <http://e/c> .\n<http://e/a> <http://e b> 1 .\n")
+    with pytest.raises(GraphFileError, match=r"broken\.ttl does not parse.*line 2") as caught:
+        open_kg(path)
+    assert (caught.value.line, caught.value.column) == (2, 14)
+
+
+def test_terms_are_those_of_rdflib(tmp_path: Path) -> None:
+    path = tmp_path / "a.ttl"
+    string = "http://www.w3.org/2001/XMLSchema#string"
+    path.write_text(f'<http://e/s> <http://e/p> 7, "01"^^<http://e/t>, "x"@en-GB, "y"^^<{string}>, [] .')
+    terms = {row[0] for row in open_kg(path).select("SELECT ?o { ?s ?p ?o }").rows}
+    expected = {
+        Literal(7),
+        Literal("01", datatype=URIRef("http://e/t")),
+        Literal("x", lang="en-GB"),
+        Literal("y"),
+    }
+    assert {term for term in terms if isinstance(term, Literal)} == expected
+    assert sum(isinstance(term, BNode) for term in terms) == 1
+
+
+def test_rows_and_triples_are_cut_at_the_limit(people_file: Path) -> None:
+    kg = open_kg(people_file, row_limit=3)
+    cut, whole = kg.select("SELECT * { ?s ?p ?o }"), kg.select("SELECT * { ?s ?p ?o } LIMIT 3")
+    assert (len(cut.rows), cut.cut) == (3, True)
+    assert (len(whole.rows), whole.cut) == (3, False)
+    assert len(kg.construct("CONSTRUCT WHERE { ?s ?p ?o }")) == 3
+
+
+def test_unbound_is_none(people: LocalGraph) -> None:
+    rows = people.select(f"SELECT ?a ?b {{ <{EX}ada> <{EX}bornIn> ?a OPTIONAL {{ ?a <{EX}none> ?b }} }}")
+    assert rows.variables == ("a", "b")
+    assert rows.rows == ((LONDON, None),)
+
+
+def test_forms_and_prefixes_are_checked(people: LocalGraph) -> None:
+    with pytest.raises(QueryError, match="no SELECT query but ASK"):
+        people.select("ASK { ?s ?p ?o }")
+    with pytest.raises(QueryError, match="does not declare dbo:"):
+        people.select("SELECT * { ?s dbo:birthPlace ?o }")
+    with pytest.raises(QueryRefusedError):
+        people.ask("DROP ALL")
+    with pytest.raises(QueryError, match="Oxigraph rejects"):
+        people.select("SELECT ?s (COUNT(?o) AS ?n) { ?s ?p ?o }")
+
+
+def test_a_query_that_takes_too_long_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "a.nt"
+    path.write_text("".join(f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> .\n" for n in range(400)))
+    kg = LocalGraph.open(path, limits=Limits(query_timeout_s=0.05))
+    started = time.monotonic()
+    for query in (
+        "SELECT (COUNT(*) AS ?n) { ?a ?p ?b . ?c ?q ?d . ?e ?r ?f }",
+        "SELECT * { ?a ?p ?b . ?c ?q ?d }",
+    ):
+        with pytest.raises(GraphTimeoutError, match="longer than"):
+            LocalGraph.select(kg, query) if "COUNT" in query else open_kg(
+                path, query_timeout_s=0.02, row_limit=10**9
+            ).select(query)
+    assert time.monotonic() - started < 5
+    assert kg.ask("ASK { ?s ?p ?o }")
+
+
+def test_threads_share_a_graph(people: LocalGraph) -> None:
+    wrong: list[object] = []
+
+    def ask() -> None:
+        for _ in range(50):
+            if people.search("ada", 3).hits[0].iri != ADA or not people.ask(f"ASK {{ <{ADA}> ?p ?o }}"):
+                wrong.append(1)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_identity_follows_content_and_not_place(tmp_path: Path, people_file: Path) -> None:
+    copy = tmp_path / "elsewhere"
+    copy.mkdir()
+    shutil.copy(people_file, copy / "people.ttl")
+    one, same = open_kg(people_file), open_kg(copy / "people.ttl")
+    assert one.identity == same.identity
+    people_file.write_text(people_file.read_text(encoding="utf-8") + "\n# changed", encoding="utf-8")
+    assert open_kg(people_file).identity != one.identity
+
+
+@pytest.fixture
+def cached(monkeypatch: pytest.MonkeyPatch, people_file: Path) -> Path:
+    monkeypatch.setattr(files, "CACHED_FROM_BYTES", 0)
+    return people_file
+
+
+def _folder() -> Path:
+    (folder,) = (cache_dir() / "graphs").iterdir()
+    return folder
+
+
+def test_a_large_file_is_loaded_once(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = LocalGraph.open(cached)
+    monkeypatch.setattr(files, "_load", None)
+    again = LocalGraph.open(cached)
+    assert again.identity == first.identity
+    assert again.search("lovelace", 5) == first.search("lovelace", 5)
+    assert again.graph.value(ADA, URIRef(EX + "bornIn")) == LONDON
+
+
+@pytest.mark.parametrize("damage", ["labels.sqlite", "sizes.json", "store"])
+def test_a_damaged_cache_is_made_anew(cached: Path, damage: str) -> None:
+    LocalGraph.open(cached)
+    victim = _folder() / damage
+    if victim.is_dir():
+        shutil.rmtree(victim)
+    else:
+        victim.write_bytes(b"nonsense")
+    assert LocalGraph.open(cached).search("lovelace", 5).hits
+    assert len(list((cache_dir() / "graphs").iterdir())) == 1
+
+
+def test_an_unusable_cache_folder_is_done_without(
+    cached: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("KGWB_CACHE", str(tmp_path / "file"))
+    with caplog.at_level(logging.WARNING, "kgwb"):
+        assert LocalGraph.open(cached).search("lovelace", 5).hits
+    assert "loaded into memory" in caplog.text
+
+
+def test_two_processes_may_open_at_once(cached: Path) -> None:
+    code = (
+        "import sys; from kgwb.kg import files; files.CACHED_FROM_BYTES = 0\n"
+        "from kgwb.kg.local import LocalGraph\n"
+        "sys.exit(not LocalGraph.open(sys.argv[1]).search('lovelace', 5).hits)"
+    )
+    processes = [subprocess.Popen([sys.executable, "-c", code, str(cached)]) for _ in range(4)]
+    assert [process.wait(60) for process in processes] == [0, 0, 0, 0]
+    _folder()
+
+
+def test_the_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert cache_dir() == tmp_path / "cache"
+    monkeypatch.delenv("KGWB_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_dir() == tmp_path / "xdg" / "kgwb"
+
+
+def test_vertices_are_described(people: LocalGraph) -> None:
+    found = queries.describe(people, [ADA, LONDON])
+    assert found[ADA] == (("person",), "English mathematician")
+    assert found[LONDON] == (("City",), "")
+
+
+def test_degrees_are_counted_up_to_the_cap(people: LocalGraph) -> None:
+    assert queries.degrees(people, [ADA, CHARLES, URIRef(EX + "nobody")], 3) == {
+        ADA: 3,
+        CHARLES: 3,
+        URIRef(EX + "nobody"): 0,
+    }
+    assert queries.degrees(people, [LONDON], 100) == {LONDON: 5}
+
+
+def test_predicates_of_a_vertex_come_both_ways(people: LocalGraph) -> None:
+    assert queries.predicates(people, ADA) == ((URIRef(EX + "bornIn"), "out"), (URIRef(EX + "knows"), "in"))

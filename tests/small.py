@@ -1,0 +1,222 @@
+"""A graph of two dozen triples, a made-up system, and what a scripted model says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import rdflib
+from pydantic import BaseModel, ConfigDict
+from rdflib import URIRef
+
+from kgwb import open_kg, profile
+from kgwb.embeddings import Embeddings
+from kgwb.flow import Answer, Dialogue, Question, Turn, Value
+from kgwb.kg import Graph
+from kgwb.llm import Scripted
+from kgwb.prompts import Prompts
+from kgwb.run import Run, agent, spec_of
+from kgwb.settings import Settings
+from kgwb.structured import Check, ask
+from kgwb.systems import system
+from kgwb.workbench import Workbench
+
+CHATTY = system("chatty_kg")
+EX = "http://example.org/"
+FILMS = """
+@prefix : <http://example.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:arrival a :Film ; rdfs:label "Arrival" ; :director :denis ; :runtime 116 ; :starring :amy, :jeremy ;
+    :basedOn :story .
+:dune a :Film ; rdfs:label "Dune" ; :director :denis ; :starring :timothee .
+:lynchs_dune a :Film ; rdfs:label "Dune" ; :director :lynch .
+:sicario a :Film ; rdfs:label "Sicario" ; :director :denis .
+:story a :Story ; rdfs:label "Story of Your Life" ; :author :ted .
+:denis rdfs:label "Denis Villeneuve" ; :birthPlace :gentilly ; :numberOfChildren 3 .
+:lynch rdfs:label "David Lynch" ; :birthPlace :missoula .
+:amy rdfs:label "Amy Adams" . :jeremy rdfs:label "Jeremy Renner" . :timothee rdfs:label "Timothée Chalamet" .
+:ted rdfs:label "Ted Chiang" . :gentilly rdfs:label "Gentilly" . :missoula rdfs:label "Missoula" .
+"""
+
+
+def iri(name: str) -> URIRef:
+    return URIRef(EX + name)
+
+
+def films(turtle: str = FILMS) -> Graph:
+    return open_kg(rdflib.Graph().parse(data=turtle, format="turtle"))
+
+
+# --- what a model says to Chatty-KG's agents
+
+
+def qir(*triples: str, target: str = "", kind: str = "list") -> dict[str, Any]:
+    """The QIR agent's reply for triples written "Arrival | directed by | ?person"."""
+    facts = [tuple(part.strip() for part in triple.split("|")) for triple in triples]
+    ends = [end for subject, _, object_ in facts for end in (subject, object_)]
+    unknowns = [end for end in dict.fromkeys(ends) if end.startswith("?")]
+    return {
+        "entities": [end for end in dict.fromkeys(ends) if not end.startswith("?")],
+        "unknowns": unknowns,
+        "triples": [{"subject": s, "predicate": p, "object": o} for s, p, o in facts],
+        "target": target or (unknowns[0] if unknowns and kind != "boolean" else ""),
+        "question_type": kind,
+    }
+
+
+def vertex(number: int, label: str, reason: str = "it fits") -> dict[str, Any]:
+    return {"reason": reason, "number": number, "label": label}
+
+
+def predicates(*by_triple: list[str]) -> dict[str, Any]:
+    return {"reasoning": "the triples say so", "predicates": list(by_triple)}
+
+
+DIRECTED = {
+    "chatty_kg/qir": qir("Arrival | directed by | ?person"),
+    "chatty_kg/predicate_selection": predicates(["director"]),
+}
+"""Who directed Arrival? Two model calls: the label is unique, and nothing was said before."""
+
+
+def workbench(model: Scripted, kg: Graph | None = None, **options: Any) -> Workbench:
+    return Workbench(kg or films(), model, **options)
+
+
+def chatty(question: str, model: Scripted, kg: Graph | None = None, **options: Any) -> Run:
+    """A run of Chatty-KG, not executed yet."""
+    return Run(CHATTY, question, kg=kg or films(), models=model, **options)
+
+
+class Alone:
+    """Chatty-KG with one agent at work, so that it can be looked at alone."""
+
+    name = "alone"
+    agents = CHATTY.agents
+
+    def __init__(self, work: Callable[[Run], Any]) -> None:
+        self.work, self.result = work, None
+
+    def answer(self, question: Question, dialogue: Dialogue, run: Run) -> Answer:
+        self.result = self.work(run)
+        return Answer("list")
+
+    def turn(self, run: Run) -> Turn:
+        return Turn(run.question)
+
+
+PAPER = profile("paper")
+
+
+def alone(
+    work: Callable[[Run], Any],
+    replies: Mapping[str, Any] | None = None,
+    *,
+    kg: Graph | None = None,
+    settings: Settings | None = None,
+) -> tuple[Any, Run, Scripted]:
+    """What an agent returns, its run, and the model it asked; ``replies`` are by the prompt's name."""
+    model = Scripted({f"chatty_kg/{name}": reply for name, reply in (replies or {}).items()})
+    system = Alone(work)
+    run = Run(system, "Alone?", kg=kg or films(), models=model, settings=settings).go()
+    return system.result, run, model
+
+
+# --- a made-up system: guess, look each word up, guess again until satisfied
+
+
+class WordsReply(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    words: list[str]
+
+
+class GuessReply(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    guess: str
+    sure: bool
+
+
+def prompt(variables: str, body: str) -> str:
+    header = f"purpose: test\nstrategy: none\nvariables: {variables}\nreply: R\nsource: none"
+    return f"---\n{header}\n---\n[user]\n{body}\n"
+
+
+TEXTS = {
+    "made_up/split": prompt("question", "Split: {{question}}"),
+    "made_up/look_up": prompt("word", "Look up: {{word}}"),
+    "made_up/guess": prompt("question, known", "Guess: {{question}} knowing {{known}}"),
+}
+
+
+def some_words(words: tuple[str, ...], question: str) -> list[str]:
+    return [] if words else [f"no word of {question!r}"]
+
+
+@agent("split", check=some_words)
+def split(question: str, run: Run) -> tuple[str, ...]:
+    """The words to look up."""
+    return tuple(ask("made_up/split", {"question": question}, WordsReply, run).words)
+
+
+@agent("look_up", subject="word")
+def look_up(word: str, run: Run) -> str:
+    """What the model says of a word, and how often the graph labels something so."""
+    said = ask("made_up/look_up", {"word": word}, GuessReply, run).guess
+    return f"{said} {len(run.kg.search(word, 5).hits)}"
+
+
+@agent("guess")
+def guess(question: str, known: tuple[str, ...], run: Run) -> GuessReply:
+    """One guess, sure or not."""
+    not_empty = Check[GuessReply]("not empty", lambda reply: "" if reply.guess else "the guess is empty")
+    variables = {"question": question, "known": list(known)}
+    return ask("made_up/guess", variables, GuessReply, run, checks=(not_empty,))
+
+
+@agent("deciding")
+def decide(question: str, known: tuple[str, ...], run: Run) -> str:
+    """Guess until sure, five times at most."""
+    for _ in range(5):
+        said = guess(question, known, run)
+        if said.sure:
+            break
+    return said.guess
+
+
+class MadeUp:
+    name = "made_up"
+    agents = tuple(spec_of(function) for function in (split, look_up, decide, guess))
+
+    def answer(self, question: Question, dialogue: Dialogue, run: Run) -> Answer:
+        words = split(question.text, run)
+        known = run.map(look_up, words)
+        said = decide(question.text, known, run)
+        return Answer("list", (Value(rdflib.Literal(said), said),))
+
+    def turn(self, run: Run) -> Turn:
+        return Turn(run.question, run.answer.labels if run.answer else ())
+
+
+def sure(guess: str) -> dict[str, Any]:
+    return {"guess": guess, "sure": True}
+
+
+def unsure(guess: str) -> dict[str, Any]:
+    return {"guess": guess, "sure": False}
+
+
+SCRIPT: dict[str, Any] = {
+    "made_up/split": {"words": ["Arrival", "Dune"]},
+    "made_up/look_up": sure("a film"),
+    "made_up/guess": [unsure("one"), unsure("two"), sure("three")],
+}
+KEYS = ["split", "look_up[Arrival]", "look_up[Dune]", "deciding", "guess", "guess#2", "guess#3"]
+"""The steps of that script."""
+CALLS = 6
+"""Its model calls."""
+
+
+def made_up(model: Scripted | dict[str, Any] | None, kg: Graph | None = None, **options: Any) -> Run:
+    """A run of the made-up system."""
+    options = {"prompts": Prompts(texts=TEXTS), "embeddings": Embeddings("lexical")} | options
+    return Run(MadeUp(), "What is it?", kg=kg or films(), models=model, **options)

@@ -1,0 +1,149 @@
+"""Chat agent: the context, translation, "what else", and the answer as a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from small import PAPER, alone, iri
+
+from kgwb.errors import InvalidReplyError
+from kgwb.flow import Answer, Context, Dialogue, Question, Turn, Value
+from kgwb.settings import Settings
+from kgwb.systems.chatty_kg import chat
+
+TURN = Turn("Which films did Denis Villeneuve direct?", ("Arrival", "Dune", "Sicario"))
+
+
+@pytest.mark.parametrize(
+    ("most", "kept", "cut"),
+    [(100, ("Arrival", "Dune", "Sicario"), 0), (2, ("Arrival", "Dune"), 2), (1, ("Arrival",), 4)],
+)
+def test_the_context_holds_every_turn_with_at_most_l_answers(
+    most: int, kept: tuple[str, ...], cut: int
+) -> None:
+    settings = Settings(answers_in_context=most)
+    context, run, _ = alone(lambda run: chat.build_context(Dialogue((TURN, TURN)), run), settings=settings)
+    assert [turn.answers for turn in context.turns] == [kept, kept]
+    assert context.cut == cut
+    note = f"{cut} earlier answers left out of the context: at most {most} a turn"
+    assert run["context"].notes == ([note] if cut else [])
+
+
+# --- translation
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who directed Arrival?",
+        "Arrival director",
+        "Wrote Stephen King It?",
+        "What does Das Boot mean?",
+        "Dune?",
+        "1984",
+    ],
+)
+def test_english_is_not_translated(question: str) -> None:
+    translated, _, model = alone(lambda run: chat.translate(Question(question), run))
+    assert (translated, model.calls()) == (Question(question), 0)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Wer hat Arrival gedreht?",
+        "¿Quién dirigió la película Arrival?",
+        "Qui est le réalisateur de Arrival ?",
+        "Кто снял фильм «Прибытие»?",
+        "アライバルの監督は誰ですか",
+        "अराइवल का निर्देशन किसने किया",
+    ],
+)
+def test_other_languages_are(question: str) -> None:
+    reply = {"translator": {"question": "Who directed Arrival? "}}
+    translated, _, model = alone(lambda run: chat.translate(Question(question), run), reply)
+    assert translated == Question("Who directed Arrival?", original=question)
+    assert model.calls() == 1
+
+
+def test_translation_can_be_switched_off() -> None:
+    settings = Settings(translate=False)
+    translated, _, model = alone(lambda run: chat.translate(Question("Wer ist das?"), run), settings=settings)
+    assert (translated.text, model.calls()) == ("Wer ist das?", 0)
+
+
+def test_an_empty_translation_is_turned_away() -> None:
+    with pytest.raises(InvalidReplyError, match="the question is empty"):
+        alone(lambda run: chat.translate(Question("Wer ist das?"), run), {"translator": {"question": " "}})
+
+
+# --- the answer as a sentence
+
+DENIS = Answer("list", (Value(iri("denis"), "Denis Villeneuve"),))
+
+
+def test_a_sentence_holds_every_value() -> None:
+    sentences = [{"sentence": "He directed it."}, {"sentence": "Arrival was directed by denis villeneuve. "}]
+    said, run, _ = alone(
+        lambda run: chat.reword(DENIS, "Who directed it?", run), {"answer_writer": sentences}
+    )
+    assert str(said) == "Arrival was directed by denis villeneuve."
+    assert said.values == DENIS.values
+    assert (
+        run["answer_writer"].attempts[0].checks[-1].problem == "the sentence does not hold Denis Villeneuve"
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "values", "rewordable"),
+    [(True, 1, True), (True, 5, True), (True, 6, False), (True, 0, False), (False, 1, False)],
+)
+def test_only_short_answers_are_reworded_and_only_if_asked_for(
+    asked_for: bool, values: int, rewordable: bool
+) -> None:
+    answer = Answer("list", DENIS.values * values)
+    settings = Settings(reword_answer=asked_for)
+    assert alone(lambda run: chat.rewordable(answer, run), settings=settings)[0] is rewordable
+
+
+# --- what else
+
+SAID = Context((Turn("Who directed Dune?", ("Denis Villeneuve",), vertices=(iri("denis"), iri("dune"))),))
+
+
+def found(*names: str) -> Answer:
+    return Answer("list", tuple(Value(iri(name), name) for name in names))
+
+
+@pytest.mark.parametrize(
+    ("question", "context", "settings", "others"),
+    [
+        ("What else did he direct?", SAID, Settings(), True),
+        ("Who besides him?", SAID, Settings(), True),
+        ("What did he direct?", SAID, Settings(), False),
+        ("What else is there?", Context(), Settings(), False),
+        ("What else did he direct?", SAID, PAPER, False),
+    ],
+)
+def test_else_asks_for_others(question: str, context: Context, settings: Settings, others: bool) -> None:
+    assert alone(lambda run: chat.asks_for_others(question, context, run), settings=settings)[0] is others
+
+
+def test_else_leaves_out_what_was_talked_about() -> None:
+    left, run, _ = alone(lambda run: chat.leave_out(found("arrival", "dune", "sicario"), SAID, run))
+    assert left.labels == ("arrival", "sicario")
+    assert run["what_else"].notes == ["left out as already talked about: dune"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (found("dune"), "nothing else than what was said"),
+        (Answer("list", reason="not in this graph: x"), "x"),
+    ],
+)
+def test_nothing_else_is_said_with_its_reason(answer: Answer, reason: str) -> None:
+    left: Any = alone(lambda run: chat.leave_out(answer, SAID, run))[0]
+    assert not left
+    assert reason in str(left)

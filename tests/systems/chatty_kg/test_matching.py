@@ -1,0 +1,31 @@
+"""Matching agent: every entity, then every relation."""
+
+from __future__ import annotations
+
+from small import alone, films, vertex
+
+from kgwb.flow import QIR, Fact
+from kgwb.systems.chatty_kg.matching import match
+
+FACTS = (Fact("?film", "director", "Denis Villeneuve"), Fact("?film", "starring", "Amy Adams"))
+
+
+def test_entities_and_relations_are_linked() -> None:
+    linked, run, model = alone(lambda run: match(QIR(FACTS, "?film"), "Which film?", run))
+    assert [link.entity for link in linked.links] == ["Denis Villeneuve", "Amy Adams"]
+    assert all(link.vertex for link in linked.links)
+    assert [relation.predicates[0].name for relation in linked.relations] == ["director", "starring"]
+    assert model.calls() == 0
+    assert [step.key for step in run.steps if step.parent == "matching"] == [
+        "entity_linking[Denis Villeneuve]",
+        "entity_linking[Amy Adams]",
+        f"relation_linking[{FACTS[0]}]",
+        f"relation_linking[{FACTS[1]}]",
+    ]
+
+
+def test_an_entity_named_twice_is_linked_once() -> None:
+    facts = (Fact("Dune", "director", "?x"), Fact("Dune", "starring", "?y"))
+    replies = {"vertex_selection": vertex(1, "Dune")}
+    linked, _, model = alone(lambda run: match(QIR(facts, "?x"), "Who?", run), replies, kg=films())
+    assert (len(linked.links), model.calls()) == (1, 1)

@@ -1,0 +1,222 @@
+"""Chatty-KG as a whole: dialogues, their routing, and how many model calls they take."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small import CHATTY, DIRECTED, FILMS, PAPER, chatty, films, iri, predicates, qir, workbench
+
+from kgwb import Workbench, open_kg
+from kgwb.flow import Dialogue, Turn
+from kgwb.kg import sample_path
+from kgwb.llm import ChatRequest, Scripted
+from kgwb.settings import Settings
+
+CALLS_A_QUESTION = 2.5
+"""The target; the paper reports 3.4."""
+
+# --- the paper's dialogue (Figure 1)
+
+TURNS = [
+    ("Who is the author of Harry Potter?", "", "J. K. Rowling"),
+    (
+        "When was its first movie released?",
+        "When was the first movie of Harry Potter released?",
+        "2001-11-16",
+    ),
+    (
+        "Who played the main character?",
+        "Who played the main character of the first movie of Harry Potter?",
+        "Daniel Radcliffe",
+    ),
+    ("When was he born?", "When was Daniel Radcliffe born?", "1989-07-23"),
+    ("What else has he starred in?", "What else has Daniel Radcliffe starred in?", None),
+]
+UNDERSTOOD = [
+    qir("Harry Potter | author | ?author"),
+    qir("Harry Potter | first movie | ?movie", "?movie | date of release | ?date", target="?date"),
+    qir(
+        "Harry Potter | first movie | ?movie",
+        "?movie | main character | ?character",
+        "?character | played by | ?actor",
+        target="?actor",
+    ),
+    qir("Daniel Radcliffe | date of birth | ?date"),
+    qir("?film | starring | Daniel Radcliffe"),
+]
+MEANT = {"date of release": "release date", "date of birth": "birth date"}
+
+
+def potter(request: ChatRequest) -> Any:
+    """What a good model says to each agent in that dialogue."""
+    told = request.variables
+    match request.task.rpartition("/")[2]:
+        case "classifier":
+            alone = told["question"] in [standalone or question for question, standalone, _ in TURNS]
+            return {"reason": "read it", "label": "self-contained" if alone else "dependent"}
+        case "rephraser":
+            return {"question": next(turn[1] for turn in TURNS if turn[0] == told["question"])}
+        case "qir":
+            return UNDERSTOOD[
+                [standalone or question for question, standalone, _ in TURNS].index(told["question"])
+            ]
+        case "vertex_selection":
+            series = next(c for c in told["candidates"] if "author" in c.get("relations", ()))
+            return {"reason": "it has an author", "number": series["number"], "label": series["label"]}
+        case "predicate_selection":
+            return predicates(*([MEANT.get(r["triple"][1], r["triple"][1])] for r in told["relations"]))
+    raise AssertionError(request.task)
+
+
+def check_cost(what: str, calls: int, questions: int) -> None:
+    cost = f"{what}: {calls} model calls for {questions} questions, {calls / questions:.2f} a question"
+    sys.stdout.write(cost + "\n")  # pytest -s shows it
+    if calls / questions > CALLS_A_QUESTION:
+        pytest.xfail(cost)
+
+
+def test_the_dialogue_of_the_paper_and_its_model_calls() -> None:
+    model = Scripted(potter)
+    bench = Workbench(open_kg("films"), model)
+    answers = [str(bench.ask(question).answer) for question, _, _ in TURNS]
+    assert answers[:4] == [answer for _, _, answer in TURNS[:4]]
+    assert "Chamber of Secrets" in answers[4]
+    assert "Philosopher" not in answers[4]  # it was talked about
+    calls = [run.totals.model_calls for run in bench.runs]
+    assert len(calls) == len(TURNS)
+    assert sum(calls) == model.calls()
+    check_cost(f"the paper's dialogue, turn by turn {calls}", model.calls(), len(calls))
+
+
+@pytest.mark.parametrize("sample", ["films"])
+def test_model_calls_on_the_sample_dialogues(sample: str) -> None:
+    from kgwb.llm.rules import Rules
+
+    rules, kg = Rules(), open_kg(sample)
+    model = Scripted(lambda request: rules.complete(request, kg, threading.Event()), name="rules")
+    dialogues: dict[str, list[str]] = defaultdict(list)
+    for line in Path(sample_path(sample)).with_suffix(".questions.jsonl").read_text().splitlines():
+        question = json.loads(line)
+        if "dialogue" in question:
+            dialogues[question["dialogue"]].append(question["question"])
+    asked = 0
+    for questions in dialogues.values():
+        bench = Workbench(kg, model)
+        for question in questions:
+            bench.ask(question)
+            asked += 1
+    check_cost(f"dialogues of {sample}", model.calls(), asked)
+
+
+# --- routing
+
+SAID = Dialogue((Turn("Which film is it?", ("Dune",), entities=("Dune",)),))
+FOLLOW_UP = {
+    **DIRECTED,
+    "chatty_kg/classifier": {"reason": "the film", "label": "dependent"},
+    "chatty_kg/rephraser": {"question": "Who directed Arrival?"},
+}
+
+
+def steps(run: Any) -> list[str]:
+    return [step.agent for step in run.steps]
+
+
+def test_the_agents_come_in_the_order_of_the_table_of_contents() -> None:
+    run = chatty("Who directed the film?", Scripted(FOLLOW_UP), dialogue=SAID).go()
+    order = [spec.name for spec in CHATTY.agents]
+    places = [order.index(name) for name in dict.fromkeys(steps(run))]
+    assert places == sorted(places)
+    assert all(spec.purpose for spec in CHATTY.agents)
+
+
+def test_a_dependent_question_is_rephrased_once() -> None:
+    run = chatty("Who directed the film?", Scripted(FOLLOW_UP), dialogue=SAID).go()
+    assert run.output("understanding") == "Who directed Arrival?"
+    assert steps(run).count("classifier") == 1
+    assert str(run.answer) == "Denis Villeneuve"
+
+
+def test_a_self_contained_question_is_not() -> None:
+    script = {**FOLLOW_UP, "chatty_kg/classifier": {"reason": "", "label": "self-contained"}}
+    run = chatty("Who directed Arrival?", Scripted(script), dialogue=SAID).go()
+    assert "rephraser" not in steps(run)
+
+
+def test_single_turn_mode_skips_classifier_and_rephraser() -> None:
+    run = chatty(
+        "Who directed Arrival?", Scripted(DIRECTED), dialogue=SAID, settings=Settings(multi_turn=False)
+    ).go()
+    assert {"classifier", "rephraser"}.isdisjoint(steps(run))
+
+
+def test_as_published_a_rewritten_question_is_classified_again_three_times_at_most() -> None:
+    script = {**FOLLOW_UP, "chatty_kg/rephraser": [{"question": f"Who directed it, {n}?"} for n in range(9)]}
+    run = chatty("Who directed the film?", Scripted(script), dialogue=SAID, settings=PAPER)
+    run.go(until="understanding")
+    assert (steps(run).count("classifier"), steps(run).count("rephraser")) == (4, 3)
+    assert run.output("understanding") == "Who directed it, 2?"
+
+
+def test_profile_paper_answers_too() -> None:
+    script = {
+        "chatty_kg/classifier": {"reason": "", "label": "self-contained"},
+        "chatty_kg/qir": qir("Arrival | directed by | ?person"),
+        "chatty_kg/predicate_selection_published": {"reasoning": "", "predicates": ["director"]},
+    }
+    run = chatty("Who directed Arrival?", Scripted(script), settings=PAPER).go()
+    assert (str(run.answer), run.totals.model_calls) == ("Denis Villeneuve", 3)
+
+
+def test_a_foreign_question_is_answered_from_its_translation() -> None:
+    script = {**DIRECTED, "chatty_kg/translator": {"question": "Who directed Arrival?"}}
+    run = chatty("Wer hat bei Arrival Regie geführt?", Scripted(script)).go()
+    assert (str(run.answer), run.output("understanding")) == ("Denis Villeneuve", "Who directed Arrival?")
+
+
+def test_an_answer_is_said_as_a_sentence_if_asked_for() -> None:
+    script = {**DIRECTED, "chatty_kg/answer_writer": {"sentence": "Denis Villeneuve directed Arrival."}}
+    run = chatty("Who directed Arrival?", Scripted(script), settings=Settings(reword_answer=True)).go()
+    assert str(run.answer) == "Denis Villeneuve directed Arrival."
+    assert run.answer is not None
+    assert run.answer.labels == ("Denis Villeneuve",)
+
+
+def test_what_the_graph_does_not_hold_is_not_answered() -> None:
+    model = Scripted({"chatty_kg/qir": qir("Solaris | directed by | ?person")})
+    run = chatty("Who directed Solaris?", model).go()
+    assert not run.answer
+    assert str(run.answer) == "not in this graph: no vertex for Solaris"
+    assert model.calls() == 1
+
+
+# --- what a dialogue remembers
+
+
+def test_a_turn_holds_answers_entities_and_what_the_answer_stood_on() -> None:
+    bench = workbench(Scripted(DIRECTED))
+    bench.ask("Who directed Arrival?")
+    [turn] = bench.dialogue.turns
+    assert (turn.question, turn.answers, turn.standalone) == (
+        "Who directed Arrival?",
+        ("Denis Villeneuve",),
+        "",
+    )
+    assert turn.entities == ("Arrival",)
+    assert set(turn.vertices) >= {iri("arrival"), iri("denis")}
+
+
+def test_an_unknown_of_any_name_can_be_joined_on() -> None:
+    for name in ("?p", "?o", "?s", "?n", "?v"):
+        script = {
+            "chatty_kg/qir": qir(f"Arrival | director | {name}", f"{name} | birth place | ?x", target="?x"),
+            "chatty_kg/predicate_selection": predicates(["director"], ["birth place"]),
+        }
+        run = chatty("Where was the director of Arrival born?", Scripted(script), films(FILMS)).go()
+        assert str(run.answer) == "Gentilly", name

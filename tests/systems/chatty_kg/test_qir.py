@@ -1,0 +1,150 @@
+"""QIR agent: the triples validator's checks, the last resort, and how a reply becomes a QIR."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from small import PAPER, alone, qir
+
+from kgwb.errors import InvalidReplyError, OverrideError
+from kgwb.flow import QIR, Fact, Kind
+from kgwb.settings import Settings
+from kgwb.systems.chatty_kg.qir import extract, kind_of
+
+GOOD = qir("Dune | director | ?person")
+
+
+def extracted(*replies: Any, question: str = "Who directed Dune?", settings: Settings | None = None) -> Any:
+    return alone(lambda run: extract(question, run), {"qir": list(replies)}, settings=settings)
+
+
+# --- the triples validator
+
+
+@pytest.mark.parametrize(
+    ("reply", "check", "problem"),
+    [
+        ("Dune, director, ?person", "well-formed JSON", "no JSON"),
+        (qir("Dune | | ?person"), "subject, predicate, object", "triple 1 lacks a part"),
+        (
+            qir("Dune | director | ?p", " | born in | ?p"),
+            "subject, predicate, object",
+            "triple 2 lacks a part",
+        ),
+        (qir("?film | director | ?person"), "at least one entity", "no triple names an entity"),
+        ({**GOOD, "triples": []}, "at least one entity", "no triple names an entity"),
+        (
+            qir("Dune | director | David Lynch"),
+            "at least one unknown unless boolean",
+            "no triple has an unknown",
+        ),
+        ({**GOOD, "target": "?film"}, "the target is one of the unknowns", "?film is in no triple"),
+        ({**GOOD, "question_type": "factoid"}, "the reply's form", "question_type"),
+        ({**GOOD, "sure": True}, "the reply's form", "sure: Extra inputs"),
+    ],
+)
+def test_a_reply_is_turned_away_with_its_reason_and_asked_again(reply: Any, check: str, problem: str) -> None:
+    made, run, model = extracted(reply, GOOD)
+    assert made == QIR((Fact("Dune", "director", "?person"),), "?person", "list")
+    first, second = run["qir"].attempts
+    assert problem in next(result.problem for result in first.checks if result.name == check)
+    assert second.accepted
+    assert problem in model.requests[1].messages[-1].content
+
+
+def test_a_boolean_question_needs_no_unknown() -> None:
+    reply = qir("Dune | director | David Lynch", kind="boolean")
+    made, run, _ = extracted(reply, question="Did David Lynch direct Dune?")
+    assert (made.kind, made.target, len(run["qir"].attempts)) == ("boolean", "", 1)
+
+
+def test_the_last_resort_uses_a_whole_triple_that_fails_another_check() -> None:
+    made, run, model = extracted(*[qir("?film | director | ?person")] * 3)
+    assert made.facts == (Fact("?film", "director", "?person"),)
+    assert model.calls() == 3
+    assert run["qir"].notes == ["no reply passed every check in 3 attempts; the last one is used as it is"]
+
+
+@pytest.mark.parametrize("reply", [qir("Dune | | ?person"), {**GOOD, "triples": []}, "nothing"])
+def test_what_has_no_whole_triple_is_no_last_resort(reply: Any) -> None:
+    with pytest.raises(InvalidReplyError, match="chatty_kg/qir: no valid reply in 3 attempts"):
+        extracted(reply, reply, reply)
+
+
+# --- from reply to QIR
+
+
+@pytest.mark.parametrize(
+    ("triples", "facts"),
+    [
+        (["Dune | director | ?"], [("Dune", "director", "?unknown")]),
+        (["Dune | director | ?the person"], [("Dune", "director", "?the_person")]),
+        (["Dune | director | ??p-1"], [("Dune", "director", "?p_1")]),
+        (["Dune | director | ?größe"], [("Dune", "director", "?gr_e")]),
+        (["Dune |  directed   by | ?p"], [("Dune", "directed by", "?p")]),
+        (["Dune | director | ?p", "dune | Director | ?p"], [("Dune", "director", "?p")]),
+        (["Dune | director | ?p", "Dune | star | ?p"], [("Dune", "director", "?p"), ("Dune", "star", "?p")]),
+    ],
+)
+def test_names_are_tidied_and_near_duplicates_dropped(
+    triples: list[str], facts: list[tuple[str, str, str]]
+) -> None:
+    made, _, _ = extracted({**qir(*triples), "target": ""})
+    assert [(fact.subject, fact.relation, fact.object) for fact in made.facts] == facts
+
+
+CHAIN = ["Dune | director | ?person", "?person | birth place | ?city"]
+
+
+@pytest.mark.parametrize(
+    ("target", "settings", "expected"),
+    [
+        ("?person", Settings(), "?person"),
+        ("?city", Settings(), "?city"),
+        ("", Settings(), "?person"),
+        ("?person", PAPER, "?city"),
+        ("?city", PAPER, "?city"),
+    ],
+)
+def test_the_target_is_as_asked_and_as_published_the_first_by_alphabet(
+    target: str, settings: Settings, expected: str
+) -> None:
+    made, _, _ = extracted({**qir(*CHAIN), "target": target}, settings=settings)
+    assert made.target == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "kind"),
+    [
+        ("Is Dune by Lynch?", "list", "boolean"),
+        ("Has he won?", "list", "boolean"),
+        ("Can it fly?", "count", "boolean"),
+        ("Do they act?", "list", "boolean"),
+        ("Were, by chance, both there?", "list", "boolean"),
+        ("How many films are there?", "list", "count"),
+        ("In how many films did he act?", "list", "count"),
+        ("What is the number of seats?", "list", "count"),
+        ("Who directed Dune?", "boolean", "list"),
+        ("Name the film.", "count", "count"),
+        ("", "list", "list"),
+    ],
+)
+def test_the_kind_goes_by_the_opening_words(question: str, said: Kind, kind: Kind) -> None:
+    assert kind_of(question, said) == kind
+
+
+# --- by hand
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [(), (Fact("?a", "director", "?b"),), (Fact("Dune", "", "?b"),), (Fact("Dune", "director", "Lynch"),)],
+)
+def test_a_qir_by_hand_goes_through_the_same_checks(facts: tuple[Fact, ...]) -> None:
+    _, run, _ = extracted(GOOD)
+    with pytest.raises(OverrideError, match="qir: "):
+        run.replace("qir", QIR(facts, "?b"))
+    run.replace(
+        "qir", {"facts": [{"subject": "Dune", "relation": "director", "object": "?b"}], "target": "?b"}
+    )

@@ -1,0 +1,124 @@
+"""Vertex selection and the vertex validator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from small import DIRECTED, FILMS, PAPER, alone, chatty, films, iri, vertex
+
+from kgwb.errors import InvalidReplyError, OverrideError
+from kgwb.flow import Candidate, Link, Retrieved
+from kgwb.llm import Scripted
+from kgwb.settings import Settings
+from kgwb.systems.chatty_kg.vertex_selection import link_entity, select
+
+DUNES = (
+    Candidate(iri("dune"), "Dune", 1.0, ("film",)),
+    Candidate(iri("lynchs_dune"), "Dune", 1.0, ("film",), "of 1984", ("director",)),
+)
+NEAR = (Candidate(iri("story"), "Story of Your Life", 0.6),)
+
+
+def selected(
+    candidates: tuple[Candidate, ...], *replies: Any, name: str = "vertex_selection", **others: Any
+) -> Any:
+    retrieved = Retrieved("Dune", candidates)
+    return alone(lambda run: select(retrieved, "Who directed Dune?", run), {name: list(replies)}, **others)
+
+
+def test_an_exact_unique_label_costs_no_model_call() -> None:
+    link, _, model = selected(DUNES[:1])
+    assert (link.vertex, model.calls()) == (DUNES[0], 0)
+
+
+@pytest.mark.parametrize("candidates", [DUNES, NEAR])
+def test_homonyms_and_near_labels_are_the_models_choice(candidates: tuple[Candidate, ...]) -> None:
+    link, _, model = selected(
+        candidates, vertex(len(candidates), candidates[-1].label.upper() + " ", "by the year")
+    )
+    assert (link.vertex, link.reason, model.calls()) == (candidates[-1], "by the year", 1)
+
+
+def test_the_model_sees_what_tells_homonyms_apart() -> None:
+    _, _, model = selected(DUNES, vertex(1, "Dune"))
+    assert model.requests[0].variables["candidates"] == [
+        {"number": 1, "label": "Dune", "type": "film", "description": ""},
+        {"number": 2, "label": "Dune", "type": "film", "description": "of 1984", "relations": ["director"]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        (vertex(3, "Dune"), "there is no candidate 3; they go from 1 to 2"),
+        (vertex(-1, "Dune"), "there is no candidate -1"),
+        (vertex(1, "Dune (1984)"), "candidate 1 is 'Dune', not 'Dune (1984)'"),
+        (vertex(0, "Dune"), "number 0 means none, but a label is given"),
+        ({"reason": "", "number": "one", "label": "Dune"}, "number: Input should be a valid integer"),
+    ],
+)
+def test_the_vertex_validator_turns_away_what_is_not_in_the_list(reply: Any, problem: str) -> None:
+    link, run, _ = selected(DUNES, reply, vertex(2, "Dune"))
+    assert link.vertex == DUNES[1]
+    assert problem in run["vertex_selection"].attempts[0].checks[-1].problem
+    with pytest.raises(InvalidReplyError):
+        selected(DUNES, reply, reply, reply)
+
+
+@pytest.mark.parametrize("settings", [Settings(), PAPER])
+def test_no_candidate_is_no_vertex(settings: Settings) -> None:
+    link, _, model = selected((), settings=settings)
+    assert (link.vertex, link.reason, model.calls()) == (None, "no label in the graph holds these words", 0)
+
+
+def test_number_zero_means_none_of_them() -> None:
+    link, _, _ = selected(DUNES, vertex(0, "", "it asks for a sand dune"))
+    assert (link.vertex, link.reason, link.candidates) == (None, "it asks for a sand dune", DUNES)
+
+
+# --- as published
+
+
+def test_as_published_a_single_hit_is_taken_however_far() -> None:
+    link, _, model = selected(NEAR, settings=PAPER)
+    assert (link.vertex, model.calls()) == (NEAR[0], 0)
+
+
+def test_as_published_labels_are_chosen_and_checked() -> None:
+    replies = [{"label": "Dunes"}, {"label": "story of your life"}]
+    link, run, model = selected((*DUNES, *NEAR), *replies, name="vertex_selection_labels", settings=PAPER)
+    assert link.vertex == NEAR[0]
+    assert model.requests[0].variables == {"entity": "Dune", "labels": ["Dune", "Story of Your Life"]}
+    assert model.requests[0].messages == model.requests[1].messages  # asked afresh
+    assert run["vertex_selection"].attempts[0].checks[-1].problem == "'Dunes' is not in the list"
+
+
+def test_as_published_homonyms_cost_a_second_call_over_local_names() -> None:
+    replies = {
+        "vertex_selection_labels": {"label": "Dune"},
+        "vertex_selection_names": [{"name": "Dune"}, {"name": "lynchs_dune"}],
+    }
+    retrieved = Retrieved("Dune", DUNES)
+    link, _, model = alone(lambda run: select(retrieved, "Who?", run), replies, settings=PAPER)
+    assert (link.vertex, model.calls()) == (DUNES[1], 3)
+
+
+# --- the whole step, and by hand
+
+
+def test_each_entity_is_a_step_with_its_name() -> None:
+    link, run, _ = alone(
+        lambda run: link_entity("Dune", "Who?", run), {"vertex_selection": vertex(2, "Dune")}
+    )
+    keys = [step.key for step in run.steps]
+    assert keys == [f"{name}[Dune]" for name in ("entity_linking", "entity_retriever", "vertex_selection")]
+    assert link.vertex.label == "Dune"
+
+
+def test_a_link_by_hand_may_be_any_vertex_but_for_its_entity() -> None:
+    run = chatty("Who directed Arrival?", Scripted(DIRECTED), films(FILMS)).go()
+    with pytest.raises(OverrideError, match="the link is for 'Dune', the step for 'Arrival'"):
+        run.replace("vertex_selection", Link("Dune", DUNES[0]))
+    run.replace("vertex_selection", Link("Arrival", Candidate(iri("lynchs_dune"), "Dune"))).go()
+    assert str(run.answer) == "David Lynch"

@@ -1,0 +1,163 @@
+"""Bad input: each a clear error that says what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rdflib
+from small import DIRECTED, chatty, films, predicates, qir, workbench
+
+import kgwb
+from kgwb.errors import (
+    GraphFileError,
+    InputError,
+    KgwbError,
+    PromptError,
+    QuestionError,
+    RunFileError,
+    SettingError,
+    UnknownModelError,
+)
+from kgwb.llm import Scripted
+
+
+def wrong(name: str, content: str) -> Callable[[], Any]:
+    """Opening a file of this content in the working folder."""
+
+    def give() -> Any:
+        Path(name).write_text(content)
+        return kgwb.open_kg(name)
+
+    return give
+
+
+GOOD = "Who directed Arrival?"
+BROKEN = "@prefix : <http://e.org/> .\n:a :b ;;\n  :c.d e"
+UNUSED = {"qri": Scripted({})}
+
+
+def bench(**options: Any) -> kgwb.Workbench:
+    return workbench(Scripted(DIRECTED), **options)
+
+
+def ask(question: str) -> Any:
+    return bench().ask(question)
+
+
+BAD: dict[str, tuple[Callable[[], Any], type[KgwbError], str, str]] = {
+    "no such file": (lambda: kgwb.open_kg("none.ttl"), GraphFileError, "no file or folder none.ttl", "films"),
+    "no such sample": (lambda: kgwb.open_kg("flims"), GraphFileError, "flims", "films, cars, scholars"),
+    "broken Turtle": (wrong("a.ttl", BROKEN), GraphFileError, "a.ttl does not parse", "mend"),
+    "unknown format": (wrong("a.docx", "x"), GraphFileError, "no extension of an RDF format", ".ttl"),
+    "empty graph": (wrong("a.ttl", "# nothing"), GraphFileError, "holds no triple", "check"),
+    "empty rdflib graph": (lambda: kgwb.open_kg(rdflib.Graph()), GraphFileError, "no triple", "parse"),
+    "unknown model": (lambda: kgwb.model("gtp-4o"), UnknownModelError, "named 'gtp-4o'", "openai:MODEL"),
+    "model without name": (lambda: kgwb.model("openai:"), UnknownModelError, "no model named", "ollama:"),
+    "missing key": (lambda: kgwb.model("openai:gpt-4o"), UnknownModelError, "API_KEY", "OPENAI_API_KEY"),
+    "no such recording": (lambda: kgwb.model("replay:none.jsonl"), RunFileError, "none.jsonl", ""),
+    "empty question": (lambda: ask(""), QuestionError, "the question is empty", "Who directed"),
+    "blank question": (lambda: ask(" \n\t "), QuestionError, "the question is empty", "Who directed"),
+    "10,000 words": (
+        lambda: ask("why " * 10_000),
+        QuestionError,
+        "10,000 words; at most 1,000",
+        "shorten it",
+    ),
+    "unknown setting": (lambda: kgwb.profile("fast", teta=1), SettingError, "no setting named teta", "theta"),
+    "unknown profile": (lambda: kgwb.profile("slow"), SettingError, "no profile named 'slow'", "fast, paper"),
+    "unknown system": (lambda: bench(system="chatty"), SettingError, "'chatty'", "chatty_kg"),
+    "unknown agent": (lambda: ask(GOOD).go(until="qri"), SettingError, "no agent 'qri'", "qir"),
+    "model for no agent": (lambda: bench(models=UNUSED).ask(GOOD), SettingError, "no agent 'qri'", "qir"),
+    "step not reached": (lambda: ask(GOOD)["rephraser"], SettingError, "not reached", "until"),
+    "no prompt folder": (lambda: bench(prompts="none"), PromptError, "no folder none", "leave"),
+    "no such run": (lambda: kgwb.load_run("none.jsonl"), RunFileError, "cannot read the run file", "path"),
+}
+
+
+@pytest.mark.parametrize(("give", "error", "message", "hint"), BAD.values(), ids=BAD.keys())
+def test_bad_input_is_said_clearly(
+    give: Callable[[], Any],
+    error: type[KgwbError],
+    message: str,
+    hint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(error) as caught:
+        give()
+    assert message in caught.value.message
+    assert hint in caught.value.hint
+    assert caught.value.hint
+    assert "What to do: " in str(caught.value)
+
+
+def test_broken_turtle_is_told_with_line_and_column(tmp_path: Path) -> None:
+    path = tmp_path / "broken.ttl"
+    path.write_text("@prefix : <http://example.org/> .\n:a :b :c .\n:d :e f .\n")
+    with pytest.raises(GraphFileError) as caught:
+        kgwb.open_kg(path)
+    assert caught.value.line == 3
+    assert caught.value.column is not None
+    assert caught.value.column >= 7
+
+
+def test_a_question_of_the_longest_kind_is_still_taken() -> None:
+    model = Scripted(DIRECTED)
+    assert chatty("why " * 1_000, model).question.count("why") == 1_000
+    with pytest.raises(InputError):
+        chatty("why " * 1_001, model)
+
+
+def test_a_graph_without_labels_works_by_the_names_in_its_iris() -> None:
+    kg = films("@prefix : <http://example.org/film/> . :Blade_Runner :directedBy :RidleyScott .")
+    script = {
+        "chatty_kg/qir": qir("Blade Runner | director | ?who"),
+        "chatty_kg/predicate_selection": predicates(["directed by"]),
+    }
+    run = chatty("Who directed Blade Runner?", Scripted(script), kg).go()
+    assert str(run.answer) == "Ridley Scott"
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (("Question: {{question}}", "Question:"), "declares question and never uses it"),
+        (("{{question}}", "{{qestion}}"), "uses qestion, which its header does not declare"),
+        (("variables: question", "variables: question, dialogue"), "declares dialogue and never uses it"),
+        (("strategy:", "strategie:"), "has no header line strategy"),
+        (("[system]", "system:"), "has text outside of [system] and [user]"),
+    ],
+)
+def test_a_prompt_file_with_a_problem_stops_its_agent_and_loses_nothing(
+    tmp_path: Path, change: tuple[str, str], problem: str
+) -> None:
+    from kgwb.prompts import Prompts
+
+    text = Prompts().text("chatty_kg/qir")
+    path = tmp_path / "chatty_kg" / "qir.md"
+    path.parent.mkdir()
+    path.write_text(text.replace(*change))
+    mine = bench(prompts=tmp_path)
+    with pytest.raises(PromptError) as caught:
+        mine.ask(GOOD)
+    assert problem in caught.value.message
+    assert "prompts/chatty_kg/qir.md" in caught.value.hint
+    run = mine.runs[-1]
+    assert (run.status, run["qir"].error) == ("failed", caught.value.message)
+    path.write_text(text)
+    assert str(run.go().answer) == "Denis Villeneuve"
+
+
+def test_a_variable_that_the_agent_does_not_give() -> None:
+    from kgwb.prompts import Prompts
+
+    text = Prompts().text("chatty_kg/qir").replace("variables: question", "variables: question, dialogue")
+    run = chatty("Who directed Arrival?", Scripted(DIRECTED))
+    run.edit_prompt("chatty_kg/qir", text + "\n{{dialogue}}")
+    with pytest.raises(PromptError, match="gets no value for dialogue"):
+        run.go()

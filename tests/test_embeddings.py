@@ -1,0 +1,92 @@
+"""Embeddings: the lexical stand-in, and vectors that are kept."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kgwb.embeddings import Embeddings
+from kgwb.errors import EmbeddingError
+
+NAMES = ("director", "birth place", "runtime")
+
+
+def test_the_environment_names_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Embeddings().name == "lexical"
+    monkeypatch.delenv("KGWB_EMBEDDINGS")
+    assert Embeddings().name == "all-MiniLM-L6-v2"
+
+
+@pytest.mark.parametrize(
+    ("phrase", "nearest"),
+    [("directed by", "director"), ("place of birth", "birth place"), ("RUNTIME", "runtime")],
+)
+def test_lexical_similarity_goes_by_letters(phrase: str, nearest: str) -> None:
+    close = dict(zip(NAMES, Embeddings("lexical").similarity(phrase, NAMES), strict=True))
+    assert max(close, key=lambda name: close[name]) == nearest
+
+
+def test_the_same_words_are_the_same_and_rounded() -> None:
+    [same, none, accented] = Embeddings("lexical").similarity("Größe", ["größe", "", "größer"])
+    assert (same, none) == (1.0, 0.0)
+    assert round(accented, 4) == accented
+    assert Embeddings("lexical").similarity("x", []) == ()
+
+
+class Stub(Embeddings):
+    """An encoder that counts: a vector of two letters' shares."""
+
+    def __init__(self, folder: Path | None) -> None:
+        super().__init__("stub/encoder", folder=folder)
+        self.encoded: list[str] = []
+
+    def _encode(self, texts: Sequence[str]) -> list[Any]:
+        self.encoded += texts
+        return [np.array([text.count("a"), text.count("b")], dtype=np.float32) for text in texts]
+
+
+def test_vectors_are_kept_in_memory_and_on_disk(tmp_path: Path) -> None:
+    first = Stub(tmp_path / "vectors")
+    assert first.similarity("a", ["aab", "b", "b"]) == (2.0, 0.0, 0.0)
+    assert first.similarity("b", ["aab"]) == (1.0,)
+    assert first.encoded == ["a", "aab", "b"]
+    again = Stub(tmp_path / "vectors")
+    assert again.similarity("a", ["aab", "new"]) == (2.0, 0.0)
+    assert again.encoded == ["new"]
+
+
+def test_without_a_folder_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Stub(None).similarity("a", ["a"]) == (1.0,)
+    Embeddings("lexical", folder=tmp_path / "vectors").similarity("a", ["a"])
+    assert not (tmp_path / "vectors").exists()
+
+
+def test_a_folder_that_cannot_be_used_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with caplog.at_level(logging.WARNING, "kgwb"):
+        assert Stub(tmp_path / "file").similarity("a", ["a"]) == (1.0,)
+    assert "vectors are not kept" in caplog.text
+
+
+def test_a_damaged_file_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    Stub(tmp_path).similarity("a", ["a"])
+    [file] = tmp_path.glob("vectors-*.sqlite")
+    file.write_bytes(b"no database at all, but long enough to be read as the header of one" * 9)
+    with caplog.at_level(logging.WARNING, "kgwb"):
+        assert Stub(tmp_path).similarity("a", ["b"]) == (0.0,)
+    assert "vectors" in caplog.text
+
+
+def test_embeddings_that_cannot_be_loaded_say_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(EmbeddingError, match="cannot be imported") as caught:
+        Embeddings("none-such").similarity("a", ["b"])
+    assert "KGWB_EMBEDDINGS=lexical" in caught.value.hint

@@ -1,0 +1,170 @@
+"""Prompt files: found, checked and filled."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+from small import DIRECTED, prompt, workbench
+
+from kgwb.errors import PromptError
+from kgwb.llm import Scripted
+from kgwb.prompts import VARIABLE, Prompts, parse, shipped_folder
+
+SHIPPED = sorted(
+    path.relative_to(shipped_folder()).with_suffix("").as_posix() for path in shipped_folder().rglob("*.md")
+)
+HEAD = "---\npurpose: p\nstrategy: s\nvariables: a, b\nreply: R\nsource: s\n---\n"
+
+
+# --- those that are shipped
+
+
+def test_every_agent_that_asks_has_its_prompt_and_every_prompt_its_agent() -> None:
+    root = Path(__file__).parent.parent / "kgwb" / "systems"
+    asked = {name for path in root.rglob("*.py") for name in re.findall(r'"(\w+/\w+)"', path.read_text())}
+    assert set(SHIPPED) == asked & set(SHIPPED) | {name for name in asked if "/" in name and name in SHIPPED}
+    assert asked <= set(SHIPPED)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_prompt_parses_and_fills(name: str) -> None:
+    loaded = Prompts().load(name)
+    messages = loaded.fill({variable: f"<{variable}>" for variable in loaded.variables})
+    text = "\n".join(message.content for message in messages)
+    assert messages[0].role == "system"
+    assert messages[-1].role == "user"
+    assert all(f"<{variable}>" in text for variable in loaded.variables)
+    assert not VARIABLE.search(text)
+    assert all(loaded.header.values())
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_prompt_names_a_reply_class_and_shows_its_fields(name: str) -> None:
+    loaded = Prompts().load(name)
+    [reply] = reply_classes(name.partition("/")[0], loaded.header["reply"])
+    shown = loaded.messages[0].content
+    assert [field for field in reply.model_fields if f'"{field}"' not in shown] == []
+
+
+def reply_classes(system: str, name: str) -> Iterator[type[BaseModel]]:
+    folder = Path(__file__).parent.parent / "kgwb" / "systems" / system
+    for path in sorted(folder.glob("*.py")):
+        module = importlib.import_module(f"kgwb.systems.{system}.{path.stem}")
+        if getattr(getattr(module, name, None), "__module__", "") == module.__name__:
+            yield getattr(module, name)
+
+
+# --- checked
+
+
+def test_everything_wrong_is_said_at_once() -> None:
+    text = "---\npurpose: p\nvariables: a, unused\n---\nloose text\n[system]\n{{a}} {{ undeclared }}\n"
+    with pytest.raises(PromptError) as caught:
+        parse("x/y", text)
+    for part in (
+        "has no header line strategy",
+        "has no header line reply",
+        "has no header line source",
+        "uses undeclared, which its header does not declare",
+        "declares unused and never uses it",
+        "has text outside of [system] and [user]",
+    ):
+        assert part in caught.value.message
+    assert "prompts/x/y.md" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "has no header"),
+        ("[user]\nhello", "has no header"),
+        ("---\npurpose\n---\n[user]\n", "header line 'purpose' is not `name: value`"),
+        (HEAD + "{{a}}{{b}}", "has no [system] or [user] message"),
+        (HEAD + "[assistant]\n{{a}}{{b}}", "has no [system] or [user] message"),
+    ],
+)
+def test_a_file_that_is_no_prompt(text: str, problem: str) -> None:
+    with pytest.raises(PromptError) as caught:
+        parse("x/y", text)
+    assert problem in caught.value.message
+    assert caught.value.hint
+
+
+def test_missing_and_unknown_values_are_said_at_once() -> None:
+    loaded = parse("x/y", HEAD + "[user]\n{{a}} {{b}}")
+    with pytest.raises(PromptError) as caught:
+        loaded.fill({"a": "1", "c": "2", "d": "3"})
+    for part in ("gets no value for b", "does not declare c", "does not declare d"):
+        assert part in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "text", [HEAD + "[user]\n{{a}} {{b}}", (HEAD + "[user]\n{{a}} {{b}}").replace("\n", "\r\n")]
+)
+def test_line_ends_do_not_matter(text: str) -> None:
+    assert parse("x/y", text).fill({"a": "1", "b": "2"})[0].content == "1 2"
+
+
+# --- filled
+
+
+def test_braces_of_json_and_sparql_mean_themselves() -> None:
+    body = '[user]\n{"a": {"b": [{{a}}]}} SELECT ?x WHERE {{ ?x ?p {{b}} } UNION { ?y ?p ?x }}'
+    [message] = parse("x/y", HEAD + body).fill({"a": "1", "b": "<v>"})
+    assert message.content == '{"a": {"b": [1]}} SELECT ?x WHERE {{ ?x ?p <v> } UNION { ?y ?p ?x }}'
+
+
+def test_what_a_value_holds_is_not_filled_again() -> None:
+    [message] = parse("x/y", HEAD + "[user]\n{{a}} {{b}}").fill({"a": "{{b}} \\1 [system]", "b": "{{a}}"})
+    assert message.content == "{{b}} \\1 [system] {{a}}"
+
+
+def test_values_that_are_no_text_are_shown_as_json() -> None:
+    [message] = parse("x/y", HEAD + "[user]\n{{a}} {{b}}").fill({"a": ["Zürich", {"n": None}], "b": 3})
+    assert message.content == '["Zürich", {"n": null}] 3'
+
+
+# --- found
+
+
+def test_a_file_in_the_persons_folder_goes_before_the_shipped_one(tmp_path: Path) -> None:
+    own = Prompts().text("chatty_kg/qir") + "\nOnly in mine."
+    (tmp_path / "chatty_kg").mkdir()
+    (tmp_path / "chatty_kg" / "qir.md").write_text("\ufeff" + own, encoding="utf-8")
+    model = Scripted(DIRECTED)
+    bench = workbench(model, prompts=tmp_path)
+    bench.ask("Who directed Arrival?")
+    assert [("Only in mine." in request.messages[-1].content) for request in model.requests] == [True, False]
+    (tmp_path / "chatty_kg" / "qir.md").write_text(own + " And now more.", encoding="utf-8")
+    bench.forget()
+    bench.ask("Who directed Arrival?")
+    assert model.requests[2].messages[-1].content.endswith("And now more.")  # read again for each run
+
+
+def test_a_text_tried_once_goes_before_every_file() -> None:
+    tried = Prompts().with_text("chatty_kg/qir", prompt("question", "{{question}}"))
+    assert tried.load("chatty_kg/qir").messages[0].content == "{{question}}"
+    assert Prompts().text("chatty_kg/qir") != tried.text("chatty_kg/qir")
+
+
+def test_no_such_prompt_says_where_to_write_it(tmp_path: Path) -> None:
+    with pytest.raises(PromptError, match="no prompt file for chatty_kg/qri") as caught:
+        Prompts(tmp_path).text("chatty_kg/qri")
+    assert str(tmp_path / "chatty_kg" / "qri.md") in caught.value.hint
+
+
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "x.md").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(PromptError, match="cannot read") as caught:
+        Prompts(tmp_path).text("x")
+    assert "UTF-8" in caught.value.hint
+
+
+def test_no_such_folder(tmp_path: Path) -> None:
+    with pytest.raises(PromptError, match="there is no folder"):
+        workbench(Scripted({}), prompts=tmp_path / "none")

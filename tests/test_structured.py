@@ -1,0 +1,239 @@
+"""The one door to a model: what it accepts, what it says when it does not, and how it asks again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict
+from small import TEXTS, MadeUp, films
+
+from kgwb.errors import InvalidReplyError
+from kgwb.flow import Answer, Value
+from kgwb.llm import ChatReply, Scripted
+from kgwb.prompts import Prompts
+from kgwb.run import Run, agent, spec_of
+from kgwb.settings import Settings
+from kgwb.structured import RIGHT_FORM, WELL_FORMED, Check, ask, judge
+
+
+class Reply(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    word: str
+    number: int
+
+
+SMALL = Check[Reply]("small", lambda reply: "" if reply.number < 10 else f"{reply.number} is not below 10")
+KIND = Check[Reply]("kind", lambda reply: "rude word" if reply.word == "rude" else "")
+GOOD = {"word": "a", "number": 1}
+LAST_RESORT: dict[str, Any] = {"when": None}
+
+
+@agent("asking")
+def asking(question: str, run: Run) -> int:
+    """The number of a reply."""
+    checks = (SMALL, KIND)
+    return ask(
+        "made_up/split", {"question": question}, Reply, run, checks=checks, last_resort=LAST_RESORT["when"]
+    ).number
+
+
+class Asks(MadeUp):
+    agents = (spec_of(asking),)
+
+    def answer(self, question: Any, dialogue: Any, run: Run) -> Answer:
+        from rdflib import Literal
+
+        number = asking(question.text, run)
+        return Answer("count", (Value(Literal(number), str(number)),))
+
+
+def run_with(*lines: Any, **settings: Any) -> tuple[Run, Scripted]:
+    model = Scripted({"made_up/split": list(lines)})
+    prompts = Prompts(texts=TEXTS)
+    return Run(
+        Asks(), "Why?", kg=films(), models=model, prompts=prompts, settings=Settings(**settings)
+    ), model
+
+
+# --- what is read as a reply
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"word": "a", "number": 1}',
+        '  \n{"word": "a", "number": 1}\n ',
+        '```json\n{"word": "a", "number": 1}\n```',
+        '```\n{"word": "a", "number": 1}```',
+        'I think: the set {x} and [the list] do not matter.\n{"word": "a", "number": 1}\nThat helps {:-)',
+        '{"word": "first thought", "number": 2}\nNo, rather:\n{"word": "a", "number": 1}',
+        '{"draft": true}\n{"word": "a", "number": 1}\n{"note": "done"}\n[]',
+        '<think>{"word": </think>{"word": "a", "number": "1"}',
+        '[] {"word": "a", "number": 1} []',
+        "{" * 50 + '{"word": "a", "number": 1}',
+    ],
+)
+def test_the_json_in_a_reply_is_found(text: str) -> None:
+    reply, results = judge(text, "stop", Reply, (SMALL,))
+    assert reply == Reply(word="a", number=1)
+    assert [(result.name, result.problem) for result in results] == [
+        (WELL_FORMED, ""),
+        (RIGHT_FORM, ""),
+        ("small", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "finish_reason", "check", "problem"),
+    [
+        ("", "stop", WELL_FORMED, "no JSON"),
+        ("I do not know.", "stop", WELL_FORMED, "no JSON"),
+        ("null", "stop", WELL_FORMED, "no JSON"),
+        ('"a"', "stop", WELL_FORMED, "no JSON"),
+        ("{'word': 'a', 'number': 1}", "stop", WELL_FORMED, "no JSON"),
+        ("[" * 100_000, "stop", WELL_FORMED, "no JSON"),
+        ('{"number": ' + "9" * 10_000 + "}", "stop", WELL_FORMED, "no JSON"),
+        ('{"word": "a", "num', "length", WELL_FORMED, "cut off by the length limit"),
+        ('{"facts": [{"word": 1}, {"wo', "length", WELL_FORMED, "cut off by the length limit"),
+        ("I cannot help with that.", "refusal", WELL_FORMED, "the model refused"),
+        ("", "content_filter", WELL_FORMED, "content filter"),
+        ("[1, 2]", "stop", RIGHT_FORM, "dictionary or instance of Reply"),
+        ('{"word": "a"}', "stop", RIGHT_FORM, "number: Field required"),
+        ('{"word": "a", "number": 1, "sure": true}', "stop", RIGHT_FORM, "sure: Extra inputs"),
+        ('{"word": "a", "number": 1.5}', "stop", RIGHT_FORM, "number: Input should be a valid integer"),
+        ('{"word": "a", "number": NaN}', "stop", RIGHT_FORM, "number"),
+        ('{"word": ["a"], "number": {}}', "stop", RIGHT_FORM, "word: Input should be a valid string; number"),
+    ],
+)
+def test_what_is_no_reply_is_told_apart(text: str, finish_reason: str, check: str, problem: str) -> None:
+    reply, results = judge(text, finish_reason, Reply, (SMALL,))
+    assert reply is None
+    assert (results[-1].name, problem in results[-1].problem) == (check, True), results
+
+
+def test_a_whole_reply_is_taken_whatever_the_finish_reason() -> None:
+    assert judge(json.dumps(GOOD), "length", Reply, ())[0] == Reply(word="a", number=1)
+
+
+def test_every_check_has_its_say() -> None:
+    _, results = judge('{"word": "rude", "number": 12}', "stop", Reply, (SMALL, KIND))
+    assert [result.problem for result in results] == ["", "", "12 is not below 10", "rude word"]
+
+
+# --- asking again
+
+
+def test_the_first_valid_reply_ends_the_asking() -> None:
+    run, model = run_with(GOOD, {"word": "b", "number": 2})
+    assert str(run.go().answer) == "1"
+    assert model.calls() == 1
+
+
+def test_show_error_shows_the_last_reply_and_what_is_wrong_with_it() -> None:
+    run, model = run_with("no idea", {"word": "rude", "number": 12}, GOOD)
+    run.go()
+    first, second, third = [request.messages for request in model.requests]
+    assert second[: len(first)] == first
+    assert [(message.role, message.content) for message in second[len(first) :]] == [
+        ("assistant", "no idea"),
+        (
+            "user",
+            "That reply cannot be used:\n- well-formed JSON: no JSON\n"
+            "Answer again, with nothing but the JSON object asked for.",
+        ),
+    ]
+    assert len(third) == len(first) + 2  # only the latest error, so that the prompt does not grow
+    assert "- small: 12 is not below 10\n- kind: rude word" in third[-1].content
+    assert [run.calls[attempt.call].repeat for attempt in run["asking"].attempts] == [0, 0, 0]
+
+
+def test_ask_afresh_repeats_the_same_request_and_numbers_the_repeats() -> None:
+    run, model = run_with("no idea", "still none", GOOD, repair="ask_afresh")
+    run.go()
+    assert len({request.messages for request in model.requests}) == 1
+    assert [run.calls[attempt.call].repeat for attempt in run["asking"].attempts] == [0, 1, 2]
+    assert [attempt.accepted for attempt in run["asking"].attempts] == [False, False, True]
+    run.go()
+    assert (str(run.answer), model.calls()) == ("1", 3)
+
+
+@pytest.mark.parametrize("repair", ["show_error", "ask_afresh"])
+@pytest.mark.parametrize("theta", [1, 2, 4])
+def test_after_theta_attempts_all_replies_are_in_the_error(repair: str, theta: int) -> None:
+    run, model = run_with(*[{"word": "a", "number": 20 + n} for n in range(5)], theta=theta, repair=repair)
+    with pytest.raises(InvalidReplyError) as caught:
+        run.go()
+    assert model.calls() == theta
+    assert [json.loads(attempt.reply)["number"] for attempt in caught.value.attempts] == [
+        20 + n for n in range(theta)
+    ]
+    last = f"the last one failed small ({19 + theta} is not below 10)"
+    assert caught.value.message == f"made_up/split: no valid reply in {theta} attempts; {last}"
+    assert "edit the prompt" in caught.value.hint
+
+
+def test_the_last_resort_may_take_the_last_reply_that_had_the_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LAST_RESORT, "when", lambda reply: reply.number < 30)
+    run, _ = run_with({"word": "a", "number": 11}, {"word": "a", "number": 12}, "nothing")
+    assert str(run.go().answer) == "12"
+    assert run["asking"].notes == [
+        "no reply passed every check in 3 attempts; the last one is used as it is",
+    ]
+    run, _ = run_with(*[{"word": "a", "number": 31}] * 3)
+    with pytest.raises(InvalidReplyError):
+        run.go()
+
+
+def test_a_reply_of_the_server_is_kept_whole() -> None:
+    reply = ChatReply(json.dumps(GOOD), "schema", "m-1", 11, 7, 0.5, "stop", 2)
+    run, _ = run_with(reply)
+    run.go()
+    kept = run.calls[run["asking"].attempts[0].call].result
+    assert (kept.mode, kept.model, kept.tries) == ("schema", "m-1", 2)
+    assert (run.totals.prompt_tokens, run.totals.completion_tokens, run.totals.model_calls) == (11, 7, 1)
+
+
+# --- anything at all
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["word", "number", "x"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+ANYTHING = st.one_of(
+    st.text(st.characters()),
+    st.text('{}[]",:\\ abc01\n`'),
+    JSON.map(json.dumps),
+    st.tuples(st.text(), JSON.map(json.dumps), st.text(max_size=9)).map("".join),
+)
+
+
+@given(text=ANYTHING, finish_reason=st.sampled_from(["stop", "length", "refusal", "nonsense"]))
+@example(text="\ud800{}", finish_reason="stop")
+@example(text='{"word": "\\ud800", "number": 1}', finish_reason="stop")
+def test_nothing_is_accepted_that_does_not_validate(text: str, finish_reason: str) -> None:
+    reply, results = judge(text, finish_reason, Reply, (SMALL,))
+    if reply is None:
+        assert results[-1].problem
+    else:
+        assert Reply.model_validate(reply.model_dump()) == reply
+
+
+@given(texts=st.lists(ANYTHING, min_size=2, max_size=2))
+def test_nothing_but_an_invalid_reply_error_comes_out(texts: list[str]) -> None:
+    run, _ = run_with(*texts, theta=2)
+    try:
+        number = int(str(run.go().answer))
+    except InvalidReplyError as error:
+        assert [attempt.reply for attempt in error.attempts] == texts
+        assert not any(attempt.accepted for attempt in error.attempts)
+    else:
+        assert number < 10
+        assert run["asking"].attempts[-1].accepted
