@@ -114,7 +114,7 @@ class Attempt:
         return not any(check.problem for check in self.checks)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Step:
     """One agent at work once: what came in, what came out, and everything it asked for."""
 
@@ -139,6 +139,11 @@ class Step:
     """What the agent wants the person to know: a result cut, a fallback taken."""
     seconds: float = 0.0
     error: str = ""
+
+    def __repr__(self) -> str:
+        from kgwb.render import tree
+
+        return tree([self])
 
     def _repr_html_(self) -> str:
         from kgwb.render import step_html
@@ -329,10 +334,32 @@ class StepDifference:
     second: Step | None = None
 
 
-def difference(first: Mapping[str, Step], second: Mapping[str, Step]) -> tuple[StepDifference, ...]:
-    """Steps of two executions aligned by key: the first's order, then what only the second has."""
-    keys = dict.fromkeys((*first, *second))
-    return tuple(_differ(key, first.get(key), second.get(key)) for key in keys)
+class Differences(tuple[StepDifference, ...]):
+    """The steps of two runs side by side; in a notebook, a table."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        from kgwb.render import difference_text
+
+        return difference_text(self)
+
+    def _repr_html_(self) -> str:
+        from kgwb.render import difference_html
+
+        return difference_html(self)
+
+
+def difference(first: Mapping[str, Step], second: Mapping[str, Step]) -> Differences:
+    """Steps of two executions aligned by key: the first's order, with the second's own steps at their place."""
+    keys, place = list(first), 0
+    for key in second:
+        if key in first:
+            place = keys.index(key) + 1
+        else:
+            keys.insert(place, key)
+            place += 1
+    return Differences(_differ(key, first.get(key), second.get(key)) for key in keys)
 
 
 def _differ(key: str, first: Step | None, second: Step | None) -> StepDifference:

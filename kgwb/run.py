@@ -1,9 +1,9 @@
 """The run that can be re-run: one question to one system over one graph, recorded.
 
 A system is a plain function from a question and its dialogue to an answer. Whatever it does that costs,
-varies or can fail goes through its Run, which records it by content. What a person does with a run is here,
-and its form on disk; how it is executed is in ``kgwb.engine``, and what a system and its agents are in
-``kgwb.agents``.
+varies or can fail goes through its Run, which records it by content. What a person does with a run is here;
+how it is executed is in ``kgwb.engine``, its form on disk in ``kgwb.saved``, and what a system and its agents
+are in ``kgwb.agents``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kgwb.flow import Dialogue, Question, adapter, from_data, to_data
 from kgwb.kg.base import Graph, Vocabulary
 from kgwb.llm.base import ChatModel
 from kgwb.prompts import Prompts
-from kgwb.record import Origin, RunFile, Step, StepDifference, difference, now
+from kgwb.record import Differences, Origin, RunFile, Step, difference, now
 from kgwb.recorded import RecordedGraph
 from kgwb.saved import SavedEngine
 from kgwb.settings import Settings
@@ -199,7 +199,7 @@ class Run(SavedEngine):
         other._keep_in(path)
         return other
 
-    def diff(self, other: Run) -> tuple[StepDifference, ...]:
+    def diff(self, other: Run) -> Differences:
         """This run's steps beside the other's, aligned by key."""
         return difference(self.by_key, other.by_key)
 

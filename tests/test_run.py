@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from small import (
     CALLS,
     DIRECTED,
@@ -55,6 +57,7 @@ from kgwb.prompts import Prompts
 from kgwb.record import RunFile
 from kgwb.run import Run, agent, listening, spec_of
 
+GRAPH = films()
 QIR_PROMPT = Prompts().text("chatty_kg/qir")
 
 
@@ -426,6 +429,32 @@ def test_an_agent_with_several_steps_is_not_guessed_at() -> None:
 def test_an_agent_works_only_inside_a_run() -> None:
     with pytest.raises(SettingError, match="only inside a run"):
         look_up("Dune", made_up(Scripted(SCRIPT)))
+
+
+MOVES = {
+    "step": Run.step,
+    "back": Run.back,
+    "until a word": lambda run: run.go(until="look_up"),
+    "until the second guess": lambda run: run.go(until="guess#2"),
+    "before a guess": lambda run: run.go(before="guess"),
+    "four steps": lambda run: run.go(until=4),
+    "the end": Run.go,
+    "the same by hand": lambda run: run.replace("look_up[Dune]", "a film 2") if run.steps else run,
+    "as it was": lambda run: run.restore("look_up[Dune]"),
+}
+
+
+@given(st.lists(st.sampled_from(list(MOVES)), max_size=12))
+def test_whatever_way_a_person_goes_through_the_answer_is_the_same_and_nothing_is_asked_twice(
+    moves: list[str],
+) -> None:
+    model = Scripted(SCRIPT)
+    run = made_up(model, GRAPH)
+    for move in moves:
+        MOVES[move](run)
+        assert run.position == sum(step.done for step in run.steps) or "by hand" in move or "was" in move
+    run.restore("look_up[Dune]").go()
+    assert (str(run.answer), keys(run), model.calls()) == ("three", KEYS, CALLS)
 
 
 # --- cancel

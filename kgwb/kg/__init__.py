@@ -61,7 +61,9 @@ def open_kg(
             f"there is no file or folder {path}",
             hint=f"check the name, seen from {Path.cwd()}, or open a sample: {', '.join(SAMPLES)}",
         )
-    return LocalGraph.open(path, vocabulary=vocabulary, limits=limits, cache=cache)
+    graph = LocalGraph.open(path, vocabulary=vocabulary, limits=limits, cache=cache)
+    graph.source = str(source)  # as the person wrote it: a sample's name, not where it lies
+    return graph
 
 
 def cache_dir() -> Path:

@@ -46,6 +46,8 @@ IMPERATIVES = frozenset("name list give show tell find".split())
 BELONG = frozenset("belong belongs".split())
 ACTIVE = frozenset("do does did has have".split())
 MAKING = frozenset("make makes made making do did".split())
+KIND = "occupation position held type"
+"""What "is a" says between two names."""
 HAS = "starring equipment type"
 """What "with" or "have" says between a noun and a name ("cars with X")."""
 PHASES = frozenset("start started begin began end ended stop stopped".split())
@@ -168,7 +170,8 @@ def _chain(left: Sequence[str], right: Sequence[str]) -> list[Step]:
     """The relations of one name, nearest first, from the words before and after it."""
     asked_right = any(word in WH for word in right)
     asked_left = any(word in WH | IMPERATIVES for word in left) and not asked_right
-    opened = asked_left and _wants_verb(left)
+    fronted = left[:1] == ["of"] and left[1:2] != [] and left[1] in WH  # of which country is X the capital
+    opened = asked_left and (fronted or _wants_verb(left))
     outer = [replace(chunk, left=True) for chunk in _chunks(left, "@")]
     inner, closing = _split(_chunks(right, "."), left, opened, asked_left, right[:1] == ["'s"])
     lefts = _relations_left(outer, bool(closing) or "their" in left, there="their" in left)
@@ -197,7 +200,13 @@ def _chain(left: Sequence[str], right: Sequence[str]) -> list[Step]:
     if not (inner and inner[-1].verb and RELATIVES & set(left[1:])):
         within = []
     owned = _relations_right(inner, every=True)
-    return _steps([*within, *owned, *list(reversed(lefts))[len(within) :], *rights], _hint(words), _site(words))
+    chain = [*within, *owned, *list(reversed(lefts))[len(within) :], *rights]
+    tail = [word for word in left if word not in FILLERS | {"both", "the"}]
+    if not chain and tail[-2:-1] and tail[-1] in ("a", "an") and tail[-2] in AUXILIARIES:
+        return [(KIND, True)]
+    if not chain and {*tail[-2:]} & (HAVING | {"have", "with"}):
+        return [(HAS, True)]
+    return _steps(chain, _hint(words), _site(words))
 
 
 def _split(
@@ -214,7 +223,7 @@ def _split(
         return after[:1], after[1:]
     if opened and _subject(left) and any(chunk.verb for chunk in after):
         return [], after
-    if opened and after and (after[-1].verb or (len(after) == 1 and _subject(left))):
+    if opened and after and (after[-1].verb or (len(after) == 1 and (left[0] == "of" or _subject(left)))):
         return after[:-1], after[-1:]
     return after, []
 
@@ -396,8 +405,8 @@ def _steps(chunks: Sequence[Chunk], hint: str, site: str) -> list[Step]:
         elif chunk.verb and passive(says) and chunk.words[-1] in SENSE_OF:
             back = not back  # who directed X: X, directed by, who
         steps += [(says, back), (says, not back)] if chunk.same else [(says, back)]
-    if site and chunks and steps[-1][0] != site and EVENTS.get(site, set()) & {*chunks[-1].words}:
-        steps.append((f"{site} located in", False))  # in which country: where it was, and what country that lies in
+    if site and steps and steps[-1][0] != site and EVENTS.get(site, set()) & {*chunks[-1].words}:
+        steps.append((SENSE_OF.get(site, f"{site} located in"), False))  # in which country: where it was, and what country that lies in
     return steps or [(site or hint, False)] * (hint in ("date", "place"))
 
 

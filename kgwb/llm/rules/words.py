@@ -107,6 +107,7 @@ SENSES = {
         "parent company part of": "belong belongs owned owns owner owners",
         "headquarters location": "headquarters headquartered seat",
         "twinned city": "sister_city sister_cities twin_city twin_cities twinned twin",
+        "administrative state located in": "state states province provinces region",
         "employer affiliation": "work works worked working employed employer employers affiliated affiliation",
         "alma mater educated at": "study studied studies educated graduate graduated alma attended",
         "runtime duration length": "runtime duration",
@@ -235,7 +236,8 @@ def _weight(span: tuple[int, int], tokens: Sequence[Token], text: str, quoted: I
         return 100.0 if text[inside[0] + 1 : words[0].start].strip() == "" else 1.0
     capitals = sum(_named(word, first=span[0] == 0 and number == 0) for number, word in enumerate(words))
     if not capitals:
-        return 0.0
+        small = len(words) > 1 and not any(w.lower in FUNCTION_WORDS or w.lower in SENSE_OF for w in words)
+        return 0.5 if small and not any(is_verb(word.text) for word in words) else 0.0
     if words[0].text[0].islower() and words[0].lower in FUNCTION_WORDS - DETERMINERS:
         return 0.0
     return capitals + 0.6 * (len(words) - capitals)

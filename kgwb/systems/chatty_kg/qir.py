@@ -48,6 +48,10 @@ def problems(qir: QIR, question: str) -> Iterator[str]:
         (check.name, check.test(reply_of(qir))) for check in triples_validator(kind_of(question, qir.kind))
     ]
     yield from (f"{name}: {problem}" for name, problem in checked if problem)
+    odd = (name for name in (*qir.unknowns, qir.target) if name and _variable(name) != name)
+    yield from (f"{name!r} is no variable, write {_variable(name)}" for name in dict.fromkeys(odd))
+    if qir.kind != "boolean" and qir.unknowns and not qir.target:
+        yield f"the target is empty: say which of {', '.join(qir.unknowns)} is asked for"
 
 
 @agent("qir", check=problems)

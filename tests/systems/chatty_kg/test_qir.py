@@ -138,13 +138,24 @@ def test_the_kind_goes_by_the_opening_words(question: str, said: Kind, kind: Kin
 
 
 @pytest.mark.parametrize(
-    "facts",
-    [(), (Fact("?a", "director", "?b"),), (Fact("Dune", "", "?b"),), (Fact("Dune", "director", "Lynch"),)],
+    ("facts", "target", "problem"),
+    [
+        ((), "?b", "no triple names an entity"),
+        ((Fact("?a", "director", "?b"),), "?b", "no triple names an entity"),
+        ((Fact("Dune", "", "?b"),), "?b", "triple 1 lacks a part"),
+        ((Fact("Dune", "director", "Lynch"),), "", "no triple has an unknown"),
+        ((Fact("Dune", "director", "?b"),), "?c", "the target ?c is in no triple"),
+        ((Fact("Dune", "director", "?b"),), "", "the target is empty: say which of ?b is asked for"),
+        ((Fact("Dune", "director", "?a b"),), "?a b", "'?a b' is no variable, write ?a_b"),
+        ((Fact("Dune", "director", "?"),), "?", "'?' is no variable, write ?unknown"),
+    ],
 )
-def test_a_qir_by_hand_goes_through_the_same_checks(facts: tuple[Fact, ...]) -> None:
+def test_a_qir_by_hand_goes_through_the_same_checks(
+    facts: tuple[Fact, ...], target: str, problem: str
+) -> None:
     _, run, _ = extracted(GOOD)
-    with pytest.raises(OverrideError, match="qir: "):
-        run.replace("qir", QIR(facts, "?b"))
-    run.replace(
-        "qir", {"facts": [{"subject": "Dune", "relation": "director", "object": "?b"}], "target": "?b"}
-    )
+    with pytest.raises(OverrideError) as caught:
+        run.replace("qir", QIR(facts, target))
+    assert problem in caught.value.message
+    run.replace("qir", {"facts": [{"subject": "Dune", "relation": "writer", "object": "?b"}], "target": "?b"})
+    assert run.go().output("qir").relations == ("writer",)
