@@ -12,7 +12,9 @@ from kgwb.flow import CandidateQuery, Term, Triple
 from kgwb.kg.base import Graph
 
 SUPPORT_ROWS = 500
-"""Bindings read at once to find the support of an answer; values they miss are looked up one by one."""
+"""Bindings read at once to find the support of an answer; values they miss are asked for by name."""
+SUPPORT_VALUES = 50
+"""Values asked for by name at once."""
 TRIPLES_PER_VALUE = 60
 """Supporting triples kept for one value; a value of a many-to-many chain can have thousands."""
 
@@ -41,23 +43,19 @@ def support(
     if unknowns == (target,):
         return {value: ground(query.patterns, {target: value}) for value in values}
     triples: dict[Term, dict[Triple, None]] = {value: {} for value in values}
-    names = " ".join(unknowns)
-    _collect(
-        kg,
-        f"SELECT DISTINCT {names} WHERE {{ {where(query)} {filters}}} LIMIT {SUPPORT_ROWS}",
-        query,
-        target,
-        triples,
-    )
-    for value in [value for value, found in triples.items() if not found and not isinstance(value, BNode)]:
-        bound = f"VALUES {target} {{ {value.n3()} }}"
-        _collect(
-            kg,
-            f"SELECT DISTINCT {names} WHERE {{ {bound} {where(query)} {filters}}} LIMIT 1",
-            query,
-            target,
-            triples,
-        )
+    body = f"{where(query)} {filters}"
+
+    def collect(bound: str) -> None:
+        sparql = f"SELECT DISTINCT {' '.join(unknowns)} WHERE {{ {bound}{body}}} LIMIT {SUPPORT_ROWS}"
+        _collect(kg, sparql, query, target, triples)
+
+    collect("")
+    missing = [value for value in values if not triples[value] and not isinstance(value, BNode)]
+    while missing:
+        some = missing[:SUPPORT_VALUES]
+        collect(f"VALUES {target} {{ {' '.join(value.n3() for value in some)} }} ")
+        left = [value for value in missing if not triples[value]]
+        missing = left if len(left) < len(missing) else missing[SUPPORT_VALUES:]
     return {value: tuple(found) for value, found in triples.items()}
 
 

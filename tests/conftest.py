@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+hypothesis.settings.register_profile("kgwb", deadline=None)  # a busy machine is no failure
+hypothesis.settings.load_profile("kgwb")
 
 
 @pytest.fixture(autouse=True)

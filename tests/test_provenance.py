@@ -9,7 +9,7 @@ from small import FILMS, films, iri
 
 from kgwb import provenance
 from kgwb.flow import CandidateQuery, Triple
-from kgwb.kg import Graph
+from kgwb.kg import Graph, Rows
 from kgwb.provenance import ground, support, term_of, unknowns_of, where, witness
 
 GRAPH = rdflib.Graph().parse(data=FILMS, format="turtle")
@@ -70,12 +70,38 @@ def test_all_bindings_of_a_value_count() -> None:
     assert {triple[2] for triple in found[iri("arrival")]} == {iri("amy"), iri("jeremy"), iri("denis")}
 
 
-def test_values_beyond_the_first_rows_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("at_once", [1, 50])
+def test_values_beyond_the_first_rows_are_asked_for(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
     monkeypatch.setattr(provenance, "SUPPORT_ROWS", 1)
+    monkeypatch.setattr(provenance, "SUPPORT_VALUES", at_once)
     chain = query(("?film", DIRECTOR, "?who"), ("?who", PLACE, "?place"))
     values = [iri("gentilly"), iri("missoula")]
     found = support(films(), chain, "?place", values)
     assert all(len(triples) >= 2 and in_graph(triples) for triples in found.values())
+
+
+def test_many_values_cost_few_queries() -> None:
+    kg = films(FILMS + "".join(f":f{n} :director :d{n} . :d{n} :birthPlace :c{n} ." for n in range(1500)))
+    queries = []
+
+    class Counting:
+        def select(self, query: str) -> Rows:
+            queries.append(query)
+            return kg.select(query)
+
+    chain = query(("?film", DIRECTOR, "?who"), ("?who", PLACE, "?place"))
+    values = [iri(f"c{n}") for n in range(1500)]
+    counting: Graph = Counting()  # type: ignore[assignment]
+    found = support(counting, chain, "?place", values)
+    assert all(len(triples) == 2 for triples in found.values())
+    assert len(queries) < 30
+
+
+def test_values_that_the_graph_does_not_give_back_end_the_search() -> None:
+    chain = query(("?film", DIRECTOR, "?who"), ("?who", PLACE, "?place"))
+    strangers = [iri(f"nowhere{n}") for n in range(120)]
+    found = support(films(), chain, "?place", [*strangers, iri("gentilly")])
+    assert [value for value, triples in found.items() if triples] == [iri("gentilly")]
 
 
 def test_triples_of_a_value_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,7 @@ class Reply(BaseModel):
 
 SMALL = Check[Reply]("small", lambda reply: "" if reply.number < 10 else f"{reply.number} is not below 10")
 KIND = Check[Reply]("kind", lambda reply: "rude word" if reply.word == "rude" else "")
+GRAPH = films()
 GOOD = {"word": "a", "number": 1}
 LAST_RESORT: dict[str, Any] = {"when": None}
 
@@ -54,9 +55,7 @@ class Asks(MadeUp):
 def run_with(*lines: Any, **settings: Any) -> tuple[Run, Scripted]:
     model = Scripted({"made_up/split": list(lines)})
     prompts = Prompts(texts=TEXTS)
-    return Run(
-        Asks(), "Why?", kg=films(), models=model, prompts=prompts, settings=Settings(**settings)
-    ), model
+    return Run(Asks(), "Why?", kg=GRAPH, models=model, prompts=prompts, settings=Settings(**settings)), model
 
 
 # --- what is read as a reply

@@ -112,8 +112,8 @@ class Rules:
         if set(relation.split()) & {"date", "year", "place"}:
             names = [name for name in names if not name.endswith((" by", "er", "or"))]
         close = self.embeddings.similarity(relation, names, SPELLING)
-        best = max(close, default=0.0)
-        return [name for name, c in zip(names, close, strict=True) if c >= max(RELEVANT, best - AS_GOOD)]
+        least = 0.0 if relation == grammar.KIND else max(close, default=0.0) - AS_GOOD
+        return [name for name, c in zip(names, close, strict=True) if c >= max(RELEVANT, least)]
 
 
 def closest(name: str, texts: Sequence[str]) -> str:

@@ -44,6 +44,7 @@ AGENTIVE = ("or", "ors", "er", "ers", "ist", "ists", "ian", "ians")
 GRAMMATICAL = AUXILIARIES | PREPOSITIONS | RELATIVES | WH | DETERMINERS | FILLERS | LIGHT_VERBS | {"their"}
 IMPERATIVES = frozenset("name list give show tell find".split())
 BELONG = frozenset("belong belongs".split())
+BEING = frozenset("is are was were been".split())
 ACTIVE = frozenset("do does did has have".split())
 MAKING = frozenset("make makes made making do did".split())
 KIND = "occupation position held type"
@@ -84,6 +85,7 @@ def triples(question: str, kg: Graph | None) -> dict[str, object]:
     question = IDIOMS.sub("", question)
     tokens = tokens_of(question)
     names = mentions(question, tokens, kg)
+    names += _kinds(tokens, names, kg)
     names = [name for name in names if not _only_tells_apart(name, names, tokens)]
     kind = _kind([token.lower for token in tokens])
     groups = _groups(tokens, names)
@@ -121,6 +123,17 @@ def _kind(words: Sequence[str]) -> str:
         return "boolean"
     counts = any(pair in (("how", "many"), ("how", "much"), ("number", "of")) for pair in pairwise(words))
     return "count" if counts else "list"
+
+
+def _kinds(tokens: Sequence[Token], names: Sequence[Mention], kg: Graph | None) -> list[Mention]:
+    """The kind that a closing "were also mathematicians" or "was a chemist" says, if it is a label."""
+    last = len(tokens) - 1
+    said = [token.lower for token in tokens[-4:-1]]
+    if kg is None or not names or names[-1].last > last or last < 3 or not tokens[last].text.islower():
+        return []
+    kind = singular(tokens[last].lower)
+    stated = bool({"a", "an"} & {*said[-1:]}) or bool(BEING & {*said[-2:]} and kind != tokens[last].lower)
+    return [Mention(last, last + 1, kind, True)] if stated and kind in kg.exact([kind]) else []
 
 
 def _only_tells_apart(name: Mention, names: Sequence[Mention], tokens: Sequence[Token]) -> bool:
@@ -202,7 +215,8 @@ def _chain(left: Sequence[str], right: Sequence[str]) -> list[Step]:
     owned = _relations_right(inner, every=True)
     chain = [*within, *owned, *list(reversed(lefts))[len(within) :], *rights]
     tail = [word for word in left if word not in FILLERS | {"both", "the"}]
-    if not chain and tail[-2:-1] and tail[-1] in ("a", "an") and tail[-2] in AUXILIARIES:
+    stated = left[1:] and left[0] not in BEING and {*left[-3:]} & BEING and not asked_right
+    if not chain and (stated or left in (["a"], ["an"])):
         return [(KIND, True)]
     if not chain and {*tail[-2:]} & (HAVING | {"have", "with"}):
         return [(HAS, True)]

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from small import alone, films, vertex
+import time
+from typing import Any
+
+from small import FILMS, Alone, alone, films, vertex
 
 from kgwb.flow import QIR, Fact
+from kgwb.llm import ChatRequest, Scripted
+from kgwb.run import Run
 from kgwb.systems.chatty_kg.matching import match
 
 FACTS = (Fact("?film", "director", "Denis Villeneuve"), Fact("?film", "starring", "Amy Adams"))
@@ -29,3 +34,26 @@ def test_an_entity_named_twice_is_linked_once() -> None:
     replies = {"vertex_selection": vertex(1, "Dune")}
     linked, _, model = alone(lambda run: match(QIR(facts, "?x"), "Who?", run), replies, kg=films())
     assert (len(linked.links), model.calls()) == (1, 1)
+
+
+def test_entities_are_linked_side_by_side_on_a_remote_model_in_their_order() -> None:
+    twins = (
+        FILMS + ':amy2 rdfs:label "Amy Adams" ; :director :denis . :denis2 rdfs:label "Denis Villeneuve" .'
+    )
+    waits = {"Denis Villeneuve": 0.3, "Amy Adams": 0.1}
+
+    def choose(request: ChatRequest) -> Any:
+        time.sleep(waits[request.variables["entity"]])
+        return vertex(1, request.variables["entity"])
+
+    run = Run(
+        Alone(lambda run: match(QIR(FACTS, "?film"), "Which film?", run)),
+        "Which film?",
+        kg=films(twins),
+        models=Scripted(choose, remote=True),
+    )
+    started = time.monotonic()
+    run.go()
+    assert time.monotonic() - started < 0.4 + 0.3
+    assert [step.subject for step in run.steps if step.agent == "vertex_selection"] == list(waits)
+    assert [link.entity for link in run.output("matching").links] == list(waits)
