@@ -37,6 +37,8 @@ def add_setup(parser: argparse.ArgumentParser) -> None:
         "--agent-model", action="append", default=[], metavar="AGENT=SPEC", help="for one agent"
     )
     parser.add_argument("--system", default="chatty_kg", help="default: chatty_kg")
+    parser.add_argument("--query-timeout", type=float, default=30.0, metavar="SECONDS", help="of one query")
+    parser.add_argument("--row-limit", type=positive, default=10_000, metavar="N", help="rows of one result")
     parser.add_argument("--profile", default="fast", help="fast (default) or paper")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting")
     parser.add_argument(
@@ -91,7 +93,7 @@ def workbench_of(args: argparse.Namespace) -> Workbench:
         raise SettingError(
             f"{args.system} has no agent {unknown[0]!r}", hint=f"its agents are {', '.join(agents)}"
         )
-    kg = open_kg(args.kg, query_timeout_s=settings.query_timeout_s, row_limit=settings.row_limit)
+    kg = open_kg(args.kg, query_timeout_s=args.query_timeout, row_limit=args.row_limit)
     return Workbench(
         kg, args.model, system=args.system, models=models, settings=settings, prompts=args.prompts
     )

@@ -90,7 +90,7 @@ class GraphUnreachableError(GraphError):
 
 
 class GraphTimeoutError(GraphError):
-    """A query took longer than ``Settings.query_timeout_s``."""
+    """A query took longer than the graph's ``query_timeout_s``."""
 
 
 class QueryRefusedError(GraphError):

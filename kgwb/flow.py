@@ -6,7 +6,7 @@ All are frozen and slotted; collections are tuples; RDF terms are rdflib terms. 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias
@@ -298,14 +298,15 @@ class Answer:
 
 
 @lru_cache(maxsize=256)
-def adapter(form: Hashable) -> TypeAdapter[Any]:
+def adapter(form: Any) -> TypeAdapter[Any]:
     """The pydantic adapter of a type, made once."""
     return TypeAdapter(form)
 
 
 def to_data(value: Any, form: Any = None) -> Any:
     """Plain JSON data of a flow record (or of any value of type ``form``)."""
-    return adapter(form or type(value)).dump_python(value, mode="json")
+    wanted: Any = form or type(value)
+    return adapter(wanted).dump_python(value, mode="json")
 
 
 def from_data(data: Any, form: Any) -> Any:

@@ -315,9 +315,9 @@ def check_header(entry: Any, path: Path) -> None:
         raise _no_run_file(path)
     if version != FORMAT:
         age = "an older" if version < FORMAT else "a newer"
+        writer = f"{age} kgwb ({entry.get('kgwb', 'unknown version')})"
         raise RunFileError(
-            f"{path} was written in run format {version}, by {age} kgwb ({entry.get('kgwb', 'unknown version')}); "
-            f"this kgwb reads format {FORMAT}",
+            f"{path} was written in run format {version}, by {writer}; this kgwb reads format {FORMAT}",
             hint="open it with the version that wrote it, or ask the question again",
         )
 
@@ -351,7 +351,7 @@ class Differences(tuple[StepDifference, ...]):
 
 
 def difference(first: Mapping[str, Step], second: Mapping[str, Step]) -> Differences:
-    """Steps of two executions aligned by key: the first's order, with the second's own steps at their place."""
+    """Steps of two executions aligned by key, in the first's order; the second's own stand at their place."""
     keys, place = list(first), 0
     for key in second:
         if key in first:

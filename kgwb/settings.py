@@ -47,9 +47,6 @@ class Settings:
     seed: int = 7
     max_output_tokens: int = 2048
     model_timeout_s: float = 60.0
-    query_timeout_s: float = 30.0
-    row_limit: int = 10_000
-    """Rows read of any one result; more are cut, and the record says so."""
     max_question_words: int = 1_000
     workers: int = 4
     """Entities of one question linked at the same time on a remote graph or model."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -51,7 +52,7 @@ def ask(
     """
     settings = run.settings
     messages = parse(prompt, run.prompt_text(prompt)).fill(variables)
-    schema = reply.model_json_schema()
+    schema = schema_of(reply)
     attempts: list[Attempt] = []
     formed: Reply | None = None
     asked = messages
@@ -69,7 +70,9 @@ def ask(
             return parsed
         formed = parsed or formed
         if settings.repair == "show_error":
-            asked = (*messages, Message("assistant", answered.text), Message("user", _what_is_wrong(attempt)))
+            # some servers refuse an empty message
+            said = (Message("assistant", answered.text),) if answered.text.strip() else ()
+            asked = (*messages, *said, Message("user", _what_is_wrong(attempt)))
     if formed is not None and last_resort is not None and last_resort(formed):
         run.note(f"no reply passed every check in {settings.theta} attempts; the last one is used as it is")
         return formed
@@ -79,6 +82,12 @@ def ask(
         attempts,
         hint="look at the attempts, then edit the prompt, put a result in by hand, or take a stronger model",
     )
+
+
+@lru_cache(maxsize=64)
+def schema_of(reply: type[BaseModel]) -> Mapping[str, Any]:
+    """The JSON schema of a reply class, made once."""
+    return reply.model_json_schema()
 
 
 def judge(
@@ -97,7 +106,8 @@ def judge(
         return parsed, tuple(results)
     unfinished = UNFINISHED.get(finish_reason, "")
     if unfinished or not problem:
-        return None, (CheckResult(WELL_FORMED, unfinished or "no JSON"),)
+        problem = "no JSON" if text.strip() else "the reply is empty"
+        return None, (CheckResult(WELL_FORMED, unfinished or problem),)
     return None, (CheckResult(WELL_FORMED), CheckResult(RIGHT_FORM, problem))
 
 

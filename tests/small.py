@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -77,6 +78,14 @@ DIRECTED = {
     "chatty_kg/predicate_selection": predicates(["director"]),
 }
 """Who directed Arrival? Two model calls: the label is unique, and nothing was said before."""
+
+
+HOMONYMS = {
+    "chatty_kg/qir": qir("Dune | directed by | ?person"),
+    "chatty_kg/vertex_selection": vertex(1, "Dune"),
+    "chatty_kg/predicate_selection": DIRECTED["chatty_kg/predicate_selection"],
+}
+"""Who directed Dune? Two films have that label: three model calls."""
 
 
 def workbench(model: Scripted, kg: Graph | None = None, **options: Any) -> Workbench:
@@ -220,3 +229,16 @@ def made_up(model: Scripted | dict[str, Any] | None, kg: Graph | None = None, **
     """A run of the made-up system."""
     options = {"prompts": Prompts(texts=TEXTS), "embeddings": Embeddings("lexical")} | options
     return Run(MadeUp(), "What is it?", kg=kg or films(), models=model, **options)
+
+
+# --- what tests look at
+
+
+def keys(run: Run) -> list[str]:
+    """The keys of a run's steps."""
+    return [step.key for step in run.steps]
+
+
+def asked(model: Scripted) -> Counter[str]:
+    """How often each agent's prompt was sent."""
+    return Counter(request.task.rpartition("/")[2] for request in model.requests)

@@ -35,7 +35,7 @@ def test_settings_are_plain_data_and_back() -> None:
     assert Settings(**changed.to_data()) == changed
 
 
-@pytest.mark.parametrize("name", ["theta", "answers_in_context", "v_limit", "query_num", "row_limit"])
+@pytest.mark.parametrize("name", ["theta", "answers_in_context", "v_limit", "query_num"])
 @pytest.mark.parametrize("value", [0, -1])
 def test_a_limit_below_one_is_refused(name: str, value: int) -> None:
     with pytest.raises(SettingError, match=f"{name} is {value}") as caught:
@@ -52,7 +52,7 @@ def test_a_limit_below_one_is_refused(name: str, value: int) -> None:
         ({"theta": 2.5}, "theta is 2.5"),
         ({"workers": 0}, "workers is 0"),
         ({"model_timeout_s": 0}, "model_timeout_s is 0"),
-        ({"query_timeout_s": -1.0}, "query_timeout_s is -1.0"),
+        ({"model_timeout_s": -1.0}, "model_timeout_s is -1.0"),
         ({"max_question_words": 0}, "max_question_words is 0"),
         ({"translate": "no"}, "translate is 'no'"),
         ({"thetta": 3}, "no setting named thetta"),

@@ -89,7 +89,7 @@ def test_the_json_in_a_reply_is_found(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "finish_reason", "check", "problem"),
     [
-        ("", "stop", WELL_FORMED, "no JSON"),
+        ("", "stop", WELL_FORMED, "the reply is empty"),
         ("I do not know.", "stop", WELL_FORMED, "no JSON"),
         ("null", "stop", WELL_FORMED, "no JSON"),
         ('"a"', "stop", WELL_FORMED, "no JSON"),
@@ -148,6 +148,13 @@ def test_show_error_shows_the_last_reply_and_what_is_wrong_with_it() -> None:
     assert len(third) == len(first) + 2  # only the latest error, so that the prompt does not grow
     assert "- small: 12 is not below 10\n- kind: rude word" in third[-1].content
     assert [run.calls[attempt.call].repeat for attempt in run["asking"].attempts] == [0, 0, 0]
+
+
+def test_an_empty_reply_is_not_sent_back() -> None:
+    run, model = run_with(" ", GOOD)
+    run.go()
+    assert [message.role for message in model.requests[1].messages] == ["user", "user"]
+    assert "the reply is empty" in model.requests[1].messages[-1].content
 
 
 def test_ask_afresh_repeats_the_same_request_and_numbers_the_repeats() -> None:

@@ -1,7 +1,7 @@
-"""``rules``: the embedded default model. Deterministic, offline, without a key; a baseline that ignores prompts.
+"""``rules``: the embedded default model. Deterministic, offline, without a key; it ignores prompts.
 
-It reads the task's variables with a small grammar and with string and embedding similarity, and spots names in a
-question by the graph's own label index. Nothing in it is keyed to a graph or a question set.
+It reads the task's variables with a small grammar and with string and embedding similarity, and spots names
+by the graph's own label index. Nothing in it is keyed to a graph or a question set.
 """
 
 from __future__ import annotations
@@ -48,39 +48,42 @@ class Rules:
             "vertex_selection_names": lambda given, kg: {"name": closest(given["entity"], given["names"])},
             "predicate_selection": self._by_triple,
             "predicate_selection_published": self._pooled,
-            "answer_writer": lambda given, kg: {"sentence": f"{given['question']} {', '.join(given['answer'])}."},
+            "answer_writer": lambda given, kg: {"sentence": " ".join([given["question"], *given["answer"]])},
         }
 
     def complete(self, request: ChatRequest, kg: Graph | None, cancel: threading.Event) -> ChatReply:
         """The reply to one task. Raises ModelError for a task it has no rule for."""
         task = self._tasks.get(request.task.rpartition("/")[2])
         if task is None:
-            raise ModelError(f"rules has no rule for {request.task}", hint="choose another model for this agent")
+            hint = "choose another model for this agent"
+            raise ModelError(f"rules has no rule for {request.task}", hint=hint)
         return ChatReply(json.dumps(task(request.variables, kg), ensure_ascii=False), model=self.name)
 
     def _vertex(self, given: Mapping[str, Any], kg: Graph | None) -> dict[str, Any]:
-        """The label that is the name, told apart by type and description; else one spelled nearly alike; else none."""
-        candidates = given["candidates"]
-        same = [c for c in candidates if _plain(c["label"]) == _plain(given["entity"])]
-        if not same:
-            holding = [c for c in candidates if set(_plain(given["entity"]).split()) <= set(_plain(c["label"]).split())]
-            if holding:
-                best = min(holding, key=lambda c: (len(c["label"]), c["number"]))
-                return {"reason": "the shortest label with these words", "number": best["number"], "label": best["label"]}
-            best = max(candidates, key=lambda c: (_alike(given["entity"], c["label"]), -c["number"]))
-            if _alike(given["entity"], best["label"]) < NEAR_ENOUGH:
-                return {"reason": f"no label is like {given['entity']!r}", "number": 0, "label": ""}
-            return {"reason": "the label spelled most alike", "number": best["number"], "label": best["label"]}
-        place = max(range(len(same)), key=self._fit(same, given, kg)) if len(same) > 1 else 0
-        reason = "the label is the name" if len(same) == 1 else "its type, description and relations fit best"
-        return {"reason": reason, "number": same[place]["number"], "label": same[place]["label"]}
+        """The label that is the name, homonyms told apart; else one spelled nearly alike; else none."""
+        entity, candidates = given["entity"], given["candidates"]
+        same = [c for c in candidates if _plain(c["label"]) == _plain(entity)]
+        holding = [c for c in candidates if {*_plain(entity).split()} <= {*_plain(c["label"]).split()}]
+        if len(same) > 1:
+            reason, best = "it fits best", same[max(range(len(same)), key=self._fit(same, given, kg))]
+        elif same or holding:
+            best = min(same or holding, key=lambda c: (len(c["label"]), c["number"]))
+            reason = "the label is the name" if same else "the shortest label with these words"
+        else:
+            best = max(candidates, key=lambda c: (_alike(entity, c["label"]), -c["number"]))
+            if _alike(entity, best["label"]) < NEAR_ENOUGH:
+                return {"reason": f"no label is like {entity!r}", "number": 0, "label": ""}
+            reason = "the label spelled most alike"
+        return {"reason": reason, "number": best["number"], "label": best["label"]}
 
-    def _fit(self, same: Sequence[Any], given: Mapping[str, Any], kg: Graph | None) -> Callable[[int], tuple[float, ...]]:
-        """How well each homonym fits the question: a year, words it shares, relations it has, then likeness."""
+    def _fit(
+        self, same: Sequence[Any], given: Mapping[str, Any], kg: Graph | None
+    ) -> Callable[[int], tuple[float, ...]]:
+        """How well each homonym fits: a year, shared words, relations it has, then likeness."""
         question = given["question"]
         described = [f"{c['type']} {c['description']}" for c in same]
         facts = _facts(given, kg)
-        asked = _content(question) - _content(given["entity"]) - {word for _, says, _ in facts for word in _content(says)}
+        asked = _content(question) - _content(" ".join([given["entity"], *(says for _, says, _ in facts)]))
         shared = [len(asked & _content(text)) for text in described]
         years = {word for word in asked if word.isdigit()}
         dated = [bool(years & _content(text)) for text in described]
@@ -89,7 +92,7 @@ class Rules:
         return lambda n: (2 * dated[n] + min(shared[n], 2) * 0.25 + having[n] + 0.3 * likeness[n], -n)
 
     def _has(self, entity: str, facts: Sequence[Sequence[str]], relations: Sequence[str]) -> float:
-        """How like one of its relations is to what the question says of it; what it is the author *of* is no author."""
+        """How like one of its relations is to what the question says of it; direction counts too."""
         best = [0.0]
         for subject, says, object_ in facts:
             if entity in (subject, object_):
@@ -105,7 +108,9 @@ class Rules:
         return {"reasoning": "the names most like each relation", "predicates": kept}
 
     def _pooled(self, given: Mapping[str, Any], kg: Graph | None) -> dict[str, Any]:
-        kept = [name for _, relation, _ in _facts(given, kg) for name in self._like(relation, given["predicates"])]
+        kept = [
+            name for _, relation, _ in _facts(given, kg) for name in self._like(relation, given["predicates"])
+        ]
         return {"reasoning": "the names most like each relation", "predicates": list(dict.fromkeys(kept))}
 
     def _like(self, relation: str, names: Sequence[str]) -> list[str]:

@@ -3,120 +3,39 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from kgwb.kg.base import Graph
 
-WH = frozenset("who whom whose what which when where how why who's what's when's where's".split())
-AUXILIARIES = frozenset(
-    "is are was were be been being am do does did has have had can could will would shall should may might must 's".split()
-)
-HAVING = frozenset("have has had".split())
-LIGHT_VERBS = frozenset(
-    "located situated lie lies lying listed fall falls fell give offer offers offered available use uses used gives name named tell show list find know called known want like "
-    "include includes included exist exists consider considered regarded come comes came go goes credited serve serves served".split()
-)
-DETERMINERS = frozenset("the a an all any some every each both other another such its his her own".split())
-PREPOSITIONS = frozenset(
-    "of in on at by for to from with as under behind into through than within during between inside via onto among near".split()
-)
-RELATIVES = frozenset("that which who whom whose where".split())
-FILLERS = frozenset(
-    "also me us you i please there and or ever still actually exactly few single one ones different various so far own version versions edition two three "
-    "world total many much number else besides just only together name names s not they out up".split()
-)
-TIMES = frozenset("year years date dates day time century decade month".split())
-PLACES = frozenset(
-    "place places country countries city cities town towns location state states province region continent".split()
-)
-EVENTS = {
-    "city": frozenset("built assembled made manufactured produced".split()),
-    "country": frozenset(
-        "born died die built assembled made manufactured headquartered headquarters seat works work worked studied".split()
-    ),
-}
-"""Verbs that say at which place something happened, and not yet in which city or country that place is."""
-EVENTS |= dict.fromkeys(("state", "province", "region", "continent"), EVENTS["country"])
-GENERAL_NOUNS = frozenset("person people thing things someone somebody something anyone man woman men women".split())
+LEXICON = tomllib.loads((Path(__file__).parent / "lexicon.toml").read_text(encoding="utf-8"))
+
+
+def _listed(name: str) -> frozenset[str]:
+    return frozenset(LEXICON["words"][name].split())
+
+
+def _by_word(families: Mapping[str, str]) -> dict[str, str]:
+    return {word: name for name, words in families.items() for word in words.split()}
+
+
+WH, AUXILIARIES, HAVING, BEING, ACTIVE = map(_listed, ("wh", "auxiliaries", "having", "being", "active"))
+LIGHT_VERBS, VERB_FORMS, VERBS_ONLY = map(_listed, ("light_verbs", "verb_forms", "verbs_only"))
+PHASES, BELONG, MAKING, IMPERATIVES = map(_listed, ("phases", "belong", "making", "imperatives"))
+DETERMINERS, PREPOSITIONS, RELATIVES = map(_listed, ("determiners", "prepositions", "relatives"))
+FILLERS, PRONOUNS, NATIONS = map(_listed, ("fillers", "pronouns", "nations"))
+TIMES, PLACES, GENERAL_NOUNS = map(_listed, ("times", "places", "general_nouns"))
 FUNCTION_WORDS = WH | AUXILIARIES | DETERMINERS | PREPOSITIONS | RELATIVES | FILLERS
-PRONOUNS = frozenset(
-    "he she it they him her them his hers its their theirs this that these those here there himself herself".split()
-)
-NATIONS = frozenset("German American Mexican French Dutch Greek Czech Swiss Thai".split())
-MEASURES = {
-    "long": "length runtime duration",
-    "tall": "height",
-    "high": "height",
-    "wide": "width",
-    "heavy": "weight",
-    "old": "age",
-    "expensive": "price",
-    "cost": "price",
-    "costs": "price",
-    "fast": "speed",
-    "quick": "speed",
-    "big": "size",
-    "large": "size",
-    "far": "distance",
-    "deep": "depth",
-    "popular": "popularity votes",
-    "powerful": "power",
-}
-"""Adjectives and verbs of measure, and the noun a graph would store it under."""
-VERB_FORMS = frozenset(
-    "born wrote written died write writes made make makes won win wins sang sung sing sings began begun led lead leads built "
-    "build grew grown shot sold sell met taught teach teaches spoke spoken speak wore left held hold holds ran run runs "
-    "star stars act acts direct directs appear appears play plays compose composes produce produces publish publishes "
-    "share shares marry die dies live lives found founds release releases work works star study studies invent cite cites "
-    "describe describes about became become becomes create creates develop develops design designs drive drives drew drawn draws deal deals dealing seen start starts begin begins end ends".split()
-)
+MEASURES = _by_word(LEXICON["measures"])
+SENSE_OF = _by_word(LEXICON["senses"])
+"""For a word of a known family the phrase that a graph tends to name the relation by."""
 
 
-SENSES = {
-    sense: frozenset(words.split())
-    for sense, words in {
-        "birth": "born birth",
-        "death": "died die dies death dead deceased",
-        "starring actor cast": "act acts acted acting actor actors actress actresses star stars starred starring cast "
-        "costar costars",
-        "published in starring": "appear appears appeared appearing",
-        "director directed by": "direct directs directed directing director directors filmmaker filmmakers codirector",
-        "writer written by": "write writes wrote written writing writer writers pen penned cowrote",
-        "author written by": "author authors authored novelist",
-        "screenwriter written by": "screenwriter screenwriters scriptwriter scriptwriters screenplay screenplays script "
-        "scripts",
-        "music composer": "compose composes composed composer composers music scored score soundtrack",
-        "genre type": "genre genres kind kinds sort sorts type types style category categories",
-        "topic subject tags": "deal deals dealing about topic topics describe describes described describing words keywords theme themes "
-        "subject tag tags",
-        "played starring cast": "play plays playing seen",
-        "played by": "played",
-        "language": "spoken speak speaks language languages",
-        "award": "win wins won award awards awarded prize prizes oscar oscars receive received receives get got",
-        "spouse": "wife wives husband husbands spouse spouses married marry marries partner",
-        "sibling": "brother brothers sister sisters sibling siblings",
-        "child": "child children son sons daughter daughters kid kids",
-        "founder founded by": "founder founders founded found founds establish established start started",
-        "manufacturer made by": "manufacturer maker makers manufactures manufactured makes made",
-        "based on": "adapted adaptation adaptations adapt based",
-        "doctoral advisor": "advisor advisors adviser supervise supervises supervised supervisor phd doctorate",
-        "doctoral student": "student students pupil pupils",
-        "assembled in built": "built assembled",
-        "designed by designer": "design designs designed designer designers drew drawn draws",
-        "parent company part of": "belong belongs owned owns owner owners",
-        "headquarters location": "headquarters headquartered seat",
-        "twinned city": "sister_city sister_cities twin_city twin_cities twinned twin",
-        "administrative state located in": "state states province provinces region",
-        "employer affiliation": "work works worked working employed employer employers affiliated affiliation",
-        "alma mater educated at": "study studied studies educated graduate graduated alma attended",
-        "runtime duration length": "runtime duration",
-    }.items()
-}
-"""Families of English words for one relation, and the noun a graph tends to name it by."""
-VERBS_ONLY = frozenset("work works start started found makes made make get got".split())
-"""Words of these families that as nouns mean something else."""
-SENSE_OF = {word: sense for sense, words in SENSES.items() for word in words}
+def tied_to_place(site: str) -> frozenset[str]:
+    """Verbs that say at which place something happened, and not yet in which city or country that is."""
+    return frozenset(LEXICON["events"]["city" if site in ("city", "town") else "country"].split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +104,18 @@ def is_verb(word: str) -> bool:
 
 
 def mentions(text: str, tokens: Sequence[Token], kg: Graph | None) -> list[Mention]:
-    """The names in a question, left to right: whole labels of the graph, and capitalised runs that are none."""
+    """The names in a question, left to right: whole labels of the graph, and other capitalised runs."""
     spans = [(a, b) for a in range(len(tokens)) for b in range(a + 1, min(len(tokens), a + 18) + 1)]
     texts = {span: text[tokens[span[0]].start : tokens[span[1] - 1].end] for span in spans}
     labels = kg.exact(list(texts.values())) if kg else {}
     quoted = [(m.start(), m.end()) for m in re.finditer(r"[\"“«][^\"”»]+[\"”»]", text)]
     whole = [span for span in spans if texts[span] in labels and not of_nation(span, tokens)]
     weights = {span: _weight(span, tokens, text, quoted) for span in whole}
-    runs = [run for run in _capital_runs(tokens) if run not in weights and not of_nation(run, tokens) and _worth(run, tokens, texts, weights, kg)]
+    runs = [
+        run
+        for run in _capital_runs(tokens)
+        if run not in weights and not of_nation(run, tokens) and _worth(run, tokens, texts, weights, kg)
+    ]
     weights.update({run: run[1] - run[0] + 0.1 for run in runs})
     chosen: list[tuple[int, int]] = []
     for span in sorted(weights, key=lambda span: (weights[span], span), reverse=True):
@@ -200,7 +123,7 @@ def mentions(text: str, tokens: Sequence[Token], kg: Graph | None) -> list[Menti
             chosen.append(span)
     if not chosen:
         chosen = _plain_names(tokens, whole)
-    return [Mention(a, b, texts[a, b], (a, b) in labels) for a, b in sorted(chosen)]
+    return [Mention(a, b, texts[a, b], texts[a, b] in labels) for a, b in sorted(chosen)]
 
 
 def of_nation(span: tuple[int, int], tokens: Sequence[Token]) -> bool:
@@ -219,8 +142,8 @@ def _worth(
     whole: Mapping[tuple[int, int], float],
     kg: Graph | None,
 ) -> bool:
-    """Whether a capitalised run that is no label is a name: no word of a relation, and if labels are inside it, the
-    graph must know all its words together."""
+    """Whether a capitalised run that is no label is a name: no word of a relation, and around labels only if
+    the graph knows all its words together."""
     if run[1] - run[0] == 1 and tokens[run[0]].lower in SENSE_OF:
         return False
     if not any(weight > 0 and a < run[1] and run[0] < b for (a, b), weight in whole.items()):
@@ -228,7 +151,9 @@ def _worth(
     return kg is not None and run[1] - run[0] < 18 and kg.search(texts[run], 3).how == "all words"
 
 
-def _weight(span: tuple[int, int], tokens: Sequence[Token], text: str, quoted: Iterable[tuple[int, int]]) -> float:
+def _weight(
+    span: tuple[int, int], tokens: Sequence[Token], text: str, quoted: Iterable[tuple[int, int]]
+) -> float:
     """How surely a span that is a label is meant as a name: by quotes, capitals, digits and length."""
     words = tokens[span[0] : span[1]]
     if any(start < words[0].start and words[-1].end < end for start, end in quoted):
@@ -244,7 +169,7 @@ def _weight(span: tuple[int, int], tokens: Sequence[Token], text: str, quoted: I
 
 
 def _named(word: Token, *, first: bool) -> bool:
-    """Whether a word is written like part of a name; the first word of a question only counts if it is no function word."""
+    """Whether a word is written like part of a name; the first word only if it is no function word."""
     if not (word.text[0].isupper() or any(char.isdigit() for char in word.text)):
         return False
     return not first or word.lower not in FUNCTION_WORDS | LIGHT_VERBS
@@ -260,7 +185,20 @@ def _capital_runs(tokens: Sequence[Token]) -> list[tuple[int, int]]:
             continue
         end = start + 1
         while end < len(tokens):
-            joins = tokens[end].lower in ("of", "the", "and", "de", "van", "von", "for", "in", "on", "a", "to", "&")
+            joins = tokens[end].lower in (
+                "of",
+                "the",
+                "and",
+                "de",
+                "van",
+                "von",
+                "for",
+                "in",
+                "on",
+                "a",
+                "to",
+                "&",
+            )
             if _named(tokens[end], first=False):
                 end += 1
             elif joins and end + 1 < len(tokens) and tokens[end + 1].text[0].isupper():
@@ -277,10 +215,9 @@ def _plain_names(tokens: Sequence[Token], whole: Sequence[tuple[int, int]]) -> l
 
     def plain(span: tuple[int, int]) -> bool:
         words = [token.lower for token in tokens[span[0] : span[1]]]
-        before = (span[0] - 1, span[0])
-        kind = len(words) == 1 and span[0] > 0 and (
-            tokens[before[0]].lower in WH | DETERMINERS | PRONOUNS or of_nation(before, tokens)
-        )
+        earlier = tokens[max(span[0] - 1, 0)].lower
+        kind = len(words) == 1 and span[0] > 0 and earlier in WH | DETERMINERS | PRONOUNS
+        kind = kind or (len(words) == 1 and span[0] > 0 and of_nation((span[0] - 1, span[0]), tokens))
         inner = all(word in FUNCTION_WORDS for word in words) or words[0] in FUNCTION_WORDS - DETERMINERS
         return not kind and not inner
 

@@ -14,6 +14,7 @@ from kgwb.structured import Check, ask
 SHORT_ANSWER = 5
 """Values of an answer that may be reworded; longer lists read better as lists."""
 
+OTHERS = frozenset(("else", "besides", "other", "others"))
 ENGLISH = frozenset(
     "the of is was were are did does do has have who what when where which how whose whom in and by for with "
     "that he she it his her its they to on from an name list give show tell".split()
@@ -85,9 +86,9 @@ def rewordable(answer: Answer, run: Run) -> bool:
 
 
 def asks_for_others(question: str, context: Context, run: Run) -> bool:
-    """Whether a follow-up asks for "what else": Figure 1 of the paper ends in one, its agents have no step for it."""
+    """Whether a follow-up asks for what was not said yet, as the dialogue of the paper's Figure 1 does."""
     words = re.findall(r"\w+", question.casefold())
-    return run.settings.fast and bool(context.turns) and ("else" in words or "besides" in words)
+    return run.settings.fast and bool(context.turns) and not OTHERS.isdisjoint(words)
 
 
 @agent("what_else")

@@ -1,4 +1,4 @@
-"""Query execution: run the selected queries and make one answer of their results (sections 5.2.4 and 5.2.5)."""
+"""Query execution: run the selected queries and make one answer of them (sections 5.2.4 and 5.2.5)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ NOT_HERE = "not in this graph"
 def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
     """The answer with the triples each value stands on; empty and with its reason if the graph has none.
 
-    The union of all selected queries. ``fast`` counts where a count is asked and no stored number answers, and of
-    queries that differ only in direction takes the first with rows, or the first at all if yes or no is asked.
+    The union of all selected queries. ``fast`` counts where a count is asked and no stored number answers,
+    and of queries that differ only in direction takes the first with rows, or the first at all if yes or no
+    is asked.
     """
     missing = why_not(selection, linked, run)
     if missing:
@@ -52,7 +53,9 @@ def why_not(selection: Selection, linked: Linked, run: Run) -> str:
     return "" if selection.queries else "no predicate fits the question"
 
 
-def _union(queries: Sequence[CandidateQuery], target: str, filters: str, run: Run) -> tuple[Found, list[str], bool]:
+def _union(
+    queries: Sequence[CandidateQuery], target: str, filters: str, run: Run
+) -> tuple[Found, list[str], bool]:
     """Values with support, the SPARQL that was executed, and whether a result was cut."""
     found: Found = {}
     cut = False
@@ -97,8 +100,12 @@ def _stored_number(found: Found) -> bool:
 
 
 NUMBERS = frozenset(
-    (XSD.integer, XSD.int, XSD.long, XSD.short, XSD.decimal, XSD.double, XSD.float, XSD.nonNegativeInteger, XSD.positiveInteger)
-)  # fmt: skip
+    XSD[name]
+    for name in (
+        *("integer", "int", "long", "short", "decimal", "double", "float"),
+        *("nonNegativeInteger", "positiveInteger"),
+    )
+)
 
 
 def _count(found: Found, executed: list[str], target: str, cut: bool, run: Run) -> Answer:
@@ -115,7 +122,8 @@ def _count(found: Found, executed: list[str], target: str, cut: bool, run: Run) 
 
 def _values(found: Found, run: Run) -> tuple[Value, ...]:
     names = run.kg.names([value for value in found if isinstance(value, URIRef)])
-    values = [Value(term, names.get(term, str(term)), triples) for term, triples in found.items()]  # type: ignore[call-overload]
+    labels = {term: names[term] if isinstance(term, URIRef) else str(term) for term in found}
+    values = [Value(term, labels[term], triples) for term, triples in found.items()]
     return tuple(sorted(values, key=lambda value: (value.label, str(value.term))))
 
 

@@ -104,7 +104,9 @@ def _pooled(generated: Generated, question: str, run: Run) -> Selection:
     names = list(index)
     variables = {"question": question, "predicates": names}
     checks = (query_validator(names),)
-    reply = ask("chatty_kg/predicate_selection_published", variables, PooledReply, run, checks=checks)
+    # After theta attempts Algorithm 3 goes on with what it has: no predicate, so no query and no answer.
+    name, last = "chatty_kg/predicate_selection_published", lambda _: True
+    reply = ask(name, variables, PooledReply, run, checks=checks, last_resort=last)
     relevant = tuple(name for name in names if name in reply.predicates)
     sharing = sorted({number for name in relevant for number in index[name]})
     return Selection(tuple(generated.queries[number] for number in sharing), relevant)

@@ -17,10 +17,10 @@ MOST_COMBINATIONS = 20_000
 
 @agent("query_generator")
 def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
-    """Every combination of one predicate a fact, joined on shared unknowns and entities, truncated to query_num.
+    """Every combination of one predicate a fact, joined on shared ends, truncated to query_num.
 
-    ``fast`` orders by score first; as published, the order is that of the combinations, and a fact without any
-    predicate is left out.
+    ``fast`` orders by score first; as published, the order is that of the combinations, and a fact without
+    any predicate is left out.
     """
     settings = run.settings
     terms = terms_of(qir, linked.links)
@@ -66,7 +66,7 @@ def _query(
 
 
 def exclusions(qir: QIR, terms: Ends) -> str:
-    """A chain that leads back to what was asked about does not answer: films sharing a director with X are not X."""
+    """What was asked about is no answer of a chain that leads back to it: who shares a director with X."""
     if qir.kind == "boolean" or len(qir.facts) < 2:
         return ""
     vertices = dict.fromkeys(terms[entity] for entity in qir.entities if terms[entity].startswith("<"))

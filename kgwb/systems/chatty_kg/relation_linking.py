@@ -1,7 +1,8 @@
 """Relation linking: ranked predicates for each fact of the QIR, in both directions (section 5.1.3).
 
-No model is asked. ``fast`` also links a relation between two unknowns, by following the join from what is linked: the
-best predicates of the neighbouring fact lead to sample vertices, whose predicates are the candidates.
+No model is asked. ``fast`` also links a relation between two unknowns, by following the join from what is
+linked: the best predicates of the neighbouring fact lead to sample vertices, whose predicates are the
+candidates.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ BEAM = 4
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Triple patterns that lead from linked vertices to an unknown, with the product of their similarities."""
+    """Triple patterns that lead from linked vertices to an unknown, and the product of their similarities."""
 
     patterns: tuple[Pattern, ...] = ()
     score: float = 1.0
@@ -65,11 +66,15 @@ def terms_of(qir: QIR, links: Sequence[Link]) -> Ends:
     """Each end of the QIR's facts as a SPARQL term: a linked vertex's IRI, else a variable."""
     vertices = {link.entity: link.vertex.iri.n3() for link in links if link.vertex}
     ends = (*qir.entities, *qir.unknowns)
-    return {end: vertices.get(end) or (end if is_unknown(end) else f"?unlinked{n}") for n, end in enumerate(ends)}
+    return {
+        end: vertices.get(end) or (end if is_unknown(end) else f"?unlinked{n}") for n, end in enumerate(ends)
+    }
 
 
 @agent("relation_linking", subject="fact")
-def link_relation(fact: Fact, paths: dict[str, tuple[tuple[tuple[Pattern, ...], str], ...]], run: Run) -> LinkedRelation:
+def link_relation(
+    fact: Fact, paths: dict[str, tuple[tuple[tuple[Pattern, ...], str], ...]], run: Run
+) -> LinkedRelation:
     """Rank the predicates found at the fact's ends by the similarity of their names with the relation."""
     found: dict[tuple[URIRef, Direction], None] = {}
     for end, ways in paths.items():
@@ -89,8 +94,10 @@ def link_relation(fact: Fact, paths: dict[str, tuple[tuple[tuple[Pattern, ...], 
     return LinkedRelation(fact, tuple(best))
 
 
-def _oriented(predicate: RankedPredicate, fact: Fact, found: Collection[tuple[URIRef, Direction]]) -> RankedPredicate:
-    """A predicate, less like the relation if it is also found in the direction that the two wordings speak for.
+def _oriented(
+    predicate: RankedPredicate, fact: Fact, found: Collection[tuple[URIRef, Direction]]
+) -> RankedPredicate:
+    """A predicate, less like the relation if it is also found in the direction the wordings speak for.
 
     "X influenced Y" is the predicate "influenced by" from Y to X, and "X cites Y" is "cites" from X to Y.
     """
@@ -123,7 +130,7 @@ def _paths(fact: Fact, reached: Reached) -> dict[str, tuple[tuple[tuple[Pattern,
 def _predicates(
     patterns: tuple[Pattern, ...], term: str, is_subject: bool, run: Run
 ) -> Iterable[tuple[URIRef, Direction]]:
-    """Predicates at a vertex, or at a sample of the vertices that patterns lead to, as the fact's subject sees them."""
+    """Predicates at a vertex or a sample of those that patterns lead to, as the fact's subject sees them."""
     sample = f"{{ SELECT DISTINCT {term} WHERE {{ {_text(patterns)} }} LIMIT {run.settings.join_sample} }} "
     at = sample if patterns else ""
     hidden = run.kg.vocabulary.hidden
@@ -144,7 +151,10 @@ def _extend(reached: Reached, linked: LinkedRelation) -> None:
         return
     (known,) = {*fact.ends} - {*new} or {new[0]}
     ways = [
-        Path((*path.patterns, pattern_of(fact, predicate, reached.terms)), path.score * max(predicate.similarity, 0.01))
+        Path(
+            (*path.patterns, pattern_of(fact, predicate, reached.terms)),
+            path.score * max(predicate.similarity, 0.01),
+        )
         for path in reached.paths_to(known)
         for predicate in linked.predicates
     ]

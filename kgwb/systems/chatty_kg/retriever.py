@@ -37,10 +37,12 @@ def _described(hits: tuple[Hit, ...], run: Run) -> tuple[Candidate, ...]:
     iris = [hit.iri for hit in hits]
     known = describe(run.kg, iris)
     relations = _relations(iris, run) if hits[0].score >= 1 else {}
-    return tuple(
-        Candidate(hit.iri, hit.label, hit.score, *known.get(hit.iri, ((), "")), relations.get(hit.iri, ()))
-        for hit in hits
-    )
+    candidates = []
+    for hit in hits:
+        types, description = known.get(hit.iri, ((), ""))
+        relates = relations.get(hit.iri, ())
+        candidates.append(Candidate(hit.iri, hit.label, hit.score, types, description, relates))
+    return tuple(candidates)
 
 
 def _relations(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]]:
@@ -50,7 +52,8 @@ def _relations(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]
     for triple, shown in (("?v ?p ?o", "{}"), ("?o ?p ?v", "is {} of")):
         rows = run.kg.select(f"SELECT DISTINCT ?v ?p WHERE {{ VALUES ?v {{ {values} }} {triple} }}")
         hidden = run.kg.vocabulary.hidden
-        pairs = [(v, p) for v, p in rows.rows if isinstance(v, URIRef) and isinstance(p, URIRef) and p not in hidden]
+        iris_only = [(v, p) for v, p in rows.rows if isinstance(v, URIRef) and isinstance(p, URIRef)]
+        pairs = [(v, p) for v, p in iris_only if p not in hidden]
         names = run.kg.names([p for _, p in pairs])
         for vertex, name in sorted((v, names[p]) for v, p in pairs):
             found[vertex][shown.format(name)] = None

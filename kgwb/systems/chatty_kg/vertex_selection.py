@@ -1,4 +1,4 @@
-"""Vertex selection: one candidate for each entity, checked by the vertex validator (sections 5.1.1 and 5.1.2)."""
+"""Vertex selection: a candidate for each entity, checked by the vertex validator (sections 5.1.1, 5.1.2)."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _numbered(candidates: Sequence[Candidate]) -> list[dict[str, object]]:
 
 
 def _as_published(retrieved: Retrieved, run: Run) -> Link:
-    """Labels only; a single hit skips the model; homonyms cost a second call over local names (reference code)."""
+    """Labels only; a single hit skips the model; homonyms cost a second call over local names."""
     candidates = retrieved.candidates
     if len(candidates) == 1:
         return Link(retrieved.entity, candidates[0], candidates, "the only vertex found")
@@ -114,7 +114,8 @@ def _as_published(retrieved: Retrieved, run: Run) -> Link:
     same = by_label[chosen.casefold()]
     if len(same) == 1:
         return Link(retrieved.entity, same[0], candidates, f"chosen by its label, {chosen!r}")
-    return Link(retrieved.entity, _by_local_name(retrieved.entity, same, run), candidates, "chosen by its local name")
+    vertex = _by_local_name(retrieved.entity, same, run)
+    return Link(retrieved.entity, vertex, candidates, "chosen by its local name")
 
 
 def _by_local_name(entity: str, same: Sequence[Candidate], run: Run) -> Candidate:

@@ -121,6 +121,7 @@ def found(*names: str) -> Answer:
     [
         ("What else did he direct?", SAID, Settings(), True),
         ("Who besides him?", SAID, Settings(), True),
+        ("Which other films did he make?", SAID, Settings(), True),
         ("What did he direct?", SAID, Settings(), False),
         ("What else is there?", Context(), Settings(), False),
         ("What else did he direct?", SAID, PAPER, False),

@@ -120,7 +120,7 @@ def test_as_published_nothing_is_counted() -> None:
 
 def test_a_cut_result_is_counted_by_the_graph() -> None:
     kg = open_kg(GRAPH, row_limit=2)
-    answer, run = executed(DIRECTED, kind="count", kg=kg, settings=Settings(row_limit=2))
+    answer, run = executed(DIRECTED, kind="count", kg=kg)
     assert answer.labels == ("3",)
     assert "the result was cut at 2 rows" in run["execution"].notes
 

@@ -132,8 +132,17 @@ def test_as_published_one_relevant_predicate_is_enough(reply: Any, kept: tuple[C
 def test_as_published_nothing_relevant_is_asked_again(reply: Any) -> None:
     selection, _, model = selected(TWO, reply, pooled("director"), settings=PAPER)
     assert (len(selection.queries), model.calls()) == (2, 2)
+
+
+@pytest.mark.parametrize("reply", [pooled(), pooled("made up")])
+def test_as_published_after_theta_attempts_nothing_is_selected(reply: Any) -> None:
+    selection, _, model = selected(TWO, reply, reply, reply, settings=PAPER)
+    assert (selection.queries, selection.predicates, model.calls()) == ((), (), 3)
+
+
+def test_as_published_no_reply_at_all_is_an_error() -> None:
     with pytest.raises(InvalidReplyError):
-        selected(TWO, reply, reply, reply, settings=PAPER)
+        selected(TWO, "none", "none", "none", settings=PAPER)
 
 
 # --- by hand

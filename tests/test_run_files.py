@@ -1,0 +1,309 @@
+"""A run on disk: replayed without a network, resumed after a kill, and read with care."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small import (
+    CALLS,
+    DIRECTED,
+    HOMONYMS,
+    KEYS,
+    SCRIPT,
+    TEXTS,
+    MadeUp,
+    chatty,
+    films,
+    keys,
+    made_up,
+)
+
+import kgwb
+from kgwb.errors import (
+    NotRecordedError,
+    RunFileError,
+    SettingError,
+)
+from kgwb.llm import Scripted
+from kgwb.record import RunFile
+from kgwb.run import Run
+
+# --- replay
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError("the network was used")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+
+
+@pytest.mark.usefixtures("no_network")
+def test_a_saved_run_replays_without_model_and_graph(tmp_path: Path) -> None:
+    run = chatty("Who directed Dune?", Scripted(HOMONYMS)).go()
+    again = kgwb.load_run(run.save(tmp_path / "run.jsonl"))
+    assert again.graph is None
+    assert again.answer == run.answer
+    assert [(s.key, s.output, s.calls, s.attempts) for s in again.steps] == [
+        (s.key, s.output, s.calls, s.attempts) for s in run.steps
+    ]
+    assert again.totals.live_model_calls == 0
+    assert {difference.status for difference in run.diff(again)} == {"same"}
+
+
+@pytest.mark.usefixtures("no_network")
+def test_a_replay_keeps_values_by_hand_and_the_prompts_as_they_were(tmp_path: Path) -> None:
+    run = made_up(Scripted(SCRIPT)).replace("look_up[Dune]", "a book")
+    run.go()
+    again = Run.load(run.save(tmp_path / "run.jsonl"), MadeUp()).go()
+    assert again.output("look_up[Dune]") == "a book"
+    assert again["look_up[Dune]"].origin == "by hand"
+    assert dict(again.prompts.texts) == TEXTS
+
+
+def test_a_replay_that_leaves_the_record_says_so(tmp_path: Path) -> None:
+    path = made_up(Scripted(SCRIPT)).go().save(tmp_path / "run.jsonl")
+    again = Run.load(path, MadeUp()).go()
+    again.edit_prompt("made_up/guess", TEXTS["made_up/guess"] + "!")
+    with pytest.raises(NotRecordedError, match="guess needs the reply of scripted to made_up/") as caught:
+        again.go()
+    assert "undo the edit" in caught.value.hint
+    with pytest.raises(NotRecordedError, match=r"look_up\[Sicario\] needs a search"):
+        again.replace("split", ["Sicario"]).fork(models=Scripted(SCRIPT)).go()
+
+
+def test_a_fork_of_a_replay_is_a_replay(tmp_path: Path) -> None:
+    run = made_up(Scripted(SCRIPT)).go()
+    again = Run.load(run.save(tmp_path / "run.jsonl"), MadeUp()).go()
+    fork = again.fork(path=tmp_path / "fork.jsonl").go()
+    assert fork.answer == run.answer
+    assert Run.load(tmp_path / "fork.jsonl", MadeUp()).go().answer == run.answer
+
+
+def test_an_edited_prompt_is_saved_before_it_was_used(tmp_path: Path) -> None:
+    run = made_up(Scripted(SCRIPT)).go()
+    run.edit_prompt("made_up/guess", TEXTS["made_up/guess"] + "!")
+    loaded = Run.load(run.save(tmp_path / "run.jsonl"), MadeUp())
+    assert loaded.prompts.text("made_up/guess").endswith("!")
+
+
+# --- killed
+
+KILLED = """
+import os, signal, sys, time
+sys.path.insert(0, {tests!r})
+from small import SCRIPT, made_up
+from kgwb.llm import Scripted
+
+def counted(request):
+    with open({counter!r}, "a") as file:
+        file.write(request.task + "\\n")
+    count = len(open({counter!r}).read().split())
+    if count == {last}:
+        print("asking", flush=True)
+        time.sleep(60)
+    return model._next_line(SCRIPT, request.task)
+
+model = Scripted(counted)
+made_up(model, path={path!r}).go()
+"""
+
+
+def killed_while_asking(tmp_path: Path, last: int) -> tuple[Path, Path]:
+    """A run file of a process that was killed while it waited for model call ``last``, and what it asked."""
+    path, counter = tmp_path / "run.jsonl", tmp_path / "asked"
+    names = {"tests": str(Path(__file__).parent), "counter": str(counter), "path": str(path), "last": last}
+    environment = {**os.environ, "KGWB_EMBEDDINGS": "lexical"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED.format(**names)], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    assert process.stdout is not None
+    with process.stdout:
+        assert process.stdout.readline() == "asking\n"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    return path, counter
+
+
+@pytest.mark.parametrize("last", [2, 5])
+@pytest.mark.parametrize("torn", [b"", b'{"call": {"key": "ab', '{"prompt":{"text":"ü'.encode()[:-1]])
+def test_a_killed_run_resumes_and_asks_nothing_twice(tmp_path: Path, last: int, torn: bytes) -> None:
+    path, counter = killed_while_asking(tmp_path, last)
+    with path.open("ab") as file:
+        file.write(torn)
+    first = counter.read_text().split()
+    told = {task: count - (task == first[-1]) for task, count in Counter(first).items()}
+    rest = {**SCRIPT, "made_up/guess": SCRIPT["made_up/guess"][told.get("made_up/guess", 0) :]}
+    model = Scripted(rest)
+    resumed = Run.load(path, MadeUp(), kg=films(), models=model, resume=True).go()
+    assert (keys(resumed), str(resumed.answer)) == (KEYS, "three")
+    assert len(first) + model.calls() == CALLS + 1  # the one it was killed in has to be asked again
+    assert model.requests[0].task == first[-1]
+    assert Run.load(path, MadeUp()).go().answer == resumed.answer  # and the file is whole
+
+
+def test_a_killed_run_can_be_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    chatty("Who directed Arrival?", Scripted(DIRECTED), path=path).go(until="qir")
+    run = kgwb.load_run(path)
+    assert (run.status, run["qir"].done) == ("failed", True)
+    assert isinstance(run.error, NotRecordedError)
+
+
+# --- run files
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    return made_up(Scripted(SCRIPT)).go().save(tmp_path / "run.jsonl")
+
+
+def with_lines(path: Path, change: Any) -> Path:
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(change(lines)) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("version", "age"), [(0, "format 0, by an older kgwb"), (99, "format 99, by a newer kgwb")]
+)
+def test_a_run_file_of_another_version(saved: Path, version: int, age: str) -> None:
+    with_lines(saved, lambda lines: [lines[0].replace('"kgwb_run":1', f'"kgwb_run":{version}'), *lines[1:]])
+    with pytest.raises(RunFileError, match=age) as caught:
+        kgwb.load_run(saved)
+    assert caught.value.hint == "open it with the version that wrote it, or ask the question again"
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "is empty"),
+        (b'{"kgwb_run":1', "is not a kgwb run file"),
+        (b"[1, 2]\n", "is not a kgwb run file"),
+        (b'{"kgwb_run":true}\n', "is not a kgwb run file"),
+        (b"\x89PNG\r\n\x1a\n", "is not a kgwb run file"),
+        (b"@prefix : <http://example.org/> .\n", "is not a kgwb run file"),
+        (b'{"kgwb_run":1}\n', "is damaged: KeyError"),
+    ],
+)
+def test_a_file_that_is_no_run(tmp_path: Path, content: bytes, problem: str) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(RunFileError, match=problem) as caught:
+        kgwb.load_run(path)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda lines: [lines[0], "{broken", *lines[1:]], "line 2, is not JSON"),
+        (lambda lines: [lines[0], lines[1].replace("Split", "Spilt"), *lines[2:]], "not have the content"),
+        (lambda lines: [lines[0], lines[1].replace('"reply":{"text"', '"reply":{"words"')], "is damaged"),
+        (lambda lines: [lines[0], '{"call":{"kind":"dance"}}'], "is damaged"),
+        (lambda lines: [lines[0], "[]", "7"], "is damaged"),
+        (lambda lines: [lines[0].replace('"theta":3', '"theta":"three"')], "is damaged|theta"),
+    ],
+)
+def test_damage_in_the_middle_is_found(saved: Path, change: Any, problem: str) -> None:
+    with_lines(saved, change)
+    with pytest.raises((RunFileError, SettingError), match=problem) as caught:
+        Run.load(saved, MadeUp())
+    assert caught.value.hint
+
+
+def test_a_finished_run_that_lacks_a_call_says_so(tmp_path: Path) -> None:
+    path = chatty("Who directed Arrival?", Scripted(DIRECTED)).go().save(tmp_path / "run.jsonl")
+    with_lines(path, lambda lines: [line for line in lines if '"task":"chatty_kg/qir"' not in line])
+    with pytest.raises(NotRecordedError, match="qir needs the reply of scripted"):
+        kgwb.load_run(path)
+
+
+def test_no_such_file_and_a_folder(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.jsonl", tmp_path):
+        with pytest.raises(RunFileError, match="cannot read the run file"):
+            kgwb.load_run(path)
+    with pytest.raises(RunFileError, match="cannot write the run"):
+        made_up(Scripted(SCRIPT)).save(tmp_path)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_file_of_another_kind_is_not_overwritten(tmp_path: Path, keep: bool) -> None:
+    notes = tmp_path / "notes.md"
+    notes.write_text("my notes")
+    with pytest.raises(RunFileError, match="is there already and is not a kgwb run file"):
+        made_up(Scripted(SCRIPT), path=notes) if keep else made_up(Scripted(SCRIPT)).save(notes)
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["notes.md"]
+    assert notes.read_text() == "my notes"
+
+
+def test_a_full_disk_is_said_clearly_and_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Scripted(SCRIPT)
+    path = tmp_path / "run.jsonl"
+    run = made_up(model, path=path).go(until="guess")
+    real = Path.open
+
+    def full(self: Path, mode: str = "r", **options: Any) -> Any:
+        file = real(self, mode, **options)
+        if "a" in mode or "w" in mode:
+
+            def half(text: str) -> None:
+                file.buffer.write(text[: len(text) // 2].encode())
+                file.buffer.flush()
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+            monkeypatch.setattr(file, "write", half)
+        return file
+
+    with monkeypatch.context() as disk:
+        disk.setattr(Path, "open", full)
+        with pytest.raises(RunFileError, match="No space left on device") as caught:
+            run.go()
+        assert "not lost" in caught.value.hint
+        assert (run.status, run["guess"].done) == ("failed", True)
+    assert (str(run.go().answer), model.calls()) == ("three", CALLS)
+    assert Run.load(path, MadeUp()).go().answer == run.answer
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device to write to")
+def test_a_save_that_fails_leaves_the_older_file(saved: Path) -> None:
+    before = saved.read_bytes()
+    Path(f"{saved}.part").symlink_to("/dev/full")
+    with pytest.raises(RunFileError, match="cannot write the run"):
+        made_up(Scripted(SCRIPT)).go().save(saved)
+    assert saved.read_bytes() == before
+    assert [path.name for path in saved.parent.iterdir()] == [saved.name]
+
+
+def test_a_run_file_is_json_lines_that_any_program_can_read(saved: Path) -> None:
+    entries = [json.loads(line) for line in saved.read_text().splitlines()]
+    assert [next(iter(entry)) for entry in entries] == [
+        "kgwb_run",
+        *["call"] * (CALLS + 2),
+        *["step"] * len(KEYS),
+        "end",
+    ]
+    assert [entry["step"]["key"] for entry in entries if "step" in entry] == KEYS
+    assert entries[-1]["end"]["answer"]["values"][0]["term"] == {"type": "literal", "value": "three"}
+    assert RunFile(saved).lines()
+
+
+def test_text_that_is_no_unicode_survives_the_file(tmp_path: Path) -> None:
+    odd = ['{"guess": "a", "sure": true} \ud800', {"guess": "\udfff b", "sure": True}]
+    run = made_up(Scripted({**SCRIPT, "made_up/look_up": odd}), path=tmp_path / "run.jsonl").go()
+    assert run.output("look_up[Dune]").startswith("\udfff b")
+    for path in (tmp_path / "run.jsonl", run.save(tmp_path / "saved.jsonl")):
+        assert Run.load(path, MadeUp()).go().answer == run.answer

@@ -1,0 +1,352 @@
+"""A run can be stepped through, stopped and cancelled, and asks nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small import (
+    CALLS,
+    HOMONYMS,
+    KEYS,
+    SCRIPT,
+    MadeUp,
+    chatty,
+    films,
+    keys,
+    look_up,
+    made_up,
+    sure,
+    unsure,
+)
+
+from kgwb.errors import (
+    ModelTimeoutError,
+    SettingError,
+)
+from kgwb.llm import ChatRequest, Scripted
+from kgwb.run import Run, agent, listening, spec_of
+
+GRAPH = films()
+
+
+# --- loops, steps, breakpoints
+
+
+def test_each_round_of_a_loop_is_a_step_and_a_new_question_to_the_model() -> None:
+    model = Scripted(SCRIPT)
+    run = made_up(model).go()
+    assert (keys(run), model.calls()) == (KEYS, CALLS)
+    assert [run.output(key).guess for key in ("guess", "guess#2", "guess#3")] == ["one", "two", "three"]
+    assert run["guess#2"].parent == "deciding"
+
+
+def test_until_stops_after_each_round_and_goes_on() -> None:
+    model = Scripted(SCRIPT)
+    run = made_up(model)
+    stops = [keys(run.go(until="guess"))[-1] for _ in range(3)]
+    assert stops == ["guess", "guess#2", "guess#3"]
+    assert run.status == "paused"
+    assert (run.go(until="guess").status, model.calls()) == ("done", CALLS)
+
+
+def test_until_one_round_and_replace_it() -> None:
+    model = Scripted(SCRIPT)
+    run = made_up(model).go(until="guess#2")
+    run.replace("guess#2", sure("mine")).go()
+    assert (str(run.answer), keys(run), model.calls()) == ("mine", KEYS[:-1], CALLS - 1)
+
+
+def test_a_failed_round_resumes() -> None:
+    model = Scripted({**SCRIPT, "made_up/guess": [unsure("one"), ModelTimeoutError("slow"), sure("two")]})
+    run = made_up(model)
+    with pytest.raises(ModelTimeoutError):
+        run.go()
+    assert (run.status, run["guess#2"].done, run["guess#2"].error) == ("failed", False, "slow")
+    assert str(run.go().answer) == "two"
+    assert model.calls() == CALLS
+
+
+def test_stepping_through_gives_the_same_answer_and_asks_nothing_twice() -> None:
+    straight = made_up(Scripted(SCRIPT)).go()
+    model = Scripted(SCRIPT, remote=True)
+    run = made_up(model)
+    places = []
+    while run.step().status != "done":
+        places.append((run.position, sum(step.done for step in run.steps)))
+    assert places == [(n, n) for n in range(1, len(KEYS) + 1)]
+    assert (keys(run), run.answer, model.calls()) == (keys(straight), straight.answer, CALLS)
+
+
+def test_stepping_through_chatty_kg() -> None:
+    straight = chatty("Who directed Dune?", Scripted(HOMONYMS)).go()
+    model = Scripted(HOMONYMS)
+    run = chatty("Who directed Dune?", model)
+    while run.status != "done":
+        run.step()
+    assert (keys(run), run.answer, model.calls()) == (keys(straight), straight.answer, 3)
+
+
+def test_back_takes_one_step_back_and_not_further_than_the_start() -> None:
+    model = Scripted(SCRIPT)
+    run = made_up(model).go(until=3)
+    assert (keys(run), run.status) == (KEYS[:3], "paused")
+    assert keys(run.back()) == KEYS[:2]
+    assert keys(run.back().back().back()) == []
+    assert (run.status, run.position) == ("paused", 0)
+    assert keys(run.step()) == KEYS[:1]
+    assert model.calls() == 3
+
+
+def test_breakpoints_by_agent_and_by_step() -> None:
+    run = made_up(Scripted(SCRIPT))
+    run.breakpoints = {"look_up", "guess#2"}
+    stops = []
+    while run.go().status == "paused":
+        stops.append(keys(run)[-1])
+    assert stops == ["look_up[Arrival]", "look_up[Dune]", "guess#2"]
+
+
+def test_before_stops_as_a_step_begins_and_going_on_passes_it() -> None:
+    model = Scripted(SCRIPT)
+    run = made_up(model).go(before="guess")
+    assert (keys(run)[-1], run["guess"].done, model.calls()) == ("guess", False, 3)
+    stops = [keys(run.go(before="guess"))[-1] for _ in range(2)]
+    assert (stops, run.go(before="guess").status) == (["guess#2", "guess#3"], "done")
+
+
+def test_after_an_edit_the_edited_step_is_the_next() -> None:
+    run = made_up(Scripted(SCRIPT)).go()
+    run.replace("look_up[Dune]", "a film 2").step()
+    assert keys(run)[-1] == "look_up[Dune]"
+    run.go(before="deciding")
+    run.replace("split", ["Arrival"]).go(before="look_up")
+    assert keys(run) == ["split", "look_up[Arrival]"]
+
+
+def test_status_tells_where_it_stands() -> None:
+    run = made_up(Scripted(SCRIPT))
+    seen = [run.status]
+    with listening(run, lambda event, step: seen.append(run.status)):
+        run.go(until="split")
+    assert seen == ["new", "running", "running"]
+    assert (run.status, run.answer) == ("paused", None)
+    assert run.go().status == "done"
+
+
+@pytest.mark.parametrize("edit", [{"until": "gess"}, {"before": "gess[Dune]"}])
+def test_an_unknown_agent_is_named_with_those_there_are(edit: dict[str, str]) -> None:
+    with pytest.raises(SettingError, match="made_up has no agent 'gess'") as caught:
+        made_up(Scripted(SCRIPT)).go(**edit)  # type: ignore[arg-type]
+    assert caught.value.hint == "its agents are split, look_up, deciding, guess"
+
+
+def test_an_agent_with_several_steps_is_not_guessed_at() -> None:
+    run = made_up(Scripted(SCRIPT)).go()
+    with pytest.raises(SettingError, match="look_up has several steps") as caught:
+        run.output("look_up")
+    assert "look_up[Arrival], look_up[Dune]" in caught.value.hint
+    with pytest.raises(SettingError, match="was not reached"):
+        run.output("guess#9")
+
+
+def test_an_agent_works_only_inside_a_run() -> None:
+    with pytest.raises(SettingError, match="only inside a run"):
+        look_up("Dune", made_up(Scripted(SCRIPT)))
+
+
+MOVES = {
+    "step": Run.step,
+    "back": Run.back,
+    "until a word": lambda run: run.go(until="look_up"),
+    "until the second guess": lambda run: run.go(until="guess#2"),
+    "before a guess": lambda run: run.go(before="guess"),
+    "four steps": lambda run: run.go(until=4),
+    "the end": Run.go,
+    "the same by hand": lambda run: run.replace("look_up[Dune]", "a film 2") if run.steps else run,
+    "as it was": lambda run: run.restore("look_up[Dune]"),
+}
+
+
+@given(st.lists(st.sampled_from(list(MOVES)), max_size=12))
+def test_whatever_way_a_person_goes_through_the_answer_is_the_same_and_nothing_is_asked_twice(
+    moves: list[str],
+) -> None:
+    model = Scripted(SCRIPT)
+    run = made_up(model, GRAPH)
+    for move in moves:
+        MOVES[move](run)
+        assert run.position == sum(step.done for step in run.steps) or "by hand" in move or "was" in move
+    run.restore("look_up[Dune]").go()
+    assert (str(run.answer), keys(run), model.calls()) == ("three", KEYS, CALLS)
+
+
+# --- cancel
+
+
+def test_cancel_leaves_a_slow_model_behind_and_the_run_resumes() -> None:
+    slow = {"now": False}
+    gone = threading.Event()
+
+    def script(request: ChatRequest) -> Any:
+        if slow["now"] and request.task == "made_up/guess":
+            gone.wait(20)
+        return model._next_line(SCRIPT, request.task)
+
+    model = Scripted(script, remote=True)
+    run = made_up(model).go(until="guess")
+    slow["now"] = True
+    timer = threading.Timer(0.2, run.cancel)
+    timer.start()
+    started = time.monotonic()
+    run.go()
+    assert time.monotonic() - started < 2
+    assert (run.status, run["guess"].done, run["guess#2"].done) == ("cancelled", True, False)
+    asked_before = model.calls()
+    gone.set()
+    slow["now"] = False
+    run.go()
+    assert run.status == "done"
+    assert run.totals.live_model_calls == model.calls() - asked_before
+
+
+def test_cancel_wakes_a_scripted_model_that_waits() -> None:
+    run = made_up(Scripted(SCRIPT, remote=True, delay_s=30))
+    threading.Timer(0.1, run.cancel).start()
+    started = time.monotonic()
+    assert run.go().status == "cancelled"
+    assert time.monotonic() - started < 2
+
+
+def test_a_keyboard_interrupt_is_a_cancel() -> None:
+    model = Scripted({**SCRIPT, "made_up/guess": [unsure("one"), KeyboardInterrupt(), sure("two")]})
+    run = made_up(model)
+    with pytest.raises(KeyboardInterrupt):
+        run.go()
+    assert run.status == "cancelled"
+    assert str(run.go().answer) == "two"
+
+
+def test_a_run_is_executed_once_at_a_time() -> None:
+    run = made_up(Scripted(SCRIPT, remote=True, delay_s=0.3))
+    worker = threading.Thread(target=run.go)
+    worker.start()
+    time.sleep(0.1)
+    with pytest.raises(SettingError, match="being executed already"):
+        run.go()
+    run.cancel()
+    worker.join(5)
+    assert run.status == "cancelled"
+
+
+def test_awaiting_keeps_the_loop_free_and_cancelling_the_task_cancels_the_run() -> None:
+    async def answer() -> tuple[str, int]:
+        ticks = 0
+        run = made_up(Scripted(SCRIPT, remote=True, delay_s=0.02))
+        task = asyncio.create_task(run.ago())
+        while not task.done():
+            ticks += 1
+            await asyncio.sleep(0.01)
+        return str((await task).answer), ticks
+
+    async def cancelled() -> str:
+        run = made_up(Scripted(SCRIPT, remote=True, delay_s=30))
+        task = asyncio.create_task(run.ago(before="deciding"))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while run.status == "running":
+            await asyncio.sleep(0.01)
+        return run.status
+
+    said, ticks = asyncio.run(answer())
+    assert (said, ticks > 3) == ("three", True)
+    assert asyncio.run(cancelled()) == "cancelled"
+
+
+# --- side by side
+
+WORDS = [f"word {n}" for n in range(8)]
+
+
+def racing(request: ChatRequest) -> Any:
+    """The later a word, the sooner its reply."""
+    match request.task:
+        case "made_up/split":
+            return {"words": WORDS}
+        case "made_up/look_up":
+            time.sleep(0.02 * (8 - int(request.variables["word"].split()[1])))
+            return sure(request.variables["word"])
+    return sure("done")
+
+
+def test_side_by_side_keys_and_results_follow_the_items_whoever_finishes_first() -> None:
+    run = made_up(Scripted(racing, remote=True)).go()
+    sequential = made_up(Scripted(racing)).go()
+    assert keys(run) == keys(sequential) == ["split", *(f"look_up[{w}]" for w in WORDS), "deciding", "guess"]
+    assert run["deciding"].inputs == sequential["deciding"].inputs
+    assert run.steps[1].seconds > run.steps[8].seconds
+    assert set(run.calls) == set(sequential.calls)
+
+
+def test_items_that_nothing_tells_apart_are_worked_on_one_after_another() -> None:
+    script = {**SCRIPT, "made_up/split": {"words": ["Dune", "Dune"]}, "made_up/guess": sure("done")}
+    script["made_up/look_up"] = [sure("first"), sure("second")]
+    run = made_up(Scripted(script, remote=True)).go()
+    assert keys(run)[1:3] == ["look_up[Dune]", "look_up[Dune]#2"]
+    assert run["deciding"].inputs["known"] == ("first 2", "second 2")
+
+
+def test_an_error_in_one_branch_keeps_what_the_others_asked() -> None:
+    failing = {"word 2"}
+
+    def script(request: ChatRequest) -> Any:
+        if request.task == "made_up/look_up" and request.variables["word"] in failing:
+            return ModelTimeoutError("too slow")
+        return racing(request)
+
+    model = Scripted(script, remote=True)
+    run = made_up(model)
+    with pytest.raises(ModelTimeoutError):
+        run.go()
+    done = [step.key for step in run.steps if step.done]
+    assert done == ["split", *(f"look_up[{word}]" for word in WORDS if word not in failing)]
+    failing.clear()
+    before = model.calls()
+    assert run.go().status == "done"
+    assert model.calls() - before == 2  # the word that failed, and the guess
+
+
+def test_the_same_call_from_two_threads_is_made_once() -> None:
+    @agent("same", subject="word")
+    def same(word: str, run: Run) -> int:
+        return len(run.kg.search("Arrival", 5).hits)
+
+    made: list[str] = []
+
+    class Slow:
+        def __init__(self) -> None:
+            self.inner, self.remote = films(), True
+            self.identity, self.source, self.vocabulary = "slow", "slow", self.inner.vocabulary
+
+        def search(self, text: str, limit: int) -> Any:
+            made.append(text)
+            time.sleep(0.1)
+            return self.inner.search(text, limit)
+
+    class Both(MadeUp):
+        agents = (spec_of(same),)
+
+        def answer(self, question: Any, dialogue: Any, run: Run) -> Any:
+            assert run.map(same, ["a", "b", "c"]) == (1, 1, 1)
+            return None
+
+    both = Run(Both(), "Which?", kg=Slow(), models=None).go()  # type: ignore[arg-type]
+    assert (made, keys(both)) == (["Arrival"], ["same[a]", "same[b]", "same[c]"])
+    assert sorted(step.origin for step in both.steps) == ["live", "record", "record"]
