@@ -1,7 +1,7 @@
 """The records passed between agents, in flow order.
 
-All are frozen and slotted; collections are tuples; RDF terms are rdflib terms. Because they carry their types,
-``to_data`` and ``from_data`` turn any of them into plain JSON data and back (see ``docs/run_format.md``).
+All are frozen and slotted; collections are tuples; RDF terms are rdflib terms. Because they carry their
+types, ``to_data`` and ``from_data`` turn any of them into plain JSON data and back (docs/run_format.md).
 """
 
 from __future__ import annotations
@@ -76,6 +76,8 @@ class Turn:
     """The self-contained form that was answered; empty if it was the question itself."""
     entities: tuple[str, ...] = ()
     """The mentions that were linked in that turn, as written."""
+    linked: tuple[Iri, ...] = ()
+    """The vertex of each of those entities, in their order; the name keeps it in later turns."""
     vertices: tuple[Iri, ...] = ()
     """The vertices that the turn's answer stood on; what "else" leaves out."""
 
@@ -132,6 +134,10 @@ class Fact:
     @property
     def ends(self) -> tuple[str, str]:
         return self.subject, self.object
+
+    @property
+    def words(self) -> tuple[str, str, str]:
+        return self.subject, self.relation, self.object
 
     def __str__(self) -> str:
         return f"⟨{self.subject}, {self.relation}, {self.object}⟩"
@@ -281,6 +287,8 @@ class Answer:
     text: str = ""
     """The answer as a sentence, if asked for; otherwise the labels."""
     reason: str = ""
+    names: tuple[tuple[Iri, str], ...] = ()
+    """What the IRIs of the support are called, so that a replay shows them too."""
 
     @property
     def labels(self) -> tuple[str, ...]:

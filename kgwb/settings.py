@@ -33,8 +33,6 @@ class Settings:
     """Vertices sampled to find the predicates of a relation between two unknowns (``fast``)."""
     spelling: float = 0.3
     """Share of spelling in the similarity of a relation with predicate names; the rest is the embeddings'."""
-    min_similarity: float = 0.2
-    """``fast``: predicates less like the relation than this are not offered."""
     multi_turn: bool = True
     """False skips classifier and rephraser (system mode of the paper, section 6)."""
     reword_answer: bool = False
@@ -96,9 +94,7 @@ def _wanted(name: str, value: Any, default: Any) -> str:
 
 PROFILES = {
     "fast": Settings(),
-    "paper": Settings(
-        profile="paper", predicates_per_relation=21, spelling=0.0, min_similarity=-1.0, repair="ask_afresh"
-    ),
+    "paper": Settings(profile="paper", predicates_per_relation=21, spelling=0.0, repair="ask_afresh"),
 }
 
 

@@ -136,7 +136,7 @@ def test_a_run_shows_question_answer_support_totals_prompt_reply_and_checks(run:
         "Who directed Arrival?",
         "Denis Villeneuve",
         " — ",
-        "model calls",
+        "model call",
         "prompt as sent",
         "[system]"[1:-1],
     ):

@@ -58,7 +58,7 @@ def test_editing_the_qir_prompt_asks_the_qir_agent_again_and_nobody_else_if_it_s
 
 def test_what_the_new_result_changes_is_asked_again() -> None:
     script = {
-        "chatty_kg/qir": [DIRECTED["chatty_kg/qir"], qir("Arrival | is based on | ?story")],
+        "chatty_kg/qir": [DIRECTED["chatty_kg/qir"], qir("Arrival | grew out of | ?story")],
         "chatty_kg/predicate_selection": [predicates(["director"]), predicates(["based on"])],
     }
     model = Scripted(script)
@@ -95,7 +95,7 @@ def test_replacing_a_vertex_repeats_nothing_before_it_and_runs_what_depends_on_i
     other = next(candidate for candidate in link.candidates if candidate != link.vertex)
     before = asked(model)
     run.replace("vertex_selection[Dune]", replace(link, vertex=other)).go()
-    assert asked(model) - before == {}  # the predicate is the same, so even that reply is reused
+    assert set(asked(model) - before) <= {"predicate_selection"}  # it comes after the vertex
     assert {run["qir"].origin, run["entity_retriever[Dune]"].origin} == {"record"}
     assert run["vertex_selection[Dune]"].origin == "by hand"
     assert run["relation_linking[⟨Dune, directed by, ?person⟩]"].origin == "live"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rdflib import Literal, URIRef
 from rdflib.namespace import XSD
@@ -31,14 +32,14 @@ def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
     if missing:
         return Answer(qir.kind, reason=f"{NOT_HERE}: {missing}")
     if qir.kind == "boolean":
-        return _boolean(selection.queries, run)
+        return _named(_boolean(selection.queries, run), run)
     filters = exclusions(qir, terms_of(qir, linked.links)) if run.settings.fast else ""
     found, executed, cut = _union(selection.queries, qir.target, filters, run)
     if not found:
         return Answer(qir.kind, queries=tuple(executed), reason=f"{NOT_HERE}: no selected query has rows")
     if qir.kind == "count" and run.settings.fast and not _stored_number(found):
-        return _count(found, executed, qir.target, cut, run)
-    return Answer(qir.kind, _values(found, run), tuple(executed))
+        return _named(_count(found, executed, qir.target, cut, run), run)
+    return _named(Answer(qir.kind, _values(found, run), tuple(executed)), run)
 
 
 def why_not(selection: Selection, linked: Linked, run: Run) -> str:
@@ -118,6 +119,12 @@ def _count(found: Found, executed: list[str], target: str, cut: bool, run: Run) 
         number = int(str(run.kg.select(counting).rows[0][0]))
         executed.append(counting)
     return Answer("count", (Value(Literal(number), str(number), triples),), tuple(executed))
+
+
+def _named(answer: Answer, run: Run) -> Answer:
+    """The answer with the names of what it stands on."""
+    iris = {term for triple in answer.support for term in triple if isinstance(term, URIRef)}
+    return replace(answer, names=tuple(sorted(run.kg.names(sorted(iris)).items())))
 
 
 def _values(found: Found, run: Run) -> tuple[Value, ...]:

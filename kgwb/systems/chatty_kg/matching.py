@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from kgwb.flow import QIR, Linked
+from kgwb.flow import QIR, Context, Linked
 from kgwb.run import Run, agent
 from kgwb.systems.chatty_kg.relation_linking import link_relations
 from kgwb.systems.chatty_kg.vertex_selection import link_entity
 
 
 @agent("matching")
-def match(qir: QIR, question: str, run: Run) -> Linked:
+def match(qir: QIR, question: str, context: Context, run: Run) -> Linked:
     """EntToVertex and RelToPred of the QIR: each entity side by side, then each relation along the joins."""
-    links = run.map(link_entity, qir.entities, question)
+    links = run.map(link_entity, qir.entities, question, context)
     return Linked(links, link_relations(qir, links, run))

@@ -28,7 +28,7 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     context = chat.build_context(dialogue, run)
     standalone = understand(english.text, context, run)
     qir = extract(standalone, run)
-    found = plan(qir, standalone, run)
+    found = plan(qir, standalone, context, run)
     if chat.asks_for_others(english.text, context, run):
         found = chat.leave_out(found, context, run)
     return chat.reword(found, standalone, run) if chat.rewordable(found, run) else found
@@ -54,33 +54,32 @@ def _needs_rephrasing(classified: Classified, context: Context) -> bool:
 
 
 @agent("query_planning")
-def plan(qir: QIR, question: str, run: Run) -> Answer:
+def plan(qir: QIR, question: str, context: Context, run: Run) -> Answer:
     """Link, generate, select and execute (Algorithm 3)."""
-    linked = match(qir, question, run)
+    linked = match(qir, question, context, run)
     generated = generate(qir, linked, run)
-    selection = select_queries(generated, question, qir, run)
+    selection = select_queries(generated, question, linked, run)
     return execute(selection, qir, linked, run)
 
 
 def turn(run: Run) -> Turn:
-    """What the dialogue remembers: the question, its answers, and what they stood on."""
+    """What the dialogue remembers: question and answers, what was linked, what the answers stood on."""
     answered = run.answer or Answer("list")
     steps = run.by_key
-    links: tuple[Link, ...] = (
-        steps["matching"].output.links if "matching" in steps and steps["matching"].done else ()
-    )
+    links: tuple[Link, ...] = ()
+    if "matching" in steps and steps["matching"].done:
+        links = steps["matching"].output.links
+    linked = {link.entity: link.vertex.iri for link in links if link.vertex}
     standalone = steps["understanding"].output if "understanding" in steps else None
-    vertices = [term for triple in answered.support for term in triple[::2] if isinstance(term, URIRef)]
+    stood_on = [term for triple in answered.support for term in triple[::2]]
+    vertices = [term for term in (*stood_on, *(v.term for v in answered.values)) if isinstance(term, URIRef)]
     return Turn(
         run.question,
         answered.labels,
         standalone if standalone and standalone != run.question else "",
-        tuple(link.entity for link in links if link.vertex),
-        tuple(
-            dict.fromkeys(
-                (*vertices, *(value.term for value in answered.values if isinstance(value.term, URIRef)))
-            )
-        ),
+        tuple(linked),
+        tuple(linked.values()),
+        tuple(dict.fromkeys(vertices)),
     )
 
 

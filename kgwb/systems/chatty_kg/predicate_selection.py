@@ -7,9 +7,12 @@ from operator import contains
 
 from pydantic import BaseModel, ConfigDict
 
-from kgwb.flow import QIR, CandidateQuery, Generated, Selection
+from kgwb.flow import CandidateQuery, Generated, Linked, LinkedRelation, Selection
 from kgwb.run import Run, agent
 from kgwb.structured import Check, ask
+
+NEAR, FAR = 0.7, 0.25
+"""A predicate this like the relation, and the others less like it by this much, needs no model."""
 
 
 class SelectionReply(BaseModel):
@@ -28,7 +31,7 @@ class PooledReply(BaseModel):
     predicates: list[str]
 
 
-def problems(selection: Selection, generated: Generated, question: str, qir: QIR) -> Iterator[str]:
+def problems(selection: Selection, generated: Generated, question: str, linked: Linked) -> Iterator[str]:
     """What the query validator has against a selection put in by hand: it may hold candidate queries only."""
     known = {query.sparql for query in generated.queries}
     yield from (
@@ -37,46 +40,51 @@ def problems(selection: Selection, generated: Generated, question: str, qir: QIR
 
 
 @agent("predicate_selection", check=problems)
-def select_queries(generated: Generated, question: str, qir: QIR, run: Run) -> Selection:
+def select_queries(generated: Generated, question: str, linked: Linked, run: Run) -> Selection:
     """The queries whose predicates the model judges relevant (Algorithm 3, lines 3 to 17).
 
     As published, one pool of names is shown and one relevant predicate is enough for a query. ``fast`` shows
     each triple with its own predicates, and a query must be right in every triple; no model is asked where
-    every relation has the very name of one predicate.
+    for every relation one predicate has its very name, or is by far the nearest.
     """
     if not generated.queries:
         return Selection((), ())
-    return (
-        _by_triple(generated.queries, question, qir, run)
-        if run.settings.fast
-        else _pooled(generated, question, run)
-    )
+    if run.settings.fast:
+        return _by_triple(generated.queries, question, linked.relations, run)
+    return _pooled(generated, question, run)
 
 
-def _by_triple(queries: Sequence[CandidateQuery], question: str, qir: QIR, run: Run) -> Selection:
-    offered = [list(dict.fromkeys(query.predicates[n] for query in queries)) for n in range(len(qir.facts))]
-    shown = [
-        {"triple": [fact.subject, fact.relation, fact.object], "predicates": names}
-        for fact, names in zip(qir.facts, offered, strict=True)
-    ]
-    relevant = [_named_so(fact.relation, names) for fact, names in zip(qir.facts, offered, strict=True)]
+def _by_triple(
+    queries: Sequence[CandidateQuery], question: str, relations: Sequence[LinkedRelation], run: Run
+) -> Selection:
+    offered = [list(dict.fromkeys(query.predicates[n] for query in queries)) for n in range(len(relations))]
+    relevant = [_beyond_doubt(relation) for relation in relations]
     if all(relevant):
-        run.note("each relation is named exactly as one predicate: no model was asked")
+        run.note("for every relation one predicate is beyond doubt: no model was asked")
     else:
+        shown = [
+            {"triple": [*relation.fact.words], "predicates": names}
+            for relation, names in zip(relations, offered, strict=True)
+        ]
         variables = {"question": question, "relations": shown}
         checks = (validator_by_triple(offered),)
-        relevant = ask(
-            "chatty_kg/predicate_selection", variables, SelectionReply, run, checks=checks
-        ).predicates
+        reply = ask("chatty_kg/predicate_selection", variables, SelectionReply, run, checks=checks)
+        relevant = reply.predicates
     kept = [query for query in queries if all(map(contains, relevant, query.predicates))]
     names = (name for some, known in zip(relevant, offered, strict=True) for name in some if name in known)
     return Selection(tuple(kept), tuple(dict.fromkeys(names)))
 
 
-def _named_so(relation: str, names: Sequence[str]) -> list[str]:
-    """The one predicate with the relation's very name, letter case aside; empty if it is not one."""
-    same = [name for name in names if name.casefold() == relation.casefold()]
-    return same if len(same) == 1 else []
+def _beyond_doubt(relation: LinkedRelation) -> list[str]:
+    """The one predicate with the relation's very name, or by far the most like it; empty if in doubt."""
+    same = {p.name for p in relation.predicates if p.name.casefold() == relation.fact.relation.casefold()}
+    if same:
+        return [*same] if len(same) == 1 else []
+    close: dict[str, float] = {}
+    for predicate in relation.predicates:
+        close.setdefault(predicate.name, predicate.similarity)
+    (best, nearest), *others = close.items()
+    return [best] if nearest >= NEAR and all(nearest - other >= FAR for _, other in others) else []
 
 
 def validator_by_triple(offered: Sequence[Sequence[str]]) -> Check[SelectionReply]:

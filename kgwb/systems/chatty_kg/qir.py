@@ -131,8 +131,8 @@ def construct(reply: QirReply, question: str, *, published: bool = False) -> QIR
 
 def kind_of(question: str, said: Kind | None) -> Kind | None:
     """Whether a list, a count or yes or no is asked for: by the opening words, else as the model said."""
-    first = (question.split() or [""])[0].casefold().strip(",")
-    if first in BOOLEAN_OPENERS:
+    opening = [word.casefold().strip(",") for word in question.split()[:2]]
+    if opening and opening[0] in BOOLEAN_OPENERS and opening[1:] != ["you"]:  # could you name ...
         return "boolean"
     if COUNT.search(question):
         return "count"

@@ -25,7 +25,8 @@ def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
     settings = run.settings
     terms = terms_of(qir, linked.links)
     relations = [linked_relation for linked_relation in linked.relations if linked_relation.predicates]
-    if not relations or (settings.fast and len(relations) < len(linked.relations)):
+    lost = len(relations) < len(linked.relations) or any(link.vertex is None for link in linked.links)
+    if not relations or (settings.fast and lost):  # a query for part of the question answers another one
         return Generated((), 0)
     facts = [relation.fact for relation in relations]
     choices = [relation.predicates for relation in relations]

@@ -19,6 +19,9 @@ from kgwb.run import Run, agent
 Pattern = tuple[str, str, str]
 Ends = dict[str, str]
 TO_AGENT = re.compile(r"\w{3,}(or|er|ist|ian)s?|by")
+NO_AGENT = re.compile(
+    r"(\w*(mother|father|brother)|sister|daughter|number|member|character|partner|paper|power)s?"
+)
 AGAINST = 0.98
 """Factor on the similarity of the direction that a fact's wording speaks against, where both are found."""
 BEAM = 4
@@ -87,8 +90,7 @@ def link_relation(
     if run.settings.fast:
         ranked = [_oriented(predicate, fact, found) for predicate in ranked]
     ranked.sort(key=lambda p: (-p.similarity, p.iri, p.direction == "in"))
-    kept = [p for p in ranked if p.similarity >= run.settings.min_similarity]
-    best = _best(kept, run.settings.predicates_per_relation)
+    best = _best(ranked, run.settings.predicates_per_relation)
     if len(best) < len(ranked):
         run.note(f"{len(ranked)} predicates found, {len(best)} kept")
     return LinkedRelation(fact, tuple(best))
@@ -109,7 +111,8 @@ def _oriented(
 
 def _to_agent(name: str) -> bool:
     """Whether a relation leads from a thing to whoever did it: "directed by", "director"."""
-    return TO_AGENT.fullmatch(name.casefold().rpartition(" ")[2]) is not None
+    last = name.casefold().rpartition(" ")[2]
+    return bool(TO_AGENT.fullmatch(last)) and not NO_AGENT.fullmatch(last)
 
 
 def _best(ranked: Sequence[RankedPredicate], most: int) -> list[RankedPredicate]:

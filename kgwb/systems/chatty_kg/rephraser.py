@@ -1,4 +1,4 @@
-"""Rephraser agent: a question that depends on the dialogue, made self-contained (section 4.2.2, equation 3)."""
+"""Rephraser agent: a question that depends on the dialogue, made self-contained (section 4.2.2)."""
 
 from __future__ import annotations
 

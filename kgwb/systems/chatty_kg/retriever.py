@@ -32,11 +32,11 @@ def retrieve(entity: str, run: Run) -> Retrieved:
 
 def _described(hits: tuple[Hit, ...], run: Run) -> tuple[Candidate, ...]:
     """Types and descriptions for the choice; homonyms also show their relations."""
-    if len(hits) < 2:  # nothing to tell apart
+    if len(hits) == 1 and hits[0].score >= 1:  # nothing to tell apart
         return tuple(Candidate(hit.iri, hit.label, hit.score) for hit in hits)
     iris = [hit.iri for hit in hits]
     known = describe(run.kg, iris)
-    relations = _relations(iris, run) if hits[0].score >= 1 else {}
+    relations = _relations(iris, run) if hits and hits[0].score >= 1 else {}
     candidates = []
     for hit in hits:
         types, description = known.get(hit.iri, ((), ""))

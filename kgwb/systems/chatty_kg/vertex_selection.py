@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from kgwb.flow import Candidate, Link, Retrieved
+from kgwb.flow import Candidate, Context, Link, Retrieved
 from kgwb.run import Run, agent
 from kgwb.structured import Check, ask
 from kgwb.systems.chatty_kg.retriever import retrieve
@@ -36,22 +37,23 @@ class NameReply(BaseModel):
 
 
 @agent("entity_linking", subject="entity")
-def link_entity(entity: str, question: str, run: Run) -> Link:
+def link_entity(entity: str, question: str, context: Context, run: Run) -> Link:
     """Retrieve the candidates of one entity and choose one."""
-    return select(retrieve(entity, run), question, run)
+    return select(retrieve(entity, run), question, context, run)
 
 
-def problems(link: Link, retrieved: Retrieved, question: str) -> Iterator[str]:
+def problems(link: Link, retrieved: Retrieved, question: str, context: Context) -> Iterator[str]:
     """What the vertex validator has against a link put in by hand: it must stay with the entity it links."""
     if link.entity != retrieved.entity:
         yield f"the link is for {link.entity!r}, the step for {retrieved.entity!r}"
 
 
 @agent("vertex_selection", check=problems)
-def select(retrieved: Retrieved, question: str, run: Run) -> Link:
-    """The vertex meant: an exact unique label match without a model call (``fast``), else the model's choice.
+def select(retrieved: Retrieved, question: str, context: Context, run: Run) -> Link:
+    """The vertex meant.
 
-    As published, candidates are labels only, and several vertices under one label cost a second call.
+    ``fast`` asks no model for an exact label match that is the only one, or that this dialogue has linked
+    before. As published, candidates are labels only, and several vertices under one label cost a second call.
     """
     candidates = retrieved.candidates
     if not candidates:
@@ -60,6 +62,8 @@ def select(retrieved: Retrieved, question: str, run: Run) -> Link:
         return _as_published(retrieved, run)
     if len(candidates) == 1 and candidates[0].score >= 1:
         return Link(retrieved.entity, candidates[0], candidates, "the only vertex with exactly this label")
+    if before := linked_before(retrieved, question, context):
+        return Link(retrieved.entity, before, candidates, "linked so before in this dialogue")
     reply = ask(
         "chatty_kg/vertex_selection",
         {"question": question, "entity": retrieved.entity, "candidates": _numbered(candidates)},
@@ -70,6 +74,38 @@ def select(retrieved: Retrieved, question: str, run: Run) -> Link:
     if reply.number == 0:
         return Link(retrieved.entity, None, candidates, reply.reason or "none of the candidates is meant")
     return Link(retrieved.entity, candidates[reply.number - 1], candidates, reply.reason)
+
+
+def linked_before(retrieved: Retrieved, question: str, context: Context) -> Candidate | None:
+    """The candidate that the latest turn which named the entity was about.
+
+    None if there is none, or if the question says of another candidate what it does not say of that one:
+    after the novel somebody may ask about "the 1972 film" of that name.
+    """
+    name = retrieved.entity.casefold()
+    known = next(
+        (
+            iri
+            for turn in reversed(context.turns)
+            for entity, iri in zip(turn.entities, turn.linked, strict=False)
+            if entity.casefold() == name
+        ),
+        None,
+    )
+    before = next((candidate for candidate in retrieved.candidates if candidate.iri == known), None)
+    asked = _telling(question) - _telling(name)
+    if before is None or any(asked & _said(other) - _said(before) for other in retrieved.candidates):
+        return None
+    return before
+
+
+def _said(candidate: Candidate) -> set[str]:
+    return _telling(" ".join((*candidate.types, candidate.description)))
+
+
+def _telling(text: str) -> set[str]:
+    """The words of a text that can tell things apart: not the small ones."""
+    return {word for word in re.findall(r"\w+", text.casefold()) if len(word) > 3}
 
 
 def vertex_validator(candidates: Sequence[Candidate]) -> Check[VertexReply]:

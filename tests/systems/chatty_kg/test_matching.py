@@ -8,7 +8,7 @@ from typing import Any
 
 from small import FILMS, Alone, alone, films, vertex
 
-from kgwb.flow import QIR, Fact
+from kgwb.flow import QIR, Context, Fact
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
 from kgwb.systems.chatty_kg.matching import match
@@ -17,7 +17,7 @@ FACTS = (Fact("?film", "director", "Denis Villeneuve"), Fact("?film", "starring"
 
 
 def test_entities_and_relations_are_linked() -> None:
-    linked, run, model = alone(lambda run: match(QIR(FACTS, "?film"), "Which film?", run))
+    linked, run, model = alone(lambda run: match(QIR(FACTS, "?film"), "Which film?", Context(), run))
     assert [link.entity for link in linked.links] == ["Denis Villeneuve", "Amy Adams"]
     assert all(link.vertex for link in linked.links)
     assert [relation.predicates[0].name for relation in linked.relations] == ["director", "starring"]
@@ -33,7 +33,7 @@ def test_entities_and_relations_are_linked() -> None:
 def test_an_entity_named_twice_is_linked_once() -> None:
     facts = (Fact("Dune", "director", "?x"), Fact("Dune", "starring", "?y"))
     replies = {"vertex_selection": vertex(1, "Dune")}
-    linked, _, model = alone(lambda run: match(QIR(facts, "?x"), "Who?", run), replies, kg=films())
+    linked, _, model = alone(lambda run: match(QIR(facts, "?x"), "Who?", Context(), run), replies, kg=films())
     assert (len(linked.links), model.calls()) == (1, 1)
 
 
@@ -46,7 +46,7 @@ def test_entities_are_linked_side_by_side_on_a_remote_model_in_their_order() -> 
         time.sleep(0.1 if request.variables["entity"] == "Denis Villeneuve" else 0)
         return vertex(1, request.variables["entity"])
 
-    system = Alone(lambda run: match(QIR(FACTS, "?film"), "Which film?", run))
+    system = Alone(lambda run: match(QIR(FACTS, "?film"), "Which film?", Context(), run))
     model = Scripted(choose, remote=True)
     run = Run(system, "Which film?", kg=films(FILMS + twins), models=model).go()
     order = ["Denis Villeneuve", "Amy Adams"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from rdflib import URIRef
 from small import PAPER, alone, predicates
 
 from kgwb.errors import InvalidReplyError, OverrideError
-from kgwb.flow import QIR, CandidateQuery, Fact, Generated, Selection
+from kgwb.flow import CandidateQuery, Fact, Generated, Linked, LinkedRelation, RankedPredicate, Selection
 from kgwb.systems.chatty_kg.predicate_selection import inverted_index, select_queries
 
 
@@ -23,10 +24,20 @@ TWO = Generated(
 FACTS = (Fact("Dune", "directed by", "?p"), Fact("?p", "born in", "?x"))
 
 
-def selected(generated: Generated, *replies: Any, **options: Any) -> Any:
-    qir = QIR(FACTS[: len(generated.queries[0].predicates) if generated.queries else 1], "?x")
+def selected(generated: Generated, *replies: Any, close: float = 0.5, **options: Any) -> Any:
+    """The selection among queries whose predicates are all as ``close`` to their relation."""
+    offered = zip(FACTS, zip(*(query.predicates for query in generated.queries), strict=True), strict=False)
+    relations = [
+        LinkedRelation(fact, tuple(ranked(name, close) for name in dict.fromkeys(names)))
+        for fact, names in offered
+    ]
+    linked = Linked((), tuple(relations))
     name = "predicate_selection_published" if options else "predicate_selection"
-    return alone(lambda run: select_queries(generated, "Who?", qir, run), {name: list(replies)}, **options)
+    return alone(lambda run: select_queries(generated, "Who?", linked, run), {name: list(replies)}, **options)
+
+
+def ranked(name: str, similarity: float) -> RankedPredicate:
+    return RankedPredicate(URIRef(f"http://e/{name.replace(' ', '_')}"), name, "out", similarity)
 
 
 def names(selection: Selection) -> list[tuple[str, ...]]:
@@ -96,8 +107,20 @@ def test_a_relation_with_a_predicates_very_name_needs_no_model() -> None:
     selection, run, model = selected(generated)
     assert (names(selection), model.calls()) == ([("Directed by",)], 0)
     assert run["predicate_selection"].notes == [
-        "each relation is named exactly as one predicate: no model was asked"
+        "for every relation one predicate is beyond doubt: no model was asked"
     ]
+
+
+def test_a_predicate_that_is_by_far_the_nearest_needs_no_model() -> None:
+    far = LinkedRelation(FACTS[0], (ranked("director", 0.8), ranked("writer", 0.5)))
+    near = LinkedRelation(FACTS[0], (ranked("director", 0.8), ranked("writer", 0.6)))
+    for relation, calls in ((far, 0), (near, 1)):
+        linked = Linked((), (relation,))
+        selection, _, model = alone(
+            lambda run, linked=linked: select_queries(ONE, "Who?", linked, run),
+            {"predicate_selection": predicates(["director"])},
+        )
+        assert (names(selection), model.calls()) == ([("director",)], calls)
 
 
 # --- as published: one relevant predicate is enough

@@ -34,7 +34,7 @@ def shown(relation: LinkedRelation) -> set[tuple[str, str]]:
     return {(predicate.name, predicate.direction) for predicate in relation.predicates}
 
 
-ALL = Settings(min_similarity=-1, predicates_per_relation=50)
+ALL = Settings(predicates_per_relation=50)
 
 
 @pytest.mark.parametrize("settings", [ALL, PAPER])
@@ -61,21 +61,17 @@ def test_noise_is_left_out() -> None:
 
 def test_the_most_similar_comes_first_and_the_rest_is_cut() -> None:
     facts = [("Arrival", "directed by", "?x")]
-    [relation] = linked(
-        facts, links(Arrival="arrival"), Settings(predicates_per_relation=2, min_similarity=-1)
-    )
+    [relation] = linked(facts, links(Arrival="arrival"), Settings(predicates_per_relation=2))
     assert [predicate.name for predicate in relation.predicates][:1] == ["director"]
     assert len(relation.predicates) == 2
     similarities = [predicate.similarity for predicate in relation.predicates]
     assert similarities == sorted(similarities, reverse=True)
-    [alike] = linked(facts, links(Arrival="arrival"), Settings(min_similarity=0.2))
-    assert shown(alike) == {("director", "out")}
 
 
 def test_equal_similarity_goes_by_iri() -> None:
     turtle = FILMS + "@prefix o: <http://other.org/> . :arrival o:director :lynch ."
     [relation] = linked([("Arrival", "director", "?x")], links(Arrival="arrival"), turtle=turtle)
-    assert [str(predicate.iri) for predicate in relation.predicates] == [
+    assert [str(predicate.iri) for predicate in relation.predicates][:2] == [
         "http://example.org/director",
         "http://other.org/director",
     ]
@@ -86,12 +82,13 @@ CHAIN = [("Arrival", "director", "?p"), ("?p", "birth place", "?x")]
 
 def test_a_relation_between_two_unknowns_is_linked_along_the_join() -> None:
     _, second = linked(CHAIN, links(Arrival="arrival"))
-    assert shown(second) == {("birth place", "out")}
+    assert shown(second) >= {("birth place", "out")}
+    assert second.predicates[0].name == "birth place"
 
 
 def test_the_order_of_the_facts_does_not_matter() -> None:
     second, first = linked(CHAIN[::-1], links(Arrival="arrival"))
-    assert (shown(second), shown(first)) == ({("birth place", "out")}, {("director", "out")})
+    assert (second.predicates[0].name, first.predicates[0].name) == ("birth place", "director")
 
 
 def test_three_hops() -> None:
@@ -130,10 +127,8 @@ def test_the_same_fact_twice_is_linked_once() -> None:
 
 def test_the_join_sample_bounds_what_is_looked_at() -> None:
     turtle = FILMS + "".join(f":f{n} :director :denis ; :p{n} :x{n} ." for n in range(5))
-    settings = Settings(join_sample=1, min_similarity=-1, predicates_per_relation=50)
+    settings = Settings(join_sample=1, predicates_per_relation=50)
     facts = [("?f", "director", "Denis"), ("?f", "p", "?x")]
     few = linked(facts, links(Denis="denis"), settings, turtle)[1]
-    many = linked(
-        facts, links(Denis="denis"), Settings(min_similarity=-1, predicates_per_relation=50), turtle
-    )[1]
+    many = linked(facts, links(Denis="denis"), Settings(predicates_per_relation=50), turtle)[1]
     assert len(few.predicates) < len(many.predicates)

@@ -8,7 +8,7 @@ import pytest
 from small import DIRECTED, FILMS, PAPER, alone, chatty, films, iri, vertex
 
 from kgwb.errors import InvalidReplyError, OverrideError
-from kgwb.flow import Candidate, Link, Retrieved
+from kgwb.flow import Candidate, Context, Link, Retrieved, Turn
 from kgwb.llm import Scripted
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.vertex_selection import link_entity, select
@@ -21,10 +21,15 @@ NEAR = (Candidate(iri("story"), "Story of Your Life", 0.6),)
 
 
 def selected(
-    candidates: tuple[Candidate, ...], *replies: Any, name: str = "vertex_selection", **others: Any
+    candidates: tuple[Candidate, ...],
+    *replies: Any,
+    name: str = "vertex_selection",
+    question: str = "Who directed Dune?",
+    said: tuple[Turn, ...] = (),
+    **others: Any,
 ) -> Any:
     retrieved = Retrieved("Dune", candidates)
-    return alone(lambda run: select(retrieved, "Who directed Dune?", run), {name: list(replies)}, **others)
+    return alone(lambda run: select(retrieved, question, Context(said), run), {name: list(replies)}, **others)
 
 
 def test_an_exact_unique_label_costs_no_model_call() -> None:
@@ -100,7 +105,7 @@ def test_as_published_homonyms_cost_a_second_call_over_local_names() -> None:
         "vertex_selection_names": [{"name": "Dune"}, {"name": "lynchs_dune"}],
     }
     retrieved = Retrieved("Dune", DUNES)
-    link, _, model = alone(lambda run: select(retrieved, "Who?", run), replies, settings=PAPER)
+    link, _, model = alone(lambda run: select(retrieved, "Who?", Context(), run), replies, settings=PAPER)
     assert (link.vertex, model.calls()) == (DUNES[1], 3)
 
 
@@ -109,7 +114,7 @@ def test_as_published_homonyms_cost_a_second_call_over_local_names() -> None:
 
 def test_each_entity_is_a_step_with_its_name() -> None:
     link, run, _ = alone(
-        lambda run: link_entity("Dune", "Who?", run), {"vertex_selection": vertex(2, "Dune")}
+        lambda run: link_entity("Dune", "Who?", Context(), run), {"vertex_selection": vertex(2, "Dune")}
     )
     keys = [step.key for step in run.steps]
     assert keys == [f"{name}[Dune]" for name in ("entity_linking", "entity_retriever", "vertex_selection")]
@@ -122,3 +127,24 @@ def test_a_link_by_hand_may_be_any_vertex_but_for_its_entity() -> None:
         run.replace("vertex_selection", Link("Dune", DUNES[0]))
     run.replace("vertex_selection", Link("Arrival", Candidate(iri("lynchs_dune"), "Dune"))).go()
     assert str(run.answer) == "David Lynch"
+
+
+EARLIER = (Turn("Is Dune long?", entities=("dune",), linked=(iri("dune"),)),)
+
+
+def test_a_name_keeps_its_vertex_through_the_dialogue() -> None:
+    link, _, model = selected(DUNES, said=EARLIER)
+    assert (link.vertex, link.reason, model.calls()) == (DUNES[0], "linked so before in this dialogue", 0)
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Who directed the Dune of 1984?", EARLIER),  # it says of the other what it does not say of this one
+        ("Who directed Dune?", (Turn("Who wrote Emma?", entities=("Emma",), linked=(iri("emma"),)),)),
+        ("Who directed Dune?", (Turn("What is Dune?", entities=("Dune",), linked=(iri("planet"),)),)),
+    ],
+)
+def test_a_name_that_may_mean_another_now_is_asked_about(question: str, said: tuple[Turn, ...]) -> None:
+    link, _, model = selected(DUNES, vertex(2, "Dune"), question=question, said=said)
+    assert (link.vertex, model.calls()) == (DUNES[1], 1)
