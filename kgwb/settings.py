@@ -74,7 +74,7 @@ class Settings:
 
 
 CHOICES = {"profile": ("paper", "fast"), "repair": ("show_error", "ask_afresh")}
-FREE = frozenset({"temperature", "seed", "min_similarity", "spelling"})
+FREE = frozenset({"temperature", "seed", "spelling"})
 """Numbers that may be zero or, some, negative."""
 
 
