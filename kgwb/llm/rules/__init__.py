@@ -64,43 +64,23 @@ class Rules:
         entity, candidates = given["entity"], given["candidates"]
         same = [c for c in candidates if _plain(c["label"]) == _plain(entity)]
         holding = [c for c in candidates if {*_plain(entity).split()} <= {*_plain(c["label"]).split()}]
+        best = max(same or holding or candidates, key=lambda c: (_alike(entity, c["label"]), -c["number"]))
         if len(same) > 1:
-            reason, best = "it fits best", same[max(range(len(same)), key=self._fit(same, given, kg))]
-        elif same or holding:
-            best = min(same or holding, key=lambda c: (len(c["label"]), c["number"]))
-            reason = "the label is the name" if same else "the shortest label with these words"
-        else:
-            best = max(candidates, key=lambda c: (_alike(entity, c["label"]), -c["number"]))
-            if _alike(entity, best["label"]) < NEAR_ENOUGH:
-                return {"reason": f"no label is like {entity!r}", "number": 0, "label": ""}
-            reason = "the label spelled most alike"
+            facts = _facts(given, kg)
+            best = max(same, key=lambda c: self._fit(c, given, facts))
+        elif not holding and _alike(entity, best["label"]) < NEAR_ENOUGH:
+            return {"reason": f"no label is like {entity!r}", "number": 0, "label": ""}
+        reason = "the label is the name" if same else "the label most like the name"
         return {"reason": reason, "number": best["number"], "label": best["label"]}
 
-    def _fit(
-        self, same: Sequence[Any], given: Mapping[str, Any], kg: Graph | None
-    ) -> Callable[[int], tuple[float, ...]]:
-        """How well each homonym fits: a year, shared words, relations it has, then likeness."""
-        question = given["question"]
-        described = [f"{c['type']} {c['description']}" for c in same]
-        facts = _facts(given, kg)
-        asked = _content(question) - _content(" ".join([given["entity"], *(says for _, says, _ in facts)]))
-        shared = [len(asked & _content(text)) for text in described]
-        years = {word for word in asked if word.isdigit()}
-        dated = [bool(years & _content(text)) for text in described]
-        having = [self._has(given["entity"], facts, c.get("relations", [])) for c in same]
-        likeness = self.embeddings.similarity(question, described)
-        return lambda n: (2 * dated[n] + min(shared[n], 2) * 0.25 + having[n] + 0.3 * likeness[n], -n)
-
-    def _has(self, entity: str, facts: Sequence[Sequence[str]], relations: Sequence[str]) -> float:
-        """How like one of its relations is to what the question says of it; direction counts too."""
-        best = [0.0]
-        for subject, says, object_ in facts:
-            if entity in (subject, object_):
-                close = self.embeddings.similarity(says, [*map(_plain_name, relations)], SPELLING)
-                turned = [(entity == subject) == name.startswith("is ") for name in relations]
-                opposed = [grammar.passive(says) != grammar.passive(_plain_name(name)) for name in relations]
-                best += [c if t == o else 0.7 * c for c, t, o in zip(close, turned, opposed, strict=True)]
-        return max(best)
+    def _fit(self, candidate: Any, given: Mapping[str, Any], facts: Sequence[Sequence[str]]) -> float:
+        """How well a homonym fits: a year, shared words, and how like its relations are to the facts."""
+        entity, names = given["entity"], candidate.get("relations", [])
+        asked = _content(given["question"]) - _content(" ".join([entity, *(says for _, says, _ in facts)]))
+        shared = asked & _content(f"{candidate['type']} {candidate['description']}")
+        said = [says for subject, says, object_ in facts if entity in (subject, object_)]
+        close = [c for says in said for c in self.embeddings.similarity(says, names, SPELLING)]
+        return 2 * any(word.isdigit() for word in shared) + 0.25 * len(shared) + max(close, default=0.0)
 
     def _by_triple(self, given: Mapping[str, Any], kg: Graph | None) -> dict[str, Any]:
         """For each triple the predicates named most like its relation; none if none is like enough."""
@@ -108,9 +88,8 @@ class Rules:
         return {"reasoning": "the names most like each relation", "predicates": kept}
 
     def _pooled(self, given: Mapping[str, Any], kg: Graph | None) -> dict[str, Any]:
-        kept = [
-            name for _, relation, _ in _facts(given, kg) for name in self._like(relation, given["predicates"])
-        ]
+        facts, names = _facts(given, kg), given["predicates"]
+        kept = [name for _, relation, _ in facts for name in self._like(relation, names)]
         return {"reasoning": "the names most like each relation", "predicates": list(dict.fromkeys(kept))}
 
     def _like(self, relation: str, names: Sequence[str]) -> list[str]:
@@ -133,10 +112,6 @@ def _facts(given: Mapping[str, Any], kg: Graph | None) -> list[list[str]]:
 
 def _plain(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
-
-
-def _plain_name(name: str) -> str:
-    return name.removeprefix("is ").removesuffix(" of") if name.startswith("is ") else name
 
 
 def _alike(one: str, other: str) -> float:
