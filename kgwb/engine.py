@@ -303,7 +303,8 @@ class Engine:
         with self._lock:
             self._counts[name] = occurrence = self._counts.get(name, 0) + 1
         key = name if occurrence == 1 else f"{name}#{occurrence}"
-        return Step(key, spec.name, subject, parent.step.key if parent.step else "", inputs, spec.form)
+        above = parent.step.key if parent.step else ""
+        return Step(key, spec.name, subject, above, inputs, spec.form, known=self.calls)
 
     def _tell(self, event: str, step: Step) -> None:
         for listener in list(self.listeners):

@@ -11,11 +11,18 @@ import kgwb
 from kgwb.errors import InputError
 
 START = "notebooks/00_start.ipynb"
+SETTINGS = Path(__file__).parent / "lab_settings"
+"""No news and no updates: JupyterLab would ask over the first notebook whether to fetch them."""
 
 
 def lab_command(home: Path, rest: Sequence[str]) -> list[str]:
     """The command that starts JupyterLab on the first notebook; ``rest`` goes before kgwb's defaults."""
-    defaults = {"--ServerApp.root_dir": str(home), "--LabApp.default_url": f"/lab/tree/{START}"}
+    defaults = {
+        "--ServerApp.root_dir": str(home),
+        "--LabApp.default_url": f"/lab/tree/{START}",
+        "--LabApp.app_settings_dir": str(SETTINGS),
+        "--LabApp.extension_manager": "readonly",
+    }
     given = {argument.partition("=")[0] for argument in rest}
     chosen = [f"{name}={value}" for name, value in defaults.items() if name not in given]
     root = ["--allow-root"] if os.geteuid() == 0 and "--allow-root" not in given else []

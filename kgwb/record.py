@@ -139,16 +139,18 @@ class Step:
     """What the agent wants the person to know: a result cut, a fallback taken."""
     seconds: float = 0.0
     error: str = ""
+    known: Mapping[str, Call] = field(default_factory=dict, compare=False)
+    """The run's calls, so that a step on its own can show its prompts, its cost and what IRIs are called."""
 
     def __repr__(self) -> str:
         from kgwb.render import tree
 
-        return tree([self])
+        return tree([self], self.known)
 
     def _repr_html_(self) -> str:
         from kgwb.render import step_html
 
-        return step_html(self)
+        return step_html(self, self.known)
 
     def to_data(self) -> dict[str, Any]:
         return {

@@ -24,6 +24,7 @@ class SavedEngine(Engine):
     def __init__(self) -> None:
         super().__init__()
         self.recorded_status = ""
+        self.recorded_position = 0
         """How the latest execution ended that the file of a loaded run tells of."""
         self._file: RunFile | None = None
 
@@ -48,6 +49,7 @@ class SavedEngine(Engine):
             if "call" in entry:
                 call = Call.from_data(entry["call"])
                 self.calls[call.key] = call
+                self.recorded_status = ""  # an execution that began after the last one ended
             elif "prompt" in entry:
                 self.prompts = self.prompts.with_text(entry["prompt"]["name"], entry["prompt"]["text"])
             elif "override" in entry:
@@ -58,6 +60,7 @@ class SavedEngine(Engine):
                     self.overrides[key] = from_data(value, spec_at(self.system, key).form)
             elif "end" in entry:
                 self.recorded_status = entry["end"]["status"]
+                self.recorded_position = entry["end"]["position"]
 
     def _keep_in(self, path: str | Path | None) -> None:
         """Begin a file that every further call is written to as it ends."""
@@ -93,6 +96,7 @@ class SavedEngine(Engine):
         return {
             "end": {
                 "status": self.status,
+                "position": self.position,
                 "answer": to_data(self.answer) if self.answer is not None else None,
                 "error": self.error.message if self.error else "",
                 "totals": to_data(self.totals),

@@ -96,15 +96,16 @@ def load_run(
 ) -> Run:
     """A saved run, executed as far as its file goes; without ``kg`` and ``model`` nobody is asked.
 
-    ``resume`` goes on writing to the file. A run that was saved failed, cancelled or unfinished comes back as
-    far as it went, with what stopped it as ``error``. Raises RunFileError, and NotRecordedError for a
-    finished run whose file lacks a call; with ``kg`` or ``model``, whatever stops it now.
+    ``resume`` goes on writing to the file. A paused run comes back paused; one that was saved failed,
+    cancelled or unfinished comes back as far as it went, with what stopped it as ``error``. Raises
+    RunFileError, and NotRecordedError for a finished run whose file lacks a call; with ``kg`` or ``model``,
+    whatever stops it now.
     """
     header = next(RunFile(Path(path)).lines(), {})
     system = systems.system(header.get("system", "chatty_kg"))
     run = Run.load(path, system, kg=kg, models=None if model is None else _model(model), resume=resume)
     try:
-        return run.go()
+        return run.go(until=run.recorded_position if run.recorded_status == "paused" else None)
     except KgwbError:
         if kg is not None or model is not None or run.recorded_status == "done":
             raise

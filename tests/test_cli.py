@@ -244,6 +244,8 @@ def test_lab_opens_the_first_notebook_and_passes_arguments_on(monkeypatch: pytes
         "jupyterlab",
         "--ServerApp.root_dir=/somewhere",
         "--LabApp.default_url=/lab/tree/notebooks/00_start.ipynb",
+        f"--LabApp.app_settings_dir={lab.SETTINGS}",
+        "--LabApp.extension_manager=readonly",
         "--no-browser",
         "--port",
         "8899",

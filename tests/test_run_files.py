@@ -156,9 +156,23 @@ def test_a_killed_run_resumes_and_asks_nothing_twice(tmp_path: Path, last: int, 
 def test_a_killed_run_can_be_looked_at(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     chatty("Who directed Arrival?", Scripted(DIRECTED), path=path).go(until="qir")
+    with_lines(path, lambda lines: [line for line in lines if not line.startswith('{"end"')])
     run = kgwb.load_run(path)
     assert (run.status, run["qir"].done) == ("failed", True)
     assert isinstance(run.error, NotRecordedError)
+
+
+def test_a_paused_run_comes_back_paused_and_goes_on(tmp_path: Path) -> None:
+    run = chatty("Who directed Arrival?", Scripted(DIRECTED)).go(until="qir")
+    path = run.save(tmp_path / "run.jsonl")
+    again = kgwb.load_run(path)
+    assert (again.status, again.position) == ("paused", run.position)
+    assert [(step.key, step.output) for step in again.steps] == [
+        (step.key, step.output) for step in run.steps
+    ]
+    model = Scripted({**DIRECTED, "chatty_kg/qir": []})
+    gone_on = kgwb.load_run(path, kg=films(), model=model)
+    assert (gone_on.status, str(gone_on.go().answer)) == ("paused", "Denis Villeneuve")
 
 
 # --- run files

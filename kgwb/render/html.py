@@ -11,14 +11,14 @@ MOST_ROWS = 60
 # Colours come from JupyterLab's theme; without one from the page around it, so that dark pages stay dark.
 STYLE = """
 .kgwb-record { color: var(--jp-ui-font-color1, inherit); font-size: var(--jp-ui-font-size1, 13px);
-  line-height: 1.45 }
+  line-height: 1.45; padding-left: 6px; overflow-x: auto }
 .kgwb-record .kgwb-aside { color: var(--jp-ui-font-color2, inherit) }
 .kgwb-record .kgwb-answer { font-size: 1.25em; font-weight: 600; margin: .2em 0 .4em }
 .kgwb-record .kgwb-badge { border: 1px solid var(--jp-border-color1, rgba(128,128,128,.5));
   border-radius: 3px; padding: 0 .35em; margin-left: .4em; font-size: .9em; white-space: nowrap }
 .kgwb-record .kgwb-good { border-left: 3px solid var(--jp-success-color1, #2e9e44); padding-left: .4em }
 .kgwb-record .kgwb-bad { border-left: 3px solid var(--jp-error-color1, #d64545); padding-left: .4em }
-.kgwb-record .kgwb-note { border-left: 3px solid var(--jp-warn-color1, #d98e04); padding-left: .4em }
+.kgwb-record .kgwb-note { border-left: 3px solid var(--jp-info-color1, #5c9fd6); padding-left: .4em }
 .kgwb-record details { margin: .15em 0 .15em 1.1em }
 .kgwb-record summary { cursor: pointer; margin-left: -1.1em; overflow-wrap: anywhere }
 .kgwb-record .kgwb-table { border-collapse: collapse; margin: .3em 0; font-size: inherit; width: auto }
@@ -27,9 +27,11 @@ STYLE = """
   white-space: normal; overflow-wrap: break-word; max-width: 42em }
 .kgwb-record .kgwb-table th { background: var(--jp-layout-color2, rgba(128,128,128,.14)); font-weight: 600 }
 .kgwb-record .kgwb-table .kgwb-chosen td { font-weight: 600 }
-.kgwb-record .kgwb-pre { background: var(--jp-layout-color2, rgba(128,128,128,.14)); color: inherit;
-  padding: .4em .6em; margin: .2em 0; white-space: pre-wrap; overflow-wrap: anywhere;
-  max-height: 24em; overflow: auto;
+.kgwb-record div pre.kgwb-pre, .kgwb-record pre.kgwb-pre {
+  background: var(--jp-layout-color2, rgba(128,128,128,.14)); color: inherit;
+  border: 1px solid var(--jp-border-color2, rgba(128,128,128,.35));
+  padding: .4em .6em; margin: .2em 0; white-space: pre-wrap; word-break: normal; overflow-wrap: anywhere;
+  max-height: 40em; overflow: auto;
   font-family: var(--jp-code-font-family, monospace); font-size: var(--jp-code-font-size, 12px) }
 .kgwb-record .kgwb-bar { display: inline-block; height: .7em; margin-right: .4em; vertical-align: baseline;
   background: var(--jp-brand-color1, #3b82c4) }

@@ -81,10 +81,18 @@ def difference_text(differences: Sequence[StepDifference], *, color: bool = Fals
 def _difference(one: StepDifference, color: bool) -> Iterator[str]:
     what = f" in {', '.join(one.what)}" if one.what else ""
     yield f"{paint(clean(one.key), 'key', color)}: {one.status}{what}"
+    for side, told in zip(("first:", "second:"), unequal_lines(one), strict=True):
+        for line in told:
+            yield f"  {side:<8}{line}"
+
+
+def unequal_lines(one: StepDifference) -> tuple[list[str], list[str]]:
+    """What each run's step yielded and the other's did not; its first line where that is nothing."""
     first, second = _told(one.first), _told(one.second)
-    for side, told, other in (("first", first, second), ("second", second, first)):
-        for line in [line for line in told if line not in other] or told[:1]:
-            yield f"  {side + ':':<8}{line}"
+    return (
+        [line for line in first if line not in second] or first[:1],
+        [line for line in second if line not in first] or second[:1],
+    )
 
 
 def _told(step: Step | None) -> list[str]:

@@ -9,7 +9,7 @@ from kgwb.flow import Answer
 from kgwb.record import Attempt, Call, Step, StepDifference
 from kgwb.render.html import Html, aside, badges, fold, join, page, preformatted, table, tag
 from kgwb.render.records import record, says_more
-from kgwb.render.text import NO_CALLS, outcome, summary
+from kgwb.render.text import NO_CALLS, outcome, summary, unequal_lines
 from kgwb.render.words import BASELINE, Names, count, made, names_in, names_of, totals_text
 
 if TYPE_CHECKING:
@@ -122,9 +122,6 @@ def difference_html(differences: Sequence[StepDifference]) -> str:
 
 def _difference(one: StepDifference) -> Html:
     what = f" in {', '.join(one.what)}" if one.what else ""
-    sides = {side: step for side, step in (("first", one.first), ("second", one.second)) if step}
-    rows = [
-        ("yielded", *(outcome(step) for step in sides.values())),
-        ("in full", *(record(step.output, {}) if step.done else step.error for step in sides.values())),
-    ]
-    return fold(join(tag("b", one.key), f": {one.status}{what}"), table(("", *sides), rows))
+    head = join(tag("b", one.key), f": {one.status}{what}")
+    sides = [join(*(tag("div", line) for line in told)) for told in unequal_lines(one)]
+    return fold(head, table(("first", "second"), [sides]))
