@@ -18,6 +18,9 @@ from kgwb.errors import KgwbError
 from kgwb.lab import START, lab_command, notebooks_home
 
 if TYPE_CHECKING:
+    from kgwb.bench.questions import BenchQuestion
+    from kgwb.bench.results import Results
+    from kgwb.bench.runner import Setup
     from kgwb.record import Step
     from kgwb.run import Run
     from kgwb.workbench import Workbench
@@ -189,20 +192,30 @@ def _run_data(run: Run) -> dict[str, Any]:
 
 
 def _bench(args: argparse.Namespace) -> int:
-    from tqdm import tqdm
-
-    from kgwb.bench.metrics import groups, table
     from kgwb.bench.questions import read_questions
-    from kgwb.bench.results import Results
-    from kgwb.bench.runner import Bench, Setup
-    from kgwb.render.words import clean
+    from kgwb.bench.results import Results, locked
+    from kgwb.bench.runner import Setup
 
     questions = read_questions(args.questions, args.limit)
     bench = workbench_of(args)
     setup = Setup(bench.kg, bench.system, bench.models, bench.settings, bench.prompts, bench.embeddings)
-    results = Results(args.out, setup.config())
-    if args.retry_errors:
-        results.retry_errors()
+    with locked(args.out):
+        results = Results(args.out, setup.config())
+        if args.retry_errors:
+            results.retry_errors()
+        code = _measure(args, setup, results, questions)
+    if code == 0:
+        _warn_of_rules(bench)
+    return code
+
+
+def _measure(args: argparse.Namespace, setup: Setup, results: Results, questions: list[BenchQuestion]) -> int:
+    from tqdm import tqdm
+
+    from kgwb.bench.metrics import groups, table
+    from kgwb.bench.runner import Bench
+    from kgwb.render.words import clean
+
     done = len(results.of(questions))
     with tqdm(total=len(questions), initial=done, unit="question", mininterval=0.5) as bar:
         runner = Bench(
@@ -221,7 +234,6 @@ def _bench(args: argparse.Namespace) -> int:
         [(error, times)] = errors.most_common(1)
         print(f"kgwb: the most frequent error, {times} times: {clean(error)}", file=sys.stderr)
         print("  What to do: mend its cause and give the same command with --retry-errors", file=sys.stderr)
-    _warn_of_rules(bench)
     return 0
 
 

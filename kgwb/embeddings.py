@@ -36,8 +36,11 @@ class Embeddings:
     None does not.
     """
 
-    def __init__(self, name: str | None = None, *, folder: Path | None = None) -> None:
-        self.name = name or os.environ.get("KGWB_EMBEDDINGS") or DEFAULT
+    def __init__(self, name: str | None = None, *, folder: Path | None = None, trusted: bool = True) -> None:
+        """Not ``trusted``, because a file names them, they are loaded only if they are the chosen ones."""
+        chosen = os.environ.get("KGWB_EMBEDDINGS") or DEFAULT
+        self.name = name or chosen
+        self._trusted = trusted or self.name in (chosen, DEFAULT, LEXICAL)
         self._folder = folder
         self._vectors: dict[str, Any] = {}
         self._lock = threading.Lock()
@@ -73,6 +76,11 @@ class Embeddings:
     def _encode(self, texts: Sequence[str]) -> list[Any]:
         if self.name == LEXICAL:
             return [_trigrams(text) for text in texts]
+        if not self._trusted:
+            raise EmbeddingError(
+                f"the file asks for the embeddings {self.name}, which are not loaded on a file's word",
+                hint=f"if you trust them, set KGWB_EMBEDDINGS={self.name}",
+            )
         model, lock = _load(self.name)
         with lock:
             return list(model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False))

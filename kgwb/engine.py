@@ -158,7 +158,7 @@ class Engine:
         def make() -> ChatReply:
             if model is None:
                 raise self._missing(f"the reply of {asked['model'] or 'the model'} to {request.task}")
-            if not model.remote:
+            if not model.remote and not (self.graph and self.graph.remote):
                 return model.complete(request, self.graph, self._cancel)
             return self._interruptible(lambda: model.complete(request, self.graph, self._cancel))
 
@@ -170,7 +170,7 @@ class Engine:
 
         def checked() -> T:
             if make is None:
-                raise self._missing(f"a {kind} on the graph")
+                raise self._missing(f"a {kind}" if kind == "similarity" else f"a {kind} on the graph")
             if self.graph is not None and self.graph.remote and kind != "similarity":
                 return self._interruptible(make)
             return make()
@@ -183,7 +183,9 @@ class Engine:
         share = self.settings.spelling
         name = self.embeddings.name
         asked = {"embeddings": name, "spelling": share, "phrase": phrase, "names": list(names)}
-        return self.call("similarity", asked, lambda: self.embeddings.similarity(phrase, names, share))
+        alone = self.graph is None and not self.models  # a replay computes nothing
+        make = None if alone else lambda: self.embeddings.similarity(phrase, names, share)
+        return self.call("similarity", asked, make)
 
     def map(self, function: Callable[..., R], items: Sequence[Any], *rest: Any) -> tuple[R, ...]:
         """``function(item, *rest, run)`` for each item, side by side where that helps, in the items' order.

@@ -59,12 +59,12 @@ def support(
     return {value: tuple(found) for value, found in triples.items()}
 
 
-def witness(kg: Graph, query: CandidateQuery) -> tuple[Triple, ...]:
+def witness(kg: Graph, query: CandidateQuery, filters: str = "") -> tuple[Triple, ...]:
     """The triples that make an ASK of the query's patterns true: one binding's. Empty if it is false."""
     unknowns = unknowns_of(query.patterns)
     if not unknowns:
         return ground(query.patterns, {})
-    rows = kg.select(f"SELECT {' '.join(unknowns)} WHERE {{ {where(query)} }} LIMIT 1")
+    rows = kg.select(f"SELECT {' '.join(unknowns)} WHERE {{ {where(query)} {filters}}} LIMIT 1")
     return ground(query.patterns, dict(zip(unknowns, rows.rows[0], strict=True))) if rows.rows else ()
 
 

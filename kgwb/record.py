@@ -256,6 +256,13 @@ class RunFile:
         if raw and not raw.endswith(b"\n"):
             os.truncate(self.path, raw.rfind(b"\n") + 1)
 
+    def found(self) -> list[dict[str, Any]]:
+        """The entries of a run file of this version; none if it is anything else."""
+        try:
+            return list(self.lines())
+        except RunFileError:
+            return []
+
     def lines(self) -> Iterator[dict[str, Any]]:
         """The entries.
 
@@ -273,7 +280,7 @@ class RunFile:
                 continue
             try:
                 entry = json.loads(line.decode("utf-8", "surrogatepass"))
-            except ValueError as exc:
+            except (ValueError, RecursionError) as exc:
                 if number == 1:
                     raise _no_run_file(self.path) from exc
                 hint = "restore the file from a copy"

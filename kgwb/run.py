@@ -265,7 +265,7 @@ class Run(SavedEngine):
                 models=models,
                 settings=Settings(**header["settings"]),
                 prompts=Prompts(texts=header["prompts"]),
-                embeddings=Embeddings(header["embeddings"]),
+                embeddings=Embeddings(header["embeddings"], trusted=False),
             )
             run.id, run.created = header["id"], header["created"]
             vocabulary = from_data(header["vocabulary"], Vocabulary)
@@ -333,7 +333,7 @@ def check_question(text: str, settings: Settings) -> str:
             f"the question has {len(words):,} words; at most {settings.max_question_words:,} are taken",
             hint="shorten it, or raise the setting max_question_words",
         )
-    return " ".join(words)
+    return " ".join(words).encode("utf-8", "replace").decode()
 
 
 def _by_agent(models: Models) -> dict[str, ChatModel]:

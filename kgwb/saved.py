@@ -63,9 +63,17 @@ class SavedEngine(Engine):
                 self.recorded_position = entry["end"]["position"]
 
     def _keep_in(self, path: str | Path | None) -> None:
-        """Begin a file that every further call is written to as it ends."""
+        """Begin a file that every further call is written to as it ends.
+
+        If it holds this question, and its run did not come to an end, what was asked then is not asked again.
+        """
         if path:
             self._file = RunFile(Path(path))
+            if self._file.path.exists():
+                header, *entries = self._file.found() or [{}]
+                ended = [entry["end"]["status"] for entry in entries if "end" in entry]
+                if header.get("question") == self.question and ended[-1:] != ["done"]:
+                    self._read(entry for entry in entries if "call" in entry)
             self._file.write([self._header(), *self._entries()])
 
     def _header(self) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from small import (
 
 import kgwb
 from kgwb.errors import (
+    EmbeddingError,
     NotRecordedError,
     RunFileError,
     SettingError,
@@ -321,3 +322,20 @@ def test_text_that_is_no_unicode_survives_the_file(tmp_path: Path) -> None:
     assert run.output("look_up[Dune]").startswith("\udfff b")
     for path in (tmp_path / "run.jsonl", run.save(tmp_path / "saved.jsonl")):
         assert Run.load(path, MadeUp()).go().answer == run.answer
+
+
+def test_the_same_question_kept_in_the_file_of_a_killed_run_asks_nothing_twice(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    chatty("Who directed Arrival?", Scripted(DIRECTED), path=path).go(until="qir")
+    with_lines(path, lambda lines: [line for line in lines if not line.startswith('{"end"')])
+    model = Scripted({**DIRECTED, "chatty_kg/qir": []})
+    again = chatty("Who directed Arrival?", model, path=path).go()
+    assert str(again.answer) == "Denis Villeneuve"
+    assert model.calls("chatty_kg/qir") == 0
+
+
+def test_embeddings_named_by_a_file_are_not_loaded(saved: Path) -> None:
+    with_lines(saved, lambda lines: [lines[0].replace('"lexical"', '"somebody/model"'), *lines[1:]])
+    run = Run.load(saved, MadeUp(), kg=films(), models=Scripted({}))
+    with pytest.raises(EmbeddingError, match="not loaded on a file's word"):
+        run.embeddings.similarity("a", ["b"])

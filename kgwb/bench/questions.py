@@ -47,7 +47,7 @@ class BenchQuestion(BaseModel):
 def read_questions(path: Path, limit: int | None = None) -> list[BenchQuestion]:
     """The questions of a file, at most ``limit``. Raises InputError naming the line that cannot be used."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as exc:
         raise InputError(
             f"cannot read the questions {path}: {exc}", hint="give a file of JSON lines"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,23 @@ FOR_PEOPLE = frozenset({"source"})
 """Entries of the configuration that may differ: the same graph can lie elsewhere."""
 Row = dict[str, Any]
 """One line of the results file, as JSON data."""
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other benchmarks out of a folder, made if it is not there. Raises InputError if one is in it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("w")
+    except OSError as exc:
+        raise InputError(f"{folder} cannot be used: {exc}", hint="give another --out folder") from exc
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as exc:
+            hint = "wait for it, or give another --out folder"
+            raise InputError(f"another benchmark is writing to {folder}", hint=hint) from exc
+        yield
 
 
 class Results:
@@ -53,7 +72,7 @@ class Results:
     def _read(self) -> None:
         path = self.folder / RESULTS
         RunFile(path).mend()
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
         for number, line in enumerate(lines, 1):
             try:
                 row = json.loads(line)

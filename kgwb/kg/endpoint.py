@@ -126,7 +126,9 @@ class Endpoint:
             if sent is None:
                 continue
             query = sent
-            rows = exact + [(str(v), str(label)) for v, label in self.select(query).rows if v and label]
+            rows = exact + [
+                (str(v), str(label)) for v, label in self.select(query).rows if v and label and _writable(v)
+            ]
             if rows:
                 best = ranked(normal(text), [(iri, label, normal(label)) for iri, label in rows], limit)
                 return Found(tuple(Hit(*hit) for hit in best), stage, query)
@@ -148,7 +150,9 @@ class Endpoint:
         """See Graph."""
         found: dict[str, str] = {}
         for start in range(0, len(iris), _AT_ONCE):
-            chunk = list(dict.fromkeys(iris[start : start + _AT_ONCE]))
+            chunk = [iri for iri in dict.fromkeys(iris[start : start + _AT_ONCE]) if _writable(iri)]
+            if not chunk:
+                continue
             found.update(self._labels(chunk, preferred=True))
             if missing := [iri for iri in chunk if str(iri) not in found]:
                 found.update(self._labels(missing, preferred=False))
@@ -194,7 +198,7 @@ class Endpoint:
             f"SELECT DISTINCT ?v ?label WHERE {{ VALUES ?label {{ {' '.join(map(n3, literals))} }}"
             f" VALUES ?p {{ {' '.join(map(n3, self.vocabulary.labels))} }} ?v ?p ?label FILTER(isIRI(?v)) }}"
         ).rows
-        return [(str(vertex), str(label)) for vertex, label in rows]
+        return [(str(vertex), str(label)) for vertex, label in rows if vertex and _writable(vertex)]
 
     def _labels(self, iris: Sequence[URIRef], *, preferred: bool) -> dict[str, str]:
         languages = self.vocabulary.languages
@@ -213,6 +217,11 @@ class Endpoint:
                 rank = (tongue >= len(languages), order, tongue, str(label).strip())
                 best[str(vertex)] = min(best.get(str(vertex), rank), rank)
         return {iri: rank[-1] for iri, rank in best.items()}
+
+
+def _writable(iri: str) -> bool:
+    """Whether SPARQL can name it: some engines hold IRIs that it cannot."""
+    return not re.search(r'[<>"{}|^`\\\x00-\x20]', iri)
 
 
 _CHECK = "check that the URL is the SPARQL endpoint itself, not its web page"

@@ -72,7 +72,13 @@ def _files(path: Path) -> list[Path]:
         raise GraphFileError(
             f"there is no file or folder {path}", hint="check the name and the folder you are in"
         )
-    files = sorted(file for file in path.rglob("*") if file.is_file() and _format(file))
+    files = sorted(
+        file
+        for file in path.rglob("*")
+        if _format(file)
+        and not any(part.startswith(".") for part in file.relative_to(path).parts)
+        and file.is_file()
+    )
     if not files:
         raise GraphFileError(f"there is no RDF file in the folder {path}", hint=_KNOWN)
     return files

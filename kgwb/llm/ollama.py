@@ -93,7 +93,7 @@ class OllamaModel(ChatModel):
     def _send_as(
         self, form: _Form, request: ChatRequest, cancel: threading.Event
     ) -> tuple[ChatReply | Failure, int]:
-        return send_repeatedly(lambda: self._send(form, request), cancel)
+        return send_repeatedly(lambda: self._send(form, request), cancel, request.timeout_s)
 
     def _send(self, form: _Form, request: ChatRequest) -> ChatReply | Failure:
         options = self._options(request)

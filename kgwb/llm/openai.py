@@ -110,13 +110,17 @@ class OpenAIModel(ChatModel):
     def _send_as(
         self, form: _Form, request: ChatRequest, cancel: threading.Event
     ) -> tuple[ChatReply | Failure, int]:
-        return send_repeatedly(lambda: self._send(form, request), cancel)
+        return send_repeatedly(lambda: self._send(form, request), cancel, request.timeout_s)
 
     def _send(self, form: _Form, request: ChatRequest) -> ChatReply | Failure:
         create = self._client.chat.completions.with_raw_response.create
         body = _body(self.model, request, form)
         answer = self._ask(lambda timeout: create(**body, timeout=timeout), request.timeout_s)
-        return answer if isinstance(answer, Failure) else _reply(answer)
+        reply = answer if isinstance(answer, Failure) else _reply(answer)
+        key = self._client.api_key
+        if isinstance(reply, Failure) or key == _NO_KEY:
+            return reply
+        return replace(reply, text=reply.text.replace(key, "***"), model=reply.model.replace(key, "***"))
 
     def _list(self, timeout_s: float) -> tuple[str, ...] | Failure:
         listing = self._client.models.with_raw_response.list

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 from urllib.parse import urlsplit
@@ -76,13 +78,32 @@ def chat_messages(request: ChatRequest) -> list[dict[str, str]]:
     ]
 
 
-def send_repeatedly(send: Callable[[], T | Failure], cancel: threading.Event) -> tuple[T | Failure, int]:
+def _within(send: Callable[[], T | Failure], seconds: float) -> T | Failure:
+    """What ``send`` brings in this time: the transports' own timeouts start anew with every byte."""
+    box: Future[T | Failure] = Future()
+
+    def work() -> None:
+        try:
+            box.set_result(send())
+        except BaseException as exc:  # noqa: BLE001  # raised by the one who waits
+            box.set_exception(exc)
+
+    threading.Thread(target=work, name="kgwb-send", daemon=True).start()
+    try:
+        return box.result(seconds)
+    except FutureTimeout:
+        return Failure("timeout", "the reply did not end in time")
+
+
+def send_repeatedly(
+    send: Callable[[], T | Failure], cancel: threading.Event, timeout_s: float
+) -> tuple[T | Failure, int]:
     """What ``send`` brought in the end, and how often it was called; raises Cancelled."""
     tries = 0
     while True:
         if cancel.is_set():
             raise Cancelled
-        outcome = send()
+        outcome = _within(send, timeout_s + CONNECT_S)
         tries += 1
         if not isinstance(outcome, Failure) or not outcome.transient or tries > REPEATS:
             return outcome, tries

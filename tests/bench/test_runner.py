@@ -10,7 +10,7 @@ import rdflib
 from rdflib import Literal, URIRef
 
 from kgwb.bench.questions import BenchQuestion, conversations, read_questions, term_string
-from kgwb.bench.results import CONFIG, RESULTS, Results, Row
+from kgwb.bench.results import CONFIG, RESULTS, Results, Row, locked
 from kgwb.bench.runner import Bench, Setup
 from kgwb.embeddings import Embeddings
 from kgwb.errors import InputError, ModelUnreachableError
@@ -284,3 +284,10 @@ def test_conversations_are_dialogues_by_turn_and_single_questions() -> None:
 )
 def test_terms_are_written_as_gold_is(term: Term, text: str) -> None:
     assert term_string(term) == text
+
+
+def test_two_benchmarks_do_not_write_to_one_folder(tmp_path: Path) -> None:
+    with locked(tmp_path / "out"), pytest.raises(InputError, match="another benchmark"):
+        locked(tmp_path / "out").__enter__()
+    with locked(tmp_path / "out"):
+        pass

@@ -11,7 +11,7 @@ from rdflib.namespace import XSD
 from kgwb.flow import QIR, Answer, CandidateQuery, Linked, Selection, Term, Triple, Value
 from kgwb.provenance import support, where, witness
 from kgwb.run import Run, agent
-from kgwb.systems.chatty_kg.query_generator import exclusions
+from kgwb.systems.chatty_kg.query_generator import exclusions, untrue
 from kgwb.systems.chatty_kg.relation_linking import terms_of
 
 SURE = 0.6
@@ -90,7 +90,8 @@ def _boolean(queries: Sequence[CandidateQuery], run: Run) -> Answer:
         asked.add(undirected)
         executed.append(query.sparql)
         if run.kg.ask(query.sparql):
-            value = Value(Literal(True), "true", witness(run.kg, query))
+            filters = untrue(query.patterns) if run.settings.fast else ""
+            value = Value(Literal(True), "true", witness(run.kg, query, filters))
             return Answer("boolean", (value,), tuple(executed))
     return Answer("boolean", (Value(Literal(False), "false"),), tuple(executed))
 

@@ -162,4 +162,5 @@ def _name(end: str) -> str:
 
 def _variable(name: str) -> str:
     """A SPARQL variable of an unknown's name; a bare "?" becomes ?unknown."""
-    return "?" + (re.sub(r"\W+", "_", name.strip().lstrip("?"), flags=re.ASCII).strip("_") or "unknown")
+    plain = "".join(c if c.isascii() else f"u{ord(c):x}" for c in name.strip().lstrip("?"))
+    return "?" + (re.sub(r"\W+", "_", plain).strip("_") or "unknown")

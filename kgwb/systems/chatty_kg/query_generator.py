@@ -7,7 +7,10 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, product
 
+from rdflib.namespace import XSD
+
 from kgwb.flow import QIR, CandidateQuery, Fact, Generated, Linked, RankedPredicate
+from kgwb.provenance import unknowns_of
 from kgwb.run import Run, agent
 from kgwb.systems.chatty_kg.relation_linking import Ends, pattern_of, terms_of
 
@@ -62,6 +65,8 @@ def _query(
     names = tuple(predicate.name for predicate in combination)
     body = " ".join(f"{s} {p} {o} ." for s, p, o in patterns)
     filters = exclusions(qir, terms) if run.settings.fast else ""
+    if run.settings.fast and qir.kind == "boolean":
+        filters = untrue(patterns)
     head = "ASK" if qir.kind == "boolean" else f"SELECT DISTINCT {qir.target} WHERE"
     return CandidateQuery(f"{head} {{ {body} {filters}}}", patterns, names, round(score_of(combination), 4))
 
@@ -72,6 +77,12 @@ def exclusions(qir: QIR, terms: Ends) -> str:
         return ""
     vertices = dict.fromkeys(terms[entity] for entity in qir.entities if terms[entity].startswith("<"))
     return "".join(f"FILTER({qir.target} != {vertex}) " for vertex in vertices)
+
+
+def untrue(patterns: Iterable[tuple[str, str, str]]) -> str:
+    """A stored false is no yes: "is it a hybrid" of a car whose ``hybrid`` is false."""
+    false = f'str({{0}}) NOT IN ("false", "0") || datatype({{0}}) != <{XSD.boolean}>'
+    return "".join(f"FILTER(!isLiteral({x}) || {false.format(x)}) " for x in unknowns_of(patterns))
 
 
 def _distinct(queries: Iterable[CandidateQuery]) -> Iterator[CandidateQuery]:

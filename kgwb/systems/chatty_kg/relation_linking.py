@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from rdflib import URIRef
 
 from kgwb.flow import QIR, Direction, Fact, Link, LinkedRelation, RankedPredicate, is_unknown
+from kgwb.kg.sparql import n3
 from kgwb.run import Run, agent
 
 Pattern = tuple[str, str, str]
@@ -67,7 +68,7 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
 
 def terms_of(qir: QIR, links: Sequence[Link]) -> Ends:
     """Each end of the QIR's facts as a SPARQL term: a linked vertex's IRI, else a variable."""
-    vertices = {link.entity: link.vertex.iri.n3() for link in links if link.vertex}
+    vertices = {link.entity: n3(link.vertex.iri) for link in links if link.vertex}
     ends = (*qir.entities, *qir.unknowns)
     return {
         end: vertices.get(end) or (end if is_unknown(end) else f"?unlinked{n}") for n, end in enumerate(ends)
@@ -140,6 +141,8 @@ def _predicates(
     for outgoing in (True, False):
         triple = f"{term} ?_p ?_o" if outgoing else f"?_o ?_p {term}"  # no unknown of a QIR begins with "_"
         rows = run.kg.select(f"SELECT DISTINCT ?_p WHERE {{ {at}{triple} }}")
+        if rows.cut:
+            run.note(f"predicates were cut at {len(rows.rows)} rows: raise the graph's row_limit")
         way: Direction = "out" if outgoing == is_subject else "in"
         for (iri,) in rows.rows:
             if isinstance(iri, URIRef) and iri not in hidden:
@@ -169,7 +172,7 @@ def pattern_of(fact: Fact, predicate: RankedPredicate, terms: Ends) -> Pattern:
     """The triple pattern of a fact under one predicate and direction."""
     subject, object_ = terms[fact.subject], terms[fact.object]
     ends = (subject, object_) if predicate.direction == "out" else (object_, subject)
-    return ends[0], predicate.iri.n3(), ends[1]
+    return ends[0], n3(predicate.iri), ends[1]
 
 
 def _text(patterns: Iterable[Pattern]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import rdflib
 from rdflib import Literal
-from small import FILMS, PAPER, alone, films, iri
+from small import FILMS, PAPER, alone, chatty, films, iri, qir
 
 from kgwb import open_kg
 from kgwb.flow import (
@@ -25,6 +25,7 @@ from kgwb.flow import (
     Selection,
 )
 from kgwb.kg import Graph
+from kgwb.llm import Scripted
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.execution import execute
 
@@ -213,3 +214,14 @@ def test_what_is_missing_is_named(vertex: Candidate | None, ranked: Any, reason:
 def test_nothing_matches_a_count_of_nothing() -> None:
     answer, _ = executed(query(("lynch", "starring", "?x")), kind="count", kg=films())
     assert (bool(answer), answer.reason) == (False, "not in this graph: no selected query has rows")
+
+
+def test_a_stored_false_is_no_yes() -> None:
+    graph = rdflib.Graph().parse(
+        data=FILMS + ":arrival :subtitled false . :sicario :subtitled true .", format="turtle"
+    )
+    for film, truth in (("Arrival", "false"), ("Sicario", "true")):
+        script = {"chatty_kg/qir": qir(f"{film} | subtitled | ?x", target="?x")}
+        run = chatty(f"Is {film} subtitled?", Scripted(script), open_kg(graph)).go()
+        assert run.answer is not None
+        assert run.answer.labels == (truth,)

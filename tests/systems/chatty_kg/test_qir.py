@@ -81,7 +81,7 @@ def test_what_has_no_whole_triple_is_no_last_resort(reply: Any) -> None:
         (["Dune | director | ?"], [("Dune", "director", "?unknown")]),
         (["Dune | director | ?the person"], [("Dune", "director", "?the_person")]),
         (["Dune | director | ??p-1"], [("Dune", "director", "?p_1")]),
-        (["Dune | director | ?größe"], [("Dune", "director", "?gr_e")]),
+        (["Dune | director | ?größe"], [("Dune", "director", "?gruf6udfe")]),
         (["Dune |  directed   by | ?p"], [("Dune", "directed by", "?p")]),
         (["Dune | director | ?p", "dune | Director | ?p"], [("Dune", "director", "?p")]),
         (["Dune | director | ?p", "Dune | star | ?p"], [("Dune", "director", "?p"), ("Dune", "star", "?p")]),
