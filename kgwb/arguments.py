@@ -106,7 +106,7 @@ def recall(workbench: Workbench, path: Path) -> None:
     form = 'a JSON list of questions, or of {"question": ..., "answers": [...]}'
     try:
         entries = from_data(json.loads(path.read_text(encoding="utf-8")), list[str | Turn])
-    except (OSError, ValueError) as exc:
+    except (OSError, ValueError, RecursionError) as exc:
         raise InputError(f"cannot use the history {path}: {exc}", hint=f"write it as {form}") from exc
     for entry in entries:
         if isinstance(entry, str):

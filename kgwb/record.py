@@ -237,14 +237,15 @@ class RunFile:
 
         Raises RunFileError if that is not possible, and for a file that is no run file.
         """
-        if self.path.exists() and self.path.stat().st_size:
+        path = self.path.resolve()  # a link stays a link
+        if path.exists() and (not path.is_file() or path.stat().st_size):
             self._must_be_ours()
-        draft = self.path.with_name(self.path.name + ".part")
+        draft = path.with_name(path.name + ".part")
         try:
             draft.parent.mkdir(parents=True, exist_ok=True)
             with draft.open("w", encoding="utf-8", errors="surrogatepass") as file:
                 file.writelines(_line(entry) for entry in entries)
-            draft.replace(self.path)
+            draft.replace(path)
         except OSError as exc:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
@@ -290,12 +291,14 @@ class RunFile:
             yield entry
 
     def _must_be_ours(self) -> None:
+        first = None
         try:
-            with self.path.open("rb") as file:
-                first = json.loads(file.readline())
+            if self.path.is_file():  # not a device or a pipe
+                with self.path.open("rb") as file:
+                    first = json.loads(file.readline())
         except OSError as exc:
             raise self._cannot_write(exc) from exc
-        except ValueError:
+        except (ValueError, RecursionError):
             first = None
         if not isinstance(first, dict) or "kgwb_run" not in first:
             hint = "choose another name for the run; this file was left as it is"

@@ -7,6 +7,7 @@ adapters repeat transient failures; only this door asks again because of what a 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -31,6 +32,8 @@ class Check(Generic[Reply]):
     test: Callable[[Reply], str]
 
 
+HALF = re.compile("[\ud800-\udfff]")
+"""What a model that writes half an emoji leaves behind; it has no UTF-8, and no graph holds it."""
 WELL_FORMED = "well-formed JSON"
 RIGHT_FORM = "the reply's form"
 
@@ -96,6 +99,9 @@ def judge(
     """The reply a text holds (None if it has not the form) and the outcome of each check, in order."""
     problem = ""
     for data in _json_texts(text):
+        if HALF.search(json.dumps(data, ensure_ascii=False)):
+            problem = problem or "it holds half a character"
+            continue
         try:
             parsed = reply.model_validate(data)
         except ValidationError as exc:

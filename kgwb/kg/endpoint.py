@@ -237,7 +237,7 @@ def _json(reply: Reply) -> dict[str, Any]:
         text = reply.body.decode("utf-8", errors="replace")
     try:
         data = json.loads(text, strict=False)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         what = "a web page" if text.lstrip()[:1] == "<" else "broken JSON"
         raise GraphError(f"the endpoint sent {what} ({reply.kind}): {text[:200]!r}", hint=_CHECK) from error
     if not isinstance(data, dict):

@@ -143,7 +143,7 @@ class OpenAIModel(ChatModel):
             return _status_failure(error)
         try:
             answer = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return Failure("nonsense", text or "an empty page")
         if not isinstance(answer, dict) or answer.get("error"):
             return Failure("nonsense", _said(answer))

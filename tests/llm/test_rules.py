@@ -219,3 +219,9 @@ def test_rules_names_no_benchmark_and_no_sample_entity() -> None:
     }
     assert len(labels) > 500
     assert not [label for label in labels if label in text]
+
+
+@pytest.mark.parametrize("question", ["Which films did Ada Byron not direct?", "Who was born before 1900?"])
+def test_what_it_cannot_read_it_does_not_answer(question: str) -> None:
+    with pytest.raises(ModelError, match="rules does not read"):
+        grammar.triples(question, None)

@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from kgwb.errors import ModelError
 from kgwb.kg.base import Graph
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.words import SENSE_OF, Mention, is_verb, mentions, singular, tokens_of
 
+UNREAD = frozenset(("not", "never", "nor", "without", "except", "before", "after", "than"))
 IDIOMS = re.compile(
     r"\b(in the world|on earth|by any chance|in particular|the names? of(?= (the|all|a)\b))", re.I
 )
@@ -67,6 +69,10 @@ def triples(question: str, kg: Graph | None) -> dict[str, object]:
     tokens = tokens_of(question)
     words = [token.lower for token in tokens]
     names = mentions(question, tokens, kg)
+    unread = [w for n, w in enumerate(words) if w in UNREAD and not any(m.first <= n < m.last for m in names)]
+    if unread:
+        hint = "reword the question, or choose another model"
+        raise ModelError(f"rules does not read {unread[0]!r}, and would answer another question", hint=hint)
     last = len(words) - 1
     kind = singular(words[-1]) if words else ""
     stated = words[-2:-1] in (["a"], ["an"]) or ([kind] != words[-1:] and en.BEING & {*words[-3:-1]})
