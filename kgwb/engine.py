@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from kgwb.agents import AgentSpec, System, tells_apart
+from kgwb.aside import aside
 from kgwb.embeddings import Embeddings
 from kgwb.errors import (
     Cancelled,
@@ -160,7 +161,9 @@ class Engine:
                 raise self._missing(f"the reply of {asked['model'] or 'the model'} to {request.task}")
             if not model.remote and not (self.graph and self.graph.remote):
                 return model.complete(request, self.graph, self._cancel)
-            return self._interruptible(lambda: model.complete(request, self.graph, self._cancel))
+            return aside(
+                lambda: model.complete(request, self.graph, self._cancel), watch=self._stop_if_cancelled
+            )
 
         call = self._call("model", asked, repeat, make)
         return call, call.result
@@ -172,7 +175,7 @@ class Engine:
             if make is None:
                 raise self._missing(f"a {kind}" if kind == "similarity" else f"a {kind} on the graph")
             if self.graph is not None and self.graph.remote and kind != "similarity":
-                return self._interruptible(make)
+                return aside(make, watch=self._stop_if_cancelled)
             return make()
 
         result: T = self._call(kind, request, 0, checked).result
@@ -357,25 +360,6 @@ class Engine:
 
     def _append(self, **entry: Any) -> None:
         """Write an entry to where the run is kept."""
-
-    def _interruptible(self, make: Callable[[], T]) -> T:
-        """Run a slow call on a thread of its own, so that a cancel can leave it behind."""
-        box: Future[T] = Future()
-
-        def work() -> None:
-            try:
-                box.set_result(make())
-            except BaseException as exc:  # noqa: BLE001  # handed to the waiting thread, which raises it
-                box.set_exception(exc)
-
-        threading.Thread(target=work, name="kgwb-call", daemon=True).start()
-        while True:
-            try:
-                return box.result(timeout=0.05)
-            except TimeoutError:
-                if box.done():
-                    return box.result()
-                self._stop_if_cancelled()
 
     def _stop_if_cancelled(self) -> None:
         if self._cancel.is_set():

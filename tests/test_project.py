@@ -18,7 +18,7 @@ DECLARED = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
 
 # A module imports from its own rank and those before it; imports for the type checker alone are free.
 RANKS = [
-    {"errors", "flow", "settings"},
+    {"aside", "errors", "flow", "settings"},
     {"embeddings", "kg", "llm", "prompts"},
     {"agents", "engine", "provenance", "record", "recorded", "render", "run", "saved", "structured"},
     {"systems"},

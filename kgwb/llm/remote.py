@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 from urllib.parse import urlsplit
 
+from kgwb.aside import aside
 from kgwb.errors import (
     Cancelled,
     ModelError,
@@ -78,23 +77,6 @@ def chat_messages(request: ChatRequest) -> list[dict[str, str]]:
     ]
 
 
-def _within(send: Callable[[], T | Failure], seconds: float) -> T | Failure:
-    """What ``send`` brings in this time: the transports' own timeouts start anew with every byte."""
-    box: Future[T | Failure] = Future()
-
-    def work() -> None:
-        try:
-            box.set_result(send())
-        except BaseException as exc:  # noqa: BLE001  # raised by the one who waits
-            box.set_exception(exc)
-
-    threading.Thread(target=work, name="kgwb-send", daemon=True).start()
-    try:
-        return box.result(seconds)
-    except FutureTimeout:
-        return Failure("timeout", "the reply did not end in time")
-
-
 def send_repeatedly(
     send: Callable[[], T | Failure], cancel: threading.Event, timeout_s: float
 ) -> tuple[T | Failure, int]:
@@ -103,7 +85,10 @@ def send_repeatedly(
     while True:
         if cancel.is_set():
             raise Cancelled
-        outcome = _within(send, timeout_s + CONNECT_S)
+        try:  # the transports' own timeouts start anew with every byte
+            outcome = aside(send, most_s=timeout_s + CONNECT_S)
+        except TimeoutError:
+            outcome = Failure("timeout", "")
         tries += 1
         if not isinstance(outcome, Failure) or not outcome.transient or tries > REPEATS:
             return outcome, tries

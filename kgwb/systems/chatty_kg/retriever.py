@@ -46,10 +46,10 @@ def _described(hits: tuple[Hit, ...], run: Run) -> tuple[Candidate, ...]:
 
 
 def _relations(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]]:
-    """Names of the predicates at each vertex; "is ... of" where the vertex is the object."""
+    """Names of the predicates at each vertex; those of others to it are marked."""
     values = " ".join(iri.n3() for iri in iris)
     found: dict[URIRef, dict[str, None]] = {iri: {} for iri in iris}
-    for triple, shown in (("?v ?p ?o", "{}"), ("?o ?p ?v", "is {} of")):
+    for triple, shown in (("?v ?p ?o", "{}"), ("?o ?p ?v", "{} (incoming)")):
         rows = run.kg.select(f"SELECT DISTINCT ?v ?p WHERE {{ VALUES ?v {{ {values} }} {triple} }}")
         hidden = run.kg.vocabulary.hidden
         iris_only = [(v, p) for v, p in rows.rows if isinstance(v, URIRef) and isinstance(p, URIRef)]

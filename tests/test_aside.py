@@ -1,0 +1,47 @@
+"""Slow work that can be left behind."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from kgwb.aside import aside
+from kgwb.errors import Cancelled
+from kgwb.llm import remote
+
+
+def test_what_the_work_returns_or_raises_comes_back() -> None:
+    assert aside(lambda: 7) == 7
+    with pytest.raises(ZeroDivisionError):
+        aside(lambda: 1 // 0)
+
+
+def test_work_that_takes_too_long_is_left_behind() -> None:
+    done = threading.Event()
+    with pytest.raises(TimeoutError):
+        aside(lambda: done.wait(30), most_s=0.1)
+    done.set()
+
+
+def test_whoever_watches_can_leave() -> None:
+    done = threading.Event()
+
+    def watch() -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        aside(lambda: done.wait(30), watch=watch)
+    done.set()
+
+
+def test_a_server_that_drips_does_not_outlast_the_time_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "CONNECT_S", 0.0)
+    done = threading.Event()
+    started = time.monotonic()
+    outcome, tries = remote.send_repeatedly(lambda: str(done.wait(30)), threading.Event(), 0.1)
+    done.set()
+    assert isinstance(outcome, remote.Failure)
+    assert (outcome.kind, tries) == ("timeout", 1)
+    assert time.monotonic() - started < 10
