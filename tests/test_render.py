@@ -230,3 +230,11 @@ def test_differences_show_both_outputs_of_steps_that_differ(run: Run) -> None:
 
 def test_equal_runs_do_not_differ(run: Run) -> None:
     assert render.difference_text(run.diff(run.fork().go())) == "no step differs"
+
+
+def test_an_answer_knows_what_its_support_is_called() -> None:
+    names = ((URIRef("http://e/Philosophers_Stone"), "Philosopher's Stone"),)
+    triple = (URIRef("http://e/Philosophers_Stone"), URIRef("http://e/year"), Literal("2001"))
+    answer = Answer("list", (Value(Literal("2001"), "2001", (triple,)),), names=names)
+    assert "2001: Philosopher's Stone — year → 2001" in render.words.lines(answer, {})
+    assert "Philosopher&#x27;s Stone" in render.answer_html(answer)

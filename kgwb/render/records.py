@@ -128,7 +128,7 @@ def _queries(queries: Sequence[CandidateQuery]) -> Html:
 def _(value: Answer, names: Names) -> Html:
     if not value.values:
         return join(tag("div", value.reason or "nothing found"), _executed(value))
-    names = {**dict(value.names), **names}
+    names = {**{str(iri): name for iri, name in value.names}, **names}
     rows = [(one.label, term(one.term), triples(one.support, names)) for one in value.values]
     said = tag("div", value.text) if value.text else Html()
     head = "value" if value.kind == "list" else value.kind

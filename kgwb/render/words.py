@@ -242,7 +242,7 @@ def _(value: Value, names: Names) -> list[str]:
 def _(value: Answer, names: Names) -> list[str]:
     if not value.values:
         return [value.reason or "no answer"]
-    names = {**dict(value.names), **names}
+    names = {**{str(iri): name for iri, name in value.names}, **names}
     told = [lines(one, names)[0] for one in value.values]
     return [value.text or ", ".join(some(value.labels, VALUES)), *some(told, VALUES)]
 
