@@ -87,3 +87,14 @@ def test_rules_answers_enough_and_invents_nothing(
     assert not invented
     dialogue = [right for key, (right, _, _) in done.items() if key.startswith("films-hp-")]
     assert all(dialogue) and len(dialogue) == (5 if name == "films" else 0)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Where was Andrei Tarkovsky buried?", "When was Stalker born?", "When did Stalker win an Oscar?"],
+)
+def test_another_time_or_place_is_no_answer(question: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT)
+    answer = Workbench(open_kg("films"), "rules").ask(question).answer
+    assert answer is not None
+    assert answer.reason.startswith("not in this graph")

@@ -26,6 +26,7 @@ SPELLING = 0.3
 """Share of spelling in the similarity of names."""
 RELEVANT = 0.34
 """Similarity a predicate must have with a relation to be taken for it."""
+TIMES_AND_PLACES = frozenset(("date", "year", "time", "place", "location", "of"))
 AS_GOOD = 0.06
 """Predicates within this of the best one are kept beside it."""
 
@@ -93,11 +94,20 @@ class Rules:
         return {"reasoning": "the names most like each relation", "predicates": list(dict.fromkeys(kept))}
 
     def _like(self, relation: str, names: Sequence[str]) -> list[str]:
-        if set(relation.split()) & {"date", "year", "place"}:
+        event = _event(relation)
+        if event != relation:  # where somebody was buried is no birth place, for all that both are places
             names = [name for name in names if not name.endswith((" by", "er", "or"))]
+            events = [_event(name) or event for name in names]
+            close = self.embeddings.similarity(event, events, SPELLING) if event else [1.0] * len(names)
+            names = [name for name, c in zip(names, close, strict=True) if c >= RELEVANT]
         close = self.embeddings.similarity(relation, names, SPELLING)
         least = 0.0 if relation == grammar.KIND else max(close, default=0.0) - AS_GOOD
         return [name for name, c in zip(names, close, strict=True) if c >= max(RELEVANT, least)]
+
+
+def _event(relation: str) -> str:
+    """What a relation says besides that it leads to a time or a place."""
+    return " ".join(word for word in relation.split() if word not in TIMES_AND_PLACES)
 
 
 def closest(name: str, texts: Sequence[str]) -> str:
