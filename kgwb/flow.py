@@ -249,6 +249,8 @@ class CandidateQuery:
     """The predicate's name for each fact, in the QIR's order; namespaces do not show in a name."""
     score: float
     """Geometric mean of the similarities of its predicates, 0 to 1."""
+    filters: str = ""
+    """FILTERs that stand beside the patterns; they hold for the support too."""
 
 
 @dataclass(frozen=True, slots=True)

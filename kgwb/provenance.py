@@ -10,6 +10,7 @@ from rdflib.util import from_n3
 
 from kgwb.flow import CandidateQuery, Term, Triple
 from kgwb.kg.base import Graph
+from kgwb.kg.sparql import n3, writable
 
 SUPPORT_ROWS = 500
 """Bindings read at once to find the support of an answer; values they miss are asked for by name."""
@@ -27,13 +28,18 @@ def term_of(text: str) -> Term:
     return term if isinstance(term, URIRef | Literal) else Literal(text)
 
 
+def conjunction(patterns: Iterable[tuple[str, str, str]]) -> str:
+    """Triple patterns as SPARQL."""
+    return " ".join(f"{s} {p} {o} ." for s, p, o in patterns)
+
+
 def where(query: CandidateQuery) -> str:
-    """The query's triple patterns as the inside of a WHERE clause."""
-    return " ".join(f"{s} {p} {o} ." for s, p, o in query.patterns)
+    """The query's triple patterns and filters as the inside of a WHERE clause."""
+    return f"{conjunction(query.patterns)} {query.filters}".strip()
 
 
 def support(
-    kg: Graph, query: CandidateQuery, target: str, values: Sequence[Term], filters: str = ""
+    kg: Graph, query: CandidateQuery, target: str, values: Sequence[Term]
 ) -> dict[Term, tuple[Triple, ...]]:
     """For each value of ``target`` ("?x") the triples of the patterns in at least one binding of it.
 
@@ -43,28 +49,28 @@ def support(
     if unknowns == (target,):
         return {value: ground(query.patterns, {target: value}) for value in values}
     triples: dict[Term, dict[Triple, None]] = {value: {} for value in values}
-    body = f"{where(query)} {filters}"
+    body = where(query)
 
     def collect(bound: str) -> None:
-        sparql = f"SELECT DISTINCT {' '.join(unknowns)} WHERE {{ {bound}{body}}} LIMIT {SUPPORT_ROWS}"
+        sparql = f"SELECT DISTINCT {' '.join(unknowns)} WHERE {{ {bound}{body} }} LIMIT {SUPPORT_ROWS}"
         _collect(kg, sparql, query, target, triples)
 
     collect("")
-    missing = [value for value in values if not triples[value] and not isinstance(value, BNode)]
+    missing = [value for value in values if not triples[value] and _nameable(value)]
     while missing:
         some = missing[:SUPPORT_VALUES]
-        collect(f"VALUES {target} {{ {' '.join(value.n3() for value in some)} }} ")
+        collect(f"VALUES {target} {{ {' '.join(map(n3, some))} }} ")
         left = [value for value in missing if not triples[value]]
         missing = left if len(left) < len(missing) else missing[SUPPORT_VALUES:]
     return {value: tuple(found) for value, found in triples.items()}
 
 
-def witness(kg: Graph, query: CandidateQuery, filters: str = "") -> tuple[Triple, ...]:
+def witness(kg: Graph, query: CandidateQuery) -> tuple[Triple, ...]:
     """The triples that make an ASK of the query's patterns true: one binding's. Empty if it is false."""
     unknowns = unknowns_of(query.patterns)
     if not unknowns:
         return ground(query.patterns, {})
-    rows = kg.select(f"SELECT {' '.join(unknowns)} WHERE {{ {where(query)} {filters}}} LIMIT 1")
+    rows = kg.select(f"SELECT {' '.join(unknowns)} WHERE {{ {where(query)} }} LIMIT 1")
     return ground(query.patterns, dict(zip(unknowns, rows.rows[0], strict=True))) if rows.rows else ()
 
 
@@ -80,6 +86,10 @@ def ground(patterns: Iterable[tuple[str, str, str]], binding: dict[str, Any]) ->
         return binding[text] if text in binding else term_of(text)
 
     return tuple((term(s), term(p), term(o)) for s, p, o in patterns)
+
+
+def _nameable(value: Term) -> bool:
+    return writable(value) if isinstance(value, URIRef) else not isinstance(value, BNode)
 
 
 def _collect(

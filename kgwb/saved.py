@@ -24,8 +24,9 @@ class SavedEngine(Engine):
     def __init__(self) -> None:
         super().__init__()
         self.recorded_status = ""
-        self.recorded_position = 0
         """How the latest execution ended that the file of a loaded run tells of."""
+        self.recorded_position = 0
+        """Steps that were done then."""
         self._file: RunFile | None = None
 
     @property

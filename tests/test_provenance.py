@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import rdflib
 from rdflib import XSD, BNode, Literal, URIRef
@@ -126,7 +128,7 @@ def test_literals_and_blank_nodes_as_values(monkeypatch: pytest.MonkeyPatch) -> 
 def test_filters_hold_for_the_support_too() -> None:
     chain = query((iri("arrival").n3(), DIRECTOR, "?who"), ("?film", DIRECTOR, "?who"))
     only = f"FILTER(?film != {iri('dune').n3()}) "
-    found = support(films(), chain, "?who", [iri("denis")], only)
+    found = support(films(), replace(chain, filters=only), "?who", [iri("denis")])
     assert (iri("dune"), iri("director"), iri("denis")) not in found[iri("denis")]
 
 

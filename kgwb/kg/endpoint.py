@@ -20,7 +20,7 @@ from kgwb.kg.base import Found, Hit, Limits, Rows, Vocabulary
 from kgwb.kg.dialects import DIALECTS, STAGES, Dialect
 from kgwb.kg.local import from_ox
 from kgwb.kg.naming import WIKIBASE, language_rank
-from kgwb.kg.sparql import Form, checked, n3
+from kgwb.kg.sparql import Form, checked, n3, writable
 from kgwb.kg.text import local_name, normal, ranked, spelled
 from kgwb.kg.transport import Reply, ask
 
@@ -127,7 +127,7 @@ class Endpoint:
                 continue
             query = sent
             rows = exact + [
-                (str(v), str(label)) for v, label in self.select(query).rows if v and label and _writable(v)
+                (str(v), str(label)) for v, label in self.select(query).rows if v and label and writable(v)
             ]
             if rows:
                 best = ranked(normal(text), [(iri, label, normal(label)) for iri, label in rows], limit)
@@ -150,7 +150,7 @@ class Endpoint:
         """See Graph."""
         found: dict[str, str] = {}
         for start in range(0, len(iris), _AT_ONCE):
-            chunk = [iri for iri in dict.fromkeys(iris[start : start + _AT_ONCE]) if _writable(iri)]
+            chunk = [iri for iri in dict.fromkeys(iris[start : start + _AT_ONCE]) if writable(iri)]
             if not chunk:
                 continue
             found.update(self._labels(chunk, preferred=True))
@@ -198,7 +198,7 @@ class Endpoint:
             f"SELECT DISTINCT ?v ?label WHERE {{ VALUES ?label {{ {' '.join(map(n3, literals))} }}"
             f" VALUES ?p {{ {' '.join(map(n3, self.vocabulary.labels))} }} ?v ?p ?label FILTER(isIRI(?v)) }}"
         ).rows
-        return [(str(vertex), str(label)) for vertex, label in rows if vertex and _writable(vertex)]
+        return [(str(vertex), str(label)) for vertex, label in rows if vertex and writable(vertex)]
 
     def _labels(self, iris: Sequence[URIRef], *, preferred: bool) -> dict[str, str]:
         languages = self.vocabulary.languages
@@ -217,11 +217,6 @@ class Endpoint:
                 rank = (tongue >= len(languages), order, tongue, str(label).strip())
                 best[str(vertex)] = min(best.get(str(vertex), rank), rank)
         return {iri: rank[-1] for iri, rank in best.items()}
-
-
-def _writable(iri: str) -> bool:
-    """Whether SPARQL can name it: some engines hold IRIs that it cannot."""
-    return not re.search(r'[<>"{}|^`\\\x00-\x20]', iri)
 
 
 _CHECK = "check that the URL is the SPARQL endpoint itself, not its web page"

@@ -131,7 +131,7 @@ def n3(term: Term) -> str:
     would be a variable.
     """
     if isinstance(term, URIRef):
-        if _BAD_IRI.search(term):
+        if not writable(term):
             raise QueryError(f"{str(term)!r} is not an IRI", hint="percent-encode what an IRI may not hold")
         return f"<{term}>"
     if isinstance(term, BNode):
@@ -141,6 +141,11 @@ def n3(term: Term) -> str:
             raise QueryError(f"{term.language!r} is not a language tag")
         return f"{quoted(term)}@{term.language}"
     return f"{quoted(term)}^^{n3(term.datatype)}" if term.datatype else quoted(term)
+
+
+def writable(iri: str) -> bool:
+    """Whether an IRI can stand in a query: some engines hold IRIs that cannot."""
+    return not _BAD_IRI.search(iri)
 
 
 def quoted(text: str) -> str:

@@ -9,10 +9,8 @@ from rdflib import Literal, URIRef
 from rdflib.namespace import XSD
 
 from kgwb.flow import QIR, Answer, CandidateQuery, Linked, Selection, Term, Triple, Value
-from kgwb.provenance import support, where, witness
+from kgwb.provenance import support, witness
 from kgwb.run import Run, agent
-from kgwb.systems.chatty_kg.query_generator import exclusions, untrue
-from kgwb.systems.chatty_kg.relation_linking import terms_of
 
 SURE = 0.6
 """Score from which a query's wording tells the direction; "relatives" is both father and child."""
@@ -33,8 +31,7 @@ def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
         return Answer(qir.kind, reason=f"{NOT_HERE}: {missing}")
     if qir.kind == "boolean":
         return _named(_boolean(selection.queries, run), run)
-    filters = exclusions(qir, terms_of(qir, linked.links)) if run.settings.fast else ""
-    found, executed, cut = _union(selection.queries, qir.target, filters, run)
+    found, executed, cut = _union(selection.queries, qir.target, run)
     if not found:
         return Answer(qir.kind, queries=tuple(executed), reason=f"{NOT_HERE}: no selected query has rows")
     if qir.kind == "count" and run.settings.fast and not _stored_number(found):
@@ -54,16 +51,14 @@ def why_not(selection: Selection, linked: Linked, run: Run) -> str:
     return "" if selection.queries else "no predicate fits the question"
 
 
-def _union(
-    queries: Sequence[CandidateQuery], target: str, filters: str, run: Run
-) -> tuple[Found, list[str], bool]:
+def _union(queries: Sequence[CandidateQuery], target: str, run: Run) -> tuple[Found, list[str], bool]:
     """Values with support, the SPARQL that was executed, and whether a result was cut."""
     found: Found = {}
     cut = False
     executed: list[str] = []
     settled: set[tuple[str, ...]] = set()
     for query in queries:
-        undirected = tuple(predicate for _, predicate, _ in query.patterns)
+        undirected = _undirected(query)
         if undirected in settled or not any(target in pattern for pattern in query.patterns):
             continue
         rows = run.kg.select(query.sparql)
@@ -74,7 +69,7 @@ def _union(
         if rows.cut:
             cut = True
             run.note(f"the result was cut at {len(rows.rows)} rows")
-        for value, triples in support(run.kg, query, target, values, filters).items():
+        for value, triples in support(run.kg, query, target, values).items():
             found[value] = tuple(dict.fromkeys((*found.get(value, ()), *triples)))
     return found, executed, cut
 
@@ -84,16 +79,20 @@ def _boolean(queries: Sequence[CandidateQuery], run: Run) -> Answer:
     executed: list[str] = []
     asked: set[tuple[str, ...]] = set()
     for query in queries:
-        undirected = tuple(predicate for _, predicate, _ in query.patterns)
+        undirected = _undirected(query)
         if run.settings.fast and undirected in asked:
             continue
         asked.add(undirected)
         executed.append(query.sparql)
         if run.kg.ask(query.sparql):
-            filters = untrue(query.patterns) if run.settings.fast else ""
-            value = Value(Literal(True), "true", witness(run.kg, query, filters))
+            value = Value(Literal(True), "true", witness(run.kg, query))
             return Answer("boolean", (value,), tuple(executed))
     return Answer("boolean", (Value(Literal(False), "false"),), tuple(executed))
+
+
+def _undirected(query: CandidateQuery) -> tuple[str, ...]:
+    """What queries that differ only in direction share."""
+    return tuple(predicate for _, predicate, _ in query.patterns)
 
 
 def _stored_number(found: Found) -> bool:
@@ -133,6 +132,3 @@ def _values(found: Found, run: Run) -> tuple[Value, ...]:
     labels = {term: names[term] if isinstance(term, URIRef) else str(term) for term in found}
     values = [Value(term, labels[term], triples) for term, triples in found.items()]
     return tuple(sorted(values, key=lambda value: (value.label, str(value.term))))
-
-
-__all__ = ["execute", "where"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice, product
 
 from rdflib.namespace import XSD
 
 from kgwb.flow import QIR, CandidateQuery, Fact, Generated, Linked, RankedPredicate
-from kgwb.provenance import unknowns_of
+from kgwb.provenance import unknowns_of, where
 from kgwb.run import Run, agent
 from kgwb.systems.chatty_kg.relation_linking import Ends, pattern_of, terms_of
 
@@ -63,23 +64,23 @@ def _query(
     pairs = zip(facts, combination, strict=True)
     patterns = tuple(dict.fromkeys(pattern_of(fact, predicate, terms) for fact, predicate in pairs))
     names = tuple(predicate.name for predicate in combination)
-    body = " ".join(f"{s} {p} {o} ." for s, p, o in patterns)
-    filters = exclusions(qir, terms) if run.settings.fast else ""
-    if run.settings.fast and qir.kind == "boolean":
-        filters = untrue(patterns)
-    head = "ASK" if qir.kind == "boolean" else f"SELECT DISTINCT {qir.target} WHERE"
-    return CandidateQuery(f"{head} {{ {body} {filters}}}", patterns, names, round(score_of(combination), 4))
+    boolean, filters = qir.kind == "boolean", ""
+    if run.settings.fast:
+        filters = _untrue(patterns) if boolean else _exclusions(qir, terms)
+    head = "ASK" if boolean else f"SELECT DISTINCT {qir.target} WHERE"
+    query = CandidateQuery("", patterns, names, round(score_of(combination), 4), filters)
+    return replace(query, sparql=f"{head} {{ {where(query)} }}")
 
 
-def exclusions(qir: QIR, terms: Ends) -> str:
+def _exclusions(qir: QIR, terms: Ends) -> str:
     """What was asked about is no answer of a chain that leads back to it: who shares a director with X."""
-    if qir.kind == "boolean" or len(qir.facts) < 2:
+    if len(qir.facts) < 2:
         return ""
     vertices = dict.fromkeys(terms[entity] for entity in qir.entities if terms[entity].startswith("<"))
     return "".join(f"FILTER({qir.target} != {vertex}) " for vertex in vertices)
 
 
-def untrue(patterns: Iterable[tuple[str, str, str]]) -> str:
+def _untrue(patterns: Iterable[tuple[str, str, str]]) -> str:
     """A stored false is no yes: "is it a hybrid" of a car whose ``hybrid`` is false."""
     false = f'str({{0}}) NOT IN ("false", "0") || datatype({{0}}) != <{XSD.boolean}>'
     return "".join(f"FILTER(!isLiteral({x}) || {false.format(x)}) " for x in unknowns_of(patterns))

@@ -15,6 +15,7 @@ from rdflib import URIRef
 
 from kgwb.flow import QIR, Direction, Fact, Link, LinkedRelation, RankedPredicate, is_unknown
 from kgwb.kg.sparql import n3
+from kgwb.provenance import conjunction
 from kgwb.run import Run, agent
 
 Pattern = tuple[str, str, str]
@@ -135,7 +136,9 @@ def _predicates(
     patterns: tuple[Pattern, ...], term: str, is_subject: bool, run: Run
 ) -> Iterable[tuple[URIRef, Direction]]:
     """Predicates at a vertex or a sample of those that patterns lead to, as the fact's subject sees them."""
-    sample = f"{{ SELECT DISTINCT {term} WHERE {{ {_text(patterns)} }} LIMIT {run.settings.join_sample} }} "
+    sample = (
+        f"{{ SELECT DISTINCT {term} WHERE {{ {conjunction(patterns)} }} LIMIT {run.settings.join_sample} }} "
+    )
     at = sample if patterns else ""
     hidden = run.kg.vocabulary.hidden
     for outgoing in (True, False):
@@ -173,7 +176,3 @@ def pattern_of(fact: Fact, predicate: RankedPredicate, terms: Ends) -> Pattern:
     subject, object_ = terms[fact.subject], terms[fact.object]
     ends = (subject, object_) if predicate.direction == "out" else (object_, subject)
     return ends[0], n3(predicate.iri), ends[1]
-
-
-def _text(patterns: Iterable[Pattern]) -> str:
-    return " ".join(f"{s} {p} {o} ." for s, p, o in patterns)

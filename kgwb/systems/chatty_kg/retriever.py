@@ -9,6 +9,7 @@ from rdflib import URIRef
 from kgwb.flow import Candidate, Retrieved
 from kgwb.kg.base import Hit
 from kgwb.kg.queries import describe
+from kgwb.kg.sparql import n3
 from kgwb.run import Run, agent
 
 
@@ -47,7 +48,7 @@ def _described(hits: tuple[Hit, ...], run: Run) -> tuple[Candidate, ...]:
 
 def _relations(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]]:
     """Names of the predicates at each vertex; those of others to it are marked."""
-    values = " ".join(iri.n3() for iri in iris)
+    values = " ".join(map(n3, iris))
     found: dict[URIRef, dict[str, None]] = {iri: {} for iri in iris}
     for triple, shown in (("?v ?p ?o", "{}"), ("?o ?p ?v", "{} (incoming)")):
         rows = run.kg.select(f"SELECT DISTINCT ?v ?p WHERE {{ VALUES ?v {{ {values} }} {triple} }}")
