@@ -60,6 +60,8 @@ class Goal:
     before: frozenset[str] = frozenset()
     begun: frozenset[str] = frozenset()
     """Keys of steps that had begun when it paused; going on passes them."""
+    peek: str = ""
+    """Stop where this agent or step would ask its model, and before any call that is not recorded."""
 
     @property
     def stepping(self) -> bool:
@@ -115,6 +117,7 @@ class Engine:
         self._pending: dict[str, Future[Call]] = {}
         self._forgotten: set[str] = set()
         self._seconds = 0.0
+        self._peeked: ChatRequest | None = None
 
     # --- what systems call ----------------------------------------------------------------------------------
 
@@ -143,6 +146,9 @@ class Engine:
         """
         step = self._here().step
         name = step.agent if step else request.task
+        if step is not None and self._goal.peek in (step.agent, step.key):
+            self._peeked = request
+            raise Stopped
         model = self.model_for(name)
         asked: dict[str, Any] = {
             "model": self.model_name(name),
@@ -322,6 +328,8 @@ class Engine:
         step = self._here().step
         with self._lock:
             known = self.calls.get(key) if key not in self._forgotten else None
+            if known is None and self._goal.peek:
+                raise Stopped
             pending = None if known else self._pending.get(key)
             if known is None and pending is None:
                 self._pending[key] = mine = Future[Call]()

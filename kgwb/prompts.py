@@ -155,6 +155,23 @@ class Prompts:
         """A prompt, checked."""
         return parse(name, self.text(name))
 
+    def save(self, name: str, text: str) -> Path:
+        """Write a prompt to the person's folder, or where there is none to the file it is read from.
+
+        Returns the file. Raises PromptError if the text does not parse or the file cannot be written.
+        """
+        parse(name, text)
+        path = self.folder / f"{name}.md" if self.folder else self.path(name)
+        draft = path.with_name(path.name + ".part")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(path)
+        except (OSError, UnicodeEncodeError) as exc:
+            hint = "give the workbench a folder of your own: Workbench(..., prompts='my_prompts')"
+            raise PromptError(f"cannot write {path}: {exc}", hint=hint) from exc
+        return path
+
     def with_text(self, name: str, text: str) -> Prompts:
         """These prompts with one text changed; the file stays as it is."""
         parse(name, text)

@@ -20,7 +20,7 @@ from kgwb.engine import Goal, Status
 from kgwb.errors import OverrideError, QuestionError, RunFileError, SettingError, Stopped
 from kgwb.flow import Dialogue, Question, adapter, from_data, to_data
 from kgwb.kg.base import Graph, Vocabulary
-from kgwb.llm.base import ChatModel
+from kgwb.llm.base import ChatModel, ChatRequest
 from kgwb.prompts import Prompts
 from kgwb.record import Differences, Origin, RunFile, Step, difference, now
 from kgwb.recorded import RecordedGraph
@@ -198,6 +198,18 @@ class Run(SavedEngine):
         other.overrides.update(self.overrides)
         other._keep_in(path)
         return other
+
+    def peek(self, step: str, *, prompts: Prompts | None = None) -> ChatRequest | None:
+        """What the named agent or step will ask its model first, as it will be sent, without asking.
+
+        ``prompts`` fills it from these instead. Nothing is called and this run stays as it is. None if the
+        agent asks no model, or if an earlier step must be run first. Raises PromptError for a prompt that its
+        agent cannot fill, and whatever an agent raises on the way.
+        """
+        self._know(step)
+        other = self.fork(prompts=prompts or self.prompts)
+        other._run(Goal(names=frozenset({step}), peek=step))
+        return other._peeked
 
     def diff(self, other: Run) -> Differences:
         """This run's steps beside the other's, aligned by key."""

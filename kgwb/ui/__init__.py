@@ -1,0 +1,5 @@
+"""The workbench in a notebook: widgets that show a run's record and call the run; they decide nothing.
+
+Importing a module of this room imports ipywidgets, and nothing outside of it does. What can be decided
+without a widget is in modules that import none: ``session`` and ``fields``.
+"""
