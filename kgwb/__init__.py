@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from kgwb.kg import open_kg
     from kgwb.llm import model
     from kgwb.settings import profile
-    from kgwb.workbench import Workbench, load_run
+    from kgwb.workbench import Workbench, compare, debug, load_run
 
 __version__ = "0.1.0"
-__all__ = ["Workbench", "__version__", "load_run", "model", "open_kg", "profile"]
+__all__ = ["Workbench", "__version__", "compare", "debug", "load_run", "model", "open_kg", "profile"]
 
 _HOMES = {
     "Workbench": "kgwb.workbench",
+    "compare": "kgwb.workbench",
+    "debug": "kgwb.workbench",
     "load_run": "kgwb.workbench",
     "model": "kgwb.llm",
     "open_kg": "kgwb.kg",

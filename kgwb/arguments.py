@@ -31,7 +31,7 @@ def add_setup(parser: argparse.ArgumentParser) -> None:
         "--model",
         default="rules",
         metavar="SPEC",
-        help="rules (default), openai:MODEL, ollama:MODEL, replay:FILE",
+        help="rules (default), openai:MODEL, ollama:MODEL, replay:FILE; human needs a notebook",
     )
     parser.add_argument(
         "--agent-model", action="append", default=[], metavar="AGENT=SPEC", help="for one agent"

@@ -106,6 +106,8 @@ class Engine:
         self.error: KgwbError | None = None
         self.position = 0
         """Steps done when the latest execution ended."""
+        self.attached: object = None
+        """What a person's tools keep with this run; the run itself makes no use of it."""
         self._recorded_models: Mapping[str, str] = {}
         self._used_prompts: dict[str, str] = {}
         self._lock = threading.RLock()

@@ -170,7 +170,7 @@ class Run(SavedEngine):
         return self
 
     def fork(self, **changes: Any) -> Run:
-        """A new run with other ``settings``, ``models``, ``prompts``, ``kg``, ``question`` or ``path``.
+        """A new run with other settings, models, prompts, kg, embeddings, dialogue, question, system or path.
 
         It starts from this run's record and overrides, so only calls whose own content differs are made.
         """

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kgwb import llm, systems
 from kgwb.embeddings import Embeddings
-from kgwb.errors import KgwbError, PromptError
+from kgwb.errors import KgwbError, PromptError, SettingError
 from kgwb.flow import Dialogue, Turn
 from kgwb.kg import Graph, cache_dir
 from kgwb.llm.base import ChatModel
@@ -15,6 +16,14 @@ from kgwb.prompts import Prompts
 from kgwb.record import RunFile
 from kgwb.run import Run
 from kgwb.settings import Settings
+
+if TYPE_CHECKING:
+    from kgwb.ui.cell import AgentCell
+    from kgwb.ui.chat import Chat
+    from kgwb.ui.comparison import ComparisonPanel
+    from kgwb.ui.debugger import Debugger
+    from kgwb.ui.session import Session
+    from kgwb.ui.subgraph import SubgraphPanel
 
 
 class Workbench:
@@ -84,11 +93,57 @@ class Workbench:
         """Go on from a dialogue held before."""
         self.runs, self._earlier = [], dialogue.turns
 
+    def cell(self, agent: str) -> AgentCell:
+        """The widget of one agent (or of the step of that key) of the latest run.
+
+        Raises SettingError if no question was begun, or if the system has no such agent.
+        """
+        from kgwb.ui.cell import AgentCell
+
+        return AgentCell(session_of(self._latest()), agent)
+
+    def debug(self, question: str | Run | None = None) -> Debugger:
+        """The debugger on a new turn, nothing of it executed yet, or on a run (the latest)."""
+        run = self.begin(question) if isinstance(question, str) else question or self._latest()
+        return debug(run)
+
+    def subgraph(self, run: Run | None = None) -> SubgraphPanel:
+        """The linked subgraph of a run (the latest)."""
+        from kgwb.ui.subgraph import SubgraphPanel
+
+        return SubgraphPanel(session_of(run or self._latest()))
+
+    def chat(self) -> Chat:
+        """The dialogue as a widget; any turn opens in the debugger."""
+        from kgwb.ui.chat import Chat
+        from kgwb.ui.debugger import Debugger
+
+        return Chat(self, open_turn=Debugger)
+
+    def _latest(self) -> Run:
+        if not self.runs:
+            raise SettingError("no question was asked yet", hint="begin one: workbench.begin('Who ...?')")
+        return self.runs[-1]
+
     def __repr__(self) -> str:
         models = ", ".join(f"{name or 'model'} {model.name}" for name, model in self.models.items())
         return (
             f"Workbench({self.system.name} on {self.kg.source}, {models}, {len(self.dialogue.turns)} turns)"
         )
+
+
+def debug(run: Run) -> Debugger:
+    """The debugger on any run, for example one that ``load_run`` opened."""
+    from kgwb.ui.debugger import Debugger
+
+    return Debugger(session_of(run))
+
+
+def compare(first: Run, second: Run, names: tuple[str, str] = ("first", "second")) -> ComparisonPanel:
+    """Two runs side by side by step, as a widget; ``first.diff(second)`` is the same without widgets."""
+    from kgwb.ui.comparison import ComparisonPanel
+
+    return ComparisonPanel(first, second, names)
 
 
 def load_run(
@@ -110,6 +165,13 @@ def load_run(
         if kg is not None or model is not None or run.recorded_status == "done":
             raise
         return run
+
+
+def session_of(run: Run) -> Session:
+    """The session that all widgets of a run share."""
+    from kgwb.ui import session
+
+    return session.session_of(run)
 
 
 def _model(given: ChatModel | str) -> ChatModel:

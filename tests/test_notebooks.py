@@ -23,9 +23,19 @@ def test_the_notebook_runs(path: Path) -> None:
     # a widget's callback that fails leaves an error output, and the execution goes on
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert [output for output in outputs if output.output_type == "error"] == []
+    assert [output for output in outputs if output.get("name") == "stderr"] == []
+    assert [told for told in told_by_widgets(notebook) if 'role="alert"' in told] == []
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS)
 def test_the_notebook_is_committed_without_outputs(path: Path) -> None:
-    code = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    notebook = nbformat.read(path, as_version=4)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.source for cell in code if cell.outputs or cell.execution_count] == []
+    assert "widgets" not in notebook.metadata
+
+
+def told_by_widgets(notebook: nbformat.NotebookNode) -> list[str]:
+    """The markup and the texts that widgets show, as nbclient keeps them beside the outputs."""
+    kept = notebook.metadata.get("widgets", {}).get("application/vnd.jupyter.widget-state+json", {})
+    return [str(widget["state"].get("value", "")) for widget in kept.get("state", {}).values()]

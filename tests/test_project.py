@@ -20,7 +20,7 @@ DECLARED = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
 RANKS = [
     {"aside", "errors", "flow", "settings"},
     {"embeddings", "kg", "llm", "prompts"},
-    {"agents", "engine", "provenance", "record", "recorded", "render", "run", "saved", "structured"},
+    set("agents engine explain provenance record recorded render run saved structured subgraph".split()),
     {"systems"},
     {"bench", "ui"},
     {"kgwb", "workbench"},  # the facade; takes from `ui` only inside functions

@@ -29,6 +29,8 @@ from kgwb.flow import (
     Value,
 )
 from kgwb.record import Attempt, CheckResult, Step
+from kgwb.render.records import step_record
+from kgwb.render.sparql import laid_out, sparql
 from kgwb.run import Run
 from kgwb.workbench import Workbench
 
@@ -182,6 +184,8 @@ def test_colours_follow_the_theme_and_nothing_is_fetched_or_run(run: Run) -> Non
     [
         HOSTILE,
         Classified("dependent", HOSTILE),
+        Rephrased(HOSTILE, "x"),
+        Selection((CandidateQuery("x", ((HOSTILE, f"<{HOSTILE}>", HOSTILE),), (HOSTILE,), 0.5),), ()),
         QIR((Fact(HOSTILE, HOSTILE, HOSTILE),), HOSTILE),
         Retrieved(
             HOSTILE, (Candidate(URIRef(EX + HOSTILE), HOSTILE, 1, (HOSTILE,), HOSTILE),), HOSTILE, HOSTILE
@@ -211,6 +215,113 @@ def test_an_answer_without_values_gives_its_reason() -> None:
     shown = render.answer_html(Answer("list", reason="not in this graph: no vertex for Atlantis"))
     assert "No answer" in shown
     assert "no vertex for Atlantis" in shown
+
+
+# --- the forms in which a person reads a result
+
+
+def test_the_words_that_decided_are_marked_in_the_question() -> None:
+    made = Classified("dependent", "nothing before 'he' says what it stands for")
+    asked = Step("c", "c", "", "", {"question": "Where did he meet the other?"}, Classified, made, done=True)
+    assert "Where did <mark>he</mark> meet the other?" in step_record(asked, {})
+    assert "<mark" not in step_record(step("c", Classified("self-contained", "a name stands in it")), {})
+
+
+def test_what_a_rephrasing_changed_is_marked() -> None:
+    shown = render.record_html(Rephrased("When was Denis Villeneuve born?", "When was he born?"))
+    assert "When was <del>he</del> born?" in shown
+    assert "When was <ins>Denis Villeneuve</ins> born?" in shown
+    assert "nothing was changed" in render.record_html(Rephrased("Who?", "Who?"))
+
+
+def test_the_context_of_a_rephrasing_is_shown() -> None:
+    context = Context((Turn("Who directed Arrival?", ("Denis Villeneuve",)),))
+    made = Step("r", "r", "", "", {"context": context}, Rephrased, Rephrased("B?", "A?"), done=True)
+    assert "Who directed Arrival?" in step_record(made, {})
+
+
+def test_a_qir_is_a_table_and_a_picture_that_tell_entities_from_unknowns() -> None:
+    shown = render.record_html(QIR((FACT, Fact("?x", "born in", "?place")), "?place"))
+    assert shown.count("<ellipse") == 2
+    assert shown.count("<rect") == 1
+    assert shown.count("<polygon") == 2
+    assert shown.count("asked for</text>") == 1
+    assert "unknown, asked for" in shown
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        (Fact("A", "like", "A"),),
+        (Fact("A", "r", "?x"), Fact("A", "s", "?x"), Fact("?x", "t", "A")),
+        (Fact("A", "r", "?x"), Fact("B", "r", "?y")),
+        tuple(Fact(f"?{n}", "r" * 90, f"?{n + 1}") for n in range(40)),
+    ],
+)
+def test_any_qir_can_be_drawn(facts: tuple[Fact, ...]) -> None:
+    shown = render.record_html(QIR(facts))
+    assert "<svg" in shown
+    assert "nan" not in shown
+    assert max(map(float, re.findall(r' (?:cx|x|x1|x2)="([\d.]+)"', shown))) <= float(
+        re.findall(r'viewBox="0 0 (\d+)', shown)[0]
+    )
+
+
+def test_degrees_stand_in_the_table_of_candidates_once_they_are_known() -> None:
+    found = step("r", Retrieved("Arrival", (ARRIVAL,), query='"arrival"'))
+    assert "degree" not in step_record(found, {})
+    assert "<td>1,000+</td>" in step_record(found, {}, {ARRIVAL.iri: 1000})
+    assert "search as sent: &quot;arrival&quot;" in step_record(found, {})
+
+
+def test_predicates_read_as_sentences_in_both_directions() -> None:
+    incoming = RankedPredicate(URIRef(EX + "made"), "made", "in", 0.5)
+    shown = render.record_html(LinkedRelation(FACT, (DIRECTOR, incoming)))
+    assert "Arrival — <b>director</b> → ?x" in shown
+    assert "?x — <b>made</b> → Arrival" in shown
+
+
+def test_the_cuts_of_queries_are_counted() -> None:
+    generated = Generated((QUERY, QUERY), 120)
+    assert "120 combinations, 2 kept (query_num)" in render.record_html(generated)
+    inputs = {"generated": generated}
+    chosen = Step("s", "s", "", "", inputs, Selection, Selection((QUERY,), ("director",)), done=True)
+    assert "120 combinations, 2 kept (query_num), 1 selected" in step_record(chosen, {})
+
+
+def test_sparql_is_highlighted_and_laid_out() -> None:
+    shown = sparql(
+        'SELECT ?x WHERE { ?x <http://e/p> "a . b" . FILTER(?x != 1.5) }', {"http://e/p": "made by"}
+    )
+    assert '<span class="kgwb-keyword">SELECT</span> <span class="kgwb-variable">?x</span>' in shown
+    assert 'title="made by"' in shown
+    told = html.unescape(re.sub("<[^>]*>", "", shown.replace("<pre", "<").replace("&lt;", "‹")))
+    assert told.count("\n") == 3
+    assert "a . b" in told
+    assert laid_out("ASK {\n ?a ?b ?c}") == "ASK {\n ?a ?b ?c}"
+
+
+@pytest.mark.parametrize("text", ["", "}}}} {", '"unended', HOSTILE, "SELECT 文 § <a", "ASK{?a?b?c.}"])
+def test_any_text_can_be_highlighted(text: str) -> None:
+    shown = html.unescape(re.sub(r"</?(?:span|pre)\b[^>]*>", "", sparql(text)))
+    assert "".join(shown.split()) == "".join(text.split())
+
+
+def test_vertices_of_one_name_are_told_apart() -> None:
+    films = [URIRef(EX + "Dune_1984"), URIRef(EX + "Dune_2021")]
+    answer = Answer("list", tuple(Value(film, "Dune") for film in films))
+    assert "Dune (Dune_1984)" in render.answer_html(answer)
+    elsewhere = Answer("list", (Value(films[0], "Dune"), Value(URIRef("http://b/Dune_1984"), "Dune")))
+    assert "Dune (http://b/Dune_1984)" in render.answer_html(elsewhere)
+    assert "Villeneuve (" not in render.answer_html(ANSWER)
+
+
+def test_huge_literals_are_cut_and_their_length_is_said() -> None:
+    text = Literal("x" * 12_345)
+    answer = Answer("list", (Value(text, str(text), ((SUPPORT[0], SUPPORT[1], text),)),), text="many x")
+    shown = render.record_html(answer)
+    assert "x" * 301 not in shown
+    assert shown.count("(12,345 letters)") == 3
 
 
 # --- differences

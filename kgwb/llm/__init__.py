@@ -10,6 +10,7 @@ from typing import Any
 
 from kgwb.errors import UnknownModelError
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, Mode
+from kgwb.llm.human import Asked, Human, person
 from kgwb.llm.ollama import OllamaModel
 from kgwb.llm.openai import OpenAIModel
 from kgwb.llm.replay import Replay
@@ -17,9 +18,11 @@ from kgwb.llm.scripted import Scripted
 from kgwb.llm.status import ModelStatus, available
 
 __all__ = [
+    "Asked",
     "ChatModel",
     "ChatReply",
     "ChatRequest",
+    "Human",
     "Message",
     "Mode",
     "ModelStatus",
@@ -31,7 +34,7 @@ __all__ = [
     "model",
 ]
 
-FORMS = ("rules", "openai:MODEL", "openai:MODEL@http://HOST:PORT/v1", "ollama:MODEL", "replay:FILE")
+FORMS = ("rules", "human", "openai:MODEL", "openai:MODEL@http://HOST:PORT/v1", "ollama:MODEL", "replay:FILE")
 
 
 def model(spec: str, **options: Any) -> ChatModel:
@@ -45,6 +48,8 @@ def model(spec: str, **options: Any) -> ChatModel:
         from kgwb.llm.rules import Rules
 
         return Rules(**options)
+    if kind == "human" and not rest:
+        return person(**options)
     if kind == "replay" and rest:
         return Replay.from_file(rest, **options)
     name, _, address = re.sub("@(?=https?://)", "\n", rest, count=1).partition("\n")

@@ -15,7 +15,7 @@ class ModelStatus:
     """Whether one kind of model can be used, in words without any key."""
 
     kind: str
-    """The first word of its specification: "rules", "openai", "ollama" or "replay"."""
+    """The first word of its specification: "rules", "human", "openai", "ollama" or "replay"."""
     usable: bool
     detail: str
     """One line: where, or why not and what to do."""
@@ -27,6 +27,7 @@ def available(timeout_s: float = 1.0) -> tuple[ModelStatus, ...]:
     """The state of each kind of model; waits up to ``timeout_s`` for the list of each server."""
     return (
         ModelStatus("rules", True, "needs no key and no network"),
+        ModelStatus("human", True, "you answer the prompts, in a notebook"),
         _server_status("openai", OpenAIModel, timeout_s),
         _server_status("ollama", OllamaModel, timeout_s),
         ModelStatus("replay", True, "needs a run file, as in replay:FILE"),

@@ -37,6 +37,19 @@ STYLE = """
   background: var(--jp-brand-color1, #3b82c4) }
 .kgwb-record .kgwb-iri { font-size: .92em; overflow-wrap: anywhere;
   color: var(--jp-content-link-color, inherit) }
+.kgwb-record .kgwb-whole { display: inline-block; min-width: 18em }
+.kgwb-record pre .kgwb-iri { font-size: inherit }
+.kgwb-record .kgwb-keyword { font-weight: 600; color: var(--jp-mirror-editor-keyword-color, inherit) }
+.kgwb-record .kgwb-variable { font-style: italic; color: var(--jp-mirror-editor-variable-2-color, inherit) }
+.kgwb-record .kgwb-literal { color: var(--jp-mirror-editor-string-color, inherit) }
+.kgwb-record .kgwb-entity { border: 1px solid var(--jp-border-color1, rgba(128,128,128,.5)); padding: 0 .3em }
+.kgwb-record .kgwb-label { margin-left: 0; font-weight: 600 }
+.kgwb-record .kgwb-picture { max-width: none; margin: .4em 0; font-family: inherit }
+.kgwb-record del { text-decoration: line-through; color: var(--jp-error-color1, #d64545) }
+.kgwb-record ins { text-decoration: underline; text-decoration-thickness: 2px; font-weight: 600;
+  color: var(--jp-success-color1, #2e9e44) }
+.kgwb-record mark { color: inherit; background: none; font-weight: 600;
+  border-bottom: 2px solid var(--jp-warn-color1, #b26a00) }
 """
 
 
@@ -117,7 +130,7 @@ def bar(share: float) -> Html:
 def iri(value: str, label: str = "") -> Html:
     """An IRI, as a link if a browser can follow it."""
     value = str(value)  # rdflib's own startswith takes no tuple
-    told = {"class_": "kgwb-iri", "title": value}
+    told = {"class_": "kgwb-iri" if label else "kgwb-iri kgwb-whole", "title": value}
     if not value.startswith(("http://", "https://")):
         return tag("span", label or value, **told)
     return tag("a", label or value, **told, href=value, target="_blank", rel="noopener noreferrer")

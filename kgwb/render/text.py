@@ -73,9 +73,18 @@ def _step(step: Step, calls: Mapping[str, Call], names: Names, brief: bool, colo
 
 def difference_text(differences: Sequence[StepDifference], *, color: bool = False) -> str:
     """Two runs side by side: each step that differs, with what it yielded in the one and in the other."""
+    told = (line for one in differences if one.status != "same" for line in _difference(one, color))
+    return "\n".join([differing(differences), *told])
+
+
+def differing(differences: Sequence[StepDifference]) -> str:
+    """ "5 of 14 steps differ; first at qir": the first step that only supervises others does not count."""
     unequal = [one for one in differences if one.status != "same"]
-    head = f"{len(unequal)} of {count(len(differences), 'step')} differ" if unequal else "no step differs"
-    return "\n".join([head, *(line for one in unequal for line in _difference(one, color))])
+    if not unequal:
+        return "no step differs"
+    supervising = {step.parent for one in unequal for step in (one.first, one.second) if step}
+    first = next((one.key for one in unequal if one.key not in supervising), unequal[0].key)
+    return f"{len(unequal)} of {count(len(differences), 'step')} differ; first at {clean(first)}"
 
 
 def _difference(one: StepDifference, color: bool) -> Iterator[str]:

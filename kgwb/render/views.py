@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kgwb.flow import Answer
-from kgwb.record import Attempt, Call, Step, StepDifference
+from kgwb.llm.base import Message
+from kgwb.record import Attempt, Call, Step
 from kgwb.render.html import Html, aside, badges, fold, join, page, preformatted, table, tag
-from kgwb.render.records import record, says_more
-from kgwb.render.text import NO_CALLS, outcome, summary, unequal_lines
+from kgwb.render.records import record, says_more, step_record
+from kgwb.render.text import NO_CALLS, outcome, summary
 from kgwb.render.words import BASELINE, Names, count, made, names_in, names_of, totals_text
 
 if TYPE_CHECKING:
@@ -68,37 +69,44 @@ def _step(
         join(tag("b", step.key), " ", outcome(step), badges(made(step, calls))),
         tag("div", step.error, class_="kgwb-bad") if step.error else "",
         *(tag("div", note, class_="kgwb-note") for note in step.notes),
-        record(step.output, names) if shown else "",
-        _inputs(step, names, steps),
-        *(_attempt(number, attempt, calls) for number, attempt in enumerate(step.attempts, 1)),
+        step_record(step, names) if shown else "",
+        inputs(step, names, steps),
+        *(attempt(number, one, calls) for number, one in enumerate(step.attempts, 1)),
         *(_step(other, calls, names, steps) for other in below),
         unfolded=unfolded or bool(step.error),
     )
 
 
-def _inputs(step: Step, names: Names, steps: Sequence[Step]) -> Html:
+def inputs(step: Step, names: Names, steps: Sequence[Step]) -> Html:
     """What came in, and which earlier step yielded it."""
-    earlier = [one for one in steps[: steps.index(step)] if one.key != step.parent] if steps else []
 
     def told(value: object) -> str:
-        maker = next((one.key for one in earlier if one.done and one.output is value), "")
+        maker = maker_of(value, step, steps)
         return f"{summary(value, names)} (from {maker})" if maker else summary(value, names)
 
     rows = [(name, told(value)) for name, value in step.inputs.items()]
     return fold(count(len(rows), "input"), table(("name", "value"), rows)) if rows else Html()
 
 
-def _attempt(number: int, attempt: Attempt, calls: Mapping[str, Call]) -> Html:
+def maker_of(value: object, step: Step, steps: Sequence[Step]) -> str:
+    """Key of the earlier step that yielded what came in to a step; empty if it came from the question."""
+    earlier = [*steps[: steps.index(step)]] if step in steps else []
+    return next(
+        (one.key for one in earlier if one.key != step.parent and one.done and one.output is value), ""
+    )
+
+
+def attempt(number: int, made: Attempt, calls: Mapping[str, Call]) -> Html:
     """The prompt as it was sent, the reply as it came, and each check by name."""
     checks = [
         tag("div", f"✗ failed: {check.name}: {check.problem}", class_="kgwb-bad")
         if check.problem
         else tag("div", f"✓ passed: {check.name}", class_="kgwb-good")
-        for check in attempt.checks
+        for check in made.checks
     ]
-    call = calls.get(attempt.call)
-    head = f"attempt {number}: {'accepted' if attempt.accepted else 'not accepted'}"
-    return fold(head, *_sent(call), tag("div", "reply"), preformatted(attempt.reply), *checks)
+    call = calls.get(made.call)
+    head = f"attempt {number}: {'accepted' if made.accepted else 'not accepted'}"
+    return fold(head, *_sent(call), tag("div", "reply"), preformatted(made.reply), *checks)
 
 
 def _sent(call: Call | None) -> list[Html]:
@@ -113,15 +121,6 @@ def _sent(call: Call | None) -> list[Html]:
     return [tag("div", aside(told)), fold("prompt as sent", *messages)]
 
 
-def difference_html(differences: Sequence[StepDifference]) -> str:
-    """Two runs side by side; each step that differs unfolds into what it yielded in either."""
-    unequal = [one for one in differences if one.status != "same"]
-    head = f"{len(unequal)} of {count(len(differences), 'step')} differ" if unequal else "no step differs"
-    return page(tag("div", tag("b", head)), *map(_difference, unequal))
-
-
-def _difference(one: StepDifference) -> Html:
-    what = f" in {', '.join(one.what)}" if one.what else ""
-    head = join(tag("b", one.key), f": {one.status}{what}")
-    sides = [join(*(tag("div", line) for line in told)) for told in unequal_lines(one)]
-    return fold(head, table(("first", "second"), [sides]))
+def sent_html(messages: Sequence[Message]) -> Html:
+    """The messages of a request, each under its role."""
+    return join(*(join(aside(message.role), preformatted(message.content)) for message in messages))

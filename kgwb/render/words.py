@@ -81,7 +81,7 @@ def triple_text(triple: Triple, names: Names) -> str:
 def names_in(steps: Iterable[Step], calls: Mapping[str, Call]) -> dict[str, str]:
     """Every display name that a run's record holds; nothing is asked of the graph."""
     names: dict[str, str] = {}
-    for call in calls.values():
+    for call in list(calls.values()):  # a run that is executed adds to them meanwhile
         if call.kind == "names":
             names.update((str(iri), name) for iri, name in call.result.items())
     for step in steps:

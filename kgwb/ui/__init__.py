@@ -1,5 +1,6 @@
 """The workbench in a notebook: widgets that show a run's record and call the run; they decide nothing.
 
 Importing a module of this room imports ipywidgets, and nothing outside of it does. What can be decided
-without a widget is in modules that import none: ``session`` and ``fields``.
+without a widget is in modules that import none: ``session``,
+``fields``, ``played`` and ``dialogue``.
 """

@@ -23,6 +23,8 @@ STYLE = """
 .kgwb-panel .kgwb-stale { border-left: 3px solid var(--jp-warn-color1, #b26a00); padding-left: .4em }
 .kgwb-panel .widget-button, .kgwb-panel .widget-toggle-button { width: auto; padding: 0 .8em }
 .kgwb-panel .widget-toggle-buttons .widget-toggle-button { width: auto }
+.kgwb-panel .widget-textarea, .kgwb-panel .widget-dropdown, .kgwb-panel .widget-text {
+  max-width: calc(100% - 4px) }
 .kgwb-panel textarea { font-family: var(--jp-code-font-family, monospace); line-height: 1.4 }
 .kgwb-panel :focus-visible { outline: 2px solid var(--jp-brand-color1, #3b82c4); outline-offset: 1px }
 """
@@ -33,9 +35,9 @@ def markup(*contents: object) -> widgets.HTML:
     return widgets.HTML(body(*contents), layout=widgets.Layout(width="auto", margin="2px 0"))
 
 
-def body(*contents: object) -> Html:
+def body(*contents: object, class_: str = "") -> Html:
     """Markup in the scope of the records' style, which the panel around it brings."""
-    return tag("div", *contents, class_="kgwb-record")
+    return tag("div", *contents, class_=f"kgwb-record {class_}".strip())
 
 
 class Message(widgets.HTML):

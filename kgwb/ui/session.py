@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Literal
-from weakref import WeakKeyDictionary
 
 from kgwb.errors import KgwbError, SettingError
 from kgwb.flow import Answer
@@ -20,7 +19,7 @@ from kgwb.record import Differences, Step, Totals, difference
 from kgwb.run import Run
 
 TELL_S = 0.05
-"""Steps that end faster than this are told of together."""
+"""Steps that begin and end within this time are told of together."""
 
 State = Literal["not run", "running", "stale", "failed", "unfinished", "done"]
 
@@ -49,10 +48,15 @@ class Session:
         """The run before each edit, oldest first."""
         self.listeners: list[Callable[[], None]] = []
         """Called after every change, on the thread that made it."""
+        self.worker: threading.Thread | None = None
+        """The latest worker."""
         self._steps: dict[str, Step] = run.by_key
         self._stale: set[str] = set()
         self._lock = threading.RLock()
         self._told = 0.0
+        self._cancelled = False
+        self._later: threading.Timer | None = None
+        run.listeners.append(self._on_step)  # code may run it too
 
     # --- what is there --------------------------------------------------------------------------------------
 
@@ -152,6 +156,7 @@ class Session:
 
     def cancel(self) -> None:
         """Stop what the worker does; a slow call is left behind."""
+        self._cancelled = bool(self.busy)
         self.run.cancel()
 
     # --- the mechanism --------------------------------------------------------------------------------------
@@ -161,9 +166,12 @@ class Session:
         with self._lock:
             if self.busy:
                 raise SettingError(f"this run is busy: {self.busy}", hint="wait for it, or cancel it")
-            self.busy = label
+            self.busy, self._cancelled = label, False
         promise = Future[None]()
-        threading.Thread(target=self._work, args=(work, promise), name="kgwb-session", daemon=True).start()
+        self.worker = threading.Thread(
+            target=self._work, args=(work, promise), name="kgwb-session", daemon=True
+        )
+        self.worker.start()
         self.tell()
         return promise
 
@@ -181,26 +189,46 @@ class Session:
         except BaseException as exc:  # noqa: BLE001  # a bug must not leave the session busy; it is shown
             self.failure = KgwbError(f"{type(exc).__name__}: {exc}", hint="please report this as a bug")
         finally:
-            self.busy = ""
-            self.tell()
-            promise.set_result(None)
+            with self._lock:
+                self.busy = ""
+            try:
+                self.tell()
+            finally:
+                promise.set_result(None)
 
     def _execute(self, label: str, work: Callable[[], Any]) -> Future[None]:
         def execute() -> None:
             self.failure = None
-            self.run.listeners.append(self._on_step)
             try:
-                work()
+                if not self._cancelled:
+                    work()
             finally:
-                self.run.listeners.remove(self._on_step)
                 self._take()
 
         return self.do(label, execute)
 
     def _on_step(self, event: str, step: Step) -> None:
-        if time.monotonic() - self._told > TELL_S:
+        if self._cancelled:
+            self.run.cancel()  # it came before the execution had begun
+        if self.busy and time.monotonic() - self._told > TELL_S:
             self._take()
             self.tell()
+        elif self._later is None:
+            self._tell_soon()
+
+    def _tell_soon(self) -> None:
+        self._later = threading.Timer(TELL_S, self._tell_later)
+        self._later.daemon = True
+        self._later.start()
+
+    def _tell_later(self) -> None:
+        """Tell of the steps that were held back, and of a run that code executes, until it has ended."""
+        with self._lock:
+            self._later = None
+            if not self.busy and self.run.status == "running":
+                self._tell_soon()
+            self._take()
+        self.tell()
 
     def _take(self) -> None:
         """Take over what was reached; later steps stay as they were, stale if what they saw changed."""
@@ -261,9 +289,12 @@ class _Editing:
                 self.session._overtake(self.keys)
 
 
-_SESSIONS: WeakKeyDictionary[Run, Session] = WeakKeyDictionary()
+_ATTACHING = threading.Lock()
 
 
 def session_of(run: Run) -> Session:
     """The one session of a run."""
-    return _SESSIONS.setdefault(run, Session(run))
+    with _ATTACHING:
+        if not isinstance(run.attached, Session):
+            run.attached = Session(run)
+        return run.attached

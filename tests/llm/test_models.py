@@ -112,7 +112,7 @@ def test_an_address_that_is_none(url: str) -> None:
 
 
 def test_rules_and_replay_are_always_there() -> None:
-    assert [state.kind for state in available(0.2)] == ["rules", "openai", "ollama", "replay"]
+    assert [state.kind for state in available(0.2)] == ["rules", "human", "openai", "ollama", "replay"]
     assert status("rules").usable
     assert "replay:FILE" in status("replay").detail
 

@@ -1,0 +1,359 @@
+"""One agent as a cell: what came in, its prompt, its attempts, its result, and a form to put in another."""
+
+from __future__ import annotations
+
+import difflib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import ipywidgets as widgets
+
+from kgwb.agents import spec_at
+from kgwb.errors import KgwbError, PromptError
+from kgwb.llm.human import Human
+from kgwb.record import Step
+from kgwb.render.html import Html, aside, badges, fold, tag
+from kgwb.render.records import record, says_more
+from kgwb.render.text import summary
+from kgwb.render.views import attempt, maker_of, sent_html, step_html
+from kgwb.render.words import BASELINE, count, made, names_in
+from kgwb.ui.forms import Editor, editor
+from kgwb.ui.human import HumanPanel
+from kgwb.ui.kit import Panel, body, markup, row
+from kgwb.ui.results import result_view
+from kgwb.ui.session import Session
+
+SECTIONS = ("Result", "What came in", "Prompt", "Attempts", "Edit the result")
+SAID = {
+    "not run": "not run yet",
+    "running": "running …",
+    "stale": "stale: something before it was changed; run it again",
+    "failed": "failed",
+    "unfinished": "begun, not done",
+    "done": "done",
+}
+"""What each state of a step is called on screen."""
+
+
+class AgentCell(Panel):
+    """The cell of one agent of a run; with several steps, the person chooses which is shown."""
+
+    def __init__(self, session: Session, agent: str) -> None:
+        """``agent`` is an agent's name or a step's key. Raises SettingError for one the system has not."""
+        super().__init__()
+        self.session = session
+        self._lock = threading.RLock()
+        self._seen: tuple[object, object] | None = None
+        self._head = markup()
+        self._which = widgets.Dropdown(description="step", layout=widgets.Layout(width="auto"))
+        self._sections = widgets.ToggleButtons(options=SECTIONS, value="Prompt")
+        self._section = widgets.VBox()
+        self._controls = self._make_controls()
+        self._human: HumanPanel | None = None
+        self.choose(agent)
+        self.watch(self._which, self._chosen)
+        self.watch(self._sections, lambda _: self._draw())
+        session.listeners.append(self.refresh)
+
+    def choose(self, agent: str) -> None:
+        """Show another agent or step."""
+        with self._lock:
+            self.agent = agent
+            self.spec = spec_at(self.session.run.system, agent)
+            self.key, self._seen = "", None
+            self._prompt: PromptSection | None = None
+            self._editor: Editor[Any] | None = None
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the run as it stands, if anything that this cell shows has changed."""
+        with self._lock, self.message.guarding():
+            steps = self.session.steps_of(self.agent)
+            keys = [step.key for step in steps]
+            if self.key not in keys:
+                self.key = keys[0] if keys else ""
+            state = self.session.state(self.key) if self.key else "not run"
+            seen = (keys, self.key, id(self.step), state)
+            anew = self._seen is None or seen != self._seen[0]
+            around = (self.session.busy, id(self.session.failure), id(self.session.run.steps))
+            if self._seen == (seen, around):
+                return
+            self._seen = (seen, around)
+            self._show_head(state)
+            self._show_controls(keys, state)
+            self._tell_failure(state)
+            if anew:
+                self._editor = None
+                if state == "done" and self._sections.value in ("Prompt", "Edit the result"):
+                    self._sections.value = "Result"
+                if not self.key and self._sections.value == "Result":
+                    self._sections.value = "Prompt"
+                self._draw()
+            elif self._prompt is not None and self._sections.value == "Prompt" and not self.session.busy:
+                self._prompt.preview()  # what an agent before this one yielded fills the prompt
+
+    @property
+    def step(self) -> Step | None:
+        """The step that is shown, as far as it was run."""
+        return self.session.steps.get(self.key)
+
+    def run_agent(self) -> None:
+        """Run up to the end of this agent."""
+        self.message.clear()
+        self.session.go(self.key or self.agent)
+
+    def static(self) -> str:
+        step = self.step
+        if step is not None:
+            return step_html(step, self.session.run.calls)
+        return body(tag("b", self.agent), f": {self.spec.purpose} Not run yet.")
+
+    def __repr__(self) -> str:
+        step = self.step
+        return repr(step) if step is not None else f"{self.agent}: not run yet"
+
+    # --- head and controls ----------------------------------------------------------------------------------
+
+    def _make_controls(self) -> dict[str, widgets.Widget]:
+        buttons: dict[str, tuple[str, Callable[[], Any]]] = {
+            "run": ("Run", self.run_agent),
+            "cancel": ("Cancel", self.session.cancel),
+            "anew": ("Ask anew", lambda: self.session.refresh(self.key)),
+            "restore": ("Undo the edit by hand", lambda: self.session.restore(self.key)),
+        }
+        made = {name: self.button(text, action) for name, (text, action) in buttons.items()}
+        made["run"].button_style = "primary"
+        return made
+
+    def _show_head(self, state: str) -> None:
+        step = self.step
+        facts = [SAID[state], *(made(step, self.session.run.calls) if step and step.done else [])]
+        model = self.session.run.model_name(self.spec.name)
+        if step and step.attempts:
+            facts += [_tokens(step, self.session), model]
+        self._head.value = body(
+            tag("span", self.key or self.agent, class_="kgwb-head"),
+            badges(filter(None, facts)),
+            tag("div", aside(self.spec.purpose.replace("``", ""))),
+            *(tag("div", note, class_="kgwb-note") for note in (step.notes if step else ())),
+            class_=f"kgwb-{state}",
+        )
+
+    def _show_controls(self, keys: list[str], state: str) -> None:
+        self._which.layout.display = "" if len(keys) > 1 else "none"
+        if tuple(self._which.options) != tuple(keys):
+            self._which.options = keys
+        if keys and self._which.value != self.key:
+            self._which.value = self.key
+        step, busy = self.step, bool(self.session.busy)
+        self._controls["run"].disabled = busy
+        self._controls["cancel"].disabled = not busy
+        self._controls["anew"].disabled = busy or step is None or not step.calls
+        by_hand = self.key in self.session.run.overrides
+        self._controls["restore"].layout.display = "" if by_hand else "none"
+        self._human = self._human_panel()
+        human = (self._human,) if self._human else ()
+        wanted = (
+            self._head,
+            self._which,
+            row(*self._controls.values()),
+            *human,
+            self._sections,
+            self._section,
+        )
+        if len(self.children) != len(wanted) + 2:
+            self.show(*wanted)
+
+    def _human_panel(self) -> HumanPanel | None:
+        model = self.session.run.model_for(self.spec.name)
+        if not isinstance(model, Human):
+            return None
+        return self._human or HumanPanel(model, self.session)
+
+    def _tell_failure(self, state: str) -> None:
+        failure, step = self.session.failure, self.step
+        if failure is not None and (state == "failed" or not self.session.steps):
+            self.message.fail(failure)
+        elif step is not None and step.error:
+            self.message.fail(KgwbError(step.error))
+        elif state == "done":
+            self.message.clear()
+
+    def _chosen(self, key: str | None) -> None:
+        if key and key != self.key:
+            with self._lock:
+                self.key, self._prompt = key, None
+            self.refresh()
+
+    # --- sections -------------------------------------------------------------------------------------------
+
+    def _draw(self) -> None:
+        with self._lock:
+            drawn = {
+                "Result": self._result,
+                "What came in": self._inputs,
+                "Prompt": self._prompts,
+                "Attempts": self._attempts,
+                "Edit the result": self._edit,
+            }[self._sections.value]()
+            self._section.children = drawn
+
+    def _result(self) -> tuple[widgets.Widget, ...]:
+        step = self.step
+        if step is None or not step.done:
+            return (markup("Nothing yet: press Run."),)
+        return (result_view(step, self.session, self),)
+
+    def _inputs(self) -> tuple[widgets.Widget, ...]:
+        step = self.step
+        if step is None:
+            return (markup("Nothing yet: run the agents before this one, or press Run."),)
+        steps = tuple(self.session.steps.values())
+        names = names_in(steps, self.session.run.calls)
+        told: list[object] = []
+        for name, value in step.inputs.items():
+            maker = maker_of(value, step, steps)
+            origin = aside(f" from {maker}" if maker else " from the question")
+            told.append(tag("div", tag("b", name), origin))
+            told.append(record(value, names) if says_more(value) else tag("div", summary(value, names)))
+        return (markup(*(told or ("Nothing comes in.",))),)
+
+    def _prompts(self) -> tuple[widgets.Widget, ...]:
+        if self._prompt is None or self._prompt.overtaken():
+            self._prompt = PromptSection(self)
+        return (self._prompt,)
+
+    def _attempts(self) -> tuple[widgets.Widget, ...]:
+        step = self.step
+        if step is None:
+            return (markup("Nothing yet: press Run."),)
+        if not step.attempts:
+            return (markup("This step asked no model."),)
+        calls = self.session.run.calls
+        return (markup(*(attempt(number, one, calls) for number, one in enumerate(step.attempts, 1))),)
+
+    def _edit(self) -> tuple[widgets.Widget, ...]:
+        step = self.step
+        if step is None or not (step.done or step.error):
+            return (markup("Run this agent first: the form is that of its result."),)
+        if self._editor is None:
+            self._editor = editor(step, self.session, self)
+        use = self.button("Use this result", self._apply, button_style="primary")
+        hint = "The checks that judge a model judge you too. What follows is stale until it is run again."
+        if self.session.state(self.key) == "stale":
+            hint = "This step is stale: run it first, as the form offers what came in before the change."
+        return (self._editor.widget, row(use), markup(aside(hint)))
+
+    def _apply(self) -> None:
+        if self._editor is not None and self.key:
+            self.message.clear()
+            self.session.replace(self.key, self._editor.value())
+
+
+class PromptSection(widgets.VBox):
+    """A prompt file to edit, and what will be sent when it is filled with what came in."""
+
+    def __init__(self, cell: AgentCell) -> None:
+        super().__init__()
+        self.children: tuple[widgets.Widget, ...]
+        self.cell, self.session = cell, cell.session
+        self._agent = cell.key or cell.spec.name
+        self.name, self._why = self._find()
+        if not self.name:
+            self.children = (markup(self._why),)
+            return
+        self._used = self.session.run.prompts.text(self.name)
+        self._text = widgets.Textarea(
+            value=self._used, rows=14, layout=widgets.Layout(width="99%"), continuous_update=False
+        )
+        self._file, self._diff, self._sent = markup(), markup(), markup()
+        self.cell.watch(self._text, lambda _: self.preview())
+        controls = row(
+            cell.button("Try this once", self._try, tooltip="for this run only; the file stays as it is"),
+            cell.button("Save to file", self._save),
+            cell.button("Back to the file's text", self._revert),
+        )
+        self.children = (self._file, self._text, controls, self._diff, self._sent)
+        self.preview()
+
+    def overtaken(self) -> bool:
+        """Whether another prompt, or another text of it, is in use than when this was drawn."""
+        if not self.name or not self.session.busy:
+            name, _ = self._find()
+            return name != self.name or bool(name and self.session.run.prompts.text(name) != self._used)
+        return False
+
+    def _find(self) -> tuple[str, str]:
+        """The name of the prompt file, or in words why there is none."""
+        step = self.cell.step
+        if step is not None and step.prompts:
+            return step.prompts[-1], ""
+        asked = None if step is not None and step.done else self.session.peek(self._agent)
+        if asked is not None:
+            return asked.task, ""
+        if step is not None and step.done:
+            return "", "This step asked no model, so it used no prompt."
+        name = f"{self.session.run.system.name}/{self.cell.spec.name}"
+        try:
+            self.session.run.prompts.path(name)
+        except PromptError:
+            return "", "This agent asks no model."
+        return name, ""
+
+    def preview(self) -> None:
+        """Show what will be sent with the text as it is edited, and how it differs from the file."""
+        in_file = self._in_file()
+        text = self._text.value
+        edited = text != in_file
+        where = tag("code", f"prompts/{self.name}.md")
+        model = self.session.run.model_name(self.cell.spec.name)
+        baseline = tag("div", f"{BASELINE}.", class_="kgwb-note") if model == "rules" else ""
+        self._file.value = body(where, badges(["edited" if edited else "as in the file"]), baseline)
+        self._diff.value = body(_difference(in_file, text)) if edited else ""
+        self._sent.value = body(self._filled(text))
+
+    def _filled(self, text: str) -> Html:
+        try:
+            asked = self.session.peek(self._agent, self.name, text)
+        except KgwbError as exc:
+            return tag("div", tag("b", "This prompt cannot be used: "), exc.message, class_="kgwb-bad")
+        if asked is None:
+            return aside(
+                "Nothing to send yet: the agents before this one must run first, or it asks no model."
+            )
+        head = f"As it will be sent ({count(sum(len(m.content) for m in asked.messages), 'character')})"
+        return fold(head, sent_html(asked.messages), unfolded=True)
+
+    def _in_file(self) -> str:
+        prompts = self.session.run.prompts
+        try:
+            return prompts.path(self.name).read_text(encoding="utf-8-sig")
+        except (OSError, PromptError):
+            return ""
+
+    def _try(self) -> None:
+        self.session.edit_prompt(self.name, self._text.value)
+        self.cell.run_agent()
+
+    def _save(self) -> None:
+        path = self.session.save_prompt(self.name, self._text.value)
+        self.preview()
+        self.cell.message.say(f"saved to {path}; the next run uses it")
+
+    def _revert(self) -> None:
+        self._text.value = self._in_file()
+        self.preview()
+
+
+def _difference(before: str, after: str) -> Html:
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "file", "edited", lineterm="", n=1)
+    kinds = {"+": "kgwb-added", "-": "kgwb-removed"}
+    drawn = [tag("div", line or " ", class_=kinds.get(line[:1], "kgwb-kept")) for line in lines]
+    return fold("difference from the file", tag("pre", *drawn, class_="kgwb-pre"), unfolded=True)
+
+
+def _tokens(step: Step, session: Session) -> str:
+    replies = [session.run.calls[one.call].result for one in step.attempts if one.call in session.run.calls]
+    tokens = sum(reply.prompt_tokens + reply.completion_tokens for reply in replies)
+    return f"{count(tokens, 'token')}" if tokens else ""

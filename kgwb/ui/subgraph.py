@@ -1,0 +1,247 @@
+"""The linked subgraph of a run: click through it, expand it, see what an answer stands on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anywidget
+import ipywidgets as widgets
+import traitlets
+from rdflib import URIRef
+
+from kgwb.errors import SettingError
+from kgwb.flow import Answer, Link, Linked
+from kgwb.kg.base import Graph
+from kgwb.kg.queries import Description, describe
+from kgwb.render.html import aside, iri
+from kgwb.render.layout import MARGIN, layout, shorten
+from kgwb.render.records import triples
+from kgwb.render.subgraph import LEGEND, NOTHING, in_words, lit_terms, shapes_of, subgraph_html, svg, tables
+from kgwb.subgraph import Node, Subgraph, Supported, expand, subgraph
+from kgwb.ui.kit import Html, Panel, body, field, markup, row, tag
+from kgwb.ui.pyvis_page import graph, page
+from kgwb.ui.session import Session
+
+Part = TypeVar("Part")
+VIEWS = ("Graph", "Picture", "Table")
+HEIGHTS = 200, 600
+"""Pixels: the least and the most that the frame takes."""
+CHARS = 60
+HELP = "Click a node to see what it is. Drag, arrow keys and wheel move the graph, a double-click fits it. "
+
+
+class Frame(anywidget.AnyWidget):
+    """The sandboxed frame. ``picked`` is the id of a node of ``graph``; it alone comes back from the page."""
+
+    _esm = Path(__file__).with_name("subgraph.js").read_text(encoding="utf-8")
+    page = traitlets.Unicode().tag(sync=True)
+    title = traitlets.Unicode().tag(sync=True)
+    height = traitlets.Int(HEIGHTS[0]).tag(sync=True)
+    graph: Any = traitlets.Dict({"nodes": [], "edges": []}).tag(sync=True)
+    lit = traitlets.Dict().tag(sync=True)
+    picked = traitlets.Unicode().tag(sync=True)
+
+
+class SubgraphPanel(Panel):
+    """What a run stands on, as a graph, a picture and a table; it follows the run."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.subgraph = Subgraph()
+        self._seen: object = None
+        self._lock = threading.RLock()
+        self.view = widgets.ToggleButtons(
+            options=VIEWS, tooltips=[f"Show the {view.lower()}" for view in VIEWS]
+        )
+        self.supports = widgets.Dropdown(layout=widgets.Layout(width="22em"))
+        self.vertex = widgets.Dropdown(layout=widgets.Layout(width="22em"))
+        self.expand = self.button("Expand one hop", self._expand, icon="plus")
+        self.frame = Frame(title=f"Subgraph of: {session.run.question}")
+        self.place, self.about, self.remarks = markup(), markup(), markup()
+        self.watch(self.view, lambda _: self._draw())
+        self.watch(self.supports, lambda _: self._draw())
+        self.watch(self.vertex, self._pick)
+        self.watch(self.frame, self._clicked, "picked")
+        with self.message.guarding():
+            self._follow()
+        chosen = row(field("Show what supports", self.supports), field("Look at", self.vertex), self.expand)
+        chosen.layout.align_items = "flex-end"
+        self.show(self.view, chosen, self.frame, self.place, self.remarks, self.about)
+        session.listeners.append(self._changed)
+
+    def static(self) -> str:
+        return subgraph_html(self.subgraph)
+
+    def close(self) -> None:
+        """Stop following the run."""
+        if self._changed in self.session.listeners:
+            self.session.listeners.remove(self._changed)
+        super().close()
+
+    # --- following the run ----------------------------------------------------------------------------------
+
+    def _changed(self) -> None:
+        with self.message.guarding():
+            self._follow()
+
+    def _follow(self) -> None:
+        """Take the run's subgraph anew if what it is made of has changed."""
+        run = self.session.run
+        seen = (run.answer, [step.output for step in tuple(run.steps) if _matters(step.output)])
+        with self._lock:
+            if seen != self._seen:
+                self._take(subgraph(run))
+                self._seen = seen
+
+    def _take(self, found: Subgraph) -> None:
+        """Show another subgraph; what was chosen stays chosen where it is still there."""
+        self.subgraph = found
+        for chooser, options in (
+            (self.supports, [("(nothing marked)", -1), *_numbered(found.answers)]),
+            (self.vertex, [("(no node chosen)", -1), *_numbered(found.nodes)]),
+        ):
+            label = chooser.label
+            same = [value for text, value in options if text == label]
+            chooser.options = options
+            chooser.value = same[0] if same else -1
+        if not self.frame.page:
+            self.frame.page = page(found)
+        with self.frame.hold_sync():
+            self.frame.graph = graph(found)
+            self.frame.height = int(min(max(layout(found).height + 2 * MARGIN, HEIGHTS[0]), HEIGHTS[1]))
+        self._draw()
+
+    # --- what is shown --------------------------------------------------------------------------------------
+
+    @property
+    def lit(self) -> Supported | None:
+        """The answer whose support stands out."""
+        return _at(self.subgraph.answers, self.supports.value)
+
+    def _draw(self) -> None:
+        view, lit, found = self.view.value, self.lit, self.subgraph
+        self.frame.layout.display = "" if view == "Graph" and found.nodes else "none"
+        self.frame.lit = _marked(found, lit)
+        other = {"Picture": svg, "Table": lambda found, _: tables(found)}.get(view)
+        shown = other(found, lit) if other else Html() if found.nodes else tag("div", NOTHING)
+        self.place.value = body(shown)
+        notes = [tag("div", remark, class_="kgwb-note") for remark in found.remarks]
+        shapes = "; ".join(LEGEND[shape] for shape in shapes_of(found))
+        legend = tag("div", aside(f"{HELP}Shapes: {shapes}.")) if shapes else Html()
+        self.remarks.value = body(*((*notes, legend) if view == "Graph" else ()), self._standing(lit))
+
+    def _standing(self, lit: Supported | None) -> Html:
+        """The marked answer's support in words."""
+        if lit is None:
+            return Html()
+        names = {str(node.term): node.label for node in self.subgraph.nodes}
+        names.update({str(edge.predicate): edge.label for edge in self.subgraph.edges})
+        left = f" ({lit.left:,} more triples are not shown)" if lit.left else ""
+        head = tag(
+            "div", tag("b", lit.label), f" stands on{left}:" if lit.triples else " has no supporting triple."
+        )
+        return tag("div", head, triples(lit.triples, names), class_="kgwb-good")
+
+    # --- one node -------------------------------------------------------------------------------------------
+
+    def _clicked(self, picked: str) -> None:
+        """A node was clicked; an answer shows what it stands on too."""
+        ids = {f"n{number}": number for number in range(len(self.subgraph.nodes))}
+        if picked in ids and ids[picked] != self.vertex.value:  # whatever else the page says
+            self.vertex.value = ids[picked]
+            term = self.subgraph.nodes[ids[picked]].term
+            answers = [number for number, one in enumerate(self.subgraph.answers) if one.term == term]
+            self.supports.value = answers[0] if answers else self.supports.value
+
+    def _pick(self, number: int | None) -> None:
+        node = self._node()
+        self.message.clear()
+        self.frame.picked = f"n{number}" if node else ""
+        self.expand.disabled = node is None
+        self._tell(node)
+        kg = self.session.run.graph
+        if node and kg and isinstance(node.term, URIRef):
+            term = node.term
+            self._ask(kg, lambda: self._describe(node, describe(kg, [term])[term]))
+
+    def _node(self) -> Node | None:
+        return _at(self.subgraph.nodes, self.vertex.value)
+
+    def _describe(self, node: Node, told: Description) -> None:
+        if self._node() == node:
+            self._tell(node, told)
+
+    def _tell(self, node: Node | None, told: Description | None = None) -> None:
+        if node is None:
+            self.about.value = ""
+            return
+        told = told or Description()
+        self.about.value = body(
+            tag("div", tag("b", node.label), f": {in_words(node)}" if node.roles else ""),
+            tag("div", aside("type: "), ", ".join(told.types)) if told.types else "",
+            tag("div", told.description) if told.description else "",
+            tag("div", iri(node.term)) if isinstance(node.term, URIRef) else "",
+        )
+
+    def _expand(self) -> None:
+        kg, node, before = self.session.run.graph, self._node(), self.subgraph
+        if node is None:
+            raise SettingError("no node is chosen", hint="click a node, or choose it under “Look at”")
+        if kg is None:
+            hint = "open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))"
+            raise SettingError("this run is a replay: there is no graph to ask", hint=hint)
+        self.message.say(f"asking the graph for the triples of {node.label} …")
+
+        def grow() -> None:
+            found = expand(kg, before, node.term)
+            with self._lock:
+                if self.subgraph is before:  # the run may have gone on
+                    self.supports.value = -1  # a mark would make the new ones recede
+                    self._take(found)
+            self.message.clear()
+
+        self._ask(kg, grow)
+
+    def _ask(self, kg: Graph, work: Callable[[], Any]) -> None:
+        """Do what asks the graph; a remote one must not hold up the page."""
+
+        def guarded() -> None:
+            with self.message.guarding():
+                work()
+
+        if kg.remote:
+            threading.Thread(target=guarded, name="kgwb-subgraph", daemon=True).start()
+        else:
+            guarded()
+
+
+def _at(parts: tuple[Part, ...], number: int | None) -> Part | None:
+    return parts[number] if number is not None and 0 <= number < len(parts) else None
+
+
+def _matters(output: object) -> bool:
+    return isinstance(output, Answer | Link | Linked)
+
+
+def _numbered(parts: tuple[Node, ...] | tuple[Supported, ...]) -> list[tuple[str, int]]:
+    """The labels of a chooser with their places; equal ones are told apart by their number."""
+    labels = [shorten(part.label, CHARS) for part in parts]
+    return [
+        (f"{label} ({number + 1})" if labels.count(label) > 1 else label, number)
+        for number, label in enumerate(labels)
+    ]
+
+
+def _marked(found: Subgraph, lit: Supported | None) -> dict[str, list[str]]:
+    """The ids of what supports an answer; empty if nothing is marked."""
+    if lit is None:
+        return {}
+    terms, kept = lit_terms(lit), set(lit.triples)
+    return {
+        "nodes": [f"n{number}" for number, node in enumerate(found.nodes) if node.term in terms],
+        "edges": [f"e{number}" for number, edge in enumerate(found.edges) if edge.triple in kept],
+    }

@@ -1,0 +1,101 @@
+// Inside the sandboxed frame, after pyvis has made `network` of `nodes` and `edges`.
+(() => {
+  let theme = { ground: "rgb(255, 255, 255)", text: "rgb(33, 33, 33)", aside: "rgb(97, 97, 97)",
+                linked: "rgb(21, 101, 192)", unknown: "rgb(178, 93, 0)", answer: "rgb(46, 125, 50)",
+                selected: "rgb(227, 242, 253)" };
+  let lit = null; // what stands out: {nodes, edges}, or null
+
+  // Faint and still opaque: no line shows through what recedes.
+  function faint(colour) {
+    const [front, back] = [colour, theme.ground].map((one) => one.match(/[\d.]+/g).map(Number));
+    return `rgb(${[0, 1, 2].map((part) => Math.round(0.25 * front[part] + 0.75 * back[part]))})`;
+  }
+
+  function asText(text) { // vis-network may read a string as markup; an element of text it cannot
+    const element = document.createElement("div");
+    element.textContent = text;
+    return element;
+  }
+
+  function lookOfNode(node) {
+    const on = lit && lit.nodes.includes(node.id);
+    const shade = lit && !on ? faint : (colour) => colour;
+    const colour = shade(theme[node.kind === "literal" ? "ground" : node.kind] ?? theme.aside);
+    const fill = { background: theme.ground, border: colour };
+    return {
+      id: node.id,
+      title: asText(node.told),
+      borderWidth: on ? 3 : 1.6,
+      borderWidthSelected: 3,
+      color: { ...fill, hover: fill, highlight: { background: theme.selected, border: colour } },
+      font: { color: shade(theme.text), size: 13, face: "sans-serif", strokeWidth: 0 },
+      shapeProperties: { borderRadius: node.kind === "linked" ? 14 : 2,
+                         borderDashes: node.kind === "neighbour" ? [5, 3] : false },
+    };
+  }
+
+  function lookOfEdge(edge) {
+    const on = lit && lit.edges.includes(edge.id);
+    const colour = on ? theme.answer : lit ? faint(theme.aside) : theme.aside;
+    edge.plain ??= edge.label;
+    return {
+      id: edge.id,
+      plain: edge.plain,
+      label: on ? "✓ " + edge.plain : lit ? " " : edge.plain,
+      title: asText(edge.told),
+      width: on ? 4 : 1.4,
+      dashes: edge.found && !on ? [5, 4] : false,
+      arrows: { to: { enabled: true, scaleFactor: 0.6 } },
+      color: { color: colour, hover: colour, highlight: colour },
+      font: { color: theme.text, size: on ? 12 : 11, face: "sans-serif",
+              strokeWidth: 0, background: lit && !on ? "none" : theme.ground, align: "horizontal" },
+    };
+  }
+
+  function restyle() {
+    for (const name in theme) document.body.style.setProperty(`--${name}`, theme[name]);
+    nodes.update(nodes.map(lookOfNode));
+    edges.update(edges.map(lookOfEdge));
+  }
+
+  const fit = () => network.fit({ maxZoomLevel: 1 });
+
+  // The second frame of an answer, inside the first, where no arrow crosses it.
+  network.on("afterDrawing", (canvas) => {
+    for (const node of nodes.get()) {
+      if (node.kind !== "answer") continue;
+      const box = network.getBoundingBox(node.id);
+      canvas.strokeStyle = node.color.border;
+      canvas.lineWidth = (node.borderWidth ?? 1.6) / 1.6;
+      canvas.strokeRect(box.left + 5.5, box.top + 5.5, box.right - box.left - 11, box.bottom - box.top - 11);
+    }
+  });
+
+  network.on("click", (event) => {
+    if (event.nodes.length) parent.postMessage({ kgwb: { picked: event.nodes[0] } }, "*");
+  });
+  network.on("doubleClick", fit);
+  // The wheel scrolls the page until the person is inside the frame.
+  addEventListener("focus", () => network.setOptions({ interaction: { zoomView: true } }));
+  addEventListener("blur", () => network.setOptions({ interaction: { zoomView: false } }));
+  addEventListener("resize", fit);
+
+  addEventListener("message", (event) => {
+    const said = event.source === parent && event.data?.kgwb;
+    if (!said) return;
+    if (said.theme) theme = said.theme;
+    if (said.graph) {
+      edges.clear();
+      nodes.clear();
+      nodes.add(said.graph.nodes);
+      edges.add(said.graph.edges);
+    }
+    if ("lit" in said) lit = said.lit?.nodes ? said.lit : null;
+    restyle();
+    if (said.graph) fit();
+    if ("picked" in said) network.selectNodes(nodes.get(said.picked) ? [said.picked] : [], false);
+  });
+
+  restyle();
+  fit();
+})();

@@ -1,0 +1,176 @@
+"""A person in the place of a model, played by a thread."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from model_servers import ask
+
+from kgwb.errors import Cancelled, ModelError, SettingError
+from kgwb.llm import Human, model
+from kgwb.llm.human import Asked
+from kgwb.run import Run
+from kgwb.workbench import load_run
+from tests.small import CHATTY, chatty, films, predicates, qir, vertex
+
+
+def answering(human: Human, say: Callable[[Asked], str | None]) -> None:
+    """Have a person reply to every request, on whatever thread it comes; None leaves it waiting."""
+
+    def listen() -> None:
+        for asked in human.waiting:
+            text = say(asked)
+            if text is not None:
+                human.reply(text, asked)
+
+    human.listeners.append(listen)
+
+
+def says(script: dict[str, list[Any]]) -> Callable[[Asked], str | None]:
+    return lambda asked: json.dumps(script[asked.request.task].pop(0))
+
+
+def until(true: Callable[[], Any]) -> None:
+    end = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.005)
+
+
+def test_there_is_one_person() -> None:
+    assert model("human") is model(" human")
+    assert (model("human").name, model("human").remote) == ("human", True)
+    with pytest.raises(TypeError):
+        model("human", base_url="http://localhost")
+
+
+def test_a_reply_is_what_the_person_says() -> None:
+    human = Human()
+    answering(human, lambda asked: f"to {asked.request.task}")
+    reply = human.complete(ask(task="a", timeout_s=0.001), None, threading.Event())
+    assert (reply.text, reply.model, reply.prompt_tokens, human.waiting) == ("to a", "human", 0, ())
+    assert reply.seconds > 0
+
+
+def test_a_person_may_take_longer_than_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgwb.llm.human.ALONE_S", 0.1)
+    human = Human()
+    human.listeners.append(lambda: None)
+    threading.Timer(0.3, lambda: human.reply("at last")).start()
+    assert human.complete(ask(timeout_s=0.01), None, threading.Event()).text == "at last"
+
+
+def test_requests_queue_up_and_each_gets_its_own_reply() -> None:
+    human, replies = Human(), {}
+    human.listeners.append(lambda: None)
+
+    def complete(task: str) -> None:
+        replies[task] = human.complete(ask(task=task), None, threading.Event()).text
+
+    threads = []
+    for number, task in enumerate("abc", 1):
+        threads.append(threading.Thread(target=complete, args=(task,)))
+        threads[-1].start()
+        until(lambda number=number: len(human.waiting) == number)
+    assert [asked.request.task for asked in human.waiting] == ["a", "b", "c"]
+    human.reply("3", human.waiting[2])
+    human.reply("1")
+    human.reply("2")
+    for thread in threads:
+        thread.join(10)
+    assert replies == {"a": "1", "b": "2", "c": "3"}
+
+
+def test_a_reply_that_nobody_waits_for() -> None:
+    human = Human()
+    with pytest.raises(ModelError, match="nobody waits"):
+        human.reply("?")
+    with pytest.raises(ModelError, match="nobody waits"):
+        human.reply("?", Asked(1, ask()))
+
+
+def test_a_cancel_ends_the_waiting() -> None:
+    human, cancel = Human(), threading.Event()
+    human.listeners.append(lambda: cancel.set() if human.waiting else None)
+    with pytest.raises(Cancelled):
+        human.complete(ask(), None, cancel)
+    assert human.waiting == ()
+
+
+def test_where_nobody_is_a_run_fails_and_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgwb.llm.human.ALONE_S", 0.1)
+    run = chatty("Who directed Arrival?", Human())  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="nobody is here to answer chatty_kg/qir") as caught:
+        run.go()
+    assert "workbench.debug" in caught.value.hint
+    assert (run.status, run.models[""].waiting) == ("failed", ())  # type: ignore[attr-defined]
+
+
+def test_a_person_plays_all_agents_of_a_question() -> None:
+    human = Human()
+    wrong = qir("Arrival | directed by | Denis")  # no unknown
+    right = qir("Arrival | directed by | ?person")
+    script = {"chatty_kg/qir": [wrong, right], "chatty_kg/predicate_selection": [predicates(["director"])]}
+    answering(human, says(script))
+    run = chatty("Who directed Arrival?", human).go()  # type: ignore[arg-type]
+    assert str(run.answer) == "Denis Villeneuve"
+    first, second = run["qir"].attempts
+    assert [check.name for check in first.checks if check.problem] == ["at least one unknown unless boolean"]
+    assert second.accepted
+    assert {call.request["model"] for call in run.calls.values() if call.kind == "model"} == {"human"}
+
+
+def test_what_a_person_said_is_replayed_without_the_person(tmp_path: Path) -> None:
+    human = Human()
+    script = {
+        "chatty_kg/qir": [qir("Dune | directed by | ?person")],
+        "chatty_kg/vertex_selection": [vertex(2, "Dune")],
+        "chatty_kg/predicate_selection": [predicates(["director"])],
+    }
+    answering(human, says(script))
+    run = chatty("Who directed Dune?", human).go()  # type: ignore[arg-type]
+    again = load_run(run.save(tmp_path / "run.jsonl"))
+    assert (str(again.answer), again.status, again.totals.model_calls) == (str(run.answer), "done", 3)
+    assert again.model_name("qir") == "human"
+
+
+def test_a_cancelled_run_keeps_what_was_said_and_resumes(tmp_path: Path) -> None:
+    human, path = Human(), tmp_path / "run.jsonl"
+    right = json.dumps(qir("Arrival | directed by | ?person"))
+    answering(human, lambda asked: right if asked.request.task == "chatty_kg/qir" else None)
+    run = Run(CHATTY, "Who directed Arrival?", kg=films(), models=human, path=path)
+    going = threading.Thread(target=run.go)
+    going.start()
+    until(lambda: [a.request.task for a in human.waiting] == ["chatty_kg/predicate_selection"])
+    with pytest.raises(SettingError, match="being executed"):
+        run.go()
+    run.cancel()
+    going.join(10)
+    until(lambda: not human.waiting)
+    assert (run.status, run.output("qir").target) == ("cancelled", "?person")
+    human.listeners.clear()
+    answering(human, lambda asked: json.dumps(predicates(["director"])))
+    resumed = load_run(path, kg=films(), model=human, resume=True)
+    assert (str(resumed.answer), resumed.totals.live_model_calls) == ("Denis Villeneuve", 1)
+
+
+def test_entities_side_by_side_wait_together() -> None:
+    human = Human()
+    human.listeners.append(lambda: None)
+    run = chatty("Which story are Dune and Dune part based on?", human)  # type: ignore[arg-type]
+    going = threading.Thread(target=run.go)
+    going.start()
+    until(lambda: human.waiting)
+    human.reply(json.dumps(qir("Dune | based on | ?story", "Dune part | based on | ?story")))
+    until(lambda: len(human.waiting) == 2)
+    assert {asked.request.variables["entity"] for asked in human.waiting} == {"Dune", "Dune part"}
+    for asked in human.waiting:
+        human.reply(json.dumps(vertex(0, "")), asked)
+    going.join(10)
+    assert run.status == "done"

@@ -1,0 +1,164 @@
+"""Two executions side by side: rows are aligned, words marked, and what is the same folded away."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from rdflib import URIRef
+from small import DIRECTED, chatty, iri, predicates, qir
+
+from kgwb.flow import QIR, Answer, Candidate, Fact, Generated, Link, Retrieved, Value
+from kgwb.llm import Scripted
+from kgwb.record import difference
+from kgwb.render import difference_html
+from kgwb.render.comparison import MOST_WORDS, Side, beside, comparison_html, marked, rows
+from kgwb.render.html import MOST_ROWS
+from kgwb.render.text import differing
+from kgwb.run import Run
+
+QUESTION = "Who directed Arrival?"
+STARRING = DIRECTED | {
+    "chatty_kg/qir": qir("Arrival | starring | ?person"),
+    "chatty_kg/predicate_selection": predicates(["starring"]),
+}
+
+
+def side(name: str, run: Run) -> Side:
+    return Side(name, run.by_key, run.totals, run.answer)
+
+
+@pytest.fixture
+def runs() -> tuple[Run, Run]:
+    first = chatty(QUESTION, Scripted(DIRECTED)).go()
+    return first, first.fork(models=Scripted(STARRING, name="other")).go()
+
+
+def texts(element: str, shown: str) -> list[str]:
+    return re.findall(f"<{element}(?: class=[^>]*)?>(?:[−+] )?(.*?)</{element}>", shown)
+
+
+# --- words
+
+
+def test_only_the_words_that_differ_are_marked() -> None:
+    first, second = marked("who directed the film", "who wrote the film")
+    assert first == "who <del>directed</del> the film"
+    assert second == "who <ins>wrote</ins> the film"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("Denis Villeneuve", "Amy Adams, Jeremy Renner"), ("", "new"), ("word " * (MOST_WORDS + 1), "word")],
+)
+def test_texts_with_little_in_common_and_long_ones_are_marked_as_a_whole(first: str, second: str) -> None:
+    one, other = marked(first, second)
+    assert one == (f'<del class="kgwb-alone">− {first}</del>' if first else "")
+    assert other == f'<ins class="kgwb-alone">+ {second}</ins>'
+
+
+def test_equal_texts_are_not_marked() -> None:
+    assert marked("the same", "the same") == ("the same", "the same")
+
+
+def test_markup_in_a_text_stays_text() -> None:
+    for shown in marked("<img src=x onerror=a()>", "<img src=x onerror=b()>"):
+        assert "<img" not in shown
+        assert "&lt;" in shown
+
+
+# --- rows
+
+
+def test_rows_about_the_same_stand_beside_each_other() -> None:
+    one, two = Candidate(iri("dune"), "Dune", 0.9), Candidate(iri("story"), "Story", 0.5)
+    better = Candidate(iri("dune"), "Dune", 0.8)
+    shown = beside(
+        rows(Retrieved("Dune", (one, two)), {}), rows(Retrieved("Dune", (better,)), {}), ("a", "b")
+    )
+    assert texts("del", shown)[-2:] == ["90", f"0.50 Story &lt;{iri('story')}&gt;"]
+    assert texts("ins", shown)[-1] == "80"
+
+
+def test_many_equal_rows_are_folded_and_counted() -> None:
+    same = [(str(number), f"row {number}") for number in range(5)]
+    shown = beside([*same, ("x", "old")], [*same, ("y", "new")], ("a", "b"))
+    assert "5 rows the same" in shown
+    assert texts("del", shown) == ["old"]
+
+
+def test_more_rows_than_fit_are_cut_with_a_number() -> None:
+    many = [(str(number), f"row {number}") for number in range(MOST_ROWS + 7)]
+    shown = beside(many, [], ("a", "b"))
+    assert len(texts("del", shown)) == MOST_ROWS
+    assert "and 7 more rows that differ" in shown
+
+
+@pytest.mark.parametrize(
+    ("record", "keys"),
+    [
+        (QIR((Fact("Dune", "director", "?x"), Fact("?x", "born", "?y")), "?y"), 3),
+        (Link("Dune", Candidate(iri("dune"), "Dune"), (Candidate(iri("dune"), "Dune"),), "the only one"), 3),
+        (Generated((), 0), 1),
+        (Answer("list", (Value(URIRef(iri("dune")), "Dune"),), ("SELECT ?x {}",)), 2),
+        (("one", "two"), 2),
+    ],
+)
+def test_every_part_of_a_record_has_a_row(record: object, keys: int) -> None:
+    assert len({key for key, _ in rows(record, {})}) == keys
+
+
+# --- runs
+
+
+def test_a_summary_says_how_many_steps_differ_and_where_it_begins(runs: tuple[Run, Run]) -> None:
+    told = differing(runs[0].diff(runs[1]))
+    assert re.fullmatch(r"\d+ of 15 steps differ; first at qir", told)
+
+
+def test_a_supervisor_is_not_where_a_difference_begins(runs: tuple[Run, Run]) -> None:
+    first, second = runs
+    keys = list(first.by_key)
+    later = {key: step for key, step in first.by_key.items() if keys.index(key) > keys.index("qir")}
+    others = {key: step for key, step in second.by_key.items() if key in later}
+    assert next(iter(later)) == "query_planning"
+    assert "first at matching" not in differing(difference(later, others))
+    assert "first at query_planning" not in differing(difference(later, others))
+
+
+def test_both_runs_stand_beside_each_other_with_answers_cost_and_marked_words(runs: tuple[Run, Run]) -> None:
+    shown = comparison_html(side("before", runs[0]), side("after", runs[1]))
+    assert "<b>before</b>" in shown
+    assert "Denis Villeneuve" in texts("del", shown)
+    assert "Amy Adams, Jeremy Renner" in texts("ins", shown)
+    assert "2 (2 live)" in shown
+    assert {"directed", "directed by"} & set(texts("del", shown))
+    assert "4 steps the same: translator, context, understanding, classifier" in shown
+
+
+def test_a_step_of_one_run_alone_is_said_to_be(runs: tuple[Run, Run]) -> None:
+    shown = comparison_html(side("before", runs[0]), side("after", runs[1]))
+    assert "</b>: only in first" in shown
+    assert "after: no such step" in shown
+
+
+def test_the_same_steps_are_shown_where_all_are_wanted(runs: tuple[Run, Run]) -> None:
+    shown = comparison_html(side("before", runs[0]), side("after", runs[1]), all_steps=True)
+    assert "<b>classifier</b>: same" in shown
+    assert "the same: translator" not in shown
+
+
+def test_equal_runs_are_said_to_be(runs: tuple[Run, Run]) -> None:
+    shown = difference_html(runs[0].diff(runs[0].fork().go()))
+    assert "no step differs" in shown
+    assert "<del" not in shown
+
+
+def test_what_a_graph_or_model_says_cannot_break_out() -> None:
+    evil = "<script>alert(1)</script>"
+    says = DIRECTED | {"chatty_kg/qir": qir(f"Arrival | {evil} | ?person")}
+    first = chatty(QUESTION, Scripted(DIRECTED)).go()
+    second = first.fork(models=Scripted(says, name="evil")).go()
+    shown = comparison_html(side(evil, first), side("after", second), all_steps=True)
+    assert "<script" not in shown
+    assert "&lt;script&gt;" in shown

@@ -1,0 +1,292 @@
+"""What a person may ask about a result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from small import FILMS, films, iri
+
+from kgwb import explain, render
+from kgwb.errors import GraphTimeoutError, QueryError, QueryRefusedError
+from kgwb.flow import (
+    Candidate,
+    CandidateQuery,
+    Fact,
+    Generated,
+    Link,
+    Linked,
+    LinkedRelation,
+    RankedPredicate,
+    Retrieved,
+)
+from kgwb.kg import Graph, Rows
+from kgwb.kg.base import Found
+from kgwb.record import Step
+
+DIRECTOR, STARRING, PLACE = (iri(name).n3() for name in ("director", "starring", "birthPlace"))
+DENIS, AMY, LYNCH = (iri(name).n3() for name in ("denis", "amy", "lynch"))
+BY_DENIS, WITH_AMY, BY_AMY = ("?x", DIRECTOR, DENIS), ("?x", STARRING, AMY), ("?x", DIRECTOR, AMY)
+BY_LYNCH = ("?x", DIRECTOR, LYNCH)
+
+
+# --- why a query has no rows
+
+
+@pytest.mark.parametrize(
+    ("patterns", "filters", "culprits", "unmatched"),
+    [
+        ([BY_AMY], "", (), (BY_AMY,)),
+        ([BY_DENIS, BY_AMY], "", (BY_AMY,), (BY_AMY,)),
+        ([BY_LYNCH, WITH_AMY], "", (BY_LYNCH, WITH_AMY), ()),
+        ([BY_AMY, ("?x", PLACE, LYNCH)], "", (), (BY_AMY, ("?x", PLACE, LYNCH))),
+        ([BY_LYNCH, ("?x", STARRING, "?who"), WITH_AMY], "", (BY_LYNCH,), ()),
+        (
+            [BY_LYNCH],
+            f"FILTER(?x != {iri('lynchs_dune').n3()}) ",
+            (f"FILTER(?x != {iri('lynchs_dune').n3()})",),
+            (),
+        ),
+        (
+            [WITH_AMY, ("?y", DIRECTOR, AMY)],
+            f"FILTER(?y != {DENIS})",
+            (("?y", DIRECTOR, AMY),),
+            (("?y", DIRECTOR, AMY),),
+        ),
+    ],
+)
+def test_what_blocks_a_query(patterns: Any, filters: str, culprits: Any, unmatched: Any) -> None:
+    found = explain.blocking(films(), patterns, filters)
+    assert found.empty
+    assert (found.culprits, found.unmatched) == (culprits, unmatched)
+
+
+def test_a_query_with_rows_is_not_blocked() -> None:
+    assert str(explain.blocking(films(), [BY_DENIS])) == "the query has rows"
+
+
+def test_where_no_single_pattern_blocks_it_is_said() -> None:
+    patterns = [
+        BY_LYNCH,
+        ("?x", STARRING, AMY),
+        ("?x", iri("basedOn").n3(), "?book"),
+        ("?x", DIRECTOR, LYNCH),
+    ]
+    found = explain.blocking(films(), [*patterns, ("?x", iri("runtime").n3(), "?minutes"), BY_LYNCH])
+    assert "without ?x — director → lynch the query has rows" in str(found)
+    alone = explain.blocking(
+        films(FILMS + ":a :p :b . :c :q :d . :e :r :f ."), [("?x", iri(name).n3(), "?y") for name in "pqr"]
+    )
+    assert (alone.culprits, alone.unmatched) == ((), ())
+    assert "no one of them" in str(alone)
+
+
+def step(key: str, output: object, parent: str = "") -> Step:
+    return Step(key, key.partition("[")[0], "", parent, {}, type(output), output, done=True)
+
+
+STEPS = (
+    step("matching", None),
+    step("link[D]", Link("D", Candidate(iri("denis"), "Denis")), "matching"),
+    step("choose[D]", Link("D", Candidate(iri("denis"), "Denis")), "link[D]"),
+    step(
+        "relate[f]",
+        LinkedRelation(Fact("?x", "by", "D"), (RankedPredicate(iri("director"), "director", "out", 1.0),)),
+        "matching",
+    ),
+    step("generate", Generated((CandidateQuery("", (), (), 1.0, "FILTER(?x != 1) "),), 1)),
+)
+
+
+def test_the_authors_of_a_pattern_are_known_by_what_they_yielded() -> None:
+    linked = Linked((STEPS[1].output,), (STEPS[3].output,))
+    steps = (replace(STEPS[0], output=linked), *STEPS[1:])
+    told = [str(author) for author in explain.author(steps, BY_DENIS)]
+    assert told == ["relate[f] wrote the predicate director", "choose[D] wrote the vertex denis"]
+
+
+def test_filters_have_an_author_and_unknown_parts_have_none() -> None:
+    assert [one.step for one in explain.author(STEPS, "FILTER(?x != 1)")] == ["generate"]
+    assert explain.author(STEPS, "FILTER(?x != 2)") == ()
+    assert explain.author(STEPS, (*BY_AMY[:2], "?y")) == explain.author(STEPS, BY_DENIS)[:1]
+    assert explain.author(STEPS, ("?x", PLACE, "?y")) == ()
+
+
+# --- where a vertex is
+
+DUNES = Retrieved("Dune", (Candidate(iri("dune"), "Dune", 1.0),))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("dune", "is candidate 1"),
+        (str(iri("dune")), "is candidate 1"),
+        (iri("dune").n3(), "is candidate 1"),
+        ("Sicario", "no label of it is found by the words of 'Dune'"),
+        (str(iri("lynchs_dune")), "is found at rank 2, but only the best 1 became candidates"),
+        (str(iri("nowhere")), f"no vertex called '{iri('nowhere')}'"),
+        ("Arival", "no vertex called 'Arival'; nearest are Arrival"),
+        ("", "no vertex called ''"),
+    ],
+)
+def test_where_a_name_is(name: str, told: str) -> None:
+    assert told in str(explain.whereabouts(films(), name, DUNES, 600))
+
+
+def test_every_vertex_of_a_name_is_told_of() -> None:
+    lines = str(explain.whereabouts(films(), "Dune", DUNES, 600)).splitlines()
+    assert [line.partition("> ")[2][:12] for line in lines] == ["is candidate", "is found at "]
+
+
+def test_a_vertex_beyond_the_limit_has_its_rank() -> None:
+    told = str(explain.whereabouts(films(), str(iri("lynchs_dune")), DUNES, 1))
+    assert "is found at rank 2, beyond the v_limit of 1" in told
+
+
+def test_a_candidate_may_stand_under_another_label() -> None:
+    kg = films(FILMS + ':dune rdfs:label "Dune: Part One" .')
+    assert "is candidate 1, found by its label 'Dune'" in str(
+        explain.whereabouts(kg, "Dune: Part One", DUNES, 600)
+    )
+
+
+# --- what a predicate holds
+
+
+def test_examples_are_those_of_the_linked_vertex() -> None:
+    found = explain.examples(films(), (iri("arrival"), None), iri("starring"), "out")
+    assert not found.anywhere
+    assert {triple[2] for triple in found.triples} == {iri("amy"), iri("jeremy")}
+    assert dict(found.names)[iri("amy")] == "Amy Adams"
+    incoming = explain.examples(films(), (iri("denis"), None), iri("director"), "in", most=2)
+    assert len(incoming.triples) == 2
+    assert all(triple[1:] == (iri("director"), iri("denis")) for triple in incoming.triples)
+
+
+def test_examples_come_from_elsewhere_if_the_vertex_has_none() -> None:
+    found = explain.examples(films(), (iri("sicario"), None), iri("starring"), "out", most=1)
+    assert found.anywhere
+    assert len(found.triples) == 1
+    assert explain.examples(films(), (None, None), iri("nothing"), "out").triples == ()
+
+
+# --- a query that a person typed
+
+
+@pytest.mark.parametrize(
+    ("sparql", "patterns", "filters"),
+    [
+        (f"SELECT DISTINCT ?x WHERE {{ ?x {DIRECTOR} {DENIS} }}", (BY_DENIS,), ""),
+        (f"PREFIX : <{iri('')}> ASK {{ ?x :director :denis ; :starring :amy . }}", (BY_DENIS, WITH_AMY), ""),
+        (
+            f"SELECT ?x {{ {{ ?x {DIRECTOR} {DENIS} }} {{ ?x {STARRING} {AMY} }} }} ORDER BY ?x LIMIT 3",
+            (BY_DENIS, WITH_AMY),
+            "",
+        ),
+        (f'SELECT ?x {{ ?x {PLACE} "a \\"b\\""@en }}', (("?x", PLACE, '"a \\"b\\""@en'),), ""),
+        (
+            f"SELECT ?x {{ ?x {DIRECTOR} {DENIS} FILTER(?x != {AMY} && !(isLiteral(?x))) }}",
+            (BY_DENIS,),
+            f"FILTER((?x != {AMY})) FILTER(!(isLITERAL(?x))) ",
+        ),
+        (
+            f'SELECT ?x {{ ?x {DIRECTOR} {DENIS} FILTER(str(?x) IN ("a", "b") || regex(?x, "c", "i")) }}',
+            (BY_DENIS,),
+            'FILTER(((STR(?x) IN ("a", "b")) || REGEX(?x, "c", "i"))) ',
+        ),
+    ],
+)
+def test_the_patterns_of_a_typed_query(sparql: str, patterns: Any, filters: str) -> None:
+    assert explain.patterns_of(sparql) == (patterns, filters)
+
+
+def test_filters_mean_the_same_when_they_are_written_again() -> None:
+    sparql = f"SELECT ?x WHERE {{ ?x {DIRECTOR} ?d FILTER(?d = {DENIS} && ?x NOT IN ({iri('dune').n3()})) }}"
+    patterns, filters = explain.patterns_of(sparql)
+    body = f"{explain.conjunction(patterns)} {filters}"
+    kg = films()
+    assert set(kg.select(f"SELECT ?x WHERE {{ {body} }}").rows) == set(kg.select(sparql).rows) != set()
+
+
+@pytest.mark.parametrize(
+    ("sparql", "what"),
+    [
+        ("SELECT ?x { ?x ?p ?y OPTIONAL { ?y ?q ?z } }", "OPTIONAL"),
+        ("SELECT ?x { { ?x ?p 1 } UNION { ?x ?p 2 } }", "UNION"),
+        ("SELECT (COUNT(?x) AS ?n) { ?x ?p 1 }", "aggregate"),
+        ("SELECT ?x { ?x <http://p>/<http://q> 1 }", "property path"),
+        ("SELECT ?x { ?x ?p ?y FILTER NOT EXISTS { ?y ?p ?x } }", "EXISTS"),
+        ("SELECT ?x { ?x ?p ?y } VALUES ?y { 1 }", "VALUES"),
+        ("SELECT ?x { }", "no triple pattern"),
+        ("SELECT ?x { ?x foo:p ?y }", "does not declare foo"),
+        ("DESCRIBE <http://a>", "no SELECT or ASK"),
+        ("SELECT ?x { ?x ?p", "does not parse"),
+    ],
+)
+def test_what_cannot_be_taken_apart_is_named(sparql: str, what: str) -> None:
+    with pytest.raises(QueryError, match=what):
+        explain.patterns_of(sparql)
+
+
+def test_an_edited_query_takes_its_patterns_from_the_text() -> None:
+    query = CandidateQuery(f"SELECT ?x WHERE {{ ?x {DIRECTOR} {DENIS} . }}", (BY_DENIS,), ("made by",), 0.5)
+    made = explain.edited(query, f"SELECT ?x WHERE {{ ?x {DIRECTOR} {DENIS} ; {STARRING} ?who . }}")
+    assert made.patterns == (BY_DENIS, ("?x", STARRING, "?who"))
+    assert (made.predicates, made.score) == (("made by", "starring"), 0.5)
+    with pytest.raises(QueryRefusedError):
+        explain.edited(query, "DELETE WHERE { ?s ?p ?o }")
+    for other in ("ASK { ?x ?p ?y }", "SELECT ?y WHERE { ?x ?p ?y }"):
+        with pytest.raises(QueryError, match=r"where a SELECT of \?x is expected"):
+            explain.edited(query, other)
+
+
+def test_what_a_query_yields() -> None:
+    rows = explain.executed(films(), f"SELECT ?x WHERE {{ ?x {DIRECTOR} {LYNCH} }}")
+    assert dict(rows.names) == {iri("lynchs_dune"): "Dune"}
+    assert not rows.empty
+    assert explain.executed(films(), f"ASK {{ ?x {DIRECTOR} {AMY} }}").truth is False
+    assert "<b>false</b>" in render.record_html(explain.executed(films(), f"ASK {{ ?x {DIRECTOR} {AMY} }}"))
+    with pytest.raises(QueryRefusedError):
+        explain.executed(films(), "DROP ALL")
+
+
+# --- every question is bounded
+
+
+def test_nothing_is_asked_without_a_bound() -> None:
+    kg, asked = films(), []
+
+    class Watching:
+        vocabulary = kg.vocabulary
+
+        def ask(self, query: str) -> bool:
+            return kg.ask(query)
+
+        def select(self, query: str) -> Rows:
+            asked.append(query)
+            return kg.select(query)
+
+        def search(self, text: str, limit: int) -> Found:
+            asked.append(f"{text} LIMIT {limit}")
+            return kg.search(text, limit)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(kg, name)
+
+    watching: Graph = Watching()  # type: ignore[assignment]
+    explain.whereabouts(watching, "Sicario", DUNES, 600)
+    explain.examples(watching, (iri("sicario"), iri("amy")), iri("starring"), "out")
+    assert len(asked) == 3
+    assert all("LIMIT" in query for query in asked)
+
+
+def test_a_graph_that_fails_is_heard() -> None:
+    class Slow:
+        def ask(self, query: str) -> bool:
+            raise GraphTimeoutError("too slow")
+
+    slow: Graph = Slow()  # type: ignore[assignment]
+    with pytest.raises(GraphTimeoutError):
+        explain.blocking(slow, [BY_DENIS])

@@ -1,0 +1,332 @@
+"""The subgraph of a run: who plays which role, what is cut, what expanding adds, and how it is drawn."""
+
+from __future__ import annotations
+
+import re
+import time
+from itertools import combinations
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from rdflib import BNode, Literal, URIRef
+from small import DIRECTED, FILMS, Alone, chatty, films, iri, predicates, qir
+
+from kgwb import load_run, open_kg
+from kgwb.errors import SettingError
+from kgwb.flow import Answer, Triple, Value
+from kgwb.kg import Graph, Rows
+from kgwb.llm import Scripted
+from kgwb.render.layout import layout, shorten, text_width
+from kgwb.render.subgraph import subgraph_html, svg, tables
+from kgwb.run import Run
+from kgwb.subgraph import Edge, Node, Role, Subgraph, expand, subgraph
+
+HOSTILE = "<img src=x onerror=alert(1)></script><!-- \"'"
+BORN = {
+    "chatty_kg/qir": qir("Arrival | directed by | ?x", "?x | birth place | ?place", target="?place"),
+    "chatty_kg/predicate_selection": predicates(["director"], ["birth place"]),
+}
+
+
+def directed() -> Run:
+    return chatty("Who directed Arrival?", Scripted(DIRECTED)).go()
+
+
+def born() -> Run:
+    return chatty("Where was the director of Arrival born?", Scripted(BORN)).go()
+
+
+def answered(answer: Answer) -> Run:
+    """The run of a system that has no records but its answer."""
+    system = Alone(lambda run: None)
+    system.answer = lambda question, dialogue, run: answer  # type: ignore[method-assign]
+    return Run(system, "Alone?", kg=films(), models=Scripted({})).go()
+
+
+def roles(found: Subgraph) -> dict[str, list[str]]:
+    return {node.label: [str(role) for role in node.roles] for node in found.nodes}
+
+
+def star(leaves: int, label: str = "leaf") -> Subgraph:
+    """A hub with so many leaves."""
+    hub = Node(iri("hub"), "hub", (Role("linked", "hub"),))
+    nodes = [Node(iri(f"n{n}"), f"{label} {n}", (Role("answer"),)) for n in range(leaves)]
+    edges = [Edge(hub.term, iri("p"), "predicate", node.term) for node in nodes]
+    return Subgraph((hub, *nodes), tuple(edges))
+
+
+# --- what the record says
+
+
+def test_linked_bound_answer_and_support_are_told_apart() -> None:
+    found = subgraph(born())
+    assert roles(found) == {
+        "Arrival": ["linked to “Arrival”", "support"],
+        "Denis Villeneuve": ["bound to ?x", "support"],
+        "Gentilly": ["bound to ?place", "answer", "support"],
+    }
+    assert [node.shape for node in found.nodes] == ["linked", "unknown", "answer"]
+    assert [(edge.label, [str(role) for role in edge.roles]) for edge in found.edges] == [
+        ("director", ["support", "stands for “directed by”"]),
+        ("birth place", ["support", "stands for “birth place”"]),
+    ]
+    assert [(one.label, len(one.triples)) for one in found.answers] == [("Gentilly", 2)]
+    assert found.remarks == ()
+
+
+def test_a_replay_shows_the_same_without_a_graph(tmp_path: Path) -> None:
+    replay = load_run(born().save(tmp_path / "run.jsonl"))
+    assert replay.graph is None
+    assert subgraph(replay) == subgraph(born())
+
+
+def test_an_unfinished_run_shows_what_is_linked_so_far() -> None:
+    run = chatty("Who directed Arrival?", Scripted(DIRECTED))
+    assert subgraph(run) == Subgraph()
+    run.go(until="vertex_selection[Arrival]")
+    assert roles(subgraph(run)) == {"Arrival": ["linked to “Arrival”"]}
+
+
+def test_an_empty_answer_leaves_the_linked_vertices() -> None:
+    replies = {
+        "chatty_kg/qir": qir("Ted Chiang | directed by | ?x"),
+        "chatty_kg/predicate_selection": predicates([]),
+    }
+    run = chatty("Whom did Ted Chiang direct?", Scripted(replies)).go()
+    assert not run.answer
+    assert roles(subgraph(run)) == {"Ted Chiang": ["linked to “Ted Chiang”"]}
+
+
+def test_a_count_is_no_node_but_supported() -> None:
+    triples = tuple((iri(name), iri("director"), iri("denis")) for name in ("arrival", "dune"))
+    found = subgraph(answered(Answer("count", (Value(Literal(2), "2", triples),))))
+    assert set(roles(found)) == {"Arrival", "Dune", "Denis Villeneuve"}
+    assert [(one.label, one.triples) for one in found.answers] == [("2", triples)]
+
+
+def test_a_system_without_other_records_shows_its_answer() -> None:
+    triple = (iri("arrival"), iri("runtime"), Literal(116))
+    found = subgraph(
+        answered(Answer("list", (Value(Literal(116), "116", (triple,)), Value(BNode("b"), "b"))))
+    )
+    assert roles(found) == {
+        "Arrival": ["support"],
+        "116": ["answer", "support"],
+        "blank node": ["answer"],
+    }
+
+
+def test_what_does_not_hold_together_binds_nothing() -> None:
+    """Each pattern alone would match; the director of another film is not ?x of this one."""
+    run = born()
+    stray = (iri("lynchs_dune"), iri("director"), iri("lynch"))
+    [value] = run.answer.values
+    run.answer = Answer(
+        "list", (Value(value.term, value.label, (*value.support, stray)),), run.answer.queries
+    )
+    assert roles(subgraph(run))["David Lynch"] == ["support"]
+
+
+# --- the cut
+
+
+def chains(number: int) -> Answer:
+    """Values that each stand on a chain of two triples from one vertex."""
+
+    def chain(n: int) -> tuple[Triple, ...]:
+        return (iri("start"), iri("p"), iri(f"m{n}")), (iri(f"m{n}"), iri("q"), iri(f"v{n}"))
+
+    return Answer("list", tuple(Value(iri(f"v{n}"), f"v{n}", chain(n)) for n in range(number)))
+
+
+@pytest.mark.parametrize(
+    ("values", "most", "nodes", "answers", "said"),
+    [
+        (29, 60, 59, 29, ""),
+        (602, 60, 59, 29, "59 of 1,205 nodes shown, with 29 of 602 answers"),
+        (5, 4, 3, 1, "3 of 11 nodes shown, with 1 of 5 answers"),
+        (1, 2, 2, 1, "2 of 3 nodes shown"),
+    ],
+)
+def test_supports_are_kept_whole_and_the_cut_has_its_number(
+    values: int, most: int, nodes: int, answers: int, said: str
+) -> None:
+    found = subgraph(answered(chains(values)), most=most)
+    assert (len(found.nodes), len(found.answers), found.cut) == (nodes, answers, said)
+    terms = {node.term for node in found.nodes}
+    assert all({edge.subject, edge.object} <= terms for edge in found.edges)
+    assert all(len(one.triples) + one.left == 2 for one in found.answers)
+    assert said in svg(found)
+
+
+def test_many_thousand_supports_are_read_in_time() -> None:
+    triples = tuple((iri(f"f{n}"), iri("director"), iri("denis")) for n in range(20_000))
+    run = answered(Answer("count", (Value(Literal(20_000), "20000", triples),)))
+    begun = time.perf_counter()
+    found = subgraph(run)
+    assert time.perf_counter() - begun < 5
+    assert found.cut == "60 of 20,001 nodes shown"
+    assert found.answers[0].left == 20_000 - 59
+
+
+# --- expanding
+
+
+def test_expanding_adds_both_directions_and_leaves_noise_out() -> None:
+    run = directed()
+    found = expand(films(), subgraph(run), iri("denis"))
+    new = {label for label, told in roles(found).items() if told == ["found by expanding"]}
+    assert new == {"Gentilly", "3", "Dune", "Sicario"}
+    assert all(edge.label not in ("label", "type") for edge in found.edges)
+    assert found.remarks == ("Denis Villeneuve: all 4 more triples shown",)
+    again = expand(films(), found, iri("denis"))
+    assert (again.nodes[1].more, again.edges) == ("no more triples", found.edges)
+
+
+def test_every_predicate_has_its_turn() -> None:
+    kg = films(FILMS + "".join(f":x{n} :aaa :denis ." for n in range(30)))
+    found = expand(kg, subgraph(directed()), iri("denis"), most=4)
+    assert {edge.label for edge in found.edges} == {"director", "aaa", "birth place", "number of children"}
+    assert found.remarks == ("Denis Villeneuve: 4 of 34 more triples shown",)
+
+
+@pytest.mark.parametrize("term", [Literal("1"), BNode("b")])
+def test_what_has_no_triples_of_its_own_is_refused(term: Literal | BNode) -> None:
+    with pytest.raises(SettingError, match="cannot be expanded"):
+        expand(films(), Subgraph(), term)
+
+
+def test_a_vertex_of_200_000_triples_is_cut_quickly(tmp_path: Path) -> None:
+    file = tmp_path / "hub.nt"
+    file.write_text("".join(f"<{iri(f's{n}')}> <{iri('p')}> <{iri('hub')}> .\n" for n in range(200_000)))
+    kg = open_kg(file)
+    begun = time.perf_counter()
+    found = expand(kg, Subgraph((Node(iri("hub"), "hub"),)), iri("hub"))
+    assert time.perf_counter() - begun < 2
+    assert len(found.nodes) == 21
+    assert found.remarks == ("hub: 20 of at least 500 more triples shown",)
+
+
+def test_a_result_that_the_graph_cut_is_not_called_whole() -> None:
+    class Cutting:
+        vocabulary = films().vocabulary
+
+        def select(self, query: str) -> Rows:
+            return Rows(("s", "p", "o"), ((None, iri("p"), iri("o")),), cut=True)
+
+        def names(self, iris: object) -> dict[URIRef, str]:
+            return {}
+
+    cutting: Graph = Cutting()  # type: ignore[assignment]
+    found = expand(cutting, Subgraph((Node(iri("hub"), "hub"),)), iri("hub"))
+    assert found.nodes[0].more == "1 of at least 2 more triples shown"
+
+
+# --- the picture and the tables
+
+
+def drawn(found: Subgraph) -> ElementTree.Element:
+    return ElementTree.fromstring(svg(found))
+
+
+def words(element: ElementTree.Element) -> str:
+    return " ".join(filter(None, (text.strip() for text in element.itertext())))
+
+
+def test_the_picture_tells_roles_apart_by_shape_and_text() -> None:
+    picture = svg(subgraph(born()))
+    said = words(ElementTree.fromstring(picture))
+    for text in ("“Arrival”", "?x", "?place, answer", "director", "double frame: answer", "ellipse"):
+        assert text in said
+    assert picture.count("<ellipse") == 2  # one node, one in the legend
+    assert picture.count("<polygon") == 2  # an arrow head a triple
+    assert "<title>" in picture
+    assert "<desc>Arrival — director → Denis Villeneuve" in picture
+    assert svg(subgraph(born())) == picture
+
+
+def test_what_supports_an_answer_is_widened_and_marked_and_the_rest_recedes() -> None:
+    found = expand(films(), subgraph(born()), iri("arrival"))
+    picture = svg(found, found.answers[0])
+    assert picture.count("✓ ") == 2
+    assert 'stroke-width="3.5"' in picture
+    assert 'opacity="0.3"' in picture
+    assert "✓" not in svg(found)
+
+
+def test_every_colour_has_a_value_for_pages_without_a_theme() -> None:
+    picture = svg(expand(films(), subgraph(born()), iri("arrival")))
+    assert re.findall(r'(?:fill|stroke)="(?!#|none)', picture) == []
+    assert re.findall(r"var\(--[\w-]+\)", picture) == []
+
+
+@pytest.mark.parametrize(
+    "found", [star(1), star(14, "A label of some length"), star(60), star(15, "電影" * 20)]
+)
+def test_no_two_nodes_overlap(found: Subgraph) -> None:
+    placed = layout(found)
+    for one, other in combinations(placed.places, 2):
+        beside = abs(one.x - other.x) >= (one.width + other.width) / 2
+        above = abs(one.y - other.y) >= (one.height + other.height) / 2
+        assert beside or above
+    for place in placed.places:
+        assert place.x - place.width / 2 > 0 and place.x + place.width / 2 < placed.width
+        assert place.y - place.height / 2 > 0 and place.y + place.height / 2 < placed.height
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        [("a", "a")],
+        [("a", "b"), ("b", "a"), ("a", "b")],
+        [("a", "b"), ("b", "c"), ("c", "a")],
+        [("a", "b"), ("c", "d")],
+    ],
+)
+def test_loops_parallels_triangles_and_parts_are_drawn(ends: list[tuple[str, str]]) -> None:
+    terms = dict.fromkeys(end for pair in ends for end in pair)
+    nodes = tuple(Node(iri(name), name) for name in terms)
+    edges = tuple(Edge(iri(s), iri(f"p{n}"), f"p{n}", iri(o)) for n, (s, o) in enumerate(ends))
+    found = Subgraph(nodes, edges)
+    lines = re.findall(r'd="(M[^"]* C[^"]*)"', svg(found))
+    assert len(set(lines)) == len(ends)  # no line hides another
+    assert "nan" not in svg(found)
+
+
+def test_hostile_and_long_labels_are_text_and_shortened() -> None:
+    nodes = (Node(iri("a"), HOSTILE + "x" * 500, (Role("linked", HOSTILE),)), Node(Literal(HOSTILE), HOSTILE))
+    found = Subgraph(nodes, (Edge(iri("a"), iri("p"), HOSTILE, Literal(HOSTILE)),))
+    told = subgraph_html(found)
+    assert "<img" not in told
+    assert "</script" not in told
+    titles = [words(title) for title in drawn(found).iter("{http://www.w3.org/2000/svg}title")]
+    assert any(HOSTILE + "x" * 500 in title for title in titles)
+    texts = [words(text) for text in drawn(found).iter("{http://www.w3.org/2000/svg}text")]
+    assert max(map(len, texts)) < 90
+
+
+def test_control_characters_of_a_label_leave_the_picture_well_formed() -> None:
+    value = Value(Literal("a\x00b\u202ec\nd"), "a\x00b\u202ec\nd")
+    found = subgraph(answered(Answer("list", (value,))))
+    assert "a�b�c d" in words(drawn(found))
+
+
+def test_the_tables_name_every_triple_its_roles_and_its_answers() -> None:
+    html = tables(subgraph(born()))
+    for text in ("stands for “directed by”", "birth place", "bound to ?place, answer", "Gentilly"):
+        assert text in html
+    assert re.search(r"<td>support, stands for “birth place”</td><td>Gentilly</td>", html)
+
+
+def test_nothing_linked_is_said() -> None:
+    assert "No vertex is linked yet" in subgraph_html(Subgraph())
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [("Arrival", "Arrival"), ("a" * 28, "a" * 28), ("a" * 29, "a" * 27 + "…"), ("電" * 20, "電" * 13 + "…")],
+)
+def test_labels_are_shortened_by_their_width(text: str, short: str) -> None:
+    assert shorten(text, 28) == short
+    assert text_width(short, 13) <= text_width("W" * 28, 13)

@@ -1,0 +1,226 @@
+"""Forms without widgets."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field
+
+from kgwb import Workbench, open_kg
+from kgwb.errors import OverrideError
+from kgwb.flow import QIR, Answer, LinkedRelation, to_data
+from kgwb.structured import schema_of
+from kgwb.systems import system
+from kgwb.systems.chatty_kg.predicate_selection import SelectionReply
+from kgwb.systems.chatty_kg.qir import QirReply
+from kgwb.ui import fields
+from kgwb.ui.fields import blank, field_of, fitted, form_field, read, record_of, typed
+
+
+class Part(BaseModel):
+    name: str
+    weight: float
+    tags: list[str]
+
+
+class Everything(BaseModel):
+    """One of each."""
+
+    plain: str = Field(description="any text")
+    count: int
+    share: float
+    sure: bool
+    label: Literal["yes", "no"]
+    only: Literal["this"]
+    maybe: str | None
+    number: int | None = None
+    choice: Literal["a"] | None
+    words: list[str]
+    numbers: list[int]
+    lists: list[list[str]]
+    parts: list[Part]
+    part: Part
+    either: int | str
+    table: dict[str, int]
+    pair: tuple[int, str]
+    nested: list[dict[str, list[int]]]
+    inner: Everything | None = None
+
+
+FIELD = field_of(schema_of(Everything))
+
+
+def parts(field: fields.Field) -> dict[str, fields.Field]:
+    return {part.name: part for part in field.fields}
+
+
+def test_a_schema_becomes_fields_and_what_has_no_form_becomes_json() -> None:
+    kinds = {name: part.kind for name, part in parts(parts_of_everything()).items()}
+    assert kinds == {
+        "plain": "text",
+        "count": "whole",
+        "share": "number",
+        "sure": "flag",
+        "label": "choice",
+        "only": "choice",
+        "maybe": "text",
+        "number": "whole",
+        "choice": "choice",
+        "words": "texts",
+        "numbers": "table",
+        "lists": "table",
+        "parts": "table",
+        "part": "group",
+        "either": "json",
+        "table": "json",
+        "pair": "json",
+        "nested": "json",
+        "inner": "json",
+    }
+
+
+def parts_of_everything() -> fields.Field:
+    """The schema refers to itself, so it stands under its definitions."""
+    return FIELD
+
+
+def test_labels_help_and_choices_come_from_the_schema() -> None:
+    known = parts(parts_of_everything())
+    assert known["plain"].help == "any text"
+    assert known["choice"].choices == (None, "a")
+    assert known["only"].choices == ("this",)
+    assert parts(form_field(QirReply))["question_type"].label == "question type"
+    assert [column.name for column in known["parts"].fields] == ["name", "weight", "tags"]
+
+
+def test_a_blank_form_has_every_part() -> None:
+    assert blank(form_field(QirReply)) == {
+        "entities": [],
+        "unknowns": [],
+        "triples": [],
+        "target": "",
+        "question_type": "list",
+    }
+    assert blank(form_field(QIR)) == {"facts": [], "target": "", "kind": "list"}
+    assert blank(parts(parts_of_everything())["maybe"]) is None
+
+
+def filled() -> dict[str, Any]:
+    part = Part(name="p", weight=1.5, tags=["a", "b"])
+    value = Everything(
+        plain="x", count=3, share=0.5, sure=True, label="no", only="this", maybe=None, choice="a",
+        words=["one", "two"], numbers=[1, 2], lists=[["a", "b"], []], parts=[part, part], part=part,
+        either=1, table={"a": 1}, pair=(1, "x"), nested=[{"a": [1]}],
+    )  # fmt: skip
+    return value.model_dump(mode="json")
+
+
+def test_what_is_shown_is_read_back() -> None:
+    data = filled()
+    field = fitted(parts_of_everything(), data)
+    assert read(field, typed(field, data)) == data
+    assert Everything.model_validate(read(field, typed(field, data)))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("words", ["two\nlines"]),
+        ("words", ["a", ""]),
+        ("maybe", ""),
+        ("label", "neither"),
+        ("numbers", [1, True]),
+        ("count", 2.5),
+        ("part", {"name": "p"}),
+        ("parts", [{"name": "p", "weight": 1, "tags": ["a\nb"]}]),
+        ("lists", [["a"]] * (fields.MOST_TABLE_ROWS + 1)),
+    ],
+)
+def test_what_a_field_would_lose_is_typed_as_json(name: str, value: Any) -> None:
+    data = filled() | {name: value}
+    field = fitted(parts_of_everything(), data)
+    assert read(field, typed(field, data)) == data
+    others = {key: part for key, part in parts(field).items() if key != name}
+    assert others == {key: part for key, part in parts(fitted(FIELD, filled())).items() if key != name}
+
+
+def test_only_the_column_that_does_not_fit_is_json() -> None:
+    data = filled() | {"parts": [{"name": "p", "weight": 1, "tags": ["a\nb"]}]}
+    [column] = [c for c in parts(fitted(FIELD, data))["parts"].fields if c.kind == "json"]
+    assert column.name == "tags"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(name=st.sampled_from(sorted(filled())), value=JSON)
+def test_whatever_data_come_nothing_is_lost(name: str, value: Any) -> None:
+    data = filled() | {name: value}
+    field = fitted(parts_of_everything(), data)
+    assert read(field, typed(field, data)) == data
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"count": "x"}, "count: 'x' is no whole number"),
+        ({"count": "1.5"}, "count: '1.5' is no whole number"),
+        ({"share": "1e999"}, "share: '1e999' is no number"),
+        ({"share": "nan"}, "share: 'nan' is no number"),
+        ({"label": "perhaps"}, "label: 'perhaps' is none of yes, no"),
+        ({"either": "{"}, "either: this is no JSON"),
+        ({"parts": [["p", "1", ""], ["q", "abc", ""]]}, "parts, row 2, weight: 'abc' is no number"),
+        ({"numbers": [["1"], ["?"]]}, "numbers, row 2: '?' is no whole number"),
+    ],
+)
+def test_a_wrong_field_is_named(change: dict[str, Any], message: str) -> None:
+    field = fitted(FIELD, filled())
+    with pytest.raises(OverrideError) as caught:
+        read(field, typed(field, filled()) | change)
+    assert message in caught.value.message
+
+
+def test_every_wrong_field_is_named() -> None:
+    field = fitted(FIELD, filled())
+    with pytest.raises(OverrideError, match=r"count: .*; share: "):
+        read(field, typed(field, filled()) | {"count": "", "share": ""})
+
+
+def test_an_empty_optional_field_is_null() -> None:
+    field = fitted(FIELD, filled())
+    data = read(field, typed(field, filled()) | {"maybe": "", "number": ""})
+    assert (data["maybe"], data["number"]) == (None, None)
+
+
+def test_a_list_of_lists_is_a_table_of_lines() -> None:
+    field = parts(form_field(SelectionReply))["predicates"]
+    assert read(field, [["director\nproducer"], [""]]) == [["director", "producer"], []]
+
+
+def test_a_record_that_has_not_the_form_says_where() -> None:
+    data = {"fact": {"subject": "a", "relation": "b", "object": "c"}, "predicates": [{"iri": "x:a"}]}
+    with pytest.raises(OverrideError, match="predicates, row 1, name: Field required"):
+        record_of(data, LinkedRelation)
+
+
+def test_every_result_of_a_run_has_a_form_that_loses_nothing() -> None:
+    workbench = Workbench(open_kg("films"), "rules")
+    for question in ("Who directed Stalker?", "Which films did he direct?"):
+        run = workbench.ask(question)
+        assert {step.form for step in run.steps} > {QIR, Answer, str}
+        for step in run.steps:
+            data = to_data(step.output, step.form)
+            field = fitted(form_field(step.form), data)
+            assert record_of(read(field, typed(field, data)), step.form) == step.output
+
+
+def test_every_agent_has_a_form() -> None:
+    for spec in system("chatty_kg").agents:
+        assert form_field(spec.form).kind in ("text", "group")

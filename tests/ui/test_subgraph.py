@@ -1,0 +1,312 @@
+"""The panel of the linked subgraph, without a browser; then its page in Chromium."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pressing import button, wait_for
+from small import DIRECTED, chatty, films, iri
+from test_subgraph import BORN, HOSTILE
+
+from kgwb import load_run
+from kgwb.llm import Scripted
+from kgwb.run import Run
+from kgwb.subgraph import Edge, Node, Role, Subgraph, subgraph
+from kgwb.ui.pyvis_page import graph, page
+from kgwb.ui.session import Session
+from kgwb.ui.subgraph import SubgraphPanel
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def born() -> Run:
+    return chatty("Where was the director of Arrival born?", Scripted(BORN)).go()
+
+
+def panel(run: Run | None = None) -> SubgraphPanel:
+    return SubgraphPanel(Session(run or born()))
+
+
+def labels(made: SubgraphPanel) -> list[str]:
+    return [node["label"].partition("\n")[0] for node in made.frame.graph["nodes"]]
+
+
+# --- the panel
+
+
+def test_the_frame_holds_the_page_and_the_graph() -> None:
+    made = panel()
+    assert labels(made) == ["Arrival", "Denis Villeneuve", "Gentilly"]
+    assert [edge["label"] for edge in made.frame.graph["edges"]] == ["director", "birth place"]
+    assert made.frame.title == "Subgraph of: Where was the director of Arrival born?"
+    assert made.message.value == ""
+
+
+def test_a_click_shows_the_node_and_marks_what_supports_an_answer() -> None:
+    made = panel()
+    made.frame.picked = "n1"
+    assert "Denis Villeneuve" in made.about.value
+    assert iri("denis") in made.about.value
+    assert made.frame.lit == {}
+    made.frame.picked = "n2"
+    assert made.supports.label == "Gentilly"
+    assert made.frame.lit == {"nodes": ["n0", "n1", "n2"], "edges": ["e0", "e1"]}
+    assert "stands on" in made.remarks.value
+    made.supports.value = -1
+    assert (made.frame.lit, made.vertex.label) == ({}, "Gentilly")
+
+
+@pytest.mark.parametrize("picked", ["n3", "n-1", "n²", "", "e0", HOSTILE, "n" + "9" * 10_000])
+def test_a_page_cannot_name_what_is_not_there(picked: str) -> None:
+    made = panel()
+    made.frame.picked = picked
+    assert (made.vertex.value, made.about.value, made.message.value) == (-1, "", "")
+
+
+def test_types_and_description_come_from_the_graph() -> None:
+    made = panel()
+    made.vertex.value = 0
+    assert "Film" in made.about.value
+
+
+def test_expanding_adds_neighbours_and_says_how_many() -> None:
+    made = panel()
+    made.frame.picked = "n2"
+    before = made.frame.page
+    made.frame.picked = "n1"
+    button(made, "Expand one hop").click()
+    assert {"Dune", "Sicario", "3"} <= set(labels(made))
+    assert "Denis Villeneuve: all 3 more triples shown" in made.remarks.value
+    assert made.vertex.label == "Denis Villeneuve"
+    assert made.frame.lit == {}  # nothing recedes
+    assert made.frame.page == before  # 0.5 MB that are not sent again
+
+
+def test_what_cannot_be_expanded_says_why(tmp_path: Path) -> None:
+    replay = panel(load_run(born().save(tmp_path / "run.jsonl")))
+    assert labels(replay) == ["Arrival", "Denis Villeneuve", "Gentilly"]
+    replay.vertex.value = 0
+    button(replay, "Expand one hop").click()
+    assert "replay" in replay.message.value
+    assert "load_run" in replay.message.value
+    made = panel()
+    button(made, "Expand one hop").click()
+    assert "no node is chosen" in made.message.value
+
+
+def test_a_remote_graph_does_not_hold_up_the_click() -> None:
+    made, asked = panel(), threading.Event()
+    kg = films()
+
+    class Slow:
+        remote, vocabulary = True, kg.vocabulary
+
+        def select(self, query: str) -> Any:
+            asked.wait(10)
+            return kg.select(query)
+
+        def names(self, iris: Any) -> Any:
+            return kg.names(iris)
+
+    made.session.run.kg.inner = Slow()  # type: ignore[attr-defined]
+    made.vertex.value = 1
+    button(made, "Expand one hop").click()
+    assert "asking the graph" in made.message.value
+    asked.set()
+    wait_for(lambda: "Sicario" in labels(made))
+    wait_for(lambda: made.message.value == "")
+
+
+def test_it_follows_the_run_and_does_nothing_if_nothing_changed() -> None:
+    session = Session(chatty("Who directed Arrival?", Scripted(DIRECTED)))
+    made = SubgraphPanel(session)
+    assert "No vertex is linked yet" in made.place.value
+    assert made.frame.layout.display == "none"
+    session.go("matching").result(10)
+    assert labels(made) == ["Arrival"]
+    session.go().result(10)
+    assert labels(made) == ["Arrival", "Denis Villeneuve"]
+    before = made.subgraph
+    session.tell()
+    assert made.subgraph is before
+    made.close()
+    assert made._changed not in session.listeners
+
+
+def test_picture_and_table_are_there_for_those_who_want_no_frame() -> None:
+    made = panel()
+    made.view.value = "Picture"
+    made.supports.value = 0
+    assert "<svg" in made.place.value
+    assert "✓ birth place" in made.place.value
+    assert made.frame.layout.display == "none"
+    made.view.value = "Table"
+    assert "stands for “birth place”" in made.place.value
+    assert all(part in made.static() for part in ("<svg", "<table", "Gentilly"))
+
+
+def test_equal_labels_are_told_apart_in_the_choosers() -> None:
+    nodes = (Node(iri("a"), "Dune"), Node(iri("b"), "Dune"))
+    made = panel()
+    made._take(Subgraph(nodes))
+    assert made.vertex.options == (("(no node chosen)", -1), ("Dune (1)", 0), ("Dune (2)", 1))
+
+
+# --- the page
+
+
+def hostile() -> Subgraph:
+    nodes = [Node(iri(f"v{n}"), HOSTILE, (Role("linked", HOSTILE), Role("answer"))) for n in range(3)]
+    edges = [Edge(nodes[0].term, iri("p"), HOSTILE, node.term, (Role("support"),)) for node in nodes]
+    return Subgraph(tuple(nodes), tuple(edges))
+
+
+def test_the_page_names_no_address_to_load_from() -> None:
+    html = page(hostile())
+    assert re.findall(r'<[^>]*(?:src|href)\s*=\s*["\']?\s*(?:https?:)?//', html) == []
+    assert "bootstrap" not in html.lower()
+    assert "default-src 'none'" in html
+    assert html.count("<img src=x") == 0
+    assert html.count("</script>") == len(re.findall(r"^\s*<script nonce", html, flags=re.M)) == 4
+    assert page(hostile()) != html  # the nonce cannot be guessed
+
+
+def test_making_the_page_leaves_no_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page(subgraph(born()))
+    assert list(tmp_path.iterdir()) == []
+    assert capsys.readouterr() == ("", "")
+
+
+# --- in Chromium
+
+
+class Shown:
+    """A page in a sandboxed frame, with all that the browser said."""
+
+    def __init__(self, browser: Any, html: str) -> None:
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page = browser.new_page(viewport={"width": 900, "height": 500})
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.said.append("dialog"), dialog.dismiss()))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.set_content("<body style='margin:0'></body>")
+        self.page.evaluate(
+            """(html) => new Promise((loaded) => {
+                window.heard = [];
+                addEventListener("message", (event) => window.heard.push(event.data));
+                const frame = document.createElement("iframe");
+                frame.setAttribute("sandbox", "allow-scripts");
+                frame.style = "width: 880px; height: 400px";
+                frame.onload = loaded;
+                frame.srcdoc = html;
+                document.body.append(frame);
+            })""",
+            html,
+        )
+        self.frame = self.page.frames[1]
+
+    def tell(self, **what: Any) -> None:
+        post = "(what) => document.querySelector('iframe').contentWindow.postMessage({kgwb: what}, '*')"
+        self.page.evaluate(post, what)
+        self.page.wait_for_timeout(100)
+
+    def colours(self) -> int:
+        """How many pixels of the canvas are neither empty nor of the ground."""
+        return int(
+            self.frame.evaluate(
+                """async () => {
+                    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+                    const canvas = document.querySelector("canvas");
+                    const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+                    let count = 0;
+                    for (let at = 0; at < data.length; at += 4)
+                        count += data[at + 3] > 0 && data[at] + data[at + 1] + data[at + 2] < 720;
+                    return count;
+                }"""
+            )
+        )
+
+    def place(self, node: str) -> dict[str, float]:
+        at: dict[str, float] = self.frame.evaluate(
+            "(id) => network.canvasToDOM(network.getPositions([id])[id])", node
+        )
+        return at
+
+
+@pytest.fixture
+def show() -> Iterator[Any]:
+    if not CHROMIUM:
+        if os.environ.get("KGWB_REQUIRE_ALL") == "1":
+            pytest.fail("Chromium is not here, and KGWB_REQUIRE_ALL=1 asks for it")
+        pytest.skip("Chromium is not here; on Debian and Ubuntu: apt install chromium")
+    from playwright.sync_api import sync_playwright
+
+    arguments = ["--no-sandbox", "--disable-quic", "--disable-background-networking"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield lambda html: Shown(browser, html)
+        browser.close()
+
+
+def test_the_page_draws_answers_messages_and_asks_nothing(show: Any) -> None:
+    found = subgraph(born())
+    shown = show(page(found))
+    assert shown.frame.evaluate("nodes.length") == 3
+    plain = shown.colours()
+    assert plain > 1_000
+    assert show(page(Subgraph())).colours() == 0  # so that the count says something
+
+    shown.frame.locator("canvas").click(position=shown.place("n1"))
+    shown.page.wait_for_function("heard.length")
+    assert shown.page.evaluate("heard") == [{"kgwb": {"picked": "n1"}}]
+
+    shown.tell(lit={"nodes": ["n0", "n1"], "edges": ["e0"]})
+    assert shown.frame.evaluate("edges.get('e0').label") == "✓ director"
+    assert shown.frame.evaluate("edges.get('e0').width > edges.get('e1').width") is True
+    shown.tell(lit={})
+    assert shown.frame.evaluate("edges.get('e0').label") == "director"
+
+    shown.tell(graph=graph(Subgraph(found.nodes[:1])), picked="n0")
+    assert shown.frame.evaluate("[nodes.length, network.getSelectedNodes()]") == [1, ["n0"]]
+    assert shown.said == []
+    assert shown.asked == []
+
+
+def test_hostile_labels_run_nothing_even_inside_the_frame(show: Any) -> None:
+    shown = show(page(hostile()))
+    shown.tell(graph=graph(hostile()), lit={"nodes": ["n0"], "edges": ["e0"]})
+    shown.frame.locator("canvas").hover(position=shown.place("n1"))
+    tip = shown.frame.locator(".vis-tooltip")
+    tip.wait_for(state="visible")
+    assert HOSTILE in tip.inner_text()
+    assert shown.frame.locator("img").count() == 0
+    assert shown.colours() > 1_000
+    assert (shown.said, shown.asked) == ([], [])
+
+
+def test_the_page_may_run_and_load_nothing_else(show: Any) -> None:
+    """The last line of defence: were markup to get in, it would be dead."""
+    shown = show(page(subgraph(born())))
+    shown.frame.evaluate(
+        "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.ran=1\">')"
+    )
+    shown.page.wait_for_timeout(200)
+    assert shown.frame.evaluate("window.ran === undefined") is True
+    assert shown.said  # the browser tells of both refusals
+    assert shown.asked == []
+    assert (
+        shown.frame.evaluate("(() => { try { return !parent.document } catch { return 'refused' } })()")
+        == "refused"
+    )
