@@ -256,8 +256,8 @@ class Engine:
         token = _frame.set(Frame(step, parent.steps))
         started = time.perf_counter()
         try:
-            if step.key in self.overrides:
-                step.output, step.origin = self.overrides[step.key], "by hand"
+            if key := self._by_hand(step):
+                step.output, step.origin = self.overrides[key], "by hand"
                 self._check_override(spec, step.key, step.output, inputs)
             else:
                 step.output = function()
@@ -318,6 +318,19 @@ class Engine:
         key = name if occurrence == 1 else f"{name}#{occurrence}"
         above = parent.step.key if parent.step else ""
         return Step(key, spec.name, subject, above, inputs, spec.form, known=self.calls)
+
+    def _by_hand(self, step: Step) -> str:
+        """Where the value put in for a step is kept: under its key or, before that was known, its agent."""
+        if step.key in self.overrides:
+            return step.key
+        with self._lock:
+            entered = [name for name in self._counts if name.partition("[")[0] == step.agent]
+        if step.agent not in self.overrides or step.agent in entered:
+            return ""
+        if len(entered) > 1:
+            hint = "put it in for one of them: " + ", ".join(entered)
+            raise OverrideError(f"{step.agent} has several steps", hint=hint)
+        return step.agent
 
     def _tell(self, event: str, step: Step) -> None:
         for listener in list(self.listeners):

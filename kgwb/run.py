@@ -139,10 +139,11 @@ class Run(SavedEngine):
 
     def restore(self, step: str) -> Run:
         """Take a value put in by hand out again."""
-        key = self._key_of(step)
-        if key in self.overrides:
-            del self.overrides[key]
-            self._append(override={"step": key, "value": None})
+        key = step if step in self.overrides else self._key_of(step)
+        agent = spec_at(self.system, key).name
+        for kept in {key, agent if agent not in self.by_key else key} & set(self.overrides):
+            del self.overrides[kept]
+            self._append(override={"step": kept, "value": None})
             self._return_to(key)
         return self
 

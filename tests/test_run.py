@@ -312,3 +312,23 @@ def test_the_dialogue_remembers_finished_turns_only() -> None:
     bench.remember(said)
     assert bench.dialogue == said
     assert "chatty_kg" in repr(bench)
+
+
+def test_a_step_of_a_copy_is_replaced_by_its_agents_name_before_its_key_is_known() -> None:
+    run = chatty("Who directed Dune?", Scripted(HOMONYMS)).go()
+    link = run.output("vertex_selection")
+    other = next(one for one in link.candidates if one != link.vertex)
+    copy = run.fork()
+    copy.replace("vertex_selection", replace(link, vertex=other)).go()
+    assert copy.output("vertex_selection").vertex == other
+    assert copy["vertex_selection"].origin == "by hand"
+    assert str(copy.answer) != str(run.answer)
+    assert str(copy.restore("vertex_selection").go().answer) == str(run.answer)
+
+
+def test_a_value_for_an_agent_that_turns_out_to_have_several_steps_is_refused() -> None:
+    run = made_up(Scripted(SCRIPT))
+    with pytest.raises(OverrideError, match="several steps") as caught:
+        run.replace("look_up", "nothing").go()
+    assert "look_up[Arrival], look_up[Dune]" in caught.value.hint
+    assert run.restore("look_up").go().status == "done"

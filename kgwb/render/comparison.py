@@ -43,6 +43,8 @@ LIKE = 0.35
 """Share of the shorter line's letters that two lines must have in common for single words to be marked."""
 MOST_WORDS = 2_000
 """Lines of more words than this are marked as a whole."""
+AT_ONCE = 8
+"""Rows of a step that are shown at once; the others unfold."""
 PLAIN = 2
 """Equal rows in a row that are shown; more are folded away."""
 
@@ -140,12 +142,17 @@ def steps_beside(
     *,
     all_steps: bool = False,
 ) -> Html:
-    """The steps in their order; equal ones together in a fold, or one by one with ``all_steps``."""
+    """The steps in their order, the first and the last that differ unfolded.
+
+    Equal ones stand together in a fold, or one by one with ``all_steps``.
+    """
     unequal = [one for one in differences if one.status != "same"]
     shown = [tag("div", tag("b", differing(differences)))]
     if unequal:
         shown.append(tag("div", LEGEND))
     supervising = {step.parent for one in unequal for step in (one.first, one.second) if step}
+    leaves = [one.key for one in unequal if one.key not in supervising]
+    ends = {*leaves[:1], *leaves[-1:]}  # where they part, and where that led
     for same, group in groupby(differences, lambda one: one.status == "same"):
         steps = list(group)
         if same and not all_steps:
@@ -153,12 +160,12 @@ def steps_beside(
             told = f"{count(len(steps), 'step')} the same: {', '.join(one.key for one in steps)}"
             shown.append(fold(aside(told), table(("step", "yielded"), rows)))
         else:
-            shown.extend(_step(one, sides, names or {}, one.key in supervising) for one in steps)
+            shown.extend(_step(one, sides, names or {}, one.key in ends) for one in steps)
     return join(*shown)
 
 
-def _step(one: StepDifference, sides: tuple[str, str], names: Names, supervises: bool) -> Html:
-    """A step of both; one that supervises others is folded, for theirs tell it already."""
+def _step(one: StepDifference, sides: tuple[str, str], names: Names, unfolded: bool) -> Html:
+    """A step of both: what it yielded, and folded what else differs."""
     what = f" in {', '.join(one.what)}" if one.what else ""
     head = join(tag("b", one.key), f": {one.status}{what}")
     mine, theirs = _sections(one.first, names), _sections(one.second, names)
@@ -169,7 +176,7 @@ def _step(one: StepDifference, sides: tuple[str, str], names: Names, supervises:
         for name in ("inputs", "calls", "replies")
         if mine[name] != theirs[name]
     ]
-    return fold(head, yielded, *others, unfolded=one.status != "same" and not supervises)
+    return fold(head, yielded, *others, unfolded=unfolded)
 
 
 def _heads(one: StepDifference, sides: tuple[str, str]) -> tuple[str, str]:
@@ -334,8 +341,16 @@ def beside(first: Sequence[Row], second: Sequence[Row], heads: tuple[str, str]) 
     if not shown:
         return Html()
     more = [_whole(aside(f"and {count(left, 'more row')} that differ"))] if left else []
+    return join(_two_columns(heads, shown[:AT_ONCE]), _more(heads, [*shown[AT_ONCE:], *more]))
+
+
+def _two_columns(heads: tuple[str, str], shown: Sequence[Html]) -> Html:
     head = tag("tr", *(tag("th", text) for text in heads))
-    return tag("table", head, *shown, *more, class_="kgwb-table kgwb-beside")
+    return tag("table", head, *shown, class_="kgwb-table kgwb-beside")
+
+
+def _more(heads: tuple[str, str], shown: Sequence[Html]) -> Html:
+    return fold(f"{len(shown)} more", _two_columns(heads, shown)) if shown else Html()
 
 
 def _equal(texts: list[str]) -> list[Html]:

@@ -150,7 +150,7 @@ class AgentCell(Panel):
         self._controls["run"].disabled = busy
         self._controls["cancel"].disabled = not busy
         self._controls["anew"].disabled = busy or step is None or not step.calls
-        by_hand = self.key in self.session.run.overrides
+        by_hand = step is not None and step.origin == "by hand"
         self._controls["restore"].layout.display = "" if by_hand else "none"
         self._human = self._human_panel()
         human = (self._human,) if self._human else ()
