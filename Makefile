@@ -19,10 +19,10 @@ READY := .venv/.kgwb-ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install
 
 .DEFAULT_GOAL := help
-.PHONY: help lab demo test check notebooks bench clean
+.PHONY: help lab demo test check notebooks screenshots bench clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
 lab: $(READY) ## open JupyterLab on notebooks/00_start.ipynb
 	@$(BIN)/kgwb lab $(LAB_ARGS)
@@ -40,6 +40,9 @@ check: $(READY) ## lint, format and types
 
 notebooks: $(READY) ## execute every notebook
 	$(BIN)/python -m pytest tests/test_notebooks.py $(TEST_ARGS)
+
+screenshots: $(READY) ## take pictures of every widget into build/screenshots
+	cd tests && ../$(BIN)/python -m browser.screenshots --folder ../build/screenshots $(SCREENSHOT_ARGS)
 
 bench: $(READY) ## run the benchmarks
 	$(BIN)/python benchmarks/run.py $(BENCH_ARGS)

@@ -1,0 +1,160 @@
+"""Pictures of every widget, in the light and the dark theme: `make screenshots`.
+
+A subject is a cell of a notebook and what is done in it before the picture is taken; add it to ``SUBJECTS``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from browser.harness import Cell, NotebookPage, Site, browsing
+from browser.servers import serving
+
+HEIGHT = 1700
+"""Of the window: a picture can be no higher."""
+SETUP = """
+import ipywidgets as widgets
+import kgwb
+from kgwb.ui.choosers import GraphChooser, ModelChooser
+
+def begun():
+    workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
+    workbench.ask("Who is the author of Harry Potter?")
+    workbench.begin("When was its first movie released?")
+    return workbench
+
+def finished():
+    workbench = begun()
+    workbench.runs[-1].go()
+    return workbench
+
+walk = begun()
+"""
+HUMAN = """
+played = kgwb.Workbench(kgwb.open_kg("films"), "rules", models={"qir": kgwb.model("human")})
+played.begin("Who directed Arrival?")
+played.cell("qir")
+"""
+AGENTS = (
+    *("translator", "context", "classifier", "rephraser", "qir", "entity_retriever", "vertex_selection"),
+    *("relation_linking", "query_generator", "predicate_selection", "execution"),
+)
+"""Those of Chatty-KG, in flow order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a picture shows."""
+
+    code: str
+    act: Callable[[Cell], object]
+    most: int = 900
+    """The highest that the picture may be, in pixels; what is below is left out."""
+
+
+def run_agent(cell: Cell) -> None:
+    cell.click("Run").wait("done")
+
+
+def edit_prompt(cell: Cell) -> None:
+    cell.click("Prompt")
+    prompt = cell.output.locator("textarea")
+    cell.fill(
+        prompt, prompt.input_value().replace("Turn a standalone question", "Turn one standalone question")
+    )
+    prompt.press("Control+Home")
+    cell.click(cell.output.locator(".kgwb-head").first).wait("difference from the file")
+
+
+def edit_result(cell: Cell) -> None:
+    run_agent(cell)
+    cell.click("Edit the result").wait("Use this result")
+
+
+def play(cell: Cell) -> None:
+    cell.click("Run").wait("Waiting for you")
+
+
+def step_through(cell: Cell) -> None:
+    cell.click("Continue").wait("Answer: 2001-11-16")
+    cell.click(cell.output.get_by_role("button", name="✓ vertex_selection")).wait("chosen")
+
+
+def show_time(cell: Cell) -> None:
+    cell.click("Continue").wait("Answer: 2001-11-16").click("Time")
+
+
+def light_up(cell: Cell) -> None:
+    cell.show().frame().locator("canvas").wait_for()
+    cell.field("Show what supports").select_option(index=1)
+    cell.wait("stands on").page.page.wait_for_timeout(1000)  # the graph comes to rest
+
+
+def open_turn(cell: Cell) -> None:
+    cell.click(cell.button("open").last).wait("Turn 2")
+
+
+def look_around(cell: Cell) -> None:
+    cell.wait("never from a notebook")
+
+
+def nothing(cell: Cell) -> None:
+    cell.show()
+
+
+SUBJECTS = {
+    **{name: Subject(f'walk.cell("{name}")', run_agent) for name in AGENTS},
+    "prompt": Subject('edited = begun(); edited.runs[-1].go("rephraser"); edited.cell("qir")', edit_prompt),
+    "edit": Subject('begun().cell("qir")', edit_result),
+    "human": Subject(HUMAN, play),
+    "debugger": Subject("begun().debug()", step_through),
+    "time": Subject("begun().debug()", show_time),
+    "subgraph": Subject("finished().subgraph()", light_up),
+    "comparison": Subject(
+        'run = finished().runs[-1]; kgwb.compare(run, run.fork(settings=kgwb.profile("paper")).go(), '
+        'names=("fast", "paper"))',
+        nothing,
+    ),
+    "chat": Subject("finished().chat()", open_turn),
+    "choosers": Subject("widgets.VBox((GraphChooser(), ModelChooser()))", look_around),
+}
+
+
+def take(page: NotebookPage, names: list[str], folder: Path, theme: str) -> None:
+    """Take the pictures of a notebook that has a cell for each name, after the first."""
+    page.cell(0).run()
+    for place, name in enumerate(names, start=1):
+        cell = page.cell(place).run()
+        SUBJECTS[name].act(cell)
+        cell.picture(folder / f"{name}_{theme}.png", most=SUBJECTS[name].most)
+
+
+def main() -> None:
+    """Take the pictures asked for, all if none is named; fails if anything goes wrong on the way."""
+    parser = argparse.ArgumentParser(prog="make screenshots", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="name", help=f"any of: {', '.join(SUBJECTS)}")
+    parser.add_argument("--folder", type=Path, default=Path("build/screenshots"))
+    parser.add_argument("--scale", type=float, default=1, help="pixels of the picture for one of the page")
+    given = parser.parse_args()
+    names = given.names or list(SUBJECTS)
+    if unknown := sorted(set(names) - set(SUBJECTS)):
+        parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(SUBJECTS)}")
+    given.folder.mkdir(parents=True, exist_ok=True)
+    with (
+        browsing() as browser,
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as copy,
+        serving("lab", Path(copy)) as server,
+    ):
+        site = Site(server, browser)
+        notebook = server.write("pictures.ipynb", SETUP, *(SUBJECTS[name].code for name in names))
+        for theme in ("light", "dark"):
+            with site.visit(notebook, theme=theme, scale=given.scale, height=HEIGHT) as page:
+                take(page, names, given.folder, theme)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""What the harness has the page do, in JavaScript."""
+
+READY = """() => {
+  const context = window.jupyterapp?.shell?.currentWidget?.sessionContext;
+  return context?.isReady && context.session?.kernel?.status === "idle";
+}"""
+CHANGE_THEME = """theme => jupyterapp.commands.execute("apputils:change-theme", {theme})"""
+SHOW = """output => new Promise(done => {
+  output.scrollIntoView({block: "nearest"});
+  requestAnimationFrame(() => requestAnimationFrame(done));
+})"""
+REST = """(output, ms) => new Promise(done => {
+  const later = () => setTimeout(() => { observer.disconnect(); done() }, ms);
+  const observer = new MutationObserver(() => { clearTimeout(timer); timer = later() });
+  let timer = later();
+  observer.observe(output, {subtree: true, childList: true, characterData: true});
+})"""
+BACKGROUND = """element => {
+  for (; element; element = element.parentElement) {
+    const color = getComputedStyle(element).backgroundColor;
+    if (color !== "rgba(0, 0, 0, 0)") return color;
+  }
+  return "rgb(255, 255, 255)";
+}"""
+# The second frame after the change begins when the first, which has the change in it, was painted.
+WATCH = """(output, text) => {
+  let clicked = null;
+  const shown = () => output.innerText.replace(/\\s+/g, " ").includes(text);
+  document.addEventListener("click", event => { clicked = event.timeStamp }, {capture: true, once: true});
+  window.kgwbPainted = new Promise(done => {
+    const observer = new MutationObserver(() => {
+      if (clicked === null || !shown()) return;
+      observer.disconnect();
+      requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - clicked)));
+    });
+    observer.observe(output, {subtree: true, childList: true, characterData: true, attributes: true});
+  });
+}"""

@@ -1,0 +1,123 @@
+"""The harness drives what a person drives, and reports what goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from browser.harness import PAINTED, NotebookPage, Site
+
+PLAIN = (
+    """
+import ipywidgets as widgets
+text, said, button = widgets.Textarea(), widgets.HTML("nothing"), widgets.Button(description="Say it")
+button.on_click(lambda _: setattr(said, "value", f"<b>you</b> said {text.value}"))
+widgets.VBox((widgets.VBox((widgets.HTML("What to say"), text)), button, said))
+""",
+    "import ipywidgets as widgets; widgets.Text(description='Named')",
+)
+
+BUTTON = """
+import threading, ipywidgets as widgets
+from IPython.display import HTML, Javascript, display
+def button(action):
+    made = widgets.Button(description="Go")
+    made.on_click(lambda _: action())
+    display(made)
+def fail(): raise ValueError("in vain")
+"""
+BROKEN = {
+    "a cell fails": ("1 / 0", "kernel: ZeroDivisionError"),
+    "a cell's error is shown": ("1 / 0", "error output: "),
+    "a click fails": ("button(fail)", "kernel: ValueError: in vain"),
+    "a thread fails": (
+        "button(threading.Thread(target=fail).start)",
+        "kernel, stderr: Exception in thread",
+    ),
+    "an observer fails": (
+        "box = widgets.IntText(); box.observe(lambda _: fail(), 'value'); "
+        "button(lambda: setattr(box, 'value', 3))",
+        "kernel: ValueError: in vain",
+    ),
+    "something is written to stderr": ("import sys; print('oh', file=sys.stderr)", "kernel, stderr: oh"),
+    "a script complains": ("Javascript('console.error(\"no good\")')", "console: no good"),
+    "a script fails": (
+        "Javascript('setTimeout(() => { throw new Error(\"late\") })')",
+        "page error: Error: late",
+    ),
+    "a picture is wanted": (
+        "HTML('<img src=\"http://example.invalid/x.png\">')",
+        "request to http://example.invalid/x.png",
+    ),
+    "a frame wants a script": (
+        'HTML(\'<p><iframe sandbox="allow-scripts" srcdoc="\''
+        " '&lt;script src=https://example.invalid/x.js&gt;&lt;/script&gt;\"></iframe>')",
+        "request to https://example.invalid/x.js",
+    ),
+    "a socket is wanted": (
+        "Javascript('new WebSocket(\"ws://example.invalid/x\")')",
+        "request to ws://example.invalid/x",
+    ),
+    "a widget says that something failed": (
+        "widgets.HTML('<div role=\"alert\">Failed: all</div>')",
+        "message: Failed: all",
+    ),
+}
+
+
+@pytest.mark.parametrize("place", ["lab", "notebook7", "voila"])
+def test_a_page_is_driven_as_a_person_drives_it(place: str, request: pytest.FixtureRequest) -> None:
+    site: Site = request.getfixturevalue(place)
+    with site.visit(site.server.write("plain.ipynb", *PLAIN), theme="dark") as page:
+        page.run_all()
+        cell = page.cell(0)
+        cell.fill("What to say", "hello")
+        cell.click("Say it", until="you said hello")
+        _, ms = PAINTED.pop()
+        assert 0 < ms < 5000
+        page.cell(1).fill("Named", "named")
+        red, green, blue = page.background()
+        assert max(red, green, blue) < 60
+
+
+def test_a_cell_is_found_by_its_source_and_the_theme_can_be_switched(lab: Site) -> None:
+    with lab.visit(lab.server.write("plain.ipynb", *PLAIN)) as page:
+        assert page.cell("Named").run().field("Named").is_visible()
+        bright = page.background()
+        page.choose_theme("dark")
+        assert page.background() < bright
+        with pytest.raises(AssertionError, match="no code cell has 'Nowhere' in it"):
+            page.cell("Nowhere")
+
+
+@pytest.fixture(scope="module")
+def broken(lab: Site) -> Iterator[NotebookPage]:
+    name = lab.server.write("broken.ipynb", BUTTON, *(code for code, _ in BROKEN.values()))
+    with lab.open(name) as page:
+        page.cell(0).run()
+        page.assert_clean()
+        yield page
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_what_goes_wrong_is_reported(broken: NotebookPage, what: str) -> None:
+    cell = broken.cell(1 + list(BROKEN).index(what))
+    problem = BROKEN[what][1]
+    cell.run()
+    for button in cell.button("Go").all():
+        button.click()
+    if problem.startswith("message"):
+        cell.wait("Failed")
+    with pytest.raises(AssertionError, match=r"on the page"):
+        broken.assert_clean()
+    broken.expect_problem(problem)
+    broken._problems.clear()
+    broken.page.evaluate("jupyterapp.commands.execute('notebook:clear-all-cell-outputs')")
+    broken.assert_clean()
+
+
+def test_a_visit_ends_in_failure_if_something_went_wrong(lab: Site) -> None:
+    name = lab.server.write("one.ipynb", "1 / 0")
+    with pytest.raises(AssertionError, match="ZeroDivisionError"), lab.visit(name) as page:
+        page.run_all()

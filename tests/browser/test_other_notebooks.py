@@ -1,0 +1,95 @@
+"""The other notebooks, a person's reply and question in them, and input that is hostile or wrong."""
+
+from __future__ import annotations
+
+import json
+
+from browser.harness import Site
+
+REPLY = {
+    "entities": ["Arrival"],
+    "unknowns": ["?person"],
+    "triples": [{"subject": "Arrival", "predicate": "directed by", "object": "?person"}],
+    "target": "?person",
+    "question_type": "list",
+}
+BEGUN = """
+import kgwb
+workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
+workbench.begin("Who directed Arrival?")
+"""
+HOSTILE = '''
+import kgwb, rdflib
+turtle = """
+@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:arrival rdfs:label "Arrival" ; :director :denis ; rdfs:comment "<script>throw Error('ran')</script>" .
+:denis rdfs:label "<img src='http://example.invalid/x.png' onerror='throw Error(1)'>Denis" .
+:director rdfs:label "director" .
+"""
+kg = kgwb.open_kg(rdflib.Graph().parse(data=turtle, format="turtle"))
+workbench = kgwb.Workbench(kg, "rules")
+workbench.ask("Who directed Arrival?")
+'''
+
+
+def test_edits_are_compared_and_a_prompt_is_saved_to_its_file(lab: Site) -> None:
+    with lab.visit("11_edit_and_rerun.ipynb") as page:
+        page.run_all()
+        page.cell("other.replace").wait("1997-06-26")
+        cell = page.cell('workbench.cell("qir")').click("Prompt").wait("as in the file")
+        prompt = cell.output.locator("textarea")
+        cell.fill(prompt, prompt.input_value() + "\nThink twice.\n")
+        cell.click("Save to file").wait("saved to")
+        saved = lab.server.folder / "prompts" / "chatty_kg" / "qir.md"
+        assert saved.read_text().endswith("\nThink twice.\n")
+
+
+def test_a_person_plays_an_agent(lab: Site) -> None:
+    with lab.visit("12_you_are_the_agent.ipynb") as page:
+        page.run_all()
+        cell = page.cell('workbench.cell("qir")').click("Run").wait("Waiting for you: qir, attempt 1")
+        cell.click("Send").wait("Waiting for you: qir, attempt 2")
+        cell.click("as JSON text")
+        cell.fill(cell.output.locator("textarea:visible").first, json.dumps(REPLY))
+        cell.click("Send").wait("done")
+        page.cell("workbench.debug()").click("Continue", until="Answer: Denis Villeneuve")
+
+
+def test_a_dialogue_is_held(lab: Site) -> None:
+    with lab.visit("13_your_own_graph.ipynb") as page:
+        page.run_all()
+        cell = page.cell("workbench.chat()").click("new dialogue").wait("A new dialogue has begun")
+        cell.fill(cell.output.locator("input:visible").last, "Who is the keeper of Otto?")
+        cell.click("ask", until="Maria Lopez")
+        cell.click("open").wait("Turn 1")
+
+
+def test_markup_in_a_graph_is_shown_as_text(lab: Site) -> None:
+    cells = ("workbench.debug()", "workbench.subgraph()", "workbench.runs[-1]")
+    with lab.visit(lab.server.write("hostile.ipynb", HOSTILE, *cells)) as page:
+        page.run_all()
+        for view in ("Answer", "Subgraph", "Time", "Compare"):
+            page.cell(1).click(page.cell(1).button(view))
+        page.cell(1).click("Subgraph")
+        page.cell(2).show().frame().locator("canvas").wait_for()
+        for view in ("Picture", "Table"):
+            page.cell(2).click(view)
+        page.cell(2).wait("<img src=")
+
+
+def test_what_is_wrong_is_said_in_the_cell_and_the_page_goes_on(lab: Site) -> None:
+    cells = (BEGUN, "workbench.cell('execution')", "workbench.cell('qir')")
+    with lab.visit(lab.server.write("wrong.ipynb", *cells)) as page:
+        page.run_all()
+        execution, qir = page.cell(1), page.cell(2)
+        execution.click("Run").wait("done")
+        for wrong in ("SELECT ?x WHERE {", "DELETE WHERE { ?s ?p ?o }"):
+            execution.fill("SPARQL, to edit and run", wrong).click("run").wait("Failed: ")
+            page.expect_problem("message: Failed: ")
+            execution.fill("SPARQL, to edit and run", "SELECT ?s WHERE { ?s ?p ?o } LIMIT 3")
+            execution.click("run").wait("3 rows").wait("Failed: ", gone=True)
+        qir.click("Run").wait("done").click("Edit the result").wait("Use this result")
+        qir.fill(qir.output.locator("input[type=text]:visible").first, "")
+        qir.click("Use this result").wait("Failed: ")
+        page.expect_problem("message: Failed: ")
+        qir.click("Result").click("Run").wait("Failed: ", gone=True)

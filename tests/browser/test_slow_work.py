@@ -1,0 +1,47 @@
+"""A slow model and a busy kernel: the page stays alive."""
+
+from __future__ import annotations
+
+import time
+
+from browser.harness import Site
+
+SLOW = """
+import kgwb
+from kgwb.llm import Scripted
+slow = Scripted(lambda request: "never", remote=True, delay_s=300)
+kgwb.Workbench(kgwb.open_kg("films"), slow).debug("Who directed Arrival?")
+"""
+# The kernel hands a click over while a cell awaits; one that blocks is waited for.
+BUSY = """
+import asyncio
+while not done:
+    await asyncio.sleep(0.05)
+"""
+RULES = """
+import ipywidgets as widgets
+done = []
+end = widgets.Button(description="End it")
+end.on_click(lambda _: done.append(True))
+debugger = kgwb.Workbench(kgwb.open_kg("films"), "rules").debug("Who directed Arrival?")
+widgets.VBox((end, debugger))
+"""
+
+
+def test_a_slow_model_is_cancelled_in_the_middle(lab: Site) -> None:
+    with lab.visit(lab.server.write("slow.ipynb", SLOW)) as page:
+        cell = page.cell(0).run()
+        cell.click("Continue").wait("running to the end")
+        started = time.monotonic()
+        cell.click(cell.button("Cancel").first).wait("cancelled")
+        assert time.monotonic() - started < 10
+
+
+def test_a_question_is_answered_while_a_cell_is_busy(lab: Site) -> None:
+    with lab.visit(lab.server.write("busy.ipynb", "import kgwb", RULES, BUSY)) as page:
+        page.cell(0).run()
+        cell, busy = page.cell(1).run(), page.cell(2).start()
+        cell.click("Continue", until="Answer: Denis Villeneuve")
+        assert busy.busy
+        cell.click("End it")
+        busy.finish()

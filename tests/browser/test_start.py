@@ -1,0 +1,19 @@
+"""The first notebook, as it opens, in all three places; `visit` fails on any problem."""
+
+from __future__ import annotations
+
+import pytest
+
+from browser.harness import Site
+
+
+@pytest.mark.parametrize("place", ["lab", "notebook7", "voila"])
+def test_the_first_notebook_runs_from_top_to_bottom(place: str, request: pytest.FixtureRequest) -> None:
+    site: Site = request.getfixturevalue(place)
+    with site.visit("00_start.ipynb") as page:
+        page.run_all()
+        for answer in ("Andrei Tarkovsky", "1986", "1967", "not in this graph"):
+            assert answer in page.text
+        subgraph, debugger = page.cell("workbench.subgraph("), page.cell("workbench.debug(")
+        subgraph.show().frame().locator("canvas").wait_for()
+        debugger.click("Continue", until="Answer: Daniel Radcliffe")
