@@ -139,7 +139,9 @@ def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
 
     Asks nobody but a local graph, and that for names only; may raise its GraphError.
     """
-    steps, answer = tuple(run.steps), run.answer or Answer("list")
+    steps = tuple(run.steps)
+    reached = [step.output for step in steps if step.done and isinstance(step.output, Answer)]
+    answer = run.answer or (reached[-1] if reached else Answer("list"))
     linked = {link.vertex.iri: link for link in _links(steps) if link.vertex}
     nodes, answers, cut = _cut(list(linked), answer, most)
     roles = _Roles()

@@ -114,7 +114,8 @@ def _compared(*contents: Html) -> Html:
 def _cost(first: Side, second: Side, names: Names) -> Html:
     heads = ("", "answer", "model calls", "tokens", "queries", "label searches", "seconds")
     told = [
-        summary(side.answer, names) if side.answer else side.ended or "no answer" for side in (first, second)
+        summary(side.answer, names) if side.answer is not None else side.ended or "no answer"
+        for side in (first, second)
     ]
     answers = marked(told[0], told[1])
     return table(

@@ -22,7 +22,7 @@ from kgwb.ui.forms import Editor, editor
 from kgwb.ui.human import HumanPanel
 from kgwb.ui.kit import Panel, body, markup, row
 from kgwb.ui.results import result_view
-from kgwb.ui.session import Session
+from kgwb.ui.session import Session, State
 
 SECTIONS = ("Result", "What came in", "Prompt", "Attempts", "Edit the result")
 SAID = {
@@ -32,6 +32,7 @@ SAID = {
     "failed": "failed",
     "unfinished": "begun, not done",
     "done": "done",
+    "ahead": "done before; the run has gone back",
 }
 """What each state of a step is called on screen."""
 
@@ -39,9 +40,13 @@ SAID = {
 class AgentCell(Panel):
     """The cell of one agent of a run; with several steps, the person chooses which is shown."""
 
-    def __init__(self, session: Session, agent: str) -> None:
-        """``agent`` is an agent's name or a step's key. Raises SettingError for one the system has not."""
+    def __init__(self, session: Session, agent: str, *, inside: bool = False) -> None:
+        """``agent`` is an agent's name or a step's key; ``inside`` leaves out what the panel around it has.
+
+        Raises SettingError for an agent that the system has not.
+        """
         super().__init__()
+        self._inside = inside
         self.session = session
         self._lock = threading.RLock()
         self._seen: tuple[object, object] | None = None
@@ -60,6 +65,7 @@ class AgentCell(Panel):
         """Show another agent or step."""
         with self._lock:
             self.agent = agent
+            self._told_to_run = self._drawn = False
             self.spec = spec_at(self.session.run.system, agent)
             self.key, self._seen = "", None
             self._prompt: PromptSection | None = None
@@ -74,24 +80,34 @@ class AgentCell(Panel):
             if self.key not in keys:
                 self.key = keys[0] if keys else ""
             state = self.session.state(self.key) if self.key else "not run"
-            seen = (keys, self.key, id(self.step), state)
-            anew = self._seen is None or seen != self._seen[0]
-            around = (self.session.busy, id(self.session.failure), id(self.session.run.steps))
-            if self._seen == (seen, around):
+            around = (self.session.busy, id(self.session.failure), id(self.session.run.steps), state, keys)
+            shown = (self.key, state == "not run", _content(self.step))
+            if (around, shown) == self._seen:
                 return
-            self._seen = (seen, around)
+            anew = self._seen is None or shown != self._seen[1]
+            self._seen = (around, shown)
             self._show_head(state)
             self._show_controls(keys, state)
             self._tell_failure(state)
             if anew:
                 self._editor = None
-                if state == "done" and self._sections.value in ("Prompt", "Edit the result"):
-                    self._sections.value = "Result"
-                if not self.key and self._sections.value == "Result":
-                    self._sections.value = "Prompt"
-                self._draw()
+                self._show_section(state)
             elif self._prompt is not None and self._sections.value == "Prompt" and not self.session.busy:
                 self._prompt.preview()  # what an agent before this one yielded fills the prompt
+
+    def _show_section(self, state: State) -> None:
+        """Draw what is chosen; a result that has come is shown at once if this cell was told to run."""
+        wanted = self._sections.value
+        if state == "done" and (self._told_to_run or not self._drawn):
+            wanted = "Result"
+        elif state == "not run" and wanted == "Result":
+            wanted = "Prompt"
+        self._told_to_run = self._told_to_run and state != "done"
+        self._drawn = True
+        if wanted != self._sections.value:
+            self._sections.value = wanted  # draws it
+        else:
+            self._draw()
 
     @property
     def step(self) -> Step | None:
@@ -101,6 +117,7 @@ class AgentCell(Panel):
     def run_agent(self) -> None:
         """Run up to the end of this agent."""
         self.message.clear()
+        self._told_to_run = True
         self.session.go(self.key or self.agent)
 
     def static(self) -> str:
@@ -149,6 +166,7 @@ class AgentCell(Panel):
         step, busy = self.step, bool(self.session.busy)
         self._controls["run"].disabled = busy
         self._controls["cancel"].disabled = not busy
+        self._controls["cancel"].layout.display = "none" if self._inside else ""
         self._controls["anew"].disabled = busy or step is None or not step.calls
         by_hand = step is not None and step.origin == "by hand"
         self._controls["restore"].layout.display = "" if by_hand else "none"
@@ -248,6 +266,7 @@ class AgentCell(Panel):
     def _apply(self) -> None:
         if self._editor is not None and self.key:
             self.message.clear()
+            self._told_to_run = True
             self.session.replace(self.key, self._editor.value())
 
 
@@ -265,7 +284,11 @@ class PromptSection(widgets.VBox):
             return
         self._used = self.session.run.prompts.text(self.name)
         self._text = widgets.Textarea(
-            value=self._used, rows=14, layout=widgets.Layout(width="99%"), continuous_update=False
+            value=self._used,
+            rows=14,
+            layout=widgets.Layout(width="99%"),
+            continuous_update=False,
+            tooltip="the text of the prompt file, to edit",
         )
         self._file, self._diff, self._sent = markup(), markup(), markup()
         self.cell.watch(self._text, lambda _: self.preview())
@@ -351,6 +374,11 @@ def _difference(before: str, after: str) -> Html:
     kinds = {"+": "kgwb-added", "-": "kgwb-removed"}
     drawn = [tag("div", line or " ", class_=kinds.get(line[:1], "kgwb-kept")) for line in lines]
     return fold("difference from the file", tag("pre", *drawn, class_="kgwb-pre"), unfolded=True)
+
+
+def _content(step: Step | None) -> object:
+    """What a cell shows of a step, whichever execution it is of."""
+    return step and (step.inputs, step.done, step.output, step.error, step.attempts, step.prompts)
 
 
 def _tokens(step: Step, session: Session) -> str:

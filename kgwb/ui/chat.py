@@ -78,9 +78,9 @@ class Chat(Panel):
             placeholder="Who directed Arrival?",
             layout=widgets.Layout(width="auto", flex="1 1 12em"),
         )
-        self._cancel = self.button("cancel", self.conversation.cancel)
+        self._cancel = self.button("Cancel", self.conversation.cancel)
         self._rerun = self.button(
-            "run the later turns again", self.conversation.rerun, button_style="warning"
+            "Run the later turns again", self.conversation.rerun, button_style="warning"
         )
         self._opened = _column("24em")
         self._opened.layout.flex = "2 1 24em"
@@ -114,8 +114,8 @@ class Chat(Panel):
         )
 
     def _arrange(self) -> None:
-        ask = self.button("ask", self.ask, button_style="primary")
-        new = self.button("new dialogue", self._forget)
+        ask = self.button("Ask", self.ask, button_style="primary")
+        new = self.button("New dialogue", self._forget)
         asking = row(self._entry, ask, self._cancel, width="auto")
         below = row(self._rerun, new)
         left = _column("20em", children=(self._head, self._list, field("Your question", asking), below))
@@ -161,15 +161,15 @@ class _Turn(widgets.VBox):
         self._chat, self._number = chat, number
         self._told = markup()
         self._words = Entry(self._entered, layout=widgets.Layout(width="auto", flex="1 1 10em"))
-        self._resume = chat.button("go on", lambda: chat.conversation.resume(number))
+        self._resume = chat.button("Go on", lambda: chat.conversation.resume(number))
         self._correction = row(
-            field("The question in other words", self._words), chat.button("ask it so", self._correct)
+            field("The question in other words", self._words), chat.button("Ask it so", self._correct)
         )
         self._correction.layout.display = "none"
         self._correction.layout.align_items = "flex-end"
         buttons = row(
-            chat.button("open", lambda: chat.open_turn(number)),
-            chat.button("correct", self._show),
+            chat.button("Open", lambda: chat.open_turn(number)),
+            chat.button("Correct", self._show),
             self._resume,
         )
         super().__init__(

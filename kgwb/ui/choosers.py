@@ -49,7 +49,7 @@ class Chooser(Panel, Generic[T]):
         self._lock = threading.RLock()
         self._told = markup()
         self._text = Entry(self._entered, value=start, placeholder=placeholder, layout=_wide("34em"))
-        self._button = self.button("open", self.choose, button_style="primary")
+        self._button = self.button("Open", self.choose, button_style="primary")
         if start:
             self._open(start, self._wanted)
 
@@ -167,8 +167,8 @@ class ModelChooser(Chooser[ChatModel]):
         self._kinds = markup()
         self._listed = widgets.Dropdown(options=[("choose ...", "")], layout=_wide("18em"))
         self.watch(self._listed, self._pick)
-        self._button.description = "choose"
-        again = self.button("look again", self.look)
+        self._button.description = "Choose"
+        again = self.button("Look again", self.look)
         listed = row(field("What there is", self._listed), again, align_items="flex-end")
         text = row(field("Model, by its specification", self._text), self._button, align_items="flex-end")
         forms = markup(aside(f"A specification is one of {', '.join(llm.FORMS)}"))

@@ -149,11 +149,11 @@ class SessionComparison(ComparisonPanel):
     def _parts(self) -> tuple[widgets.Widget, ...]:
         profiles = [
             self.button(
-                f"the same under profile {name}", self._under(name), tooltip="runs the question again"
+                f"The same under profile {name}", self._under(name), tooltip="runs the question again"
             )
             for name in PROFILES
         ]
-        ask = self.button("the same with this model", self._by)
+        ask = self.button("The same with this model", self._by)
         return (
             row(field("Compared", self._with), *profiles, align_items="flex-end"),
             row(field("Another model", self._model), ask, align_items="flex-end"),

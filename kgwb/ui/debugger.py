@@ -29,9 +29,10 @@ MARKS: dict[State, str] = {
     "failed": "✗ failed:",
     "unfinished": "◐",
     "done": "✓",
+    "ahead": "◌",
 }
 """How each state of a step looks on the timeline; told in words beside it where it is no success."""
-VIEWS = ("Step", "Answer", "Subgraph", "Time", "Compare")
+VIEWS = ("One step", "Answer", "Subgraph", "Time", "Compare")
 
 
 class Debugger(Panel):
@@ -49,9 +50,9 @@ class Debugger(Panel):
         self._timeline = widgets.VBox(
             layout=widgets.Layout(flex="1 1 20em", min_width="18em", max_width="34em")
         )
-        self._cell = AgentCell(session, self._agents[0])
+        self._cell = AgentCell(session, self._agents[0], inside=True)
         self._views = widgets.ToggleButtons(options=VIEWS)
-        self._made: dict[str, widgets.Widget] = {"Step": self._cell}
+        self._made: dict[str, widgets.Widget] = {"One step": self._cell}
         self._view = widgets.VBox((self._cell,))
         right = widgets.VBox(
             (self._views, self._view), layout=widgets.Layout(flex="3 1 30em", min_width="20em")
@@ -73,7 +74,7 @@ class Debugger(Panel):
         """Show a step, or an agent that was not reached, in full."""
         self._followed = False
         self._show_step(key)
-        self._views.value = "Step"
+        self._views.value = "One step"
 
     def refresh(self) -> None:
         """Show the run as it stands."""
@@ -224,11 +225,12 @@ class _Row(widgets.HBox):
     def update(self, step: Step | None, state: State, depth: int, *, supervises: bool) -> None:
         """Show where the step stands, and what it yielded unless that is the work of steps below it."""
         told = clean(outcome(step)) if step is not None else "not reached"
-        said = f": {told[:80]}" if state in ("done", "stale") and not supervises else ""
+        said = f": {told[:80]}" if state in ("done", "stale", "ahead") and not supervises else ""
         self._open.description = f"{MARKS[state]} {clean(self.key)}{said}"
         self._open.tooltip = f"{self.key}: {told[:300]}"
         self._open.layout.margin = f"1px 0 1px {depth * 14}px"
-        self._open.style.text_color = None if state != "not run" else "var(--jp-ui-font-color2, inherit)"
+        dim = "var(--jp-ui-font-color2, inherit)"
+        self._open.style.text_color = dim if state in ("not run", "ahead") else None
         self._stop.value = self.agent in self._debugger.session.run.breakpoints
 
     def mark(self, shown: bool) -> None:

@@ -220,7 +220,7 @@ class RetrievedEditor(Editor[Retrieved]):
         self.list = widgets.SelectMultiple(
             rows=min(max(len(self.order), 3), 12), layout=widgets.Layout(width=WIDE)
         )
-        actions = {"up": self.up, "down": self.down, "remove": self.remove, "put all back": self.reset}
+        actions = {"Up": self.up, "Down": self.down, "Remove": self.remove, "Put all back": self.reset}
         self._show(())
         buttons = row(*(self.panel.button(text, action) for text, action in actions.items()))
         return field(f"candidates for {self.before.entity!r}, best first", widgets.VBox((self.list, buttons)))

@@ -96,7 +96,7 @@ class ReplyForm(widgets.VBox):
         self.name = f"{step.key if step else asked.request.task}, attempt {len(attempts) + 1}"
         former = attempts[-1] if attempts else None
         self._raw = widgets.Textarea(rows=12, layout=widgets.Layout(width=WIDE))
-        self.as_json = widgets.ToggleButton(description="as JSON text")
+        self.as_json = widgets.ToggleButton(description="As JSON text")
         self.form = self._form(_loads(former.reply) if former else None)
         self._reply = widgets.VBox()
         self.send_button = panel.button("Send", self.send, button_style="primary")

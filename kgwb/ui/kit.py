@@ -135,7 +135,9 @@ def row(*children: widgets.Widget, **layout: Any) -> widgets.HBox:
 
 
 def field(text: str, widget: widgets.Widget) -> widgets.VBox:
-    """A widget under a visible label."""
+    """A widget under a visible label, which is its accessible name too."""
+    if not isinstance(widget, widgets.Box) and not widget.tooltip:  # a box with a tooltip cannot be drawn
+        widget.tooltip = text
     label = markup(tag("div", text, class_="kgwb-aside"))
     return widgets.VBox((label, widget), layout=widgets.Layout(width="auto"))
 

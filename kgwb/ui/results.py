@@ -139,8 +139,8 @@ def _(output: Retrieved | Link, asking: _Asking) -> tuple[widgets.Widget, ...]:
     def with_degrees(found: Mapping[URIRef, int]) -> Html:
         return step_record(asking.step, asking.names, found)
 
-    look = asking.button("look for it", where, asking.told, out)
-    count_all = asking.button("show degrees", count, with_degrees, asking.shown)
+    look = asking.button("Look for it", where, asking.told, out)
+    count_all = asking.button("Show degrees", count, with_degrees, asking.shown)
     question = f"Is this among the candidates for “{output.entity}”?"
     ask = field(question, row(name, look))
     return (row(count_all), ask, out) if output.candidates else (ask, out)
@@ -161,7 +161,7 @@ def _(output: LinkedRelation, asking: _Asking) -> tuple[widgets.Widget, ...]:
     def look() -> explain.Examples:
         return explain.examples(asking.graph, (subject, object_), choice.value.iri, choice.value.direction)
 
-    button = asking.button("examples of its values", look, asking.told, out)
+    button = asking.button("Examples of its values", look, asking.told, out)
     return field("predicate", row(choice, button)), out
 
 
@@ -220,9 +220,9 @@ def _queries(named: Sequence[tuple[str, str]], empty: bool, asking: _Asking) -> 
     asking.panel.watch(choice, chosen)
     asking.panel.watch(editor, edited)
     run = asking.button(
-        "run", lambda: explain.executed(asking.graph, editor.value, named=MOST_ROWS), yielded, out
+        "Run query", lambda: explain.executed(asking.graph, editor.value, named=MOST_ROWS), yielded, out
     )
-    why = asking.button("why is it empty?", lambda: _why(editor.value, asking), lambda told: told, out)
+    why = asking.button("Why is it empty?", lambda: _why(editor.value, asking), lambda told: told, out)
     why.layout.display = "" if empty else "none"
     return field("query", choice), shown, field("SPARQL, to edit and run", editor), row(run, why), out
 

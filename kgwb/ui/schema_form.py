@@ -48,7 +48,7 @@ class SchemaForm(widgets.VBox):
 
     def buttons(self, one: _Row) -> widgets.HBox:
         """What can be done to a row of the table."""
-        actions = {"up": -1, "down": 1, "remove": 0}
+        actions = {"Up": -1, "Down": 1, "Remove": 0}
         made = (self._panel.button(text, partial(self._move, one, by)) for text, by in actions.items())
         return row(*made, flex_flow="row")
 
@@ -73,7 +73,7 @@ class SchemaForm(widgets.VBox):
         self._rows = [_Row(self, cells) for cells in rows]
         self._arrange()
         left = widgets.Layout(align_self="flex-start")
-        return (self._grid, self._panel.button("add row", self._add, layout=left))
+        return (self._grid, self._panel.button("Add row", self._add, layout=left))
 
     def _add(self) -> None:
         self._rows.append(_Row(self, [typed(column, blank(column)) for column in self.field.fields]))

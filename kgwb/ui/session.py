@@ -21,7 +21,7 @@ from kgwb.run import Run
 TELL_S = 0.05
 """Steps that begin and end within this time are told of together."""
 
-State = Literal["not run", "running", "stale", "failed", "unfinished", "done"]
+State = Literal["not run", "running", "stale", "failed", "unfinished", "done", "ahead"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,8 @@ class Session:
         self.worker: threading.Thread | None = None
         """The latest worker."""
         self._steps: dict[str, Step] = run.by_key
+        self._reached: set[str] = set(self._steps)
+        """Keys of the steps of the latest execution."""
         self._stale: set[str] = set()
         self._lock = threading.RLock()
         self._told = 0.0
@@ -71,7 +73,11 @@ class Session:
         return tuple(step for step in self.steps.values() if agent in (step.agent, step.key))
 
     def state(self, key: str) -> State:
-        """Where a step stands; stale are an edited step and all after it until they are run again."""
+        """Where a step stands.
+
+        Stale are an edited step and all after it until they are run again; ahead is what was done before, and
+        lies beyond where the run stands now.
+        """
         with self._lock:
             step = self._steps.get(key)
             if step is None:
@@ -80,6 +86,8 @@ class Session:
                 return "stale"
             if step.error:
                 return "failed"
+            if key not in self._reached:
+                return "ahead"
             if step.done:
                 return "done"
             return "running" if self.busy else "unfinished"
@@ -234,6 +242,7 @@ class Session:
         """Take over what was reached; later steps stay as they were, stale if what they saw changed."""
         with self._lock:
             made = {step.key: step for step in self.run.steps}
+            self._reached = set(made)
             if self.run.status == "done":
                 self._steps, self._stale = made, set()
                 return

@@ -95,7 +95,7 @@ def light_up(cell: Cell) -> None:
 
 
 def open_turn(cell: Cell) -> None:
-    cell.click(cell.button("open").last).wait("Turn 2")
+    cell.click(cell.button("Open").last).wait("Turn 2")
 
 
 def look_around(cell: Cell) -> None:

@@ -49,7 +49,7 @@ def test_a_person_plays_an_agent(lab: Site) -> None:
         page.run_all()
         cell = page.cell('workbench.cell("qir")').click("Run").wait("Waiting for you: qir, attempt 1")
         cell.click("Send").wait("Waiting for you: qir, attempt 2")
-        cell.click("as JSON text")
+        cell.click("As JSON text")
         cell.fill(cell.output.locator("textarea:visible").first, json.dumps(REPLY))
         cell.click("Send").wait("done")
         page.cell("workbench.debug()").click("Continue", until="Answer: Denis Villeneuve")
@@ -58,10 +58,10 @@ def test_a_person_plays_an_agent(lab: Site) -> None:
 def test_a_dialogue_is_held(lab: Site) -> None:
     with lab.visit("13_your_own_graph.ipynb") as page:
         page.run_all()
-        cell = page.cell("workbench.chat()").click("new dialogue").wait("A new dialogue has begun")
+        cell = page.cell("workbench.chat()").click("New dialogue").wait("A new dialogue has begun")
         cell.fill(cell.output.locator("input:visible").last, "Who is the keeper of Otto?")
-        cell.click("ask", until="Maria Lopez")
-        cell.click("open").wait("Turn 1")
+        cell.click("Ask", until="Maria Lopez")
+        cell.click("Open").wait("Turn 1")
 
 
 def test_markup_in_a_graph_is_shown_as_text(lab: Site) -> None:
@@ -84,10 +84,10 @@ def test_what_is_wrong_is_said_in_the_cell_and_the_page_goes_on(lab: Site) -> No
         execution, qir = page.cell(1), page.cell(2)
         execution.click("Run").wait("done")
         for wrong in ("SELECT ?x WHERE {", "DELETE WHERE { ?s ?p ?o }"):
-            execution.fill("SPARQL, to edit and run", wrong).click("run").wait("Failed: ")
+            execution.fill("SPARQL, to edit and run", wrong).click("Run query").wait("Failed: ")
             page.expect_problem("message: Failed: ")
             execution.fill("SPARQL, to edit and run", "SELECT ?s WHERE { ?s ?p ?o } LIMIT 3")
-            execution.click("run").wait("3 rows").wait("Failed: ", gone=True)
+            execution.click("Run query").wait("3 rows").wait("Failed: ", gone=True)
         qir.click("Run").wait("done").click("Edit the result").wait("Use this result")
         qir.fill(qir.output.locator("input[type=text]:visible").first, "")
         qir.click("Use this result").wait("Failed: ")

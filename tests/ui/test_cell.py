@@ -206,3 +206,19 @@ def prompt_of(made: AgentCell) -> PromptSection:
     made._sections.value = "Prompt"
     [section] = [one for one in parts(made) if isinstance(one, PromptSection)]
     return section
+
+
+def test_another_cell_that_runs_leaves_this_one_as_it_is() -> None:
+    made, session, _ = cell("qir")
+    press(made, "Run")
+    settled(session)
+    made._sections.value = "Edit the result"
+    typed = made._editor
+    session.go("classifier").result()
+    session.go().result()
+    assert made._sections.value == "Edit the result"
+    assert made._editor is typed
+    made._sections.value = "Prompt"
+    AgentCell(session, "execution").run_agent()
+    settled(session)
+    assert made._sections.value == "Prompt"

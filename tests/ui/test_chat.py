@@ -85,7 +85,7 @@ def test_a_question_that_cannot_be_asked_stays_in_the_field() -> None:
     with pytest.raises(QuestionError):
         chat.ask()
     chat._entry.value = "word " * 2000
-    press(chat, "ask")
+    press(chat, "Ask")
     assert "at most 1,000 are taken" in text_of(chat.message)
     assert chat._entry.value.startswith("word")
     assert chat.conversation.turns == ()
@@ -108,12 +108,12 @@ def test_a_cancelled_turn_is_said_to_be_and_can_go_on() -> None:
     asking = chat.ask()
     wait_for(lambda: chat.conversation.turns[0].steps)
     assert not chat._cancel.disabled
-    press(chat, "cancel")
+    press(chat, "Cancel")
     asking.result()
     assert chat.conversation.turns[0].status == "cancelled"
     assert "■ cancelled" in text_of(chat)
     assert chat._cancel.disabled
-    press(chat, "go on")
+    press(chat, "Go on")
     wait_for(lambda: answers(chat.conversation) == ["Denis Villeneuve"])
 
 
@@ -122,7 +122,7 @@ def test_one_turn_is_run_at_a_time_and_what_was_written_stays() -> None:
     chat._entry.value = FIRST
     asking = chat.ask()
     chat._entry.value = SECOND
-    press(chat, "ask")
+    press(chat, "Ask")
     assert "the dialogue is busy: answering" in text_of(chat.message)
     assert chat._entry.value == SECOND
     with pytest.raises(SettingError):
@@ -166,7 +166,7 @@ def test_a_turn_edited_by_hand_makes_the_later_ones_stale(chat: Chat) -> None:
     assert "◐ stopped on the way" in text_of(chat)
     assert chat.conversation.stale(1)
     first.go().result()
-    press(chat, "run the later turns again")
+    press(chat, "Run the later turns again")
     wait_for(lambda: answers(chat.conversation) == ["Ted Chiang", "Port Jefferson"])
 
 
@@ -182,11 +182,11 @@ def test_values_put_in_by_hand_stay_in_a_turn_run_again_but_not_under_other_word
 
 
 def test_a_turn_is_corrected_with_its_buttons(chat: Chat) -> None:
-    press(chat, "correct")
+    press(chat, "Correct")
     words = chat._rows[0]._words
     assert words.value == FIRST
     words.value = WRITER
-    press(chat, "ask it so")
+    press(chat, "Ask it so")
     wait_for(lambda: answers(chat.conversation)[0] == "Ted Chiang")
 
 
@@ -209,7 +209,7 @@ def test_a_cancel_ends_running_the_later_turns_again() -> None:
 
 
 def test_a_turn_is_opened_beside_the_others_and_follows_its_run(chat: Chat) -> None:
-    press(chat, "open", 1)
+    press(chat, "Open", 1)
     assert "Where was Denis Villeneuve born?" in text_of(chat._opened)
     chat.conversation.correct(1, "Where was Denis Villeneuve born?").result()
     assert "Turn 2" in text_of(chat._opened)
@@ -225,14 +225,14 @@ def test_what_opens_a_turn_is_given_its_session_once() -> None:
 
     chat = Chat(workbench(Scripted(knows), KG), open_turn)
     say(chat, FIRST)
-    press(chat, "open")
-    press(chat, "open")
+    press(chat, "Open")
+    press(chat, "Open")
     assert opened == [session_of(chat.conversation.turns[0])]
 
 
 def test_a_new_dialogue_keeps_the_runs_of_the_old_one(chat: Chat) -> None:
-    press(chat, "open")
-    press(chat, "new dialogue")
+    press(chat, "Open")
+    press(chat, "New dialogue")
     assert chat.conversation.turns == ()
     assert len(chat.conversation.ended[0]) == 2
     assert chat._opened.children == ()
@@ -248,7 +248,7 @@ def test_markup_in_questions_and_labels_stays_text() -> None:
     kg = films(FILMS.replace('"Denis Villeneuve"', f'"{evil}"'))
     chat = Chat(workbench(Scripted(knows), kg))
     say(chat, f"Who directed Arrival? {evil}")
-    press(chat, "open")
+    press(chat, "Open")
     assert "<img" not in markup_of(chat)
     assert "&lt;img" in markup_of(chat)
     assert "<img" not in chat.static()
@@ -292,4 +292,4 @@ def test_enter_asks_in_the_chat() -> None:
     key(chat._entry)
     chat._entry.value = FIRST
     wait_for(lambda: answers(chat.conversation) == ["Denis Villeneuve"])
-    assert button(chat, "open") is not None
+    assert button(chat, "Open") is not None

@@ -49,7 +49,7 @@ def test_a_file_is_opened_by_the_button(tmp_path: Path) -> None:
     (tmp_path / "mine.ttl").write_text(FILMS)
     chooser = GraphChooser(start="")
     chooser._text.value = str(tmp_path / "mine.ttl")
-    press(chooser, "open")
+    press(chooser, "Open")
     wait_for(lambda: chooser.kg)
     assert "triples" in text_of(chooser)
 
@@ -100,7 +100,7 @@ def test_the_latest_wish_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_secret_is_taken_out_of_the_widget(address: str) -> None:
     chooser = GraphChooser(start="")
     chooser._text.value = address
-    press(chooser, "open")
+    press(chooser, "Open")
     assert chooser._text.value == ""
     assert "in a cell" in text_of(chooser.message)
     assert "word" not in text_of(chooser.message).replace("password", "")
@@ -140,7 +140,7 @@ def test_the_models_of_a_server_are_listed_up_to_a_number(monkeypatch: pytest.Mo
     found = (ModelStatus("ollama", True, "http://localhost:11434 has many", names),)
     monkeypatch.setattr(choosers, "available", lambda: found)
     chooser = ModelChooser(look=False)
-    press(chooser, "look again")
+    press(chooser, "Look again")
     wait_for(lambda: "ollama:phi001" in dict(chooser._listed.options))
     assert "human" in dict(chooser._listed.options)
     assert "; 3 of them are not listed here" in text_of(chooser)

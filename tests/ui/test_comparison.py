@@ -76,14 +76,14 @@ def test_the_same_under_another_profile_runs_meanwhile_and_is_shown(run: Run) ->
 
 def test_buttons_put_the_question_under_the_profiles(run: Run) -> None:
     panel = ComparisonPanel.of(session_of(run))
-    press(panel, "the same under profile fast")
+    press(panel, "The same under profile fast")
     assert [label for label, _ in panel.others] == ["under profile fast"]
 
 
 def test_another_model_is_named_in_words(run: Run) -> None:
     panel = ComparisonPanel.of(session_of(run))
     panel._model.value = "rules"
-    press(panel, "the same with this model")
+    press(panel, "The same with this model")
     [(label, other)] = panel.others
     assert label == "with model rules"
     assert other.run.models[""].name == "rules"
@@ -96,7 +96,7 @@ def test_another_model_is_named_in_words(run: Run) -> None:
 def test_what_is_no_model_is_said_and_loses_nothing(run: Run, spec: str, said: str) -> None:
     panel = ComparisonPanel.of(session_of(run))
     panel._model.value = spec
-    press(panel, "the same with this model")
+    press(panel, "The same with this model")
     assert said in text_of(panel.message)
     assert spec[3:] not in text_of(panel.message) or not spec.startswith("sk-")
     assert panel.others == []

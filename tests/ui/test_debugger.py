@@ -153,3 +153,10 @@ def test_without_widgets_the_run_is_seen() -> None:
     do(made, "Continue")
     assert "three" in made.static()
     assert repr(made) == repr(session.run)
+
+
+def test_what_lies_ahead_after_going_back_is_told_from_what_is_done() -> None:
+    made, _, _ = debugger()
+    do(made, "Continue", "To the start", "Step")
+    marks = [text.partition(" ")[0] for text in timeline(made)]
+    assert marks == ["✓", *"◌" * (len(KEYS) - 1)]

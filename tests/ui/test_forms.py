@@ -47,17 +47,17 @@ def test_a_table_gets_and_loses_rows() -> None:
     facts = form_field(QIR).fields[0]
     form = SchemaForm(facts, [], Panel())
     assert form.value() == []
-    press(form, "add row")
-    press(form, "add row")
+    press(form, "Add row")
+    press(form, "Add row")
     cells = inside(form, widgets.Text)
     for cell, text in zip(cells, "abcdef", strict=True):
         cell.value = text
-    press(form, "up", 1)
+    press(form, "Up", 1)
     assert [row["subject"] for row in form.value()] == ["d", "a"]
-    press(form, "down", 0)
-    press(form, "remove", 1)
+    press(form, "Down", 0)
+    press(form, "Remove", 1)
     assert form.value() == [{"subject": "a", "relation": "b", "object": "c"}]
-    press(form, "up")  # the first stays the first
+    press(form, "Up")  # the first stays the first
     assert form.value()[0]["subject"] == "a"
 
 
@@ -85,7 +85,7 @@ def test_changes_are_told() -> None:
         form_field(QIR), {"facts": [], "target": "", "kind": "list"}, Panel(), lambda: told.append(1)
     )
     assert told == []
-    press(form, "add row")
+    press(form, "Add row")
     inside(form, widgets.Text)[0].value = "Arrival"
     assert len(told) == 2
 
@@ -137,7 +137,7 @@ def test_triples_and_target_of_a_qir() -> None:
     assert (made.target.value, made.value().target) == ("?who", "?who")
     subject.value, relation.value = " Arrival ", "author"
     assert made.value() == QIR((Fact("Arrival", "author", "?who"),), "?who")
-    press(made.widget, "add row")  # a row without a word in it is none
+    press(made.widget, "Add row")  # a row without a word in it is none
     assert len(made.value().facts) == 1
     made.kind.value = "boolean"
     assert (made.target.disabled, made.value().target) == (True, "")
@@ -147,7 +147,7 @@ def test_triples_and_target_of_a_qir() -> None:
 
 def test_the_target_survives_a_second_unknown() -> None:
     made, _ = edit(directed(), "qir")
-    press(made.widget, "add row")
+    press(made.widget, "Add row")
     cells = inside(made.widget, widgets.Text)
     for cell, text in zip(cells[3:], ("?person", "born in", "?place"), strict=True):
         cell.value = text
@@ -207,15 +207,15 @@ def test_candidates_are_removed_and_moved() -> None:
     made, _ = edit(session, "entity_retriever[Dune]")
     first, second = made.before.candidates
     made.list.value = (1,)
-    press(made.widget, "up")
+    press(made.widget, "Up")
     assert made.value().candidates == (second, first)
-    press(made.widget, "up")
+    press(made.widget, "Up")
     assert (made.list.value, made.value().candidates) == ((1,), (second, first))
-    press(made.widget, "down")
+    press(made.widget, "Down")
     assert not made.changed
-    press(made.widget, "remove")
+    press(made.widget, "Remove")
     assert (made.value().candidates, made.changed) == ((first,), True)
-    press(made.widget, "put all back")
+    press(made.widget, "Put all back")
     assert made.value() == made.before
 
 
@@ -225,10 +225,10 @@ def test_several_candidates_move_together() -> None:
     step = Step("k", "entity_retriever", "Dune", "", before.inputs, Retrieved, many, True)
     made = editor(step, directed(), Panel())
     made.list.value = (2, 3)
-    press(made.widget, "up")
+    press(made.widget, "Up")
     assert made.order == [0, 2, 3, 1, 4, 5]
-    press(made.widget, "down")
-    press(made.widget, "down")
+    press(made.widget, "Down")
+    press(made.widget, "Down")
     assert made.order == [0, 1, 4, 2, 3, 5]
 
 
@@ -237,11 +237,11 @@ def test_predicates_are_added_by_iri_and_named_by_the_graph() -> None:
     [key] = [key for key in session.steps if key.startswith("relation_linking")]
     made, _ = edit(session, key)
     before: LinkedRelation = made.value()
-    press(made.widget, "add row")
+    press(made.widget, "Add row")
     added = inside(made.widget, widgets.Text)[-3:]
     assert [cell.value for cell in added] == ["1.0", "", ""]
     added[2].value = EX + "basedOn"
-    press(made.widget, "up", -1)
+    press(made.widget, "Up", -1)
     value: LinkedRelation = made.value()
     new = value.predicates[-2]
     assert (new.iri, new.name, new.direction, new.similarity) == (iri("basedOn"), "based on", "out", 1.0)

@@ -72,7 +72,7 @@ def type_triple(desk: Desk, *cells: str) -> None:
     assert desk.panel.reply
     form = desk.panel.reply.form
     if not inside(form, widgets.GridBox)[0].children[1:]:
-        press(form, "add row")
+        press(form, "Add row")
     texts = inside(inside(form, widgets.GridBox)[0], widgets.Text)
     for text, cell in zip(texts, cells, strict=True):
         text.value = cell

@@ -135,24 +135,24 @@ def test_a_name_is_looked_for(directed: Session, key: str) -> None:
     view = View(directed, key)
     [name] = view.all(widgets.Text)
     name.value = "arrival"
-    view.press("look for it")
+    view.press("Look for it")
     assert "is candidate 1" in view.out
     name.value = "Dune"
-    view.press("look for it")
+    view.press("Look for it")
     assert "no label of it is found by the words of 'Arrival'" in view.out
     assert view.message == ""
 
 
 def test_nothing_to_look_for_is_said(directed: Session) -> None:
     view = View(directed, "entity_retriever")
-    view.press("look for it")
+    view.press("Look for it")
     assert "type a name or an IRI" in view.message
 
 
 def test_degrees_are_shown_in_the_table(directed: Session) -> None:
     view = View(directed, "entity_retriever")
     assert "degree " not in view.text.partition("show")[0]
-    view.press("show degrees")
+    view.press("Show degrees")
     assert "degree IRI 1 Arrival" in view.text
     assert " 7 http" in view.text  # six triples from it and its label
 
@@ -164,7 +164,7 @@ def test_examples_of_a_predicate(directed: Session) -> None:
     view = View(directed, "relation_linking")
     [choice] = view.all(widgets.Dropdown)
     choice.value = next(p for _, p in choice.options if p.iri == iri("starring"))
-    view.press("examples of its values")
+    view.press("Examples of its values")
     assert "Arrival — starring → Amy Adams" in view.out
 
 
@@ -174,10 +174,10 @@ def test_examples_of_a_predicate(directed: Session) -> None:
 def test_a_query_is_run_and_its_rows_are_shown(directed: Session) -> None:
     before = dict(directed.run.calls)
     view = View(directed, "execution")
-    view.press("run")
+    view.press("Run query")
     assert view.out == "1 row ?person Denis Villeneuve"
     assert directed.run.calls == before
-    assert not view.shows("why is it empty?")
+    assert not view.shows("Why is it empty?")
 
 
 def test_an_edited_query_is_highlighted_and_run(directed: Session) -> None:
@@ -185,7 +185,7 @@ def test_an_edited_query_is_highlighted_and_run(directed: Session) -> None:
     [editor] = view.all(widgets.Textarea)
     editor.value = f"ASK {{ {iri('dune').n3()} {iri('director').n3()} ?who }}"
     assert any('<span class="kgwb-keyword">ASK</span>' in one.value for one in view.all(widgets.HTML))
-    view.press("run")
+    view.press("Run query")
     assert view.out == "true (ASK)"
 
 
@@ -210,13 +210,13 @@ def test_what_was_typed_is_kept_while_another_query_is_looked_at(directed: Sessi
 def test_a_bad_query_is_told_of_with_a_remedy(directed: Session, sparql: str, said: str) -> None:
     view = View(directed, "execution")
     [editor] = view.all(widgets.Textarea)
-    view.press("run")
+    view.press("Run query")
     editor.value = sparql
-    view.press("run")
+    view.press("Run query")
     assert said in view.message
     assert view.out == ""
     editor.value = "ASK { ?a ?b ?c }"
-    view.press("run")
+    view.press("Run query")
     assert (view.out, view.message) == ("true (ASK)", "")
 
 
@@ -225,15 +225,15 @@ def test_many_rows_are_cut_with_their_number() -> None:
     view = View(session(DIRECTED, kg), "execution")
     [editor] = view.all(widgets.Textarea)
     editor.value = f"SELECT ?v WHERE {{ ?v {iri('tag').n3()} ?n }}"
-    view.press("run")
+    view.press("Run query")
     assert view.out.startswith("200 rows")
     assert view.out.endswith("and 140 more")
 
 
 def test_an_empty_answer_says_which_pattern_blocks_it_and_who_wrote_it(empty: Session) -> None:
     view = View(empty, "execution")
-    assert view.shows("why is it empty?")
-    view.press("why is it empty?")
+    assert view.shows("Why is it empty?")
+    view.press("Why is it empty?")
     assert "?film — starring → Amy Adams : without it the query has rows." in view.out
     assert "vertex_selection[Amy Adams] wrote the vertex Amy Adams" in view.out
     assert "relation_linking[⟨?film, starring, Amy Adams⟩] wrote the predicate starring" in view.out
@@ -243,19 +243,19 @@ def test_a_typed_query_without_rows_can_be_asked_why(directed: Session) -> None:
     view = View(directed, "execution")
     [editor] = view.all(widgets.Textarea)
     editor.value = f"SELECT ?x WHERE {{ ?x {iri('director').n3()} {iri('amy').n3()} }}"
-    view.press("run")
+    view.press("Run query")
     assert view.out == "0 rows"
-    view.press("why is it empty?")
+    view.press("Why is it empty?")
     assert "?x — director → amy : nothing in the graph matches it." in view.out
     editor.value = "SELECT ?x WHERE { ?x ?p ?y OPTIONAL { ?y ?q ?x } }"
-    view.press("why is it empty?")
+    view.press("Why is it empty?")
     assert "the query holds OPTIONAL" in view.message
 
 
 def test_markup_in_a_graph_stays_text() -> None:
     kg = films(FILMS.replace('"Denis Villeneuve"', '"<img src=x onerror=alert(1)>"'))
     view = View(session(DIRECTED, kg), "execution")
-    view.press("run")
+    view.press("Run query")
     assert "<img" in view.out
     assert not any("<img" in one.value for one in view.all(widgets.HTML))
 
@@ -281,7 +281,7 @@ def test_a_remote_graph_is_never_asked_on_the_clicks_thread() -> None:
     made = session(DIRECTED)
     made.run.kg.inner = slow  # type: ignore[attr-defined]
     view = View(made, "execution")
-    [button] = [button for button in view.all(widgets.Button) if button.description == "run"]
+    [button] = [button for button in view.all(widgets.Button) if button.description == "Run query"]
     button.click()
     assert button.disabled
     assert "asking the graph" in view.message
