@@ -26,7 +26,7 @@ STYLE = """
   border: 1px solid var(--jp-border-color2, rgba(128,128,128,.35)); padding: .15em .6em;
   white-space: normal; overflow-wrap: break-word; max-width: 42em }
 .kgwb-record .kgwb-table th { background: var(--jp-layout-color2, rgba(128,128,128,.14)); font-weight: 600 }
-.kgwb-record .kgwb-table .kgwb-chosen td { font-weight: 600 }
+.kgwb-record .kgwb-table .kgwb-chosen td:nth-child(-n+3) { font-weight: 600 }
 .kgwb-record div pre.kgwb-pre, .kgwb-record pre.kgwb-pre {
   background: var(--jp-layout-color2, rgba(128,128,128,.14)); color: inherit;
   border: 1px solid var(--jp-border-color2, rgba(128,128,128,.35));
@@ -44,7 +44,7 @@ STYLE = """
 .kgwb-record .kgwb-literal { color: var(--jp-mirror-editor-string-color, inherit) }
 .kgwb-record .kgwb-entity { border: 1px solid var(--jp-border-color1, rgba(128,128,128,.5)); padding: 0 .3em }
 .kgwb-record .kgwb-label { margin-left: 0; font-weight: 600 }
-.kgwb-record .kgwb-picture { max-width: none; margin: .4em 0; font-family: inherit }
+.kgwb-record .kgwb-picture { max-width: 100%; height: auto; margin: .4em 0; font-family: inherit }
 .kgwb-record del { text-decoration: line-through; color: var(--jp-error-color1, #d64545) }
 .kgwb-record ins { text-decoration: underline; text-decoration-thickness: 2px; font-weight: 600;
   color: var(--jp-success-color1, #2e9e44) }

@@ -25,6 +25,8 @@ STYLE = """
 .kgwb-panel .widget-toggle-buttons .widget-toggle-button { width: auto }
 .kgwb-panel .widget-textarea, .kgwb-panel .widget-dropdown, .kgwb-panel .widget-text {
   max-width: calc(100% - 4px) }
+.kgwb-panel .kgwb-added { background: color-mix(in srgb, var(--jp-success-color1, #2e9e44) 22%, transparent) }
+.kgwb-panel .kgwb-removed { background: color-mix(in srgb, var(--jp-error-color1, #d64545) 22%, transparent) }
 .kgwb-panel textarea { font-family: var(--jp-code-font-family, monospace); line-height: 1.4 }
 .kgwb-panel :focus-visible { outline: 2px solid var(--jp-brand-color1, #3b82c4); outline-offset: 1px }
 """

@@ -81,7 +81,7 @@ def play(cell: Cell) -> None:
 
 def step_through(cell: Cell) -> None:
     cell.click("Continue").wait("Answer: 2001-11-16")
-    cell.click(cell.output.get_by_role("button", name="✓ vertex_selection")).wait("chosen")
+    cell.click(cell.output.get_by_role("button", name="✓ qir")).wait("asked for")
 
 
 def show_time(cell: Cell) -> None:
