@@ -18,7 +18,7 @@ from kgwb.agents import AGENTS, AgentSpec, System, agent, spec_at, spec_of
 from kgwb.embeddings import Embeddings
 from kgwb.engine import Goal, Status
 from kgwb.errors import OverrideError, QuestionError, RunFileError, SettingError, Stopped
-from kgwb.flow import Dialogue, Question, adapter, from_data, to_data
+from kgwb.flow import Dialogue, Question, Turn, adapter, from_data, to_data
 from kgwb.kg.base import Graph, Vocabulary
 from kgwb.llm.base import ChatModel, ChatRequest
 from kgwb.prompts import Prompts
@@ -67,6 +67,8 @@ class Run(SavedEngine):
         self.embeddings = embeddings or Embeddings()
         self.breakpoints: set[str] = set()
         """Names of agents, or keys of steps, that ``go`` stops after."""
+        self.turn: Turn | None = None
+        """What a dialogue remembers of the latest execution that came to an end, until an edit."""
         self.kg: Graph = RecordedGraph(kg, self.call)
         self._begun: frozenset[str] = frozenset()
         self._keep_in(path)
@@ -158,6 +160,11 @@ class Run(SavedEngine):
                 wanted.add(made.key)
         self._forgotten.update(call for made in self.steps if made.key in wanted for call in made.calls)
         self._return_to(*wanted)
+        return self
+
+    def keep(self) -> Run:
+        """Take the recorded calls after all that ``refresh`` set aside."""
+        self._forgotten.clear()
         return self
 
     def edit_prompt(self, name: str, text: str) -> Run:
@@ -300,6 +307,7 @@ class Run(SavedEngine):
                 if goal.count == 0:
                     raise Stopped
                 self.answer = self.system.answer(Question(self.question), self.dialogue, self)
+                self.turn = self.system.turn(self)
         except BaseException:
             with suppress(RunFileError):  # the first failure is the one to tell
                 self._append(**self._ending())
@@ -322,6 +330,7 @@ class Run(SavedEngine):
 
     def _return_to(self, *edited: str) -> None:
         """Going on after an edit counts breakpoints from the first edited step."""
+        self.turn = None
         places = [place for place, step in enumerate(self.steps) if step.key in edited]
         if not places:
             return

@@ -58,9 +58,7 @@ class Workbench:
     @property
     def dialogue(self) -> Dialogue:
         """The finished turns so far."""
-        return Dialogue(
-            (*self._earlier, *(self.system.turn(run) for run in self.runs if run.status == "done"))
-        )
+        return Dialogue((*self._earlier, *(run.turn for run in self.runs if run.turn)))
 
     def begin(self, question: str, *, path: str | Path | None = None) -> Run:
         """A run of the next turn, not executed yet; ``path`` writes it to disk call by call."""

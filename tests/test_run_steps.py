@@ -23,6 +23,7 @@ from small import (
     made_up,
     sure,
     unsure,
+    workbench,
 )
 
 from kgwb.errors import (
@@ -350,3 +351,15 @@ def test_the_same_call_from_two_threads_is_made_once() -> None:
     both = Run(Both(), "Which?", kg=Slow(), models=None).go()  # type: ignore[arg-type]
     assert (made, keys(both)) == (["Arrival"], ["same[a]", "same[b]", "same[c]"])
     assert sorted(step.origin for step in both.steps) == ["live", "record", "record"]
+
+
+def test_looking_back_leaves_a_turn_in_the_dialogue_until_it_is_edited() -> None:
+    bench = workbench(Scripted(HOMONYMS))
+    run = bench.ask("Who directed Dune?")
+    before = bench.dialogue
+    run.back()
+    assert (run.status, bench.dialogue) == ("paused", before)
+    run.refresh("qir")
+    assert bench.dialogue.turns == ()
+    run.go()
+    assert bench.dialogue == before

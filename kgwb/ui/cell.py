@@ -20,11 +20,13 @@ from kgwb.render.views import attempt, maker_of, sent_html, step_html
 from kgwb.render.words import BASELINE, count, made, names_in
 from kgwb.ui.forms import Editor, editor
 from kgwb.ui.human import HumanPanel
-from kgwb.ui.kit import Panel, body, markup, row
+from kgwb.ui.kit import Panel, body, dim, markup, row
 from kgwb.ui.results import result_view
 from kgwb.ui.session import Session, State
 
 SECTIONS = ("Result", "What came in", "Prompt", "Attempts", "Edit the result")
+HINT = "The checks that judge a model judge you too. What follows is stale until it is run again."
+STALE_HINT = "This step is stale: run it first, as the form offers what came in before the change."
 SAID = {
     "not run": "not run yet",
     "running": "running …",
@@ -32,7 +34,7 @@ SAID = {
     "failed": "failed",
     "unfinished": "begun, not done",
     "done": "done",
-    "ahead": "done before; the run has gone back",
+    "ahead": "done before; the run stands before it now",
 }
 """What each state of a step is called on screen."""
 
@@ -56,9 +58,13 @@ class AgentCell(Panel):
         self._section = widgets.VBox()
         self._controls = self._make_controls()
         self._human: HumanPanel | None = None
-        self.choose(agent)
+        self._hint = markup()
+        self._prompts: dict[str, PromptSection] = {}
+        self._editors: dict[str, tuple[object, Editor[Any]]] = {}
+        """Kept by step, so that what was typed is there when the person comes back."""
         self.watch(self._which, self._chosen)
         self.watch(self._sections, lambda _: self._draw())
+        self.choose(agent)
         session.listeners.append(self.refresh)
 
     def choose(self, agent: str) -> None:
@@ -68,8 +74,6 @@ class AgentCell(Panel):
             self._told_to_run = self._drawn = False
             self.spec = spec_at(self.session.run.system, agent)
             self.key, self._seen = "", None
-            self._prompt: PromptSection | None = None
-            self._editor: Editor[Any] | None = None
         self.refresh()
 
     def refresh(self) -> None:
@@ -89,11 +93,11 @@ class AgentCell(Panel):
             self._show_head(state)
             self._show_controls(keys, state)
             self._tell_failure(state)
+            self._hint.value = body(aside(STALE_HINT if state == "stale" else HINT))
             if anew:
-                self._editor = None
                 self._show_section(state)
-            elif self._prompt is not None and self._sections.value == "Prompt" and not self.session.busy:
-                self._prompt.preview()  # what an agent before this one yielded fills the prompt
+            elif self._sections.value == "Prompt" and not self.session.busy:
+                self._draw()  # what an agent before this one yielded fills the prompt
 
     def _show_section(self, state: State) -> None:
         """Draw what is chosen; a result that has come is shown at once if this cell was told to run."""
@@ -124,7 +128,7 @@ class AgentCell(Panel):
         step = self.step
         if step is not None:
             return step_html(step, self.session.run.calls)
-        return body(tag("b", self.agent), f": {self.spec.purpose} Not run yet.")
+        return body(tag("b", self.agent), f": {self.spec.purpose} Not run when this was displayed.")
 
     def __repr__(self) -> str:
         step = self.step
@@ -164,10 +168,10 @@ class AgentCell(Panel):
         if keys and self._which.value != self.key:
             self._which.value = self.key
         step, busy = self.step, bool(self.session.busy)
-        self._controls["run"].disabled = busy
-        self._controls["cancel"].disabled = not busy
+        dim(self._controls["run"], busy)
+        dim(self._controls["cancel"], not busy)
         self._controls["cancel"].layout.display = "none" if self._inside else ""
-        self._controls["anew"].disabled = busy or step is None or not step.calls
+        dim(self._controls["anew"], busy or step is None or not step.calls)
         by_hand = step is not None and step.origin == "by hand"
         self._controls["restore"].layout.display = "" if by_hand else "none"
         self._human = self._human_panel()
@@ -201,7 +205,7 @@ class AgentCell(Panel):
     def _chosen(self, key: str | None) -> None:
         if key and key != self.key:
             with self._lock:
-                self.key, self._prompt = key, None
+                self.key = key
             self.refresh()
 
     # --- sections -------------------------------------------------------------------------------------------
@@ -211,7 +215,7 @@ class AgentCell(Panel):
             drawn = {
                 "Result": self._result,
                 "What came in": self._inputs,
-                "Prompt": self._prompts,
+                "Prompt": self._prompt,
                 "Attempts": self._attempts,
                 "Edit the result": self._edit,
             }[self._sections.value]()
@@ -237,10 +241,14 @@ class AgentCell(Panel):
             told.append(record(value, names) if says_more(value) else tag("div", summary(value, names)))
         return (markup(*(told or ("Nothing comes in.",))),)
 
-    def _prompts(self) -> tuple[widgets.Widget, ...]:
-        if self._prompt is None or self._prompt.overtaken():
-            self._prompt = PromptSection(self)
-        return (self._prompt,)
+    def _prompt(self) -> tuple[widgets.Widget, ...]:
+        kept = self._prompts.get(self.key) or self._prompts.get(self.agent)
+        if kept is None or kept.overtaken():
+            kept = PromptSection(self)
+        else:
+            kept.preview()
+        self._prompts[self.key or self.agent] = kept
+        return (kept,)
 
     def _attempts(self) -> tuple[widgets.Widget, ...]:
         step = self.step
@@ -255,19 +263,19 @@ class AgentCell(Panel):
         step = self.step
         if step is None or not (step.done or step.error):
             return (markup("Run this agent first: the form is that of its result."),)
-        if self._editor is None:
-            self._editor = editor(step, self.session, self)
+        content, form = self._editors.get(self.key, (None, None))
+        if form is None or content != _content(step):
+            form = editor(step, self.session, self)
+            self._editors[self.key] = _content(step), form
         use = self.button("Use this result", self._apply, button_style="primary")
-        hint = "The checks that judge a model judge you too. What follows is stale until it is run again."
-        if self.session.state(self.key) == "stale":
-            hint = "This step is stale: run it first, as the form offers what came in before the change."
-        return (self._editor.widget, row(use), markup(aside(hint)))
+        return (form.widget, row(use), self._hint)
 
     def _apply(self) -> None:
-        if self._editor is not None and self.key:
-            self.message.clear()
-            self._told_to_run = True
-            self.session.replace(self.key, self._editor.value())
+        _, form = self._editors[self.key]
+        value = form.value()
+        self.message.clear()
+        self._told_to_run = True
+        self.session.replace(self.key, value)
 
 
 class PromptSection(widgets.VBox):
@@ -326,14 +334,15 @@ class PromptSection(widgets.VBox):
 
     def preview(self) -> None:
         """Show what will be sent with the text as it is edited, and how it differs from the file."""
-        in_file = self._in_file()
-        text = self._text.value
-        edited = text != in_file
+        if not self.name:
+            return
+        in_file, text = self._in_file(), self._text.value
+        said = "no such file now" if in_file is None else "as in the file" if text == in_file else "edited"
         where = tag("code", f"prompts/{self.name}.md")
         model = self.session.run.model_name(self.cell.spec.name)
         baseline = tag("div", f"{BASELINE}.", class_="kgwb-note") if model == "rules" else ""
-        self._file.value = body(where, badges(["edited" if edited else "as in the file"]), baseline)
-        self._diff.value = body(_difference(in_file, text)) if edited else ""
+        self._file.value = body(where, badges([said]), baseline)
+        self._diff.value = body(_difference(in_file, text)) if said == "edited" and in_file else ""
         self._sent.value = body(self._filled(text))
 
     def _filled(self, text: str) -> Html:
@@ -348,12 +357,12 @@ class PromptSection(widgets.VBox):
         head = f"As it will be sent ({count(sum(len(m.content) for m in asked.messages), 'character')})"
         return fold(head, sent_html(asked.messages), unfolded=True)
 
-    def _in_file(self) -> str:
+    def _in_file(self) -> str | None:
         prompts = self.session.run.prompts
         try:
             return prompts.path(self.name).read_text(encoding="utf-8-sig")
-        except (OSError, PromptError):
-            return ""
+        except (OSError, UnicodeDecodeError, PromptError):
+            return None
 
     def _try(self) -> None:
         self.session.edit_prompt(self.name, self._text.value)
@@ -365,7 +374,11 @@ class PromptSection(widgets.VBox):
         self.cell.message.say(f"saved to {path}; the next run uses it")
 
     def _revert(self) -> None:
-        self._text.value = self._in_file()
+        text = self._in_file()
+        if text is None:
+            hint = "keep this text, or save it to make the file anew"
+            raise PromptError(f"there is no readable file prompts/{self.name}.md", hint=hint)
+        self._text.value = text
         self.preview()
 
 

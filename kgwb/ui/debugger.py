@@ -18,7 +18,7 @@ from kgwb.render.waterfall import spent, waterfall
 from kgwb.render.words import clean, totals_text
 from kgwb.ui.cell import AgentCell
 from kgwb.ui.comparison import ComparisonPanel
-from kgwb.ui.kit import Panel, body, markup, row
+from kgwb.ui.kit import Panel, body, dim, markup, row
 from kgwb.ui.session import Session, State
 from kgwb.ui.subgraph import SubgraphPanel
 
@@ -127,7 +127,7 @@ class Debugger(Panel):
 
     def _make_controls(self) -> dict[str, widgets.Button]:
         actions: dict[str, tuple[str, Callable[[], Any], str]] = {
-            "step": ("Step", self.session.step, "run until one more step is done"),
+            "step": ("Step", self._step, "run until one more step is done"),
             "go": ("Continue", self.session.go, "run to the next breakpoint, or to the end"),
             "back": ("Back", self.session.back, "go back to where one step less was done"),
             "start": ("To the start", lambda: self.session.go(0), "go back to where nothing was done"),
@@ -139,6 +139,10 @@ class Debugger(Panel):
         made["step"].button_style = "primary"
         return made
 
+    def _step(self) -> None:
+        if self.session.run.status != "done" or self.session.stale:
+            self.session.step()
+
     def _following(self, action: Callable[[], Any]) -> Callable[[], Any]:
         def act() -> None:
             self._followed = True
@@ -147,13 +151,11 @@ class Debugger(Panel):
         return act
 
     def _show_controls(self) -> None:
-        busy, run = bool(self.session.busy), self.session.run
+        run, busy = self.session.run, bool(self.session.busy)
+        ended = run.status == "done" and not self.session.stale
+        idle = {"step": ended, "go": ended, "back": not run.position, "start": not run.position}
         for name, button in self._controls.items():
-            button.disabled = busy is (name != "cancel")
-        for name in ("back", "start"):
-            self._controls[name].disabled |= run.position == 0
-        for name in ("step", "go"):
-            self._controls[name].disabled |= run.status == "done" and not self.session.stale
+            dim(button, not busy if name == "cancel" else busy or idle[name])
 
     # --- timeline -------------------------------------------------------------------------------------------
 
@@ -176,6 +178,11 @@ class Debugger(Panel):
                 markup(aside("Tick a step to stop after it; press it to see it in full.")),
                 *children,
             )
+
+    def show_breakpoints(self) -> None:
+        """Tick every step of an agent that the run stops after."""
+        for line in self._rows.values():
+            line.tick()
 
     def _show_step(self, key: str) -> None:
         if key != self._cell.key:
@@ -212,7 +219,7 @@ class _Row(widgets.HBox):
         self._debugger = debugger
         stops = debugger.session.run.breakpoints
         self._stop = widgets.Checkbox(
-            value=key in stops or self.agent in stops,
+            value=not stops.isdisjoint((key, self.agent)),
             indent=False,
             tooltip=f"stop after {self.agent}",
             layout=widgets.Layout(width="22px"),
@@ -231,15 +238,23 @@ class _Row(widgets.HBox):
         self._open.layout.margin = f"1px 0 1px {depth * 14}px"
         dim = "var(--jp-ui-font-color2, inherit)"
         self._open.style.text_color = dim if state in ("not run", "ahead") else None
-        self._stop.value = self.agent in self._debugger.session.run.breakpoints
+        self.tick()
 
     def mark(self, shown: bool) -> None:
         """Show whether this is the step shown in full."""
         (self._open.add_class if shown else self._open.remove_class)("kgwb-shown")
 
+    def tick(self) -> None:
+        """Show whether the run stops after this step."""
+        self._stop.value = not self._debugger.session.run.breakpoints.isdisjoint((self.key, self.agent))
+
     def _break(self, wanted: bool) -> None:
         stops = self._debugger.session.run.breakpoints
-        (stops.add if wanted else stops.discard)(self.agent)
+        if wanted and self.key not in stops:
+            stops.add(self.agent)
+        elif not wanted:
+            stops.difference_update((self.key, self.agent))
+        self._debugger.show_breakpoints()
 
 
 def _latest(steps: list[Step]) -> str:

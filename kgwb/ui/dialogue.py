@@ -45,7 +45,7 @@ class Conversation:
     def before(self, number: int) -> Dialogue:
         """What turn ``number``, counted from 0, has before it as things stand: the finished turns."""
         turns = self.workbench.dialogue.turns
-        late = sum(run.status == "done" for run in self.turns[number:])
+        late = sum(run.turn is not None for run in self.turns[number:])
         return Dialogue(turns[: len(turns) - late])
 
     def stale(self, number: int) -> bool:

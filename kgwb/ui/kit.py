@@ -25,6 +25,7 @@ STYLE = """
 .kgwb-panel .widget-toggle-buttons .widget-toggle-button { width: auto }
 .kgwb-panel .widget-textarea, .kgwb-panel .widget-dropdown, .kgwb-panel .widget-text {
   max-width: calc(100% - 4px) }
+.kgwb-panel .kgwb-dim { opacity: .5 }
 .kgwb-panel .kgwb-added { background: color-mix(in srgb, var(--jp-success-color1, #2e9e44) 22%, transparent) }
 .kgwb-panel .kgwb-removed { background: color-mix(in srgb, var(--jp-error-color1, #d64545) 22%, transparent) }
 .kgwb-panel textarea { font-family: var(--jp-code-font-family, monospace); line-height: 1.4 }
@@ -130,6 +131,11 @@ class Panel(widgets.VBox):
         return bundle
 
 
+def dim(button: widgets.Button, dimmed: bool) -> None:
+    """Show that a button would do nothing now; disabling it would take the keyboard's focus away."""
+    (button.add_class if dimmed else button.remove_class)("kgwb-dim")
+
+
 def row(*children: widgets.Widget, **layout: Any) -> widgets.HBox:
     """Widgets beside each other, folded onto the next line where there is no room."""
     wanted = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "4px", **layout}
@@ -144,4 +150,4 @@ def field(text: str, widget: widgets.Widget) -> widgets.VBox:
     return widgets.VBox((label, widget), layout=widgets.Layout(width="auto"))
 
 
-__all__ = ["Html", "Message", "Panel", "body", "field", "join", "markup", "row", "tag"]
+__all__ = ["Html", "Message", "Panel", "body", "dim", "field", "join", "markup", "row", "tag"]

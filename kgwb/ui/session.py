@@ -54,6 +54,8 @@ class Session:
         self._reached: set[str] = set(self._steps)
         """Keys of the steps of the latest execution."""
         self._stale: set[str] = set()
+        self._whole = run.totals, run.answer
+        """Of the execution that reached furthest, as the steps are."""
         self._lock = threading.RLock()
         self._told = 0.0
         self._cancelled = False
@@ -113,9 +115,7 @@ class Session:
 
     def go(self, until: str | int | None = None, *, before: str | None = None) -> Future[None]:
         """See Run.go."""
-        return self._execute(
-            f"running to {until or before or 'the end'}", lambda: self.run.go(until, before=before)
-        )
+        return self._execute(_told(until, before), lambda: self.run.go(until, before=before))
 
     def step(self) -> Future[None]:
         """See Run.step."""
@@ -151,8 +151,10 @@ class Session:
 
     def save_prompt(self, name: str, text: str) -> str:
         """Write a prompt to its file and use it; where it was written. Raises PromptError."""
+        self._free()
+        used = self.run.prompts.text(name)
         path = self.run.prompts.save(name, text)
-        if self.run.prompts.text(name) != text:
+        if used != text:
             self.edit_prompt(name, text)
         return str(path)
 
@@ -160,7 +162,15 @@ class Session:
         """Have a step's calls made anew."""
         with self._editing(f"before {key} was asked anew", key):
             self.run.refresh(key)
-        return self.go(key)
+
+        def ask() -> None:
+            try:
+                self.run.go(key)
+            finally:
+                if self.run.status not in ("paused", "done"):
+                    self.run.keep()  # what was recorded is better than nothing
+
+        return self._execute(f"asking {key} anew", ask)
 
     def cancel(self) -> None:
         """Stop what the worker does; a slow call is left behind."""
@@ -172,8 +182,7 @@ class Session:
     def do(self, label: str, work: Callable[[], Any]) -> Future[None]:
         """Have the worker do something. Raises SettingError if it is at work already."""
         with self._lock:
-            if self.busy:
-                raise SettingError(f"this run is busy: {self.busy}", hint="wait for it, or cancel it")
+            self._free()
             self.busy, self._cancelled = label, False
         promise = Future[None]()
         self.worker = threading.Thread(
@@ -182,6 +191,12 @@ class Session:
         self.worker.start()
         self.tell()
         return promise
+
+    def _free(self) -> None:
+        code = "code executes it" if self.run.status == "running" else ""
+        if self.busy or code:
+            hint = "wait for it, or cancel it"
+            raise SettingError(f"this run is busy: {self.busy or code}", hint=hint)
 
     def tell(self) -> None:
         """Tell every listener that something changed."""
@@ -245,6 +260,7 @@ class Session:
             self._reached = set(made)
             if self.run.status == "done":
                 self._steps, self._stale = made, set()
+                self._whole = self.run.totals, self.run.answer
                 return
             changed = any(
                 step.done
@@ -258,12 +274,14 @@ class Session:
                 self._stale.update(later)
             self._stale.difference_update(made)
             self._steps = {**made, **later}
+            if not later:
+                self._whole = self.run.totals, self.run.answer
 
     def _editing(self, label: str, *keys: str) -> _Editing:
         return _Editing(self, label, keys)
 
     def _version(self, label: str) -> Version:
-        return Version(label, self.steps, self.run.totals, self.run.answer)
+        return Version(label, self.steps, *self._whole)
 
     def _overtake(self, keys: tuple[str, ...]) -> None:
         """Mark the edited steps, their supervisors and everything after them as stale."""
@@ -286,16 +304,28 @@ class _Editing:
         self.session, self.label, self.keys = session, label, keys
 
     def __enter__(self) -> None:
-        if self.session.busy:
-            raise SettingError(f"this run is busy: {self.session.busy}", hint="wait for it, or cancel it")
+        self.session._lock.acquire()
+        try:
+            self.session._free()
+        except SettingError:
+            self.session._lock.release()
+            raise
         self.version = self.session._version(self.label)
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            with self.session._lock:
+        try:
+            if kind is None:
                 if self.version.steps and not self.session._stale:
                     self.session.versions.append(self.version)
                 self.session._overtake(self.keys)
+        finally:
+            self.session._lock.release()
+
+
+def _told(until: str | int | None, before: str | None) -> str:
+    if until == 0:
+        return "going back to the start"
+    return f"running to {until or before or 'the end'}"
 
 
 _ATTACHING = threading.Lock()

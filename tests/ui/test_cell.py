@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pressing import parts, press, settled, shown, wait_for
 from small import DIRECTED, HOMONYMS, asked, chatty, films, workbench
 
 from kgwb.errors import ModelError, SettingError
+from kgwb.flow import Classified
 from kgwb.llm import Scripted
 from kgwb.prompts import Prompts
 from kgwb.run import Run
@@ -99,7 +101,7 @@ def test_a_result_by_hand_is_marked_and_can_be_undone() -> None:
     press(made, "Run")
     settled(session)
     made._sections.value = "Edit the result"
-    made._editor.value = lambda: type(session.steps["classifier"].output)("dependent", "I say so")  # type: ignore
+    form_of(made).value = lambda: Classified("dependent", "I say so")
     press(made, "Use this result")
     settled(session)
     assert "by hand" in shown(made)
@@ -115,7 +117,7 @@ def test_an_edited_result_that_breaks_a_check_is_said_and_changes_nothing() -> N
     settled(session)
     before = session.steps["qir"].output
     made._sections.value = "Edit the result"
-    made._editor.value = lambda: type(before)(())  # type: ignore[union-attr,method-assign]
+    form_of(made).value = lambda: type(before)(())
     press(made, "Use this result")
     assert "at least one entity" in made.message.value
     assert session.steps["qir"].output is before
@@ -194,12 +196,16 @@ def test_an_unknown_agent_and_no_question_are_said() -> None:
 
 def test_without_widgets_the_step_is_seen() -> None:
     made, session, _ = cell("qir")
-    assert "Not run yet" in made.static()
+    assert "Not run when this was displayed" in made.static()
     session.go().result()
     data = made._repr_mimebundle_()
     data = data[0] if isinstance(data, tuple) else data
     assert "directed by" in data["text/html"]
     assert data["text/plain"].startswith("└─ qir")
+
+
+def form_of(made: AgentCell) -> Any:
+    return made._editors[made.key][1]
 
 
 def prompt_of(made: AgentCell) -> PromptSection:
@@ -213,12 +219,42 @@ def test_another_cell_that_runs_leaves_this_one_as_it_is() -> None:
     press(made, "Run")
     settled(session)
     made._sections.value = "Edit the result"
-    typed = made._editor
+    typed = form_of(made)
     session.go("classifier").result()
     session.go().result()
     assert made._sections.value == "Edit the result"
-    assert made._editor is typed
+    assert form_of(made) is typed
     made._sections.value = "Prompt"
     AgentCell(session, "execution").run_agent()
     settled(session)
     assert made._sections.value == "Prompt"
+
+
+def test_a_cell_of_a_finished_run_shows_its_result_at_once() -> None:
+    bench = workbench(Scripted(DIRECTED))
+    bench.ask(QUESTION)
+    assert "Denis Villeneuve" in shown(bench.cell("execution"))
+
+
+def test_what_was_typed_is_there_when_the_person_comes_back() -> None:
+    made, session, _ = cell("qir")
+    session.go().result()
+    prompt_of(made)._text.value += "\nBe brief."
+    made._sections.value = "Edit the result"
+    typed = form_of(made)
+    made.choose("classifier")
+    made.choose("qir")
+    assert form_of(made) is typed
+    assert prompt_of(made)._text.value.endswith("Be brief.")
+
+
+def test_a_prompt_file_that_is_gone_takes_nothing_away(tmp_path: Path) -> None:
+    run = chatty(QUESTION, Scripted(DIRECTED)).go()
+    run.prompts = Prompts(tmp_path, {"chatty_kg/gone": run.prompts.text("chatty_kg/qir")})
+    run["qir"].prompts[:] = ["chatty_kg/gone"]
+    made = AgentCell(session_of(run), "qir")
+    before = prompt_of(made)._text.value
+    press(made, "Back to the file's text")
+    assert "there is no readable file prompts/chatty_kg/gone.md" in made.message.value
+    assert prompt_of(made)._text.value == before
+    assert "no such file now" in shown(made)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from pressing import button, parts, settled, shown, wait_for
-from small import DIRECTED, KEYS, SCRIPT, asked, chatty, made_up, sure, unsure
+from small import CALLS, DIRECTED, KEYS, SCRIPT, asked, chatty, made_up, sure, unsure
 
 import kgwb
 from kgwb.llm import Scripted
@@ -100,7 +100,7 @@ def test_cancel_cancels() -> None:
     made, session, model = debugger(delay_s=30, remote=True)
     made._controls["go"].click()
     wait_for(lambda: model.calls() == 1)
-    assert made._controls["step"].disabled
+    assert "kgwb-dim" in made._controls["step"]._dom_classes
     made._controls["cancel"].click()
     settled(session)
     assert session.run.status == "cancelled"
@@ -143,9 +143,11 @@ def test_a_saved_run_opens_without_model_or_graph(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["Step", "Continue"])
 def test_a_finished_run_goes_no_further(name: str) -> None:
-    made, _, _ = debugger()
+    made, session, model = debugger()
     do(made, "Continue")
-    assert button(made, name).disabled
+    assert "kgwb-dim" in button(made, name)._dom_classes
+    do(made, name)
+    assert (session.run.status, model.calls()) == ("done", CALLS)
 
 
 def test_without_widgets_the_run_is_seen() -> None:
@@ -160,3 +162,16 @@ def test_what_lies_ahead_after_going_back_is_told_from_what_is_done() -> None:
     do(made, "Continue", "To the start", "Step")
     marks = [text.partition(" ")[0] for text in timeline(made)]
     assert marks == ["✓", *"◌" * (len(KEYS) - 1)]
+
+
+def test_a_breakpoint_on_one_step_is_shown_and_can_be_taken_away() -> None:
+    made, session, _ = debugger()
+    session.run.breakpoints.add("look_up[Dune]")
+    do(made, "Continue")
+    rows = {row.key: row for row in made._timeline.children[1:]}
+    assert rows["look_up[Dune]"]._stop.value
+    assert not rows["look_up[Arrival]"]._stop.value
+    rows["look_up[Dune]"]._stop.value = False
+    assert session.run.breakpoints == set()
+    rows["look_up[Arrival]"]._stop.value = True
+    assert rows["look_up[Dune]"]._stop.value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
 from pressing import wait_for
@@ -11,6 +12,7 @@ from small import DIRECTED, TEXTS, asked, chatty, iri, made_up
 from kgwb.errors import ModelError, OverrideError, SettingError
 from kgwb.flow import QIR, Fact
 from kgwb.llm import Scripted
+from kgwb.prompts import Prompts
 from kgwb.ui.session import Session, session_of
 
 QUESTION = "Who directed Arrival?"
@@ -197,3 +199,47 @@ def test_a_run_that_code_executes_is_shown_too() -> None:
     session.run.go()
     wait_for(lambda: heard and heard[-1] == "done")
     assert "execution" in session.steps
+
+
+def test_code_that_executes_the_run_keeps_others_out_and_can_be_cancelled() -> None:
+    model = Scripted(DIRECTED, delay_s=30, remote=True)
+    session = Session(chatty(QUESTION, model))
+    running = threading.Thread(target=session.run.go)
+    running.start()
+    wait_for(lambda: model.calls() == 1)
+    for command in (session.go, lambda: session.replace("classifier", {"label": "dependent"})):
+        with pytest.raises(SettingError, match="code executes it"):
+            command()
+    assert session.run.overrides == {}
+    session.cancel()
+    running.join(5)
+    assert session.run.status == "cancelled"
+
+
+def test_a_prompt_saved_to_its_file_is_an_edit_too(tmp_path: Path) -> None:
+    run = chatty(QUESTION, Scripted(DIRECTED), prompts=Prompts(tmp_path))
+    session = Session(run)
+    session.go().result()
+    session.save_prompt("chatty_kg/qir", run.prompts.text("chatty_kg/qir") + "\nBe brief.")
+    assert session.state("qir") == "stale"
+    assert len(session.versions) == 1
+
+
+def test_what_was_before_is_told_whole_after_going_back() -> None:
+    session, _ = directed()
+    session.go().result()
+    session.go("qir").result()
+    session.edit_prompt("chatty_kg/qir", session.run.prompts.text("chatty_kg/qir") + "\nBe brief.")
+    [before] = session.versions
+    assert (before.totals.model_calls, str(before.answer)) == (2, "Denis Villeneuve")
+
+
+def test_asking_anew_in_vain_keeps_what_was_recorded() -> None:
+    replies = [DIRECTED["chatty_kg/qir"], ModelError("the server is down")]
+    model = Scripted({**DIRECTED, "chatty_kg/qir": replies})
+    session = Session(chatty(QUESTION, model))
+    session.go().result()
+    session.refresh("qir").result()
+    assert "the server is down" in str(session.failure)
+    session.go().result()
+    assert (session.failure, str(session.run.answer)) == (None, "Denis Villeneuve")
