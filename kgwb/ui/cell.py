@@ -27,7 +27,7 @@ from kgwb.ui.session import Session, State
 SECTIONS = ("Result", "What came in", "Prompt", "Attempts", "Edit the result")
 HINT = "The checks that judge a model judge you too. What follows is stale until it is run again."
 STALE_HINT = "This step is stale: run it first, as the form offers what came in before the change."
-SAID = {
+SAID: dict[State, str] = {
     "not run": "not run yet",
     "running": "running …",
     "stale": "stale: something before it was changed; run it again",
@@ -84,7 +84,8 @@ class AgentCell(Panel):
             if self.key not in keys:
                 self.key = keys[0] if keys else ""
             state = self.session.state(self.key) if self.key else "not run"
-            around = (self.session.busy, id(self.session.failure), id(self.session.run.steps), state, keys)
+            run = self.session.run
+            around = (self.session.busy, id(self.session.failure), id(run.steps), run.status, state, keys)
             shown = (self.key, state == "not run", _content(self.step))
             if (around, shown) == self._seen:
                 return
@@ -147,9 +148,9 @@ class AgentCell(Panel):
         made["run"].button_style = "primary"
         return made
 
-    def _show_head(self, state: str) -> None:
+    def _show_head(self, state: State) -> None:
         step = self.step
-        facts = [SAID[state], *(made(step, self.session.run.calls) if step and step.done else [])]
+        facts = [self._said(state), *(made(step, self.session.run.calls) if step and step.done else [])]
         model = self.session.run.model_name(self.spec.name)
         if step and step.attempts:
             facts += [_tokens(step, self.session), model]
@@ -161,7 +162,12 @@ class AgentCell(Panel):
             class_=f"kgwb-{state}",
         )
 
-    def _show_controls(self, keys: list[str], state: str) -> None:
+    def _said(self, state: State) -> str:
+        if state == "not run" and self.session.run.status == "done":
+            return "the run ended without it"
+        return SAID[state]
+
+    def _show_controls(self, keys: list[str], state: State) -> None:
         self._which.layout.display = "" if len(keys) > 1 else "none"
         if tuple(self._which.options) != tuple(keys):
             self._which.options = keys
@@ -193,7 +199,7 @@ class AgentCell(Panel):
             return None
         return self._human or HumanPanel(model, self.session)
 
-    def _tell_failure(self, state: str) -> None:
+    def _tell_failure(self, state: State) -> None:
         failure, step = self.session.failure, self.step
         if failure is not None and (state == "failed" or not self.session.steps):
             self.message.fail(failure)
@@ -224,7 +230,7 @@ class AgentCell(Panel):
     def _result(self) -> tuple[widgets.Widget, ...]:
         step = self.step
         if step is None or not step.done:
-            return (markup("Nothing yet: press Run."),)
+            return (markup(f"Nothing yet: {self._said('not run')}."),)
         return (result_view(step, self.session, self),)
 
     def _inputs(self) -> tuple[widgets.Widget, ...]:

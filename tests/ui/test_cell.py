@@ -258,3 +258,10 @@ def test_a_prompt_file_that_is_gone_takes_nothing_away(tmp_path: Path) -> None:
     assert "there is no readable file prompts/chatty_kg/gone.md" in made.message.value
     assert prompt_of(made)._text.value == before
     assert "no such file now" in shown(made)
+
+
+def test_an_agent_that_the_question_does_not_need_is_told() -> None:
+    made, session, _ = cell("rephraser")
+    press(made, "Run")
+    settled(session)
+    assert "the run ended without it" in shown(made)
