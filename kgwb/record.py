@@ -363,14 +363,16 @@ class Differences(tuple[StepDifference, ...]):
 
 
 def difference(first: Mapping[str, Step], second: Mapping[str, Step]) -> Differences:
-    """Steps of two executions aligned by key, in the first's order; the second's own stand at their place."""
+    """Steps of two executions aligned by key; where both have steps of their own, the first's come first."""
     keys, place = list(first), 0
     for key in second:
         if key in first:
             place = keys.index(key) + 1
-        else:
-            keys.insert(place, key)
+            continue
+        while place < len(keys) and keys[place] not in second:
             place += 1
+        keys.insert(place, key)
+        place += 1
     return Differences(_differ(key, first.get(key), second.get(key)) for key in keys)
 
 

@@ -13,24 +13,15 @@ from typing import TYPE_CHECKING, Literal
 from rdflib import BNode, URIRef
 from rdflib import Literal as RdfLiteral
 
+from kgwb import flow
 from kgwb.errors import SettingError
-from kgwb.flow import (
-    Answer,
-    CandidateQuery,
-    Generated,
-    Link,
-    Linked,
-    LinkedRelation,
-    Selection,
-    Term,
-    Triple,
-    Value,
-)
+from kgwb.flow import Answer, Link, Linked, Term, Triple
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import n3
-from kgwb.provenance import term_of
-from kgwb.record import Step
-from kgwb.render.words import clean, count, names_in, term_text
+from kgwb.provenance import ground, term_of
+from kgwb.render.html import short
+from kgwb.render.layout import Shape
+from kgwb.render.words import clean, count, names_in, term_text, with_names
 
 if TYPE_CHECKING:
     from kgwb.run import Run
@@ -41,11 +32,9 @@ MOST_BINDINGS = 500
 """Bindings read off the support of one value for one query."""
 LOOK = 500
 """Triples of a vertex looked at in each direction: one of millions must not cost a full count."""
-MOST_CHARS = 2_000
-"""Kept of a label; a literal can be a book."""
 
+Pattern = tuple[str, str, str]
 RoleKind = Literal["linked", "unknown", "answer", "support", "relation", "neighbour"]
-Shape = Literal["linked", "unknown", "answer", "support", "literal", "neighbour"]
 WORDS: dict[RoleKind, str] = {
     "linked": "linked to “{}”",
     "unknown": "bound to {}",
@@ -81,14 +70,12 @@ class Node:
     @property
     def shape(self) -> Shape:
         """What it is drawn as: the most telling of its roles."""
-        kinds = {role.kind for role in self.roles}
-        shapes: tuple[Shape, ...] = ("answer", "linked", "unknown")
-        for shape in shapes:
-            if shape in kinds:
-                return shape
-        if isinstance(self.term, RdfLiteral):
-            return "literal"
-        return "support" if "support" in kinds else "neighbour"
+        kinds = {
+            "literal" if isinstance(self.term, RdfLiteral) else "neighbour",
+            *(one.kind for one in self.roles),
+        }
+        shapes: tuple[Shape, ...] = ("answer", "linked", "unknown", "literal", "support")
+        return next((shape for shape in shapes if shape in kinds), "neighbour")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,29 +126,20 @@ def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
 
     Asks nobody but a local graph, and that for names only; may raise its GraphError.
     """
-    steps = tuple(run.steps)
-    reached = [step.output for step in steps if step.done and isinstance(step.output, Answer)]
+    outputs = [step.output for step in tuple(run.steps) if step.done]
+    reached = [output for output in outputs if isinstance(output, Answer)]
     answer = run.answer or (reached[-1] if reached else Answer("list"))
-    linked = {link.vertex.iri: link for link in _links(steps) if link.vertex}
-    nodes, answers, cut = _cut(list(linked), answer, most)
-    roles = _Roles()
-    for link in _links(steps):
-        if link.vertex:
-            roles.add(link.vertex.iri, Role("linked", link.entity))
-    for query, facts in _executed(steps, answer):
-        for one in answers:
-            roles.bind(query, facts, one.triples)
-    for one in answers:
-        roles.add(one.term, Role("answer"))
-        for triple in one.triples:
-            for part in (triple, triple[0], triple[2]):
-                roles.add(part, Role("support"))
+    links = {link.vertex.iri: link.entity for link in _links(outputs) if link.vertex}
+    nodes, answers, cut = _cut(list(links), answer, most)
+    roles: dict[Term | Triple, dict[Role, None]] = {}
+    for part, role in _roles(outputs, answer, answers):
+        roles.setdefault(part, {})[role] = None
     triples = dict.fromkeys(triple for one in answers for triple in one.triples)
-    names = _names(run, steps, answer, [*nodes, *(triple[1] for triple in triples)])
-    names.update({str(value.term): value.label for value in answer.values})
+    names = _names(run, answer, [*nodes, *(triple[1] for triple in triples)])
+    names.update((str(one.term), one.label) for one in answers)
     return Subgraph(
-        tuple(Node(term, _label(term, names), roles.of(term)) for term in nodes),
-        tuple(_edge(triple, names, roles.of(triple)) for triple in triples),
+        tuple(Node(term, _label(term, names), _sorted(roles.get(term, ()))) for term in nodes),
+        tuple(_edge(triple, names, _sorted(roles.get(triple, ()))) for triple in triples),
         answers,
         cut,
     )
@@ -180,11 +158,9 @@ def expand(kg: Graph, subgraph: Subgraph, node: Term, most: int = 20) -> Subgrap
     shown = {edge.triple for edge in subgraph.edges}
     further = [triple for triple in found if triple not in shown]
     chosen = further[:most]
-    terms = dict.fromkeys(end for triple in chosen for end in triple[::2])
     there = {one.term for one in subgraph.nodes}
-    new = [term for term in terms if term not in there]
-    iris = {part for triple in chosen for part in triple if isinstance(part, URIRef)}
-    names = {str(iri): name for iri, name in kg.names(sorted(iris)).items()}
+    new = dict.fromkeys(end for triple in chosen for end in triple[::2] if end not in there)
+    names = _asked(kg, chain.from_iterable(chosen))
     said = _said(len(chosen), len(further), whole)
     role = (Role("neighbour"),)
     return replace(
@@ -200,29 +176,25 @@ def expand(kg: Graph, subgraph: Subgraph, node: Term, most: int = 20) -> Subgrap
 # --- what the record says
 
 
-def _links(steps: Sequence[Step]) -> tuple[Link, ...]:
+def _links(outputs: Sequence[object]) -> tuple[Link, ...]:
     """The links as they were handed on; those made so far if they were not yet."""
-    outputs = [step.output for step in steps if step.done]
     handed_on = [output.links for output in outputs if isinstance(output, Linked)]
     return handed_on[-1] if handed_on else tuple(output for output in outputs if isinstance(output, Link))
 
 
 def _executed(
-    steps: Sequence[Step], answer: Answer
-) -> Iterator[tuple[CandidateQuery, tuple[LinkedRelation, ...]]]:
+    outputs: Sequence[object], answer: Answer
+) -> Iterator[tuple[flow.CandidateQuery, tuple[flow.LinkedRelation, ...]]]:
     """The candidate queries that the answer came from, and the relation of each of their patterns."""
-    outputs = [step.output for step in steps if step.done]
-    relations: tuple[LinkedRelation, ...] = ()
-    queries: dict[str, CandidateQuery] = {}
+    relations: tuple[flow.LinkedRelation, ...] = ()
+    queries: dict[str, flow.CandidateQuery] = {}
     for output in outputs:
         if isinstance(output, Linked):
             relations = tuple(relation for relation in output.relations if relation.predicates)
-        elif isinstance(output, Generated | Selection):
+        elif isinstance(output, flow.Generated | flow.Selection):
             queries.update({query.sparql: query for query in output.queries})
-    for sparql in answer.queries:
-        if sparql in queries:
-            same = len(relations) == len(queries[sparql].patterns)
-            yield queries[sparql], relations if same else ()
+    for query in (queries[sparql] for sparql in answer.queries if sparql in queries):
+        yield query, relations if len(relations) == len(query.patterns) else ()
 
 
 def _cut(vertices: list[URIRef], answer: Answer, most: int) -> tuple[list[Term], tuple[Supported, ...], str]:
@@ -231,124 +203,100 @@ def _cut(vertices: list[URIRef], answer: Answer, most: int) -> tuple[list[Term],
     every: dict[Term, None] = dict.fromkeys(vertices)
     kept: list[Supported] = []
     for value in answer.values:
-        ends = _ends(value, answer)
+        ends = _ends(value.support, value, answer)
         every.update(ends)
-        triples = value.support
-        if len(shown.keys() | ends.keys()) > most:
-            if kept:
-                continue
-            triples = _first(triples, shown, most)  # the first of all does not fit whole
-            ends = {term: None for term in ends if any(term in triple for triple in triples)}
-            if not triples:
-                continue
+        triples = value.support if kept else value.support[: (most - 1) // 2]  # each has two ends
+        ends = _ends(triples, value, answer)
+        if kept and len(shown.keys() | ends.keys()) > most:
+            continue
         shown.update(ends)
-        kept.append(Supported(value.term, value.label, triples, len(value.support) - len(triples)))
+        label, left = clean(short(value.label)), len(value.support) - len(triples)
+        kept.append(Supported(value.term, label, triples, left))
     cut = f"{len(shown):,} of {len(every):,} nodes shown" if len(every) > len(shown) else ""
     if len(kept) < len(answer.values):
         cut += f", with {len(kept):,} of {len(answer.values):,} answers"
     return list(shown), tuple(kept), cut
 
 
-def _ends(value: Value, answer: Answer) -> dict[Term, None]:
+def _ends(triples: Sequence[Triple], value: flow.Value, answer: Answer) -> dict[Term, None]:
     """The terms of a value: a count or a yes is no node unless the graph holds it."""
-    ends = dict.fromkeys(end for triple in value.support for end in triple[::2])
+    ends = dict.fromkeys(end for triple in triples for end in triple[::2])
     return ends if answer.kind != "list" else {**ends, value.term: None}
 
 
-def _first(triples: Iterable[Triple], shown: Iterable[Term], most: int) -> tuple[Triple, ...]:
-    terms, kept = set(shown), []
-    for triple in triples:
-        ends = terms | {triple[0], triple[2]}
-        if len(ends) <= most:
-            terms = ends
-            kept.append(triple)
-    return tuple(kept)
+def _roles(
+    outputs: Sequence[object], answer: Answer, answers: Sequence[Supported]
+) -> Iterator[tuple[Term | Triple, Role]]:
+    """Terms and triples with what they are in the run, as often as they are that."""
+    for link in _links(outputs):
+        if link.vertex:
+            yield link.vertex.iri, Role("linked", link.entity)
+    for query, relations in _executed(outputs, answer):
+        for one in answers:
+            yield from _matched(query, relations, one.triples)
+    for one in answers:
+        yield one.term, Role("answer")
+        for triple in one.triples:
+            yield from ((part, Role("support")) for part in (triple, triple[0], triple[2]))
 
 
-class _Roles:
-    """Roles of terms and triples, each once and in the order of ``WORDS``."""
-
-    def __init__(self) -> None:
-        self._roles: dict[Term | Triple, set[Role]] = {}
-
-    def add(self, part: Term | Triple, role: Role) -> None:
-        self._roles.setdefault(part, set()).add(role)
-
-    def of(self, part: Term | Triple) -> tuple[Role, ...]:
-        order = list(WORDS)
-        found = self._roles.get(part, ())
-        return tuple(sorted(found, key=lambda role: (order.index(role.kind), role.detail)))
-
-    def bind(
-        self, query: CandidateQuery, relations: tuple[LinkedRelation, ...], triples: Sequence[Triple]
-    ) -> None:
-        """The roles of what the query's patterns match among the triples of one value."""
-        patterns = [_Pattern(*pattern) for pattern in query.patterns]
-        for binding in islice(_bindings(patterns, triples, {}), MOST_BINDINGS):
-            for unknown, term in binding.items():
-                self.add(term, Role("unknown", unknown))
-            for pattern, relation in zip(patterns, relations, strict=False):
-                self.add(pattern.grounded(binding), Role("relation", relation.fact.relation))
+def _sorted(roles: Iterable[Role]) -> tuple[Role, ...]:
+    order = list(WORDS)
+    return tuple(sorted(roles, key=lambda role: (order.index(role.kind), role.detail)))
 
 
-class _Pattern:
-    """A triple pattern: at each place an unknown's name or a term."""
-
-    def __init__(self, *texts: str) -> None:
-        self.unknowns = tuple(text if text.startswith("?") else "" for text in texts)
-        self.terms = tuple(None if text.startswith("?") else term_of(text) for text in texts)
-
-    def free(self, binding: dict[str, Term]) -> int:
-        return sum(bool(name) and name not in binding for name in self.unknowns)
-
-    def grounded(self, binding: dict[str, Term]) -> Triple:
-        subject, predicate, object_ = (
-            binding[name] if name else term for name, term in zip(self.unknowns, self.terms, strict=True)
-        )
-        return subject, predicate, object_  # type: ignore[return-value]
-
-    def bound(self, triple: Triple, binding: dict[str, Term]) -> dict[str, Term] | None:
-        """The binding that makes this the triple too; None if there is none."""
-        more = dict(binding)
-        for name, term, part in zip(self.unknowns, self.terms, triple, strict=True):
-            if (more.setdefault(name, part) if name else term) != part:
-                return None
-        return more
+def _matched(
+    query: flow.CandidateQuery, relations: tuple[flow.LinkedRelation, ...], triples: Sequence[Triple]
+) -> Iterator[tuple[Term | Triple, Role]]:
+    """What the query's patterns match among the triples of one value."""
+    texts = {text for pattern in query.patterns for text in pattern}
+    given = {text: term_of(text) for text in texts if not text.startswith("?")}
+    for binding in islice(_bindings(query.patterns, triples, given), MOST_BINDINGS):
+        for unknown in texts - given.keys():
+            yield binding[unknown], Role("unknown", unknown)
+        for triple, relation in zip(ground(query.patterns, binding), relations, strict=False):
+            yield triple, Role("relation", relation.fact.relation)
 
 
 def _bindings(
-    patterns: list[_Pattern], triples: Sequence[Triple], binding: dict[str, Term]
+    patterns: Sequence[Pattern], triples: Sequence[Triple], binding: dict[str, Term]
 ) -> Iterator[dict[str, Term]]:
-    """The bindings under which every pattern is among the triples; the most bound pattern comes first."""
+    """The bindings under which every pattern is among the triples; the most bound pattern comes first.
+
+    A binding has the terms of the patterns too, each by its text.
+    """
     if not patterns:
         yield binding
         return
-    first = min(patterns, key=lambda pattern: pattern.free(binding))
+    first = min(patterns, key=lambda pattern: sum(text not in binding for text in pattern))
     rest = [pattern for pattern in patterns if pattern is not first]
     for triple in triples:
-        bound = first.bound(triple, binding)
-        if bound is not None:
-            yield from _bindings(rest, triples, bound)
+        more = dict(binding)
+        if all(more.setdefault(text, part) == part for text, part in zip(first, triple, strict=True)):
+            yield from _bindings(rest, triples, more)
 
 
 # --- names
 
 
-def _names(run: Run, steps: Sequence[Step], answer: Answer, shown: Iterable[Term]) -> dict[str, str]:
+def _names(run: Run, answer: Answer, shown: Iterable[Term]) -> dict[str, str]:
     """Display names from the record, and for what has none there from a local graph."""
-    names = {str(iri): name for iri, name in answer.names}
-    names.update(names_in(steps, dict(run.calls)))
-    missing = sorted({term for term in shown if isinstance(term, URIRef) and str(term) not in names})
-    if missing and run.graph is not None and not run.graph.remote:
-        names.update({str(iri): name for iri, name in run.graph.names(missing).items()})
+    names = with_names(names_in(tuple(run.steps), dict(run.calls)), answer.names)
+    if run.graph is not None and not run.graph.remote:
+        names.update(_asked(run.graph, (term for term in shown if str(term) not in names)))
     return names
+
+
+def _asked(kg: Graph, terms: Iterable[Term]) -> dict[str, str]:
+    """What a graph calls the IRIs among terms."""
+    iris = sorted({term for term in terms if isinstance(term, URIRef)})
+    return {str(iri): name for iri, name in (kg.names(iris) if iris else {}).items()}
 
 
 def _label(term: Term, names: dict[str, str]) -> str:
     if isinstance(term, BNode):
         return "blank node"
-    text = clean(term_text(term, names)[:MOST_CHARS]) or clean(str(term)[:MOST_CHARS])
-    return text or "empty text"
+    return clean(term_text(term, names)) or clean(short(term)) or "empty text"
 
 
 def _edge(triple: Triple, names: dict[str, str], roles: tuple[Role, ...]) -> Edge:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from rdflib import URIRef
@@ -10,9 +11,9 @@ from small import DIRECTED, chatty, iri, predicates, qir
 
 from kgwb.flow import QIR, Answer, Candidate, Fact, Generated, Link, Retrieved, Value
 from kgwb.llm import Scripted
-from kgwb.record import difference
+from kgwb.record import Step, difference
 from kgwb.render import difference_html
-from kgwb.render.comparison import MOST_WORDS, Side, beside, comparison_html, marked, rows
+from kgwb.render.comparison import MOST_LETTERS, Side, beside, comparison, marked, rows
 from kgwb.render.html import MOST_ROWS
 from kgwb.render.text import differing
 from kgwb.run import Run
@@ -49,12 +50,24 @@ def test_only_the_words_that_differ_are_marked() -> None:
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [("Denis Villeneuve", "Amy Adams, Jeremy Renner"), ("", "new"), ("word " * (MOST_WORDS + 1), "word")],
+    [("Denis Villeneuve", "Amy Adams, Jeremy Renner"), ("", "new"), ("!!!", "???")],
 )
-def test_texts_with_little_in_common_and_long_ones_are_marked_as_a_whole(first: str, second: str) -> None:
+def test_texts_with_little_in_common_are_marked_as_a_whole(first: str, second: str) -> None:
     one, other = marked(first, second)
     assert one == (f'<del class="kgwb-alone">− {first}</del>' if first else "")
     assert other == f'<ins class="kgwb-alone">+ {second}</ins>'
+
+
+@pytest.mark.parametrize("letters", ["Dune ", "?! ", "a"])
+def test_long_texts_are_cut_before_they_are_compared_and_that_is_told(letters: str) -> None:
+    long = letters * 300_000
+    begun = time.perf_counter()
+    for one, other in (marked(long, "X" + long), marked(long, long + "X")):
+        assert f"… ({len(long):,} letters)" in re.sub("<.*?>", "", one)
+        assert f"… ({len(long) + 1:,} letters)" in re.sub("<.*?>", "", other)
+        assert len(one) < MOST_LETTERS * 2
+        assert "<ins" in other
+    assert time.perf_counter() - begun < 5  # it was minutes
 
 
 def test_equal_texts_are_not_marked() -> None:
@@ -81,17 +94,17 @@ def test_rows_about_the_same_stand_beside_each_other() -> None:
 
 
 def test_many_equal_rows_are_folded_and_counted() -> None:
-    same = [(str(number), f"row {number}") for number in range(5)]
-    shown = beside([*same, ("x", "old")], [*same, ("y", "new")], ("a", "b"))
-    assert "5 rows the same" in shown
+    same = [f"row {number}" for number in range(5)]
+    shown = beside([*same, "old"], [*same, "new"], ("a", "b"))
+    assert "5 lines the same" in shown
     assert texts("del", shown) == ["old"]
 
 
 def test_more_rows_than_fit_are_cut_with_a_number() -> None:
-    many = [(str(number), f"row {number}") for number in range(MOST_ROWS + 7)]
+    many = [f"row {number}" for number in range(MOST_ROWS + 7)]
     shown = beside(many, [], ("a", "b"))
     assert len(texts("del", shown)) == MOST_ROWS
-    assert "and 7 more rows that differ" in shown
+    assert "and 7 more lines" in shown
 
 
 @pytest.mark.parametrize(
@@ -105,10 +118,22 @@ def test_more_rows_than_fit_are_cut_with_a_number() -> None:
     ],
 )
 def test_every_part_of_a_record_has_a_row(record: object, keys: int) -> None:
-    assert len({key for key, _ in rows(record, {})}) == keys
+    assert len(set(rows(record, {}))) == keys
 
 
 # --- runs
+
+
+def test_where_both_runs_have_steps_of_their_own_the_firsts_stand_first() -> None:
+    def steps(keys: str) -> dict[str, Step]:
+        return {key: Step(key, key, "", "", {}, str) for key in keys}
+
+    def order(first: str, second: str) -> str:
+        return "".join(one.key for one in difference(steps(first), steps(second)))
+
+    assert order("abcz", "axyz") == "abcxyz"
+    assert order("ab", "axby") == "axby"
+    assert order("abz", "xaz") == "xabz"
 
 
 def test_a_summary_says_how_many_steps_differ_and_where_it_begins(runs: tuple[Run, Run]) -> None:
@@ -127,23 +152,23 @@ def test_a_supervisor_is_not_where_a_difference_begins(runs: tuple[Run, Run]) ->
 
 
 def test_both_runs_stand_beside_each_other_with_answers_cost_and_marked_words(runs: tuple[Run, Run]) -> None:
-    shown = comparison_html(side("before", runs[0]), side("after", runs[1]))
+    shown = comparison(side("before", runs[0]), side("after", runs[1]))
     assert "<b>before</b>" in shown
     assert "Denis Villeneuve" in texts("del", shown)
     assert "Amy Adams, Jeremy Renner" in texts("ins", shown)
-    assert "2 (2 live)" in shown
+    assert "2 model calls (2 live)" in shown
     assert {"directed", "directed by"} & set(texts("del", shown))
     assert "4 steps the same: translator, context, understanding, classifier" in shown
 
 
 def test_a_step_of_one_run_alone_is_said_to_be(runs: tuple[Run, Run]) -> None:
-    shown = comparison_html(side("before", runs[0]), side("after", runs[1]))
+    shown = comparison(side("before", runs[0]), side("after", runs[1]))
     assert "</b>: only in first" in shown
     assert "after: no such step" in shown
 
 
 def test_the_same_steps_are_shown_where_all_are_wanted(runs: tuple[Run, Run]) -> None:
-    shown = comparison_html(side("before", runs[0]), side("after", runs[1]), all_steps=True)
+    shown = comparison(side("before", runs[0]), side("after", runs[1]), all_steps=True)
     assert "<b>classifier</b>: same" in shown
     assert "the same: translator" not in shown
 
@@ -159,6 +184,6 @@ def test_what_a_graph_or_model_says_cannot_break_out() -> None:
     says = DIRECTED | {"chatty_kg/qir": qir(f"Arrival | {evil} | ?person")}
     first = chatty(QUESTION, Scripted(DIRECTED)).go()
     second = first.fork(models=Scripted(says, name="evil")).go()
-    shown = comparison_html(side(evil, first), side("after", second), all_steps=True)
+    shown = comparison(side(evil, first), side("after", second), all_steps=True)
     assert "<script" not in shown
     assert "&lt;script&gt;" in shown

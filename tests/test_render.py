@@ -2,6 +2,7 @@
 
 import html
 import re
+import time
 from dataclasses import dataclass
 
 import pytest
@@ -29,6 +30,7 @@ from kgwb.flow import (
     Value,
 )
 from kgwb.record import Attempt, CheckResult, Step
+from kgwb.render.html import CONTROLS
 from kgwb.render.records import step_record
 from kgwb.render.sparql import laid_out, sparql
 from kgwb.run import Run
@@ -41,6 +43,7 @@ FACT = Fact("Arrival", "directed by", "?x")
 QUERY = CandidateQuery("SELECT DISTINCT ?x WHERE { ... }", (), ("director",), 0.87)
 SUPPORT = (URIRef(EX + "Arrival"), URIRef(EX + "director"), URIRef(EX + "Villeneuve"))
 ANSWER = Answer("list", (Value(URIRef(EX + "Villeneuve"), "Denis Villeneuve", (SUPPORT,)),))
+MEGA = 1_000_000
 HOSTILE = "<script>alert(\"1\")</script>' onclick='x"
 
 
@@ -243,7 +246,7 @@ def test_the_context_of_a_rephrasing_is_shown() -> None:
 def test_a_qir_is_a_table_and_a_picture_that_tell_entities_from_unknowns() -> None:
     shown = render.record_html(QIR((FACT, Fact("?x", "born in", "?place")), "?place"))
     assert shown.count("<ellipse") == 2
-    assert shown.count("<rect") == 1
+    assert shown.count("<rect") == 2  # the ground, and one entity
     assert shown.count("<polygon") == 2
     assert shown.count("asked for</text>") == 1
     assert "unknown, asked for" in shown
@@ -271,7 +274,7 @@ def test_degrees_stand_in_the_table_of_candidates_once_they_are_known() -> None:
     found = step("r", Retrieved("Arrival", (ARRIVAL,), query='"arrival"'))
     assert "degree" not in step_record(found, {})
     assert "<td>1,000+</td>" in step_record(found, {}, {ARRIVAL.iri: 1000})
-    assert "search as sent: &quot;arrival&quot;" in step_record(found, {})
+    assert "search as sent: </span>&quot;arrival&quot;" in step_record(found, {})
 
 
 def test_predicates_read_as_sentences_in_both_directions() -> None:
@@ -322,6 +325,58 @@ def test_huge_literals_are_cut_and_their_length_is_said() -> None:
     shown = render.record_html(answer)
     assert "x" * 301 not in shown
     assert shown.count("(12,345 letters)") == 3
+
+
+def many(number: int) -> Answer:
+    """Values that share a name, each with its triple."""
+    people = [URIRef(f"{EX}p{n}") for n in range(number)]
+    return Answer("list", tuple(Value(one, "Person", ((SUPPORT[0], SUPPORT[1], one),)) for one in people))
+
+
+def test_ten_thousand_values_cost_no_more_than_those_that_are_shown() -> None:
+    answer = many(10_000)
+    begun = time.perf_counter()
+    shown, said = render.answer_html(answer), render.words.lines(answer, {})
+    assert time.perf_counter() - begun < 0.3
+    assert "and 9,940 more" in shown
+    assert "Person (p59)" in shown
+    assert "Person (p60)" not in shown
+    assert said[0] == "Person, Person, Person, Person, Person, and 9,995 more"
+
+
+def test_names_are_asked_for_what_is_shown_only(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[URIRef] = []
+    monkeypatch.setattr(run, "answer", many(10_000))
+    monkeypatch.setattr(run.graph, "names", lambda iris: asked.extend(iris) or {}, raising=False)
+    run._repr_html_()
+    assert len(asked) == 62
+
+
+def test_a_label_of_a_megabyte_is_cut_wherever_it_is_shown() -> None:
+    vertex, text = URIRef(EX + "x" * MEGA), "x" * MEGA
+    candidate = Candidate(vertex, text, 1.0, (text,), text, (text,))
+    values: list[object] = [
+        Answer("list", (Value(vertex, text, ((vertex, vertex, Literal(text)),)),), names=((vertex, text),)),
+        Answer("list", (Value(vertex, text),), text=text),
+        Link("x", candidate, (candidate,)),
+        Retrieved("x", (candidate,)),
+        LinkedRelation(FACT, (RankedPredicate(vertex, text, "out", 0.5),)),
+        Selection((CandidateQuery("x", (("?x", f"<{vertex}>", "?y"),), (text,), 0.5),), ()),
+        Context((Turn("Who?", (text,)),)),
+    ]
+    for value in values:
+        shown = render.record_html(value, {str(vertex): text}) + "\n".join(render.words.lines(value, {}))
+        assert len(shown) < 20_000
+        assert re.search(r"\(1,000,0\d\d letters\)", shown)
+
+
+def test_no_markup_carries_what_acts_unseen() -> None:
+    text = "a\x00b\x1b[31m\u202ec\u2066d\r\ne\tf"
+    failed = step("qir", Classified("dependent", text), notes=[text], error=text)
+    failed.attempts = [Attempt("", text, (CheckResult(text, text),))]
+    shown = render.step_html(failed)
+    assert CONTROLS.search(shown) is None
+    assert "a�b�[31m�c�d\ne\tf" in shown
 
 
 # --- differences

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections.abc import Callable
@@ -21,31 +20,32 @@ ALONE_S = 1.0
 """How long a request waits for somebody to listen; a panel learns of a run shortly after it began."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """A request that waits for the person."""
+    """A request that waits for the person; equal requests are told apart."""
 
-    number: int
-    """Counted from 1 over all requests; tells equal requests apart."""
     request: ChatRequest
+    cancel: threading.Event
+    """Of the run that asks: each run has its own."""
 
 
 class Human(ChatModel):
     """Hands requests to whoever listens, and waits for the reply as long as it takes.
 
-    Requests may come side by side; a cancel ends the waiting.
+    Requests may come side by side, also from several runs; a cancel ends the waiting.
     """
 
     name = "human"
     remote = True  # so that a cancel leaves the waiting behind
 
     def __init__(self) -> None:
-        self.listeners: list[Callable[[], None]] = []
-        """Called whenever ``waiting`` has changed, on any thread. Who is here can answer."""
+        self.listeners: dict[Callable[[], None], threading.Event | None] = {}
+        """Who is here, called on any thread whenever ``waiting`` has changed.
+
+        Each answers the run whose cancel it names, or all runs.
+        """
         self._lock = threading.Lock()
-        self._numbers = itertools.count(1)
-        self._waiting: dict[int, Asked] = {}
-        self._replies: dict[int, str] = {}
+        self._replies: dict[Asked, str | None] = {}
 
     def __repr__(self) -> str:
         return f"Human({len(self.waiting)} waiting)"
@@ -54,15 +54,14 @@ class Human(ChatModel):
     def waiting(self) -> tuple[Asked, ...]:
         """The requests without a reply, oldest first."""
         with self._lock:
-            return tuple(self._waiting.values())
+            return tuple(asked for asked, reply in self._replies.items() if reply is None)
 
-    def reply(self, text: str, asked: Asked | None = None) -> None:
-        """Answer a request, or the oldest. Raises ModelError if it does not wait, or not any more."""
+    def reply(self, text: str, asked: Asked) -> None:
+        """Answer a request. Raises ModelError if it does not wait any more."""
         with self._lock:
-            number = asked.number if asked else next(iter(self._waiting), 0)
-            if self._waiting.pop(number, None) is None:
+            if self._replies.get(asked, "") is not None:
                 raise ModelError("nobody waits for this reply", hint="run the agent again, then reply")
-            self._replies[number] = text
+            self._replies[asked] = text
         self._tell()
 
     def complete(self, request: ChatRequest, kg: Graph | None, cancel: threading.Event) -> ChatReply:
@@ -70,34 +69,32 @@ class Human(ChatModel):
 
         Raises Cancelled, and ModelError if nobody listens.
         """
-        started = time.perf_counter()
+        asked, started = Asked(request, cancel), time.perf_counter()
         with self._lock:
-            asked = Asked(next(self._numbers), request)
-            self._waiting[asked.number] = asked
+            self._replies[asked] = None
         self._tell()
         try:
-            text = self._wait(asked, cancel)
+            text = self._wait(asked)
         finally:
             with self._lock:
-                self._waiting.pop(asked.number, None)
-                self._replies.pop(asked.number, None)
+                del self._replies[asked]
             self._tell()
         return ChatReply(text, model=self.name, seconds=time.perf_counter() - started)
 
-    def _wait(self, asked: Asked, cancel: threading.Event) -> str:
-        listened = time.monotonic()
-        while asked.number not in self._replies:
-            if cancel.wait(LOOK_S):
+    def _wait(self, asked: Asked) -> str:
+        heard = time.monotonic()
+        while (text := self._replies[asked]) is None:
+            if asked.cancel.wait(LOOK_S):
                 raise Cancelled
-            now = time.monotonic()
-            listened = now if self.listeners else listened
-            if now - listened > ALONE_S:
+            if any(run in (None, asked.cancel) for run in list(self.listeners.values())):
+                heard = time.monotonic()
+            elif time.monotonic() - heard > ALONE_S:
                 raise ModelError(
                     f"nobody is here to answer {asked.request.task} in the place of a model",
                     hint="the model human needs a notebook: open workbench.cell(AGENT) or "
                     "workbench.debug(QUESTION) and run from there; or take another model",
                 )
-        return self._replies[asked.number]
+        return text
 
     def _tell(self) -> None:
         for listener in list(self.listeners):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
 MOST_ROWS = 60
 """Rows of a table that are shown; the last line says how many more there are."""
+MOST_LETTERS, MOST_TEXT = 300, 50_000
+"""Letters shown of a label or literal, and of any text; where there are more, their number is said."""
+CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What is not seen but acts on what is: on a terminal, or on the direction of the text around it."""
 
 # Colours come from JupyterLab's theme; without one from the page around it, so that dark pages stay dark.
 STYLE = """
@@ -44,7 +49,8 @@ STYLE = """
 .kgwb-record .kgwb-literal { color: var(--jp-mirror-editor-string-color, inherit) }
 .kgwb-record .kgwb-entity { border: 1px solid var(--jp-border-color1, rgba(128,128,128,.5)); padding: 0 .3em }
 .kgwb-record .kgwb-label { margin-left: 0; font-weight: 600 }
-.kgwb-record .kgwb-picture { max-width: 100%; height: auto; margin: .4em 0; font-family: inherit }
+.kgwb-record .kgwb-picture { display: block; max-width: 100%; height: auto; margin: .4em 0;
+  font-family: inherit; fill: var(--jp-ui-font-color1, #212121) }
 .kgwb-record del { text-decoration: line-through; color: var(--jp-error-color1, #d64545) }
 .kgwb-record ins { text-decoration: underline; text-decoration-thickness: 2px; font-weight: 600;
   color: var(--jp-success-color1, #2e9e44) }
@@ -60,15 +66,28 @@ class Html(str):
 
 
 def safe(content: object) -> Html:
-    """Markup as it is; the text of anything else, escaped."""
+    """Markup as it is; the text of anything else, escaped, of at most MOST_TEXT letters and harmless."""
     if isinstance(content, Html):
         return content
-    return Html(escape(str(content).encode("utf-8", "replace").decode(), quote=True))
+    return Html(escape(harmless(short(str(content), MOST_TEXT)), quote=True))
 
 
-def tag(name: str, *contents: object, **attributes: str) -> Html:
-    """An element; ``class_`` is the attribute class. Contents and values of attributes are escaped."""
-    told = "".join(f' {key.rstrip("_")}="{safe(value)}"' for key, value in attributes.items())
+def harmless(text: str) -> str:
+    """A text that does nothing but be read: control characters but tab and line end become "�"."""
+    return CONTROLS.sub("�", re.sub("\r\n?", "\n", text)).encode("utf-8", "replace").decode()
+
+
+def short(text: str, most: int = MOST_LETTERS) -> str:
+    """A text, or its beginning with its length: "Once upon a time… (1,000,000 letters)"."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text):,} letters)"
+
+
+def tag(name: str, *contents: object, **attributes: object) -> Html:
+    """An element; ``class_`` is the attribute class, ``text_anchor`` text-anchor. All values are escaped."""
+    told = ""
+    for key, value in attributes.items():
+        shown = round(value, 1) if isinstance(value, float) else value
+        told += f' {key.rstrip("_").replace("_", "-")}="{safe(shown)}"'
     return Html(f"<{name}{told}>{join(*contents)}</{name}>")
 
 
@@ -86,24 +105,24 @@ def fold(summary: object, *contents: object, unfolded: bool = False) -> Html:
     """A summary that opens; only the summary if there is nothing in it."""
     if not any(contents):
         return tag("div", summary)
-    inner = join(tag("summary", summary), *contents)
-    return Html(f"<details open>{inner}</details>" if unfolded else f"<details>{inner}</details>")
+    opened = {"open": ""} if unfolded else {}
+    return tag("details", tag("summary", summary), *contents, **opened)
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, chosen: int = -1) -> Html:
-    """A table of at most MOST_ROWS rows; the row ``chosen`` stands out. Nothing if there are no rows."""
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, chosen: int = -1, of: int = 0) -> Html:
+    """A table of at most MOST_ROWS rows; the row ``chosen`` stands out. Nothing if there are no rows.
+
+    ``of`` is how many there are where ``rows`` are only the first of them.
+    """
     rows = list(rows)
     if not rows:
         return Html()
-    head = tag("tr", *(tag("th", text) for text in heads))
-    body = [_row(row, number == chosen) for number, row in enumerate(rows[:MOST_ROWS])]
-    left = len(rows) - MOST_ROWS
-    more = aside(f"and {left:,} more") if left > 0 else Html()
-    return join(tag("table", head, *body, class_="kgwb-table"), more)
-
-
-def _row(cells: Sequence[object], chosen: bool) -> Html:
-    return tag("tr", *(tag("td", cell) for cell in cells), class_="kgwb-chosen" if chosen else "kgwb-row")
+    shown = [tag("tr", *(tag("th", text) for text in heads))]
+    for number, row in enumerate(rows[:MOST_ROWS]):
+        class_ = "kgwb-chosen" if number == chosen else "kgwb-row"
+        shown.append(tag("tr", *(tag("td", cell) for cell in row), class_=class_))
+    left = max(of, len(rows)) - MOST_ROWS
+    return join(tag("table", *shown, class_="kgwb-table"), aside(f"and {left:,} more") if left > 0 else "")
 
 
 def preformatted(text: object) -> Html:
@@ -130,7 +149,8 @@ def bar(share: float) -> Html:
 def iri(value: str, label: str = "") -> Html:
     """An IRI, as a link if a browser can follow it."""
     value = str(value)  # rdflib's own startswith takes no tuple
-    told = {"class_": "kgwb-iri" if label else "kgwb-iri kgwb-whole", "title": value}
-    if not value.startswith(("http://", "https://")):
-        return tag("span", label or value, **told)
-    return tag("a", label or value, **told, href=value, target="_blank", rel="noopener noreferrer")
+    told = {"class_": "kgwb-iri" if label else "kgwb-iri kgwb-whole", "title": short(value)}
+    text = short(label or value)
+    if not value.startswith(("http://", "https://")) or len(value) > MOST_TEXT:
+        return tag("span", text, **told)
+    return tag("a", text, **told, href=value, target="_blank", rel="noopener noreferrer")

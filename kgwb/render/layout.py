@@ -1,31 +1,55 @@
-"""Where the nodes of a subgraph stand, so that neither they nor what is written on edges overlap."""
+"""Where boxes and arrows of a picture stand, so that neither boxes nor what is written on arrows overlap."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Literal
 from unicodedata import east_asian_width
 
 import networkx as nx
 
-from kgwb.subgraph import Node, Subgraph
-
 ROWS = 24
-"""Nodes in one column; a layer of more stands in several."""
+"""Boxes in one column; where more are at the same distance, they stand in several."""
 APART, BESIDE, LINE, MARGIN = 20.0, 26.0, 16.0, 18.0
-"""Pixels: between rows, between columns of one layer, a line of text, around it all."""
-NODE_CHARS, EDGE_CHARS = 28, 26
+"""Pixels: between rows, between columns without arrows, a line of text, around it all."""
+BOX_CHARS, ARROW_CHARS = 24, 24
 
-Ends = list[tuple[int, int]]
-Layer = list[list[int]]
-"""Columns of nodes at the same distance from the first linked vertex."""
+Shape = Literal["linked", "unknown", "answer", "support", "literal", "neighbour"]
+"""What a box stands for; it tells the form of its frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A node of a picture: its label, a line below that, and what shows under the pointer."""
+
+    label: str
+    below: str = ""
+    shape: Shape = "support"
+    title: str = ""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What is written into it."""
+        return tuple(shorten(text, BOX_CHARS) for text in (self.label, self.below) if text)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """An edge of a picture between two boxes, named by their numbers."""
+
+    start: int
+    end: int
+    label: str
+    title: str = ""
+    dashed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a node stands: its centre and its size, in pixels."""
+    """Where a box stands: its centre and its size, in pixels."""
 
     x: float
     y: float
@@ -35,46 +59,33 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The places of a subgraph's nodes and the bends of its edges, in their order."""
+    """The places of a picture's boxes and the bends of its arrows, in their order."""
 
     places: tuple[Place, ...]
     bends: tuple[float, ...]
-    """How far the middle of each edge leaves the straight line, to the left of its direction."""
+    """How far the middle of each arrow leaves the straight line, to the left of its direction."""
     width: float
     height: float
 
 
-def layout(subgraph: Subgraph) -> Layout:
-    """Layers by distance from the first linked vertex: a question reads from left to right."""
-    number = {node.term: place for place, node in enumerate(subgraph.nodes)}
-    ends = [(number[edge.subject], number[edge.object]) for edge in subgraph.edges]
-    boxes = [_size(node) for node in subgraph.nodes]
-    centres: dict[int, tuple[float, float]] = {}
-    right, bottom = 0.0, MARGIN
-    for layers in _blocks(ends, subgraph):
-        height = max(_height(column, boxes) for layer in layers for column in layer)
-        x = MARGIN
-        for place, layer in enumerate(layers):
-            x += _gap(layers[place - 1], layer, ends, subgraph) if place else 0
-            for column in layer:
-                width = max(boxes[node][0] for node in column)
-                y = bottom + (height - _height(column, boxes)) / 2
-                for node in column:
-                    centres[node] = (x + width / 2, y + (boxes[node][1] + APART) / 2)
-                    y += boxes[node][1] + APART
-                x += width + BESIDE
-            x -= BESIDE
-        right, bottom = max(right, x), bottom + height
-    places = tuple(Place(*centres[node], *boxes[node]) for node in range(len(boxes)))
-    return Layout(places, _bends(ends, places), right + MARGIN, bottom + MARGIN)
-
-
-def second_line(node: Node) -> str:
-    """What stands under a node's label: its roles as far as they are a matter of words."""
-    told = [f"“{role.detail}”" for role in node.roles if role.kind == "linked"]
-    told += [role.detail for role in node.roles if role.kind == "unknown"]
-    told += ["answer" for role in node.roles if role.kind == "answer"]
-    return shorten(", ".join(told), NODE_CHARS)
+def layout(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> Layout:
+    """Columns by distance from what is linked: a question reads from left to right."""
+    sizes = [_size(box) for box in boxes]
+    columns = list(_columns(boxes, arrows))
+    row = max((height for _, height in sizes), default=0) + APART
+    height = row * max(map(len, columns), default=0) + 2 * MARGIN - APART
+    gap = max([BESIDE, *(text_width(shorten(arrow.label, ARROW_CHARS), 11) + 56 for arrow in arrows)])
+    placed: dict[int, Place] = {}
+    x = MARGIN
+    for column in columns:
+        width = max(sizes[box][0] for box in column)
+        for number, box in enumerate(column):
+            y = height / 2 + (number - (len(column) - 1) / 2) * row
+            placed[box] = Place(x + width / 2, y, *sizes[box])
+        x += width + gap
+    places = tuple(placed[box] for box in range(len(boxes)))
+    beside = any(places[arrow.start].x == places[arrow.end].x for arrow in arrows)  # they bend to the right
+    return Layout(places, _bends(arrows, places), x + MARGIN - (0 if beside else gap), height)
 
 
 def shorten(text: str, most: int) -> str:
@@ -93,70 +104,43 @@ def text_width(text: str, size: float) -> float:
     return sum(1.0 if _wide(char) else 0.74 if char.isupper() else 0.57 for char in text) * size
 
 
-def _blocks(ends: Ends, subgraph: Subgraph) -> Iterator[list[Layer]]:
-    """The layers of each connected part; single nodes stand together, four in a row."""
-    graph: nx.Graph[int] = nx.Graph(ends)
-    graph.add_nodes_from(range(len(subgraph.nodes)))
-    singles: list[int] = []
-    for part in sorted(nx.connected_components(graph), key=min):
-        if len(part) == 1:
-            singles += part
-        else:
-            yield list(_layers(graph, part, subgraph))
-    if singles:
-        yield [[singles[start::4]] for start in range(min(4, len(singles)))]
-
-
-def _layers(graph: nx.Graph[int], part: set[int], subgraph: Subgraph) -> Iterator[Layer]:
-    def last(node: int) -> tuple[bool, int, int]:
-        linked = any(role.kind == "linked" for role in subgraph.nodes[node].roles)
-        return not linked, 0 if linked else -graph.degree(node), node
-
-    rows: dict[int, float] = {}
-    for nodes in nx.bfs_layers(graph, min(part, key=last)):
-        above = {node: fmean([rows[one] for one in graph[node] if one in rows] or [0.0]) for node in nodes}
-        order = sorted(nodes, key=lambda node: (above[node], node))
-        rows = {node: place / len(order) for place, node in enumerate(order)}
-        size = math.ceil(len(order) / math.ceil(len(order) / ROWS))
-        yield [order[start : start + size] for start in range(0, len(order), size)]
-
-
-def _gap(before: Layer, layer: Layer, ends: Ends, subgraph: Subgraph) -> float:
-    """Room for what is written on the edges between two layers."""
-    one, other = ({node for column in part for node in column} for part in (before, layer))
-    labels = [
-        edge.label
-        for edge, (start, end) in zip(subgraph.edges, ends, strict=True)
-        if (start in one and end in other) or (start in other and end in one)
-    ]
-    return max([BESIDE, *(text_width(shorten(label, EDGE_CHARS), 11) + 92 for label in labels)])
-
-
-def _bends(ends: Ends, places: tuple[Place, ...]) -> tuple[float, ...]:
-    """Edges between the same nodes part from each other; one within a column goes round what is between."""
-    alike: dict[tuple[int, int], list[int]] = {}
-    for number, (one, other) in enumerate(ends):
-        alike.setdefault((min(one, other), max(one, other)), []).append(number)
-    bends = [0.0] * len(ends)
-    for (one, other), numbers in alike.items():
-        apart = places[other].y - places[one].y
-        round_ = -math.copysign(40 + abs(apart) / 8, apart) if places[one].x == places[other].x else 0
-        for place, number in enumerate(numbers):
-            bend = (place - (len(numbers) - 1) / 2) * 30 + round_
-            bends[number] = bend if ends[number][0] <= ends[number][1] else -bend
-    return tuple(bends)
-
-
-def _height(column: list[int], boxes: list[tuple[float, float]]) -> float:
-    return sum(boxes[node][1] + APART for node in column)
-
-
-def _size(node: Node) -> tuple[float, float]:
-    second = second_line(node)
-    width = max(text_width(shorten(node.label, NODE_CHARS), 13), text_width(second, 11)) + 24
-    height = LINE * (2 if second else 1) + 10
-    return (max(width * 1.2, 56), height + 8) if node.shape == "unknown" else (max(width, 56), height)
-
-
 def _wide(char: str) -> bool:
     return east_asian_width(char) in "WF"
+
+
+def _size(box: Box) -> tuple[float, float]:
+    width = max(text_width(line, 11 if below else 13) for below, line in enumerate(box.lines)) + 24
+    round_ = box.shape == "unknown"
+    return max(width * (1.2 if round_ else 1), 56), LINE * len(box.lines) + (18 if round_ else 10)
+
+
+def _columns(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> Iterator[list[int]]:
+    """Each box in the column of its distance from the first of its part, near the boxes it hangs on."""
+    graph: nx.Graph[int] = nx.Graph((arrow.start, arrow.end) for arrow in arrows)
+    graph.add_nodes_from(range(len(boxes)))
+
+    def rank(box: int) -> tuple[bool, int, int]:
+        linked = boxes[box].shape == "linked"
+        return not linked, 0 if linked else -graph.degree(box), box
+
+    rows: dict[int, float] = {}
+    firsts = [min(part, key=rank) for part in nx.connected_components(graph)]
+    for layer in nx.bfs_layers(graph, sorted(firsts)):
+        above = {box: fmean([rows[one] for one in graph[box] if one in rows] or [0.0]) for box in layer}
+        order = sorted(layer, key=lambda box: (above[box], box))
+        rows = {box: row / len(order) for row, box in enumerate(order)}
+        size = math.ceil(len(order) / math.ceil(len(order) / ROWS))
+        yield from (order[start : start + size] for start in range(0, len(order), size))
+
+
+def _bends(arrows: Sequence[Arrow], places: Sequence[Place]) -> tuple[float, ...]:
+    """Arrows between the same boxes part from each other; one within a column goes round what is between."""
+    bends = []
+    for number, arrow in enumerate(arrows):
+        alike = [at for at, one in enumerate(arrows) if {one.start, one.end} == {arrow.start, arrow.end}]
+        bend = (alike.index(number) - (len(alike) - 1) / 2) * (30 if arrow.start <= arrow.end else -30)
+        start, end = places[arrow.start], places[arrow.end]
+        if start.x == end.x:
+            bend -= math.copysign(40 + abs(end.y - start.y) / 8, end.y - start.y)
+        bends.append(bend)
+    return tuple(bends)

@@ -1,22 +1,48 @@
-"""Small still pictures: a QIR as a graph, and the words that two texts differ in."""
+"""Still pictures: boxes and arrows as SVG, a QIR as such a graph, and the words that two texts differ in."""
 
 from __future__ import annotations
 
-import math
+import cmath
 import re
-import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from kgwb.flow import QIR, Fact, is_unknown
+from kgwb.flow import QIR, is_unknown
 from kgwb.render.html import Html, join, safe, tag
+from kgwb.render.layout import (
+    ARROW_CHARS,
+    LINE,
+    Arrow,
+    Box,
+    Place,
+    Shape,
+    layout,
+    shorten,
+)
 
 MOST_FACTS = 12
 """Facts of a QIR that are drawn; the table beside the picture has them all."""
-MOST_LETTERS = 28
-HEIGHT, ROW, GAP, LETTER = 30.0, 74.0, 46.0, 7.2
-"""Of a box, of a row of boxes; between columns; of a letter's width. In pixels."""
+DESCRIBED = 20
+"""Arrows told to who cannot see the picture; the table beside it has them all."""
+# The picture brings its own ground, so that it reads on a page of any colour, with a theme or without.
+COLOURS: Mapping[str, tuple[str, str]] = {
+    "ground": ("--jp-layout-color1", "#ffffff"),
+    "text": ("--jp-ui-font-color1", "#212121"),
+    "aside": ("--jp-ui-font-color2", "#616161"),
+    "linked": ("--jp-brand-color1", "#1565c0"),
+    "unknown": ("--jp-warn-color1", "#b25d00"),
+    "answer": ("--jp-success-color1", "#2e7d32"),
+}
+Points = tuple[complex, complex, complex, complex]
+"""A curve: where it begins, what draws it aside twice, where it ends; x + yj in pixels."""
+
+
+class Lit(NamedTuple):
+    """The numbers of the boxes and of the arrows that stand out."""
+
+    boxes: set[int]
+    arrows: set[int]
 
 
 def changes(before: str, after: str) -> tuple[Html, Html]:
@@ -39,112 +65,130 @@ def marked(text: str, words: Iterable[str]) -> Html:
     return join(*(tag("mark", part) if number % 2 else safe(part) for number, part in enumerate(parts)))
 
 
-class _Node(NamedTuple):
-    x: float
-    y: float
-    width: float
-
-    def border(self, x: float, y: float, round_: bool) -> tuple[float, float]:
-        """Where a line from the middle to a point crosses the border."""
-        across, down = (x - self.x) / (self.width / 2), (y - self.y) / (HEIGHT / 2)
-        far = math.hypot(across, down) if round_ else max(abs(across), abs(down))
-        return self.x + (x - self.x) / max(far, 1e-9), self.y + (y - self.y) / max(far, 1e-9)
-
-
 def qir_picture(qir: QIR) -> Html:
-    """The facts of a QIR as a graph: boxes are entities, ellipses are unknowns, arrows are relations."""
+    """The facts of a QIR as a graph: round boxes are entities, ellipses unknowns, arrows relations."""
     facts = qir.facts[:MOST_FACTS]
-    if not facts:
-        return Html()
-    nodes = _placed(facts)
-    width = max(node.x + node.width / 2 for node in nodes.values()) + 12
-    height = max(node.y for node in nodes.values()) + HEIGHT / 2 + 22
-    pairs = [frozenset(fact.ends) for fact in facts]
-    arrows = [
-        _arrow(fact, nodes, pairs[:number].count(pair) - (pairs.count(pair) - 1) / 2)
-        for number, (fact, pair) in enumerate(zip(facts, pairs, strict=True))
+    names = dict.fromkeys(end for fact in facts for end in fact.ends)
+    number = {name: place for place, name in enumerate(names)}
+    boxes = [
+        Box(
+            name,
+            "asked for" if name == qir.target else "",
+            "unknown" if is_unknown(name) else "linked",
+            f"{'unknown' if is_unknown(name) else 'entity'} {name}",
+        )
+        for name in number
     ]
-    told = f"graph of {', '.join(map(str, facts))}" + (f", asked for {qir.target}" if qir.target else "")
-    shown = [_node(name, node, name == qir.target) for name, node in nodes.items()]
-    size = {"width": f"{width:.0f}", "height": f"{height:.0f}", "viewBox": f"0 0 {width:.0f} {height:.0f}"}
-    font = {"font-size": "13", "font-family": "sans-serif", "fill": "currentColor"}
-    svg = tag(
-        "svg", *arrows, *shown, class_="kgwb-picture", role="img", **size, **font, **{"aria-label": told}
-    )
-    return tag("div", svg)
+    arrows = [Arrow(number[fact.subject], number[fact.object], fact.relation, str(fact)) for fact in facts]
+    return picture(boxes, arrows, "The facts as a graph") if facts else Html()
 
 
-def _placed(facts: Iterable[Fact]) -> dict[str, _Node]:
-    """Each end of the facts, in columns by its distance from the first entity."""
-    facts = list(facts)
-    ends = list(dict.fromkeys(end for fact in facts for end in fact.ends))
-    columns: list[list[str]] = []
-    seen: set[str] = set()
-    for start in sorted(ends, key=is_unknown):
-        layer, depth = [start] if start not in seen else [], 0
-        while layer:
-            seen.update(layer)
-            columns += [[]] * (depth == len(columns))
-            columns[depth] = columns[depth] + layer
-            near = [end for fact in facts if set(fact.ends) & set(layer) for end in fact.ends]
-            layer, depth = [end for end in dict.fromkeys(near) if end not in seen], depth + 1
-    apart = max(_length(fact.relation) for fact in facts) * LETTER + GAP
-    nodes, left = {}, 12.0
-    for column in columns:
-        wide = max(max(_length(name) * LETTER + 24, 56) for name in column)
-        for row, name in enumerate(column):
-            nodes[name] = _Node(left + wide / 2, 30 + row * ROW, max(_length(name) * LETTER + 24, 56))
-        left += wide + apart
-    return nodes
-
-
-def _node(name: str, node: _Node, asked: bool) -> Html:
-    line = {"fill": "none", "stroke": "currentColor", "stroke-width": "2.5" if asked else "1.2"}
-    if is_unknown(name):
-        ends = {"rx": f"{node.width / 2:.1f}", "ry": f"{HEIGHT / 2:.1f}"}
-        shape = tag("ellipse", cx=f"{node.x:.1f}", cy=f"{node.y:.1f}", **ends, **line)
-    else:
-        corner = {"x": f"{node.x - node.width / 2:.1f}", "y": f"{node.y - HEIGHT / 2:.1f}", "rx": "3"}
-        shape = tag("rect", width=f"{node.width:.1f}", height=f"{HEIGHT:.0f}", **corner, **line)
-    told = [_text(name, node.x, node.y + 4.5, "kgwb-node")]
-    if asked:
-        told.append(_text("asked for", node.x, node.y + HEIGHT / 2 + 15, "kgwb-asked"))
-    return tag("g", tag("title", f"{'unknown' if is_unknown(name) else 'entity'} {name}"), shape, *told)
-
-
-def _arrow(fact: Fact, nodes: Mapping[str, _Node], aside: float) -> Html:
-    """An arrow from subject to object; several between the same ends stand ``aside`` of each other."""
-    start, end = nodes[fact.subject], nodes[fact.object]
-    if start == end:
-        return _text(f"↺ {fact.relation}", start.x, start.y - HEIGHT / 2 - 2, "kgwb-relation")
-    shift = aside * (13 if start.x != end.x else 0)
-    x1, y1 = start.border(end.x, end.y, is_unknown(fact.subject))
-    x2, y2 = end.border(start.x, start.y, is_unknown(fact.object))
-    y1, y2 = y1 + shift, y2 + shift
-    length = math.hypot(x2 - x1, y2 - y1) or 1.0
-    ux, uy = (x2 - x1) / length, (y2 - y1) / length
-    tips = ((x2, y2), *((x2 - 9 * ux - 4 * side * uy, y2 - 9 * uy + 4 * side * ux) for side in (1, -1)))
-    line = {"stroke": "currentColor", "stroke-width": "1.2"}
-    ends = {"x1": f"{x1:.1f}", "y1": f"{y1:.1f}", "x2": f"{x2 - 6 * ux:.1f}", "y2": f"{y2 - 6 * uy:.1f}"}
+def picture(boxes: Sequence[Box], arrows: Sequence[Arrow], title: str, lit: Lit | None = None) -> Html:
+    """Boxes and arrows as SVG that stands alone; what is ``lit`` stands out, the rest recedes."""
+    placed = layout(boxes, arrows)
+    lines, labels = [], []
+    for number, (arrow, bend) in enumerate(zip(arrows, placed.bends, strict=True)):
+        on, opacity = _standing(number, lit and lit.arrows)
+        points = _curve(placed.places[arrow.start], placed.places[arrow.end], bend)
+        told = tag("title", arrow.title)
+        lines.append(tag("g", told, *_line(points, on, arrow.dashed), opacity=opacity))
+        labels.append(tag("g", told, _label(arrow, points, on), opacity=opacity))
+    nodes = [
+        _node(box, place, *_standing(number, lit and lit.boxes))
+        for number, (box, place) in enumerate(zip(boxes, placed.places, strict=True))
+    ]
+    facts = [f"{boxes[one.start].label} — {one.label} → {boxes[one.end].label}" for one in arrows[:DESCRIBED]]
     return tag(
-        "g",
-        tag("title", str(fact)),
-        tag("line", **ends, **line),
-        tag("polygon", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in tips)),
-        _text(fact.relation, (x1 + x2) / 2, (y1 + y2) / 2 + (13 if shift > 0 else -5), "kgwb-relation"),
+        "svg",
+        tag("title", title),
+        tag("desc", ". ".join(facts)),
+        tag("rect", width="100%", height="100%", rx=4, **_paint(fill="ground")),
+        *(*lines, *labels, *nodes),  # lines first, so that none crosses a label
+        class_="kgwb-picture",
+        role="img",
+        xmlns="http://www.w3.org/2000/svg",
+        width=placed.width,
+        height=placed.height,
+        viewBox=f"0 0 {placed.width:.0f} {placed.height:.0f}",
+        font_family="system-ui, sans-serif",
     )
 
 
-def _text(text: str, x: float, y: float, class_: str) -> Html:
-    small = {} if class_ == "kgwb-node" else {"font-size": "12"}
-    place = {"x": f"{x:.1f}", "y": f"{y:.1f}", "text-anchor": "middle"}
-    return tag("text", _short(text), class_=class_, **place, **small)
+def _standing(number: int, lit: set[int] | None) -> tuple[bool, float]:
+    """Whether a part stands out, and its opacity."""
+    on = lit is not None and number in lit
+    return on, 1 if lit is None or on else 0.3
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 1] + "…"
+def _node(box: Box, place: Place, on: bool, opacity: float) -> Html:
+    top = place.y - (len(box.lines) - 1) / 2 * LINE
+    first, *below = box.lines
+    words = [_text(first, place.x, top), *(_text(line, place.x, top + LINE, 11, "aside") for line in below)]
+    return tag("g", tag("title", box.title), *_frame(box.shape, place, on), *words, opacity=opacity)
 
 
-def _length(text: str) -> int:
-    """The width of a text, as it is shown, in letters."""
-    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in _short(text))
+def _frame(shape: Shape, place: Place, on: bool) -> Iterator[Html]:
+    """The outline that tells what a box stands for."""
+    colour = shape if shape in COLOURS else "ground" if shape == "literal" else "aside"
+    look: dict[str, object] = {**_paint(fill="ground", stroke=colour), "stroke_width": 2.6 if on else 1.6}
+    if shape == "neighbour":
+        look["stroke_dasharray"] = "5 3"
+    if shape == "unknown":
+        yield tag("ellipse", cx=place.x, cy=place.y, rx=place.width / 2, ry=place.height / 2, **look)
+        return
+    look["rx"] = place.height / 2.6 if shape == "linked" else 2
+    for grown in (3, 0) if shape == "answer" else (0,):
+        corner = {"x": place.x - place.width / 2 - grown, "y": place.y - place.height / 2 - grown}
+        size = {"width": place.width + 2 * grown, "height": place.height + 2 * grown}
+        yield tag("rect", **corner, **size, **look)
+
+
+def _line(points: Points, on: bool, dashed: bool) -> tuple[Html, Html]:
+    """A curve and its arrow head."""
+    colour, size = ("answer", 10) if on else ("aside", 7)
+    path = "M{} C{} {} {}".format(*map(_at, points))
+    dashes = {"stroke_dasharray": "5 4"} if dashed else {}
+    back = points[2] - points[3]
+    back *= size / (abs(back) or 1)
+    head = " ".join(
+        map(_at, (points[3], *(points[3] + back * cmath.rect(1, turn) for turn in (0.45, -0.45))))
+    )
+    line = tag(
+        "path", d=path, fill="none", stroke_width=3.5 if on else 1.4, **dashes, **_paint(stroke=colour)
+    )
+    return line, tag("polygon", points=head, **_paint(fill=colour))
+
+
+def _label(arrow: Arrow, points: Points, on: bool) -> Html:
+    one, two, three, four = points
+    middle = (one + 3 * two + 3 * three + four) / 8
+    text = ("✓ " if on else "") + shorten(arrow.label, ARROW_CHARS)
+    plate = {**_paint(fill="text", stroke="ground"), "stroke_width": 9, "paint_order": "stroke"}
+    return _text(text, middle.real, middle.imag, 11, font_weight=700 if on else 400, **plate)
+
+
+def _text(text: str, x: float, y: float, size: int = 13, colour: str = "text", /, **more: object) -> Html:
+    told = {"font_size": size, "text_anchor": "middle", **_paint(fill=colour), **more}
+    return tag("text", text, x=x, y=y + size * 0.35, **told)
+
+
+def _paint(**colours: str) -> dict[str, object]:
+    """Colours as style, by the theme, and as attributes for programs that know no variables."""
+    style = "; ".join(f"{part}: var({', '.join(COLOURS[name])})" for part, name in colours.items())
+    return {**{part: COLOURS[name][1] for part, name in colours.items()}, "style": style}
+
+
+def _curve(start: Place, end: Place, bend: float) -> Points:
+    """An arrow from side to side of its boxes, so that it crosses no box of their columns."""
+    way = (end.x > start.x) - (end.x < start.x)  # within a column: 0, from right side to right side
+    first = complex(start.x + (start.width / 2 + 3) * (way or 1), start.y)
+    last = complex(end.x - (end.width / 2 + 4) * (way or -1), end.y)
+    if start is end:  # a loop
+        return first - 6j, first + 45 - 50j, first + 45 - 5j, first
+    along = last - first
+    aside = -1j * along / (abs(along) or 1) * bend * 4 / 3
+    return first, first + 0.3 * along + aside, first + 0.7 * along + aside, last
+
+
+def _at(point: complex) -> str:
+    return f"{point.real:.1f},{point.imag:.1f}"

@@ -2,63 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rdflib import URIRef
 
-from kgwb.flow import (
-    QIR,
-    Answer,
-    Candidate,
-    CandidateQuery,
-    Classified,
-    Context,
-    Dialogue,
-    Fact,
-    Generated,
-    Link,
-    Linked,
-    LinkedRelation,
-    Question,
-    RankedPredicate,
-    Rephrased,
-    Retrieved,
-    Selection,
-    Term,
-    Triple,
-    Value,
-)
+from kgwb import flow
 from kgwb.kg.text import local_name
 from kgwb.record import QUERIES, Call, Step, Totals
+from kgwb.render.html import MOST_ROWS, harmless, short
 
 if TYPE_CHECKING:
     from kgwb.run import Run
 
+T = TypeVar("T")
 Names = Mapping[str, str]
 """Display names by IRI; an IRI without one is shown by its local name."""
 
-BEST = 3
-"""Candidates and queries told of a step; HTML shows more."""
-PREDICATES = 5
-VALUES = 5
-TRIPLES = 3
-"""Supporting triples told of one value."""
-CONTROLS = (("\0", "\x1f"), ("\x7f", "\x9f"), ("\u202a", "\u202e"), ("\u2066", "\u2069"))
+BEST, PREDICATES, VALUES, TRIPLES = 3, 5, 5, 3
+"""Told of a step: candidates and queries, predicates, values, triples of a value. HTML shows more."""
+MOST_SUPPORT = 20
+"""Supporting triples that HTML shows of one value."""
+MOST_SAID = 2_000
+"""Letters told of a sentence."""
 ARROWS = {"out": "→", "in": "←"}
 BASELINE = "rules is a baseline: it reads no prompts, and does not understand; choose another model for that"
 
 
 def clean(text: object) -> str:
     """A text on one line that can do nothing to a terminal: control and direction marks become "�"."""
-    line = " ".join(str(text).split()).encode("utf-8", "replace").decode()
-    return "".join("�" if _is_control(char) else char for char in line)
-
-
-def _is_control(char: str) -> bool:
-    return any(first <= char <= last for first, last in CONTROLS)
+    return harmless(" ".join(str(text).split()))
 
 
 def count(number: int, noun: str) -> str:
@@ -67,15 +41,27 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
-def term_text(term: Term, names: Names) -> str:
-    """A term by its name, or its lexical form."""
-    return names.get(str(term)) or local_name(str(term)) if isinstance(term, URIRef) else str(term)
+def some(items: Sequence[T], most: int, tell: Callable[[T], str] = str) -> list[str]:
+    """The first of them, and how many there are besides."""
+    left = len(items) - most
+    return [*map(tell, items[:most]), *([f"and {left:,} more"] if left > 0 else [])]
 
 
-def triple_text(triple: Triple, names: Names) -> str:
+def term_text(term: flow.Term, names: Names) -> str:
+    """A term by its name, or its lexical form; at most its first MOST_LETTERS."""
+    text = str(term)
+    return short((names.get(text) or local_name(text)) if isinstance(term, URIRef) else text)
+
+
+def triple_text(triple: flow.Triple, names: Names) -> str:
     """ "Arrival — director → Denis Villeneuve"."""
     subject, predicate, object_ = (term_text(term, names) for term in triple)
     return f"{subject} — {predicate} → {object_}"
+
+
+def with_names(names: Names, named: Iterable[tuple[URIRef, str]]) -> dict[str, str]:
+    """Display names, and what a record itself calls the rest."""
+    return {**{str(iri): name for iri, name in named}, **names}
 
 
 def names_in(steps: Iterable[Step], calls: Mapping[str, Call]) -> dict[str, str]:
@@ -85,7 +71,7 @@ def names_in(steps: Iterable[Step], calls: Mapping[str, Call]) -> dict[str, str]
         if call.kind == "names":
             names.update((str(iri), name) for iri, name in call.result.items())
     for step in steps:
-        if isinstance(step.output, Link) and step.output.vertex:
+        if isinstance(step.output, flow.Link) and step.output.vertex:
             names[str(step.output.vertex.iri)] = step.output.vertex.label
     return names
 
@@ -94,9 +80,15 @@ def names_of(run: Run) -> dict[str, str]:
     """The display names in a run's record, and from a local graph those of what its answer stands on."""
     names = names_in(run.steps, run.calls)
     if run.answer is not None and run.graph is not None and not run.graph.remote:
-        terms = {term for triple in run.answer.support for term in triple if isinstance(term, URIRef)}
-        names.update((str(iri), name) for iri, name in run.graph.names(sorted(terms)).items())
+        asked = run.graph.names(sorted(supporting(run.answer)))
+        names.update((str(iri), name) for iri, name in asked.items())
     return names
+
+
+def supporting(answer: flow.Answer) -> set[URIRef]:
+    """The IRIs of the triples that are shown of an answer."""
+    shown = (triple for value in answer.values[:MOST_ROWS] for triple in value.support[:MOST_SUPPORT])
+    return {term for triple in shown for term in triple if isinstance(term, URIRef)}
 
 
 def made(step: Step, calls: Mapping[str, Call]) -> list[str]:
@@ -123,131 +115,84 @@ def totals_text(totals: Totals) -> str:
     )
 
 
-@singledispatch
-def lines(value: Any, names: Names) -> list[str]:
+def lines(value: Any, names: Names) -> list[str]:  # noqa: PLR0911, PLR0912  # a table: a case each form
     """The summary of a record, then its details; an unknown dataclass by its fields, the rest as it is."""
+    match value:
+        case flow.Question():
+            return [value.text, *([f"translated from: {value.original}"] if value.original else [])]
+        case flow.Dialogue():
+            return [count(len(value.turns), "earlier turn")]
+        case flow.Context():
+            cut = f", {count(value.cut, 'answer')} left out" if value.cut else ""
+            told = [
+                f"{one.standalone or one.question} {', '.join(map(short, one.answers))}"
+                for one in value.turns
+            ]
+            return [count(len(told), "earlier turn") + cut, *told] if told else ["no earlier turn"]
+        case flow.Classified():
+            return [f"{value.label}: {value.reason}" if value.reason else value.label]
+        case flow.Rephrased():
+            return [value.question]
+        case flow.Fact():
+            return [str(value)]
+        case flow.QIR():
+            wanted = {
+                "list": value.target,
+                "count": f"how many {value.target}",
+                "boolean": "whether it is so",
+            }
+            return [f"{' '.join(map(str, value.facts))} asks for {wanted[value.kind]}"]
+        case flow.Candidate():
+            types = f" ({short(', '.join(value.types))})" if value.types else ""
+            return [f"{short(value.label)}{types} <{short(value.iri)}>"]
+        case flow.Retrieved():
+            of = f" of {value.found:,} found" if value.found > len(value.candidates) else ""
+            how = f" ({value.how})" if value.how else ""
+            best = some(value.candidates, BEST, lambda one: f"{one.score:.2f} {_said(one)}")
+            return [f"{count(len(value.candidates), 'candidate')}{of}{how}", *best]
+        case flow.Link():
+            chosen = _said(value.vertex) if value.vertex else "no vertex"
+            return [f"{value.entity} → {chosen}", *([f"because: {value.reason}"] if value.reason else [])]
+        case flow.RankedPredicate():
+            named = f"{short(value.name)} <{short(value.iri)}>"
+            return [f"{value.similarity:.2f} {ARROWS[value.direction]} {named}"]
+        case flow.LinkedRelation(fact, ranked):
+            first = f", best: {short(ranked[0].name)}" if ranked else f" for {fact}"
+            return [count(len(ranked), "predicate") + first, *some(ranked, PREDICATES, _said)]
+        case flow.Linked(links, relations):
+            vertices = sum(link.vertex is not None for link in links)
+            found = sum(bool(relation.predicates) for relation in relations)
+            entities, facts = count(len(links), "entity"), count(len(relations), "relation")
+            return [f"{vertices} of {entities} and {found} of {facts} linked"]
+        case flow.CandidateQuery():
+            return [f"{value.score:.2f} {short(value.sparql, MOST_SAID)}"]
+        case flow.Generated(queries, before):
+            cut = f" of {before:,}" if before > len(queries) else ""
+            return [f"{count(len(queries), 'candidate query')}{cut}", *some(queries, BEST, _said)]
+        case flow.Selection(queries, predicates):
+            relevant = f", relevant: {short(', '.join(predicates))}" if predicates else ""
+            return [f"{count(len(queries), 'query')} kept{relevant}", *some(queries, BEST, _said)]
+        case flow.Answer():
+            return _answered(value, with_names(names, value.names))
+        case list() | tuple():
+            return [count(len(value), "item"), *map(_said, value)]
     if is_dataclass(value) and not isinstance(value, type):
-        told = [f"{field.name}: {getattr(value, field.name)}" for field in fields(value)]
-        return [type(value).__name__, *told]
-    if isinstance(value, list | tuple):
-        return [count(len(value), "item"), *(lines(item, names)[0] for item in value)]
+        return [type(value).__name__, *(f"{one.name}: {getattr(value, one.name)}" for one in fields(value))]
     return [str(value)]
 
 
-@lines.register
-def _(value: Question, names: Names) -> list[str]:
-    return [value.text, f"translated from: {value.original}"] if value.original else [value.text]
+def _said(value: Any) -> str:
+    """The line that says what a record is."""
+    return lines(value, {})[0]
 
 
-@lines.register
-def _(value: Dialogue, names: Names) -> list[str]:
-    return [count(len(value.turns), "earlier turn")]
+def _answered(answer: flow.Answer, names: Names) -> list[str]:
+    def stands_on(value: flow.Value) -> str:
+        triples = some(value.support, TRIPLES, lambda triple: triple_text(triple, names))
+        return f"{short(value.label)}: {'; '.join(triples) or 'no triple'}"
 
-
-@lines.register
-def _(value: Context, names: Names) -> list[str]:
-    cut = f", {count(value.cut, 'answer')} left out" if value.cut else ""
-    told = (f"{turn.standalone or turn.question} {', '.join(turn.answers)}" for turn in value.turns)
-    return [count(len(value.turns), "earlier turn") + cut, *told] if value.turns else ["no earlier turn"]
-
-
-@lines.register
-def _(value: Classified, names: Names) -> list[str]:
-    return [f"{value.label}: {value.reason}" if value.reason else value.label]
-
-
-@lines.register
-def _(value: Rephrased, names: Names) -> list[str]:
-    return [value.question]
-
-
-@lines.register
-def _(value: Fact, names: Names) -> list[str]:
-    return [str(value)]
-
-
-@lines.register
-def _(value: QIR, names: Names) -> list[str]:
-    wanted = {"list": value.target, "count": f"how many {value.target}", "boolean": "whether it is so"}
-    return [f"{' '.join(map(str, value.facts))} asks for {wanted[value.kind]}"]
-
-
-@lines.register
-def _(value: Candidate, names: Names) -> list[str]:
-    types = f" ({', '.join(value.types)})" if value.types else ""
-    return [f"{value.label}{types} <{value.iri}>"]
-
-
-@lines.register
-def _(value: Retrieved, names: Names) -> list[str]:
-    of = f" of {value.found:,} found" if value.found > len(value.candidates) else ""
-    how = f" ({value.how})" if value.how else ""
-    scored = [f"{candidate.score:.2f} {lines(candidate, names)[0]}" for candidate in value.candidates]
-    return [f"{count(len(value.candidates), 'candidate')}{of}{how}", *some(scored, BEST)]
-
-
-@lines.register
-def _(value: Link, names: Names) -> list[str]:
-    chosen = lines(value.vertex, names)[0] if value.vertex else "no vertex"
-    return [f"{value.entity} → {chosen}", *([f"because: {value.reason}"] if value.reason else [])]
-
-
-@lines.register
-def _(value: RankedPredicate, names: Names) -> list[str]:
-    return [f"{value.similarity:.2f} {ARROWS[value.direction]} {value.name} <{value.iri}>"]
-
-
-@lines.register
-def _(value: LinkedRelation, names: Names) -> list[str]:
-    ranked = [lines(predicate, names)[0] for predicate in value.predicates]
-    best = f", best: {value.predicates[0].name}" if ranked else f" for {value.fact}"
-    return [count(len(ranked), "predicate") + best, *some(ranked, PREDICATES)]
-
-
-@lines.register
-def _(value: Linked, names: Names) -> list[str]:
-    vertices = sum(link.vertex is not None for link in value.links)
-    entities = count(len(value.links), "entity")
-    found = sum(bool(relation.predicates) for relation in value.relations)
-    relations = count(len(value.relations), "relation")
-    return [f"{vertices} of {entities} and {found} of {relations} linked"]
-
-
-@lines.register
-def _(value: CandidateQuery, names: Names) -> list[str]:
-    return [f"{value.score:.2f} {value.sparql}"]
-
-
-@lines.register
-def _(value: Generated, names: Names) -> list[str]:
-    cut = f" of {value.before_truncation:,}" if value.before_truncation > len(value.queries) else ""
-    queries = [lines(query, names)[0] for query in value.queries]
-    return [f"{count(len(queries), 'candidate query')}{cut}", *some(queries, BEST)]
-
-
-@lines.register
-def _(value: Selection, names: Names) -> list[str]:
-    relevant = f", relevant: {', '.join(value.predicates)}" if value.predicates else ""
-    queries = [lines(query, names)[0] for query in value.queries]
-    return [f"{count(len(queries), 'query')} kept{relevant}", *some(queries, BEST)]
-
-
-@lines.register
-def _(value: Value, names: Names) -> list[str]:
-    triples = [triple_text(triple, names) for triple in value.support]
-    return [f"{value.label}: {'; '.join(some(triples, TRIPLES)) or 'no triple'}"]
-
-
-@lines.register
-def _(value: Answer, names: Names) -> list[str]:
-    if not value.values:
-        return [value.reason or "no answer"]
-    names = {**{str(iri): name for iri, name in value.names}, **names}
-    told = [lines(one, names)[0] for one in value.values]
-    return [value.text or ", ".join(some(value.labels, VALUES)), *some(told, VALUES)]
-
-
-def some(items: Sequence[str], most: int) -> list[str]:
-    """The first of them, and how many there are besides."""
-    left = len(items) - most
-    return [*items[:most], f"and {left:,} more"] if left > 0 else list(items)
+    if not answer.values:
+        return [answer.reason or "no answer"]
+    labels = some(answer.values, VALUES, lambda value: short(value.label))
+    said = short(answer.text, MOST_SAID) or ", ".join(labels)
+    return [said, *some(answer.values, VALUES, stands_on)]

@@ -10,6 +10,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from kgwb.errors import SettingError
+from kgwb.ui.kit import Panel
 
 SECRET = re.compile(
     r"\b(sk|gsk|hf|xai|AIza)[-_\w]{16,}|//[^/@\s]+@|[?&][^=&]*(key|token|secret|password|auth)[^=&]*=", re.I
@@ -20,15 +21,15 @@ SOON_S = 0.2
 
 
 class Entry(widgets.Text):
-    """A text field; ``on_enter`` is called with its text when Enter is pressed, not when it is left.
+    """A text field; ``action`` is done when Enter is pressed, not when it is left; failures are the panel's.
 
     The browser tells of the key before it sends the text, and sends the text only if it has changed.
     """
 
-    def __init__(self, on_enter: Callable[[str], Any], **traits: Any) -> None:
+    def __init__(self, panel: Panel, action: Callable[[], Any], **traits: Any) -> None:
         self.value: str
         super().__init__(continuous_update=False, **traits)
-        self._on_enter = on_enter
+        self._panel, self._action = panel, action
         self._waiting: threading.Timer | None = None
         self.on_msg(self._on_key)
         self.observe(lambda _: self._enter(), "value")
@@ -44,7 +45,8 @@ class Entry(widgets.Text):
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             waiting.cancel()
-            self._on_enter(self.value)
+            with self._panel.message.guarding():
+                self._action()
 
     def spoken(self) -> str:
         """The text, trimmed; raises SettingError, and takes the text away, if it seems to hold a secret."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from itertools import zip_longest
+from contextlib import suppress
 from typing import Any
 
 import ipywidgets as widgets
@@ -13,18 +13,17 @@ from kgwb.errors import OverrideError
 from kgwb.llm import model
 from kgwb.llm.human import Asked, Human
 from kgwb.record import Attempt, Step
-from kgwb.render.html import fold, page, preformatted, table
-from kgwb.render.records import record
-from kgwb.render.words import names_in
-from kgwb.ui.fields import blank, field_of
+from kgwb.render.html import fold, preformatted
+from kgwb.render.views import step_html
+from kgwb.ui.fields import Field, blank, field_of
 from kgwb.ui.kit import Html, Panel, body, field, join, markup, row, tag
-from kgwb.ui.played import beside, played, step_of
-from kgwb.ui.schema_form import WIDE, SchemaForm
+from kgwb.ui.played import beside, played, refused, step_of
+from kgwb.ui.schema_form import SchemaForm
 from kgwb.ui.session import Session
 
 
 class HumanPanel(Panel):
-    """Shows what waits for the person's reply, and takes it; afterwards, what a model would have said.
+    """Shows what waits for the person's reply in its session's run, and takes it.
 
     It listens to ``human`` while its session is at work: a run from elsewhere is told that nobody is here.
     """
@@ -32,58 +31,49 @@ class HumanPanel(Panel):
     def __init__(self, human: Human, session: Session) -> None:
         super().__init__()
         self.human, self.session = human, session
-        self._lock = threading.RLock()
-        self._told = markup()
-        self._shown: Asked | None = None
-        self._place = widgets.VBox()
         self.reply: ReplyForm | None = None
         """The form of the request that is shown."""
         self.comparison = Comparison(self)
+        self._lock = threading.RLock()
+        self._told, self._place = markup(), widgets.VBox()
         self.show(self._told, self._place, self.comparison)
-        self._running: dict[str, Step] = {}
-        session.run.listeners.append(self._on_step)
+        self.begun: dict[str, Step] = {}
+        """The latest steps by key; steps side by side are in the run only when all are done."""
+        session.run.listeners.append(lambda _, step: self.begun.update({step.key: step}))
         session.listeners.append(self.refresh)
         self.refresh()
 
     def refresh(self) -> None:
         """Show what waits now; a form that is being filled in stays as it is."""
         with self._lock, self.message.guarding():
-            self._listen(bool(self.session.busy))
-            waiting = self.human.waiting if self.session.busy else ()
-            if (waiting[0] if waiting else None) is not self._shown:
-                self._shown = waiting[0] if waiting else None
-                self.reply = ReplyForm(self, self._shown) if self._shown else None
+            waiting = self._waiting()
+            first = waiting[0] if waiting else None
+            if first is not (self.reply and self.reply.asked):
+                self.reply = ReplyForm(self, first) if first else None
                 self._place.children = (self.reply,) if self.reply else ()
                 self.message.clear()
             self._told.value = body(self._state(len(waiting)))
             self.comparison.refresh()
 
-    def static(self) -> str:
-        return page(self._state(int(self._shown is not None)), self.comparison.table)
-
-    def step_of(self, asked: Asked) -> Step | None:
-        """The step that waits for a reply; steps side by side are in the run only when all are done."""
-        return step_of(asked, tuple(self._running.values()))
-
-    def _on_step(self, event: str, step: Step) -> None:
-        if event == "start":
-            self._running[step.key] = step
-        else:
-            self._running.pop(step.key, None)
-
-    def _listen(self, wanted: bool) -> None:
-        if wanted and self.refresh not in self.human.listeners:
-            self.human.listeners.append(self.refresh)
-        if not wanted and self.refresh in self.human.listeners:
-            self.human.listeners.remove(self.refresh)
+    def _waiting(self) -> tuple[Asked, ...]:
+        """What this run asks while the session is at work; the person plays in other runs too."""
+        mine = self.session.run._cancel
+        if not self.session.busy:
+            self.human.listeners.pop(self.refresh, None)
+            return ()
+        self.human.listeners[self.refresh] = mine
+        return tuple(asked for asked in self.human.waiting if asked.cancel is mine)
 
     def _state(self, waiting: int) -> Html:
-        if not waiting:
-            when = f"yet: {self.session.busy}" if self.session.busy else "now: run the agent that you play"
-            return tag("div", f"Nothing waits for you {when}.")
-        more = f" (and {waiting - 1} more after this)" if waiting > 1 else ""
-        name = self.reply.name if self.reply else ""
-        return tag("div", tag("span", f"Waiting for you: {name}", class_="kgwb-head"), more)
+        if self.reply:
+            more = f" (and {waiting - 1} more after this)" if waiting > 1 else ""
+            return tag("div", tag("span", f"Waiting for you: {self.reply.name}", class_="kgwb-head"), more)
+        if self.session.busy:
+            return tag("div", f"Nothing waits for you yet: {self.session.busy}.")
+        if failed := refused(self.session):
+            told = f"No reply of yours to {failed.key} passed its checks"
+            return tag("div", told, ": press “Ask anew” on this step to try again.", class_="kgwb-bad")
+        return tag("div", "Nothing waits for you now: run the agent that you play.")
 
 
 class ReplyForm(widgets.VBox):
@@ -91,59 +81,47 @@ class ReplyForm(widgets.VBox):
 
     def __init__(self, panel: HumanPanel, asked: Asked) -> None:
         self.panel, self.asked = panel, asked
-        step = panel.step_of(asked)
+        step = step_of(asked, (*panel.session.run.steps, *panel.begun.values()))
         attempts = step.attempts if step else []
         self.name = f"{step.key if step else asked.request.task}, attempt {len(attempts) + 1}"
         former = attempts[-1] if attempts else None
-        self._raw = widgets.Textarea(rows=12, layout=widgets.Layout(width=WIDE))
-        self.as_json = widgets.ToggleButton(description="As JSON text")
-        self.form = self._form(_loads(former.reply) if former else None)
+        schema = asked.request.schema
+        self._whole = field_of(schema) if schema else Field("", "text")
         self._reply = widgets.VBox()
+        data = blank(self._whole)
+        with suppress(ValueError, RecursionError):
+            data = json.loads(former.reply) if former else data
+        self._fill(self._whole, data)
+        self.as_json = widgets.ToggleButton(description="As JSON text")
         self.send_button = panel.button("Send", self.send, button_style="primary")
         panel.watch(self.as_json, self._toggle)
-        self._draw()
-        prompt = markup(*_prompt(asked, folded=former is not None))
-        controls = row(self.send_button, *((self.as_json,) if self.form else ()))
-        super().__init__((markup(_wrong(former)), prompt, field("your reply", self._reply), controls))
+        controls = row(self.send_button, *((self.as_json,) if schema else ()))
+        told = markup(_wrong(former), *_prompt(asked, folded=former is not None))
+        super().__init__((told, field("your reply", self._reply), controls))
 
     def send(self) -> None:
         """Reply with what the form holds. Raises OverrideError that says what is wrong where."""
         self.panel.message.clear()
-        text = self._raw.value
-        if self.form and not self.as_json.value:
+        text = self.form.typed()
+        if not isinstance(text, str):  # a text is judged as it is, as a model's would be
             text = json.dumps(self.form.value(), ensure_ascii=False)
         self.panel.human.reply(text, self.asked)
 
-    @property
-    def raw(self) -> widgets.Textarea:
-        """The reply as text, used while ``as_json`` is pressed, and where no form is asked for."""
-        return self._raw
+    def _fill(self, whole: Field, data: Any) -> None:
+        self.form = SchemaForm(whole, data, self.panel)
+        self._reply.children = (self.form,)
 
-    def _form(self, data: Any) -> SchemaForm | None:
-        schema = self.asked.request.schema
-        if schema is None:
-            return None
-        field = field_of(schema)
-        return SchemaForm(field, blank(field) if data is None else data, self.panel)
-
-    def _toggle(self, raw: bool) -> None:
+    def _toggle(self, as_json: bool) -> None:
         """Carry the reply over to the other form; where that is impossible, stay."""
-        if self.form is None or raw == (self._reply.children == (self._raw,)):
+        if as_json == (self.form.field.kind == "json"):
             return
         try:
-            if raw:
-                self._raw.value = json.dumps(self.form.value(), ensure_ascii=False, indent=2)
-            else:
-                self.form = self._form(_parsed(self._raw.value))
+            data = self.form.value()
         except OverrideError:
-            self.as_json.value = not raw
+            self.as_json.value = not as_json
             raise
         self.panel.message.clear()
-        self._draw()
-
-    def _draw(self) -> None:
-        shown = self._raw if self.form is None or self.as_json.value else self.form
-        self._reply.children = (shown,)
+        self._fill(Field("", "json") if as_json else self._whole, data)
 
 
 class Comparison(widgets.VBox):
@@ -151,8 +129,6 @@ class Comparison(widgets.VBox):
 
     def __init__(self, panel: HumanPanel) -> None:
         self.panel = panel
-        self.table = Html()
-        """The latest comparison."""
         self._shown = markup()
         self.step = widgets.Dropdown(description="your step")
         self.model = widgets.Text("rules", description="model")
@@ -160,17 +136,15 @@ class Comparison(widgets.VBox):
         super().__init__((row(self.step, self.model, self.ask_button), self._shown))
 
     def refresh(self) -> None:
-        """Offer the steps that were played; nothing is shown before there is one."""
-        keys = tuple(step.key for step in played(self.panel.session))
+        """Offer the steps that were played to their end; nothing is shown before there is one."""
+        keys = tuple(step.key for step in played(self.panel.session) if step.done)
         self.layout.display = "" if keys else "none"
         if self.step.options != keys:
-            chosen = self.step.value
             self.step.options = keys
-            if keys:
-                self.step.value = chosen if chosen in keys else keys[-1]
+            self.step.value = next(reversed(keys), None)
 
     def ask(self) -> None:
-        """Have the model play the step, aside; the table follows."""
+        """Have the model play the step, aside; both are shown then."""
         key, other = self.step.value, model(self.model.value)
         mine = self.panel.session.steps[key]
         self.ask_button.disabled = True
@@ -180,8 +154,7 @@ class Comparison(widgets.VBox):
             with self.panel.message.guarding():
                 try:
                     theirs = beside(self.panel.session.run, key, other)
-                    self.table = side_by_side(mine, theirs, other.name)
-                    self._shown.value = body(self.table)
+                    self._shown.value = body(side_by_side(mine, theirs, other.name))
                     self.panel.message.clear()
                 finally:
                     self.ask_button.disabled = False
@@ -190,77 +163,32 @@ class Comparison(widgets.VBox):
 
 
 def side_by_side(mine: Step, theirs: Step, name: str) -> Html:
-    """Two executions of a step in two columns: results, then replies with their checks."""
-    pairs = enumerate(zip_longest(mine.attempts, theirs.attempts), 1)
-    attempts = [(f"attempt {number}", *map(_attempt, pair)) for number, pair in pairs]
-    rows = [("result", _result(mine), _result(theirs)), *attempts]
-    return table((mine.key, "you", name), ((head, *map(_column, cells)) for head, *cells in rows))
+    """Two executions of a step in two columns: the last reply, then the step in full."""
+    sides = _side("you", mine), _side(name, theirs)
+    return tag("div", *sides, style="display: flex; gap: 10px; flex-wrap: wrap")
 
 
-def _column(content: object) -> Html:
-    """Narrow enough for two beside each other."""
-    return tag("div", content, style="max-width: 36em; overflow-x: auto")
-
-
-def _attempt(attempt: Attempt | None) -> Html:
-    if attempt is None:
-        return Html("–")
-    return join(preformatted(_by_part(attempt.reply)), *map(_check, attempt.checks))
-
-
-def _by_part(reply: str) -> str:
-    """A reply with each part on a line of its own; what is no JSON object as it is."""
-    data = _loads(reply)
-    if not isinstance(data, dict):
-        return reply
-    return "\n".join(f"{name}: {json.dumps(part, ensure_ascii=False)}" for name, part in data.items())
-
-
-def _check(check: Any) -> Html:
-    if check.problem:
-        return tag("div", f"✗ failed: {check.name}: {check.problem}", class_="kgwb-bad")
-    return tag("div", f"✓ passed: {check.name}", class_="kgwb-good")
-
-
-def _result(step: Step) -> Html:
-    if step.done:
-        return record(step.output, names_in([step], step.known))
-    return tag("div", step.error or "not done", class_="kgwb-bad")
+def _side(who: str, step: Step) -> Html:
+    reply = (preformatted(one.reply) for one in step.attempts[-1:])
+    return tag("div", tag("b", who), *reply, Html(step_html(step)), style="flex: 1 1 20em; min-width: 0")
 
 
 def _wrong(former: Attempt | None) -> Html:
     """What the checks had against the reply before."""
     if former is None:
         return Html()
-    problems = (_check(check) for check in former.checks if check.problem)
-    return join(tag("div", "Your reply before cannot be used:"), *problems)
+    problems = (f"✗ failed: {check.name}: {check.problem}" for check in former.checks if check.problem)
+    told = (tag("div", problem, class_="kgwb-bad") for problem in problems)
+    return join(tag("div", "Your reply before cannot be used:"), *told)
 
 
 def _prompt(asked: Asked, *, folded: bool) -> list[Html]:
-    """The messages by role, as a model would get them; of what was read before only the question is open."""
-    messages = asked.request.messages
-    question = next((said for said in messages if said.role == "user"), None)
+    """The messages by role, as a model would get them; what is read again is folded but for the questions."""
     return [
         fold(
             f"prompt: {said.role}",
             tag("pre", said.content, class_="kgwb-pre", style="max-height: 22em"),  # the form stays in sight
-            unfolded=said is question or not folded,
+            unfolded=said.role == "user" or not folded,
         )
-        for said in messages
+        for said in asked.request.messages
     ]
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as exc:
-        hint = "mend the text, or send it as it is and see what the checks say"
-        raise OverrideError(f"this is no JSON: {exc}", hint=hint) from exc
-
-
-def _loads(text: str) -> Any:
-    """The data of a reply; None if it is no JSON."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None

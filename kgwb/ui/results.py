@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any, TypeVar
 
 import ipywidgets as widgets
 from rdflib import URIRef
 
 from kgwb import explain
-from kgwb.errors import InputError
+from kgwb.aside import aside
+from kgwb.errors import GraphError, InputError
 from kgwb.flow import Answer, CandidateQuery, Generated, Link, LinkedRelation, Retrieved, Selection
 from kgwb.kg.base import Graph
 from kgwb.kg.queries import degrees
@@ -24,14 +24,12 @@ from kgwb.render.html import MOST_ROWS, Html, tag
 from kgwb.render.records import DEGREE_CAP, blocking_html, record, step_record
 from kgwb.render.sparql import laid_out, sparql
 from kgwb.render.text import outcome
-from kgwb.render.words import Names, names_in
+from kgwb.render.words import names_in
 from kgwb.ui.kit import Panel, body, field, markup, row
 from kgwb.ui.session import Session
 
 T = TypeVar("T")
 WIDE = "min(100%, 72em)"
-PATIENCE_S = 0.2
-"""A local graph that answers within this time does so before the click is done with."""
 
 
 def result_view(step: Step, session: Session, panel: Panel) -> widgets.Widget:
@@ -41,80 +39,67 @@ def result_view(step: Step, session: Session, panel: Panel) -> widgets.Widget:
     """
     if not step.done:
         return markup(outcome(step))
-    names = names_in(session.steps.values(), session.run.calls)
-    shown = markup(step_record(step, names))
-    kind = type(step.output)
-    if questions.dispatch(kind) is questions.dispatch(object):
+    shown = markup(step_record(step, names_in(session.steps.values(), session.run.calls)))
+    if questions.dispatch(type(step.output)) is questions.dispatch(object):
         return shown
-    graph = session.run.graph
-    if graph is None:
+    if session.run.graph is None:
         told = "A recording without its graph: nothing more can be asked. Open it with its graph, by kg=..."
-        return _column(shown, markup(tag("div", told, class_="kgwb-note")))
-    return _column(shown, *questions(step.output, _Asking(step, session, panel, graph, names, shown)))
+        more: tuple[widgets.Widget, ...] = (markup(tag("div", told, class_="kgwb-note")),)
+    else:
+        more = questions(step.output, Asking(step, session, panel, session.run.graph, shown))
+    return widgets.VBox((shown, *more), layout=widgets.Layout(width="auto"))
 
 
-def background(
-    panel: Panel, work: Callable[[], T], show: Callable[[T], None], *busy: widgets.Widget
-) -> threading.Thread:
-    """Have ``work`` done on a thread of its own and its result shown; a failure is told in the panel.
+class Asking:
+    """Asks the graph about a step, one question at a time, on a thread that ``stop`` leaves behind."""
 
-    The widgets ``busy`` are disabled meanwhile.
-    """
-
-    def run() -> None:
-        try:
-            with panel.message.guarding():
-                found = work()
-                panel.message.clear()
-                show(found)
-        finally:
-            for widget in busy:
-                widget.disabled = False
-
-    for widget in busy:
-        widget.disabled = True
-    panel.message.say("asking the graph …")
-    thread = threading.Thread(target=run, name="kgwb-result", daemon=True)
-    thread.start()
-    return thread
-
-
-@dataclass(frozen=True, slots=True)
-class _Asking:
-    """What the questions about a step need."""
-
-    step: Step
-    session: Session
-    panel: Panel
-    graph: Graph
-    names: Names
-    shown: widgets.HTML
-    """The static form."""
+    def __init__(self, step: Step, session: Session, panel: Panel, graph: Graph, shown: widgets.HTML) -> None:
+        self.step, self.panel, self.graph, self.shown = step, panel, graph, shown
+        self.settings = session.run.settings
+        self.steps = tuple(session.steps.values())
+        self.names = names_in(self.steps, session.run.calls)
+        self.told = partial(record, names=self.names)
+        self.stop = panel.button("Stop", self._stop, disabled=True)
+        self._buttons: list[widgets.Button] = []
 
     def button(
         self, text: str, ask: Callable[[], T], show: Callable[[T], Html], out: widgets.HTML
     ) -> widgets.Button:
         """A button that asks the graph, and shows what it says in ``out``."""
 
+        def work() -> None:
+            with self.panel.message.guarding():
+                found = aside(ask, watch=self._watch)
+                self.panel.message.clear()
+                out.value = body(show(found))
+            self._busy(False)
+
         def clicked() -> None:
             if out is not self.shown:
                 out.value = ""
-            thread = background(self.panel, ask, lambda found: self._show(out, show(found)), made)
-            if not self.graph.remote:
-                thread.join(PATIENCE_S)
+            self._busy(True)
+            self.panel.message.say("asking the graph …")
+            threading.Thread(target=work, name="kgwb-result", daemon=True).start()
 
-        made = self.panel.button(text, clicked)
-        return made
+        self._buttons.append(self.panel.button(text, clicked))
+        return self._buttons[-1]
 
-    def told(self, value: Any) -> Html:
-        return record(value, self.names)
+    def _busy(self, busy: bool) -> None:
+        for button in self._buttons:
+            button.disabled = busy
+        self.stop.disabled = not busy
 
-    def _show(self, out: widgets.HTML, content: Html) -> None:
-        out.value = body(content)
+    def _stop(self) -> None:
+        self.stop.disabled = True  # which the one who waits looks at
+
+    def _watch(self) -> None:
+        if self.stop.disabled:
+            hint = "it may work on until its time limit; ask for less"
+            raise GraphError("stopped: nobody waits for the graph any more", hint=hint)
 
 
 @singledispatch
-def questions(output: Any, asking: _Asking) -> tuple[widgets.Widget, ...]:
+def questions(output: Any, asking: Asking) -> tuple[widgets.Widget, ...]:
     """The widgets by which a person asks about a kind of result."""
     return ()
 
@@ -123,26 +108,24 @@ def questions(output: Any, asking: _Asking) -> tuple[widgets.Widget, ...]:
 
 
 @questions.register
-def _(output: Retrieved | Link, asking: _Asking) -> tuple[widgets.Widget, ...]:
-    graph, limit = asking.graph, asking.session.run.settings.v_limit
+def _(output: Retrieved | Link, asking: Asking) -> tuple[widgets.Widget, ...]:
     name = widgets.Text(placeholder="a name or an IRI", layout=widgets.Layout(width="22em"))
     out = markup()
 
     def where() -> explain.Whereabouts:
         if not name.value.strip():
             raise InputError("nothing was typed to look for", hint="type a name or an IRI, then look again")
-        return explain.whereabouts(graph, name.value, output, limit)
+        return explain.whereabouts(asking.graph, name.value, output, asking.settings.v_limit)
 
     def count() -> Mapping[URIRef, int]:
-        return degrees(graph, [c.iri for c in output.candidates[:MOST_ROWS]], DEGREE_CAP)
+        return degrees(asking.graph, [c.iri for c in output.candidates[:MOST_ROWS]], DEGREE_CAP)
 
     def with_degrees(found: Mapping[URIRef, int]) -> Html:
         return step_record(asking.step, asking.names, found)
 
     look = asking.button("Look for it", where, asking.told, out)
     count_all = asking.button("Show degrees", count, with_degrees, asking.shown)
-    question = f"Is this among the candidates for “{output.entity}”?"
-    ask = field(question, row(name, look))
+    ask = field(f"Is this among the candidates for “{output.entity}”?", row(name, look))
     return (row(count_all), ask, out) if output.candidates else (ask, out)
 
 
@@ -150,37 +133,34 @@ def _(output: Retrieved | Link, asking: _Asking) -> tuple[widgets.Widget, ...]:
 
 
 @questions.register
-def _(output: LinkedRelation, asking: _Asking) -> tuple[widgets.Widget, ...]:
+def _(output: LinkedRelation, asking: Asking) -> tuple[widgets.Widget, ...]:
     if not output.predicates:
         return ()
     options = [(f"{n}. {p.name} ({p.direction})", p) for n, p in enumerate(output.predicates, 1)]
     choice = widgets.Dropdown(options=options, layout=widgets.Layout(width="22em"))
-    subject, object_ = (_vertex(end, asking.session.steps.values()) for end in output.fact.ends)
+    links = [step.output for step in asking.steps if step.done and isinstance(step.output, Link)]
+    vertices = {link.entity: link.vertex.iri for link in reversed(links) if link.vertex}
+    subject, object_ = map(vertices.get, output.fact.ends)
     out = markup()
 
     def look() -> explain.Examples:
-        return explain.examples(asking.graph, (subject, object_), choice.value.iri, choice.value.direction)
+        return explain.examples(asking.graph, (subject, object_), choice.value)
 
     button = asking.button("Examples of its values", look, asking.told, out)
     return field("predicate", row(choice, button)), out
-
-
-def _vertex(entity: str, steps: Iterable[Step]) -> URIRef | None:
-    links = (step.output for step in steps if step.done and isinstance(step.output, Link))
-    return next((link.vertex.iri for link in links if link.entity == entity and link.vertex), None)
 
 
 # --- queries
 
 
 @questions.register
-def _(output: Generated | Selection, asking: _Asking) -> tuple[widgets.Widget, ...]:
+def _(output: Generated | Selection, asking: Asking) -> tuple[widgets.Widget, ...]:
     return _queries([(_label(query), query.sparql) for query in output.queries], False, asking)
 
 
 @questions.register
-def _(output: Answer, asking: _Asking) -> tuple[widgets.Widget, ...]:
-    labels = {query.sparql: _label(query) for query in _made(asking.session.steps.values())}
+def _(output: Answer, asking: Asking) -> tuple[widgets.Widget, ...]:
+    labels = {query.sparql: _label(query) for query in _made(asking.steps)}
     no = [value.label for value in output.values] == ["false"] and output.kind == "boolean"
     named = [(labels.get(query, "query"), query) for query in output.queries]
     return _queries(named, no or not output.values, asking)
@@ -195,7 +175,7 @@ def _label(query: CandidateQuery) -> str:
     return f"{', '.join(query.predicates)} ({query.score:.2f})"
 
 
-def _queries(named: Sequence[tuple[str, str]], empty: bool, asking: _Asking) -> tuple[widgets.Widget, ...]:
+def _queries(named: Sequence[tuple[str, str]], empty: bool, asking: Asking) -> tuple[widgets.Widget, ...]:
     """A query to choose, to read, to edit and to run; and why it is empty, if it is."""
     if not named:
         return ()
@@ -219,26 +199,20 @@ def _queries(named: Sequence[tuple[str, str]], empty: bool, asking: _Asking) -> 
 
     asking.panel.watch(choice, chosen)
     asking.panel.watch(editor, edited)
-    run = asking.button(
-        "Run query", lambda: explain.executed(asking.graph, editor.value, named=MOST_ROWS), yielded, out
-    )
+    run = asking.button("Run query", lambda: explain.executed(asking.graph, editor.value), yielded, out)
     why = asking.button("Why is it empty?", lambda: _why(editor.value, asking), lambda told: told, out)
     why.layout.display = "" if empty else "none"
-    return field("query", choice), shown, field("SPARQL, to edit and run", editor), row(run, why), out
+    asked = row(run, asking.stop, why)
+    return field("query", choice), shown, field("SPARQL, to edit and run", editor), asked, out
 
 
-def _why(text: str, asking: _Asking) -> Html:
-    steps = tuple(asking.session.steps.values())
-    known = {laid_out(query.sparql): query for query in _made(steps)}.get(text)
+def _why(text: str, asking: Asking) -> Html:
+    known = {laid_out(query.sparql): query for query in _made(asking.steps)}.get(text)
     patterns, filters = (known.patterns, known.filters) if known else explain.patterns_of(text)
     found = explain.blocking(asking.graph, patterns, filters)
     parts = (*found.culprits, *found.unmatched)
-    return blocking_html(found, {part: explain.author(steps, part) for part in parts}, asking.names)
+    return blocking_html(found, {part: explain.author(asking.steps, part) for part in parts}, asking.names)
 
 
 def _height(text: str) -> int:
     return min(max(text.count("\n") + 2, 4), 16)
-
-
-def _column(*children: widgets.Widget) -> widgets.VBox:
-    return widgets.VBox(children, layout=widgets.Layout(width="auto"))

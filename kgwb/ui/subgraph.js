@@ -28,7 +28,11 @@ function render({ model, el }) {
   frame.setAttribute("sandbox", "allow-scripts"); // an origin of its own: it sees nothing of the notebook
   frame.title = model.get("title");
   frame.tabIndex = 0;
-  frame.style.cssText = "width: 100%; border: 1px solid var(--jp-border-color1, #bdbdbd); box-sizing: border-box";
+  // The border stands around it: a frame of a fraction of a pixel more would cover its own.
+  frame.style.cssText = "display: block; width: calc(100% - 1px); border: 0";
+  const border = document.createElement("div");
+  border.style.border = "1px solid var(--jp-border-color1, #bdbdbd)";
+  border.append(frame);
   const say = (what) => frame.contentWindow?.postMessage({ kgwb: what }, "*");
   const size = () => (frame.style.height = `${model.get("height")}px`);
   const told = {
@@ -52,7 +56,7 @@ function render({ model, el }) {
   });
   frame.srcdoc = model.get("page");
   size();
-  el.append(frame);
+  el.append(border);
 
   addEventListener("message", heard);
   for (const name in told) model.on(`change:${name}`, told[name]);

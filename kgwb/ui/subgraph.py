@@ -16,10 +16,11 @@ from kgwb.errors import SettingError
 from kgwb.flow import Answer, Link, Linked
 from kgwb.kg.base import Graph
 from kgwb.kg.queries import Description, describe
-from kgwb.render.html import aside, iri
+from kgwb.render.html import aside, iri, short
 from kgwb.render.layout import MARGIN, layout, shorten
 from kgwb.render.records import triples
-from kgwb.render.subgraph import LEGEND, NOTHING, in_words, lit_terms, shapes_of, subgraph_html, svg, tables
+from kgwb.render.subgraph import NOTHING, diagram, in_words, legend, lit_parts, subgraph_html, svg, tables
+from kgwb.render.words import MOST_SAID
 from kgwb.subgraph import Node, Subgraph, Supported, expand, subgraph
 from kgwb.ui.kit import Html, Panel, body, field, markup, row, tag
 from kgwb.ui.pyvis_page import graph, page
@@ -60,14 +61,13 @@ class SubgraphPanel(Panel):
         self.supports = widgets.Dropdown(layout=widgets.Layout(width="22em"))
         self.vertex = widgets.Dropdown(layout=widgets.Layout(width="22em"))
         self.expand = self.button("Expand one hop", self._expand, icon="plus")
-        self.frame = Frame(title=f"Subgraph of: {session.run.question}")
+        self.frame = Frame(title=f"Subgraph of: {session.run.question}", page=page())
         self.place, self.about, self.remarks = markup(), markup(), markup()
         self.watch(self.view, lambda _: self._draw())
         self.watch(self.supports, lambda _: self._draw())
         self.watch(self.vertex, self._pick)
         self.watch(self.frame, self._clicked, "picked")
-        with self.message.guarding():
-            self._follow()
+        self._changed()
         chosen = row(field("Show what supports", self.supports), field("Look at", self.vertex), self.expand)
         chosen.layout.align_items = "flex-end"
         self.show(self.view, chosen, self.frame, self.place, self.remarks, self.about)
@@ -85,14 +85,11 @@ class SubgraphPanel(Panel):
     # --- following the run ----------------------------------------------------------------------------------
 
     def _changed(self) -> None:
-        with self.message.guarding():
-            self._follow()
-
-    def _follow(self) -> None:
         """Take the run's subgraph anew if what it is made of has changed."""
-        run = self.session.run
-        seen = (run.answer, [step.output for step in tuple(run.steps) if _matters(step.output)])
-        with self._lock:
+        with self.message.guarding(), self._lock:
+            run = self.session.run
+            outputs = [step.output for step in tuple(run.steps)]
+            seen = (run.answer, [one for one in outputs if isinstance(one, Answer | Link | Linked)])
             if seen != self._seen:
                 self._take(subgraph(run))
                 self._seen = seen
@@ -100,19 +97,12 @@ class SubgraphPanel(Panel):
     def _take(self, found: Subgraph) -> None:
         """Show another subgraph; what was chosen stays chosen where it is still there."""
         self.subgraph = found
-        for chooser, options in (
-            (self.supports, [("(nothing marked)", -1), *_numbered(found.answers)]),
-            (self.vertex, [("(no node chosen)", -1), *_numbered(found.nodes)]),
-        ):
-            label = chooser.label
-            same = [value for text, value in options if text == label]
-            chooser.options = options
-            chooser.value = same[0] if same else -1
-        if not self.frame.page:
-            self.frame.page = page(found)
+        _offer(self.supports, "(nothing marked)", found.answers)
+        _offer(self.vertex, "(no node chosen)", found.nodes)
         with self.frame.hold_sync():
             self.frame.graph = graph(found)
-            self.frame.height = int(min(max(layout(found).height + 2 * MARGIN, HEIGHTS[0]), HEIGHTS[1]))
+            height = layout(*diagram(found)).height + 2 * MARGIN
+            self.frame.height = int(min(max(height, HEIGHTS[0]), HEIGHTS[1]))
         self._draw()
 
     # --- what is shown --------------------------------------------------------------------------------------
@@ -125,14 +115,19 @@ class SubgraphPanel(Panel):
     def _draw(self) -> None:
         view, lit, found = self.view.value, self.lit, self.subgraph
         self.frame.layout.display = "" if view == "Graph" and found.nodes else "none"
-        self.frame.lit = _marked(found, lit)
-        other = {"Picture": svg, "Table": lambda found, _: tables(found)}.get(view)
-        shown = other(found, lit) if other else Html() if found.nodes else tag("div", NOTHING)
-        self.place.value = body(shown)
-        notes = [tag("div", remark, class_="kgwb-note") for remark in found.remarks]
-        shapes = "; ".join(LEGEND[shape] for shape in shapes_of(found))
-        legend = tag("div", aside(f"{HELP}Shapes: {shapes}.")) if shapes else Html()
-        self.remarks.value = body(*((*notes, legend) if view == "Graph" else ()), self._standing(lit))
+        marked = lit_parts(found, lit)
+        self.frame.lit = (
+            {
+                "nodes": [f"n{number}" for number in sorted(marked.boxes)],
+                "edges": [f"e{number}" for number in sorted(marked.arrows)],
+            }
+            if marked
+            else {}
+        )
+        other = {"Picture": lambda: svg(found, lit), "Table": lambda: tables(found)}.get(view)
+        self.place.value = body(other() if other else "" if found.nodes else NOTHING)
+        told = (aside(HELP) if view == "Graph" else "", legend(found)) if found.nodes else ()
+        self.remarks.value = body(*told, self._standing(lit))
 
     def _standing(self, lit: Supported | None) -> Html:
         """The marked answer's support in words."""
@@ -141,9 +136,8 @@ class SubgraphPanel(Panel):
         names = {str(node.term): node.label for node in self.subgraph.nodes}
         names.update({str(edge.predicate): edge.label for edge in self.subgraph.edges})
         left = f" ({lit.left:,} more triples are not shown)" if lit.left else ""
-        head = tag(
-            "div", tag("b", lit.label), f" stands on{left}:" if lit.triples else " has no supporting triple."
-        )
+        said = f" stands on{left}:" if lit.triples else " has no supporting triple."
+        head = tag("div", tag("b", lit.label), said)
         return tag("div", head, triples(lit.triples, names), class_="kgwb-good")
 
     # --- one node -------------------------------------------------------------------------------------------
@@ -181,9 +175,9 @@ class SubgraphPanel(Panel):
             return
         told = told or Description()
         self.about.value = body(
-            tag("div", tag("b", node.label), f": {in_words(node)}" if node.roles else ""),
-            tag("div", aside("type: "), ", ".join(told.types)) if told.types else "",
-            tag("div", told.description) if told.description else "",
+            tag("div", tag("b", node.label), f": {in_words(node.roles)}" if node.roles else ""),
+            tag("div", aside("type: "), short(", ".join(told.types))) if told.types else "",
+            tag("div", short(told.description, MOST_SAID)) if told.description else "",
             tag("div", iri(node.term)) if isinstance(node.term, URIRef) else "",
         )
 
@@ -223,25 +217,12 @@ def _at(parts: tuple[Part, ...], number: int | None) -> Part | None:
     return parts[number] if number is not None and 0 <= number < len(parts) else None
 
 
-def _matters(output: object) -> bool:
-    return isinstance(output, Answer | Link | Linked)
-
-
-def _numbered(parts: tuple[Node, ...] | tuple[Supported, ...]) -> list[tuple[str, int]]:
-    """The labels of a chooser with their places; equal ones are told apart by their number."""
-    labels = [shorten(part.label, CHARS) for part in parts]
-    return [
+def _offer(chooser: widgets.Dropdown, nothing: str, parts: tuple[Node, ...] | tuple[Supported, ...]) -> None:
+    """Let choose among nodes or answers by label; equal ones are told apart by their number."""
+    labels, before = [shorten(part.label, CHARS) for part in parts], chooser.label
+    options = [
         (f"{label} ({number + 1})" if labels.count(label) > 1 else label, number)
         for number, label in enumerate(labels)
     ]
-
-
-def _marked(found: Subgraph, lit: Supported | None) -> dict[str, list[str]]:
-    """The ids of what supports an answer; empty if nothing is marked."""
-    if lit is None:
-        return {}
-    terms, kept = lit_terms(lit), set(lit.triples)
-    return {
-        "nodes": [f"n{number}" for number, node in enumerate(found.nodes) if node.term in terms],
-        "edges": [f"e{number}" for number, edge in enumerate(found.edges) if edge.triple in kept],
-    }
+    chooser.options = [(nothing, -1), *options]
+    chooser.value = dict(options).get(before, -1)

@@ -1,5 +1,14 @@
-// Inside the sandboxed frame, after pyvis has made `network` of `nodes` and `edges`.
+// Inside the sandboxed frame, after vis-network: shows what it is told to, and tells of clicks.
+const nodes = new vis.DataSet();
+const edges = new vis.DataSet();
+const network = new vis.Network(document.getElementById("graph"), { nodes, edges }, {
+  physics: { enabled: false }, // the places are the layout's, the same each time
+  interaction: { hover: true, tooltipDelay: 400, zoomView: false, keyboard: { enabled: true } },
+  nodes: { margin: 10 },
+});
+
 (() => {
+  const READABLE = 0.6; // the least scale at which labels can be read
   let theme = { ground: "rgb(255, 255, 255)", text: "rgb(33, 33, 33)", aside: "rgb(97, 97, 97)",
                 linked: "rgb(21, 101, 192)", unknown: "rgb(178, 93, 0)", answer: "rgb(46, 125, 50)",
                 selected: "rgb(227, 242, 253)" };
@@ -58,7 +67,24 @@
     edges.update(edges.map(lookOfEdge));
   }
 
-  const fit = () => network.fit({ maxZoomLevel: 1 });
+  const whole = () => network.fit({ maxZoomLevel: 1 });
+
+  let waiting;
+  // All of it where that can be read; else from the left, where a question begins.
+  function fit() {
+    const { clientWidth: width, clientHeight: height } = network.canvas.frame;
+    cancelAnimationFrame(waiting);
+    if (!width || !height) waiting = requestAnimationFrame(fit); // hidden: there is none until it is shown
+    else if (nodes.length) fitInto(width);
+  }
+
+  function fitInto(width) {
+    whole();
+    if (network.getScale() >= READABLE) return;
+    const left = Math.min(...nodes.getIds().map((id) => network.getBoundingBox(id).left));
+    const { x, y } = network.getViewPosition();
+    network.moveTo({ scale: READABLE, position: { x: Math.min(x, left - 10 + width / 2 / READABLE), y } });
+  }
 
   // The second frame of an answer, inside the first, where no arrow crosses it.
   network.on("afterDrawing", (canvas) => {
@@ -74,11 +100,11 @@
   network.on("click", (event) => {
     if (event.nodes.length) parent.postMessage({ kgwb: { picked: event.nodes[0] } }, "*");
   });
-  network.on("doubleClick", fit);
+  network.on("doubleClick", whole);
+  network.on("resize", () => queueMicrotask(fit)); // after vis-network has put back what was seen before
   // The wheel scrolls the page until the person is inside the frame.
   addEventListener("focus", () => network.setOptions({ interaction: { zoomView: true } }));
   addEventListener("blur", () => network.setOptions({ interaction: { zoomView: false } }));
-  addEventListener("resize", fit);
 
   addEventListener("message", (event) => {
     const said = event.source === parent && event.data?.kgwb;
@@ -97,5 +123,4 @@
   });
 
   restyle();
-  fit();
 })();

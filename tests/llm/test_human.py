@@ -29,7 +29,7 @@ def answering(human: Human, say: Callable[[Asked], str | None]) -> None:
             if text is not None:
                 human.reply(text, asked)
 
-    human.listeners.append(listen)
+    human.listeners[listen] = None
 
 
 def says(script: dict[str, list[Any]]) -> Callable[[Asked], str | None]:
@@ -61,14 +61,14 @@ def test_a_reply_is_what_the_person_says() -> None:
 def test_a_person_may_take_longer_than_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kgwb.llm.human.ALONE_S", 0.1)
     human = Human()
-    human.listeners.append(lambda: None)
-    threading.Timer(0.3, lambda: human.reply("at last")).start()
+    human.listeners[lambda: None] = None
+    threading.Timer(0.3, lambda: human.reply("at last", *human.waiting)).start()
     assert human.complete(ask(timeout_s=0.01), None, threading.Event()).text == "at last"
 
 
 def test_requests_queue_up_and_each_gets_its_own_reply() -> None:
     human, replies = Human(), {}
-    human.listeners.append(lambda: None)
+    human.listeners[lambda: None] = None
 
     def complete(task: str) -> None:
         replies[task] = human.complete(ask(task=task), None, threading.Event()).text
@@ -80,24 +80,21 @@ def test_requests_queue_up_and_each_gets_its_own_reply() -> None:
         until(lambda number=number: len(human.waiting) == number)
     assert [asked.request.task for asked in human.waiting] == ["a", "b", "c"]
     human.reply("3", human.waiting[2])
-    human.reply("1")
-    human.reply("2")
+    human.reply("1", human.waiting[0])
+    human.reply("2", human.waiting[0])
     for thread in threads:
         thread.join(10)
     assert replies == {"a": "1", "b": "2", "c": "3"}
 
 
 def test_a_reply_that_nobody_waits_for() -> None:
-    human = Human()
     with pytest.raises(ModelError, match="nobody waits"):
-        human.reply("?")
-    with pytest.raises(ModelError, match="nobody waits"):
-        human.reply("?", Asked(1, ask()))
+        Human().reply("?", Asked(ask(), threading.Event()))
 
 
 def test_a_cancel_ends_the_waiting() -> None:
     human, cancel = Human(), threading.Event()
-    human.listeners.append(lambda: cancel.set() if human.waiting else None)
+    human.listeners[lambda: cancel.set() if human.waiting else None] = cancel
     with pytest.raises(Cancelled):
         human.complete(ask(), None, cancel)
     assert human.waiting == ()
@@ -110,6 +107,17 @@ def test_where_nobody_is_a_run_fails_and_says_what_to_do(monkeypatch: pytest.Mon
         run.go()
     assert "workbench.debug" in caught.value.hint
     assert (run.status, run.models[""].waiting) == ("failed", ())  # type: ignore[attr-defined]
+
+
+def test_who_answers_another_run_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgwb.llm.human.ALONE_S", 0.1)
+    human, mine, other = Human(), threading.Event(), threading.Event()
+    human.listeners[lambda: [human.reply("me", asked) for asked in human.waiting if asked.cancel is mine]] = (
+        mine
+    )
+    assert human.complete(ask(), None, mine).text == "me"
+    with pytest.raises(ModelError, match="nobody is here"):
+        human.complete(ask(), None, other)
 
 
 def test_a_person_plays_all_agents_of_a_question() -> None:
@@ -162,12 +170,12 @@ def test_a_cancelled_run_keeps_what_was_said_and_resumes(tmp_path: Path) -> None
 
 def test_entities_side_by_side_wait_together() -> None:
     human = Human()
-    human.listeners.append(lambda: None)
+    human.listeners[lambda: None] = None
     run = chatty("Which story are Dune and Dune part based on?", human)  # type: ignore[arg-type]
     going = threading.Thread(target=run.go)
     going.start()
     until(lambda: human.waiting)
-    human.reply(json.dumps(qir("Dune | based on | ?story", "Dune part | based on | ?story")))
+    human.reply(json.dumps(qir("Dune | based on | ?story", "Dune part | based on | ?story")), *human.waiting)
     until(lambda: len(human.waiting) == 2)
     assert {asked.request.variables["entity"] for asked in human.waiting} == {"Dune", "Dune part"}
     for asked in human.waiting:

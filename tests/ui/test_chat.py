@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
-import ipywidgets as widgets
 import pytest
+from IPython.core.events import EventManager, available_events
 from small import FILMS, asked, films, qir, workbench
 
 from kgwb.errors import ModelError, QuestionError, SettingError
 from kgwb.flow import QIR, Fact
 from kgwb.llm import Scripted
 from kgwb.llm.base import ChatRequest
-from kgwb.ui.chat import MOST_CHARACTERS, Chat, cut
+from kgwb.ui import chat as chats
+from kgwb.ui.chat import Chat
 from kgwb.ui.dialogue import Conversation
 from kgwb.ui.entry import SOON_S, Entry
+from kgwb.ui.kit import Panel
 from kgwb.ui.session import session_of
 from ui.press import button, markup_of, plain, press, text_of, wait_for
 
@@ -78,6 +81,18 @@ def test_a_dialogue_held_before_the_chat_is_in_it() -> None:
     chat = Chat(bench)
     say(chat, SECOND)
     assert answers(chat.conversation) == ["Denis Villeneuve", "Gentilly"]
+
+
+def test_a_turn_that_a_cell_asked_is_shown_once_the_cell_has_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = EventManager(None, available_events)
+    monkeypatch.setattr(chats, "get_ipython", lambda: SimpleNamespace(events=cells))
+    bench = workbench(Scripted(knows), KG)
+    chat = Chat(bench)
+    bench.ask(FIRST)
+    cells.trigger("post_run_cell", None)
+    assert "1. Who directed Arrival?" in text_of(chat)
+    session_of(bench.runs[0]).replace("qir", BY_HAND).result()
+    assert "◐ stopped on the way" in text_of(chat)  # from now on it is heard like the others
 
 
 def test_a_question_that_cannot_be_asked_stays_in_the_field() -> None:
@@ -210,18 +225,20 @@ def test_a_cancel_ends_running_the_later_turns_again() -> None:
 
 def test_a_turn_is_opened_beside_the_others_and_follows_its_run(chat: Chat) -> None:
     press(chat, "Open", 1)
-    assert "Where was Denis Villeneuve born?" in text_of(chat._opened)
+    assert "Turn 2 : Where was he born?" in text_of(chat._opened)
+    assert "Answer: Gentilly" in text_of(chat._opened)
+    before = chat._opened.children[1]
     chat.conversation.correct(1, "Where was Denis Villeneuve born?").result()
-    assert "Turn 2" in text_of(chat._opened)
-    assert "from the record" not in text_of(chat._opened)[:200]
+    assert "Turn 2 : Where was Denis Villeneuve born?" in text_of(chat._opened)
+    assert chat._opened.children[1] is not before
 
 
 def test_what_opens_a_turn_is_given_its_session_once() -> None:
     opened: list[object] = []
 
-    def open_turn(session: Any) -> widgets.Widget:
+    def open_turn(session: Any) -> Panel:
         opened.append(session)
-        return widgets.HTML("opened")
+        return Panel()
 
     chat = Chat(workbench(Scripted(knows), KG), open_turn)
     say(chat, FIRST)
@@ -255,8 +272,10 @@ def test_markup_in_questions_and_labels_stays_text() -> None:
 
 
 def test_long_texts_are_cut_with_a_number() -> None:
-    assert cut("short") == "short"
-    assert cut("a" * (MOST_CHARACTERS + 1_234)).endswith("a… (1,234 more characters)")
+    chat = chat_with()
+    say(chat, f"Who directed Arrival{'!' * 5_000}?")
+    assert "!!!…" in text_of(chat)
+    assert "5,021 letters" in text_of(chat)
 
 
 # --- the Enter key
@@ -264,7 +283,8 @@ def test_long_texts_are_cut_with_a_number() -> None:
 
 def entry() -> tuple[Entry, list[str]]:
     heard: list[str] = []
-    return Entry(heard.append), heard
+    made = Entry(Panel(), lambda: heard.append(made.value))
+    return made, heard
 
 
 def key(of: Entry) -> None:

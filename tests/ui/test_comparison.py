@@ -10,7 +10,7 @@ from kgwb.errors import ModelError
 from kgwb.flow import QIR, Fact
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.ui.comparison import ComparisonPanel, compared_with
+from kgwb.ui.comparison import ComparisonPanel
 from kgwb.ui.session import Session, session_of
 from ui.press import press, text_of
 
@@ -40,18 +40,10 @@ def test_all_steps_are_shown_at_wish(run: Run) -> None:
     assert "classifier : same" in text_of(panel)
 
 
-def test_a_step_is_shown_in_full_with_prompts_and_replies_of_both(run: Run) -> None:
-    panel = ComparisonPanel(run, run.fork(models=Scripted(STARRING, name="other")).go())
-    panel._step.value = "qir"
-    shown = panel._both.value
-    assert shown.count("prompt as sent") == 2
-    assert "?person" in shown
-
-
 def test_a_session_is_compared_with_what_was_before_the_edit(run: Run) -> None:
     session = session_of(run)
     panel = ComparisonPanel.of(session)
-    assert panel._with.options == ("nothing was edited yet",)
+    assert panel._with.value == "nothing was edited yet"
     assert "no step differs" in text_of(panel)
     session.replace("qir", EDITED).result()
     assert panel._with.options == ("before qir was put in by hand, and as it stands",)
@@ -66,18 +58,19 @@ def test_a_session_is_compared_with_what_was_before_the_edit(run: Run) -> None:
 
 
 def test_the_same_under_another_profile_runs_meanwhile_and_is_shown(run: Run) -> None:
-    panel = compared_with(session_of(run), settings=profile("paper"))
-    [(label, other)] = panel.others
-    other.go().result() if not other.busy else None
-    assert label == "under profile paper"
-    assert panel._with.options == ("as it stands, and under profile paper",)
-    assert other.run.settings.profile == "paper"
+    panel = ComparisonPanel.of(session_of(run))
+    panel.fork("under paper", settings=profile("paper")).result()
+    assert panel._with.options == ("as it stands, and under paper",)
+    assert (panel.first.name, panel.second.name) == ("as it stands", "under paper")
+    assert "differ; first at" in text_of(panel)
 
 
 def test_buttons_put_the_question_under_the_profiles(run: Run) -> None:
     panel = ComparisonPanel.of(session_of(run))
     press(panel, "The same under profile fast")
-    assert [label for label, _ in panel.others] == ["under profile fast"]
+    [(label, other)] = panel.others
+    assert isinstance(other, Session)
+    assert (label, other.run.settings.profile) == ("under profile fast", "fast")
 
 
 def test_another_model_is_named_in_words(run: Run) -> None:
@@ -85,8 +78,8 @@ def test_another_model_is_named_in_words(run: Run) -> None:
     panel._model.value = "rules"
     press(panel, "The same with this model")
     [(label, other)] = panel.others
-    assert label == "with model rules"
-    assert other.run.models[""].name == "rules"
+    assert isinstance(other, Session)
+    assert (label, other.run.models[""].name) == ("with model rules", "rules")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +98,7 @@ def test_what_is_no_model_is_said_and_loses_nothing(run: Run, spec: str, said: s
 def test_a_fork_that_fails_says_so_and_shows_how_far_it_came(run: Run) -> None:
     panel = ComparisonPanel.of(session_of(run))
     failing = Scripted({"chatty_kg/qir": ModelError("the server is gone", hint="start it")}, name="gone")
-    panel.fork(models=failing).result()
+    panel.fork("gone", models=failing).result()
     assert "the server is gone" in text_of(panel.message)
     assert "start it" in text_of(panel.message)
     assert "failed: the server is gone" in text_of(panel._overview)
@@ -113,8 +106,8 @@ def test_a_fork_that_fails_says_so_and_shows_how_far_it_came(run: Run) -> None:
 
 def test_one_of_several_comparisons_is_chosen(run: Run) -> None:
     panel = ComparisonPanel.of(session_of(run))
-    panel.fork(models=Scripted(STARRING, name="other"), name="with stars").result()
-    panel.fork(name="once more").result()
+    panel.fork("with stars", models=Scripted(STARRING, name="other")).result()
+    panel.fork("once more").result()
     assert panel.second.name == "once more"
     panel._with.index = 0
     assert panel.second.name == "with stars"

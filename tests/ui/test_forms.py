@@ -8,7 +8,7 @@ import ipywidgets as widgets
 import pytest
 
 from kgwb.errors import OverrideError
-from kgwb.flow import QIR, Classified, Fact, Generated, Link, LinkedRelation, Retrieved, Selection
+from kgwb.flow import QIR, Classified, Fact, Generated, Link, LinkedRelation, Selection
 from kgwb.llm import Scripted
 from kgwb.record import Step
 from kgwb.ui import forms
@@ -52,13 +52,9 @@ def test_a_table_gets_and_loses_rows() -> None:
     cells = inside(form, widgets.Text)
     for cell, text in zip(cells, "abcdef", strict=True):
         cell.value = text
-    press(form, "Up", 1)
-    assert [row["subject"] for row in form.value()] == ["d", "a"]
-    press(form, "Down", 0)
-    press(form, "Remove", 1)
-    assert form.value() == [{"subject": "a", "relation": "b", "object": "c"}]
-    press(form, "Up")  # the first stays the first
-    assert form.value()[0]["subject"] == "a"
+    assert [row["subject"] for row in form.value()] == ["a", "d"]
+    press(form, "Remove", 0)
+    assert form.value() == [{"subject": "d", "relation": "e", "object": "f"}]
 
 
 def test_every_kind_of_field_has_a_widget_and_a_label() -> None:
@@ -79,17 +75,6 @@ def test_what_is_typed_wrong_stays_and_is_named() -> None:
     assert cell.value == "abc"
 
 
-def test_changes_are_told() -> None:
-    told: list[int] = []
-    form = SchemaForm(
-        form_field(QIR), {"facts": [], "target": "", "kind": "list"}, Panel(), lambda: told.append(1)
-    )
-    assert told == []
-    press(form, "Add row")
-    inside(form, widgets.Text)[0].value = "Arrival"
-    assert len(told) == 2
-
-
 # --- every result
 
 
@@ -98,7 +83,7 @@ def test_an_editor_that_nobody_touched_yields_the_result() -> None:
     for key, step in session.steps.items():
         made, panel = edit(session, key)
         assert isinstance(made.widget, widgets.Widget)
-        assert (made.changed, made.value(), panel.message.value) == (False, step.output, ""), key
+        assert (made.value(), panel.message.value) == (step.output, ""), key
 
 
 def test_a_step_without_a_result_gets_a_blank_form() -> None:
@@ -107,7 +92,16 @@ def test_a_step_without_a_result_gets_a_blank_form() -> None:
         bare = Step(step.key, step.agent, step.subject, step.parent, step.inputs, step.form)
         made = editor(bare, session, Panel())
         assert isinstance(made.value(), step.form), step.key
-        assert not made.changed
+
+
+def test_a_blank_form_knows_what_came_in() -> None:
+    session = directed()
+    for key in ("entity_retriever[Dune]", next(key for key in session.steps if key.startswith("relation"))):
+        step = session.steps[key]
+        bare = Step(step.key, step.agent, step.subject, step.parent, step.inputs, step.form)
+        made = editor(bare, session, Panel()).value()
+        [name] = {"entity", "fact"} & set(step.inputs)
+        assert getattr(made, name) == step.inputs[name]
 
 
 def test_results_of_any_system_have_editors() -> None:
@@ -122,7 +116,7 @@ def test_a_text_and_a_plain_record_are_typed_in_fields() -> None:
     made, _ = edit(session, "understanding")
     [text] = inside(made.widget, widgets.Text)
     text.value = "Who directed Arrival?"
-    assert (made.changed, made.value()) == (True, "Who directed Arrival?")
+    assert made.value() == "Who directed Arrival?"
     made, _ = edit(session, "classifier")
     inside(made.widget, widgets.Dropdown)[0].value = "dependent"
     assert made.value() == Classified("dependent", "nothing was said before")
@@ -131,30 +125,29 @@ def test_a_text_and_a_plain_record_are_typed_in_fields() -> None:
 def test_triples_and_target_of_a_qir() -> None:
     session = directed()
     made, _ = edit(session, "qir")
-    subject, relation, object_ = inside(made.widget, widgets.Text)
-    assert "entities: Dune; unknowns: ?person" in inside(made.widget, widgets.HTML)[-1].value
-    object_.value = "?who"
-    assert (made.target.value, made.value().target) == ("?who", "?who")
-    subject.value, relation.value = " Arrival ", "author"
+    subject, relation, object_, target = inside(made.widget, widgets.Text)
+    subject.value, relation.value, object_.value = " Arrival ", "author", "?who"
+    with pytest.raises(OverrideError, match=r"the target"):
+        session.replace("qir", made.value())
+    target.value = "?who"
     assert made.value() == QIR((Fact("Arrival", "author", "?who"),), "?who")
-    press(made.widget, "Add row")  # a row without a word in it is none
-    assert len(made.value().facts) == 1
-    made.kind.value = "boolean"
-    assert (made.target.disabled, made.value().target) == (True, "")
-    made.kind.value = "list"
-    assert made.target.options == ("?who",)
+    session.replace("qir", made.value()).result(10)
 
 
-def test_the_target_survives_a_second_unknown() -> None:
-    made, _ = edit(directed(), "qir")
-    press(made.widget, "Add row")
-    cells = inside(made.widget, widgets.Text)
-    for cell, text in zip(cells[3:], ("?person", "born in", "?place"), strict=True):
-        cell.value = text
-    assert (made.target.options, made.target.value) == (("?person", "?place"), "?person")
-    made.target.value = "?place"
-    cells[0].value = "Arrival"
-    assert made.value().target == "?place"
+def test_half_a_character_is_refused() -> None:
+    session = directed()
+    for key, step in session.steps.items():
+        made, _ = edit(session, key)
+        typed = [one for one in inside(made.widget, widgets.Text) if one.value and step.form is not Link]
+        for text in [*typed, *inside(made.widget, widgets.Textarea)]:
+            before, text.value = text.value, '"\\ud800"' if text.placeholder == "JSON" else "\ud800"
+            with pytest.raises(OverrideError, match=r"half a character|not an IRI|no number"):
+                made.value()
+            text.value = before
+    made, _ = edit(session, "vertex_selection[Dune]")
+    made.reason.value = "\ud800"
+    with pytest.raises(OverrideError, match="why: it holds half a character"):
+        made.value()
 
 
 def test_another_candidate_or_none_is_chosen() -> None:
@@ -176,17 +169,34 @@ def test_a_vertex_is_typed_by_its_iri() -> None:
     session = directed()
     made, panel = edit(session, "vertex_selection[Dune]")
     made.iri.value = f"<{EX}arrival>"
-    assert "this is <b>Arrival</b>" in made._told.value
+    assert "this is <b>Arrival</b>" in made._known.value
     link = made.value()
     assert (link.vertex.iri, link.vertex.label) == (iri("arrival"), "Arrival")
     made.iri.value = EX + "nowhere"
-    assert "no triple of this graph has it" in made._told.value
+    assert "no triple of this graph has it" in made._known.value
     made.iri.value = EX + "not an iri"
     assert "is not an IRI" in panel.message.value
     with pytest.raises(OverrideError, match="not an IRI"):
         made.value()
     made.iri.value = ""
     session.replace("vertex_selection[Dune]", made.value()).result(10)
+
+
+def test_of_a_candidate_and_an_iri_what_was_said_last_counts() -> None:
+    made, _ = edit(directed(), "vertex_selection[Dune]")
+    first = made.choice.value
+    made.iri.value = EX + "arrival"
+    assert made.choice.value is None  # no candidate is marked beside it, so that each can be chosen
+    made.choice.value = first
+    assert (made.iri.value, "Arrival" in made._known.value) == ("", False)
+    assert made.value().vertex == made.offered[first]
+    made.iri.value = "not an iri"
+    made.choice.value = -1
+    assert (made.iri.value, made.value().vertex) == ("", None)
+    made.iri.value = EX + "arrival"
+    assert made.value().vertex.iri == iri("arrival")
+    made.iri.value = " "
+    assert made.choice.value == first
 
 
 def test_what_a_vertex_is_called_cannot_run() -> None:
@@ -198,70 +208,68 @@ def test_what_a_vertex_is_called_cannot_run() -> None:
     session = session_of(chatty("Who directed Dune?", Scripted(HOMONYMS)).go().fork(kg=graph))
     made = editor(directed().steps["vertex_selection[Dune]"], session, Panel())
     made.iri.value = EX + "x"
-    assert "&lt;script&gt;" in made._told.value
-    assert "<script>" not in made._told.value
+    assert "&lt;script&gt;" in made._known.value
+    assert "<script>" not in made._known.value
 
 
-def test_candidates_are_removed_and_moved() -> None:
+def test_candidates_are_removed_and_added() -> None:
     session = directed()
     made, _ = edit(session, "entity_retriever[Dune]")
-    first, second = made.before.candidates
-    made.list.value = (1,)
-    press(made.widget, "Up")
-    assert made.value().candidates == (second, first)
-    press(made.widget, "Up")
-    assert (made.list.value, made.value().candidates) == ((1,), (second, first))
-    press(made.widget, "Down")
-    assert not made.changed
+    first, second = session.steps["entity_retriever[Dune]"].output.candidates
     press(made.widget, "Remove")
-    assert (made.value().candidates, made.changed) == ((first,), True)
-    press(made.widget, "Put all back")
-    assert made.value() == made.before
+    assert made.value().candidates == (second,)
+    press(made.widget, "Add row")
+    with pytest.raises(OverrideError, match="candidates, row 2, IRI: '' is not an IRI"):
+        made.value()
+    iri_of = next(one for one in inside(made.widget, widgets.Text)[::-1] if one.tooltip == "IRI")
+    iri_of.value = first.iri
+    assert [one.iri for one in made.value().candidates] == [second.iri, first.iri]
 
 
-def test_several_candidates_move_together() -> None:
-    before = directed().steps["entity_retriever[Dune]"]
-    many = Retrieved("Dune", before.output.candidates * 3)
-    step = Step("k", "entity_retriever", "Dune", "", before.inputs, Retrieved, many, True)
-    made = editor(step, directed(), Panel())
-    made.list.value = (2, 3)
-    press(made.widget, "Up")
-    assert made.order == [0, 2, 3, 1, 4, 5]
-    press(made.widget, "Down")
-    press(made.widget, "Down")
-    assert made.order == [0, 1, 4, 2, 3, 5]
-
-
-def test_predicates_are_added_by_iri_and_named_by_the_graph() -> None:
+def test_predicates_are_added_by_iri_and_named_by_the_graph(caplog: pytest.LogCaptureFixture) -> None:
     session = directed()
     [key] = [key for key in session.steps if key.startswith("relation_linking")]
     made, _ = edit(session, key)
     before: LinkedRelation = made.value()
     press(made.widget, "Add row")
     added = inside(made.widget, widgets.Text)[-3:]
-    assert [cell.value for cell in added] == ["1.0", "", ""]
-    added[2].value = EX + "basedOn"
-    press(made.widget, "Up", -1)
+    assert [cell.value for cell in added] == ["", "", "1.0"]
+    added[0].value = EX + "basedOn"
     value: LinkedRelation = made.value()
-    new = value.predicates[-2]
+    new = value.predicates[-1]
     assert (new.iri, new.name, new.direction, new.similarity) == (iri("basedOn"), "based on", "out", 1.0)
     assert (len(value.predicates), value.fact) == (len(before.predicates) + 1, before.fact)
-    added[2].value = "based on"
-    with pytest.raises(OverrideError, match="not an IRI"):
+    with caplog.at_level("WARNING"):
+        added[0].value = "based on"
+        with pytest.raises(OverrideError, match="IRI: 'based on' is not an IRI"):
+            made.value()
+    assert caplog.messages == []  # rdflib was not asked
+
+
+@pytest.mark.parametrize("similarity", ["7", "-1", "1e308"])
+def test_a_similarity_is_from_0_to_1(similarity: str) -> None:
+    session = directed()
+    [key] = [key for key in session.steps if key.startswith("relation_linking")]
+    made, _ = edit(session, key)
+    first = next(one for one in inside(made.widget, widgets.Text) if one.tooltip == "similarity")
+    first.value = similarity
+    with pytest.raises(OverrideError, match=r"predicates, row 1: similarity .* is not between 0 and 1"):
         made.value()
+    first.value = "0.5"
+    assert made.value().predicates[0].similarity == 0.5
 
 
 def test_queries_are_ticked() -> None:
     session = directed()
     made, _ = edit(session, "predicate_selection")
     generated: Generated = session.steps["query_generator"].output
-    assert len(made.ticks) == len(generated.queries) > 1
-    assert "director" in made.ticks[0].description
-    for tick in made.ticks:
+    assert len(made.inputs) == len(generated.queries) > 1
+    assert "director" in made.inputs[0].description
+    for tick in made.inputs:
         tick.value = True
     names = {name for query in generated.queries for name in query.predicates}
     assert (made.value().queries, set(made.value().predicates)) == (generated.queries, names)
-    for tick in made.ticks:
+    for tick in made.inputs:
         tick.value = False
     assert made.value() == Selection((), ())
 
@@ -270,37 +278,32 @@ def test_the_sparql_of_a_query_is_edited() -> None:
     session = directed()
     made, _ = edit(session, "query_generator")
     before: Generated = made.value()
-    made.which.value = 1
-    assert made.sparql.value == before.queries[1].sparql
-    made.sparql.value = before.queries[1].sparql.replace(before.queries[1].patterns[0][1], f"<{EX}author>")
-    assert "edited: query 2<" in made._told.value
-    assert made.changed
+    second = inside(made.widget, widgets.Textarea)[1]
+    assert second.value == before.queries[1].sparql
+    second.value = second.value.replace(before.queries[1].patterns[0][1], f"<{EX}author>")
     after: Generated = made.value()
     assert after.queries[0] == before.queries[0]
     assert after.queries[1].patterns[0][1] == f"<{EX}author>"
-    made.which.value = 0
-    made.which.value = 1
-    assert "author" in made.sparql.value  # what was typed is not lost on the way
 
 
 @pytest.mark.parametrize("sparql", ["SELECT ?x WHERE {", "DELETE WHERE { ?s ?p ?o }"])
 def test_sparql_that_cannot_be_used_is_refused(sparql: str) -> None:
     made, _ = edit(directed(), "query_generator")
-    made.sparql.value = sparql
+    made.inputs[0].value = sparql
     with pytest.raises(OverrideError, match="query 1: "):
         made.value()
-    assert made.sparql.value == sparql
+    assert made.inputs[0].value == sparql
 
 
 def test_an_edited_result_leads_to_another_answer() -> None:
     session = session_of(chatty("Who directed Arrival?", Scripted(DIRECTED)).go())
     made, _ = edit(session, "query_generator")
-    made.sparql.value = made.sparql.value.replace("director", "starring")
+    made.inputs[0].value = made.inputs[0].value.replace("director", "starring")
     session.replace("query_generator", made.value()).result(10)
     session.go("predicate_selection").result(10)  # the model knows nothing of the new predicate
     made, _ = edit(session, "predicate_selection")
-    made.ticks[0].value = True
-    assert made.ticks[0].description.endswith("starring")
+    made.inputs[0].value = True
+    assert made.inputs[0].description.endswith("starring")
     session.replace("predicate_selection", made.value()).result(10)
     session.go().result(10)
     assert session.failure is None

@@ -15,7 +15,7 @@ import pytest
 from kgwb.errors import InvalidReplyError, ModelError, SettingError
 from kgwb.llm import Human, Scripted, model
 from kgwb.run import Run
-from kgwb.ui.human import HumanPanel, side_by_side
+from kgwb.ui.human import HumanPanel, ReplyForm, side_by_side
 from kgwb.ui.played import beside, played
 from kgwb.ui.session import Session, session_of
 from kgwb.workbench import load_run
@@ -27,10 +27,12 @@ class Desk:
     """A run whose agents a person plays, and the panel."""
 
     def __init__(
-        self, question: str = "Who directed Arrival?", run: Run | None = None, **options: Any
+        self,
+        question: str = "Who directed Arrival?",
+        human: Human | None = None,
     ) -> None:
-        self.human = Human()
-        self.run = run.fork(models=self.human) if run else chatty(question, self.human, **options)  # type: ignore[arg-type]
+        self.human = human or Human()
+        self.run = chatty(question, self.human)  # type: ignore[arg-type]
         self.session: Session = session_of(self.run)
         self.panel = HumanPanel(self.human, self.session)
 
@@ -39,11 +41,10 @@ class Desk:
 
     def say(self, data: Any) -> None:
         """Reply as JSON text."""
-        assert self.panel.reply
-        self.panel.reply.as_json.value = True
-        self.panel.reply.raw.value = json.dumps(data)
         shown = self.panel.reply
-        self.panel.reply.send_button.click()
+        assert shown
+        type_json(shown, json.dumps(data))
+        shown.send_button.click()
         until(lambda: self.panel.reply is not shown)
 
     def text(self) -> str:
@@ -51,6 +52,11 @@ class Desk:
         return "".join(
             html.value for html in inside(self.panel, widgets.HTML) if html.layout.display != "none"
         )
+
+
+def type_json(reply: ReplyForm, text: str) -> None:
+    reply.as_json.value = True
+    inside(reply.form, widgets.Textarea)[0].value = text
 
 
 def until(true: Callable[[], Any]) -> None:
@@ -80,8 +86,7 @@ def type_triple(desk: Desk, *cells: str) -> None:
 
 def test_nothing_waits_at_first(desk: Desk) -> None:
     assert "Nothing waits for you now" in desk.text()
-    assert desk.human.listeners == []
-    assert "Nothing waits" in desk.panel.static()
+    assert desk.human.listeners == {}
 
 
 def test_a_whole_question_is_played_by_a_person(desk: Desk) -> None:
@@ -106,7 +111,7 @@ def test_a_whole_question_is_played_by_a_person(desk: Desk) -> None:
     assert str(desk.run.answer) == "Denis Villeneuve"
     assert [attempt.accepted for attempt in desk.run["qir"].attempts] == [False, True]
     assert "Nothing waits for you now" in desk.text()
-    assert desk.human.listeners == []
+    assert desk.human.listeners == {}
 
 
 def test_a_form_that_is_filled_in_outlives_news(desk: Desk) -> None:
@@ -128,19 +133,18 @@ def test_the_reply_as_json_text_and_back(desk: Desk) -> None:
     assert reply
     type_triple(desk, "a", "b", "c")
     reply.as_json.value = True
-    assert json.loads(reply.raw.value)["triples"] == [{"subject": "a", "predicate": "b", "object": "c"}]
-    reply.raw.value = '{"entities": ['
+    [text] = inside(reply.form, widgets.Textarea)
+    assert json.loads(text.value)["triples"] == [{"subject": "a", "predicate": "b", "object": "c"}]
+    text.value = '{"entities": ['
     reply.as_json.value = False
     assert reply.as_json.value
     assert "this is no JSON" in desk.text()
-    assert reply.raw.value == '{"entities": ['
-    reply.raw.value = json.dumps(qir("Dune | directed by | ?x"))
+    assert inside(reply.form, widgets.Textarea)[0].value == '{"entities": ['
+    text.value = json.dumps(qir("Dune | directed by | ?x"))
     reply.as_json.value = False
-    assert reply.form
     assert reply.form.value()["target"] == "?x"
     assert "this is no JSON" not in desk.text()
-    reply.as_json.value = True
-    reply.raw.value = "I do not know"
+    type_json(reply, "I do not know")
     reply.send()  # the checks judge it, as they judge a model
     until(lambda: desk.panel.reply is not reply and desk.panel.reply)
     assert "well-formed JSON: no JSON" in desk.text()
@@ -155,13 +159,13 @@ def test_a_reply_for_free_text_is_a_text() -> None:
     request = ChatRequest("some/task", (Message("user", "<b>Say</b> something"),))
     replies: list[str] = []
     thread = threading.Thread(
-        target=lambda: replies.append(desk.human.complete(request, None, threading.Event()).text)
+        target=lambda: replies.append(desk.human.complete(request, None, desk.run._cancel).text)
     )
     thread.start()
     until(lambda: desk.panel.reply)
     assert "&lt;b&gt;Say" in desk.text()
     assert desk.panel.reply
-    desk.panel.reply.raw.value = "hello"
+    inside(desk.panel.reply.form, widgets.Text)[0].value = "hello"
     press(desk.panel, "Send")
     thread.join(10)
     assert replies == ["hello"]
@@ -226,7 +230,7 @@ def test_a_model_plays_the_same_step_beside() -> None:
     assert [step.output.target for step in (desk.run["qir"], theirs)] == ["?maker", "?person"]
     assert len(desk.run["qir"].attempts) == 2
     table = side_by_side(desk.run["qir"], theirs, "other")
-    assert "<th>you</th><th>other</th>" in table
+    assert table.index("<b>you</b>") < table.index("?maker") < table.index("<b>other</b>") < len(table)
     assert table.count("passed: well-formed JSON") == 3
     assert table.count("failed: at least one unknown unless boolean") == 1
     assert (desk.run.status, desk.run.model_name("qir")) == ("done", "human")
@@ -265,9 +269,9 @@ def test_what_would_a_model_say() -> None:
     comparison.step.value = "qir"
     press(comparison, "What would a model say?")
     until(lambda: not comparison.ask_button.disabled)
-    assert "<th>you</th><th>rules</th>" in desk.text()
+    assert "<b>you</b>" in desk.text()
+    assert "<b>rules</b>" in desk.text()
     assert "?maker" in desk.text()
-    assert "<th>rules</th>" in desk.panel.static()
     comparison.model.value = "gpt"
     press(comparison, "What would a model say?")
     assert "no model named" in desk.panel.message.value
@@ -292,6 +296,76 @@ def test_vertices_are_played_in_the_order_they_came() -> None:
         desk.say(vertex(0, ""))
     done.result(10)
     assert set(names) == {f"vertex_selection[{name}], attempt 1" for name in ("Dune", "Dune part")}
+
+
+def test_each_run_has_its_panel_although_the_person_is_one() -> None:
+    first = Desk()
+    second = Desk("Who directed Sicario?", first.human)
+    done = [first.session.go()]
+    first.wait("qir")
+    done.append(second.session.go())
+    second.wait("qir")
+    assert ["Sicario" in desk.text() for desk in (first, second)] == [False, True]
+    second.say(qir("Sicario | directed by | ?person"))
+    until(lambda: second.run["qir"].done)
+    second.session.cancel()
+    first.say(qir("Arrival | directed by | ?person"))
+    first.wait("predicate_selection")
+    first.session.cancel()
+    for future in done:
+        future.result(10)
+    assert first.run.output("qir").entities == ("Arrival",)
+    assert second.run.output("qir").entities == ("Sicario",)
+
+
+def test_a_fork_of_a_run_is_not_answered_in_its_panel(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgwb.llm.human.ALONE_S", 0.1)
+    desk.session.go()
+    desk.wait("qir")
+    with pytest.raises(ModelError, match="nobody is here"):
+        desk.run.fork().go()
+    assert len(desk.human.waiting) == 1
+    assert "more after this" not in desk.text()
+
+
+def test_a_panel_made_while_a_reply_is_awaited_knows_the_step(desk: Desk) -> None:
+    desk.session.go()
+    desk.wait("qir")
+    desk.say({"bad": 1})
+    desk.wait("qir")
+    desk.panel = HumanPanel(desk.human, desk.session)
+    assert "Waiting for you: qir, attempt 2" in desk.text()
+    assert "Your reply before cannot be used" in desk.text()
+    assert "bad" in inside(desk.panel.reply, widgets.Textarea)[0].value
+    desk.say({"bad": 2})
+    desk.wait("qir")
+    assert "Waiting for you: qir, attempt 3" in desk.text()
+
+
+def test_after_too_many_invalid_replies_it_says_what_to_do(desk: Desk) -> None:
+    done = desk.session.go()
+    for number in range(3):
+        desk.wait("qir")
+        desk.say({"bad": number})
+    done.result(10)
+    for _ in range(2):
+        told = "No reply of yours to qir passed its checks: press “Ask anew” on this step to try again."
+        assert told in desk.text()
+        desk.session.go().result(10)  # fails at once, from the record
+    again = desk.session.refresh("qir")
+    desk.wait("qir")
+    assert "Ask anew" not in desk.text()
+    desk.say(qir("Arrival | directed by | ?person"))
+    again.result(10)
+    assert "Nothing waits for you now" in desk.text()
+
+
+def test_what_a_model_failed_at_is_not_said_to_the_person() -> None:
+    desk = Desk()
+    desk.run.models = {"": desk.human, "qir": Scripted({"chatty_kg/qir": "no idea"})}
+    desk.session.go().result(10)
+    assert isinstance(desk.session.failure, InvalidReplyError)
+    assert "Nothing waits for you now" in desk.text()
 
 
 def test_the_person_of_every_agent_is_the_same() -> None:

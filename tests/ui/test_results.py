@@ -17,7 +17,7 @@ from kgwb.errors import GraphTimeoutError
 from kgwb.kg import Graph, Rows
 from kgwb.llm import Scripted
 from kgwb.ui.kit import Panel
-from kgwb.ui.results import background, result_view
+from kgwb.ui.results import result_view
 from kgwb.ui.session import Session
 
 EMPTY = {
@@ -39,10 +39,13 @@ class View:
     def all(self, kind: type[Any]) -> list[Any]:
         return [widget for widget in parts(self.root) if isinstance(widget, kind)]
 
-    def press(self, text: str) -> None:
+    def button(self, text: str) -> Any:
         [button] = [button for button in self.all(widgets.Button) if button.description == text]
-        button.click()
-        wait_for(lambda: not button.disabled)
+        return button
+
+    def press(self, text: str) -> None:
+        self.button(text).click()
+        wait_for(lambda: not self.button(text).disabled)
 
     def shows(self, text: str) -> bool:
         return any(button.description == text and visible(button) for button in self.all(widgets.Button))
@@ -263,40 +266,66 @@ def test_markup_in_a_graph_stays_text() -> None:
 # --- a slow graph
 
 
-def test_a_remote_graph_is_never_asked_on_the_clicks_thread() -> None:
-    inner, threads, gate = films(), [], threading.Event()
+class Remote:
+    """A graph far away that answers once its gate is open."""
 
-    class Remote:
-        remote = True
+    remote = True
 
-        def select(self, query: str) -> Rows:
-            threads.append(threading.current_thread())
-            gate.wait(10)
-            raise GraphTimeoutError("the query took longer than 30 s", hint="ask for less")
+    def __init__(self) -> None:
+        self.inner, self.gate = films(), threading.Event()
+        self.threads: list[threading.Thread] = []
+        self.failure: Exception = GraphTimeoutError("the query took longer than 30 s", hint="ask for less")
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(inner, name)
+    def select(self, query: str) -> Rows:
+        self.threads.append(threading.current_thread())
+        self.gate.wait(10)
+        raise self.failure
 
-    slow: Any = Remote()
-    made = session(DIRECTED)
-    made.run.kg.inner = slow  # type: ignore[attr-defined]
-    view = View(made, "execution")
-    [button] = [button for button in view.all(widgets.Button) if button.description == "Run query"]
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+@pytest.fixture
+def slow() -> tuple[Remote, View]:
+    made, remote = session(DIRECTED), Remote()
+    made.run.kg.inner = remote  # type: ignore[attr-defined]
+    return remote, View(made, "execution")
+
+
+def test_a_remote_graph_is_never_asked_on_the_clicks_thread(slow: tuple[Remote, View]) -> None:
+    remote, view = slow
+    button = view.button("Run query")
     button.click()
     assert button.disabled
     assert "asking the graph" in view.message
-    gate.set()
+    remote.gate.set()
     wait_for(lambda: not button.disabled)
     assert "longer than 30 s What to do: ask for less" in view.message
-    assert threading.current_thread() not in threads
+    assert threading.current_thread() not in remote.threads
 
 
-def test_a_bug_in_the_background_is_shown_too() -> None:
-    panel, busy = Panel(), widgets.Button()
+def test_a_query_that_takes_for_ever_is_stopped(slow: tuple[Remote, View]) -> None:
+    remote, view = slow
+    assert view.button("Stop").disabled
+    view.button("Run query").click()
+    assert not view.button("Stop").disabled
+    view.button("Stop").click()
+    wait_for(lambda: not view.button("Run query").disabled)
+    assert "stopped: nobody waits for the graph any more" in view.message
+    assert view.button("Stop").disabled
+    [editor] = view.all(widgets.Textarea)
+    editor.value = "ASK { ?a ?b ?c }"
+    view.press("Run query")
+    assert (view.out, view.message) == ("true (ASK)", "")
+    remote.gate.set()  # what was left behind says nothing any more
+    for thread in remote.threads:
+        thread.join(10)
+    assert (view.out, view.message) == ("true (ASK)", "")
 
-    def broken() -> None:
-        raise RuntimeError("boom")
 
-    background(panel, broken, lambda _: None, busy).join(10)
-    assert "RuntimeError: boom" in panel.message.value
-    assert not busy.disabled
+def test_a_bug_in_the_background_is_shown_too(slow: tuple[Remote, View]) -> None:
+    remote, view = slow
+    remote.failure = RuntimeError("boom")
+    remote.gate.set()
+    view.press("Run query")
+    assert "RuntimeError: boom" in view.message

@@ -9,7 +9,7 @@ from rdflib import Literal, URIRef
 from rdflib.namespace import XSD
 
 from kgwb.flow import QIR, Answer, CandidateQuery, Linked, Selection, Term, Triple, Value
-from kgwb.provenance import support, witness
+from kgwb.provenance import support, where, witness
 from kgwb.run import Run, agent
 
 SURE = 0.6
@@ -33,10 +33,10 @@ def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
         return _named(_boolean(selection.queries, run), run)
     found, executed, cut = _union(selection.queries, qir.target, run)
     if not found:
-        return Answer(qir.kind, queries=tuple(executed), reason=f"{NOT_HERE}: no selected query has rows")
+        return Answer(qir.kind, queries=_texts(executed), reason=f"{NOT_HERE}: no selected query has rows")
     if qir.kind == "count" and run.settings.fast and not _stored_number(found):
         return _named(_count(found, executed, qir.target, cut, run), run)
-    return _named(Answer(qir.kind, _values(found, run), tuple(executed)), run)
+    return _named(Answer(qir.kind, _values(found, run), _texts(executed)), run)
 
 
 def why_not(selection: Selection, linked: Linked, run: Run) -> str:
@@ -51,18 +51,20 @@ def why_not(selection: Selection, linked: Linked, run: Run) -> str:
     return "" if selection.queries else "no predicate fits the question"
 
 
-def _union(queries: Sequence[CandidateQuery], target: str, run: Run) -> tuple[Found, list[str], bool]:
-    """Values with support, the SPARQL that was executed, and whether a result was cut."""
+def _union(
+    queries: Sequence[CandidateQuery], target: str, run: Run
+) -> tuple[Found, list[CandidateQuery], bool]:
+    """Values with support, the queries that were executed, and whether a result was cut."""
     found: Found = {}
     cut = False
-    executed: list[str] = []
+    executed: list[CandidateQuery] = []
     settled: set[tuple[str, ...]] = set()
     for query in queries:
         undirected = _undirected(query)
         if undirected in settled or not any(target in pattern for pattern in query.patterns):
             continue
         rows = run.kg.select(query.sparql)
-        executed.append(query.sparql)
+        executed.append(query)
         values = [row[0] for row in rows.rows if row[0] is not None]
         if values and run.settings.fast and query.score >= SURE:
             settled.add(undirected)
@@ -109,16 +111,20 @@ NUMBERS = frozenset(
 )
 
 
-def _count(found: Found, executed: list[str], target: str, cut: bool, run: Run) -> Answer:
+def _count(found: Found, executed: Sequence[CandidateQuery], target: str, cut: bool, run: Run) -> Answer:
     """COUNT(DISTINCT target) where no stored number answers; a cut result is counted by the graph itself."""
-    number = len(found)
+    number, queries = len(found), _texts(executed)
     triples = tuple(dict.fromkeys(triple for some in found.values() for triple in some))
     if cut:
-        patterns = " UNION ".join(sparql.partition(" WHERE ")[2] for sparql in executed)
+        patterns = " UNION ".join(f"{{ {where(query)} }}" for query in executed)
         counting = f"SELECT (COUNT(DISTINCT {target}) AS ?_n) WHERE {{ {patterns} }}"
         number = int(str(run.kg.select(counting).rows[0][0]))
-        executed.append(counting)
-    return Answer("count", (Value(Literal(number), str(number), triples),), tuple(executed))
+        queries = (*queries, counting)
+    return Answer("count", (Value(Literal(number), str(number), triples),), queries)
+
+
+def _texts(queries: Sequence[CandidateQuery]) -> tuple[str, ...]:
+    return tuple(query.sparql for query in queries)
 
 
 def _named(answer: Answer, run: Run) -> Answer:

@@ -26,6 +26,7 @@ from kgwb.flow import (
 )
 from kgwb.kg import Graph
 from kgwb.llm import Scripted
+from kgwb.provenance import conjunction
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.execution import execute
 
@@ -60,6 +61,7 @@ def stands_on_the_graph(answer: Answer) -> bool:
 
 
 DIRECTED = query(("?x", "director", "denis"))
+APART = f"FILTER(?x != {iri('dune').n3()}) "
 PATTERNS = (("?n", iri("director").n3(), iri("denis").n3()),)
 
 
@@ -126,9 +128,26 @@ def test_a_cut_result_is_counted_by_the_graph() -> None:
     assert "the result was cut at 2 rows" in run["execution"].notes
 
 
-def test_a_cut_result_is_counted_by_the_graph_whatever_the_setting_says() -> None:
-    answer, _ = executed(DIRECTED, kind="count", kg=open_kg(GRAPH, row_limit=2))
-    assert answer.labels == ("3",)
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "SELECT DISTINCT ?x\nWHERE {{ {body} }}",
+        "select distinct ?x where {{ {body} }}",
+        "SELECT DISTINCT ?x {{ {body} }}",
+        "SELECT DISTINCT ?x WHERE {{ {body} }} LIMIT 200",
+    ],
+)
+def test_a_cut_result_is_counted_however_its_query_is_written(typed: str) -> None:
+    text = typed.format(body=f"{conjunction(DIRECTED.patterns)} {APART}")
+    query = replace(DIRECTED, sparql=text, filters=APART)
+    answer, _ = executed(query, kind="count", kg=open_kg(GRAPH, row_limit=1))
+    assert answer.labels == ("2",)
+
+
+def test_cut_results_are_counted_together() -> None:
+    starring = query(("?x", "starring", "amy"))
+    answer, _ = executed(DIRECTED, starring, kind="count", kg=open_kg(GRAPH, row_limit=1))
+    assert answer.labels == ("3",)  # Arrival is in both
 
 
 def test_an_unknown_may_have_any_name() -> None:
