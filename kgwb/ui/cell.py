@@ -195,7 +195,7 @@ class AgentCell(Panel):
 
     def _human_panel(self) -> HumanPanel | None:
         model = self.session.run.model_for(self.spec.name)
-        if not isinstance(model, Human):
+        if self._inside or not isinstance(model, Human):
             return None
         return self._human or HumanPanel(model, self.session)
 

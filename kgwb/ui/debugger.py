@@ -8,6 +8,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from kgwb.llm.human import Human
 from kgwb.record import Step
 from kgwb.render.html import Html, aside, badges, join, tag
 from kgwb.render.records import shortened
@@ -18,6 +19,7 @@ from kgwb.render.waterfall import spent, waterfall
 from kgwb.render.words import clean, totals_text
 from kgwb.ui.cell import AgentCell
 from kgwb.ui.comparison import ComparisonPanel
+from kgwb.ui.human import HumanPanel
 from kgwb.ui.kit import Panel, body, dim, markup, row
 from kgwb.ui.session import Session, State
 from kgwb.ui.subgraph import SubgraphPanel
@@ -63,7 +65,9 @@ class Debugger(Panel):
         style = widgets.HTML(
             f"<style>{WATERFALL_STYLE}{STYLE}</style>", layout=widgets.Layout(display="none")
         )
-        self.show(style, self._head, row(*self._controls.values()), split)
+        humans = {model for model in session.run.models.values() if isinstance(model, Human)}
+        played = (HumanPanel(human, session) for human in humans)
+        self.show(style, self._head, row(*self._controls.values()), *played, split)
         self.add_class("kgwb-debugger")
         self.watch(self._views, lambda _: self._draw())
         session.listeners.append(self.refresh)

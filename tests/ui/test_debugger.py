@@ -175,3 +175,14 @@ def test_a_breakpoint_on_one_step_is_shown_and_can_be_taken_away() -> None:
     assert session.run.breakpoints == set()
     rows["look_up[Arrival]"]._stop.value = True
     assert rows["look_up[Dune]"]._stop.value
+
+
+def test_a_person_who_plays_is_asked_in_the_debugger_whatever_step_is_shown() -> None:
+    human = kgwb.model("human")
+    made = Debugger(Session(chatty("Who directed Arrival?", human)))
+    made._controls["go"].click()
+    wait_for(lambda: "Waiting for you" in shown(made))
+    made.choose("classifier")
+    assert "Waiting for you" in shown(made)
+    made._controls["cancel"].click()
+    settled(made.session)
