@@ -15,7 +15,7 @@ from rdflib import Literal as RdfLiteral
 
 from kgwb import flow
 from kgwb.errors import SettingError
-from kgwb.flow import Answer, Link, Linked, Term, Triple
+from kgwb.flow import Answer, Link, Linked, Term, Triple, Value
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import n3
 from kgwb.provenance import ground, term_of
@@ -70,10 +70,8 @@ class Node:
     @property
     def shape(self) -> Shape:
         """What it is drawn as: the most telling of its roles."""
-        kinds = {
-            "literal" if isinstance(self.term, RdfLiteral) else "neighbour",
-            *(one.kind for one in self.roles),
-        }
+        kinds: set[str] = {role.kind for role in self.roles}
+        kinds |= {"literal"} if isinstance(self.term, RdfLiteral) else set()
         shapes: tuple[Shape, ...] = ("answer", "linked", "unknown", "literal", "support")
         return next((shape for shape in shapes if shape in kinds), "neighbour")
 
@@ -82,35 +80,18 @@ class Node:
 class Edge:
     """A triple of the graph; ``label`` is the predicate's name."""
 
-    subject: Term
-    predicate: URIRef
+    triple: Triple
     label: str
-    object: Term
     roles: tuple[Role, ...] = ()
-
-    @property
-    def triple(self) -> Triple:
-        return self.subject, self.predicate, self.object
-
-
-@dataclass(frozen=True, slots=True)
-class Supported:
-    """An answer value and the shown triples it stands on."""
-
-    term: Term
-    label: str
-    triples: tuple[Triple, ...]
-    left: int = 0
-    """Supporting triples that are not shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
-    """Nodes and edges, and the answers whose support is among them."""
+    """Nodes and edges, and the answer's values whose support is among them, as far as it is."""
 
     nodes: tuple[Node, ...] = ()
     edges: tuple[Edge, ...] = ()
-    answers: tuple[Supported, ...] = ()
+    answers: tuple[Value, ...] = ()
     cut: str = ""
     """What was left out, with its number; empty if nothing was."""
 
@@ -134,12 +115,12 @@ def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
     roles: dict[Term | Triple, dict[Role, None]] = {}
     for part, role in _roles(outputs, answer, answers):
         roles.setdefault(part, {})[role] = None
-    triples = dict.fromkeys(triple for one in answers for triple in one.triples)
+    triples = dict.fromkeys(triple for one in answers for triple in one.support)
     names = _names(run, answer, [*nodes, *(triple[1] for triple in triples)])
     names.update((str(one.term), one.label) for one in answers)
     return Subgraph(
         tuple(Node(term, _label(term, names), _sorted(roles.get(term, ()))) for term in nodes),
-        tuple(_edge(triple, names, _sorted(roles.get(triple, ()))) for triple in triples),
+        tuple(Edge(triple, _label(triple[1], names), _sorted(roles.get(triple, ()))) for triple in triples),
         answers,
         cut,
     )
@@ -169,7 +150,7 @@ def expand(kg: Graph, subgraph: Subgraph, node: Term, most: int = 20) -> Subgrap
             *(replace(one, more=said) if one.term == node else one for one in subgraph.nodes),
             *(Node(term, _label(term, names), role) for term in new),
         ),
-        edges=(*subgraph.edges, *(_edge(triple, names, role) for triple in chosen)),
+        edges=(*subgraph.edges, *(Edge(triple, _label(triple[1], names), role) for triple in chosen)),
     )
 
 
@@ -182,26 +163,11 @@ def _links(outputs: Sequence[object]) -> tuple[Link, ...]:
     return handed_on[-1] if handed_on else tuple(output for output in outputs if isinstance(output, Link))
 
 
-def _executed(
-    outputs: Sequence[object], answer: Answer
-) -> Iterator[tuple[flow.CandidateQuery, tuple[flow.LinkedRelation, ...]]]:
-    """The candidate queries that the answer came from, and the relation of each of their patterns."""
-    relations: tuple[flow.LinkedRelation, ...] = ()
-    queries: dict[str, flow.CandidateQuery] = {}
-    for output in outputs:
-        if isinstance(output, Linked):
-            relations = tuple(relation for relation in output.relations if relation.predicates)
-        elif isinstance(output, flow.Generated | flow.Selection):
-            queries.update({query.sparql: query for query in output.queries})
-    for query in (queries[sparql] for sparql in answer.queries if sparql in queries):
-        yield query, relations if len(relations) == len(query.patterns) else ()
-
-
-def _cut(vertices: list[URIRef], answer: Answer, most: int) -> tuple[list[Term], tuple[Supported, ...], str]:
+def _cut(vertices: list[URIRef], answer: Answer, most: int) -> tuple[list[Term], tuple[Value, ...], str]:
     """The terms shown, the answers among them, and what is said of the rest."""
     shown: dict[Term, None] = dict.fromkeys(vertices[:most])
     every: dict[Term, None] = dict.fromkeys(vertices)
-    kept: list[Supported] = []
+    kept: list[Value] = []
     for value in answer.values:
         ends = _ends(value.support, value, answer)
         every.update(ends)
@@ -210,33 +176,37 @@ def _cut(vertices: list[URIRef], answer: Answer, most: int) -> tuple[list[Term],
         if kept and len(shown.keys() | ends.keys()) > most:
             continue
         shown.update(ends)
-        label, left = clean(short(value.label)), len(value.support) - len(triples)
-        kept.append(Supported(value.term, label, triples, left))
+        kept.append(Value(value.term, clean(short(value.label)), triples))
     cut = f"{len(shown):,} of {len(every):,} nodes shown" if len(every) > len(shown) else ""
     if len(kept) < len(answer.values):
         cut += f", with {len(kept):,} of {len(answer.values):,} answers"
+    if kept and (left := len(answer.values[0].support) - len(kept[0].support)):
+        cut = f"{cut}; {count(left, 'triple')} of {kept[0].label} left out".removeprefix("; ")
     return list(shown), tuple(kept), cut
 
 
-def _ends(triples: Sequence[Triple], value: flow.Value, answer: Answer) -> dict[Term, None]:
+def _ends(triples: Sequence[Triple], value: Value, answer: Answer) -> dict[Term, None]:
     """The terms of a value: a count or a yes is no node unless the graph holds it."""
     ends = dict.fromkeys(end for triple in triples for end in triple[::2])
     return ends if answer.kind != "list" else {**ends, value.term: None}
 
 
 def _roles(
-    outputs: Sequence[object], answer: Answer, answers: Sequence[Supported]
+    outputs: Sequence[object], answer: Answer, answers: Sequence[Value]
 ) -> Iterator[tuple[Term | Triple, Role]]:
     """Terms and triples with what they are in the run, as often as they are that."""
     for link in _links(outputs):
         if link.vertex:
             yield link.vertex.iri, Role("linked", link.entity)
-    for query, relations in _executed(outputs, answer):
-        for one in answers:
-            yield from _matched(query, relations, one.triples)
+    linked = [output.relations for output in outputs if isinstance(output, Linked)]
+    meant = [relation.fact.relation for relation in (linked or [()])[-1] if relation.predicates]
+    generated = [output for output in outputs if isinstance(output, flow.Generated | flow.Selection)]
+    for query in {query.sparql: query for output in generated for query in output.queries}.values():
+        for one in answers if query.sparql in answer.queries else ():
+            yield from _matched(query, meant if len(meant) == len(query.patterns) else [], one.support)
     for one in answers:
         yield one.term, Role("answer")
-        for triple in one.triples:
+        for triple in one.support:
             yield from ((part, Role("support")) for part in (triple, triple[0], triple[2]))
 
 
@@ -246,7 +216,7 @@ def _sorted(roles: Iterable[Role]) -> tuple[Role, ...]:
 
 
 def _matched(
-    query: flow.CandidateQuery, relations: tuple[flow.LinkedRelation, ...], triples: Sequence[Triple]
+    query: flow.CandidateQuery, meant: Sequence[str], triples: Sequence[Triple]
 ) -> Iterator[tuple[Term | Triple, Role]]:
     """What the query's patterns match among the triples of one value."""
     texts = {text for pattern in query.patterns for text in pattern}
@@ -254,8 +224,8 @@ def _matched(
     for binding in islice(_bindings(query.patterns, triples, given), MOST_BINDINGS):
         for unknown in texts - given.keys():
             yield binding[unknown], Role("unknown", unknown)
-        for triple, relation in zip(ground(query.patterns, binding), relations, strict=False):
-            yield triple, Role("relation", relation.fact.relation)
+        for triple, relation in zip(ground(query.patterns, binding), meant, strict=False):
+            yield triple, Role("relation", relation)
 
 
 def _bindings(
@@ -299,11 +269,6 @@ def _label(term: Term, names: dict[str, str]) -> str:
     return clean(term_text(term, names)) or clean(short(term)) or "empty text"
 
 
-def _edge(triple: Triple, names: dict[str, str], roles: tuple[Role, ...]) -> Edge:
-    subject, predicate, object_ = triple
-    return Edge(subject, URIRef(predicate), _label(predicate, names), object_, roles)
-
-
 # --- the neighbourhood
 
 
@@ -319,19 +284,14 @@ def _around(kg: Graph, vertex: URIRef) -> tuple[list[Triple], bool]:
         if isinstance(predicate, URIRef) and predicate not in kg.vocabulary.hidden:
             triple = (subject or vertex, predicate, object_ or vertex)
             ways.setdefault((str(predicate), subject is not None and subject != vertex), set()).add(triple)
-    in_turn = zip_longest(*(sorted(ways[way], key=_text) for way in sorted(ways)))
+    in_turn = zip_longest(*(sorted(ways[way], key=str) for way in sorted(ways)))
     outward = sum(row[0] is None for row in rows.rows)
     whole = not rows.cut and max(outward, len(rows.rows) - outward) < LOOK
     return [triple for triple in chain.from_iterable(in_turn) if triple is not None], whole
 
 
-def _text(triple: Triple) -> tuple[str, ...]:
-    return tuple(map(str, triple))
-
-
 def _said(shown: int, there: int, whole: bool) -> str:
     if whole and shown == there:
         return f"all {count(there, 'more triple')} shown" if there else "no more triples"
-    return (
-        f"{shown:,} of {'' if whole else 'at least '}{max(there, shown + (not whole)):,} more triples shown"
-    )
+    least = f"{there:,}" if whole else f"at least {max(there, shown + 1):,}"
+    return f"{shown:,} of {least} more triples shown"

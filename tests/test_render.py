@@ -256,6 +256,7 @@ def test_a_qir_is_a_table_and_a_picture_that_tell_entities_from_unknowns() -> No
     "facts",
     [
         (Fact("A", "like", "A"),),
+        (Fact("", "", ""),),
         (Fact("A", "r", "?x"), Fact("A", "s", "?x"), Fact("?x", "t", "A")),
         (Fact("A", "r", "?x"), Fact("B", "r", "?y")),
         tuple(Fact(f"?{n}", "r" * 90, f"?{n + 1}") for n in range(40)),

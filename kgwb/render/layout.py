@@ -33,7 +33,7 @@ class Box:
     @property
     def lines(self) -> tuple[str, ...]:
         """What is written into it."""
-        return tuple(shorten(text, BOX_CHARS) for text in (self.label, self.below) if text)
+        return tuple(shorten(text, BOX_CHARS) for text in (self.label, *filter(None, [self.below])))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,16 +10,7 @@ from typing import NamedTuple
 
 from kgwb.flow import QIR, is_unknown
 from kgwb.render.html import Html, join, safe, tag
-from kgwb.render.layout import (
-    ARROW_CHARS,
-    LINE,
-    Arrow,
-    Box,
-    Place,
-    Shape,
-    layout,
-    shorten,
-)
+from kgwb.render.layout import ARROW_CHARS, LINE, Arrow, Box, Place, Shape, layout, shorten
 
 MOST_FACTS = 12
 """Facts of a QIR that are drawn; the table beside the picture has them all."""
@@ -41,8 +32,8 @@ Points = tuple[complex, complex, complex, complex]
 class Lit(NamedTuple):
     """The numbers of the boxes and of the arrows that stand out."""
 
-    boxes: set[int]
-    arrows: set[int]
+    nodes: tuple[int, ...]
+    edges: tuple[int, ...]
 
 
 def changes(before: str, after: str) -> tuple[Html, Html]:
@@ -70,15 +61,11 @@ def qir_picture(qir: QIR) -> Html:
     facts = qir.facts[:MOST_FACTS]
     names = dict.fromkeys(end for fact in facts for end in fact.ends)
     number = {name: place for place, name in enumerate(names)}
-    boxes = [
-        Box(
-            name,
-            "asked for" if name == qir.target else "",
-            "unknown" if is_unknown(name) else "linked",
-            f"{'unknown' if is_unknown(name) else 'entity'} {name}",
-        )
-        for name in number
-    ]
+    boxes = []
+    for name in names:
+        below, unknown = "asked for" if name == qir.target else "", is_unknown(name)
+        title = f"{'unknown' if unknown else 'entity'} {name}"
+        boxes.append(Box(name, below, "unknown" if unknown else "linked", title))
     arrows = [Arrow(number[fact.subject], number[fact.object], fact.relation, str(fact)) for fact in facts]
     return picture(boxes, arrows, "The facts as a graph") if facts else Html()
 
@@ -88,13 +75,13 @@ def picture(boxes: Sequence[Box], arrows: Sequence[Arrow], title: str, lit: Lit 
     placed = layout(boxes, arrows)
     lines, labels = [], []
     for number, (arrow, bend) in enumerate(zip(arrows, placed.bends, strict=True)):
-        on, opacity = _standing(number, lit and lit.arrows)
+        on, opacity = _standing(number, lit and lit.edges)
         points = _curve(placed.places[arrow.start], placed.places[arrow.end], bend)
         told = tag("title", arrow.title)
         lines.append(tag("g", told, *_line(points, on, arrow.dashed), opacity=opacity))
         labels.append(tag("g", told, _label(arrow, points, on), opacity=opacity))
     nodes = [
-        _node(box, place, *_standing(number, lit and lit.boxes))
+        _node(box, place, *_standing(number, lit and lit.nodes))
         for number, (box, place) in enumerate(zip(boxes, placed.places, strict=True))
     ]
     facts = [f"{boxes[one.start].label} — {one.label} → {boxes[one.end].label}" for one in arrows[:DESCRIBED]]
@@ -114,7 +101,7 @@ def picture(boxes: Sequence[Box], arrows: Sequence[Arrow], title: str, lit: Lit 
     )
 
 
-def _standing(number: int, lit: set[int] | None) -> tuple[bool, float]:
+def _standing(number: int, lit: tuple[int, ...] | None) -> tuple[bool, float]:
     """Whether a part stands out, and its opacity."""
     on = lit is not None and number in lit
     return on, 1 if lit is None or on else 0.3

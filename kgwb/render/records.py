@@ -24,24 +24,13 @@ from kgwb.render.html import (
     join,
     page,
     preformatted,
-    safe,
     short,
     table,
     tag,
 )
 from kgwb.render.pictures import changes, marked, qir_picture
 from kgwb.render.sparql import sparql
-from kgwb.render.words import (
-    ARROWS,
-    MOST_SAID,
-    MOST_SUPPORT,
-    Names,
-    count,
-    lines,
-    supporting,
-    term_text,
-    with_names,
-)
+from kgwb.render.words import ARROWS, MOST_SUPPORT, Names, count, lines, supporting, term_text, with_names
 
 __all__ = ["MOST_SUPPORT", "record", "record_html", "says_more", "step_record"]
 
@@ -241,7 +230,7 @@ def _(value: flow.Answer, around: _Around) -> Html:
         (short(names.get(str(one.term), one.label)), term(one.term), triples(one.support, names))
         for one in value.values[:MOST_ROWS]
     ]
-    said = short(value.text, MOST_SAID) if value.values else value.reason or "nothing found"
+    said = "" if value.values and not value.text else lines(value, names)[0]
     head = "value" if value.kind == "list" else value.kind
     executed = (sparql(query, names) for query in value.queries)
     return join(
@@ -276,7 +265,7 @@ def term(value: flow.Term, label: str = "") -> Html:
 
 def shortened(text: str) -> Html:
     """A text, or its beginning with its length."""
-    return safe(short(text))
+    return join(short(text))
 
 
 def triples(support: Sequence[flow.Triple], names: Names) -> Html:

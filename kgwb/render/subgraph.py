@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from rdflib import Literal, URIRef
 
+from kgwb.flow import Value
 from kgwb.render.html import Html, aside, join, page, table, tag
 from kgwb.render.layout import Arrow, Box, Shape
 from kgwb.render.pictures import Lit, picture
 from kgwb.render.records import term
 from kgwb.render.words import count, some
-from kgwb.subgraph import Node, Role, RoleKind, Subgraph, Supported
+from kgwb.subgraph import Node, Role, RoleKind, Subgraph
 
 ANSWERS = 5
 """Answers named in one row of the table."""
@@ -34,7 +35,7 @@ def subgraph_html(subgraph: Subgraph) -> str:
     return page(svg(subgraph), legend(subgraph), tables(subgraph))
 
 
-def svg(subgraph: Subgraph, lit: Supported | None = None) -> Html:
+def svg(subgraph: Subgraph, lit: Value | None = None) -> Html:
     """The picture; what supports the answer ``lit`` stands out."""
     title = f"Subgraph: {count(len(subgraph.nodes), 'node')}, {count(len(subgraph.edges), 'triple')}"
     return picture(*diagram(subgraph), title, lit_parts(subgraph, lit)) if subgraph.nodes else NOTHING
@@ -53,13 +54,14 @@ def tables(subgraph: Subgraph) -> Html:
     label = {node.term: node.label for node in subgraph.nodes}
     triples = [
         (
-            term(edge.subject, label[edge.subject]),
-            term(edge.predicate, edge.label),
-            term(edge.object, label[edge.object]),
+            term(subject, label[subject]),
+            term(predicate, edge.label),
+            term(object_, label[object_]),
             in_words(edge.roles),
-            ", ".join(some([one.label for one in subgraph.answers if edge.triple in one.triples], ANSWERS)),
+            ", ".join(some([one.label for one in subgraph.answers if edge.triple in one.support], ANSWERS)),
         )
         for edge in subgraph.edges
+        for subject, predicate, object_ in (edge.triple,)
     ]
     nodes = [(term(node.term, node.label), in_words(node.roles)) for node in subgraph.nodes]
     return join(
@@ -78,10 +80,10 @@ def diagram(subgraph: Subgraph) -> tuple[list[Box], list[Arrow]]:
     number = {node.term: place for place, node in enumerate(subgraph.nodes)}
     return [_box(node) for node in subgraph.nodes], [
         Arrow(
-            number[edge.subject],
-            number[edge.object],
+            number[edge.triple[0]],
+            number[edge.triple[2]],
             edge.label,
-            "\n".join(filter(None, (edge.label, in_words(edge.roles), str(edge.predicate)))),
+            "\n".join(filter(None, (edge.label, in_words(edge.roles), str(edge.triple[1])))),
             dashed=all(role.kind == "neighbour" for role in edge.roles),
         )
         for edge in subgraph.edges
@@ -101,13 +103,12 @@ def _box(node: Node) -> Box:
     )
 
 
-def lit_parts(subgraph: Subgraph, lit: Supported | None) -> Lit | None:
+def lit_parts(subgraph: Subgraph, lit: Value | None) -> Lit | None:
     """The numbers of an answer's node and of all that supports it."""
     if lit is None:
         return None
-    terms = {lit.term, *(end for triple in lit.triples for end in triple[::2])}
-    triples = set(lit.triples)
+    terms = {lit.term, *(end for triple in lit.support for end in triple[::2])}
     return Lit(
-        {number for number, node in enumerate(subgraph.nodes) if node.term in terms},
-        {number for number, edge in enumerate(subgraph.edges) if edge.triple in triples},
+        tuple(number for number, node in enumerate(subgraph.nodes) if node.term in terms),
+        tuple(number for number, edge in enumerate(subgraph.edges) if edge.triple in lit.support),
     )

@@ -44,16 +44,16 @@ def page() -> str:
 
 
 def graph(subgraph: Subgraph) -> dict[str, Any]:
-    """Nodes and edges as pyvis hands them to vis-network; a node's id is "n" and its number."""
+    """Nodes and edges as pyvis hands them to vis-network; an id is a place in the subgraph."""
     network, (boxes, arrows) = Network(directed=True), diagram(subgraph)
     placed = layout(boxes, arrows)
     for number, (box, place) in enumerate(zip(boxes, placed.places, strict=True)):
         look: dict[str, Any] = {"kind": box.shape, "told": box.title, "x": place.x, "y": place.y}
         shape = "ellipse" if box.shape == "unknown" else "box"
-        network.add_node(f"n{number}", "\n".join(box.lines), shape, **look)
+        network.add_node(number, "\n".join(box.lines), shape, **look)
     for number, (arrow, bend) in enumerate(zip(arrows, placed.bends, strict=True)):
         turn = {"enabled": True, "type": "curvedCCW" if bend > 0 else "curvedCW", "roundness": 0.2}
         look = {"label": shorten(arrow.label, ARROW_CHARS), "told": arrow.title, "found": arrow.dashed}
         look["smooth"] = turn if bend else False
-        network.add_edge(f"n{arrow.start}", f"n{arrow.end}", id=f"e{number}", **look)
+        network.add_edge(arrow.start, arrow.end, id=number, **look)
     return {"nodes": network.nodes, "edges": network.edges}

@@ -13,7 +13,7 @@ import traitlets
 from rdflib import URIRef
 
 from kgwb.errors import SettingError
-from kgwb.flow import Answer, Link, Linked
+from kgwb.flow import Answer, Link, Linked, Value
 from kgwb.kg.base import Graph
 from kgwb.kg.queries import Description, describe
 from kgwb.render.html import aside, iri, short
@@ -21,7 +21,7 @@ from kgwb.render.layout import MARGIN, layout, shorten
 from kgwb.render.records import triples
 from kgwb.render.subgraph import NOTHING, diagram, in_words, legend, lit_parts, subgraph_html, svg, tables
 from kgwb.render.words import MOST_SAID
-from kgwb.subgraph import Node, Subgraph, Supported, expand, subgraph
+from kgwb.subgraph import Node, Subgraph, expand, subgraph
 from kgwb.ui.kit import Html, Panel, body, field, markup, row, tag
 from kgwb.ui.pyvis_page import graph, page
 from kgwb.ui.session import Session
@@ -35,7 +35,7 @@ HELP = "Click a node to see what it is. Drag, arrow keys and wheel move the grap
 
 
 class Frame(anywidget.AnyWidget):
-    """The sandboxed frame. ``picked`` is the id of a node of ``graph``; it alone comes back from the page."""
+    """The sandboxed frame. ``picked``, the id of a node of ``graph``, alone comes back from the page."""
 
     _esm = Path(__file__).with_name("subgraph.js").read_text(encoding="utf-8")
     page = traitlets.Unicode().tag(sync=True)
@@ -43,7 +43,7 @@ class Frame(anywidget.AnyWidget):
     height = traitlets.Int(HEIGHTS[0]).tag(sync=True)
     graph: Any = traitlets.Dict({"nodes": [], "edges": []}).tag(sync=True)
     lit = traitlets.Dict().tag(sync=True)
-    picked = traitlets.Unicode().tag(sync=True)
+    picked = traitlets.Int(-1).tag(sync=True)
 
 
 class SubgraphPanel(Panel):
@@ -108,7 +108,7 @@ class SubgraphPanel(Panel):
     # --- what is shown --------------------------------------------------------------------------------------
 
     @property
-    def lit(self) -> Supported | None:
+    def lit(self) -> Value | None:
         """The answer whose support stands out."""
         return _at(self.subgraph.answers, self.supports.value)
 
@@ -116,73 +116,51 @@ class SubgraphPanel(Panel):
         view, lit, found = self.view.value, self.lit, self.subgraph
         self.frame.layout.display = "" if view == "Graph" and found.nodes else "none"
         marked = lit_parts(found, lit)
-        self.frame.lit = (
-            {
-                "nodes": [f"n{number}" for number in sorted(marked.boxes)],
-                "edges": [f"e{number}" for number in sorted(marked.arrows)],
-            }
-            if marked
-            else {}
-        )
+        self.frame.lit = marked._asdict() if marked else {}
         other = {"Picture": lambda: svg(found, lit), "Table": lambda: tables(found)}.get(view)
         self.place.value = body(other() if other else "" if found.nodes else NOTHING)
         told = (aside(HELP) if view == "Graph" else "", legend(found)) if found.nodes else ()
         self.remarks.value = body(*told, self._standing(lit))
 
-    def _standing(self, lit: Supported | None) -> Html:
+    def _standing(self, lit: Value | None) -> Html:
         """The marked answer's support in words."""
         if lit is None:
             return Html()
         names = {str(node.term): node.label for node in self.subgraph.nodes}
-        names.update({str(edge.predicate): edge.label for edge in self.subgraph.edges})
-        left = f" ({lit.left:,} more triples are not shown)" if lit.left else ""
-        said = f" stands on{left}:" if lit.triples else " has no supporting triple."
+        names.update({str(edge.triple[1]): edge.label for edge in self.subgraph.edges})
+        said = " stands on:" if lit.support else " has no supporting triple."
         head = tag("div", tag("b", lit.label), said)
-        return tag("div", head, triples(lit.triples, names), class_="kgwb-good")
+        return tag("div", head, triples(lit.support, names), class_="kgwb-good")
 
     # --- one node -------------------------------------------------------------------------------------------
 
-    def _clicked(self, picked: str) -> None:
+    def _clicked(self, picked: int) -> None:
         """A node was clicked; an answer shows what it stands on too."""
-        ids = {f"n{number}": number for number in range(len(self.subgraph.nodes))}
-        if picked in ids and ids[picked] != self.vertex.value:  # whatever else the page says
-            self.vertex.value = ids[picked]
-            term = self.subgraph.nodes[ids[picked]].term
-            answers = [number for number, one in enumerate(self.subgraph.answers) if one.term == term]
+        node = _at(self.subgraph.nodes, picked)
+        if node and picked != self.vertex.value:  # whatever else the page says
+            self.vertex.value = picked
+            answers = [number for number, one in enumerate(self.subgraph.answers) if one.term == node.term]
             self.supports.value = answers[0] if answers else self.supports.value
 
-    def _pick(self, number: int | None) -> None:
-        node = self._node()
+    def _pick(self, number: int) -> None:
+        node, kg = _at(self.subgraph.nodes, number), self.session.run.graph
         self.message.clear()
-        self.frame.picked = f"n{number}" if node else ""
+        self.frame.picked = number
         self.expand.disabled = node is None
-        self._tell(node)
-        kg = self.session.run.graph
+        self.about.value = _about(node, Description()) if node else ""
+
+        def tell(node: Node, term: URIRef, kg: Graph) -> None:
+            told = describe(kg, [term])[term]
+            if _at(self.subgraph.nodes, self.vertex.value) == node:  # another may be chosen by now
+                self.about.value = _about(node, told)
+
         if node and kg and isinstance(node.term, URIRef):
             term = node.term
-            self._ask(kg, lambda: self._describe(node, describe(kg, [term])[term]))
-
-    def _node(self) -> Node | None:
-        return _at(self.subgraph.nodes, self.vertex.value)
-
-    def _describe(self, node: Node, told: Description) -> None:
-        if self._node() == node:
-            self._tell(node, told)
-
-    def _tell(self, node: Node | None, told: Description | None = None) -> None:
-        if node is None:
-            self.about.value = ""
-            return
-        told = told or Description()
-        self.about.value = body(
-            tag("div", tag("b", node.label), f": {in_words(node.roles)}" if node.roles else ""),
-            tag("div", aside("type: "), short(", ".join(told.types))) if told.types else "",
-            tag("div", short(told.description, MOST_SAID)) if told.description else "",
-            tag("div", iri(node.term)) if isinstance(node.term, URIRef) else "",
-        )
+            self._ask(kg, lambda: tell(node, term, kg))
 
     def _expand(self) -> None:
-        kg, node, before = self.session.run.graph, self._node(), self.subgraph
+        kg, before = self.session.run.graph, self.subgraph
+        node = _at(before.nodes, self.vertex.value)
         if node is None:
             raise SettingError("no node is chosen", hint="click a node, or choose it under “Look at”")
         if kg is None:
@@ -217,7 +195,16 @@ def _at(parts: tuple[Part, ...], number: int | None) -> Part | None:
     return parts[number] if number is not None and 0 <= number < len(parts) else None
 
 
-def _offer(chooser: widgets.Dropdown, nothing: str, parts: tuple[Node, ...] | tuple[Supported, ...]) -> None:
+def _about(node: Node, told: Description) -> Html:
+    return body(
+        tag("div", tag("b", node.label), f": {in_words(node.roles)}" if node.roles else ""),
+        tag("div", aside("type: "), short(", ".join(told.types))) if told.types else "",
+        tag("div", short(told.description, MOST_SAID)) if told.description else "",
+        tag("div", iri(node.term)) if isinstance(node.term, URIRef) else "",
+    )
+
+
+def _offer(chooser: widgets.Dropdown, nothing: str, parts: tuple[Node, ...] | tuple[Value, ...]) -> None:
     """Let choose among nodes or answers by label; equal ones are told apart by their number."""
     labels, before = [shorten(part.label, CHARS) for part in parts], chooser.label
     options = [
