@@ -69,16 +69,10 @@ const network = new vis.Network(document.getElementById("graph"), { nodes, edges
 
   const whole = () => network.fit({ maxZoomLevel: 1 });
 
-  let waiting;
   // All of it where that can be read; else from the left, where a question begins.
   function fit() {
     const { clientWidth: width, clientHeight: height } = network.canvas.frame;
-    cancelAnimationFrame(waiting);
-    if (!width || !height) waiting = requestAnimationFrame(fit); // hidden: there is none until it is shown
-    else if (nodes.length) fitInto(width);
-  }
-
-  function fitInto(width) {
+    if (!width || !height || !nodes.length) return; // hidden: a size comes once it is shown
     whole();
     if (network.getScale() >= READABLE) return;
     const left = Math.min(...nodes.getIds().map((id) => network.getBoundingBox(id).left));
@@ -118,7 +112,10 @@ const network = new vis.Network(document.getElementById("graph"), { nodes, edges
     }
     if ("lit" in said) lit = said.lit?.nodes ? said.lit : null;
     restyle();
-    if (said.graph) fit();
+    if (said.graph) {
+      fit();
+      network.once("afterDrawing", fit); // which is when boxes get their sizes, and late where nobody looks
+    }
     if ("picked" in said) network.selectNodes(nodes.get(said.picked) ? [said.picked] : [], false);
   });
 
