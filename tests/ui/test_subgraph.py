@@ -21,7 +21,7 @@ from kgwb.run import Run
 from kgwb.subgraph import Edge, Node, Role, Subgraph, subgraph
 from kgwb.ui.pyvis_page import graph, page
 from kgwb.ui.session import Session
-from kgwb.ui.subgraph import SubgraphPanel
+from kgwb.ui.subgraph import Frame, SubgraphPanel
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -297,23 +297,6 @@ def test_the_page_draws_answers_messages_and_asks_nothing(show: Any) -> None:
     assert shown.asked == []
 
 
-@pytest.mark.parametrize("unseen", [{"display": "none"}, {"marginTop": "3000px"}])
-def test_a_graph_that_came_while_nobody_looked_fits_its_frame_once_it_is_seen(
-    show: Any, unseen: dict[str, str]
-) -> None:
-    found = subgraph(born())
-    shown = show(found)
-    for told in (Subgraph(), Subgraph(found.nodes[:1]), found):
-        shown.style(**unseen)
-        shown.tell(graph=graph(told))
-        shown.page.wait_for_timeout(1000)  # vis-network looks at its size every second
-    shown.style(display="", marginTop="0")
-    sides = shown.sides()
-    assert sides[0][0] > 0
-    assert 500 < sides[-1][1] < 880
-    assert shown.colours() > 1_000
-
-
 def test_in_a_narrow_frame_labels_stay_readable_and_the_question_begins_at_the_left(show: Any) -> None:
     shown = show(subgraph(born()))
     shown.style(width="250px")
@@ -323,6 +306,53 @@ def test_in_a_narrow_frame_labels_stay_readable_and_the_question_begins_at_the_l
     shown.frame.locator("canvas").dblclick(position={"x": 5, "y": 5})
     shown.page.wait_for_timeout(300)
     assert shown.sides()[-1][1] < 250
+
+
+WIDGET = """async ([script, data]) => {
+    const address = URL.createObjectURL(new Blob([script], {type: "text/javascript"}));
+    const changed = {};
+    const model = {
+        get: (name) => data[name],
+        on: (event, heard) => (changed[event] = heard),
+        tell: (graph) => { data.graph = graph; changed["change:graph"](); },
+    };
+    const el = document.createElement("div");
+    const scrolled = document.createElement("div");
+    scrolled.style = "width: 520px; height: 480px; overflow: auto";
+    scrolled.innerHTML = "<div></div>";
+    scrolled.append(el);
+    document.body.replaceChildren(scrolled);
+    (await import(address)).default.render({ model, el });
+    Object.assign(window, { model, el, above: scrolled.firstChild.style });
+}"""
+
+
+def test_a_graph_that_came_while_the_widget_was_hidden_fits_it(show: Any) -> None:
+    """As in a run that goes from its start to its end while the person looks at another cell."""
+    found = subgraph(born())
+    shown = show(found)
+    data = {"page": page(), "title": "", "height": 200, "graph": graph(found), "lit": {}, "picked": -1}
+    shown.page.evaluate(WIDGET, [Frame._esm, data])
+    shown.page.wait_for_timeout(1500)  # vis-network looks at its size every second
+    shown.page.evaluate(
+        """async (graphs) => {
+            above.height = "3000px";
+            await new Promise((done) => setTimeout(done, 30));
+            for (const [graph, display] of graphs) {
+                model.tell(graph);
+                el.style.display = display;
+                await new Promise((done) => setTimeout(done, display ? 30 : 3));
+            }
+        }""",
+        [(graph(Subgraph()), "none"), (graph(Subgraph(found.nodes[:1])), ""), (graph(found), "")],
+    )
+    shown.page.wait_for_timeout(100)
+    shown.page.evaluate("above.height = 0")
+    shown.page.wait_for_timeout(2000)
+    shown.frame = shown.page.frames[1]
+    assert shown.sides()[0][0] > 0
+    assert 300 < shown.sides()[-1][1] < 520
+    assert shown.colours() > 1_000
 
 
 def test_hostile_labels_run_nothing_even_inside_the_frame(show: Any) -> None:
