@@ -71,8 +71,7 @@ def _graph(source: str) -> Iterator[Finding]:
         yield Finding("graph", False, exc.message, exc.hint)
         return
     yield Finding("graph", full, f"{kg.source}, opened in {seconds:.2f} s", "it holds no triple: load some")
-    search = "label index of kgwb" if dialect is None else type(dialect).__name__.lower()
-    yield Finding("dialect", True, search)
+    yield Finding("dialect", True, "label index of kgwb" if dialect is None else str(dialect))
 
 
 def _model(spec: str) -> Finding:

@@ -28,6 +28,7 @@ Every message says what was asked and what was seen; ``hint`` says what to do ne
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -35,16 +36,30 @@ if TYPE_CHECKING:
     from kgwb.record import Attempt
 
 
+SECRET = re.compile(
+    r"(:/{1,3}(?=[^/@\s]+@)|[?&][^=&\s]*(?:key|token|secret|pass|pwd|auth)[^=&\s]*=)[^@&\s'\"<>/]+",
+    re.IGNORECASE,
+)
+"""User and password, or a key, in an address that somebody gave."""
+CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What is not seen but acts on what is: on a terminal, or on the direction of the text around it."""
+
+
+def harmless(text: str) -> str:
+    """A text that does nothing but be read: control characters but tab and line end become "�"."""
+    return CONTROLS.sub("�", re.sub("\r\n?", "\n", text)).encode("utf-8", "replace").decode()
+
+
 class KgwbError(Exception):
     """Base of all errors of kgwb; ``hint`` says what to do next."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message, self.hint = (SECRET.sub(r"\1***", text) for text in (message, hint))
 
     def __str__(self) -> str:
-        return f"{self.message}\n  What to do: {self.hint}" if self.hint else self.message
+        todo = f"\n  What to do: {self.hint}" if self.hint else ""
+        return harmless(self.message + todo)  # it may hold labels, and a server's own words
 
 
 class InputError(KgwbError):

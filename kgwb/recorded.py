@@ -63,9 +63,11 @@ class RecordedGraph:
         return found
 
     def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:
-        wanted = sorted(set(iris))
-        if not wanted:
+        by_text = {str(iri): iri for iri in iris}
+        if not by_text:
             return {}
-        asked = {"names": [str(iri) for iri in wanted]}
+        texts = sorted(by_text)  # comparing texts is far faster than comparing URIRefs
+        wanted = [by_text[text] for text in texts]
+        asked = {"names": texts}
         found: Mapping[URIRef, str] = self._call("names", asked, lambda kg: kg.names(wanted))
         return found

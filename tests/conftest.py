@@ -1,12 +1,19 @@
-"""What every test stands on: no torch, and a cache folder of its own."""
+"""What every test stands on: no torch, a cache folder of its own, and the engines that tests share."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import NoReturn, TypeVar
 
+import engines
 import hypothesis
+import model_server
 import pytest
 
+T = TypeVar("T")
 hypothesis.settings.register_profile("kgwb", deadline=None)  # a busy machine is no failure
 hypothesis.settings.load_profile("kgwb")
 
@@ -16,3 +23,55 @@ def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Lexical embeddings and an empty cache; a test that wants others sets them itself."""
     monkeypatch.setenv("KGWB_EMBEDDINGS", "lexical")
     monkeypatch.setenv("KGWB_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="session")
+def virtuoso(tmp_path_factory: pytest.TempPathFactory) -> Iterator[engines.Engine]:
+    """A real Virtuoso, the same for all tests; skipped where it is not installed."""
+    with _started(engines.virtuoso, tmp_path_factory.mktemp("virtuoso")) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def oxigraph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[engines.Engine]:
+    """Oxigraph's own server, the same for all tests."""
+    with _started(engines.oxigraph, tmp_path_factory.mktemp("oxigraph")) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def metaqa() -> Path:
+    """The file of MetaQA's graph; skipped where it is not here."""
+    if not (file := engines.metaqa()).exists():
+        leave_out(f"no {file}: KGWB_DATA names the folder that holds metaqa/")
+    return file
+
+
+@pytest.fixture(scope="session")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real OpenAI-compatible server with a small model; skipped where it was not built."""
+    with _started(model_server.llama, tmp_path_factory.mktemp("llama")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def ollama(llama: str) -> Iterator[str]:
+    """The address at which the same model answers in Ollama's protocol."""
+    with model_server.ollama(llama) as url:
+        yield url
+
+
+def leave_out(reason: str) -> NoReturn:
+    """Skip this test, or fail it where KGWB_REQUIRE_ALL=1 forbids that any is left out."""
+    if os.environ.get("KGWB_REQUIRE_ALL") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@contextmanager
+def _started(start: Callable[[Path], AbstractContextManager[T]], folder: Path) -> Iterator[T]:
+    try:
+        with start(folder) as server:
+            yield server
+    except engines.EngineMissingError as missing:
+        leave_out(str(missing))

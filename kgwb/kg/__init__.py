@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 
 from kgwb.errors import GraphFileError
 from kgwb.kg.base import Found, Graph, Hit, Limits, Rows, Vocabulary
+from kgwb.kg.vocabularies import VOCABULARIES, vocabulary_of
 
 if TYPE_CHECKING:
     import rdflib
 
+    from kgwb.kg.dialects import Dialect
+
 __all__ = [
     "SAMPLES",
+    "VOCABULARIES",
     "Found",
     "Graph",
     "Hit",
@@ -32,8 +36,8 @@ SAMPLES = ("films", "cars", "scholars", "wikidata_slice")
 def open_kg(
     source: str | os.PathLike[str] | rdflib.Graph,
     *,
-    dialect: str | None = None,
-    vocabulary: Vocabulary | None = None,
+    dialect: str | Dialect | None = None,
+    vocabulary: str | Vocabulary | None = None,
     cache: bool = True,
     allow_service: bool = False,
     query_timeout_s: float = 30.0,
@@ -41,11 +45,18 @@ def open_kg(
 ) -> Graph:
     """The graph of an RDF file, a folder of them, an rdflib Graph, an endpoint's URL or a sample's name.
 
-    ``dialect`` names an endpoint's label search ("generic", "virtuoso") instead of probing it; ``cache`` lets
-    large files be kept, loaded, in the cache folder. Raises GraphFileError, or GraphUnreachableError.
+    ``dialect`` names an endpoint's label search, as NAME or NAME:ARGUMENT of ``kgwb.kg.dialects.DIALECTS``,
+    instead of probing it. ``graphdb-connector:INSTANCE/FIELD`` and ``neptune:OPENSEARCH_URL`` must be named.
+    ``vocabulary`` (one of VOCABULARIES by name, a JSON file, or your own) says which predicates carry labels
+    and which are noise; without it, that of the well-known graph at this URL, or else the default. ``cache``
+    lets large files be kept, loaded, in the cache folder.
+
+    Raises GraphFileError, SettingError for an unknown dialect or vocabulary, or GraphUnreachableError.
     """
     limits = Limits(query_timeout_s, row_limit, allow_service)
-    if isinstance(source, str) and source.startswith(("http://", "https://")):
+    if isinstance(vocabulary, str):
+        vocabulary = vocabulary_of(vocabulary)
+    if isinstance(source, str) and source.lower().startswith(("http://", "https://")):
         from kgwb.kg.endpoint import Endpoint
 
         return Endpoint(source, dialect=dialect, vocabulary=vocabulary, limits=limits)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from rdflib import URIRef
 from rdflib.namespace import DCTERMS, FOAF, OWL, RDF, RDFS, SKOS
 
-from kgwb.flow import Iri, Term, Triple
+from kgwb.flow import Iri, Term, Triple, from_data, to_data
 
 SCHEMA = "http://schema.org/"
+
+
+class Predicates(frozenset[URIRef]):
+    """A set of predicates; an IRI that ends in "/" or "#" stands for all that lie directly in it."""
+
+    def __contains__(self, iri: object) -> bool:
+        text = str(iri)
+        space = text[: max(text.rfind("/"), text.rfind("#")) + 1]
+        return super().__contains__(iri) or super().__contains__(URIRef(space))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +45,24 @@ class Vocabulary:
     )
     types: tuple[Iri, ...] = (RDF.type, URIRef("http://www.wikidata.org/prop/direct/P31"))
     noise: tuple[Iri, ...] = (RDF.type, OWL.sameAs, RDFS.seeAlso)
-    """Predicates that never answer a question; labels and descriptions count as noise too."""
+    """Predicates that never answer a question; labels and descriptions count as noise too.
+
+    An IRI that ends in "/" or "#" stands for every predicate directly in that namespace.
+    """
     languages: tuple[str, ...] = ("en", "")
     """Preferred languages of labels, best first; "" is a literal without a language. Others come last."""
 
     @property
-    def hidden(self) -> frozenset[URIRef]:
+    def hidden(self) -> Predicates:
         """Predicates that relation linking leaves out."""
-        return frozenset((*self.noise, *self.labels, *self.descriptions))
+        return Predicates((*self.noise, *self.labels, *self.descriptions))
+
+    def plus(self, **more: Iterable[str]) -> Vocabulary:
+        """This vocabulary with ``more`` at the end of the fields named: ``plus(noise=["http://..."])``."""
+        fields = to_data(self)
+        fields |= {name: [*dict.fromkeys([*fields[name], *map(str, added)])] for name, added in more.items()}
+        made: Vocabulary = from_data(fields, Vocabulary)
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +74,8 @@ class Limits:
     """Rows, or triples, read of a result; more are cut."""
     allow_service: bool = False
     """Whether SERVICE clauses are sent."""
+    byte_limit: int = 32_000_000
+    """Bytes read of an endpoint's reply; a longer one is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +85,7 @@ class Rows:
     variables: tuple[str, ...]
     rows: tuple[tuple[Term | None, ...], ...]
     cut: bool = False
-    """Whether the row limit (or the endpoint) cut the result."""
+    """Whether the row limit cut the result, or the endpoint sent what it had when its time was over."""
 
 
 @dataclass(frozen=True, slots=True)

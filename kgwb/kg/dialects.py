@@ -1,71 +1,249 @@
-"""Label search as each engine wants it. To add an engine: one class like these, and its name in DIALECTS."""
+"""Label search as each engine's own full-text index wants it. To add an engine: a row in DIALECTS.
+
+Forms as in the engines' documentation. An index gets words of lower-case letters and digits only, so nothing
+that a text holds is an operator (Lucene's are capitals and signs), and every query has a LIMIT.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from dataclasses import dataclass, replace
+from string import Template
+from typing import Literal
 
+from kgwb.errors import SettingError
 from kgwb.kg.base import Vocabulary
 from kgwb.kg.sparql import n3, quoted
 
 Stage = Literal["all words", "prefix", "any word"]
 STAGES: tuple[Stage, ...] = ("all words", "prefix", "any word")
+DEEP = 10
+"""How many times the hits wanted an index is asked for: not every text in it is a label."""
 
 
-class Dialect(Protocol):
-    """How an engine finds labels."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Dialect:
+    """How an engine finds labels: what to write around the words, and when to expect this engine."""
 
-    probe: str
-    """A cheap ASK that is true on this engine and false, or an error, on others; empty if it fits any."""
+    name: str
+    pattern: str
+    """Binds ?v and ?label, and ?p where the index does not know of label predicates.
+
+    Holds $text (the words as one string), $limit and $deep (hits), $every ("true" if all words must be
+    there), $p (a label predicate; the pattern is written once for each), $labels (all of them), $language,
+    $test (the words as conditions) and the groups of ``form``. Empty where not SPARQL is asked (wikibase.py).
+    """
+    prefixes: str = ""
+    """For the head of the query, a line each."""
+    word: str = "$word"
+    text: str = "$words"
+    both: str = " AND "
+    either: str | None = " OR "
+    """Between words of which one is enough; empty: the pattern is written once for each; None: impossible."""
+    wildcard_from: int = 1
+    """Letters that must stand before a "*"; 0 where there are no wildcards."""
+    magic: str = ""
+    """The IRI of the engine's own SERVICE, if its search is one."""
+    hints: tuple[str, ...] = ()
+    """Parts of URLs, or of what a server calls itself, that let one expect this engine."""
+    blind: bool = True
+    """Whether it is tried without a hint; not where other hosts would learn what is searched."""
+    form: str = ""
+    """The site's own names, which cannot be probed, as a regular expression; empty if it needs none."""
+    argument: str = ""
+    """Those names: what follows the colon in NAME:ARGUMENT."""
+    known: str = "named"
+    """Why this one: named, probed or remembered."""
 
     def search_query(
         self, words: Sequence[str], limit: int, stage: Stage, vocabulary: Vocabulary
     ) -> str | None:
         """A SELECT of ?v and ?label, or None where the engine has no such stage. Words are lower-case."""
-        ...
-
-
-class Generic:
-    """Any SPARQL 1.1 engine: reads every label, so it is for graphs of up to some 100,000 labels."""
-
-    probe = ""
-
-    def search_query(
-        self, words: Sequence[str], limit: int, stage: Stage, vocabulary: Vocabulary
-    ) -> str | None:
-        """See Dialect; parts of words match too, so there is no stage for prefixes."""
-        if stage == "prefix":
+        labels = [n3(predicate) for predicate in vocabulary.labels]
+        values = {"limit": limit, "deep": DEEP * limit, "labels": ", ".join(labels), **self.names}
+        values["every"] = quoted("false" if stage == "any word" else "true")
+        values["language"] = quoted(next(filter(None, vocabulary.languages), "en"))
+        values["test"] = (" || " if stage == "any word" else " && ").join(map(_contains, words))
+        parts = [
+            Template(self.pattern).substitute(values, text=quoted(text), p=predicate)
+            for text in self._texts(words, stage)
+            for predicate in (labels if "$p " in self.pattern else [""])
+        ]
+        if not parts:
             return None
-        join = " || " if stage == "any word" else " && "
-        test = join.join(f"CONTAINS(LCASE(STR(?label)), {quoted(word)})" for word in words)
-        return _select(f"?v ?p ?label FILTER({test})", vocabulary, limit)
+        where = parts[0] if len(parts) == 1 else " UNION ".join(f"{{ {part} }}" for part in parts)
+        only = f" && ?p IN ({values['labels']})" if "?p " in self.pattern else ""
+        head = "".join(f"PREFIX {prefix}\n" for prefix in self.prefixes.splitlines())
+        return (
+            f"{head}SELECT DISTINCT ?v ?label WHERE {{ {where} FILTER(isIRI(?v){only}) }}\n"
+            f"ORDER BY {_held(words) if stage == 'any word' else ''}STRLEN(STR(?label)) ?v LIMIT {limit}"
+        )
 
+    @property
+    def names(self) -> dict[str, str]:
+        """The names in ``argument``. Raises SettingError where they are not of the form."""
+        if found := re.fullmatch(self.form, self.argument):
+            return found.groupdict()
+        hint = "give INSTANCE/FIELD, or a URL without user, password and query, as CONTRIBUTING.md shows"
+        raise SettingError(f"the dialect {self.name!r} cannot be used with {self.argument!r}", hint=hint)
 
-class Virtuoso:
-    """Virtuoso's full-text index, which covers only what the site has told it to index."""
+    @property
+    def whole(self) -> bool:
+        """Whether it can be used as it is, without names of the site."""
+        return bool(re.fullmatch(self.form, self.argument))
 
-    probe = 'PREFIX bif: <bif:> ASK { ?s ?p ?o FILTER(bif:upper("kgwb") = "KGWB") }'
-
-    def search_query(
-        self, words: Sequence[str], limit: int, stage: Stage, vocabulary: Vocabulary
-    ) -> str | None:
-        """See Dialect."""
+    def _texts(self, words: Sequence[str], stage: Stage) -> list[str]:
+        """What to search for, in the index's own language; one of them is enough."""
         if stage == "prefix":
-            if not any(len(word) >= 4 for word in words):
-                return None
-            words = [f"{word}*" if len(word) >= 4 else word for word in words]  # fewer is error FT370
-        text = (" OR " if stage == "any word" else " AND ").join(f'"{word}"' for word in words)
-        pattern = f"?v ?p ?label . ?label bif:contains {quoted(text)}"
-        return f"PREFIX bif: <bif:>\n{_select(pattern, vocabulary, limit)}"
+            if not self.wildcard_from or max(map(len, words)) < self.wildcard_from:
+                return []
+            words = [f"{word}*" if len(word) >= self.wildcard_from else word for word in words]
+        written = [Template(self.word).substitute(word=word) for word in words]
+        if stage != "any word":
+            written = [self.both.join(written)]
+        elif self.either is None:
+            return []
+        elif self.either:
+            written = [self.either.join(written)]
+        return [Template(self.text).substitute(words=text, **self.names) for text in written]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.known})"
+
+    __repr__ = __str__
 
 
-DIALECTS: dict[str, type[Dialect]] = {"virtuoso": Virtuoso, "generic": Generic}
-"""By name, in the order of probing."""
+def _held(words: Sequence[str]) -> str:
+    """Labels with most, and the longest, of the words first: a LIMIT would else keep "The Ex" for "the"."""
+    return f"DESC({' + '.join(f'IF({_contains(word)}, {len(word) ** 2}, 0)' for word in words)}) "
 
 
-def _select(pattern: str, vocabulary: Vocabulary, limit: int) -> str:
-    labels = ", ".join(map(n3, vocabulary.labels))
-    return (
-        f"SELECT DISTINCT ?v ?label WHERE {{ {pattern} FILTER(isIRI(?v) && ?p IN ({labels})) }}\n"
-        f"ORDER BY STRLEN(STR(?label)) ?v LIMIT {limit}"
-    )
+def _contains(word: str) -> str:
+    return f"CONTAINS(LCASE(STR(?label)), {quoted(word)})"
+
+
+_URL = r"https?://[^\s?#@\"'<>\\$]+"  # without a password, as it stands in the record
+_ROWS = (
+    Dialect(
+        "virtuoso",
+        "?v ?p ?label . ?label bif:contains $text",
+        "bif: <bif:>",
+        word='"$word"',
+        wildcard_from=4,  # fewer is error FT370
+        hints=("virtuoso",),
+    ),
+    Dialect(
+        "jena",  # ?label from the graph, as the index may not store it
+        "?v text:query ($p $text $deep) . ?v $p ?label",
+        "text: <http://jena.apache.org/text#>",
+        text="($words)",
+        hints=("fuseki", "jena"),
+    ),
+    Dialect(
+        "graphdb-fts",
+        '?label onto:fts ($text "$index" $deep) . ?v ?p ?label',
+        "onto: <http://www.ontotext.com/>",
+        hints=("graphdb", "/repositories/"),
+        form=r"(?P<index>\*|[A-Za-z-]+)",  # "*" is every language's, from GraphDB 10.8
+        argument="*",
+    ),
+    Dialect(
+        "rdf4j",
+        "?v search:matches [ search:query $text ; search:property $p ] . ?v $p ?label",
+        "search: <http://www.openrdf.org/contrib/lucenesail#>",
+        hints=("rdf4j", "/repositories/"),
+    ),
+    Dialect(
+        "blazegraph",
+        "?label bds:search $text ; bds:matchAllTerms $every ; bds:maxRank $deep . ?v ?p ?label",
+        "bds: <http://www.bigdata.com/rdf/search#>",
+        both=" ",
+        either=" ",
+        hints=("blazegraph", "bigdata", "/namespace/"),
+    ),
+    Dialect(
+        "qlever",  # SERVICE textSearch: would do the same; here nothing needs leave
+        "?text ql:contains-word $text . ?text ql:contains-entity ?label . ?v ?p ?label",
+        "ql: <http://qlever.cs.uni-freiburg.de/builtin-functions/>",
+        both=" ",
+        either="",
+        wildcard_from=4,
+        hints=("qlever",),
+    ),
+    Dialect(
+        "stardog",
+        "SERVICE <tag:stardog:api:search:textMatch> {"
+        " [] fts:query $text ; fts:limit $deep ; fts:result ?label } ?v ?p ?label",
+        "fts: <tag:stardog:api:search:>",
+        magic="tag:stardog:api:search:textMatch",
+        hints=("stardog", ":5820/"),
+    ),
+    Dialect(
+        "wikidata",
+        "",
+        hints=(
+            "//query.wikidata.org/",
+            "//qlever.dev/api/wikidata",
+            "//qlever.cs.uni-freiburg.de/api/wikidata",
+        ),
+        blind=False,
+        form=f"(?P<api>{_URL})",
+        argument="https://www.wikidata.org/w/api.php",
+    ),
+    Dialect(
+        "wikidata-mwapi",
+        'SERVICE <http://wikiba.se/ontology#mwapi> { bd:serviceParam wikibase:api "EntitySearch" ;'
+        ' wikibase:endpoint "www.wikidata.org" ; wikibase:limit $limit ; mwapi:search $text ;'
+        " mwapi:language $language . ?v wikibase:apiOutputItem mwapi:item }"
+        " ?v ?p ?label FILTER(LANG(?label) = $language)",
+        "bd: <http://www.bigdata.com/rdf#>\n"
+        "mwapi: <https://www.mediawiki.org/ontology#API/>\n"
+        "wikibase: <http://wikiba.se/ontology#>",
+        both=" ",
+        either=None,
+        wildcard_from=0,
+        magic="http://wikiba.se/ontology#mwapi",
+        hints=("//query.wikidata.org/",),
+        blind=False,
+    ),
+    Dialect(
+        "graphdb-connector",
+        "?search a <http://www.ontotext.com/connectors/lucene/instance#$index> ; luc:query $text ;"
+        ' luc:limit "$limit" ; luc:entities ?v . ?v ?p ?label',
+        "luc: <http://www.ontotext.com/connectors/lucene#>",
+        text="$field:($words)",
+        form=r"(?P<index>\w[\w-]*)/(?P<field>\w[\w-]*)",
+    ),
+    Dialect(
+        "neptune",
+        "SERVICE <http://aws.amazon.com/neptune/vocab/v01/services/fts#search> { fts:config"
+        ' fts:endpoint "$endpoint" ; fts:queryType "simple_query_string" ; fts:field $labels ;'
+        " fts:query $text ; fts:return ?v } ?v ?p ?label",
+        "fts: <http://aws.amazon.com/neptune/vocab/v01/services/fts#>",
+        both=" + ",
+        either=" | ",
+        magic="http://aws.amazon.com/neptune/vocab/v01/services/fts#search",
+        form=f"(?P<endpoint>{_URL})",
+    ),
+    Dialect("generic", "?v ?p ?label FILTER($test)", wildcard_from=0),
+)
+DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in _ROWS}
+"""By name, in the order of probing; ``generic`` (FILTER CONTAINS) fits any engine and reads every label.
+
+Never probed, as they need the site's own names: ``graphdb-connector:INSTANCE/FIELD`` and
+``neptune:OPENSEARCH_URL``. Others take a name too: ``graphdb-fts:en`` searches one index only, and
+``wikidata:API_URL`` another Wikibase.
+"""
+
+
+def named(given: str | Dialect) -> Dialect:
+    """The dialect that a person names, as NAME or NAME:ARGUMENT. Raises SettingError."""
+    if isinstance(given, Dialect):
+        return given
+    name, _, argument = given.partition(":")
+    if name not in DIALECTS:
+        raise SettingError(f"no dialect named {name!r}", hint=f"choose one of {', '.join(DIALECTS)}")
+    found = replace(DIALECTS[name], argument=argument or DIALECTS[name].argument)
+    _ = found.names  # raises where the argument is not of its form
+    return found

@@ -14,24 +14,36 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 import pyoxigraph
 from rdflib import BNode, Literal, URIRef
 
-from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError, QueryError, SettingError
+from kgwb.errors import GraphError, GraphTimeoutError, QueryError
 from kgwb.flow import Term, Triple
+from kgwb.kg import wikibase
 from kgwb.kg.base import Found, Hit, Limits, Rows, Vocabulary
-from kgwb.kg.dialects import DIALECTS, STAGES, Dialect
+from kgwb.kg.dialects import STAGES, Dialect, Stage, named
 from kgwb.kg.local import from_ox
 from kgwb.kg.naming import WIKIBASE, language_rank
-from kgwb.kg.sparql import Form, checked, n3, writable
+from kgwb.kg.probing import recognised
+from kgwb.kg.queries import Labelling, labelling, schema
+from kgwb.kg.sparql import Checked, Form, checked, n3, writable
 from kgwb.kg.text import local_name, normal, ranked, spelled
-from kgwb.kg.transport import Reply, ask
+from kgwb.kg.transport import Reply, Secret, ask
+from kgwb.kg.vocabularies import well_known
 
-_SECRET = re.compile("key|token|secret|password|auth", re.IGNORECASE)
+_SECRET = re.compile("key|token|secret|pass|pwd|auth", re.IGNORECASE)
 _STRING = URIRef("http://www.w3.org/2001/XMLSchema#string")
 _AT_ONCE = 100
+_VALUES = 200  # at once in a query: Virtuoso 7.2.5 loses rows of a VALUES of some 700, and says nothing
+_SPELLINGS = 4  # of a label
 _log = logging.getLogger("kgwb")
 
 
 class Endpoint:
-    """A Graph behind a URL. Its methods block while the endpoint works, and raise GraphError."""
+    """A Graph behind a URL. Its methods block while the endpoint works, and raise GraphError.
+
+    An endpoint whose time is over may send what it has. Of a query that only gathers (``Checked.monotone``)
+    rows are handed on and said to be cut, and a true ASK is true. All else would be a wrong answer and is a
+    GraphTimeoutError: no row at all, a number that was counted, the first rows of an order, what is said not
+    to be there, a false ASK, triples (which cannot say that they are cut), and a search for labels.
+    """
 
     remote = True
 
@@ -39,79 +51,91 @@ class Endpoint:
         self,
         url: str,
         *,
-        dialect: str | None = None,
+        dialect: str | Dialect | None = None,
         vocabulary: Vocabulary | None = None,
         limits: Limits | None = None,
     ) -> None:
-        if dialect is not None and dialect not in DIALECTS:
-            raise SettingError(f"no dialect named {dialect!r}", hint=f"choose one of {', '.join(DIALECTS)}")
+        self._named = None if dialect is None else named(dialect)
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
         self._url = urlunsplit((parts.scheme, host, parts.path, "", ""))
-        self._parameters = parse_qsl(parts.query, keep_blank_values=True)
-        self._login = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
+        self._parameters = [
+            (name, Secret(value) if _SECRET.search(name) else value)
+            for name, value in parse_qsl(parts.query, keep_blank_values=True)
+        ]
+        user, password = (Secret(unquote(part or "")) for part in (parts.username, parts.password))
+        self._login = (user, password) if user else None
         shown = urlencode(
-            [(name, "***" if _SECRET.search(name) else value) for name, value in self._parameters]
+            [(name, "***" if isinstance(value, Secret) else value) for name, value in self._parameters]
         )
         self.source = self.identity = urlunsplit((parts.scheme, host, parts.path, shown, ""))
-        self.vocabulary, self.limits = vocabulary or Vocabulary(), limits or Limits()
-        self._named = dialect
+        self.vocabulary, self.limits = vocabulary or well_known(url), limits or Limits()
+        self.server = ""
 
     @cached_property
     def dialect(self) -> Dialect:
-        """How labels are searched here: as named, else probed once."""
-        for name, dialect in DIALECTS.items():
-            if name == (self._named or name) and (
-                self._named or not dialect.probe or self._fits(dialect.probe)
-            ):
-                return dialect()
-        raise AssertionError("the last dialect fits any engine")
+        """How labels are searched here: as named, else as remembered or probed (see ``recognised``)."""
+        return self._named or recognised(self, self._whole)
 
     def select(self, query: str) -> Rows:
         """See Graph."""
-        found = checked(query, allow_service=self.limits.allow_service)
-        reply = self._send(found.text + self._limit(query), found.form, "select")
+        return self._select(query)[0]
+
+    def _select(self, query: str, magic: str = "") -> tuple[Rows, Reply]:
+        """The rows, and the reply that they were in."""
+        found = checked(query, allow_service=self.limits.allow_service, magic=magic)
+        reply = self._send(found.text + self._limit(found), found.form, "select")
         data = _json(reply)
         try:
-            variables, found_rows = tuple(data["head"]["vars"]), data["results"]["bindings"]
+            named, found_rows = tuple(data["head"]["vars"]), data["results"]["bindings"]
+            variables = found.variables or named  # what was asked for, whatever the reply says
             rows = tuple(
                 tuple(_term(row[name]) if name in row else None for name in variables)
                 for row in found_rows[: self.limits.row_limit]
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise GraphError(
-                f"{self.source} sent what is no SPARQL result: {error!r}", hint=_CHECK
-            ) from error
-        if reply.partial and not rows:
+            raise _no_result(reply, error) from error
+        if reply.partial and not (rows and found.monotone):
             raise self._out_of_time()
         most = min(self.limits.row_limit + 1, reply.most_rows or sys.maxsize)
-        return Rows(variables, rows, cut=reply.partial or len(found_rows) >= most)
+        return Rows(variables, rows, cut=reply.partial or len(found_rows) >= most), reply
+
+    def _whole(self, query: str, magic: str = "", *, intact: bool = False) -> Rows:
+        """The rows of a query whose use cannot say that some are missing, or that their texts are broken."""
+        rows, reply = self._select(query, magic)
+        if reply.partial:
+            raise self._out_of_time()
+        if intact and reply.broken:
+            raise _no_result(reply, reply.broken)
+        return rows
 
     def ask(self, query: str) -> bool:
         """See Graph."""
         found = checked(query, allow_service=self.limits.allow_service)
         reply = self._send(found.text, found.form, "ask")
         data = _json(reply)
-        if isinstance(truth := data.get("boolean"), bool):
-            return truth
-        try:  # Virtuoso 7 answers with a row instead
-            truth = any(row["__ASK_RETVAL"]["value"] == "1" for row in data["results"]["bindings"])
-        except (KeyError, TypeError) as error:
-            what = f"{self.source} answered an ASK query without true or false"
-            raise GraphError(what, hint=_CHECK) from error
-        if reply.partial and not truth:
+        if not isinstance(truth := data.get("boolean"), bool):
+            try:  # Virtuoso 7 answers with a row instead
+                truth = any(row["__ASK_RETVAL"]["value"] == "1" for row in data["results"]["bindings"])
+            except (KeyError, TypeError) as error:
+                raise _no_result(reply, error) from error
+        if reply.partial and not (truth and found.monotone):
             raise self._out_of_time()
         return truth
 
     def construct(self, query: str) -> tuple[Triple, ...]:
         """See Graph."""
         found = checked(query, allow_service=self.limits.allow_service)
-        reply = self._send(found.text + self._limit(query), found.form, "construct", "describe")
-        form = pyoxigraph.RdfFormat.from_media_type(reply.kind) or pyoxigraph.RdfFormat.TURTLE
+        reply = self._send(found.text + self._limit(found), found.form, "construct", "describe")
+        if reply.partial:
+            raise self._out_of_time()
+        # An error told in JSON is no JSON-LD without triples
+        kind = reply.kind.replace("application/json", "")
+        form = pyoxigraph.RdfFormat.from_media_type(kind) or pyoxigraph.RdfFormat.TURTLE
         try:
             quads = [*pyoxigraph.parse(reply.body, form, base_iri=self._url)]
         except (SyntaxError, ValueError) as error:
-            raise GraphError(f"{self.source} sent triples that do not parse: {error}", hint=_CHECK) from error
+            raise _no_result(reply, error) from error
         triples = (
             (from_ox(quad.subject), URIRef(quad.predicate.value), from_ox(quad.object)) for quad in quads
         )
@@ -121,25 +145,25 @@ class Endpoint:
         """See Graph; a close spelling is not looked for."""
         asked, query = spelled(text), ""
         exact = self._spelled([text])
-        for stage in STAGES if asked else ():
-            sent = self.dialect.search_query(asked, 4 * limit, stage, self.vocabulary)
-            if sent is None:
+        for stage in STAGES:
+            found = self._searched(text, asked, 4 * limit, stage) if asked else ([], query)
+            if found is None:
                 continue
-            query = sent
-            rows = exact + [
-                (str(v), str(label)) for v, label in self.select(query).rows if v and label and writable(v)
-            ]
-            if rows:
-                best = ranked(normal(text), [(iri, label, normal(label)) for iri, label in rows], limit)
-                return Found(tuple(Hit(*hit) for hit in best), stage, query)
+            rows, query = exact + found[0], found[1]
+            labels = [(iri, label, normal(label)) for iri, label in rows]
+            if hits := self._searchable(ranked(normal(text), labels, len(rows)), limit):
+                return Found(hits, stage, query)
         return Found((), "nothing", query)
 
     def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
         """See Graph; letter case is varied only as far as titles and lower case go."""
         found: dict[str, set[str]] = {}
-        for start in range(0, len(labels), _AT_ONCE):
-            for iri, label in self._spelled(labels[start : start + _AT_ONCE]):
-                found.setdefault(normal(label), set()).add(iri)
+        wanted = list(dict.fromkeys(labels))
+        at_once = max(1, _VALUES // (_SPELLINGS * max(1, len(self._labelling.languages)))) if wanted else 1
+        rows = [row for n in range(0, len(wanted), at_once) for row in self._spelled(wanted[n : n + at_once])]
+        hits = self._searchable([(URIRef(iri), label, 1.0) for iri, label in rows], len(rows))
+        for hit in hits:
+            found.setdefault(normal(hit.label), set()).add(hit.iri)
         return {
             label: tuple(map(URIRef, sorted(found[normal(label)])))
             for label in labels
@@ -165,48 +189,82 @@ class Endpoint:
         if form not in wanted:
             raise QueryError(f"this is no {wanted[0].upper()} query but {form.upper()}")
         parameters = [*self._parameters]
-        if isinstance(self.__dict__.get("dialect"), DIALECTS["virtuoso"]):
+        if (dialect := self.__dict__.get("dialect")) and dialect.name == "virtuoso":
             # Virtuoso takes up to twice this time; then it tells what it has, which beats hanging up on it.
             parameters.append(("timeout", str(max(1000, int(self.limits.query_timeout_s * 500)))))
-        return ask(self._url, text, form, self.limits.query_timeout_s, parameters, self._login)
+        reply = ask(self._url, text, form, self.limits, parameters, self._login)
+        self.server = reply.server
+        return reply
 
-    def _limit(self, query: str) -> str:
-        found = checked(query, allow_service=self.limits.allow_service)
+    def _limit(self, found: Checked) -> str:
         return "" if found.limited or found.values else f"\nLIMIT {self.limits.row_limit + 1}"
 
     def _out_of_time(self) -> GraphTimeoutError:
         return GraphTimeoutError(
-            f"{self.source} ran out of time before it found anything", hint="ask for less"
+            f"{self.source} ran out of time, and what it found until then is no answer",
+            hint="ask for less, or raise query_timeout_s",
         )
 
-    def _fits(self, probe: str) -> bool:
-        try:
-            return self.ask(probe)
-        except (QueryError, GraphUnreachableError):
-            self.ask("ASK { ?s ?p ?o }")  # is it the probe that fails, or the endpoint?
-            return False
+    def _searched(
+        self, text: str, words: Sequence[str], limit: int, stage: Stage
+    ) -> tuple[list[tuple[str, str]], str] | None:
+        """What the dialect finds, and what it asked; None where it has no such stage."""
+        dialect = self.dialect
+        if not dialect.pattern:
+            only = stage == STAGES[0]
+            return (
+                wikibase.find(dialect.names["api"], text, limit, self.vocabulary, self.limits)
+                if only
+                else None
+            )
+        query = dialect.search_query(words, limit, stage, self.vocabulary)
+        return (self._vertices(query, dialect.magic), query) if query else None
 
     def _spelled(self, labels: Sequence[str]) -> list[tuple[str, str]]:
         """The vertices, with their label, of labels spelled like this but for capitals."""
         spellings = {
             form for label in labels for form in (label, label.lower(), label.title(), label.capitalize())
         }
-        literals = (
-            Literal(form, lang=tag or None) for form in sorted(spellings) for tag in self.vocabulary.languages
-        )
-        rows = self.select(
+        predicates, languages = self._labelling
+        literals = [Literal(form, lang=tag or None) for form in sorted(spellings) for tag in languages]
+        if not literals:
+            return []
+        return self._vertices(
             f"SELECT DISTINCT ?v ?label WHERE {{ VALUES ?label {{ {' '.join(map(n3, literals))} }}"
-            f" VALUES ?p {{ {' '.join(map(n3, self.vocabulary.labels))} }} ?v ?p ?label FILTER(isIRI(?v)) }}"
-        ).rows
-        return [(str(vertex), str(label)) for vertex, label in rows if vertex and writable(vertex)]
+            f" VALUES ?p {{ {' '.join(map(n3, predicates))} }} ?v ?p ?label FILTER(isIRI(?v)) }}"
+        )
+
+    def _vertices(self, query: str, magic: str = "") -> list[tuple[str, str]]:
+        return [
+            (str(vertex), str(label))
+            for vertex, label in self._whole(query, magic, intact=True).rows
+            if vertex is not None and label is not None and writable(vertex)
+        ]
+
+    def _searchable(self, found: Sequence[tuple[URIRef, str, float]], limit: int) -> tuple[Hit, ...]:
+        """The first hits but for predicates and classes, which have names and are not searched for."""
+        hits: list[Hit] = []
+        for start in range(0, len(found), _VALUES):
+            some = found[start : start + _VALUES]
+            left_out = schema(self, [iri for iri, _, _ in some])
+            hits += [Hit(*hit) for hit in some if hit[0] not in left_out]
+            if len(hits) >= limit:
+                break
+        return tuple(hits[:limit])
+
+    @cached_property
+    def _labelling(self) -> Labelling:
+        return labelling(self)
 
     def _labels(self, iris: Sequence[URIRef], *, preferred: bool) -> dict[str, str]:
-        languages = self.vocabulary.languages
+        languages, predicates = self.vocabulary.languages, self._labelling.predicates
+        if not predicates:
+            return {}
         tests = (f'LANGMATCHES(LANG(?l), "{tag}")' if tag else 'LANG(?l) = ""' for tag in languages)
         only = f"FILTER({' || '.join(tests)})" if preferred else ""
-        rows = self.select(
+        rows = self._whole(
             f"SELECT ?v ?p ?l WHERE {{ VALUES ?v {{ {' '.join(map(n3, iris))} }}"
-            f" VALUES ?p {{ {' '.join(map(n3, self.vocabulary.labels))} }}"
+            f" VALUES ?p {{ {' '.join(map(n3, predicates))} }}"
             f" {{ ?v ?p ?l }} UNION {{ ?e <{WIKIBASE}directClaim> ?v . ?e ?p ?l }} {only} }}"
         ).rows
         best: dict[str, tuple[bool, int, int, str]] = {}
@@ -219,25 +277,33 @@ class Endpoint:
         return {iri: rank[-1] for iri, rank in best.items()}
 
 
-_CHECK = "check that the URL is the SPARQL endpoint itself, not its web page"
+_CHECK = "ask again, and check that the URL is the SPARQL endpoint itself, not its web page"
 
 
 def _json(reply: Reply) -> dict[str, Any]:
+    text = reply.body.decode("utf-8", errors="replace")
+    if broken := reply.broken:
+        _log.warning("%s; broken characters of texts are replaced", broken)
     try:
-        text = reply.body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        _log.warning(
-            "the endpoint's reply is not UTF-8 throughout (%s); broken characters are replaced", error
-        )
-        text = reply.body.decode("utf-8", errors="replace")
-    try:
-        data = json.loads(text, strict=False)
+        data = json.loads(text, strict=False, object_hook=_unbroken if broken else None)
     except (ValueError, RecursionError) as error:
-        what = "a web page" if text.lstrip()[:1] == "<" else "broken JSON"
-        raise GraphError(f"the endpoint sent {what} ({reply.kind}): {text[:200]!r}", hint=_CHECK) from error
+        raise _no_result(reply, f"broken JSON: {error}") from error
     if not isinstance(data, dict):
-        raise GraphError(f"the endpoint sent JSON that is no SPARQL result: {text[:200]!r}", hint=_CHECK)
+        raise _no_result(reply, "JSON of another kind")
     return data
+
+
+def _unbroken(data: dict[str, Any]) -> dict[str, Any]:
+    """An object of a reply that is not UTF-8: an IRI or a number with a character replaced is another one."""
+    if (data.get("type") == "uri" or "datatype" in data) and "\ufffd" in str(data.get("value")):
+        raise ValueError(f"{data['value']} is not UTF-8")
+    return data
+
+
+def _no_result(reply: Reply, seen: object) -> GraphError:
+    said = reply.body[:1000].decode("utf-8", errors="replace").strip()
+    what = "a web page" if said[:1] == "<" and reply.kind[-3:] != "xml" else "what is no SPARQL result"
+    return GraphError(f"the endpoint sent {what} ({reply.kind}): {said[:200]!r}; {seen}", hint=_CHECK)
 
 
 def _term(data: Mapping[str, str]) -> Term:

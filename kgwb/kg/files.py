@@ -27,7 +27,7 @@ from kgwb.kg.naming import collect
 
 CACHED_FROM_BYTES = 1_000_000
 """Sources larger than this are kept in the cache folder once loaded."""
-CACHE_VERSION = 1
+CACHE_VERSION = 2
 """Raised whenever an older cache or an older label index would give other results."""
 FORMATS = {
     ".ttl": RdfFormat.TURTLE,
@@ -145,6 +145,7 @@ def _load(store: Store, path: Path, files: Sequence[Path]) -> None:
 def _cached(
     folder: Path, path: Path, files: Sequence[Path], vocabulary: Vocabulary
 ) -> tuple[Store, LabelIndex]:
+    _sweep(folder.parent)
     try:
         return _reopen(folder)
     except FileNotFoundError:
@@ -152,7 +153,6 @@ def _cached(
     except _DAMAGED as error:
         _log.warning("the cached %s is damaged (%s) and made anew", path, error)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(folder.parent)
     making = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
     try:
         _make(making / "graph", path, files, vocabulary)

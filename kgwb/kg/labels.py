@@ -25,15 +25,22 @@ CLOSE_S = 0.2
 """Seconds spent at most on looking for close spellings of one word."""
 _MOST_ROWS = 20_000
 _SCHEMA = """
+CREATE TEMP TABLE unsorted (length, key, text, iri, shown);
 CREATE TABLE labels (id INTEGER PRIMARY KEY, length INTEGER, key TEXT, text TEXT, iri TEXT, shown INTEGER);
 CREATE VIRTUAL TABLE words USING fts5(key, content='', detail=none, columnsize=0, tokenize=ascii);
 CREATE VIRTUAL TABLE terms USING fts5vocab(words, row);
 """
+# Reading ``terms`` counts every label of each word, so its words are kept once more, in ``vocabulary``.
 # The keys are in normal form already: cutting at ASCII blanks (tokenize=ascii) finds the words of text.py.
 _INDEXES = """
 CREATE INDEX by_iri ON labels (iri) WHERE shown;
 CREATE INDEX by_key ON labels (key) WHERE length;
+CREATE TABLE vocabulary (word TEXT PRIMARY KEY) WITHOUT ROWID;
+INSERT INTO vocabulary SELECT term FROM terms;
 """
+_COLUMNS = "length, key, text, iri, shown"
+_CACHE = "PRAGMA cache_size=-65536;"  # in KiB: what building takes of memory, however many labels there are
+_LONG = "AND length(word) BETWEEN ? AND ?"
 _MATCHING = "SELECT rowid FROM words WHERE words MATCH ? LIMIT ?"
 _SHOWN = "SELECT iri, text FROM labels WHERE shown AND iri IN"
 _ROWS = "SELECT iri, text, key FROM labels WHERE "
@@ -81,12 +88,16 @@ class LabelIndex:
     ) -> LabelIndex:
         """An index in a file, or in memory."""
         connection = sqlite3.connect(path or ":memory:", check_same_thread=False, isolation_level=None)
-        connection.executescript(f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {_SCHEMA}")
-        # Short labels first: where rows are cut, those left out are the ones that say most besides.
-        rows = sorted(_row(*label) for label in labels)
+        # In memory no disk is needed, not even for what is sorted: it may be full
+        sorting = "" if path else "PRAGMA temp_store=MEMORY;"
+        connection.executescript(
+            f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {sorting} {_CACHE} {_SCHEMA}"
+        )
         connection.execute("BEGIN")
-        numbered = ((number, *row) for number, row in enumerate(rows))
-        connection.executemany("INSERT INTO labels VALUES (?, ?, ?, ?, ?, ?)", numbered)
+        connection.executemany("INSERT INTO unsorted VALUES (?, ?, ?, ?, ?)", (_row(*one) for one in labels))
+        # Short labels first: where rows are cut, those left out are the ones that say most besides.
+        connection.execute(f"INSERT INTO labels ({_COLUMNS}) SELECT * FROM unsorted ORDER BY {_COLUMNS}")
+        connection.execute("DROP TABLE unsorted")
         connection.execute("INSERT INTO words (rowid, key) SELECT id, key FROM labels WHERE length")
         connection.execute("COMMIT")
         connection.executescript(_INDEXES)
@@ -134,7 +145,7 @@ class LabelIndex:
         return self._rows(f"{_ROWS} id IN ({_MATCHING})", query, limit)
 
     def _known(self, word: str) -> bool:
-        return bool(self._rows("SELECT 1 FROM terms WHERE term = ?", word))
+        return bool(self._rows("SELECT 1 FROM vocabulary WHERE word = ?", word))
 
     def _any(
         self, asked: Sequence[str], spellings: Mapping[str, Sequence[Spelling]], limit: int
@@ -165,19 +176,27 @@ class LabelIndex:
 
     def _spelled_like(self, word: str) -> tuple[Spelling, ...]:
         until, found = time.monotonic() + CLOSE_S, []
-        letters, window = set(word), max(1, len(word) // 3)
-        # Those with the same first letter are read first: by far most slips leave it.
-        for no in ("", "NOT "):
-            sql = f"SELECT term FROM terms WHERE {no}term BETWEEN ? AND ? AND length(term) BETWEEN ? AND ?"
-            given = (word[0], word[0] + "\U0010ffff", len(word) - window, len(word) + window)
-            for number, (term,) in enumerate(self._rows(sql, *given)):
-                if number % 256 == 0 and time.monotonic() > until:
-                    break
-                if len(letters & set(term)) >= CLOSE * len(letters) - 1:
-                    matcher = SequenceMatcher(None, word, term)
-                    if matcher.quick_ratio() >= CLOSE and (likeness := matcher.ratio()) >= CLOSE:
-                        found.append(Spelling(term, likeness))
+        letters = set(word)
+        for number, term in enumerate(self._as_long_as(word)):
+            if number % 256 == 0 and time.monotonic() > until:
+                break
+            if len(letters & set(term)) >= CLOSE * len(letters) - 1:
+                matcher = SequenceMatcher(None, word, term)
+                if matcher.quick_ratio() >= CLOSE and (likeness := matcher.ratio()) >= CLOSE:
+                    found.append(Spelling(term, likeness))
         return tuple(sorted(found, key=lambda near: (-near.likeness, near.word))[:5])
+
+    def _as_long_as(self, word: str) -> Iterator[str]:
+        """The words of the index about as long as this one, as they are read from it.
+
+        Those with the same first letter come first: by far most slips leave it.
+        """
+        window = max(1, len(word) // 3)
+        for no in ("", "NOT "):
+            sql = f"SELECT word FROM vocabulary WHERE {no}word BETWEEN ? AND ? {_LONG}"
+            given = (word[0], word[0] + "\U0010ffff", len(word) - window, len(word) + window)
+            with self._connection() as connection:
+                yield from (term for (term,) in connection.execute(sql, given))
 
     def _rows(self, sql: str, *values: Any) -> list[Any]:
         with self._connection() as connection:

@@ -18,8 +18,9 @@ from kgwb.kg.text import local_name
 
 WIKIBASE = "http://wikiba.se/ontology#"
 _CLAIMS = ("directClaim", "claim", "statementProperty", "qualifier")
-_SCHEMA = (str(RDF), str(RDFS), str(OWL), WIKIBASE)
-_SCHEMA_CLASSES = (
+SCHEMA_SPACES = (str(RDF), str(RDFS), str(OWL), WIKIBASE)
+"""What these say of a predicate or class are no facts about it."""
+SCHEMA_CLASSES = (
     RDF.Property,
     RDFS.Class,
     OWL.Class,
@@ -96,11 +97,13 @@ class _Things:
         self._store = store
         predicates = _column(store, "?s ?v ?o")
         hidden = {str(predicate) for predicate in vocabulary.hidden}
-        silent = [n3(URIRef(iri)) for iri in sorted(predicates) if iri in hidden or iri.startswith(_SCHEMA)]
+        silent = [
+            n3(URIRef(iri)) for iri in sorted(predicates) if iri in hidden or iri.startswith(SCHEMA_SPACES)
+        ]
         only = " && ".join(f"!sameTerm(?p, {predicate})" for predicate in silent) or "true"
         self._facts = (f"?v ?p ?o FILTER({only})", f"?s ?p ?v FILTER({only})")
         labels, types, schema = (
-            " ".join(map(n3, iris)) for iris in (vocabulary.labels, vocabulary.types, _SCHEMA_CLASSES)
+            " ".join(map(n3, iris)) for iris in (vocabulary.labels, vocabulary.types, SCHEMA_CLASSES)
         )
         # MINUS on distinct terms is far faster than FILTER NOT EXISTS: it compares numbers and reads no text.
         labelled = f"MINUS {{ VALUES ?l {{ {labels} }} ?v ?l ?text }}"

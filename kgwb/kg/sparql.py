@@ -8,6 +8,7 @@ inside a string or an IRI, for a character that could not end it.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
@@ -69,6 +70,7 @@ _UNESCAPED = "write the character itself"
 _UPDATE = re.compile(
     r"(?:^|[;}>])\s*(INSERT|DELETE|LOAD|CLEAR|CREATE|DROP|COPY|MOVE|ADD|WITH)\b", re.IGNORECASE
 )
+_HALF = re.compile("[\ud800-\udfff]")
 _BAD_IRI = re.compile(r'[<>"{}|^`\\\x00-\x20\ud800-\udfff]')
 _LANGUAGE = re.compile(r"[A-Za-z]+(?:-[A-Za-z0-9]+)*")
 _QUOTED = str.maketrans(
@@ -87,8 +89,13 @@ class Checked:
     """Whether the outermost query has a LIMIT."""
     values: bool
     """Whether a VALUES clause trails, after which no LIMIT may follow."""
+    monotone: bool
+    """Whether every row found in a part of the graph is a row of the whole: nothing in it counts, ranks and
+    limits, or asks for what is not there."""
     undeclared: tuple[str, ...]
     """Prefixes used without a declaration; some endpoints know them, a file does not."""
+    variables: tuple[str, ...]
+    """Names of the columns of a SELECT; none for ``*``, and of other forms."""
 
 
 def check(query: str, *, allow_service: bool = False) -> Form:
@@ -100,28 +107,35 @@ def check(query: str, *, allow_service: bool = False) -> Form:
     return checked(query, allow_service=allow_service).form
 
 
-@lru_cache(maxsize=2048)
-def checked(query: str, *, allow_service: bool = False) -> Checked:
-    """What ``check`` learns of a query: form, text to send, what the parse says. Raises the same."""
+@lru_cache(maxsize=128)  # an endpoint asks twice for each query; long ones must not pile up
+def checked(query: str, *, allow_service: bool = False, magic: str = "") -> Checked:
+    """What ``check`` learns of a query: form, text to send, what the parse says. Raises the same.
+
+    ``magic`` is the IRI of the engine's own service, without brackets, that kgwb's own search of labels may
+    use where others need leave; it never comes with a query from elsewhere.
+    """
     if "\r" in query:
         query = query.replace("\r\n", "\n").replace("\r", "\n")
+    if not query.isascii() and (half := _HALF.search(query)):
+        raise _wrong(query, half.start(), "there is half a character", "read the text as UTF-8")
     _check_escapes(query)
-    text, shape, words, undeclared = _lexed(query)
+    text, shape, words, undeclared, services = _lexed(query)
     # Said of the tokens too, so that no way of reading "a<b" can hide the clause from the parse.
-    service = any("SERVICE" in word for word in words)
-    if service and not allow_service:
+    service = {word for word in words if "SERVICE" in word}
+    known = magic and service == {"SERVICE"} and set(services) == {f"<{magic}>"}
+    if service and not allow_service and not known:
         raise _asks_another()
     try:
-        form, found, limited, values = _parsed(shape)
+        form, found, limited, values, monotone, variables = _parsed(shape)
     except QueryError:
         # A "<" without spaces may be less-than in the text and an IRI in the shape.
         try:
-            form, found, limited, values = _parsed(re.sub(_UNICODE, "u", text))
+            form, found, limited, values, monotone, variables = _parsed(re.sub(_UNICODE, "u", text))
         except QueryError:
-            raise _broken(text, shape, undeclared, service) from None
-    if found and not allow_service:
+            raise _broken(text, shape, undeclared, bool(service)) from None
+    if found and not allow_service and not (known and found == len(services)):
         raise _asks_another()
-    return Checked(form, text, limited, values, undeclared)
+    return Checked(form, text, limited, values, monotone, undeclared, variables)
 
 
 def n3(term: Term) -> str:
@@ -150,7 +164,7 @@ def writable(iri: str) -> bool:
 
 def quoted(text: str) -> str:
     """The text as a string literal of a query; raises QueryError for a lone surrogate."""
-    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+    if not text.isascii() and _HALF.search(text):
         raise QueryError(f"{text!r} holds half a character", hint="read the text as UTF-8")
     # A backslash before a "u" is told apart from an escape by escaping the letter (see _AMBIGUOUS).
     escaped = re.sub(r"\\\\([uU])", lambda found: rf"\\\u00{ord(found[1]):02X}", str(text).translate(_QUOTED))
@@ -170,9 +184,9 @@ def _check_escapes(query: str) -> None:
             raise _wrong(query, found.start(1), f"the escape {found[1]} may end a token", _UNESCAPED)
 
 
-def _lexed(query: str) -> tuple[str, str, set[str], tuple[str, ...]]:
-    """The text to send, its shape, the bare words in upper case, and the prefixes not declared."""
-    text, shape = [], []
+def _lexed(query: str) -> tuple[str, str, set[str], tuple[str, ...], list[str]]:
+    """The text to send, its shape, the bare words in upper case, prefixes not declared, services by name."""
+    text, shape, services = [], [], []
     words: set[str] = set()
     names: list[tuple[str, str]] = []
     position, before, signs, depth = 0, "", 0, 0
@@ -191,13 +205,15 @@ def _lexed(query: str) -> tuple[str, str, set[str], tuple[str, ...]]:
             if signs > MAX_SIGNS or depth > MAX_DEPTH:
                 raise QueryError("the query is too long or nested too deeply", hint="ask in several queries")
         if kind not in ("space", "comment"):
+            if before == "SERVICE":
+                services.append(part)
             before = part.upper()
         text.append(" " * len(part) if kind == "comment" else part)
         shape.append(_PLACEHOLDERS[kind](token) if kind in _PLACEHOLDERS else part)
         position = token.end()
     declared = {prefix for word, prefix in names if word == "PREFIX"}
     undeclared = tuple(dict.fromkeys(prefix for _, prefix in names if prefix not in declared))
-    return "".join(text), "".join(shape), words, undeclared
+    return "".join(text), "".join(shape), words, undeclared, services
 
 
 def _number(token: re.Match[str]) -> str:
@@ -225,20 +241,27 @@ def _stray(query: str, position: int) -> QueryError | QueryRefusedError:
     return _wrong(query, position, f"there is {what}")
 
 
-_PARSER = Lock()
+PARSER = Lock()
 """rdflib's parser completes itself at first use: two threads doing so at once spoil it for good."""
 
 
 @lru_cache(maxsize=4096)
-def _parsed(text: str) -> tuple[Form, bool, bool, bool]:
-    """The form, and whether there is SERVICE, an outer LIMIT and a trailing VALUES."""
+def _parsed(text: str) -> tuple[Form, int, bool, bool, bool, tuple[str, ...]]:
+    """The form, how often SERVICE, whether an outer LIMIT and a trailing VALUES, and whether monotone."""
     try:
-        with _PARSER:
+        with PARSER:
             query = parseQuery(text)[1]
     except (ParseBaseException, TypeError, ValueError, RecursionError) as error:
         raise QueryError(str(error)) from error
     limit = bool(query.limitoffset and query.limitoffset.limit is not None)
-    return _FORMS[query.name], _has_service(query), limit, bool(query.valuesClause)
+    kinds = _kinds(query)
+    ranked = {"OrderClause", "LimitOffsetClauses"} <= kinds.keys()
+    monotone = not ranked and not any(kind in _NOT_MONOTONE or "Aggregate_" in kind for kind in kinds)
+    names = tuple(str(one.var or one.evar) for one in query.projection or ())
+    return _FORMS[query.name], kinds["ServiceGraphPattern"], limit, bool(query.valuesClause), monotone, names
+
+
+_NOT_MONOTONE = {"OptionalGraphPattern", "MinusGraphPattern", "Builtin_EXISTS", "Builtin_NOTEXISTS"}
 
 
 def _broken(text: str, shape: str, undeclared: tuple[str, ...], service: bool) -> GraphError:
@@ -267,17 +290,18 @@ def _asks_another() -> QueryRefusedError:
     )
 
 
-def _has_service(tree: Any) -> bool:
+def _kinds(tree: Any) -> Counter[str]:
+    """What a parsed query is made of, by rdflib's names."""
+    kinds: Counter[str] = Counter()
     stack = [tree]
     while stack:
         node = stack.pop()
         if isinstance(node, CompValue):
-            if node.name == "ServiceGraphPattern":
-                return True
+            kinds[node.name] += 1
             stack.extend(node.values())
         elif not isinstance(node, str) and hasattr(node, "__iter__"):
             stack.extend(node)
-    return False
+    return kinds
 
 
 def _place(text: str, position: int) -> str:

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-import ast
 import http.client
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 from urllib.error import HTTPError, URLError
+from urllib.parse import quote, quote_plus
+from urllib.request import Request, urlopen
 
 from SPARQLWrapper import JSON, POST, TURTLE, SPARQLWrapper
-from SPARQLWrapper.SPARQLExceptions import SPARQLWrapperException
 
 from kgwb import __version__
+from kgwb.aside import aside
 from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError, QueryError
+from kgwb.kg.base import Limits
 from kgwb.kg.sparql import Form
 
 POST_FROM_CHARS = 2_000
 """Queries longer than this are sent by POST: servers and proxies cut long URLs."""
+MOST_SAID = 10_000
+"""Bytes that are read of what an endpoint says of an error."""
+
+
+LEAST_SECRET = 8
+"""Characters of a password that is taken out of results too."""
+Text = TypeVar("Text", str, bytes)
+
+
+class Secret(str):
+    """A password or a key: it is sent, and not shown."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'***'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +50,28 @@ class Reply:
     """Whether the endpoint says that it is not all."""
     most_rows: int | None = None
     """Rows the endpoint gives at most, where it says so."""
+    server: str = ""
+    """What the server calls itself."""
+
+    @property
+    def broken(self) -> str:
+        """Where the body is not UTF-8; empty if it is."""
+        try:
+            self.body.decode("utf-8")
+        except UnicodeDecodeError as error:
+            return f"not UTF-8 throughout: {error}"
+        return ""
 
 
 def ask(
     url: str,
     text: str,
     form: Form,
-    timeout_s: float,
+    limits: Limits,
     parameters: Iterable[tuple[str, str]] = (),
     login: tuple[str, str] | None = None,
 ) -> Reply:
-    """The reply to a query that passed the gate.
+    """The whole reply to a query that passed the gate, within the time and the bytes that ``limits`` allow.
 
     Raises GraphUnreachableError, GraphTimeoutError, QueryError (the endpoint rejects it) or GraphError.
     """
@@ -57,18 +86,39 @@ def ask(
     wrapper.setReturnFormat(JSON if form in ("select", "ask") else TURTLE)
     if len(text) > POST_FROM_CHARS:
         wrapper.setMethod(POST)
-    # Not by setTimeout, which cuts fractions off and takes 0 for no timeout.
-    wrapper.timeout = timeout_s  # type: ignore[assignment]
-    until = time.monotonic() + timeout_s
+    # Not wrapper.query(), which reads whatever an error says to its end, however far that is.
+    request = wrapper._createRequest()
+    hidden = [value for _, value in parameters if isinstance(value, Secret)]
+    if login:
+        token = Secret(request.headers.pop("Authorization"))
+        request.add_unredirected_header("Authorization", token)  # no other host gets it
+        hidden += [Secret(token.removeprefix("Basic ")), Secret(":".join(login)), Secret(login[1])]
     try:
-        return _read(wrapper.query().response, until)
-    except SPARQLWrapperException as error:
-        cause = error.__context__
-        if isinstance(cause, HTTPError):
-            raise _refused(url, cause, _said(error)) from error
-        raise GraphError(f"{url} cannot be asked: {error}") from error
-    except HTTPError as error:
-        raise _refused(url, error, error.read()) from error
+        reply = sent(url, request, limits)
+        return replace(reply, body=_without(reply.body, hidden), server=_without(reply.server, hidden))
+    except GraphError as error:
+        if not any(hidden):
+            raise
+        kind, message, hint = type(error), _without(error.message, hidden), error.hint
+    raise kind(message, hint=hint)  # on its own: what urllib raises holds what was sent
+
+
+def _without(text: Text, secrets: Iterable[str]) -> Text:
+    """A text without the secrets that a server sends back; a body keeps what may be a word of the data."""
+    for secret in secrets:
+        for form in (secret, quote(secret), quote(secret, safe=""), quote_plus(secret)):
+            if isinstance(text, bytes):
+                text = text.replace(form.encode(), b"***") if len(form) >= LEAST_SECRET else text
+            elif form:
+                text = text.replace(form, "***")
+    return text
+
+
+def sent(url: str, request: Request, limits: Limits) -> Reply:
+    """The whole reply to a request; raises what ``ask`` does, naming ``url``."""
+    timeout_s = limits.query_timeout_s
+    try:  # Aside, as the socket's own timeout begins anew with every byte.
+        return aside(lambda: _answer(url, request, limits), most_s=timeout_s)
     except TimeoutError as error:
         raise _late(url, timeout_s) from error
     except URLError as error:
@@ -79,19 +129,35 @@ def ask(
         raise GraphUnreachableError(f"{url} broke off: {error!r}", hint="try again") from error
 
 
-def _read(response: Any, until: float) -> Reply:
-    parts = []
-    while part := response.read1(1 << 16):
-        parts.append(part)
+def _answer(url: str, request: Request, limits: Limits) -> Reply:
+    until = time.monotonic() + limits.query_timeout_s
+    try:
+        response = urlopen(request, timeout=limits.query_timeout_s)
+    except HTTPError as error:
+        with error:
+            raise _refused(url, error, _read(error, until, MOST_SAID)) from error
+    with response:
+        body = _read(response, until, limits.byte_limit + 1)
+        if len(body) > limits.byte_limit:
+            said = f"{url} sent more than {limits.byte_limit:,} bytes"
+            raise GraphError(said, hint="ask for less: fewer rows, or rows without long texts")
+        expected = response.headers.get("Content-Length") or ""
+        if expected.isdigit() and len(body) < int(expected):
+            raise http.client.IncompleteRead(body, int(expected) - len(body))
+        partial = response.status == 206 or response.headers.get("X-SQL-State") == "S1TAT"
+        most = response.headers.get("X-SPARQL-MaxRows", "")
+        kind, server = response.headers.get_content_type(), response.headers.get("Server", "")
+        return Reply(body, kind, partial, int(most) if most.isdigit() else None, server)
+
+
+def _read(response: Any, until: float, most: int) -> bytes:
+    """The body, or its first ``most`` bytes."""
+    body = bytearray()
+    while len(body) < most and (part := response.read1(min(1 << 16, most - len(body)))):
+        body += part
         if time.monotonic() > until:
             raise TimeoutError
-    body = b"".join(parts)
-    expected = response.headers.get("Content-Length")
-    if expected and expected.isdigit() and len(body) < int(expected):
-        raise http.client.IncompleteRead(body, int(expected) - len(body))
-    partial = response.status == 206 or response.headers.get("X-SQL-State") == "S1TAT"
-    most = response.headers.get("X-SPARQL-MaxRows", "")
-    return Reply(body, response.headers.get_content_type(), partial, int(most) if most.isdigit() else None)
+    return bytes(body)
 
 
 def _refused(url: str, error: HTTPError, body: bytes) -> GraphError:
@@ -111,16 +177,6 @@ def _refused(url: str, error: HTTPError, body: bytes) -> GraphError:
 
 _LOGIN = "give user and password in the URL: https://USER:PASSWORD@host/sparql"
 _REACH = "check the URL and the network"
-
-
-def _said(error: SPARQLWrapperException) -> bytes:
-    # SPARQLWrapper has read the body and keeps it only inside its message, as a bytes literal.
-    _, _, literal = str(error).partition("Response:\n")
-    try:
-        body = ast.literal_eval(literal)
-    except (SyntaxError, ValueError):
-        return str(error).encode()
-    return body if isinstance(body, bytes) else str(body).encode()
 
 
 def _late(url: str, timeout_s: float) -> GraphTimeoutError:

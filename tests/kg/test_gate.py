@@ -70,6 +70,10 @@ BROKEN = [
     r'SELECT * { ?s ?p "a\\u0022 ; SERVICE" }',
     r"SELECT * { ?s <http://e/a\u003e> ?o }",
     'SELECT * { ?s ?p "\\uD800" }',
+    'SELECT * { ?s ?p "half \ud800" }',
+    "SELECT * { ?s ?p <http://e/\udfff> }",
+    "SELECT * { ?s ?p ?o # \ud800",
+    "\ud800",
     "SELECT * { ?s ?p 'a\x00b' \x00 }",
     "SELECT * { " + "{" * 3000 + "}" * 3000 + " }",
 ]
@@ -111,6 +115,11 @@ def test_a_refusal_is_not_remembered_for_another_query_of_the_same_shape() -> No
     assert check('SELECT * { ?s ?p "a" }') == "select"
     with pytest.raises(QueryError):
         check('SELECT * { ?s ?p "a\\u0022 }')
+
+
+def test_half_a_character_is_told_with_its_place() -> None:
+    with pytest.raises(QueryError, match="line 2, column 8: there is half a character"):
+        check('SELECT * {\n?s ?p "\ud83d" }')
 
 
 def test_comments_are_blanked_out_of_what_is_sent() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from kgwb.flow import Candidate, Context, Link, Retrieved
 from kgwb.run import Run, agent
@@ -20,6 +20,14 @@ class VertexReply(BaseModel):
     reason: str
     number: int
     label: str
+
+    @field_validator("number", mode="before")
+    @classmethod
+    def _no_flag(cls, number: object) -> object:
+        """Python takes true for 1; a text such as "1" is read."""
+        if isinstance(number, bool):
+            raise ValueError("this is no number")
+        return number
 
 
 class LabelReply(BaseModel):

@@ -1,0 +1,174 @@
+"""Real SPARQL engines on loopback: Virtuoso from Debian's package, and Oxigraph's own server.
+
+Each is a context manager that starts one server with a folder of its own and ends it again; ``load`` puts an
+RDF file into a graph of its own and returns the URL that asks this graph alone. tests/conftest.py makes
+fixtures of them, benchmarks/graphs.py a comparison.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sysconfig
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+START_S = 120
+INI = """
+[Database]
+DatabaseFile = virtuoso.db
+ErrorLogFile = virtuoso.log
+LockFile = virtuoso.lck
+TransactionFile = virtuoso.trx
+xa_persistent_file = virtuoso.pxa
+[TempDatabase]
+DatabaseFile = temp.db
+TransactionFile = temp.trx
+[Parameters]
+ServerPort = 127.0.0.1:{sql}
+DirsAllowed = {folder}
+NumberOfBuffers = 20000
+MaxDirtyBuffers = 10000
+[HTTPServer]
+ServerPort = 127.0.0.1:{http}
+ServerRoot = .
+ServerThreads = 8
+[SPARQL]
+ResultSetMaxRows = {max_rows}
+"""
+LOAD = """
+DB.DBA.RDF_OBJ_FT_RULE_ADD(null, null, 'All');
+ld_dir('{folder}', '{file}', '{graph}');
+rdf_loader_run();
+DB.DBA.VT_INC_INDEX_DB_DBA_RDF_OBJ();
+SELECT CONCAT('refused: ', ll_error) FROM DB.DBA.load_list WHERE ll_error IS NOT NULL;
+"""
+MAX_ROWS = 10_000
+"""Rows that Virtuoso gives at most of any result, as in Debian's own configuration."""
+
+
+class EngineMissingError(Exception):
+    """The engine is not installed; says how to get it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A server that is running."""
+
+    name: str
+    sparql: str
+    """URL that asks everything the server holds, its own triples too."""
+    put: Callable[[Path, str], None]
+    loaded: dict[str, str]
+
+    def load(self, file: Path) -> str:
+        """The URL that asks the graph of this file alone; it is loaded, and indexed, the first time."""
+        graph = f"http://graphs.example/{file.name}"
+        if self.loaded.setdefault(graph, str(file)) != str(file):
+            raise ValueError(f"another {file.name} was loaded before: {self.loaded[graph]}")
+        url = f"{self.sparql}?default-graph-uri={graph}"
+        if not _holds_triples(url):
+            self.put(file, graph)
+            assert _holds_triples(url), f"nothing of {file} was loaded"
+        return url
+
+
+@contextmanager
+def virtuoso(folder: Path) -> Iterator[Engine]:
+    """Virtuoso in an empty folder. Raises EngineMissingError where it is not installed."""
+    server, client = _virtuoso_tool("virtuoso-t"), _virtuoso_tool("isql-vt", "isql-v")
+    sql, http = free_port(), free_port()
+    ini = INI.format(sql=sql, http=http, folder=folder, max_rows=MAX_ROWS)
+    (folder / "virtuoso.ini").write_text(ini, encoding="utf-8")
+
+    def put(file: Path, graph: str) -> None:
+        shutil.copy(file, folder / file.name)  # Virtuoso reads from its own folder alone
+        script = LOAD.format(folder=folder, file=file.name, graph=graph)
+        command = [client, f"127.0.0.1:{sql}", "dba", "dba"]
+        done = subprocess.run(command, input=script, cwd=folder, capture_output=True, text=True, check=False)
+        said = done.stdout + done.stderr
+        assert done.returncode == 0 and "*** Error" not in said and "refused:" not in said, said
+
+    with running([server, "-f", "-c", "virtuoso.ini"], http, folder):
+        yield Engine("Virtuoso", f"http://127.0.0.1:{http}/sparql", put, {})
+
+
+@contextmanager
+def oxigraph(folder: Path) -> Iterator[Engine]:
+    """Oxigraph's server in an empty folder, in the wheel `oxigraph`. Raises EngineMissingError without it."""
+    binary = shutil.which("oxigraph", path=sysconfig.get_path("scripts")) or shutil.which("oxigraph")
+    if binary is None:
+        raise EngineMissingError("no oxigraph server: pip install -e '.[dev]'")
+    port = free_port()
+    site = f"http://127.0.0.1:{port}"
+
+    def put(file: Path, graph: str) -> None:
+        kind = {".ttl": "text/turtle", ".nt": "application/n-triples"}[file.suffix]
+        sent = urllib.request.Request(f"{site}/store?graph={graph}", file.read_bytes(), method="PUT")
+        sent.add_header("Content-Type", kind)
+        urllib.request.urlopen(sent, timeout=START_S).close()
+
+    command = [binary, "serve", "--bind", f"127.0.0.1:{port}", "--location", str(folder / "store")]
+    with running(command, port, folder):
+        yield Engine("Oxigraph", f"{site}/query", put, {})
+
+
+@contextmanager
+def running(command: list[str], port: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A server's process, once it listens on the port; what it says goes to ``server.log`` in the folder."""
+    with (folder / "server.log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+    try:
+        _wait(port, process, folder)
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(30)
+
+
+def free_port() -> int:
+    """A port of loopback that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def metaqa(name: str = "metaqa.nt.gz") -> Path:
+    """A file of MetaQA, in the folder KGWB_DATA or ../shared/data; it may be absent."""
+    return Path(os.environ.get("KGWB_DATA") or ROOT / "../shared/data").resolve() / "metaqa" / name
+
+
+def _virtuoso_tool(*names: str) -> str:
+    for name in names:
+        if path := shutil.which(name):
+            return path
+    raise EngineMissingError(f"no {names[0]}: install Debian's virtuoso-opensource-7-bin")
+
+
+def _wait(port: int, process: subprocess.Popen[bytes], folder: Path) -> None:
+    until = time.monotonic() + START_S
+    while time.monotonic() < until and process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    said = "\n".join(path.read_text(errors="replace")[-2000:] for path in sorted(folder.glob("*.log")))
+    raise AssertionError(f"{process.args!r} did not listen within {START_S} s:\n{said}")
+
+
+def _holds_triples(url: str) -> bool:
+    asked = urllib.request.Request(f"{url}&query=SELECT%20*%20%7B%3Fs%20%3Fp%20%3Fo%7D%20LIMIT%201")
+    asked.add_header("Accept", "application/sparql-results+json")
+    with urllib.request.urlopen(asked, timeout=START_S) as reply:
+        return b'"type"' in reply.read()

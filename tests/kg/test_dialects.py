@@ -1,0 +1,703 @@
+"""Label search in each engine's own dialect: the text of its queries, and how an endpoint's is found."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pyoxigraph
+import pytest
+import rdflib
+from hypothesis import given
+from hypothesis import strategies as st
+from rdflib import URIRef
+from rdflib.namespace import FOAF, OWL, RDF, RDFS
+from rdflib.plugins.sparql.parser import parseQuery
+
+from kgwb.cli import main
+from kgwb.errors import (
+    GraphError,
+    GraphTimeoutError,
+    GraphUnreachableError,
+    KgwbError,
+    QueryRefusedError,
+    SettingError,
+)
+from kgwb.kg import VOCABULARIES, Limits, Vocabulary, cache_dir, open_kg, probing
+from kgwb.kg.dialects import DIALECTS, STAGES, Dialect, named
+from kgwb.kg.endpoint import Endpoint
+from kgwb.kg.local import LocalGraph
+from kgwb.kg.sparql import _lexed, checked
+from kgwb.kg.text import spelled
+from kgwb.kg.vocabularies import well_known
+
+LABEL, NAME = f"<{RDFS.label}>", f"<{FOAF.name}>"
+TWO = Vocabulary(labels=(RDFS.label, FOAF.name))
+ONLY = f"FILTER(isIRI(?v) && ?p IN ({LABEL}, {NAME}))"
+HELD = (
+    'DESC(IF(CONTAINS(LCASE(STR(?label)), "ada"), 9, 0) + IF(CONTAINS(LCASE(STR(?label)), "love"), 16, 0)) '
+)
+SPARQL = [
+    named(
+        {"graphdb-connector": f"{name}:people/label", "neptune": f"{name}:https://search.example"}.get(
+            name, name
+        )
+    )
+    for name, dialect in DIALECTS.items()
+    if dialect.pattern
+]
+LUCENE = {"all words": "ada AND love", "prefix": "ada* AND love*", "any word": "ada OR love"}
+JENA = '?v text:query ({0} "({1})" 70) . ?v {0} ?label'
+RDF4J = '?v search:matches [ search:query "{1}" ; search:property {0} ] . ?v {0} ?label'
+TEXTS: dict[str, dict[str, str | None]] = {
+    "virtuoso": {
+        "all words": r'?v ?p ?label . ?label bif:contains "\"ada\" AND \"love\"" ',
+        "prefix": r'?v ?p ?label . ?label bif:contains "\"ada\" AND \"love*\"" ',
+        "any word": r'?v ?p ?label . ?label bif:contains "\"ada\" OR \"love\"" ',
+    },
+    "jena": {
+        stage: f"{{ {JENA.format(LABEL, text)} }} UNION {{ {JENA.format(NAME, text)} }} "
+        for stage, text in LUCENE.items()
+    },
+    "graphdb-fts": {
+        stage: f'?label onto:fts ("{text}" "*" 70) . ?v ?p ?label ' for stage, text in LUCENE.items()
+    },
+    "rdf4j": {
+        stage: f"{{ {RDF4J.format(LABEL, text)} }} UNION {{ {RDF4J.format(NAME, text)} }} "
+        for stage, text in LUCENE.items()
+    },
+    "blazegraph": {
+        stage: f'?label bds:search "{text}" ; bds:matchAllTerms "{every}" ; bds:maxRank 70 . ?v ?p ?label '
+        for stage, text, every in (
+            ("all words", "ada love", "true"),
+            ("prefix", "ada* love*", "true"),
+            ("any word", "ada love", "false"),
+        )
+    },
+    "qlever": {
+        "all words": '?text ql:contains-word "ada love" . ?text ql:contains-entity ?label . ?v ?p ?label ',
+        "prefix": '?text ql:contains-word "ada love*" . ?text ql:contains-entity ?label . ?v ?p ?label ',
+        "any word": '{ ?text ql:contains-word "ada" . ?text ql:contains-entity ?label . ?v ?p ?label } UNION '
+        '{ ?text ql:contains-word "love" . ?text ql:contains-entity ?label . ?v ?p ?label } ',
+    },
+    "stardog": {
+        stage: f'SERVICE <tag:stardog:api:search:textMatch> {{ [] fts:query "{text}" ; fts:limit 70 ;'
+        " fts:result ?label } ?v ?p ?label "
+        for stage, text in LUCENE.items()
+    },
+    "wikidata-mwapi": {
+        "all words": "SERVICE <http://wikiba.se/ontology#mwapi> { bd:serviceParam wikibase:api"
+        ' "EntitySearch" ; wikibase:endpoint "www.wikidata.org" ; wikibase:limit 7 ; mwapi:search'
+        ' "ada love" ; mwapi:language "en" . ?v wikibase:apiOutputItem mwapi:item } ?v ?p ?label'
+        ' FILTER(LANG(?label) = "en") ',
+        "prefix": None,
+        "any word": None,
+    },
+    "graphdb-connector": {
+        stage: "?search a <http://www.ontotext.com/connectors/lucene/instance#people> ;"
+        f' luc:query "label:({text})" ; luc:limit "7" ; luc:entities ?v . ?v ?p ?label '
+        for stage, text in LUCENE.items()
+    },
+    "neptune": {
+        stage: "SERVICE <http://aws.amazon.com/neptune/vocab/v01/services/fts#search> { fts:config"
+        ' fts:endpoint "https://search.example" ; fts:queryType "simple_query_string" ;'
+        f' fts:field {LABEL}, {NAME} ; fts:query "{text}" ; fts:return ?v }} ?v ?p ?label '
+        for stage, text in (
+            ("all words", "ada + love"),
+            ("prefix", "ada* + love*"),
+            ("any word", "ada | love"),
+        )
+    },
+    "generic": {
+        "all words": '?v ?p ?label FILTER(CONTAINS(LCASE(STR(?label)), "ada") && '
+        'CONTAINS(LCASE(STR(?label)), "love")) ',
+        "prefix": None,
+        "any word": '?v ?p ?label FILTER(CONTAINS(LCASE(STR(?label)), "ada") || '
+        'CONTAINS(LCASE(STR(?label)), "love")) ',
+    },
+}
+HOSTILE = [
+    '"\'"\'\'\'"""',
+    "} } ; DROP ALL #",
+    "\\ \\\\ \\u0022 \\n \r\n\t\x00",
+    "ada AND OR NOT NEAR TO lovelace && || ! +ada -ada",
+    "* ? ~2 ^4 : / ( ) [ a TO b ] { a TO b } $text $p ${index}",
+    "and or not the of a",
+    "SERVICE <http://e/s> { ?s ?p ?o }",
+    "<b>\u202eadа</b> Łukasz O'Brien ß 東京 \U0001f600",
+]
+
+
+@pytest.mark.parametrize("dialect", SPARQL, ids=lambda dialect: dialect.name)
+def test_each_stage_is_asked_in_the_engines_own_words(dialect: Dialect) -> None:
+    for stage in STAGES:
+        query = dialect.search_query(["ada", "love"], 7, stage, TWO)
+        expected = TEXTS[dialect.name][stage]
+        if expected is None:
+            assert query is None
+            continue
+        only = ONLY if "?p ?label" in expected else "FILTER(isIRI(?v))"
+        assert (query or "").partition("SELECT ")[2] == (
+            f"DISTINCT ?v ?label WHERE {{ {expected}{only} }}\n"
+            f"ORDER BY {HELD if stage == 'any word' else ''}STRLEN(STR(?label)) ?v LIMIT 7"
+        )
+        assert not checked(query or "", magic=dialect.magic).undeclared
+
+
+def test_short_words_get_no_wildcard_where_the_engine_refuses_it() -> None:
+    for name, dialect in DIALECTS.items():
+        query = dialect.search_query(["ada"], 7, "prefix", TWO) if dialect.whole and dialect.pattern else None
+        assert (query is not None) == (name in ("jena", "graphdb-fts", "rdf4j", "blazegraph", "stardog"))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("dialect", SPARQL, ids=lambda dialect: dialect.name)
+def test_no_text_changes_what_a_query_means(dialect: Dialect, text: str) -> None:
+    _check_meaning(dialect, text)
+
+
+@given(st.text(max_size=60), st.sampled_from(SPARQL))
+def test_whatever_the_text_the_shape_is_the_same(text: str, dialect: Dialect) -> None:
+    _check_meaning(dialect, text)
+
+
+def _check_meaning(dialect: Dialect, text: str) -> None:
+    words = spelled(text)
+    for stage in STAGES if words else ():
+        query = dialect.search_query(words, 7, stage, TWO)
+        plain = dialect.search_query(["word"] * len(words), 7, stage, TWO)
+        if query is None:
+            continue
+        shape = _lexed(query)[1]
+        assert plain is not None
+        assert shape == _lexed(plain)[1]
+        parseQuery(query)
+        _oxigraph_parses(query.replace(f"<{dialect.magic}>", "<tag:nobody>"))  # a test asks no other host
+        assert checked(query, magic=dialect.magic).form == "select"
+        if dialect.magic:
+            with pytest.raises(QueryRefusedError):
+                checked(query)
+
+
+def _oxigraph_parses(query: str) -> None:
+    try:
+        pyoxigraph.Store().query(query)
+    except (RuntimeError, OSError, ValueError) as error:  # it parsed, and nobody is there
+        assert not isinstance(error, SyntaxError)
+
+
+def test_names_of_a_site_are_checked() -> None:
+    assert named("graphdb-fts:en").search_query(["ada"], 7, "all words", TWO) is not None
+    assert '("ada" "en" 70)' in (named("graphdb-fts:en").search_query(["ada"], 7, "all words", TWO) or "")
+    assert str(named("generic")) == "generic (named)"
+    own = Dialect("mine", "?v ?p ?label FILTER($test)")
+    assert Endpoint("http://127.0.0.1:9/sparql", dialect=own).dialect is own
+    for wrong in (
+        "sesame",
+        "neptune",
+        "neptune:ftp://search.example",
+        "neptune:https://ada:secret@search.example",
+        'neptune:https://search.example" . ?s ?p ?o . #',
+        "neptune:https://search.example?key=secret",
+        "graphdb-connector",
+        "graphdb-connector:people",
+        "graphdb-connector:people> . ?s ?p ?o/label",
+        "graphdb-connector:people/label:(x",
+        "virtuoso:x",
+        "",
+    ):
+        with pytest.raises(SettingError) as caught:
+            open_kg("http://127.0.0.1:9/sparql", dialect=wrong)
+        assert caught.value.hint
+
+
+MAGIC = sorted({dialect.magic for dialect in DIALECTS.values() if dialect.magic})
+
+
+@pytest.mark.parametrize("magic", MAGIC)
+def test_the_engines_own_service_is_ours_alone(magic: str) -> None:
+    own = f"SELECT ?v {{ SERVICE <{magic}> {{ ?v ?p ?o }} }}"
+    assert checked(own, magic=magic).form == "select"
+    for query, given_magic in (
+        (own, ""),  # whoever wrote it
+        (own, "http://example.org/other"),
+        (f"SELECT ?v {{ SERVICE <{magic}> {{ ?v ?p ?o }} SERVICE <http://e/s> {{ ?v ?p ?o }} }}", magic),
+        (f"SELECT ?v {{ SERVICE <{magic}> {{ SERVICE <http://e/s> {{ ?v ?p ?o }} }} }}", magic),
+        (f"SELECT ?v {{ SERVICE SILENT <{magic}> {{ ?v ?p ?o }} }}", magic),
+        (f"PREFIX m: <{magic}> SELECT ?v {{ SERVICE m: {{ ?v ?p ?o }} }}", magic),
+        (f"SELECT ?v {{ BIND(<{magic}> AS ?s) SERVICE ?s {{ ?v ?p ?o }} }}", magic),
+        (f"SELECT ?v {{ SERVICE <{magic}x> {{ ?v ?p ?o }} }}", magic),
+        (f"BASE <{magic}> SELECT ?v {{ SERVICE <> {{ ?v ?p ?o }} }}", magic),
+        (f"INSERT {{ ?v ?p ?o }} WHERE {{ SERVICE <{magic}> {{ ?v ?p ?o }} }}", magic),
+    ):
+        with pytest.raises(QueryRefusedError):
+            checked(query, magic=given_magic)
+    kg = Endpoint("http://127.0.0.1:9/sparql")
+    for ask in (kg.select, kg.ask, kg.construct):
+        with pytest.raises(QueryRefusedError):
+            ask(own)
+
+
+# --- which dialect an endpoint speaks
+
+SAMPLE = "STRLEN(STR(?label)) >="
+HIT = b"""{"head": {"vars": ["v", "label"]}, "results": {"bindings": [{
+ "v": {"type": "uri", "value": "http://example.org/charles"},
+ "label": {"type": "literal", "value": "Charles Babbage", "xml:lang": "en"}}]}}"""
+NONE = b'{"head": {"vars": ["v", "label"]}, "results": {"bindings": []}}'
+SIGNS = {
+    "virtuoso": "bif:contains",
+    "jena": "text:query",
+    "graphdb-fts": "onto:fts",
+    "rdf4j": "search:matches",
+    "blazegraph": "bds:search",
+    "qlever": "ql:contains-word",
+    "stardog": "fts:textMatch>|search:textMatch>",
+}
+
+
+OTHERS = {"ignores": (200, NONE), "refuses": (400, b"what is that?"), "fails": (500, b"no such function")}
+
+
+class Fake(ThreadingHTTPServer):
+    """An engine over the graph of ``people`` that knows one dialect, and what it does with the ``others``."""
+
+    daemon_threads = True
+
+    def __init__(self, people: LocalGraph, sign: str, others: str = "ignores", name: str = "") -> None:
+        self.people, self.sign, self.others, self.name = people, sign, others, name
+        self.asked: list[str] = []
+        self.stopped = threading.Event()
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}/sparql"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Fake
+
+    def version_string(self) -> str:
+        return self.server.name
+
+    def do_GET(self) -> None:
+        self._answer(urlsplit(self.path).query)
+
+    def do_POST(self) -> None:
+        self._answer(self.rfile.read(int(self.headers["Content-Length"])).decode())
+
+    def _answer(self, encoded: str) -> None:
+        query = parse_qs(encoded)["query"][0]
+        self.server.asked.append(query)
+        foreign, others = re.search("|".join(SIGNS.values()), query), self.server.others
+        if foreign and self.server.sign and re.search(self.server.sign, query):
+            self._send(200, HIT)
+        elif others == "is broken" and SAMPLE not in query:
+            self._send(500, b"out of memory")
+        elif foreign and others == "hangs":
+            self.server.stopped.wait(60)
+        elif foreign:
+            self._send(*OTHERS[others])
+        else:
+            result: Any = self.server.people.store.query(query)
+            self._send(200, result.serialize(format=pyoxigraph.QueryResultsFormat.JSON))
+
+    def _send(self, code: int, body: bytes) -> None:
+        self.send_response(code)
+        self.send_header("Content-Type", "application/sparql-results+json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def running(server: Any) -> Iterator[Any]:
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        getattr(server, "stopped", threading.Event()).set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+Engine = Callable[..., Fake]
+
+
+@pytest.fixture
+def engine(people: LocalGraph) -> Iterator[Engine]:
+    with ExitStack() as stack:
+        yield lambda *given, **named: stack.enter_context(running(Fake(people, *given, **named)))
+
+
+@pytest.mark.parametrize("others", ["ignores", "refuses", "fails"])
+@pytest.mark.parametrize("name", SIGNS)
+def test_the_dialect_that_finds_a_label_is_taken_and_remembered(
+    engine: Engine, name: str, others: str
+) -> None:
+    fake = engine(SIGNS[name], others)
+    kg = Endpoint(fake.url)
+    assert str(kg.dialect) == f"{name} (probed)"
+    assert kg.search("babbage", 3).hits[0].label == "Charles Babbage"
+    assert re.search(SIGNS[name], kg.search("babbage", 3).query)
+    before = len(fake.asked)
+    again = Endpoint(fake.url)
+    assert again.dialect.name == name
+    assert again.dialect.known.startswith("remembered in ")
+    assert len(fake.asked) == before
+    assert str(Endpoint(fake.url, dialect="generic").dialect) == "generic (named)"
+
+
+@pytest.mark.parametrize("others", ["ignores", "refuses", "fails"])
+def test_an_engine_without_full_text_is_searched_in_plain_sparql(engine: Engine, others: str) -> None:
+    kg = Endpoint(engine("", others).url)
+    assert str(kg.dialect) == "generic (probed)"
+    assert kg.search("babbage", 3).hits[0].label == "Charles Babbage"
+
+
+@pytest.mark.parametrize(
+    ("said", "first"), [("Virtuoso/07.20", "virtuoso"), ("Stardog 9", "stardog"), ("", "virtuoso")]
+)
+def test_what_a_server_calls_itself_is_tried_first(engine: Engine, said: str, first: str) -> None:
+    fake = engine("", name=said)
+    assert Endpoint(fake.url).dialect.name == "generic"
+    tried = [name for query in fake.asked for name, sign in SIGNS.items() if re.search(sign, query)]
+    assert tried[0] == first
+    assert sorted(tried) == sorted(SIGNS)
+
+
+def test_no_other_host_learns_what_is_searched(engine: Engine) -> None:
+    """Neptune's, Wikidata's and the like name hosts that an engine could ask."""
+    fake = engine("")
+    assert Endpoint(fake.url).dialect
+    services = {found for query in fake.asked for found in re.findall(r"SERVICE <([^>]*)>", query)}
+    assert services == {"tag:stardog:api:search:textMatch"}
+
+
+def test_an_endpoint_that_fails_while_probed_is_said_to_fail(engine: Engine) -> None:
+    with pytest.raises(GraphUnreachableError, match="out of memory"):
+        Endpoint(engine("", "is broken").url).dialect  # noqa: B018 (probes)
+    slow = Endpoint(engine("", "hangs").url, limits=Limits(query_timeout_s=0.5))
+    with pytest.raises(GraphTimeoutError, match=r"longer than 0\.5 s .*dialect virtuoso") as caught:
+        slow.search("ada", 3)
+    assert 'dialect="generic"' in caught.value.hint
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        with pytest.raises(GraphUnreachableError, match="cannot be reached"):
+            Endpoint(f"http://127.0.0.1:{taken.getsockname()[1]}/sparql").dialect  # noqa: B018 (probes)
+    assert not list(cache_dir().rglob("*.json"))
+
+
+def test_an_empty_graph_is_probed_again_when_it_is_no_longer_empty(engine: Engine) -> None:
+    fake = engine(SIGNS["virtuoso"])
+    full, fake.people = fake.people, LocalGraph.of(_empty())
+    assert str(Endpoint(fake.url).dialect) == "generic (no label to probe with)"
+    fake.people = full
+    assert str(Endpoint(fake.url).dialect) == "virtuoso (probed)"
+
+
+def _empty() -> rdflib.Graph:
+    return rdflib.Graph().parse(data="<http://e/a> <http://e/b> 1 .", format="turtle")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b"[]",
+        b'"generic"',
+        b'{"dialect": "sesame"}',
+        b'{"dialect": []}',
+        b'{"dialect": "neptune"}',
+    ],
+)
+def test_a_damaged_memory_is_made_again(engine: Engine, damage: bytes) -> None:
+    fake = engine(SIGNS["jena"])
+    assert Endpoint(fake.url).dialect.name == "jena"
+    (file,) = cache_dir().rglob("*.json")
+    file.write_bytes(damage)
+    assert str(Endpoint(fake.url).dialect) == "jena (probed)"
+    assert json.loads(file.read_bytes())["dialect"] == "jena"
+
+
+def test_an_old_memory_is_not_trusted(engine: Engine) -> None:
+    fake = engine(SIGNS["jena"])
+    assert Endpoint(fake.url).dialect.name == "jena"
+    (file,) = cache_dir().rglob("*.json")
+    fake.sign = ""
+    assert Endpoint(fake.url).dialect.name == "jena"
+    old = time.time() - probing.REMEMBERED_S - 60
+    os.utime(file, (old, old))
+    assert str(Endpoint(fake.url).dialect) == "generic (probed)"
+
+
+def test_a_memory_that_cannot_be_written_is_said(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("KGWB_CACHE", str(tmp_path / "file"))
+    with caplog.at_level(logging.WARNING, "kgwb"):
+        assert Endpoint(engine(SIGNS["jena"]).url).dialect.name == "jena"
+    assert "cannot be written" in caplog.text
+
+
+def test_no_password_is_remembered_and_many_may_probe_at_once(engine: Engine) -> None:
+    fake = engine(SIGNS["jena"])
+    url = fake.url.replace("//", "//ada:s3cret@") + "?api_key=s3cret"
+    kgs = [Endpoint(url) for _ in range(8)]
+    threads = [threading.Thread(target=lambda kg=kg: kg.dialect) for kg in kgs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {kg.dialect.name for kg in kgs} == {"jena"}
+    (file,) = cache_dir().rglob("*.json")
+    assert "s3cret" not in file.read_text() + str(file)
+    assert "remembered" in str(Endpoint(url).dialect)
+
+
+# --- Wikidata's own API
+
+
+class Wikibase(ThreadingHTTPServer):
+    """Answers wbsearchentities with ``bodies`` by the type asked for."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, str]] = []
+        self.bodies: dict[str, Any] = {"item": {"search": []}, "property": {"search": []}}
+        self.code = 200
+        super().__init__(("127.0.0.1", 0), WikibaseHandler)
+        self.api = f"http://127.0.0.1:{self.server_address[1]}/w/api.php"
+
+
+class WikibaseHandler(BaseHTTPRequestHandler):
+    server: Wikibase
+
+    def do_GET(self) -> None:
+        asked = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
+        self.server.asked.append({**asked, "agent": self.headers["User-Agent"]})
+        body = self.server.bodies[asked["type"]]
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(self.server.code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def wikibase() -> Iterator[Wikibase]:
+    with running(Wikibase()) as server:
+        yield server
+
+
+def _entity(iri: str, label: str, match: str, kind: str = "label") -> dict[str, Any]:
+    return {"id": iri[-3:], "concepturi": iri, "label": label, "match": {"type": kind, "text": match}}
+
+
+def test_wikidata_is_searched_by_its_own_api(engine: Engine, wikibase: Wikibase) -> None:
+    wd = "http://www.wikidata.org/entity/"
+    wikibase.bodies["item"] = {
+        "search": [
+            _entity(wd + "Q42", "Douglas Adams", "Douglas Noël Adams", "alias"),
+            _entity(wd + "Q28", "Douglas Adams", "Douglas Adams"),
+            _entity("http://e/ no iri", "Douglas Adams", "Douglas Adams"),
+        ]
+    }
+    kg = Endpoint(engine("").url, dialect=f"wikidata:{wikibase.api}")
+    found = kg.search(" douglas\n adams", 5)
+    assert [(str(hit.iri), hit.label, hit.score) for hit in found.hits] == [
+        (wd + "Q28", "Douglas Adams", 1.0),
+        (wd + "Q42", "Douglas Adams", 1.0),
+    ]
+    assert found.how == "all words"
+    assert found.query.startswith(f"{wikibase.api}?action=wbsearchentities&")
+    (asked,) = wikibase.asked
+    assert asked.pop("agent").startswith("kgwb/")
+    assert asked == {
+        "action": "wbsearchentities",
+        "format": "json",
+        "search": "douglas adams",
+        "language": "en",
+        "uselang": "en",
+        "limit": "20",
+        "type": "item",
+    }
+
+
+def test_properties_are_found_where_no_item_is(engine: Engine, wikibase: Wikibase) -> None:
+    p19 = "http://www.wikidata.org/entity/P19"
+    wikibase.bodies["property"] = {"search": [_entity(p19, "Geburtsort", "Geburtsort")]}
+    german = replace(VOCABULARIES["wikidata"], languages=("", "de", "en"))
+    kg = Endpoint(engine("").url, dialect=f"wikidata:{wikibase.api}", vocabulary=german)
+    found = kg.search("geburtsort", 50)
+    assert [str(hit.iri) for hit in found.hits] == [p19]
+    assert "type=property" in found.query
+    assert [(asked["type"], asked["language"], asked["limit"]) for asked in wikibase.asked] == [
+        ("item", "de", "50"),
+        ("property", "de", "50"),
+    ]
+    wikibase.bodies["property"] = {"search": []}
+    nothing = kg.search("zzz", 5)
+    assert (nothing.hits, nothing.how, "type=property" in nothing.query) == ((), "nothing", True)
+    assert kg.search("?!", 5).query == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "body", "error", "says"),
+    [
+        (
+            200,
+            {"error": {"code": "maxlag", "info": "Waiting for a database"}},
+            GraphError,
+            "Waiting for a database",
+        ),
+        (200, b"<html>Welcome</html>", GraphError, "no list of entities.*Welcome"),
+        (200, b"[]", GraphError, "no list of entities"),
+        (200, {"search": [{"id": "Q1"}]}, GraphError, "no list of entities"),
+        (200, b"\xff", GraphError, "no list of entities"),
+        (429, b"slow down", GraphUnreachableError, "429.*slow down"),
+        (500, b"oops", GraphUnreachableError, "500.*oops"),
+    ],
+)
+def test_faults_of_the_api_are_said(
+    engine: Engine, wikibase: Wikibase, code: int, body: Any, error: type[KgwbError], says: str
+) -> None:
+    wikibase.code, wikibase.bodies["item"] = code, body
+    kg = Endpoint(engine("").url, dialect=f"wikidata:{wikibase.api}")
+    with pytest.raises(error, match=says) as caught:
+        kg.search("ada", 5)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(("rest", "expected"), [(200, "wikidata"), (500, "wikidata-mwapi")])
+def test_wikidata_is_known_by_its_host(
+    engine: Engine, wikibase: Wikibase, monkeypatch: pytest.MonkeyPatch, rest: int, expected: str
+) -> None:
+    fake = engine("")
+    charles = "http://example.org/charles"
+    wikibase.code, wikibase.bodies["item"] = (
+        rest,
+        {"search": [_entity(charles, "Charles Babbage", "Charles Babbage")]},
+    )
+    monkeypatch.setitem(SIGNS, "mwapi", "wikibase:apiOutputItem")
+    fake.sign = "wikibase:apiOutputItem"
+    for name, own in (("wikidata", {"argument": wikibase.api}), ("wikidata-mwapi", {})):
+        changed = replace(DIALECTS[name], hints=("//127.0.0.1:",), **own)
+        monkeypatch.setitem(DIALECTS, name, changed)
+    kg = Endpoint(fake.url)
+    assert str(kg.dialect) == f"{expected} (probed)"
+    assert kg.search("babbage", 3).hits[0].label == "Charles Babbage"
+
+
+# --- vocabularies
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://dbpedia.org/sparql", "dbpedia"),
+        ("https://live.DBpedia.org:443/sparql", "dbpedia"),
+        ("https://query.wikidata.org/sparql", "wikidata"),
+        ("https://qlever.dev/api/wikidata", "wikidata"),
+        ("https://qlever.cs.uni-freiburg.de/api/dblp/", "dblp"),
+        ("https://qlever.dev/api/osm-planet", "default"),
+        ("https://yago-knowledge.org/sparql/query", "yago"),
+        ("https://sparql.dblp.org/sparql", "dblp"),
+        ("https://makg.org/sparql", "mag"),
+        ("http://127.0.0.1:8890/dbpedia", "default"),
+        ("https://dbpedia.org.example.com/sparql", "default"),
+    ],
+)
+def test_well_known_graphs_have_their_vocabulary(url: str, name: str) -> None:
+    assert well_known(url) is VOCABULARIES[name]
+    assert open_kg(url).vocabulary is VOCABULARIES[name]
+    assert open_kg(url, vocabulary="yago").vocabulary is VOCABULARIES["yago"]
+
+
+def test_noise_is_hidden_and_facts_are_not() -> None:
+    for vocabulary in VOCABULARIES.values():
+        assert {RDF.type, OWL.sameAs} <= set(vocabulary.noise)
+        assert all(predicate in vocabulary.hidden for predicate in vocabulary.labels)
+    wikidata, dbpedia = VOCABULARIES["wikidata"].hidden, VOCABULARIES["dbpedia"].hidden
+    for iri in ("prop/P31", "prop/statement/P31", "prop/qualifier/P580", "prop/direct-normalized/P214"):
+        assert URIRef("http://www.wikidata.org/" + iri) in wikidata
+    assert URIRef("http://www.wikidata.org/prop/direct/P31") not in wikidata
+    assert URIRef("http://dbpedia.org/ontology/wikiPageWikiLink") in dbpedia
+    assert URIRef("http://dbpedia.org/ontology/birthPlace") not in dbpedia
+
+
+def test_a_vocabulary_can_be_extended_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = VOCABULARIES["default"].plus(noise=["http://e/p", "http://e/p", RDF.type], languages=["de"])
+    assert mine.noise == (*Vocabulary().noise, URIRef("http://e/p"))
+    assert all(isinstance(iri, URIRef) for iri in mine.noise)
+    assert mine.languages == ("en", "", "de")
+    monkeypatch.setitem(VOCABULARIES, "mine", mine)
+    assert open_kg("films", vocabulary="mine", cache=False).vocabulary is mine
+    assert open_kg("films").vocabulary == Vocabulary()
+    file = tmp_path / "own.json"
+    file.write_text('{"labels": ["http://e/name"], "noise": ["http://e/"]}')
+    own = open_kg("films", vocabulary=str(file), cache=False).vocabulary
+    assert (own.labels, own.noise) == ((URIRef("http://e/name"),), (URIRef("http://e/"),))
+    assert own.types == Vocabulary().types
+    assert URIRef("http://e/x") in own.hidden
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"labels": 1}', '{"label": []}', "\xff", None])
+def test_a_vocabulary_that_cannot_be_used_is_said(tmp_path: Path, text: str | None) -> None:
+    file = tmp_path / "own.json"
+    if text is not None:
+        file.write_text(text, encoding="latin-1")
+    for given_name in (str(file), "freebase"):
+        with pytest.raises(SettingError, match=r"own\.json|freebase") as caught:
+            open_kg("films", vocabulary=given_name)
+        assert "dbpedia" in caught.value.hint
+
+
+def test_both_can_be_named_on_the_command_line(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ask", "--kg", engine("").url, "--dialect", "sesame", "Who?"]) == 2
+    assert "no dialect named 'sesame'" in capsys.readouterr().err
+    assert main(["ask", "--kg", "films", "--vocabulary", "freebase", "Who?"]) == 2
+    assert "no vocabulary named 'freebase'" in capsys.readouterr().err
+    fake = engine(SIGNS["virtuoso"])
+    assert (
+        main(
+            [
+                "ask",
+                "--kg",
+                fake.url,
+                "--dialect",
+                "generic",
+                "--vocabulary",
+                "dbpedia",
+                "Where was Ada Lovelace born?",
+            ]
+        )
+        == 0
+    )
+    assert not any("bif:" in query for query in fake.asked)
+    assert any("alternativeName" in query for query in fake.asked)
+    assert main(["doctor", "--kg", fake.url]) in (0, 1)
+    assert "virtuoso (probed)" in capsys.readouterr().out

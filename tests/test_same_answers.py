@@ -1,0 +1,83 @@
+"""A question has the same answer, or the same error, from a file and from a real engine with its graph."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import engines
+import pytest
+
+from kgwb import Workbench, open_kg
+from kgwb.embeddings import DEFAULT, Embeddings
+from kgwb.errors import KgwbError
+from kgwb.kg import SAMPLES, Graph, sample_path
+
+METAQA = 200
+WORKERS = 4
+Outcome = tuple[str, frozenset[object], str]
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("engine", ["virtuoso", "oxigraph"])
+def test_samples(engine: str, sample: str, request: pytest.FixtureRequest) -> None:
+    server: engines.Engine = request.getfixturevalue(engine)
+    compare(
+        sample_path(sample), questions(sample_path(sample).with_name(f"{sample}.questions.jsonl")), server
+    )
+
+
+def test_metaqa(virtuoso: engines.Engine, metaqa: Path) -> None:
+    every = questions(metaqa.with_name("metaqa_dev.jsonl"))
+    compare(metaqa, every[:: len(every) // METAQA][:METAQA], virtuoso)
+
+
+def questions(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def compare(graph: Path, asked: Sequence[dict[str, Any]], server: engines.Engine) -> None:
+    """Ask both, print how many outcomes are equal and the seconds that each took, and fail if one differs."""
+    embeddings = Embeddings(DEFAULT)
+    started = time.perf_counter()
+    here = outcomes(open_kg(graph), asked, embeddings)
+    half = time.perf_counter()
+    there = outcomes(open_kg(server.load(graph)), asked, embeddings)
+    seconds = f"file {half - started:.1f} s, engine {time.perf_counter() - half:.1f} s"
+    different = {key: (here[key], there[key]) for key in here if here[key] != there[key]}
+    errors = sum(kind.endswith("Error") for kind, _, _ in here.values())
+    answered = sum(bool(values) for _, values, _ in here.values())
+    equal = f"{len(here) - len(different)} of {len(here)} equal ({answered} with answers, {errors} errors)"
+    sys.stdout.write(f"{graph.name} on {server.name}: {equal}; {seconds}\n")
+    assert len(here) == len(asked) and answered > len(asked) / 2
+    assert not different
+
+
+def outcomes(kg: Graph, asked: Sequence[dict[str, Any]], embeddings: Embeddings) -> dict[str, Outcome]:
+    """What came of each question, by its id: conversations side by side, dialogues turn by turn."""
+    key = lambda question: (question.get("dialogue") or question["id"], question.get("turn", 0))  # noqa: E731
+    conversations = [list(turns) for _, turns in groupby(sorted(asked, key=key), lambda one: key(one)[0])]
+    with ThreadPoolExecutor(WORKERS) as pool:
+        held = pool.map(lambda turns: list(hold(kg, turns, embeddings)), conversations)
+        return dict(outcome for turns in held for outcome in turns)
+
+
+def hold(kg: Graph, turns: Sequence[dict[str, Any]], embeddings: Embeddings) -> Iterator[tuple[str, Outcome]]:
+    bench = Workbench(kg, "rules", embeddings=embeddings)
+    for question in turns:
+        run = bench.begin(question["question"])
+        try:
+            run.go()
+        except KgwbError as error:
+            yield question["id"], (type(error).__name__, frozenset(), error.message)
+        else:
+            assert run.answer is not None
+            # repr, as rdflib takes "1"^^xsd:integer and "01"^^xsd:integer for equal
+            values = frozenset(repr(value.term) for value in run.answer.values)
+            yield question["id"], (run.answer.kind, values, run.answer.reason)
