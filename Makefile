@@ -15,14 +15,15 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+MODEL_SERVER := .venv-server/.ready
 READY := .venv/.kgwb-ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install
 
 .DEFAULT_GOAL := help
-.PHONY: help lab demo test check notebooks screenshots bench clean
+.PHONY: help lab demo test check notebooks screenshots bench model-server clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
 lab: $(READY) ## open JupyterLab on notebooks/00_start.ipynb
 	@$(BIN)/kgwb lab $(LAB_ARGS)
@@ -44,14 +45,16 @@ notebooks: $(READY) ## execute every notebook
 screenshots: $(READY) ## take pictures of every widget into build/screenshots
 	cd tests && ../$(BIN)/python -m browser.screenshots --folder ../build/screenshots $(SCREENSHOT_ARGS)
 
-bench: $(READY) ## run the benchmarks
+bench: .venv/.bench-ready ## run the benchmarks: a table here and in build/bench.json
 	$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
 
+model-server: $(MODEL_SERVER) ## build llama.cpp's server with a small model, for the tests that ask one
+
 clean: ## remove .venv, builds and caches
-	rm -rf .venv build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-server build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-$(READY): pyproject.toml requirements.lock
+$(READY): pyproject.toml requirements.lock tests/bench/text2sparql.txt
 	@command -v $(PYTHON) >/dev/null || { \
 	  echo "kgwb: no '$(PYTHON)' here. Install Python 3.11, 3.12 or 3.13, or name one: PYTHON=python3.12 make $(MAKECMDGOALS)"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { \
@@ -62,4 +65,20 @@ $(READY): pyproject.toml requirements.lock
 	$(PYTHON) -m venv .venv
 	$(PIP) $$(grep '^torch==' requirements.lock) -c requirements.lock
 	$(PIP) -e '.[dev]' -c requirements.lock
+	$(PIP) --no-deps --upgrade --target .venv/text2sparql -r tests/bench/text2sparql.txt
+	@touch $@
+
+# What the lock does not pin is added to what it does; nothing pinned changes.
+.venv/.bench-ready: $(READY)
+	$(PIP) -e '.[bench]' -c requirements.lock
+	@touch $@
+
+# Not for this machine's processor alone: such a build may crash, here or where it is copied to.
+$(MODEL_SERVER): tests/model_server.txt
+	@command -v c++ >/dev/null || { \
+	  echo "kgwb: the model server is compiled, and there is no C++ compiler. On Debian and Ubuntu: apt install g++"; exit 1; }
+	@echo "Building the model server in .venv-server: some minutes, about 500 MB of disk, once."
+	$(PYTHON) -m venv .venv-server
+	CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF" \
+	  .venv-server/bin/python -m pip --disable-pip-version-check install --no-deps --retries 10 -r $<
 	@touch $@

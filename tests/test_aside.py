@@ -40,7 +40,7 @@ def test_a_server_that_drips_does_not_outlast_the_time_allowed(monkeypatch: pyte
     monkeypatch.setattr(remote, "CONNECT_S", 0.0)
     done = threading.Event()
     started = time.monotonic()
-    outcome, tries = remote.send_repeatedly(lambda: str(done.wait(30)), threading.Event(), 0.1)
+    outcome, tries = remote.send_repeatedly(lambda left: str(done.wait(30)), threading.Event(), 0.1)
     done.set()
     assert isinstance(outcome, remote.Failure)
     assert (outcome.kind, tries) == ("timeout", 1)

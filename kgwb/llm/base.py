@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -37,6 +37,11 @@ class ChatRequest:
     seed: int | None = 7
     max_output_tokens: int = 2048
     timeout_s: float = 60.0
+    on_text: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
+    """Called with the reply so far whenever more of it has arrived, on a thread of the adapter.
+
+    A reply that is asked for again begins anew, and one that does not stream comes at once.
+    """
 
     def content(self) -> dict[str, Any]:
         """What decides whether a recorded reply may be used again, besides model and repeat number."""
@@ -60,6 +65,8 @@ class ChatReply:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
+    first_token_s: float | None = None
+    """Seconds from sending the request that was answered until its first text came; None if not streamed."""
     finish_reason: str = "stop"
     """"stop", "length", "content_filter", "refusal", ... in the server's words."""
     tries: int = 1

@@ -6,22 +6,26 @@ import json
 import os
 import re
 import threading
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from kgwb.errors import ModelError, UnknownModelError
-from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Mode
+from kgwb.errors import UnknownModelError
+from kgwb.llm.base import ChatReply, ChatRequest
 from kgwb.llm.remote import (
+    BROKEN_OFF,
     CONNECT_S,
+    EMPTY,
+    MOST_BYTES,
+    Arriving,
     Failure,
-    as_error,
+    Form,
+    RemoteModel,
     chat_messages,
     checked_url,
-    no_such_model,
-    send_repeatedly,
+    status_failure,
+    transport_errors,
     transport_failure,
 )
 from kgwb.llm.strict import strict_schema
@@ -31,32 +35,16 @@ if TYPE_CHECKING:
 
     import openai
 
-    from kgwb.kg.base import Graph
-
 OPENAI_URL = "https://api.openai.com/v1"
 _NO_KEY = "no-key-needed"
-_NEXT_MODE: dict[str, Literal["json", "prompt"]] = {"schema": "json", "json": "prompt"}
-_OTHER_TOKENS_FIELD = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """How a request is put; servers differ in what they take."""
-
-    mode: Literal["schema", "json", "prompt"] = "schema"
-    tokens_field: str = "max_completion_tokens"
-    temperature: bool = True
-    seed: bool = True
-
-
-class OpenAIModel(ChatModel):
+class OpenAIModel(RemoteModel):
     """A model behind the chat protocol of OpenAI.
 
     A reply's form is enforced by JSON schema; where the server refuses that by JSON mode, else by the prompt
     alone. The form of request that the server took is remembered, so refusals are met once.
     """
-
-    remote = True
 
     def __init__(self, model: str, *, base_url: str | None = None) -> None:
         """Opens no connection. The address is ``base_url``, or OPENAI_BASE_URL, or OpenAI's own.
@@ -66,65 +54,26 @@ class OpenAIModel(ChatModel):
         """
         import openai
 
-        self.model = model
-        self.url = checked_url(base_url or os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_URL)
-        self.name = f"openai:{model}" if self.url == OPENAI_URL else f"openai:{model}@{self.url}"
+        url = checked_url(base_url or os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_URL)
+        super().__init__("openai", model, url, OPENAI_URL)
+        if not _is_openai(url):  # others know this older field, and may pass over the newer in silence
+            self._form = Form(tokens_field="max_tokens")
         # Repeats are ours: the SDK would repeat timeouts too, and its waits cannot be cancelled
-        self._client = openai.OpenAI(api_key=_key(self.url), base_url=self.url, max_retries=0)
-        self._lock = threading.Lock()
-        self._form = _Form()
-        self._schema_works = False
+        self._client = openai.OpenAI(api_key=_key(url), base_url=url, max_retries=0)
+        weakref.finalize(self, self._client.close)  # else its open sockets wait for the garbage collector
 
-    def __repr__(self) -> str:
-        return f"OpenAIModel({self.name!r})"
-
-    def complete(self, request: ChatRequest, kg: Graph | None, cancel: threading.Event) -> ChatReply:
-        """The model's answer; raises Cancelled or a ModelError (unreachable, timeout, refused)."""
-        started = time.perf_counter()
-        with self._lock:
-            form = self._form
-        with_schema = request.schema is not None
-        refused: set[_Form] = set()
-        tries = 0
-        while True:
-            outcome, sent = self._send_as(form, request, cancel)
-            tries += sent
-            if not isinstance(outcome, Failure):
-                break
-            refused.add(form)
-            gentler = _gentler(form, outcome, with_schema=with_schema)
-            if gentler is None or gentler in refused:
-                raise self._error(outcome, request.timeout_s)
-            form = gentler
-        self._remember(form, with_schema=with_schema)
-        mode: Mode = form.mode if with_schema else "none"
-        return replace(outcome, mode=mode, seconds=time.perf_counter() - started, tries=tries)
-
-    def models(self, timeout_s: float = 2.0) -> tuple[str, ...]:
-        """Names of the models that the server lists, sorted; raises a ModelError. Asks once only."""
-        outcome = self._list(timeout_s)
-        if isinstance(outcome, Failure):
-            raise self._error(outcome, timeout_s, name_models=False)
-        return outcome
-
-    def _send_as(
-        self, form: _Form, request: ChatRequest, cancel: threading.Event
-    ) -> tuple[ChatReply | Failure, int]:
-        return send_repeatedly(lambda: self._send(form, request), cancel, request.timeout_s)
-
-    def _send(self, form: _Form, request: ChatRequest) -> ChatReply | Failure:
-        create = self._client.chat.completions.with_raw_response.create
+    def _send(self, form: Form, request: ChatRequest, left: threading.Event) -> ChatReply | Failure:
+        create = self._client.chat.completions.with_streaming_response.create
         body = _body(self.model, request, form)
-        answer = self._ask(lambda timeout: create(**body, timeout=timeout), request.timeout_s)
-        reply = answer if isinstance(answer, Failure) else _reply(answer)
-        key = self._client.api_key
-        if isinstance(reply, Failure) or key == _NO_KEY:
-            return reply
-        return replace(reply, text=reply.text.replace(key, "***"), model=reply.model.replace(key, "***"))
+        page = _Page(Arriving(request, self._keys()))
+        failure = self._ask(lambda timeout: create(**body, timeout=timeout), page, left, request.timeout_s)
+        return failure or page.reply()
 
     def _list(self, timeout_s: float) -> tuple[str, ...] | Failure:
-        listing = self._client.models.with_raw_response.list
-        answer = self._ask(lambda timeout: listing(timeout=timeout), timeout_s)
+        listing = self._client.models.with_streaming_response.list
+        page = _Page(Arriving(ChatRequest("", ()), ()))
+        failure = self._ask(lambda timeout: listing(timeout=timeout), page, threading.Event(), timeout_s)
+        answer = failure or page.data()
         if isinstance(answer, Failure):
             return answer
         entries = answer.get("data")
@@ -132,45 +81,41 @@ class OpenAIModel(ChatModel):
             return Failure("nonsense", json.dumps(answer))
         return tuple(sorted(str(entry["id"]) for entry in entries if "id" in entry))
 
-    def _ask(self, call: Callable[[openai.Timeout], Any], timeout_s: float) -> dict[str, Any] | Failure:
+    def _ask(
+        self, call: Callable[[openai.Timeout], Any], page: _Page, left: threading.Event, timeout_s: float
+    ) -> Failure | None:
+        """Fill the page; a failure after the whole reply has come is none."""
         import openai
 
+        failure = None
         try:
-            text = call(openai.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S))).text
+            with call(openai.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S))) as response:
+                failure = page.take(response.iter_bytes(), left)
         except openai.APIConnectionError as error:
-            return transport_failure(error.__cause__ or error)
+            failure = transport_failure(error.__cause__ or error)
         except openai.APIStatusError as error:
-            return _status_failure(error)
-        try:
-            answer = json.loads(text)
-        except (ValueError, RecursionError):
-            return Failure("nonsense", text or "an empty page")
-        if not isinstance(answer, dict) or answer.get("error"):
-            return Failure("nonsense", _said(answer))
-        return answer
+            said = _said(error.body) or error.message
+            failure = status_failure(error.status_code, said, error.response.headers, str(error.param or ""))
+        except transport_errors() as error:
+            failure = page.arriving.cut(transport_failure(error))
+        except ValueError as error:
+            failure = Failure("nonsense", str(error))
+        return None if page.done else failure
 
-    def _remember(self, form: _Form, *, with_schema: bool) -> None:
-        with self._lock:
-            self._schema_works |= with_schema and form.mode == "schema"
-            # A server that has honoured a schema refused this one, not all of them
-            lower = with_schema and not self._schema_works
-            self._form = replace(form, mode=form.mode if lower else self._form.mode)
+    def _keys(self) -> tuple[str, ...]:
+        return () if self._client.api_key == _NO_KEY else (self._client.api_key,)
 
-    def _error(self, failure: Failure, timeout_s: float, *, name_models: bool = True) -> ModelError:
-        if failure.status == 404 and name_models:
-            listed = self._list(min(timeout_s, 2.0))
-            hint = "check the model's name, and the address: it usually ends in /v1"
-            return no_such_model(self.model, self.url, () if isinstance(listed, Failure) else listed, hint)
-        key = self._client.api_key
-        keyless = key == _NO_KEY
-        hint = f"{'set' if keyless else 'check'} the environment variable OPENAI_API_KEY"
-        keys = () if keyless else (key,)
-        return as_error(failure, self.url, timeout_s=timeout_s, keys=keys, key_hint=hint)
+    def _hints(self) -> tuple[str, str]:
+        set_or_check = "check" if self._keys() else "set"
+        return (
+            f"{set_or_check} the environment variable OPENAI_API_KEY",
+            "check the model's name, and the address: it usually ends in /v1",
+        )
 
 
 def _key(url: str) -> str:
     key = os.environ.get("OPENAI_API_KEY", "").strip()
-    if not key and f".{urlsplit(url).hostname}".endswith(".openai.com"):
+    if not key and _is_openai(url):
         raise UnknownModelError(
             "the models of OpenAI need a key, and the environment variable OPENAI_API_KEY is not set",
             hint="set OPENAI_API_KEY, or use the model `rules`, which needs no key",
@@ -184,65 +129,154 @@ def _key(url: str) -> str:
     return key or _NO_KEY
 
 
-def _body(model: str, request: ChatRequest, form: _Form) -> dict[str, Any]:
-    body: dict[str, Any] = {
+def _is_openai(url: str) -> bool:
+    return f".{urlsplit(url).hostname}".endswith(".openai.com")
+
+
+def _body(model: str, request: ChatRequest, form: Form) -> dict[str, Any]:
+    body = {
         "model": model,
         "messages": chat_messages(request),
         form.tokens_field: request.max_output_tokens,
+        "temperature": request.temperature,
+        "seed": request.seed,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "response_format": _response_format(request, form),
     }
-    if form.temperature:
-        body["temperature"] = request.temperature
-    if form.seed and request.seed is not None:
-        body["seed"] = request.seed
-    if request.schema is not None and form.mode == "schema":
-        body["response_format"] = _response_format(request.task, request.schema)
-    if request.schema is not None and form.mode == "json":
-        body["response_format"] = {"type": "json_object"}
-    return body
+    without = form.without | ({"stream_options"} if "stream" in form.without else set())
+    return {name: value for name, value in body.items() if value is not None and name not in without}
 
 
-def _response_format(task: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    strict = strict_schema(schema)
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", task)[:64] or "reply"
-    named = {"name": name, "schema": dict(schema) if strict is None else strict, "strict": strict is not None}
+def _response_format(request: ChatRequest, form: Form) -> dict[str, Any] | None:
+    if request.schema is None or form.mode == "prompt":
+        return None
+    if form.mode == "json":
+        # llama-cpp-python, Together and Fireworks take the schema in this place
+        return {"type": "json_object"} | (
+            {} if "schema" in form.without else {"schema": dict(request.schema)}
+        )
+    strict = strict_schema(request.schema)
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", request.task)[:64] or "reply"
+    schema = dict(request.schema) if strict is None else strict
+    named = {"name": name, "schema": schema, "strict": strict is not None}
     return {"type": "json_schema", "json_schema": named}
 
 
-def _gentler(form: _Form, failure: Failure, *, with_schema: bool) -> _Form | None:
-    """The form without what the server seems to refuse: a field it names, else the enforcement."""
-    if failure.status not in (400, 422):
+class _Page:
+    """What a server answers: a stream of events or, where it does not stream, one JSON object."""
+
+    def __init__(self, arriving: Arriving) -> None:
+        self.arriving = arriving
+        self.done = False
+        """The stream said that it has ended."""
+        self._streamed = False
+        self._plain: list[str] = []
+        self._answer: dict[str, Any] = {}
+        self._chosen = False
+        self._finish = ""
+        self._refusal = ""
+
+    def take(self, chunks: Iterable[bytes], left: threading.Event) -> Failure | None:
+        """Read to the end, or until nobody waits any more; the failure is what the server said inside."""
+        for line in _lines(chunks, left):
+            name, colon, value = line.partition(":")
+            if not colon or name not in _EVENT_FIELDS:
+                self._plain.append(line)
+            elif name in ("data", "error") and not self.done and (failure := self._event(name, value)):
+                return failure
         return None
-    named = failure.param or failure.text
-    if "response_format" not in named:
-        if re.search(rf"\b{form.tokens_field}\b", named):
-            return replace(form, tokens_field=_OTHER_TOKENS_FIELD[form.tokens_field])
-        if form.temperature and re.search(r"\btemperature\b", named):
-            return replace(form, temperature=False)
-        if form.seed and re.search(r"\bseed\b", named):
-            return replace(form, seed=False)
-    # JSON mode may be refused by naming "messages", where they lack the word
-    elsewhere = failure.param and not failure.param.startswith("response_format") and form.mode == "schema"
-    if not with_schema or elsewhere or form.mode == "prompt":
+
+    def data(self) -> dict[str, Any] | Failure:
+        """The answer that came in one piece."""
+        text = "\n".join(self._plain).strip()
+        answer = _loads(text)
+        if answer is None:
+            return Failure("nonsense", text) if text else EMPTY
+        if not isinstance(answer, dict) or answer.get("error"):
+            return Failure("nonsense", _said(answer))
+        return answer
+
+    def reply(self) -> ChatReply | Failure:
+        """The reply, or why there is none."""
+        if not self._streamed:
+            answer = self.data()
+            if failure := answer if isinstance(answer, Failure) else self._add(answer):
+                return failure
+        if not self._chosen:
+            return Failure("nonsense", f"no choice with a message in {json.dumps(self._answer)}")
+        if self._streamed and not self._finish:  # llama-cpp-python says [DONE] to whom it interrupts
+            return BROKEN_OFF
+        return ChatReply(
+            text=self._refusal or self.arriving.text,
+            model=str(self._answer.get("model") or ""),
+            prompt_tokens=_count(self._answer, "prompt_tokens"),
+            completion_tokens=_count(self._answer, "completion_tokens"),
+            first_token_s=self.arriving.first_token_s if self._streamed else None,
+            finish_reason="refusal" if self._refusal else self._finish or "stop",
+        )
+
+    def _event(self, name: str, text: str) -> Failure | None:
+        self.done = text.strip() == "[DONE]"
+        if self.done or not text.strip():
+            return None
+        chunk = _loads(text)
+        if name == "error" or not isinstance(chunk, dict) or chunk.get("error"):
+            return Failure("nonsense", _said(chunk) or text)
+        self._streamed = True
+        return self._add(chunk)
+
+    def _add(self, answer: dict[str, Any]) -> Failure | None:
+        """Take a whole answer, or what a chunk of one adds."""
+        self._answer |= {name: value for name, value in answer.items() if value}
+        choices = answer.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if not isinstance(choice, dict):
+            return None
+        if choice.get("error"):
+            return Failure("nonsense", _said(choice["error"]))
+        self._finish = str(choice.get("finish_reason") or self._finish)
+        message = choice.get("delta") or choice.get("message")
+        if isinstance(message, dict):
+            self._chosen = True
+            self._refusal += str(message.get("refusal") or "")
+            self.arriving.add(_text(message.get("content")))
         return None
-    return replace(form, mode=_NEXT_MODE[form.mode])
 
 
-def _reply(answer: dict[str, Any]) -> ChatReply | Failure:
-    choices = answer.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(choice, dict) or not isinstance(message, dict):
-        return Failure("nonsense", f"no choice with a message in {json.dumps(answer)}")
-    if choice.get("error"):
-        return Failure("nonsense", _said(choice["error"]))
-    refusal = message.get("refusal")
-    return ChatReply(
-        text=str(refusal) if refusal else _text(message.get("content")),
-        model=str(answer.get("model") or ""),
-        prompt_tokens=_count(answer, "prompt_tokens"),
-        completion_tokens=_count(answer, "completion_tokens"),
-        finish_reason="refusal" if refusal else str(choice.get("finish_reason") or "stop"),
-    )
+_EVENT_FIELDS = frozenset({"", "data", "error", "event", "id", "retry"})
+"""Before the colon of a line of an event stream; nothing stands there in a comment, llama.cpp has "error"."""
+
+
+def _lines(chunks: Iterable[bytes], left: threading.Event) -> Iterator[str]:
+    """Lines as they end in line feeds: splitlines would break JSON at other separators inside its texts."""
+    rest, read = bytearray(), 0
+    for chunk in chunks:
+        read += len(chunk)
+        if left.is_set():
+            return
+        if read > MOST_BYTES:
+            raise ValueError(f"more than {MOST_BYTES:,} bytes")
+        rest += chunk
+        if b"\n" in chunk:
+            *whole, rest = rest.split(b"\n")
+            yield from map(_decoded, whole)
+    yield _decoded(rest)
+
+
+def _decoded(line: bytearray) -> str:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"no UTF-8: {bytes(line[:100])!r} ({error.reason})") from error
+
+
+def _loads(text: str) -> Any:
+    """None for what is no JSON, too."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _count(answer: dict[str, Any], name: str) -> int:
@@ -256,27 +290,6 @@ def _text(content: Any) -> str:
     if isinstance(content, list):
         return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     return str(content or "")
-
-
-def _status_failure(error: openai.APIStatusError) -> Failure:
-    headers = error.response.headers
-    return Failure(
-        "status",
-        _said(error.body) or error.message,
-        status=error.status_code,
-        param=str(error.param or ""),
-        wait_s=_wait_s(headers),
-        final=headers.get("x-should-retry") == "false",
-    )
-
-
-def _wait_s(headers: Mapping[str, str]) -> float | None:
-    for name, parts_of_a_second in (("retry-after-ms", 1000), ("retry-after", 1)):
-        try:
-            return max(0.0, float(headers[name]) / parts_of_a_second)
-        except (KeyError, ValueError):  # absent, or a date
-            continue
-    return None
 
 
 def _said(body: Any) -> str:

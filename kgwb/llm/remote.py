@@ -1,12 +1,18 @@
-"""What the adapters of model servers share: addresses, repeats of passing failures, errors by their cause."""
+"""What the adapters of model servers share: forms of a request, repeats, addresses, errors by their cause."""
 
 from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeVar
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from email.utils import parsedate_to_datetime
+from functools import cache, partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from kgwb.aside import aside
@@ -18,7 +24,10 @@ from kgwb.errors import (
     ModelUnreachableError,
     UnknownModelError,
 )
-from kgwb.llm.base import ChatRequest
+from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Mode
+
+if TYPE_CHECKING:
+    from kgwb.kg.base import Graph
 
 REPEATS = 2
 """How often a send that failed for a passing reason is repeated."""
@@ -30,6 +39,10 @@ CONNECT_S = 5.0
 """Longest wait for the connection itself."""
 EXCERPT = 300
 """Characters of a server's own words that an error shows."""
+MOST_BYTES = 32_000_000
+"""Bytes read of one reply, with all that a stream wraps its tokens in; more is no model's reply."""
+MOST_LETTERS = 1_000_000
+"""Length of a reply's text; a longer one would be sent back with what is wrong with it."""
 
 _TRANSIENT = frozenset({408, 409, 429})
 _KEY_LIKE = re.compile(
@@ -49,12 +62,14 @@ class Failure:
     """
 
     kind: Literal["timeout", "connection", "status", "nonsense"]
-    text: str
+    text: str = field(repr=False)
     """In the words of the server or the SDK, uncut; may hold a key, so only ``as_error`` shows it."""
     status: int = 0
     """HTTP status, for kind "status"."""
-    param: str = ""
+    param: str = field(default="", repr=False)
     """The request's field that the server says it turns away."""
+    formal: bool = False
+    """The form of the request seems to be at fault, whatever the status: another one may do."""
     wait_s: float | None = None
     """Wait that the server asks for."""
     final: bool = False
@@ -63,9 +78,169 @@ class Failure:
     @property
     def transient(self) -> bool:
         """Whether the same request may succeed a moment later. Timeouts do not count: their time is spent."""
-        if self.final or (self.wait_s or 0.0) > LONGEST_WAIT_S:
+        if self.final or self.formal or (self.wait_s or 0.0) > LONGEST_WAIT_S:
             return False
         return self.kind == "connection" or self.status in _TRANSIENT or self.status >= 500
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a request is put; servers differ in what they take."""
+
+    mode: Literal["schema", "json", "prompt"] = "schema"
+    tokens_field: str = "max_completion_tokens"
+    without: frozenset[str] = frozenset()
+    """Those of ``OPTIONAL`` that are left out, and "schema" where JSON mode takes none."""
+
+    def gentler(self, failure: Failure, *, with_schema: bool) -> Form | None:
+        """The form without what the server seems to refuse: a field it names, else the enforcement."""
+        if (failure.status not in (400, 422) and not failure.formal) or failure.param in self.without:
+            return None
+        named = failure.param or failure.text
+        if "response_format" not in named:
+            if re.search(rf"\b{self.tokens_field}\b", named):
+                return replace(self, tokens_field=_OTHER_TOKENS_FIELD[self.tokens_field])
+            for field in OPTIONAL:
+                if field not in self.without and re.search(rf"\b{field}\b", named):
+                    return replace(self, without=self.without | {field})
+        # JSON mode may be refused by naming "messages", where they lack the word
+        elsewhere = self.mode == "schema" and not failure.param.startswith("response_format")
+        if not with_schema or (failure.param and elsewhere) or self.mode == "prompt":
+            return None
+        if self.mode == "json" and "schema" not in self.without:
+            return replace(self, without=self.without | {"schema"})
+        return replace(self, mode="json" if self.mode == "schema" else "prompt")
+
+
+OPTIONAL = ("stream_options", "stream", "temperature", "seed")
+"""Fields of a request that a server may turn away."""
+_OTHER_TOKENS_FIELD = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
+
+
+class Arriving:
+    """The text of one reply, as far as it is here."""
+
+    def __init__(self, request: ChatRequest, keys: Sequence[str]) -> None:
+        self.first_token_s: float | None = None
+        self._request, self._keys = request, keys
+        self._parts: list[str] = []
+        self._started = time.perf_counter()
+
+    @property
+    def text(self) -> str:
+        """What has arrived, without the keys."""
+        return _without("".join(self._parts), self._keys)
+
+    def add(self, text: str) -> None:
+        """Take the next part, and tell whoever watches."""
+        if not text:
+            return
+        if self.first_token_s is None:
+            self.first_token_s = time.perf_counter() - self._started
+        self._parts.append(text)
+        if self._request.on_text is None:
+            return
+        text = self.text
+        if not any(text.endswith(key[:size]) for key in self._keys for size in range(3, len(key))):
+            self._request.on_text(text)  # else a key may be on its way
+
+    def cut(self, failure: Failure) -> Failure:
+        """The failure; where the connection broke off in the middle, as one that another form may heal."""
+        middle = failure.kind == "connection" and self._parts
+        return replace(BROKEN_OFF, text=failure.text) if middle else failure
+
+
+class RemoteModel(ChatModel):
+    """A model behind a server: asked in the form that the server takes, which is remembered."""
+
+    remote = True
+
+    def __init__(self, kind: str, model: str, url: str, usual_url: str) -> None:
+        self.model, self.url = model, url
+        self.name = f"{kind}:{model}" if url == usual_url else f"{kind}:{model}@{url}"
+        self._lock = threading.Lock()
+        self._form = Form()
+        self._schema_works = False
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def complete(self, request: ChatRequest, kg: Graph | None, cancel: threading.Event) -> ChatReply:
+        """The model's answer; raises Cancelled or a ModelError (unreachable, timeout, refused).
+
+        It is streamed where the server can: a cancel then closes the connection, and the server stops.
+        """
+        started = time.perf_counter()
+        with_schema = request.schema is not None
+        with self._lock:
+            form = self._form
+        refused: set[Form] = set()
+        tries = 0
+        while True:
+            send = partial(self._send, form, request)
+            outcome, sent = send_repeatedly(send, cancel, request.timeout_s)
+            tries += sent
+            if not isinstance(outcome, Failure) and len(outcome.text) > MOST_LETTERS:
+                outcome = Failure("nonsense", f"{len(outcome.text):,} letters: {outcome.text[:EXCERPT]}")
+            if not isinstance(outcome, Failure):
+                break
+            refused.add(form)
+            gentler = form.gentler(outcome, with_schema=with_schema)
+            if gentler is None or gentler in refused:
+                raise self._error(outcome, request.timeout_s)
+            form = gentler
+        self._remember(form, with_schema=with_schema)
+        mode: Mode = form.mode if with_schema else "none"
+        outcome = replace(outcome, mode=mode, seconds=time.perf_counter() - started, tries=tries)
+        text, named, ended = (
+            _without(said, self._keys()) for said in (outcome.text, outcome.model, outcome.finish_reason)
+        )
+        return replace(outcome, text=text, model=named, finish_reason=ended)
+
+    def models(self, timeout_s: float = 2.0) -> tuple[str, ...]:
+        """Names of the models that the server lists, sorted; raises a ModelError. Asks once only."""
+        outcome = self._list(timeout_s)
+        if isinstance(outcome, Failure):
+            raise self._error(outcome, timeout_s, name_models=False)
+        return tuple(_without(name, self._keys()) for name in outcome)
+
+    @abstractmethod
+    def _send(self, form: Form, request: ChatRequest, left: threading.Event) -> ChatReply | Failure:
+        """Send once; ``left`` is set when nobody waits for the reply any more."""
+
+    @abstractmethod
+    def _list(self, timeout_s: float) -> tuple[str, ...] | Failure: ...
+
+    @abstractmethod
+    def _keys(self) -> tuple[str, ...]:
+        """What must never be shown."""
+
+    @abstractmethod
+    def _hints(self) -> tuple[str, str]:
+        """What to do about a refused key, and about a model that is not there."""
+
+    def _remember(self, form: Form, *, with_schema: bool) -> None:
+        with self._lock:
+            self._schema_works |= with_schema and form.mode == "schema"
+            # A server that has honoured a schema refused this one, not all of them
+            lower = with_schema and not self._schema_works
+            self._form = replace(form, mode=form.mode if lower else self._form.mode)
+
+    def _error(self, failure: Failure, timeout_s: float, *, name_models: bool = True) -> ModelError:
+        key_hint, missing_hint = self._hints()
+        if failure.status == 404 and name_models:
+            listed = self._list(min(timeout_s, 2.0))
+            models = (
+                () if isinstance(listed, Failure) else tuple(scrub(name, self._keys()) for name in listed)
+            )
+            return no_such_model(self.model, self.url, models, missing_hint)
+        return as_error(failure, self.url, timeout_s=timeout_s, keys=self._keys(), key_hint=key_hint)
+
+
+BROKEN_OFF = Failure("connection", "the reply broke off in the middle", param="stream", formal=True)
+"""Asked again without a stream: some servers cannot keep one up."""
+EMPTY = replace(BROKEN_OFF, kind="nonsense", text="an empty page")
+"""The same, for a server that can say only without a stream what is wrong."""
 
 
 def chat_messages(request: ChatRequest) -> list[dict[str, str]]:
@@ -78,22 +253,58 @@ def chat_messages(request: ChatRequest) -> list[dict[str, str]]:
 
 
 def send_repeatedly(
-    send: Callable[[], T | Failure], cancel: threading.Event, timeout_s: float
+    send: Callable[[threading.Event], T | Failure], cancel: threading.Event, timeout_s: float
 ) -> tuple[T | Failure, int]:
-    """What ``send`` brought in the end, and how often it was called; raises Cancelled."""
-    tries = 0
-    while True:
+    """What ``send`` brought in the end, and how often it was called; raises Cancelled.
+
+    The event that ``send`` is given is set when its outcome is not waited for any more.
+    """
+
+    def watch() -> None:
         if cancel.is_set():
             raise Cancelled
+
+    tries = 0
+    while True:
+        watch()
+        left = threading.Event()
         try:  # the transports' own timeouts start anew with every byte
-            outcome = aside(send, most_s=timeout_s + CONNECT_S)
+            outcome = aside(partial(send, left), watch=watch, most_s=timeout_s + CONNECT_S)
         except TimeoutError:
             outcome = Failure("timeout", "")
+        finally:
+            left.set()
         tries += 1
         if not isinstance(outcome, Failure) or not outcome.transient or tries > REPEATS:
             return outcome, tries
         # A cancel is seen at the top of the loop
         cancel.wait(BACKOFF_S * 2 ** (tries - 1) if outcome.wait_s is None else outcome.wait_s)
+
+
+@cache
+def transport_errors() -> tuple[type[Exception], ...]:
+    """What a transport may raise: httpx, and httpx2, which openai 3 uses."""
+    return tuple(import_module(name).HTTPError for name in ("httpx", "httpx2") if find_spec(name))
+
+
+def status_failure(status: int, text: str, headers: Mapping[str, str], param: str = "") -> Failure:
+    """The failure that an HTTP status tells, with the wait that the headers ask for."""
+    # Ollama and llama.cpp answer 500, and not 400, to a form that they cannot make a grammar of
+    formal = status == 500 and any(word in text.lower() for word in ("format", "schema", "grammar"))
+    final = headers.get("x-should-retry") == "false"
+    return Failure("status", text, status, param, formal, _wait_s(headers), final)
+
+
+def _wait_s(headers: Mapping[str, str]) -> float | None:
+    for name, parts_of_a_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+        try:
+            return max(0.0, float(headers[name]) / parts_of_a_second)
+        except (KeyError, ValueError):  # absent, or a date
+            continue
+    try:
+        return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
 
 
 def transport_failure(error: BaseException) -> Failure:
@@ -123,7 +334,8 @@ def as_error(
     if failure.kind == "nonsense":
         return ModelUnreachableError(
             f"{url} answers with something other than a model's reply: {said}",
-            hint="check the address; that of an OpenAI-compatible server usually ends in /v1",
+            hint="look into the server's log, and check the address: for an OpenAI-compatible server it "
+            "usually ends in /v1",
         )
     return _status_error(failure.status, f"{url} answers {failure.status}: {said}", key_hint)
 
@@ -148,10 +360,14 @@ def no_such_model(model: str, url: str, models: tuple[str, ...], hint: str) -> M
 
 def scrub(text: str, keys: Sequence[str] = ()) -> str:
     """An excerpt of a server's words in one line, with everything masked that is, or looks like, a key."""
+    text = " ".join(_KEY_LIKE.sub("***", _without(text, keys)).split())
+    return text if len(text) <= EXCERPT else text[:EXCERPT] + " …"
+
+
+def _without(text: str, keys: Sequence[str]) -> str:
     for key in filter(None, keys):
         text = text.replace(key, "***")
-    text = " ".join(_KEY_LIKE.sub("***", text).split())
-    return text if len(text) <= EXCERPT else text[:EXCERPT] + " …"
+    return text
 
 
 def checked_url(url: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kgwb.errors import ModelError
 from kgwb.llm.ollama import OllamaModel
 from kgwb.llm.openai import OpenAIModel
+from kgwb.llm.remote import RemoteModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def _server_status(kind: str, adapter: type[OpenAIModel | OllamaModel], timeout_
     return ModelStatus(kind, True, f"{server.url} has {len(models)} models", models)
 
 
-def _listed_in_time(server: OpenAIModel | OllamaModel, timeout_s: float) -> tuple[str, ...] | None:
+def _listed_in_time(server: RemoteModel, timeout_s: float) -> tuple[str, ...] | None:
     """None if not: looking up a host's name may take longer, and no timeout of a socket sees that."""
     outcome: list[tuple[str, ...] | ModelError] = []
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import socket
+import struct
 import threading
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Literal
 
 from kgwb.llm import ChatRequest, Message
 
@@ -39,6 +41,10 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     delay_s: float = 0.0
     hang_up: bool = False
+    sent: int | None = None
+    """Bytes of the body that are sent, where it is cut."""
+    end: Literal["whole", "reset", "stall", "drip"] = "whole"
+    """More is announced, and then comes: a reset, nothing, or keep-alive comments until the client leaves."""
 
     @property
     def payload(self) -> bytes:
@@ -66,7 +72,11 @@ class ModelServer:
         self.always: Answer | None = None
         self.model_names = ["tiny", "small"]
         self.refuses: set[str] = set()
+        self.streams = True
+        """False for a server that passes over ``stream``."""
         self.closing = threading.Event()
+        self.left = threading.Event()
+        """Set when a client closed the connection in the middle of a reply."""
         self._http = _QuietServer(("127.0.0.1", 0), _handler(self))
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
         self._thread.start()
@@ -89,10 +99,16 @@ class ModelServer:
     def answer(self, seen: Seen) -> Answer:
         self.seen.append(seen)
         if seen.path == self.prefix + self.chat_path:
-            if self.queue:
-                return self.queue.popleft()
-            return self.always or self.chat(seen.body)
+            answer = self.queue.popleft() if self.queue else self.always or self.chat(seen.body)
+            wanted = self.streams and seen.body.get("stream", self.streams_unasked)
+            return self.as_stream(answer, seen.body) if wanted else answer
         return self.listing()
+
+    streams_unasked = False
+
+    def as_stream(self, answer: Answer, body: dict[str, Any]) -> Answer:
+        """The same reply in parts; an answer that is no reply stays as it is."""
+        raise NotImplementedError
 
     def chat(self, body: dict[str, Any]) -> Answer:
         raise NotImplementedError
@@ -117,6 +133,15 @@ class OpenAIServer(ModelServer):
             return openai_error(400, message, param=named if self.says_param else None)
         return openai_reply('{"answer": "Goethe"}')
 
+    def as_stream(self, answer: Answer, body: dict[str, Any]) -> Answer:
+        choices = answer.body.get("choices") if isinstance(answer.body, dict) else None
+        message = choices[0].get("message") if choices else None
+        if not message:
+            return answer
+        usage = answer.body.get("usage") if body.get("stream_options", {}).get("include_usage") else None
+        events = openai_events(message, choices[0].get("finish_reason"), usage)
+        return replace(answer, body=sse(*events, "[DONE]"), headers=EVENT_STREAM | answer.headers)
+
     def listing(self) -> Answer:
         return Answer({"object": "list", "data": [{"id": name} for name in self.model_names]})
 
@@ -126,6 +151,7 @@ class OllamaServer(ModelServer):
 
     chat_path = "/api/chat"
     refusal_status = 500
+    streams_unasked = True
 
     def chat(self, body: dict[str, Any]) -> Answer:
         if body["model"] not in self.model_names:
@@ -135,8 +161,53 @@ class OllamaServer(ModelServer):
             return Answer({"error": "invalid JSON schema in format"}, self.refusal_status)
         return ollama_reply('{"answer": "Goethe"}')
 
+    def as_stream(self, answer: Answer, body: dict[str, Any]) -> Answer:
+        if not isinstance(answer.body, dict) or "message" not in answer.body:
+            return answer
+        return replace(answer, body=ndjson(*ollama_parts(answer.body)))
+
     def listing(self) -> Answer:
         return Answer({"models": [{"model": name, "name": name} for name in self.model_names]})
+
+
+EVENT_STREAM = {"Content-Type": "text/event-stream"}
+
+
+def openai_events(message: dict[str, Any], finish: str | None, usage: Any) -> list[dict[str, Any]]:
+    """The chunks of a reply: its role, its text in pieces, why it ended, what it cost."""
+    text = [{name: piece} for name in ("content", "refusal") for piece in _pieces(message.get(name) or "")]
+    chunks = [
+        {"model": "tiny-1", "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+        for delta in ({"role": "assistant"}, *text)
+    ]
+    last = {"model": "tiny-1", "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}
+    return [*chunks, last, {"model": "tiny-1", "choices": [], "usage": usage}]
+
+
+def ollama_parts(body: dict[str, Any]) -> list[dict[str, Any]]:
+    """The lines of a reply: its text in pieces, then the end with the counts."""
+    content = body["message"]["content"]
+    parts = [
+        {"model": "tiny", "message": {"role": "assistant", "content": piece}, "done": False}
+        for piece in _pieces(content)
+    ]
+    return [*parts, {**body, "message": {"role": "assistant", "content": ""}}]
+
+
+def sse(*events: Any) -> str:
+    """A stream of events; text is sent as it is."""
+    texts = (event if isinstance(event, str) else json.dumps(event, ensure_ascii=False) for event in events)
+    return "".join(f"data: {text}\n\n" for text in texts)
+
+
+def ndjson(*parts: dict[str, Any]) -> str:
+    return "".join(json.dumps(part) + "\n" for part in parts)
+
+
+def _pieces(text: Any) -> list[Any]:
+    if not isinstance(text, str):  # content in parts goes as it is
+        return [text]
+    return [text[at : at + 8] for at in range(0, len(text), 8)]
 
 
 def openai_reply(content: Any, finish_reason: str = "stop", **message: Any) -> Answer:
@@ -179,6 +250,16 @@ class _QuietServer(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that left early are part of the tests."""
 
+    def shutdown_request(self, request: Any) -> None:
+        """Without the farewell where a reset is wanted."""
+        if request.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8) == LINGER_0:
+            self.close_request(request)
+        else:
+            super().shutdown_request(request)
+
+
+LINGER_0 = struct.pack("ii", 1, 0)
+
 
 def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
@@ -192,13 +273,28 @@ def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
             server.closing.wait(answer.delay_s)
             if answer.hang_up:
                 self.close_connection = True
+                self._end(answer)
                 return
             self.send_response(answer.status)
             for name, value in {"Content-Type": "application/json", **answer.headers}.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(answer.payload)))
+            withheld = 0 if answer.end == "whole" else 1_000_000
+            self.send_header("Content-Length", str(len(answer.payload) + withheld))
             self.end_headers()
-            self.wfile.write(answer.payload)
+            self.wfile.write(answer.payload[: answer.sent])
+            self._end(answer)
+
+        def _end(self, answer: Answer) -> None:
+            self.close_connection |= answer.end != "whole" or answer.sent is not None
+            if answer.end == "reset":
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_0)
+            elif answer.end == "stall":
+                server.closing.wait(60)
+            try:
+                while answer.end == "drip" and not server.closing.wait(0.01):
+                    self.wfile.write(b": still at it\n\n")
+            except OSError:
+                server.left.set()
 
         do_POST = do_GET
 

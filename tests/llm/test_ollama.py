@@ -30,7 +30,7 @@ def test_a_request_carries_schema_and_options(ollama_server: OllamaServer) -> No
     reply = complete(tiny(ollama_server))
 
     (body,) = ollama_server.chats
-    assert (body["model"], body["stream"], body["format"]) == ("tiny", False, SCHEMA)
+    assert (body["model"], body["stream"], body["format"]) == ("tiny", True, SCHEMA)
     assert body["options"] == {"temperature": 0.0, "seed": 7, "num_predict": 2048, "num_ctx": 4096}
     assert [message["content"] for message in body["messages"]] == ["Answer in JSON.", "Who wrote Faust?"]
     assert (reply.text, reply.mode, reply.model) == ('{"answer": "Goethe"}', "schema", "tiny")

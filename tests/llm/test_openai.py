@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from model_servers import Answer, OpenAIServer, ask, openai_error, openai_reply
+from model_servers import SCHEMA, Answer, OpenAIServer, ask, openai_error, openai_reply
 
 from kgwb.errors import (
     Cancelled,
@@ -42,7 +42,9 @@ def test_a_request_carries_the_schema_in_strict_form(openai_server: OpenAIServer
             {"role": "system", "content": "Answer in JSON."},
             {"role": "user", "content": "Who wrote Faust?"},
         ],
-        "max_completion_tokens": 2048,
+        "max_tokens": 2048,
+        "stream": True,
+        "stream_options": {"include_usage": True},
         "temperature": 0.0,
         "seed": 7,
         "response_format": {
@@ -88,7 +90,11 @@ def test_free_text_asks_for_no_form(openai_server: OpenAIServer) -> None:
     ("refuses", "mode", "formats"),
     [
         ({"json_schema"}, "json", ["json_schema", "json_object", "json_object"]),
-        ({"json_schema", "json_object"}, "prompt", ["json_schema", "json_object", None, None]),
+        (
+            {"json_schema", "json_object"},
+            "prompt",
+            ["json_schema", "json_object", "json_object", None, None],
+        ),
     ],
 )
 def test_the_ladder_is_climbed_once(
@@ -120,7 +126,7 @@ def test_one_refused_schema_does_not_condemn_a_server_that_honours_others(
 
 def test_a_failed_climb_teaches_nothing(openai_server: OpenAIServer) -> None:
     model = tiny(openai_server)
-    openai_server.queue.extend(openai_error(400, "maximum context length is 512 tokens") for _ in range(3))
+    openai_server.queue.extend(openai_error(400, "maximum context length is 512 tokens") for _ in range(4))
     with pytest.raises(ModelRefusedError, match="maximum context length"):
         complete(model)
     assert complete(model).mode == "schema"
@@ -134,7 +140,7 @@ def test_an_error_about_another_field_climbs_nothing(openai_server: OpenAIServer
 
 
 @pytest.mark.parametrize("says_param", [True, False])
-@pytest.mark.parametrize("field", ["max_completion_tokens", "temperature", "seed"])
+@pytest.mark.parametrize("field", ["max_tokens", "temperature", "seed", "stream", "stream_options"])
 def test_a_refused_field_is_left_out_from_then_on(
     openai_server: OpenAIServer, field: str, says_param: bool
 ) -> None:
@@ -145,18 +151,33 @@ def test_a_refused_field_is_left_out_from_then_on(
 
     assert [field in body for body in openai_server.chats] == [True, False, False]
     assert [(reply.mode, reply.tries) for reply in replies] == [("schema", 2), ("schema", 1)]
-    assert ("max_tokens" in openai_server.chats[-1]) == (field == "max_completion_tokens")
+    assert ("max_completion_tokens" in openai_server.chats[-1]) == (field == "max_tokens")
+
+
+def test_openai_itself_is_asked_in_its_newer_words(key: str) -> None:
+    assert OpenAIModel("gpt-5")._form.tokens_field == "max_completion_tokens"
+
+
+def test_json_mode_carries_the_schema_where_the_server_takes_it(openai_server: OpenAIServer) -> None:
+    openai_server.refuses = {"json_schema"}
+    model = tiny(openai_server)
+    complete(model)
+    assert openai_server.chats[-1]["response_format"] == {"type": "json_object", "schema": SCHEMA}
+    openai_server.queue.append(openai_error(400, "Unknown parameter", param="response_format.schema"))
+    assert complete(model).mode == "json"
+    assert openai_server.chats[-1]["response_format"] == {"type": "json_object"}
 
 
 def test_a_server_that_refuses_everything_new_is_still_asked(openai_server: OpenAIServer) -> None:
-    openai_server.refuses = {"json_schema", "json_object", "max_completion_tokens", "temperature", "seed"}
+    fields = {"max_tokens", "temperature", "seed", "stream", "stream_options"}
+    openai_server.refuses = {"json_schema", "json_object"} | fields
     assert complete(tiny(openai_server)).mode == "prompt"
-    assert openai_server.chats[-1].keys() == {"model", "messages", "max_tokens"}
+    assert openai_server.chats[-1].keys() == {"model", "messages", "max_completion_tokens"}
 
 
 def test_a_server_that_takes_neither_length_field_ends_in_an_error(openai_server: OpenAIServer) -> None:
     openai_server.refuses = {"max_completion_tokens", "max_tokens"}
-    with pytest.raises(ModelRefusedError, match="max_tokens"):
+    with pytest.raises(ModelRefusedError, match="max_completion_tokens"):
         complete(tiny(openai_server))
     assert len(openai_server.chats) == 2
 

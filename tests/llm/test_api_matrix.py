@@ -1,0 +1,332 @@
+"""What servers do to a chat request, well or badly, through both protocols: a reply, or a clear error."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+from model_servers import (
+    EVENT_STREAM,
+    Answer,
+    ModelServer,
+    OllamaServer,
+    OpenAIServer,
+    ask,
+    ndjson,
+    ollama_parts,
+    ollama_reply,
+    openai_error,
+    openai_events,
+    openai_reply,
+    sse,
+)
+from pydantic import BaseModel, ConfigDict
+
+from kgwb.errors import Cancelled, ModelError, ModelRefusedError, ModelTimeoutError, ModelUnreachableError
+from kgwb.llm import ChatReply, OllamaModel, OpenAIModel
+from kgwb.structured import judge
+
+GOETHE = '{"answer": "Goethe"}'
+
+
+@dataclass(frozen=True)
+class Api:
+    """One of the two protocols: how its server says the same thing."""
+
+    name: str
+    server: type[ModelServer]
+    model: type[OpenAIModel] | type[OllamaModel]
+    reply: Callable[..., Answer]
+    error: Callable[..., Answer]
+    parts: Callable[[str], str]
+    """The body of a stream with the first half of a reply, and no end."""
+    said: Callable[[str], str]
+    """What is sent for an error inside a stream."""
+
+
+def ollama_error(status: int, message: str, **more: Any) -> Answer:
+    return Answer({"error": message}, status, **more)
+
+
+def openai_said(message: str) -> str:
+    return sse({"error": {"message": message, "code": 500}})
+
+
+OPENAI = Api(
+    "openai",
+    OpenAIServer,
+    OpenAIModel,
+    openai_reply,
+    openai_error,
+    lambda text: sse(*openai_events({"content": text}, None, None)[:-2]),
+    openai_said,
+)
+OLLAMA = Api(
+    "ollama",
+    OllamaServer,
+    OllamaModel,
+    lambda text, finish="stop": ollama_reply(text, done_reason=finish),
+    ollama_error,
+    lambda text: ndjson(*ollama_parts(ollama_reply(text).body)[:-1]),
+    lambda message: ndjson({"error": message}),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What the server does, and what has to come of it."""
+
+    name: str
+    answers: Callable[[Api], list[Answer]] = lambda api: []
+    """Given one after the other; then the server replies as it should."""
+    forever: Callable[[Api], Answer] | None = None
+    text: str = GOETHE
+    error: type[ModelError] | None = None
+    says: str = ""
+    hint: str = ""
+    chats: int = 1
+    expect: dict[str, Any] = field(default_factory=dict)
+    """Fields of the reply."""
+    first_token: bool = True
+    request: dict[str, Any] = field(default_factory=dict)
+    server: dict[str, Any] = field(default_factory=dict)
+    only: str = ""
+    waits: tuple[float, float] | None = None
+    """Least and most seconds that are waited before the repeat."""
+
+
+def stream(body: str, **how: Any) -> Answer:
+    return Answer(body, headers=EVENT_STREAM, **how)
+
+
+def half(api: Api, **how: Any) -> Answer:
+    """The beginning of a reply, as a stream."""
+    return stream(api.parts('{"answer": "Goe'), **how)
+
+
+def cut(answer: Answer, **how: Any) -> Answer:
+    """An answer of which half is sent."""
+    return replace(answer, sent=len(answer.payload) // 2, **how)
+
+
+def busy(**headers: str) -> Callable[[Api], list[Answer]]:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return lambda api: [api.error(429, "slow down", headers=named)]
+
+
+RESET = Answer(hang_up=True, end="reset")
+EVENTS = openai_events({"content": GOETHE}, "stop", None)
+CASES = [
+    # Replies
+    Case("schema", expect={"mode": "schema", "prompt_tokens": 12, "completion_tokens": 5, "tries": 1}),
+    Case("plain", request={"schema": None}, expect={"mode": "none", "completion_tokens": 5}),
+    Case("schema ignored", lambda api: [api.reply("Goethe wrote it.")], text="Goethe wrote it."),
+    Case("cut off by length", lambda api: [api.reply('{"an', "length")], text='{"an',
+         expect={"finish_reason": "length"}),
+    Case("refusal", lambda api: [openai_reply(None, refusal="I cannot help with that.")], only="openai",
+         text="I cannot help with that.", expect={"finish_reason": "refusal"}, first_token=False),
+    Case("content filter", lambda api: [openai_reply("", "content_filter")], only="openai",
+         text="", expect={"finish_reason": "content_filter"}, first_token=False),
+    # Streams
+    Case("stream passed over", server={"streams": False}, first_token=False,
+         expect={"prompt_tokens": 12, "completion_tokens": 5}),
+    Case("stream refused", lambda api: [api.error(400, "this model does not support stream")], chats=2,
+         first_token=False, expect={"mode": "schema", "tries": 2}),
+    Case("stream_options refused", server={"refuses": {"stream_options"}}, only="openai", chats=2,
+         expect={"mode": "schema", "prompt_tokens": 0}),
+    Case("stream_options refused by FastAPI", only="openai", chats=2, answers=lambda api: [Answer(
+         {"detail": [{"type": "extra_forbidden", "loc": ["body", "stream_options"]}]}, 422)]),
+    Case("no usage", lambda api: [stream(sse(*EVENTS[:-1], "[DONE]"))], only="openai",
+         expect={"prompt_tokens": 0, "completion_tokens": 0}),
+    Case("no usage", lambda api: [ollama_reply(GOETHE, prompt_eval_count=None, eval_count=None)],
+         only="ollama", expect={"prompt_tokens": 0, "completion_tokens": 0}),
+    Case("comments, event names and CRLF", lambda api: [stream(": ping\r\n\r\n" + "".join(
+         f"event: message\r\nid: 1\r\n{line}\r\n: ping\r\n\r\n"
+         for line in sse(*EVENTS, "[DONE]").split("\n\n")))], only="openai"),
+    Case("no [DONE]", lambda api: [stream(sse(*EVENTS))], only="openai"),
+    Case("separators inside the text", lambda api: [openai_reply("a\u2028b\x85c\x0bd")], only="openai",
+         text="a\u2028b\x85c\x0bd"),
+    Case("a stream said to be JSON", lambda api: [Answer(sse(*EVENTS, "[DONE]"))], only="openai"),
+    Case("stream ends in the middle", lambda api: [half(api)], chats=2, first_token=False,
+         expect={"tries": 2}),
+    Case("[DONE] in the middle", lambda api: [stream(api.parts('{"an') + sse("[DONE]"))],
+         only="openai", chats=2, first_token=False),
+    Case("stream reset in the middle", lambda api: [half(api, end="reset")], chats=2, first_token=False),
+    Case("stream shorter than announced", lambda api: [cut(stream(api.parts(GOETHE * 9)))], chats=2,
+         first_token=False),
+    Case("always broken off", forever=lambda api: cut(api.reply(GOETHE * 9), end="reset"),
+         server={"streams": False}, error=ModelUnreachableError, says="cannot be reached", chats=3,
+         hint="check that the server runs"),
+    Case("error inside the stream", lambda api: [stream(api.parts('{"an') + api.said("CUDA out of memory"))],
+         error=ModelUnreachableError, says="CUDA out of memory", hint="look into the server's log"),
+    Case("error inside the stream of llama.cpp", lambda api: [
+         stream('error: {"code": 500, "message": "context shift is disabled"}\n\n')],
+         only="openai", error=ModelUnreachableError, says="reply: context shift is disabled"),
+    Case("a stream of no JSON", lambda api: [stream(sse("<p>busy</p>"))], only="openai",
+         error=ModelUnreachableError, says="reply: .*<p>busy</p>"),
+    Case("nothing in the stream", lambda api: [stream("")], chats=2, first_token=False),
+    Case("nothing, streamed or not", forever=lambda api: Answer(""), chats=2, error=ModelUnreachableError,
+         says="an empty page"),
+    # Fields
+    Case("max_tokens refused", server={"refuses": {"max_tokens"}}, only="openai", chats=2),
+    Case("json_schema unknown, said with 500", lambda api: [api.error(500, "1 validation error: "
+         "{'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text' or 'json_object'\"}")],
+         only="openai", chats=2, expect={"mode": "json", "tries": 2}),
+    Case("schema without a grammar", lambda api: [api.error(500, "failed to parse grammar")], chats=2,
+         expect={"mode": "json", "tries": 2}),
+    # Refusals
+    Case("401", forever=lambda api: api.error(401, "invalid key"), error=ModelRefusedError,
+         says="answers 401: invalid key", hint="_API_KEY"),
+    Case("404 model", server={"model_names": ["small"]}, error=ModelRefusedError,
+         says="no model named tiny at http", hint="it has small"),
+    Case("429, seconds", busy(retry_after="2"), chats=2, waits=(2, 2), expect={"tries": 2}),
+    Case("429, milliseconds", busy(retry_after_ms="1500"), chats=2, waits=(1.5, 1.5)),
+    Case("429, a date", busy(retry_after=formatdate(4e9, usegmt=True)), chats=1, error=ModelUnreachableError,
+         says="answers 429: slow down", hint="wait a little"),
+    Case("429, a date gone by", busy(retry_after=formatdate(1e9, usegmt=True)), chats=2, waits=(0, 0)),
+    Case("429, no date", busy(retry_after="soon"), chats=2, waits=(0.001, 0.001)),
+    Case("429 for ever", forever=lambda api: api.error(429, "quota used up"), chats=3,
+         error=ModelUnreachableError, says="answers 429: quota used up", hint="quota of the key"),
+    Case("500", lambda api: [api.error(500, "out of memory")] * 2, chats=3, expect={"tries": 3}),
+    Case("500 for ever", forever=lambda api: api.error(500, "out of memory"), chats=3,
+         error=ModelUnreachableError, says="answers 500: out of memory", hint="look into the server's log"),
+    Case("an error that is a list", forever=lambda api: Answer(["what"], 400), chats=1,
+         request={"schema": None}, error=ModelError, says="what|no attribute"),
+    # Connections
+    Case("reset before the reply", lambda api: [RESET] * 2, chats=3, expect={"tries": 3}),
+    Case("reset for ever", forever=lambda api: RESET, chats=3, error=ModelUnreachableError,
+         says="cannot be reached", hint="check that the server runs"),
+    Case("reset in the middle of the body", lambda api: [cut(api.reply(GOETHE), end="reset")],
+         server={"streams": False}, chats=2, first_token=False),
+    Case("reset in the middle of an error", lambda api: [cut(api.error(500, "x" * 99), end="reset")],
+         chats=2),
+    Case("a reply after the timeout", forever=lambda api: Answer({}, delay_s=60), request={"timeout_s": 0.3},
+         error=ModelTimeoutError, says=r"within 0\.3 s", hint="model_timeout_s"),
+    Case("a stream that stalls", forever=lambda api: half(api, end="stall"),
+         request={"timeout_s": 0.3}, error=ModelTimeoutError, says=r"within 0\.3 s", hint="model_timeout_s"),
+]  # fmt: skip
+TABLE = [
+    pytest.param(api, case, id=f"{api.name}: {case.name}")
+    for case in CASES
+    for api in (OPENAI, OLLAMA)
+    if case.only in ("", api.name)
+]
+
+
+class Waits(threading.Event):
+    """A cancel that never comes, and knows how long was waited for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.seconds.append(timeout or 0.0)
+        return False
+
+
+@pytest.mark.parametrize(("api", "case"), TABLE)
+def test_matrix(api: Api, case: Case, request: pytest.FixtureRequest) -> None:
+    server: ModelServer = request.getfixturevalue(f"{api.name}_server")
+    for name, value in case.server.items():
+        setattr(server, name, value)
+    server.queue.extend(case.answers(api))
+    server.always = case.forever(api) if case.forever else None
+    arrived: list[str] = []
+    asked = ask(**({"timeout_s": 30.0} | case.request), on_text=arrived.append)
+    model, waits = api.model("tiny", base_url=server.url), Waits()
+
+    if case.error is not None:
+        with pytest.raises(case.error, match=case.says) as caught:
+            model.complete(asked, None, waits)
+        assert case.hint in caught.value.hint
+        assert caught.value.hint
+    else:
+        reply = model.complete(asked, None, waits)
+        assert reply.text == case.text
+        assert {name: getattr(reply, name) for name in case.expect} == case.expect
+        assert (reply.first_token_s is not None) == case.first_token
+        assert reply.first_token_s is None or 0 < reply.first_token_s <= reply.seconds
+        assert not arrived or arrived[-1] == reply.text or reply.finish_reason == "refusal"
+    assert len(server.chats) == case.chats
+    if case.waits is not None:
+        assert case.waits[0] <= waits.seconds[0] <= case.waits[1]
+
+
+@pytest.mark.parametrize("api", [OPENAI, OLLAMA], ids=lambda api: api.name)
+@pytest.mark.parametrize("how", ["refused", "broken off"])
+def test_a_server_that_cannot_stream_is_not_asked_to_again(
+    api: Api, how: str, request: pytest.FixtureRequest
+) -> None:
+    server: ModelServer = request.getfixturevalue(f"{api.name}_server")
+    server.queue.append(api.error(400, "cannot stream") if how == "refused" else half(api))
+    model = api.model("tiny", base_url=server.url)
+    replies = [model.complete(ask(), None, threading.Event()) for _ in range(2)]
+    assert [reply.text for reply in replies] == [GOETHE, GOETHE]
+    assert [bool(body.get("stream")) for body in server.chats] == [True, False, False]
+
+
+@pytest.mark.parametrize("api", [OPENAI, OLLAMA], ids=lambda api: api.name)
+def test_text_is_seen_as_it_arrives(api: Api, request: pytest.FixtureRequest) -> None:
+    server: ModelServer = request.getfixturevalue(f"{api.name}_server")
+    arrived: list[str] = []
+    model = api.model("tiny", base_url=server.url)
+    model.complete(ask(on_text=arrived.append), None, threading.Event())
+    assert arrived == ['{"answer', '{"answer": "Goet', GOETHE]
+
+
+def test_a_key_in_the_text_is_not_seen_arriving(openai_server: OpenAIServer, key: str) -> None:
+    openai_server.always = openai_reply(f"My key is {key}, and yours is sk-none")
+    arrived: list[str] = []
+    model = OpenAIModel("tiny", base_url=openai_server.url)
+    reply = model.complete(ask(on_text=arrived.append), None, threading.Event())
+    assert reply.text == arrived[-1] == "My key is ***, and yours is sk-none"
+    assert not any(key[:4] in text for text in arrived)
+
+
+def test_a_key_in_a_refusal_is_not_seen(openai_server: OpenAIServer, key: str) -> None:
+    openai_server.always = openai_reply(None, refusal=f"{key} may not ask that")
+    reply = OpenAIModel("tiny", base_url=openai_server.url).complete(ask(), None, threading.Event())
+    assert reply.text == "*** may not ask that"
+
+
+@pytest.mark.parametrize("how", ["cancel", "timeout"])
+def test_whoever_leaves_frees_the_server(openai_server: OpenAIServer, how: str, monkeypatch: Any) -> None:
+    """The connection is closed in the middle of the reply, while the server still sends."""
+    monkeypatch.setattr("kgwb.llm.remote.CONNECT_S", 0.2)
+    openai_server.always = half(OPENAI, end="drip")
+    cancel = threading.Event()
+    model = OpenAIModel("tiny", base_url=openai_server.url)
+    if how == "cancel":
+        seen = ask(timeout_s=60.0, on_text=lambda text: cancel.set())
+        with pytest.raises(Cancelled):
+            model.complete(seen, None, cancel)
+    else:
+        with pytest.raises(ModelTimeoutError):
+            model.complete(ask(timeout_s=0.3), None, cancel)
+    assert openai_server.left.wait(30)
+    assert len(openai_server.chats) == 1
+
+
+class Reply(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    answer: str
+
+
+@pytest.mark.parametrize(
+    ("api", "reply", "problem"),
+    [
+        (OPENAI, ChatReply("Goethe wrote it."), "no JSON"),
+        (OPENAI, ChatReply('{"an', finish_reason="length"), "cut off by the length limit"),
+        (OPENAI, ChatReply("I cannot help with that.", finish_reason="refusal"), "the model refused"),
+        (OPENAI, ChatReply("", finish_reason="content_filter"), "content filter"),
+    ],
+)
+def test_what_is_no_answer_is_turned_away(api: Api, reply: ChatReply, problem: str) -> None:
+    parsed, checks = judge(reply.text, reply.finish_reason, Reply, ())
+    assert parsed is None
+    assert problem in checks[-1].problem

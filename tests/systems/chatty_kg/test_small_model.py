@@ -1,0 +1,144 @@
+"""Chatty-KG with a real model that is far too small for it: it answers badly, and nothing breaks."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small
+from model_server import MODEL
+from rdflib import URIRef
+
+import kgwb
+from kgwb.errors import KgwbError
+from kgwb.flow import CandidateQuery
+from kgwb.kg import Graph
+from kgwb.llm import ChatModel
+from kgwb.record import Step
+from kgwb.run import Run
+from kgwb.settings import Settings
+
+QUESTIONS = Path(__file__).parents[3] / "sample_kgs" / "films.questions.jsonl"
+EVERY = 6
+"""One question in so many; 1 asks all, in half an hour on two cores."""
+SETTINGS = Settings(max_output_tokens=160, shown_candidates=8, workers=1, model_timeout_s=600.0)
+"""Short replies and short lists: a token costs this model as much as a call costs others."""
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(("protocol", "every"), [("openai", EVERY), ("ollama", 4 * EVERY)])
+def test_the_whole_pipeline(
+    protocol: str,
+    every: int,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    url = request.getfixturevalue("llama" if protocol == "openai" else "ollama")
+    model = kgwb.llm.model(f"{protocol}:{MODEL}@{url}")
+    kg = kgwb.open_kg("films")
+    known = {term for triple in _triples(kg) for term in triple}
+    lines = QUESTIONS.read_text(encoding="utf-8").splitlines()[::every]
+    outcomes, judged = Counter[str](), Counter[tuple[str, str]]()
+    for number, line in enumerate(lines):
+        run = _asked(json.loads(line)["question"], kg, model)
+        outcomes[type(run.error).__name__ if run.error else "an answer"] += 1
+        _invents_no_vertex(run, known)
+        _keeps_every_attempt(run)
+        _replays_alike(run, tmp_path / f"{number}.jsonl")
+        judged.update(_judged(run))
+    assert sum(outcomes.values()) == len(lines)
+    assert sum(judged.values()) >= len(lines)
+    with capsys.disabled():
+        sys.stdout.write(f"\n{protocol}: {len(lines)} questions, {dict(outcomes)}\n{_table(judged)}\n")
+
+
+def _asked(question: str, kg: Graph, model: ChatModel) -> Run:
+    """The run, to its end or its error; any error that is not kgwb's own fails the test."""
+    run = Run(small.CHATTY, question, kg=kg, models=model, settings=SETTINGS)
+    try:
+        run.go()
+    except KgwbError as error:
+        assert run.error is error
+        assert run.status == "failed"
+    else:
+        assert run.status == "done"
+    return run
+
+
+def _invents_no_vertex(run: Run, known: set[Any]) -> None:
+    """Every IRI in what a step gave, queries too, is one of the graph's; a link is one of the candidates."""
+    seen = [run.answer, *(step.output for step in run.steps if step.done)]
+    assert {iri for value in seen for iri in _iris(value)} <= known
+    for step in run.steps:
+        if step.agent == "vertex_selection" and step.done and step.output.vertex:
+            assert step.output.vertex in step.inputs["retrieved"].candidates
+
+
+def _keeps_every_attempt(run: Run) -> None:
+    """Each model call of a step is an attempt with its reply, judged by at least one check."""
+    for step in run.steps:
+        calls = [run.calls[key] for key in step.calls if run.calls[key].kind == "model"]
+        assert [call.key for call in calls] == [attempt.call for attempt in step.attempts]
+        assert [call.result.text for call in calls] == [attempt.reply for attempt in step.attempts]
+        assert all(attempt.checks for attempt in step.attempts)
+        if not step.done:
+            assert step.error
+    if run.error:
+        assert any(not step.done for step in run.steps)
+
+
+def _replays_alike(run: Run, path: Path) -> None:
+    """The file holds every step, and going through it asks no model and no graph."""
+    again = kgwb.load_run(run.save(path))
+    assert again.graph is None
+    assert [_facts(step) for step in again.steps] == [_facts(step) for step in run.steps]
+    assert (again.answer, again.status) == (run.answer, run.status)
+    assert str(again.error) == str(run.error)
+    assert again.totals.live_model_calls == 0
+
+
+def _facts(step: Step) -> tuple[Any, ...]:
+    return step.key, step.done, step.output, step.calls, step.attempts, step.notes, step.error
+
+
+def _judged(run: Run) -> Iterator[tuple[str, str]]:
+    """For each reply its agent, and the check that turned it away."""
+    for step in run.steps:
+        for attempt in step.attempts:
+            failed = next((check.name for check in attempt.checks if check.problem), "accepted")
+            yield step.agent, failed
+
+
+def _table(judged: Counter[tuple[str, str]]) -> str:
+    agents = sorted({agent for agent, _ in judged})
+    checks = sorted({check for _, check in judged})
+    rows = [["replies", *agents]]
+    rows += [[check, *(str(judged[agent, check]) for agent in agents)] for check in checks]
+    return "\n".join(f"  {row[0]:28}" + "".join(f"{cell:>22}" for cell in row[1:]) for row in rows)
+
+
+def _triples(kg: Graph) -> Iterator[tuple[Any, ...]]:
+    yield from kg.select("SELECT ?s ?p ?o WHERE { ?s ?p ?o }").rows
+
+
+def _iris(value: Any) -> set[URIRef]:
+    if isinstance(value, URIRef):
+        return {value}
+    if isinstance(value, dict):
+        return {iri for pair in value.items() for part in pair for iri in _iris(part)}
+    if isinstance(value, list | tuple | frozenset | set):
+        return {iri for part in value for iri in _iris(part)}
+    if isinstance(value, CandidateQuery):  # datatypes of literals are no vertices
+        written = " ".join(term for pattern in value.patterns for term in pattern)
+        return {URIRef(iri) for iri in re.findall(r"(?<!\^)<([^<>]+)>", written)}
+    if is_dataclass(value):
+        return {iri for field in fields(value) for iri in _iris(getattr(value, field.name))}
+    return set()
