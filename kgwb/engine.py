@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 from kgwb.agents import AgentSpec, System, tells_apart
@@ -27,7 +28,7 @@ from kgwb.errors import (
     Stopped,
 )
 from kgwb.flow import Answer
-from kgwb.kg.base import Graph
+from kgwb.kg.base import Graph, Rows
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
 from kgwb.prompts import Prompts
 from kgwb.record import Attempt, Call, Step, call_key, now
@@ -79,6 +80,20 @@ def _named(step: Step, names: frozenset[str]) -> bool:
     return step.key in names or step.agent in names
 
 
+def _all_of(calls: Sequence[Callable[[], R]]) -> tuple[R, ...]:
+    """What each call gives, or the first error after all were made: a replay has the steps of the run."""
+    results: list[R] = []
+    errors: list[KgwbError] = []
+    for call in calls:
+        try:
+            results.append(call())
+        except KgwbError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return tuple(results)
+
+
 class Engine:
     """What systems and agents see of a run, and how it is executed.
 
@@ -116,7 +131,8 @@ class Engine:
         self._goal = Goal()
         self._counts: dict[str, int] = {}
         self._asked: dict[tuple[str, str, str], int] = {}
-        self._pending: dict[str, Future[Call]] = {}
+        self._pending: dict[str, Future[Call] | None] = {}
+        """Calls being made, with a promise where another thread waits for one."""
         self._forgotten: set[str] = set()
         self._seconds = 0.0
         self._peeked: ChatRequest | None = None
@@ -159,10 +175,12 @@ class Engine:
         }
         if asked["model"].partition(":")[0] == "rules":
             asked["graph"] = self.kg.identity
-        place = (name, step.subject if step else "", call_key("model", asked, 0))
+        key = call_key("model", asked, 0)
+        place = (name, step.subject if step else "", key)
         with self._lock:
             repeat = self._asked.get(place, 0)
             self._asked[place] = repeat + 1
+        key = call_key("model", asked, repeat) if repeat else key
 
         def make() -> ChatReply:
             if model is None:
@@ -173,7 +191,7 @@ class Engine:
                 lambda: model.complete(request, self.graph, self._cancel), watch=self._stop_if_cancelled
             )
 
-        call = self._call("model", asked, repeat, make)
+        call = self._call(Call(key, "model", "", asked, repeat, None, "", 0.0), make)
         return call, call.result
 
     def call(self, kind: str, request: Mapping[str, Any], make: Callable[[], T] | None) -> T:
@@ -182,11 +200,14 @@ class Engine:
         def checked() -> T:
             if make is None:
                 raise self._missing(f"a {kind}" if kind == "similarity" else f"a {kind} on the graph")
-            if self.graph is not None and self.graph.remote and kind != "similarity":
+            if self.kg.remote and kind != "similarity":
                 return aside(make, watch=self._stop_if_cancelled)
             return make()
 
-        result: T = self._call(kind, request, 0, checked).result
+        key = call_key(kind, request, 0)
+        result: T = self._call(Call(key, kind, "", request, 0, None, "", 0.0), checked).result
+        if isinstance(result, Rows) and result.cut:
+            self.note(f"the result was cut at {len(result.rows)} rows")
         return result
 
     def similarity(self, phrase: str, names: Sequence[str]) -> tuple[float, ...]:
@@ -202,11 +223,11 @@ class Engine:
         """``function(item, *rest, run)`` for each item, side by side where that helps, in the items' order.
 
         Side by side only an agent whose subject is the item works, on a remote graph or model and not while
-        stepping; then all are waited for, and the first error is raised.
+        stepping. Either way all are done, also after one has failed, and the first error is raised.
         """
         remote = self.kg.remote or any(model.remote for model in self.models.values())
         if self._goal.stepping or not remote or len(items) < 2 or not tells_apart(function, items):
-            return tuple(function(item, *rest, self) for item in items)
+            return _all_of([partial(function, item, *rest, self) for item in items])
         sinks: list[list[Step]] = [[] for _ in items]
 
         def branch(item: Any, sink: list[Step]) -> R:
@@ -219,7 +240,7 @@ class Engine:
                 futures = [pool.submit(copy_context().run, branch, item, sink) for item, sink in pairs]
         finally:
             self._here().steps.extend(step for sink in sinks for step in sink)
-        return tuple(future.result() for future in futures)
+        return _all_of([future.result for future in futures])
 
     def note(self, text: str) -> None:
         """Leave a remark on the current step for the person to read."""
@@ -336,46 +357,50 @@ class Engine:
         for listener in list(self.listeners):
             listener(event, step)
 
-    def _call(self, kind: str, request: Mapping[str, Any], repeat: int, make: Callable[[], Any]) -> Call:
-        """The recorded call, or the call made now; the same call wanted by two threads is made once."""
+    def _call(self, wanted: Call, make: Callable[[], Any]) -> Call:
+        """The recorded call, or the one wanted, made now; what two threads want at a time is made once."""
         self._stop_if_cancelled()
-        key = call_key(kind, request, repeat)
-        step = self._here().step
+        key, step = wanted.key, self._here().step
         with self._lock:
             known = self.calls.get(key) if key not in self._forgotten else None
             if known is None and self._goal.peek:
                 raise Stopped
-            pending = None if known else self._pending.get(key)
-            if known is None and pending is None:
-                self._pending[key] = mine = Future[Call]()
-        if known is None and pending is not None:
-            known = pending.result()
-        if known is None:
-            known = Call(key, kind, step.key if step else "", request, repeat, None, now(), 0.0)
-            self._make(known, make, mine)
+            first = known is None and key not in self._pending
+            if first:
+                self._pending[key] = None
+            elif known is None:
+                promise = self._pending[key] = self._pending[key] or Future[Call]()
+        if first:
+            known = wanted
+            known.step, known.taken_at = step.key if step else "", now()
+            self._make(known, make)
             if step is not None:
                 step.origin = "live" if step.origin == "record" else step.origin
-                step.live_calls += kind == "model"
+                step.live_calls += known.kind == "model"
+        elif known is None:
+            known = promise.result()
         if step is not None:
             step.calls.append(key)
         return known
 
-    def _make(self, call: Call, make: Callable[[], Any], promise: Future[Call]) -> None:
+    def _make(self, call: Call, make: Callable[[], Any]) -> None:
         """Make a call and record it, first in memory, so that a full disk loses nothing."""
         started = time.perf_counter()
         try:
             call.result = make()
         except BaseException as exc:
             with self._lock:
-                self._pending.pop(call.key)
-            promise.set_exception(exc)
+                promise = self._pending.pop(call.key)
+            if promise is not None:
+                promise.set_exception(exc)
             raise
         call.seconds = time.perf_counter() - started
         with self._lock:
             self.calls[call.key] = call
             self._forgotten.discard(call.key)
-            self._pending.pop(call.key)
-        promise.set_result(call)
+            promise = self._pending.pop(call.key)
+        if promise is not None:
+            promise.set_result(call)
         self._record(call)
 
     def _record(self, call: Call) -> None:

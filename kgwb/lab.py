@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import kgwb
+from kgwb import disk
 from kgwb.errors import InputError
 
 START = "notebooks/00_start.ipynb"
@@ -37,9 +38,11 @@ def notebooks_home() -> Path:
     shipped = package / "_data" / "notebooks"
     if not shipped.is_dir():
         raise InputError("this kgwb came without notebooks", hint="install it again, or use a checkout")
-    Path("notebooks").mkdir(exist_ok=True)
-    for notebook in shipped.glob("*.ipynb"):
-        copy = Path("notebooks") / notebook.name
-        if not copy.exists():
-            copy.write_bytes(notebook.read_bytes())
+    try:
+        for notebook in shipped.glob("*.ipynb"):
+            if not (copy := Path("notebooks") / notebook.name).exists():
+                disk.replace(copy, [notebook.read_text(encoding="utf-8")])
+    except OSError as exc:
+        hint = "go to a folder of your own with some space left"
+        raise InputError(f"cannot copy the notebooks to {Path.cwd()}: {exc.strerror}", hint=hint) from exc
     return Path.cwd()

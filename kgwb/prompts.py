@@ -15,11 +15,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from kgwb import disk
 from kgwb.errors import PromptError
 from kgwb.llm.base import Message
 
 VARIABLE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
 ROLE = re.compile(r"^\[(system|user)\]\s*$", re.MULTILINE)
+NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
 HEADER = ("purpose", "strategy", "variables", "reply", "source")
 
 
@@ -69,6 +71,8 @@ def _complain(name: str, problems: list[str], unknown: list[str]) -> None:
 @lru_cache(maxsize=256)
 def parse(name: str, text: str) -> Prompt:
     """Take a prompt file apart. Raises PromptError listing everything wrong with it at once."""
+    if not NAME.fullmatch(name):  # it becomes a path, and must not lead out of its folder
+        raise PromptError(f"{name!r} is no name of a prompt", hint="prompts are named like chatty_kg/qir")
     parts = re.split(r"^---\s*$", text, maxsplit=2, flags=re.MULTILINE)
     if len(parts) != 3 or parts[0].strip():
         raise PromptError(
@@ -162,13 +166,10 @@ class Prompts:
         """
         parse(name, text)
         path = self.folder / f"{name}.md" if self.folder else self.path(name)
-        draft = path.with_name(path.name + ".part")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_text(text, encoding="utf-8")
-            draft.replace(path)
+            disk.replace(path, [text])
         except (OSError, UnicodeEncodeError) as exc:
-            hint = "give the workbench a folder of your own: Workbench(..., prompts='my_prompts')"
+            hint = "make room, or use a folder of your own: Workbench(..., prompts='my_prompts')"
             raise PromptError(f"cannot write {path}: {exc}", hint=hint) from exc
         return path
 

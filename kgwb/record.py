@@ -8,13 +8,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+from kgwb import disk
 from kgwb.errors import RunFileError
 from kgwb.flow import Iri, Triple, from_data, to_data
 from kgwb.kg.base import Found, Rows
@@ -77,18 +79,31 @@ class Call:
         if key != data["key"]:
             raise ValueError(f"call {data['key']} does not have the content its key says")
         result = from_data(data["reply"], FORMS[kind])
-        return cls(key, kind, data["step"], request, repeat, result, data["taken_at"], data["seconds"])
+        step, taken_at, seconds = from_data(
+            (data["step"], data["taken_at"], data["seconds"]), tuple[str, str, float]
+        )
+        return cls(key, kind, step, from_data(request, dict[str, Any]), repeat, result, taken_at, seconds)
+
+
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+_compact = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 def call_key(kind: str, request: Mapping[str, Any], repeat: int) -> str:
     """SHA-256 (hex) of the canonical JSON of a call's content."""
-    text = json.dumps([kind, request, repeat], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    text = _canonical([kind, request, repeat])
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def now() -> str:
     """The present time, UTC, ISO 8601 with milliseconds."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+    second, thousandths = divmod(time.time_ns() // 1_000_000, 1000)
+    return f"{_second(second)}.{thousandths:03}+00:00"
+
+
+@lru_cache(maxsize=4)
+def _second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,14 +236,9 @@ class RunFile:
         Raises RunFileError if the disk takes no more; the line is then written with the next one.
         """
         self._unwritten.append(_line(entry))
-        size = self.path.stat().st_size if self.path.exists() else 0
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a", encoding="utf-8", errors="surrogatepass") as file:
-                file.write("".join(self._unwritten))
+            disk.append(self.path, "".join(self._unwritten), "surrogatepass")
         except OSError as exc:
-            with suppress(OSError):  # half a line must not stay in the middle of the file
-                os.truncate(self.path, size)
             raise self._cannot_write(exc) from exc
         self._unwritten.clear()
 
@@ -237,24 +247,21 @@ class RunFile:
 
         Raises RunFileError if that is not possible, and for a file that is no run file.
         """
-        path = self.path.resolve()  # a link stays a link
-        if path.exists() and (not path.is_file() or path.stat().st_size):
+        if self.path.exists() and (not self.path.is_file() or self.path.stat().st_size):
             self._must_be_ours()
-        draft = path.with_name(path.name + ".part")
         try:
-            draft.parent.mkdir(parents=True, exist_ok=True)
-            with draft.open("w", encoding="utf-8", errors="surrogatepass") as file:
-                file.writelines(_line(entry) for entry in entries)
-            draft.replace(path)
+            disk.replace(self.path, map(_line, entries), "surrogatepass")
         except OSError as exc:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
             raise self._cannot_write(exc) from exc
 
     def mend(self) -> None:
         """Cut off a last line that a killed process left unfinished."""
         raw = self.path.read_bytes() if self.path.exists() else b""
-        if raw and not raw.endswith(b"\n"):
+        if not raw or raw.endswith(b"\n"):
+            return
+        if b"\n" not in raw and self.found():  # a header that lacks nothing but its line end
+            disk.append(self.path, "\n")
+        else:
             os.truncate(self.path, raw.rfind(b"\n") + 1)
 
     def found(self) -> list[dict[str, Any]]:
@@ -312,7 +319,7 @@ class RunFile:
 
 
 def _line(entry: Mapping[str, Any]) -> str:
-    return json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n"
+    return _compact(entry) + "\n"
 
 
 def _no_run_file(path: Path) -> RunFileError:

@@ -116,6 +116,10 @@ class SavedEngine(Engine):
         if self._file:
             self._append(call=call.to_data())
 
+    def _end(self) -> None:
+        if self._file:
+            self._append(**self._ending())
+
     def _append(self, **entry: Any) -> None:
         if self._file:
             with self._lock:

@@ -304,7 +304,8 @@ def test_items_that_nothing_tells_apart_are_worked_on_one_after_another() -> Non
     assert run["deciding"].inputs["known"] == ("first 2", "second 2")
 
 
-def test_an_error_in_one_branch_keeps_what_the_others_asked() -> None:
+@pytest.mark.parametrize("remote", [True, False])  # a replay goes one by one, and has the same steps
+def test_an_error_in_one_branch_keeps_what_the_others_asked(remote: bool) -> None:
     failing = {"word 2"}
 
     def script(request: ChatRequest) -> Any:
@@ -312,7 +313,7 @@ def test_an_error_in_one_branch_keeps_what_the_others_asked() -> None:
             return ModelTimeoutError("too slow")
         return racing(request)
 
-    model = Scripted(script, remote=True)
+    model = Scripted(script, remote=remote)
     run = made_up(model)
     with pytest.raises(ModelTimeoutError):
         run.go()

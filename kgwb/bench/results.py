@@ -9,14 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from kgwb import disk
 from kgwb.bench.questions import BenchQuestion
 from kgwb.errors import InputError
 from kgwb.record import RunFile
 
 CONFIG = "config.json"
 RESULTS = "results.jsonl"
-FOR_PEOPLE = frozenset({"source"})
-"""Entries of the configuration that may differ: the same graph can lie elsewhere."""
+FOR_PEOPLE = frozenset({"source", "questions", "versions"})
+"""Entries of the configuration that may differ; the latest are kept. Questions are compared one by one."""
 Row = dict[str, Any]
 """One line of the results file, as JSON data."""
 
@@ -38,72 +39,117 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
-class Results:
-    """``config.json`` and ``results.jsonl`` of one folder, made if it is not there."""
+class Lines:
+    """A file of JSON lines, each with the id of a question; of two with one id the later counts."""
 
-    def __init__(self, folder: Path, config: Mapping[str, Any]) -> None:
-        """Raises InputError if the folder holds results of another configuration, or damaged ones."""
-        self.folder = folder
+    def __init__(self, path: Path, *, mend: bool = True) -> None:
+        """Raises InputError for a damaged one.
+
+        ``mend`` cuts off a last line that a killed process left unfinished; else it is only left out.
+        """
+        self.path = path
         self.rows: dict[str, Row] = {}
         """What is there already, by question id, in the order it finished."""
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._agree(config)
+            if mend:
+                RunFile(path).mend()
             self._read()
         except (OSError, UnicodeDecodeError) as exc:
-            raise InputError(f"{folder} cannot be used: {exc}", hint="give another --out folder") from exc
-
-    def _agree(self, config: Mapping[str, Any]) -> None:
-        path = self.folder / CONFIG
-        if not path.exists():
-            path.write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-            return
-        try:
-            earlier = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as exc:
-            raise InputError(f"{path} is not JSON: {exc}", hint="give another --out folder") from exc
-        changes = list(_changes(earlier, config))
-        if changes:
-            raise InputError(
-                f"{self.folder} holds results of another set-up: {'; '.join(changes)}",
-                hint="give another --out folder, go back to that set-up, or delete the folder to begin anew",
-            )
+            raise InputError(f"{path} cannot be used: {exc}", hint="give another --out folder") from exc
 
     def _read(self) -> None:
-        path = self.folder / RESULTS
-        RunFile(path).mend()
-        lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
+        lines = self.path.read_text(encoding="utf-8").split("\n")[:-1] if self.path.exists() else []
         for number, line in enumerate(lines, 1):
             try:
                 row = json.loads(line)
                 self.rows[row["id"]] = row
             except (ValueError, KeyError, TypeError) as exc:
                 hint = "delete this line: its question is then asked again"
-                raise InputError(f"{path}, line {number}, is no result", hint=hint) from exc
+                raise InputError(f"{self.path}, line {number}, is no result", hint=hint) from exc
+
+    def add(self, row: Row) -> None:
+        """Write one line and hand it to the operating system. Raises InputError if the disk takes no more."""
+        with self._writing():
+            disk.append(self.path, _json_line(row), _AS_JSON)
+        self.rows[row["id"]] = row
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as exc:
+            hint = "free some space and give the same command again: it goes on from there"
+            what = f"cannot write to {self.path}: {exc.strerror or exc}"
+            raise InputError(what, hint=hint) from exc
+
+
+class Results(Lines):
+    """``config.json`` and ``results.jsonl`` of one folder, made if it is not there."""
+
+    def __init__(self, folder: str | Path, config: Mapping[str, Any]) -> None:
+        """Raises InputError if the folder holds results of another configuration, or damaged ones."""
+        self.folder = folder = Path(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._agree(config)
+        except (OSError, UnicodeDecodeError) as exc:
+            raise InputError(f"{folder} cannot be used: {exc}", hint="give another --out folder") from exc
+        super().__init__(folder / RESULTS)
+
+    def _agree(self, config: Mapping[str, Any]) -> None:
+        path = self.folder / CONFIG
+        results = self.folder / RESULTS
+        if not path.exists() or not (results.exists() and results.stat().st_size):
+            disk.replace(path, [json.dumps(config, indent=2, ensure_ascii=False), "\n"])
+            return
+        try:
+            earlier = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as exc:
+            hint = f"give another --out folder, or delete {CONFIG} if the results there are of this set-up"
+            raise InputError(f"{path} is not JSON: {exc}", hint=hint) from exc
+        changes = list(_changes(earlier, config))
+        if changes:
+            raise InputError(
+                f"{self.folder} holds results of another set-up: {'; '.join(changes)}",
+                hint="give another --out folder, go back to that set-up, or delete the folder to begin anew",
+            )
+        if earlier != config:
+            disk.replace(path, [json.dumps(config, indent=2, ensure_ascii=False), "\n"])
 
     def retry_errors(self) -> None:
         """Forget the questions that ended in an error, so that they are asked again."""
-        self.rows = {key: row for key, row in self.rows.items() if row["error"] is None}
-        draft = self.folder / (RESULTS + ".part")
-        draft.write_text("".join(map(_json_line, self.rows.values())), encoding="utf-8")
-        draft.replace(self.folder / RESULTS)
-
-    def add(self, row: Row) -> None:
-        """Write one line and hand it to the operating system."""
-        with (self.folder / RESULTS).open("a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(_json_line(row))
-        self.rows[row["id"]] = row
+        kept = {key: row for key, row in self.rows.items() if row["error"] is None}
+        with self._writing():
+            disk.replace(self.path, map(_json_line, kept.values()), _AS_JSON)
+        self.rows = kept
 
     def of(self, questions: Sequence[BenchQuestion]) -> list[Row]:
         """The lines of these questions. Raises InputError if one of them was asked otherwise then."""
         rows = [(question, self.rows[question.id]) for question in questions if question.id in self.rows]
         for question, row in rows:
-            if (row["question"], row["gold"]) != (question.question, list(question.answers)):
+            if (row["question"], row["gold"]) != (question.question, question.gold):
                 raise InputError(
                     f"{self.folder / RESULTS} holds another question or gold under the id {question.id!r}",
                     hint="give another --out folder for other questions",
                 )
         return [row for _, row in rows]
+
+
+def read_results(folder: str | Path) -> tuple[dict[str, Any], list[Row]]:
+    """The configuration and the lines of a folder of results. Raises InputError if there are none."""
+    path = Path(folder) / CONFIG
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(config, dict):
+            raise ValueError(f"{CONFIG} holds no object")
+    except (OSError, ValueError) as exc:
+        hint = "give the --out folder of a benchmark"
+        raise InputError(f"{folder} holds no results: {exc}", hint=hint) from exc
+    return config, list(Lines(Path(folder) / RESULTS, mend=False).rows.values())
+
+
+_AS_JSON = "backslashreplace"
+"""Half a character becomes its escape, which JSON reads back."""
 
 
 def _json_line(row: Row) -> str:

@@ -9,6 +9,7 @@ from rdflib import Literal, URIRef
 from rdflib.namespace import XSD
 
 from kgwb.flow import QIR, Answer, CandidateQuery, Linked, Selection, Term, Triple, Value
+from kgwb.kg.queries import counted
 from kgwb.provenance import support, where, witness
 from kgwb.run import Run, agent
 
@@ -68,9 +69,7 @@ def _union(
         values = [row[0] for row in rows.rows if row[0] is not None]
         if values and run.settings.fast and query.score >= SURE:
             settled.add(undirected)
-        if rows.cut:
-            cut = True
-            run.note(f"the result was cut at {len(rows.rows)} rows")
+        cut = cut or rows.cut
         for value, triples in support(run.kg, query, target, values).items():
             found[value] = tuple(dict.fromkeys((*found.get(value, ()), *triples)))
     return found, executed, cut
@@ -118,7 +117,7 @@ def _count(found: Found, executed: Sequence[CandidateQuery], target: str, cut: b
     if cut:
         patterns = " UNION ".join(f"{{ {where(query)} }}" for query in executed)
         counting = f"SELECT (COUNT(DISTINCT {target}) AS ?_n) WHERE {{ {patterns} }}"
-        number = int(str(run.kg.select(counting).rows[0][0]))
+        number = counted(next((row[0] for row in run.kg.select(counting).rows), None))
         queries = (*queries, counting)
     return Answer("count", (Value(Literal(number), str(number), triples),), queries)
 

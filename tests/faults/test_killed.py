@@ -1,0 +1,336 @@
+"""Processes that are killed in the middle, or share a folder: nothing that was recorded is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import faulty
+import pytest
+import rdflib
+from faulty import graph_server, model_server, serving
+from jupyter_client.manager import KernelManager
+from small import DIRECTED, EX, FILMS, HOMONYMS
+
+from kgwb.bench.results import CONFIG, RESULTS, Results
+from kgwb.errors import InputError
+from kgwb.kg import open_kg
+from kgwb.kg.local import LocalGraph
+from kgwb.llm import model as open_model
+from kgwb.workbench import Workbench, load_run
+
+KEY = "sk-tests-0123456789"
+WAIT_S = 60
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+def until(met: Callable[[], Any]) -> None:
+    """Wait for a condition."""
+    late = time.monotonic() + WAIT_S
+    while not met():
+        assert time.monotonic() < late, "it did not come about"
+        time.sleep(0.01)
+
+
+# --- a run in a kernel
+
+ASKING = """
+import kgwb
+from kgwb.embeddings import Embeddings
+kg = kgwb.open_kg({graph!r}, dialect="generic")
+workbench = kgwb.Workbench(kg, {model!r}, embeddings=Embeddings("lexical"))
+workbench.ask("Who directed Dune?", path={path!r})
+"""
+
+
+def says(body: dict[str, Any]) -> str:
+    """What a model says to the agents of Chatty-KG, told apart by the form of reply that they ask for."""
+    replies = {"entities": "qir", "number": "vertex_selection", "predicates": "predicate_selection"}
+    form = body["response_format"]["json_schema"]["schema"]["properties"]
+    return next(
+        json.dumps(HOMONYMS[f"chatty_kg/{agent}"]) for field, agent in replies.items() if field in form
+    )
+
+
+@pytest.mark.parametrize(("place", "seed"), [("model", 1), ("model", 2), ("graph", 3)])
+def test_a_run_in_a_killed_kernel_goes_on_from_the_call_in_flight(
+    tmp_path: Path, place: str, seed: int
+) -> None:
+    graph = graph_server(LocalGraph.of(rdflib.Graph().parse(data=FILMS, format="turtle")).store)
+    model = model_server("openai", says)
+    path = tmp_path / "run.jsonl"
+    with serving(graph, model):
+        spec = f"openai:tiny@{model.url}"
+        kg = open_kg(graph.url, dialect="generic")
+        whole = Workbench(kg, spec).ask("Who directed Dune?")
+        asked = {"graph": len(graph.seen), "model": len(model.seen)}
+        slow = {"graph": graph, "model": model}[place]
+        number = random.Random(seed).randint(1, asked[place])
+        graph.seen.clear()
+        model.seen.clear()
+        slow.fault, slow.hit = faulty.slow, lambda asked: len(slow.seen) >= number
+        _kill_kernel(
+            ASKING.format(graph=graph.url, model=spec, path=str(path)), lambda: len(slow.seen) >= number
+        )
+        slow.fault = None
+        kept = load_run(path)
+        assert kept.status == "failed" and kept.question == "Who directed Dune?"
+        made = [call.kind for call in kept.calls.values()]
+        assert made.count("model") == len(model.seen) - (place == "model")
+        resumed = load_run(
+            path, kg=open_kg(graph.url, dialect="generic"), model=open_model(spec), resume=True
+        )
+        assert (resumed.status, resumed.answer) == ("done", whole.answer)
+        assert len(model.seen) == asked["model"] + (place == "model")
+        assert all(resumed.calls[key].taken_at == call.taken_at for key, call in kept.calls.items())
+        assert load_run(path).answer == whole.answer
+
+
+def _kill_kernel(code: str, ready: Callable[[], bool]) -> None:
+    manager = KernelManager()
+    manager.start_kernel(env={**os.environ, "OPENAI_API_KEY": KEY})
+    try:
+        with_client = manager.client()
+        with_client.start_channels()
+        with_client.wait_for_ready(WAIT_S)
+        with_client.execute(code)
+        until(ready)
+        manager.signal_kernel(signal.SIGKILL)
+        until(lambda: not manager.is_alive())
+        with_client.stop_channels()
+    finally:
+        manager.shutdown_kernel(now=True)
+
+
+# --- a benchmark
+
+FILM_COUNT = 24
+MANY = "".join(
+    f'<{EX}f{n}> <http://www.w3.org/2000/01/rdf-schema#label> "Film {n}" ; <{EX}director> <{EX}d{n}> .\n'
+    f'<{EX}d{n}> <http://www.w3.org/2000/01/rdf-schema#label> "Director {n}" .\n'
+    for n in range(10, 10 + FILM_COUNT)
+)
+KILLS = 10
+WORKERS = 3
+CALLS_A_QUESTION = 2
+
+
+def _of_films(body: dict[str, Any]) -> str:
+    texts = " ".join(str(message["content"]) for message in body["messages"])
+    if "entities" not in body["response_format"]["json_schema"]["schema"]["properties"]:
+        return json.dumps(DIRECTED["chatty_kg/predicate_selection"])
+    film = "Film " + texts.rpartition("directed Film ")[2][:2]
+    time.sleep(0.02)  # so that workers are at work side by side when the process is killed
+    return json.dumps(DIRECTED["chatty_kg/qir"]).replace("Arrival", film)
+
+
+class Benchmark:
+    """``kgwb bench`` over the films, a part of them in dialogues."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.graph, self.questions = folder / "films.ttl", folder / "questions.jsonl"
+        self.graph.write_text(MANY, encoding="utf-8")
+        with self.questions.open("w", encoding="utf-8") as file:
+            for n in range(10, 10 + FILM_COUNT):
+                dialogue = {"dialogue": f"d{n % 2}", "turn": n} if n < 16 else {}
+                asked = {"id": str(n), "question": f"Who directed Film {n}?", "answers": [f"{EX}d{n}"]}
+                file.write(json.dumps(asked | dialogue) + "\n")
+        self.model = model_server("openai", _of_films)
+
+    def start(self, out: str) -> subprocess.Popen[bytes]:
+        command = [
+            sys.executable,
+            "-m",
+            "kgwb",
+            "bench",
+            "--kg",
+            str(self.graph),
+            "--set",
+            "multi_turn=false",
+        ]
+        command += ["--model", f"openai:tiny@{self.model.url}", "--questions", str(self.questions)]
+        command += ["--out", str(self.folder / out), "--workers", str(WORKERS)]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+    def finish(self, out: str) -> list[dict[str, Any]]:
+        process = self.start(out)
+        _, said = process.communicate(timeout=WAIT_S)
+        assert process.returncode == 0, said.decode()
+        lines = (self.folder / out / RESULTS).read_text(encoding="utf-8").splitlines()
+        rows = ({**json.loads(line), "seconds": 0, "stages": {}} for line in lines)
+        return sorted(rows, key=lambda row: row["id"])
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Iterator[Benchmark]:
+    found = Benchmark(tmp_path)
+    with serving(found.model):
+        yield found
+
+
+def test_a_benchmark_killed_again_and_again_asks_no_question_twice(benchmark: Benchmark) -> None:
+    whole = benchmark.finish("whole")
+    assert [row["f1"] for row in whole] == [1.0] * FILM_COUNT
+    chosen = random.Random(7)
+    seen = benchmark.model.seen
+    usual = len(seen)
+    assert usual == FILM_COUNT * CALLS_A_QUESTION
+    seen.clear()
+    left, killed = usual, 0
+    for kill in range(KILLS):
+        # Each time a little further than before, so that there is something left to kill
+        after = len(seen) + chosen.randint(1, max(1, 2 * left // KILLS))
+        process = benchmark.start("killed")
+        until(lambda: len(seen) >= after or process.poll() is not None)  # noqa: B023
+        process.kill()
+        process.communicate(timeout=WAIT_S)
+        killed += process.returncode == -signal.SIGKILL
+        _mess(benchmark.folder / "killed", kill)
+    assert killed == KILLS
+    assert benchmark.finish("killed") == whole
+    assert len(seen) <= usual + KILLS * WORKERS * CALLS_A_QUESTION
+    told = Counter(json.dumps(asked.body["messages"]) for asked in seen)
+    assert max(told.values()) <= KILLS + 1
+
+
+def _mess(folder: Path, kill: int) -> None:
+    """What a process that is killed in the middle of writing can leave behind."""
+    for name in (RESULTS, CONFIG):
+        (folder / f"{name}.part").write_text('{"id": "1')
+    if kill % 2:
+        with (folder / RESULTS).open("ab") as file:
+            file.write('{"id": "11", "question": "Who directed Fü'.encode()[:-1])
+
+
+@pytest.mark.parametrize("torn", [b"", b'{"kgwb": "0.1', None])
+def test_a_benchmark_killed_before_its_first_result_begins_anew(tmp_path: Path, torn: bytes | None) -> None:
+    (tmp_path / RESULTS).touch()
+    if torn is not None:
+        (tmp_path / CONFIG).write_bytes(torn)
+    results = Results(tmp_path, {"kg": "films"})
+    assert json.loads((tmp_path / CONFIG).read_text()) == {"kg": "films"}
+    results.add({"id": "1", "error": None})
+    (tmp_path / CONFIG).write_bytes(b'{"kgwb": "0.1')
+    with pytest.raises(InputError, match="is not JSON") as caught:
+        Results(tmp_path, {"kg": "films"})
+    assert "delete config.json" in caught.value.hint
+    (tmp_path / CONFIG).unlink()
+    assert list(Results(tmp_path, {"kg": "films"}).rows) == ["1"]
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_a_run_file_of_a_header_alone_goes_on(tmp_path: Path, end: bytes) -> None:
+    path = tmp_path / "run.jsonl"
+    films = open_kg("films")
+    run = Workbench(films).begin("Who directed Stalker?", path=path)
+    path.write_bytes(path.read_bytes().rstrip(b"\n") + end)
+    (tmp_path / "run.jsonl.part").write_text('{"kgwb_run": 1')
+    resumed = load_run(path, kg=films, model="rules", resume=True)
+    assert load_run(path).answer == resumed.answer is not None
+    run.save(path)
+    assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["run.jsonl"]
+
+
+# --- one cache folder
+
+OPENING = """
+import sys
+from pathlib import Path
+import numpy as np
+from kgwb.embeddings import Embeddings
+from kgwb.kg import cache_dir, open_kg
+
+class Counted(Embeddings):
+    def _encode(self, texts):
+        return [np.full(4, len(text), dtype=np.float32) / 1000 for text in texts]
+
+print("ready", flush=True)
+sys.stdin.readline()
+print("begun", flush=True)
+kg = open_kg({path!r})
+rows = kg.select("SELECT (COUNT(*) AS ?n) {{ ?s ?p ?o }}").rows
+hits = [hit.iri for hit in kg.search("vertex 4711", 3).hits]
+embeddings = Counted("shared/model", folder=cache_dir())
+close = [embeddings.similarity(f"text {{number}}", ["a", "bb"]) for number in range(200)]
+print(kg.identity, rows, hits, sum(map(sum, close)), flush=True)
+"""
+
+
+class Opener:
+    """A process that opens the graph when it is told to."""
+
+    def __init__(self, path: Path) -> None:
+        code = OPENING.format(path=str(path))
+        pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        self.process = subprocess.Popen([sys.executable, "-c", code], text=True, **pipes)
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "ready\n"
+
+    def go(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+
+    def end(self) -> tuple[int, str, str]:
+        out, said = self.process.communicate(timeout=WAIT_S)
+        return self.process.returncode, out.removeprefix("begun\n"), said
+
+
+def _large(folder: Path) -> Path:
+    path = folder / "large.nt"
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    lines = (f'<{EX}v{n}> {label} "vertex {n} of the large graph" .\n' for n in range(15_000))
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_processes_share_one_cold_cache(tmp_path: Path, damaged: bool) -> None:
+    path = _large(tmp_path)
+    graphs = Path(os.environ["KGWB_CACHE"]) / "graphs"
+    if damaged:
+        open_kg(path)
+        (folder,) = graphs.iterdir()
+        (folder / "labels.sqlite").write_bytes(b"broken")
+    openers = [Opener(path) for _ in range(3)]
+    for opener in openers:
+        opener.go()
+    ends = [opener.end() for opener in openers]
+    assert [code for code, _, _ in ends] == [0] * 3, ends
+    assert len({out for _, out, _ in ends}) == 1 and "v4711" in ends[0][1]
+    assert [entry.name for entry in graphs.iterdir()] == [entry.name for entry in graphs.glob("[!.]*")]
+    assert len(list(graphs.iterdir())) == 1
+
+
+def test_a_process_killed_while_it_builds_harms_nobody_and_is_cleared_away(tmp_path: Path) -> None:
+    path = _large(tmp_path)
+    graphs = Path(os.environ["KGWB_CACHE"]) / "graphs"
+    killed = Opener(path)
+    killed.go()
+    until(lambda: list(graphs.glob(".making-*/graph/*")))
+    killed.process.kill()
+    killed.process.communicate(timeout=WAIT_S)
+    (left,) = graphs.glob(".making-*")
+    others = [Opener(path) for _ in range(2)]
+    for other in others:
+        other.go()
+    ends = [other.end() for other in others]
+    assert [code for code, _, _ in ends] == [0, 0], ends
+    assert ends[0][1] == ends[1][1]
+    os.utime(left, (time.time() - 200_000,) * 2)
+    open_kg(path)
+    assert len(list(graphs.iterdir())) == 1 and not left.exists()
