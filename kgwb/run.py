@@ -17,7 +17,7 @@ from typing import Any
 from kgwb.agents import AGENTS, AgentSpec, System, agent, spec_at, spec_of
 from kgwb.embeddings import Embeddings
 from kgwb.engine import Goal, Status
-from kgwb.errors import OverrideError, QuestionError, RunFileError, SettingError, Stopped
+from kgwb.errors import InputError, OverrideError, QuestionError, RunFileError, SettingError, Stopped
 from kgwb.flow import Dialogue, Question, Turn, adapter, from_data, to_data
 from kgwb.kg.base import Graph, Vocabulary
 from kgwb.llm.base import ChatModel, ChatRequest
@@ -27,6 +27,8 @@ from kgwb.recorded import RecordedGraph
 from kgwb.saved import SavedEngine
 from kgwb.settings import Settings
 
+DAMAGED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What comes of a file whose entries have not their form, or do not fit together."""
 Models = Mapping[str, ChatModel] | ChatModel | None
 
 
@@ -245,7 +247,9 @@ class Run(SavedEngine):
         return self.by_key[key]
 
     def __repr__(self) -> str:
-        shown = str(self.answer) if self.answer is not None else self.status
+        from kgwb.render.words import clean
+
+        shown = clean(self.answer) if self.answer is not None else self.status
         return f"Run({self.question!r}, {self.status}, {len(self.steps)} steps: {shown})"
 
     def _repr_html_(self) -> str:
@@ -284,15 +288,19 @@ class Run(SavedEngine):
                 kg=kg,
                 models=models,
                 settings=Settings(**header["settings"]),
-                prompts=Prompts(texts=header["prompts"]),
-                embeddings=Embeddings(header["embeddings"], trusted=False),
+                prompts=Prompts(texts=from_data(header["prompts"], dict[str, str])),
+                embeddings=Embeddings(from_data(header["embeddings"], str), trusted=False),
             )
-            run.id, run.created = header["id"], header["created"]
+            run.id, run.created = from_data([header["id"], header["created"]], tuple[str, str])
             vocabulary = from_data(header["vocabulary"], Vocabulary)
-            run.kg = RecordedGraph(kg, run.call, identity=header["graph"], vocabulary=vocabulary)
-            run._recorded_models = dict(header["models"])
+            run.kg = RecordedGraph(
+                kg, run.call, identity=from_data(header["graph"], str), vocabulary=vocabulary
+            )
+            run._recorded_models = from_data(header["models"], dict[str, str])
             run._read(lines)
-        except (KeyError, ValueError, TypeError, AttributeError) as exc:
+        except RunFileError:
+            raise
+        except (*DAMAGED, InputError) as exc:
             raise RunFileError(f"{path} is damaged: {exc!r}", hint="restore the file from a copy") from exc
         if resume:
             file.mend()
@@ -310,11 +318,11 @@ class Run(SavedEngine):
                 self.turn = self.system.turn(self)
         except BaseException:
             with suppress(RunFileError):  # the first failure is the one to tell
-                self._append(**self._ending())
+                self._end()
             raise
         finally:
             self._begun = frozenset(step.key for step in self.steps)
-        self._append(**self._ending())
+        self._end()
         return self
 
     def _know(self, *names: str) -> None:

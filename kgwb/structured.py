@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -99,13 +100,16 @@ def judge(
     """The reply a text holds (None if it has not the form) and the outcome of each check, in order."""
     problem = ""
     for data in _json_texts(text):
-        if HALF.search(json.dumps(data, ensure_ascii=False)):
-            problem = problem or "it holds half a character"
-            continue
         try:
+            half = HALF.search(json.dumps(data, ensure_ascii=False))
             parsed = reply.model_validate(data)
         except ValidationError as exc:
             problem = problem or "; ".join(_plainly(error) for error in exc.errors(include_url=False)[:5])
+            continue
+        except RecursionError:  # what can just be read may be nested too deeply to be written
+            continue
+        if half:
+            problem = problem or "it holds half a character"
             continue
         results = [CheckResult(WELL_FORMED), CheckResult(RIGHT_FORM)]
         results += [CheckResult(check.name, check.test(parsed)) for check in checks]
@@ -140,7 +144,7 @@ def _json_texts(text: str) -> Iterator[Any]:
     if isinstance(whole, dict | list):
         yield whole
         return
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(object_pairs_hook=_object)
     found: list[Any] = []
     start = 0
     tries = 0
@@ -152,19 +156,31 @@ def _json_texts(text: str) -> Iterator[Any]:
         try:
             value, start = decoder.raw_decode(text, min(places))
             found.append(value)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as exc:
             start = min(places) + 1
+            tries += (getattr(exc, "pos", start) - start) // MOST_FAILED
     last_first = found[::-1]
     yield from sorted(last_first, key=lambda value: not isinstance(value, dict))
 
 
 MOST_STARTS = 200
-"""Places in a reply at which JSON is looked for; garbage full of braces must not take quadratic time."""
+MOST_FAILED = 10_000
+"""Places in a reply at which JSON is looked for, and characters read in vain that count for one of them:
+garbage full of braces must not take quadratic time."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; a name given twice stands there as one more name, which no form has."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        given = Counter(name for name, _ in pairs)
+        made |= {f"{name}, given twice": None for name, times in given.items() if times > 1}
+    return made
 
 
 def _loads(text: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_object)
     except (ValueError, RecursionError):
         return None
 

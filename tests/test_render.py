@@ -10,6 +10,7 @@ from rdflib import Literal, URIRef
 
 import kgwb
 from kgwb import render
+from kgwb.errors import CONTROLS
 from kgwb.flow import (
     QIR,
     Answer,
@@ -30,7 +31,6 @@ from kgwb.flow import (
     Value,
 )
 from kgwb.record import Attempt, CheckResult, Step
-from kgwb.render.html import CONTROLS
 from kgwb.render.records import step_record
 from kgwb.render.sparql import laid_out, sparql
 from kgwb.run import Run

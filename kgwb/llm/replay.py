@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgwb.errors import NotRecordedError, RunFileError
+from kgwb.flow import from_data
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def read_replies(path: str | Path) -> Iterator[tuple[str, ChatReply]]:
                     raise RunFileError(f"line {torn} of {path} is no JSON", hint="take an undamaged copy")
                 try:
                     entry = json.loads(line) if line.strip() else None
-                except ValueError:
+                except (ValueError, RecursionError):
                     torn = number
                     continue
                 if (call := _answered_model_call(entry)) is not None:
@@ -101,8 +102,8 @@ def _answered_model_call(entry: Any) -> Mapping[str, Any] | None:
 def _key_and_reply(call: Mapping[str, Any], where: str) -> tuple[str, ChatReply]:
     try:
         known = {name: value for name, value in call["reply"].items() if name in _REPLY_FIELDS}
-        return content_key(call["request"]["content"]), ChatReply(**known)
-    except (AttributeError, KeyError, TypeError) as exc:
+        return content_key(call["request"]["content"]), from_data(known, ChatReply)
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as exc:
         raise RunFileError(
             f"{where} is no model call of this version of kgwb",
             hint="replay it with the version that wrote it",

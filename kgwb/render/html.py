@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from html import escape
+
+from kgwb.errors import harmless
 
 MOST_ROWS = 60
 """Rows of a table that are shown; the last line says how many more there are."""
 MOST_LETTERS, MOST_TEXT = 300, 50_000
 """Letters shown of a label or literal, and of any text; where there are more, their number is said."""
-CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What is not seen but acts on what is: on a terminal, or on the direction of the text around it."""
 
 # Colours come from JupyterLab's theme; without one from the page around it, so that dark pages stay dark.
 STYLE = """
 .kgwb-record { color: var(--jp-ui-font-color1, inherit); font-size: var(--jp-ui-font-size1, 13px);
   line-height: 1.45; padding-left: 6px; overflow-x: auto }
+.kgwb-record :is(a, b, bdi, del, ins, mark, span, summary, td, th) { unicode-bidi: isolate }
 .kgwb-record .kgwb-aside { color: var(--jp-ui-font-color2, inherit) }
 .kgwb-record .kgwb-answer { font-size: 1.25em; font-weight: 600; margin: .2em 0 .4em }
 .kgwb-record .kgwb-badge { border: 1px solid var(--jp-border-color1, rgba(128,128,128,.5));
@@ -70,11 +70,6 @@ def safe(content: object) -> Html:
     if isinstance(content, Html):
         return content
     return Html(escape(harmless(short(str(content), MOST_TEXT)), quote=True))
-
-
-def harmless(text: str) -> str:
-    """A text that does nothing but be read: control characters but tab and line end become "�"."""
-    return CONTROLS.sub("�", re.sub("\r\n?", "\n", text)).encode("utf-8", "replace").decode()
 
 
 def short(text: str, most: int = MOST_LETTERS) -> str:

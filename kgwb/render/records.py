@@ -260,7 +260,7 @@ def term(value: flow.Term, label: str = "") -> Html:
     if isinstance(value, URIRef):
         return iri(value, label)
     kind = value.language or local_name(value.datatype or "") if isinstance(value, Literal) else "blank node"
-    return join(short(str(value)), *((" ", aside(kind)) if kind else ()))
+    return join(tag("bdi", short(str(value))), *((" ", aside(kind)) if kind else ()))
 
 
 def shortened(text: str) -> Html:

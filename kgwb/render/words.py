@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rdflib import URIRef
 
 from kgwb import flow
+from kgwb.errors import harmless
 from kgwb.kg.text import local_name
 from kgwb.record import QUERIES, Call, Step, Totals
-from kgwb.render.html import MOST_ROWS, harmless, short
+from kgwb.render.html import MOST_ROWS, short
 
 if TYPE_CHECKING:
     from kgwb.run import Run

@@ -17,7 +17,7 @@ from kgwb.render.html import Html, aside, badges, fold, tag
 from kgwb.render.records import record, says_more
 from kgwb.render.text import summary
 from kgwb.render.views import attempt, maker_of, sent_html, step_html
-from kgwb.render.words import BASELINE, count, made, names_in
+from kgwb.render.words import BASELINE, clean, count, made, names_in
 from kgwb.ui.forms import Editor, editor
 from kgwb.ui.human import HumanPanel
 from kgwb.ui.kit import Panel, body, dim, markup, row
@@ -169,8 +169,9 @@ class AgentCell(Panel):
 
     def _show_controls(self, keys: list[str], state: State) -> None:
         self._which.layout.display = "" if len(keys) > 1 else "none"
-        if tuple(self._which.options) != tuple(keys):
-            self._which.options = keys
+        options = tuple((clean(key), key) for key in keys)
+        if self._which.options != options:
+            self._which.options = options
         if keys and self._which.value != self.key:
             self._which.value = self.key
         step, busy = self.step, bool(self.session.busy)

@@ -238,7 +238,7 @@ class _Row(widgets.HBox):
         told = clean(outcome(step)) if step is not None else "not reached"
         said = f": {told[:80]}" if state in ("done", "stale", "ahead") and not supervises else ""
         self._open.description = f"{MARKS[state]} {clean(self.key)}{said}"
-        self._open.tooltip = f"{self.key}: {told[:300]}"
+        self._open.tooltip = f"{clean(self.key)}: {told[:300]}"
         self._open.layout.margin = f"1px 0 1px {depth * 14}px"
         dim = "var(--jp-ui-font-color2, inherit)"
         self._open.style.text_color = dim if state in ("not run", "ahead") else None

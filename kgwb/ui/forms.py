@@ -15,6 +15,7 @@ from kgwb.record import Step
 from kgwb.render.html import fold
 from kgwb.render.sparql import sparql
 from kgwb.render.text import summary
+from kgwb.render.words import clean
 from kgwb.ui.fields import Field, blank, form_field, read, record_of
 from kgwb.ui.kit import Panel, body, field, markup, row, tag
 from kgwb.ui.schema_form import WIDE, SchemaForm
@@ -116,7 +117,9 @@ class LinkEditor(Editor[flow.Link]):
         vertex = self.before.vertex
         self.offered = tuple(dict.fromkeys((*self.before.candidates, *((vertex,) if vertex else ()))))
         self._first = self.offered.index(vertex) if vertex else -1
-        options = [(f"{summary(one)} {one.description}", place) for place, one in enumerate(self.offered)]
+        options = [
+            (clean(f"{summary(one)} {one.description}"), place) for place, one in enumerate(self.offered)
+        ]
         options.append((NO_VERTEX, -1))
         wide, rows = widgets.Layout(width=WIDE), min(max(len(options), 3), 10)
         self.choice = widgets.Select(options=options, value=self._first, rows=rows, layout=wide)
@@ -223,7 +226,7 @@ def _name_of(iri: URIRef, session: Session) -> str:
 
 
 def _scored(query: flow.CandidateQuery) -> str:
-    return f"{query.score:.2f} {', '.join(query.predicates)}"
+    return clean(f"{query.score:.2f} {', '.join(query.predicates)}")
 
 
 def _scrolled(title: str, lines: list[widgets.Widget]) -> widgets.Widget:

@@ -15,6 +15,7 @@ from kgwb.llm.human import Asked, Human
 from kgwb.record import Attempt, Step
 from kgwb.render.html import fold, preformatted
 from kgwb.render.views import step_html
+from kgwb.render.words import clean
 from kgwb.ui.fields import Field, blank, field_of
 from kgwb.ui.kit import Html, Panel, body, field, join, markup, row, tag
 from kgwb.ui.played import beside, played, refused, step_of
@@ -139,8 +140,9 @@ class Comparison(widgets.VBox):
         """Offer the steps that were played to their end; nothing is shown before there is one."""
         keys = tuple(step.key for step in played(self.panel.session) if step.done)
         self.layout.display = "" if keys else "none"
-        if self.step.options != keys:
-            self.step.options = keys
+        options = tuple((clean(key), key) for key in keys)
+        if self.step.options != options:
+            self.step.options = options
             self.step.value = next(reversed(keys), None)
 
     def ask(self) -> None:

@@ -11,6 +11,7 @@ import ipywidgets as widgets
 from kgwb.errors import KgwbError
 from kgwb.render.html import STYLE as RECORD_STYLE
 from kgwb.render.html import Html, join, tag
+from kgwb.render.words import clean
 
 # Every colour is a variable of the theme with a fallback that holds on light and dark pages.
 STYLE = """
@@ -145,7 +146,7 @@ def row(*children: widgets.Widget, **layout: Any) -> widgets.HBox:
 def field(text: str, widget: widgets.Widget) -> widgets.VBox:
     """A widget under a visible label, which is its accessible name too."""
     if not isinstance(widget, widgets.Box) and not widget.tooltip:  # a box with a tooltip cannot be drawn
-        widget.tooltip = text
+        widget.tooltip = clean(text)
     label = markup(tag("div", text, class_="kgwb-aside"))
     return widgets.VBox((label, widget), layout=widgets.Layout(width="auto"))
 

@@ -9,6 +9,7 @@ from typing import Any
 import pyvis
 from pyvis.network import Network
 
+from kgwb.errors import harmless
 from kgwb.render.layout import ARROW_CHARS, layout, shorten
 from kgwb.render.subgraph import diagram
 from kgwb.subgraph import Subgraph
@@ -48,12 +49,12 @@ def graph(subgraph: Subgraph) -> dict[str, Any]:
     network, (boxes, arrows) = Network(directed=True), diagram(subgraph)
     placed = layout(boxes, arrows)
     for number, (box, place) in enumerate(zip(boxes, placed.places, strict=True)):
-        look: dict[str, Any] = {"kind": box.shape, "told": box.title, "x": place.x, "y": place.y}
+        look: dict[str, Any] = {"kind": box.shape, "told": harmless(box.title), "x": place.x, "y": place.y}
         shape = "ellipse" if box.shape == "unknown" else "box"
-        network.add_node(number, "\n".join(box.lines), shape, **look)
+        network.add_node(number, harmless("\n".join(box.lines)), shape, **look)
     for number, (arrow, bend) in enumerate(zip(arrows, placed.bends, strict=True)):
         turn = {"enabled": True, "type": "curvedCCW" if bend > 0 else "curvedCW", "roundness": 0.2}
-        look = {"label": shorten(arrow.label, ARROW_CHARS), "told": arrow.title, "found": arrow.dashed}
-        look["smooth"] = turn if bend else False
+        look = {"label": harmless(shorten(arrow.label, ARROW_CHARS)), "told": harmless(arrow.title)}
+        look |= {"found": arrow.dashed, "smooth": turn if bend else False}
         network.add_edge(arrow.start, arrow.end, id=number, **look)
     return {"nodes": network.nodes, "edges": network.edges}

@@ -24,7 +24,7 @@ from kgwb.render.html import MOST_ROWS, Html, tag
 from kgwb.render.records import DEGREE_CAP, blocking_html, record, step_record
 from kgwb.render.sparql import laid_out, sparql
 from kgwb.render.text import outcome
-from kgwb.render.words import names_in
+from kgwb.render.words import clean, names_in
 from kgwb.ui.kit import Panel, body, field, markup, row
 from kgwb.ui.session import Session
 
@@ -136,7 +136,7 @@ def _(output: Retrieved | Link, asking: Asking) -> tuple[widgets.Widget, ...]:
 def _(output: LinkedRelation, asking: Asking) -> tuple[widgets.Widget, ...]:
     if not output.predicates:
         return ()
-    options = [(f"{n}. {p.name} ({p.direction})", p) for n, p in enumerate(output.predicates, 1)]
+    options = [(clean(f"{n}. {p.name} ({p.direction})"), p) for n, p in enumerate(output.predicates, 1)]
     choice = widgets.Dropdown(options=options, layout=widgets.Layout(width="22em"))
     links = [step.output for step in asking.steps if step.done and isinstance(step.output, Link)]
     vertices = {link.entity: link.vertex.iri for link in reversed(links) if link.vertex}
@@ -172,7 +172,7 @@ def _made(steps: Iterable[Step]) -> list[CandidateQuery]:
 
 
 def _label(query: CandidateQuery) -> str:
-    return f"{', '.join(query.predicates)} ({query.score:.2f})"
+    return clean(f"{', '.join(query.predicates)} ({query.score:.2f})")
 
 
 def _queries(named: Sequence[tuple[str, str]], empty: bool, asking: Asking) -> tuple[widgets.Widget, ...]:

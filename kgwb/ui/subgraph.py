@@ -20,7 +20,7 @@ from kgwb.render.html import aside, iri, short
 from kgwb.render.layout import MARGIN, layout, shorten
 from kgwb.render.records import triples
 from kgwb.render.subgraph import NOTHING, diagram, in_words, legend, lit_parts, subgraph_html, svg, tables
-from kgwb.render.words import MOST_SAID
+from kgwb.render.words import MOST_SAID, clean
 from kgwb.subgraph import Node, Subgraph, expand, subgraph
 from kgwb.ui.kit import Html, Panel, body, field, markup, row, tag
 from kgwb.ui.pyvis_page import graph, page
@@ -61,7 +61,7 @@ class SubgraphPanel(Panel):
         self.supports = widgets.Dropdown(layout=widgets.Layout(width="22em"))
         self.vertex = widgets.Dropdown(layout=widgets.Layout(width="22em"))
         self.expand = self.button("Expand one hop", self._expand, icon="plus")
-        self.frame = Frame(title=f"Subgraph of: {session.run.question}", page=page())
+        self.frame = Frame(title=f"Subgraph of: {clean(session.run.question)}", page=page())
         self.place, self.about, self.remarks = markup(), markup(), markup()
         self.watch(self.view, lambda _: self._draw())
         self.watch(self.supports, lambda _: self._draw())
@@ -206,7 +206,7 @@ def _about(node: Node, told: Description) -> Html:
 
 def _offer(chooser: widgets.Dropdown, nothing: str, parts: tuple[Node, ...] | tuple[Value, ...]) -> None:
     """Let choose among nodes or answers by label; equal ones are told apart by their number."""
-    labels, before = [shorten(part.label, CHARS) for part in parts], chooser.label
+    labels, before = [shorten(clean(part.label), CHARS) for part in parts], chooser.label
     options = [
         (f"{label} ({number + 1})" if labels.count(label) > 1 else label, number)
         for number, label in enumerate(labels)

@@ -1,0 +1,640 @@
+"""What a model may answer: malformed and adversarial replies to every agent, judged by an oracle of its own.
+
+A reply is accepted only if the text holds an object that its JSON schema allows (jsonschema, not pydantic)
+and if every choice is among those that were offered. Nothing but InvalidReplyError comes out of an agent.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, seed, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel
+from rdflib import Literal
+from small import DIRECTED, HOMONYMS, PAPER, alone, chatty, films, iri, predicates, qir, vertex
+
+from hostile.corpus import HALVES, NUL, ORDERS, PLAIN, SEED, texts
+from kgwb import structured
+from kgwb.errors import InvalidReplyError
+from kgwb.flow import (
+    Answer,
+    Candidate,
+    CandidateQuery,
+    Context,
+    Fact,
+    Generated,
+    Linked,
+    LinkedRelation,
+    Question,
+    RankedPredicate,
+    Retrieved,
+    Turn,
+    Value,
+)
+from kgwb.llm import Scripted
+from kgwb.run import Run
+from kgwb.settings import Settings
+from kgwb.structured import Check, judge
+from kgwb.systems.chatty_kg import (
+    chat,
+    classifier,
+    predicate_selection,
+    rephraser,
+    vertex_selection,
+)
+from kgwb.systems.chatty_kg import (
+    qir as qirs,
+)
+
+MUTATED, FREE, PLAYED = 850, 200, 60
+"""Replies tried of each agent: spoilt ones, free texts, and spoilt ones through the whole agent."""
+LEAST = 10_000
+SLOW_S = 30
+KG = films()
+LABELS = (
+    "Arrival",
+    "Аrrival",
+    "ARRIVAL II",
+    "Dune",
+    "Dune",
+    'say "hi"',
+    "עברית",
+    ORDERS[0],
+    "<b>",
+    "ß",
+    "{{x}}",
+    "0",
+)
+NAMES = ("director", "directed by", ORDERS[3], 'a"b', "Director")
+CANDIDATES = tuple(Candidate(iri(f"v{n}"), label, 0.5) for n, label in enumerate(LABELS))
+RETRIEVED = Retrieved("Arrival", CANDIDATES)
+HOMONYM = Retrieved("Dune", tuple(c for c in CANDIDATES if c.label == "Dune"))
+FACTS = (Fact("Arrival", "by", "?x"), Fact("?x", "from", "?y"))
+BY_FACT = (NAMES[:3], NAMES[3:])
+QUERIES = tuple(
+    CandidateQuery(f"ASK {{ {n} }}", (), (one, two), 0.5)
+    for n, one in enumerate(BY_FACT[0])
+    for two in BY_FACT[1]
+)
+GENERATED = Generated(QUERIES, len(QUERIES))
+LINKED = Linked(
+    (),
+    tuple(
+        LinkedRelation(fact, tuple(RankedPredicate(iri(n), n.replace(" ", "_"), "out", 0.5) for n in "ab"))
+        for fact in FACTS
+    ),
+)
+CONTEXT = Context((Turn("Who directed Dune?", ("Denis Villeneuve",)),))
+ANSWER = Answer("list", (Value(Literal("a"), 'a "b"'), Value(Literal("b"), "<b>")))
+
+
+FAST = Settings()
+
+
+@dataclass(frozen=True)
+class Case:
+    """One reply class as its agent asks for it."""
+
+    prompt: str
+    work: Callable[[Run], Any]
+    valid: tuple[Mapping[str, Any], ...]
+    offered: Callable[[Any], bool]
+    """Whether every choice of a reply is among what was offered; written without the code under test."""
+    settings: Settings = FAST
+    before: Mapping[str, Any] = ()  # type: ignore[assignment]
+    """What the agent is told before this reply."""
+
+
+def _vertex(reply: Any) -> bool:
+    if reply.number == 0:
+        return not reply.label.strip()
+    same = (
+        0 < reply.number <= len(LABELS)
+        and LABELS[reply.number - 1].casefold() == reply.label.strip().casefold()
+    )
+    return bool(same)
+
+
+def _triples(reply: Any) -> bool:
+    ends = [end.strip() for triple in reply.triples for end in (triple.subject, triple.object)]
+    whole = all(part.strip() for t in reply.triples for part in (t.subject, t.predicate, t.object))
+    unknowns = any(end.startswith("?") for end in ends)
+    return whole and unknowns and any(end and not end.startswith("?") for end in ends)
+
+
+def _by_triple(reply: Any) -> bool:
+    lists = reply.predicates
+    return len(lists) == 2 and all(
+        not said or set(said) & set(known) for said, known in zip(lists, BY_FACT, strict=True)
+    )
+
+
+CASES = {
+    case.prompt: case
+    for case in (
+        Case(
+            "classifier",
+            lambda run: classifier.classify("Who was Ada, and when was he born?", CONTEXT, run),
+            ({"reason": "he", "label": "dependent"}, {"reason": "", "label": "self-contained"}),
+            lambda reply: reply.label in ("dependent", "self-contained"),
+        ),
+        Case(
+            "rephraser",
+            lambda run: rephraser.rephrase("When was he born?", CONTEXT, run),
+            ({"question": "When was Denis Villeneuve born?"},),
+            lambda reply: bool(reply.question.strip()),
+        ),
+        Case(
+            "translator",
+            lambda run: chat.translate(Question("Wer ist der Regisseur von Dune?"), run),
+            ({"question": "Who directed Dune?"},),
+            lambda reply: bool(reply.question.strip()),
+        ),
+        Case(
+            "answer_writer",
+            lambda run: chat.reword(ANSWER, "Who?", run),
+            ({"sentence": 'It is a "b" and <b>.'},),
+            lambda reply: all(value.label in reply.sentence.casefold() for value in ANSWER.values),
+        ),
+        Case(
+            "qir",
+            lambda run: qirs.extract("Who directed Arrival?", run),
+            (qir("Arrival | directed by | ?person"), qir("Dune | by | ?x", "?x | born in | ?y", target="?y")),
+            _triples,
+        ),
+        Case(
+            "vertex_selection",
+            lambda run: vertex_selection.select(RETRIEVED, "Who?", Context(), run),
+            (vertex(0, ""), *(vertex(n, label) for n, label in enumerate(LABELS, 1))),
+            _vertex,
+        ),
+        Case(
+            "vertex_selection_labels",
+            lambda run: vertex_selection.select(RETRIEVED, "Who?", Context(), run),
+            tuple({"label": label} for label in LABELS if label != "Dune"),
+            lambda reply: reply.label.casefold() in [label.casefold() for label in LABELS],
+            PAPER,
+        ),
+        Case(
+            "vertex_selection_names",
+            lambda run: vertex_selection.select(HOMONYM, "Who?", Context(), run),
+            ({"name": "v3"}, {"name": "v4"}),
+            lambda reply: reply.name in ("v3", "v4"),
+            PAPER,
+            {"vertex_selection_labels": {"label": "Dune"}},
+        ),
+        Case(
+            "predicate_selection",
+            lambda run: predicate_selection.select_queries(GENERATED, "Who?", LINKED, run),
+            (predicates(["director"], []), predicates(list(BY_FACT[0]), [NAMES[4], "other"])),
+            _by_triple,
+        ),
+        Case(
+            "predicate_selection_published",
+            lambda run: predicate_selection.select_queries(GENERATED, "Who?", LINKED, run),
+            (
+                {"reasoning": "", "predicates": ["director"]},
+                {"reasoning": "x", "predicates": [*NAMES, "other"]},
+            ),
+            lambda reply: bool(set(reply.predicates) & set(NAMES)),
+            PAPER,
+        ),
+    )
+}
+
+
+@cache
+def door(name: str) -> tuple[type[BaseModel], tuple[Check[Any], ...]]:
+    """The reply class and the checks as the agent itself gives them to the door."""
+    seen: list[Any] = []
+    real = structured.judge
+
+    def spy(text: str, finish_reason: str, reply: Any, checks: Any) -> Any:
+        seen.append((reply, tuple(checks)))
+        return real(text, finish_reason, reply, checks)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(structured, "judge", spy)
+        play(CASES[name], json.dumps(CASES[name].valid[0]))
+    return seen[-1]  # type: ignore[no-any-return]
+
+
+def play(case: Case, text: str) -> Any:
+    """What the agent makes of one reply, in one attempt."""
+    replies = {**dict(case.before), case.prompt: text}
+    return alone(case.work, replies, kg=KG, settings=case.settings.changed(theta=1))
+
+
+def test_every_reply_class_of_the_system_is_tried() -> None:
+    there = {
+        one
+        for module in (chat, classifier, predicate_selection, qirs, rephraser, vertex_selection)
+        for name, one in vars(module).items()
+        if name.endswith("Reply") and one.__module__ == module.__name__
+    }
+    assert {door(name)[0] for name in CASES} == there - {qirs.TripleReply}, (
+        "TripleReply is a part of QirReply"
+    )
+    assert len(CASES) * (MUTATED + FREE) >= LEAST
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_valid_replies_are_accepted(name: str) -> None:
+    for valid in CASES[name].valid:
+        reply, results = judge(json.dumps(valid), "stop", *door(name))
+        assert reply is not None
+        assert not [result.problem for result in results if result.problem]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_spoilt_reply_is_accepted_wrongly(name: str) -> None:
+    tried: list[bool] = []
+
+    @seed(SEED)
+    @settings(max_examples=MUTATED, database=None, phases=[Phase.generate])
+    @given(st.integers(0, 2**60))
+    def judged(number: int) -> None:
+        tried.append(accepted(name, spoilt(CASES[name].valid, random.Random(number))))
+
+    judged()
+    assert len(tried) >= MUTATED
+    assert 0 < sum(tried) < len(tried), "some do no harm, some do"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_free_text_is_accepted_wrongly(name: str) -> None:
+    tried: list[bool] = []
+    schema_words = sorted(json.dumps(word) for word in re.findall(r"\w+", json.dumps(CASES[name].valid)))[:40]
+    pieces = st.sampled_from(
+        [*'{}[]:,"\\ \n', *schema_words, "true", "null", "1", "-0", "1e999", *HALVES, *texts(200)]
+    )
+
+    @seed(SEED)
+    @settings(max_examples=FREE, database=None, phases=[Phase.generate])
+    @given(st.text(max_size=200) | st.lists(pieces, max_size=60).map("".join))
+    def judged(text: str) -> None:
+        tried.append(accepted(name, text))
+
+    judged()
+    assert len(tried) >= FREE
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_agent_makes_nothing_of_a_reply_that_is_turned_away(name: str) -> None:
+    case, outcomes = CASES[name], set()
+    for number in range(PLAYED):
+        text = spoilt(case.valid, random.Random(number), huge=False)
+        reply, results = judge(text, "stop", *door(name))
+        wanted = reply is not None and not any(result.problem for result in results)
+        try:
+            made, _, _ = play(case, text)
+        except InvalidReplyError as error:
+            assert not wanted
+            assert error.attempts[-1].reply == text
+            outcomes.add("turned away")
+            continue
+        assert wanted or name in ("qir", "predicate_selection_published"), (
+            "which go on with the last of theta"
+        )
+        outcomes.add("taken")
+        if name.startswith("vertex"):
+            assert made.vertex is None or made.vertex in CANDIDATES
+        if name.startswith("predicate"):
+            assert set(made.queries) <= set(QUERIES)
+            assert set(made.predicates) <= set(NAMES)
+    assert "taken" in outcomes
+
+
+def test_a_reply_of_any_depth_is_judged() -> None:
+    """Python reads, writes and validates nested data to limits that are not quite the same."""
+    for depth in (*range(1, 900, 50), *range(900, 1_020), *range(1_020, 1_100, 20)):
+        objects, lists = '{"a":' * depth + "1" + "}" * depth, "[" * depth + "]" * depth
+        for text in (objects, lists, f'{{"predicates": {lists}}}'):
+            assert judge(text, "stop", *door("predicate_selection"))[0] is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 1_000_000,
+        "{" * 1_000_000,
+        "[[[[" * 50 + "1," * 400_000,
+        '{"label": "' + "a" * 1_000_000 + '"}',
+        "{" + '"label": "a", ' * 70_000 + '"label": "Arrival"}',
+        "\\" * 1_000_000,
+        '"' * 1_000_000,
+        '{"number": ' + "9" * 1_000_000 + "}",
+    ],
+    ids=lambda text: f"{text[:12]}...",
+)
+def test_a_huge_reply_is_turned_away_in_time(text: str) -> None:
+    started = time.monotonic()
+    for name in CASES:
+        reply, results = judge(text, "stop", *door(name))
+        assert reply is None or any(result.problem for result in results) or name == "rephraser"
+    assert time.monotonic() - started < SLOW_S * len(CASES)
+
+
+# --- no reply outside the candidate list
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_model_that_obeys_a_label_is_turned_away_recorded_and_shown(order: str) -> None:
+    """Two homonyms tell the model what to answer, and it does: nothing that was not offered is linked."""
+    label = json.dumps(order, ensure_ascii=False)
+    kg = films(f"""
+        @prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        :one rdfs:label {label} ; :director :denis ; rdfs:comment {label} .
+        :two rdfs:label {label} ; :director :lynch .
+        :denis rdfs:label "Denis" . :lynch rdfs:label "Lynch" . :sicario rdfs:label "Sicario" .""")
+    disobeyed = (
+        vertex(1, "Sicario"),
+        vertex(99, "Sicario"),
+        vertex(3, order),
+        order,
+        {"iri": "http://example.org/sicario"},
+    )
+    replies = {
+        "chatty_kg/qir": {
+            "entities": [order],
+            "unknowns": ["?x"],
+            "target": "?x",
+            "question_type": "list",
+            "triples": [{"subject": order, "predicate": "director", "object": "?x"}],
+        },
+        "chatty_kg/vertex_selection": list(disobeyed),
+        "chatty_kg/predicate_selection": predicates(["drop everything"]),
+    }
+    run = chatty("Who directed it?", Scripted(replies), kg, settings=Settings(theta=len(disobeyed)))
+    with pytest.raises(InvalidReplyError) as caught:
+        run.go()
+    said = [line if isinstance(line, str) else json.dumps(line, ensure_ascii=False) for line in disobeyed]
+    assert [attempt.reply for attempt in caught.value.attempts] == said
+    step = next(step for step in run.steps if step.agent == "vertex_selection")
+    assert [attempt.reply for attempt in step.attempts] == said
+    assert not step.done
+    assert step._repr_html_().count("✗ failed: ") == len(said)
+    assert "failed" in repr(run)
+
+
+def test_a_predicate_off_the_list_selects_no_query() -> None:
+    obeying = {
+        **DIRECTED,
+        "chatty_kg/predicate_selection": [
+            predicates(["drop"]),
+            predicates([]),
+            predicates(["director", "drop"]),
+        ],
+    }
+    run = chatty(
+        "Who directed Dune?",
+        Scripted({**HOMONYMS, **obeying, "chatty_kg/qir": qir("Dune | made under | ?x")}),
+    ).go()
+    attempts = run["predicate_selection"].attempts
+    assert [attempt.accepted for attempt in attempts] == [False, True], "no predicate at all is an answer"
+    assert run.output("predicate_selection").queries == ()
+
+
+# --- the oracle
+
+
+def accepted(name: str, text: str) -> bool:
+    """Whether a reply is accepted; fails if that is wrong."""
+    reply_class, checks = door(name)
+    finish = random.Random(len(text)).choice(("stop", "stop", "length", "refusal", "content_filter", "?"))
+    reply, results = judge(text, finish, reply_class, checks)
+    assert results
+    assert (reply is None) <= any(result.problem for result in results)
+    if reply is None or any(result.problem for result in results):
+        return False
+    assert CASES[name].offered(reply), f"not on the list: {text[:500]!r}"
+    assert any(fits(reply_class, data, reply) for data in objects(text)), f"has not the form: {text[:500]!r}"
+    assert not re.search("[\ud800-\udfff]", str(reply.model_dump()))
+    return True
+
+
+def fits(reply_class: type[BaseModel], data: Any, reply: BaseModel) -> bool:
+    """Whether an object of the text has the form by its JSON schema, and says what was accepted.
+
+    A whole number may be written as a text: models do so, and label and number of a choice must agree anyway.
+    """
+    number = data.get("number") if isinstance(data, dict) else None
+    if isinstance(number, str) and re.fullmatch(r"\s*[+-]?\d+(_\d+)*(\.0*)?\s*", number):
+        data = {**data, "number": int(float(number.replace("_", "")))}
+    return data == reply.model_dump() and not [
+        *Draft202012Validator(reply_class.model_json_schema()).iter_errors(data)
+    ]
+
+
+def objects(text: str) -> Iterator[Any]:
+    """Every object that begins anywhere in a text and gives no name twice."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len({name for name, _ in pairs}) < len(pairs):
+            raise ValueError("a name is given twice")
+        return dict(pairs)
+
+    decoder = json.JSONDecoder(object_pairs_hook=unique)
+    for found in re.finditer("{", text):
+        with suppress(ValueError, RecursionError):
+            yield decoder.raw_decode(text, found.start())[0]
+
+
+# --- how replies are spoilt
+
+JUNK: tuple[Any, ...] = (
+    *(
+        None,
+        True,
+        False,
+        0,
+        1,
+        -1,
+        2,
+        99,
+        1.0,
+        1.5,
+        -0.0,
+        10**30,
+        10**400,
+        float("nan"),
+        float("inf"),
+        "",
+        "1",
+        " 1 ",
+    ),
+    *(
+        "true",
+        "null",
+        [],
+        {},
+        [[]],
+        [None],
+        [1],
+        {"": ""},
+        {"label": "Arrival"},
+        ["director"],
+        "director",
+        "Arrival",
+    ),
+)
+
+
+def spoilt(valid: tuple[Mapping[str, Any], ...], chance: random.Random, *, huge: bool = True) -> str:
+    """A valid reply with something done to it, or its text with something done to that."""
+    data: Any = json.loads(json.dumps(chance.choice(valid)))
+    for _ in range(chance.choice((0, 1, 1, 1, 2, 3))):
+        data = chance.choice(DATA_MUTATIONS)(data, chance)
+    text = json.dumps(data, ensure_ascii=chance.random() < 0.5)
+    for _ in range(chance.choice((0, 0, 1, 1, 2))):
+        text = chance.choice(TEXT_MUTATIONS)(text, valid, chance)
+    return text + " " * 1_000_000 if huge and chance.random() < 0.002 else text
+
+
+def _place(data: Any, chance: random.Random) -> tuple[Any, Any]:
+    """A container inside the data, and a key of it."""
+    while True:
+        keys = list(data) if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ()
+        if not keys:
+            return None, None
+        key = chance.choice(list(keys))
+        if not (isinstance(data[key], dict | list) and data[key]) or chance.random() < 0.4:
+            return data, key
+        data = data[key]
+
+
+def _at(change: Callable[[Any, random.Random], Any]) -> Callable[[Any, random.Random], Any]:
+    """Change a value somewhere inside."""
+
+    def mutate(data: Any, chance: random.Random) -> Any:
+        place, key = _place(data, chance)
+        if place is not None:
+            place[key] = change(place[key], chance)
+        return data
+
+    return mutate
+
+
+def _drop(data: Any, chance: random.Random) -> Any:
+    place, key = _place(data, chance)
+    if place is not None:
+        del place[key]
+    return data
+
+
+def _rename(data: Any, chance: random.Random) -> Any:
+    if isinstance(data, dict) and data:
+        key = chance.choice(list(data))
+        data[chance.choice((key.upper(), f"{key} ", f"{key}\u200b", key.replace("e", "е"), ""))] = data.pop(
+            key
+        )
+    return data
+
+
+def _add(data: Any, chance: random.Random) -> Any:
+    junk = chance.choice((*JUNK, chance.choice(texts())))
+    if isinstance(data, dict):
+        return {**data, chance.choice(("confidence", "iri", "Number", "", "__class__", "model_config")): junk}
+    return [*data, junk] if isinstance(data, list) else data
+
+
+def _near(value: Any, chance: random.Random) -> Any:
+    """Nearly the same."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return [value, value]
+    if isinstance(value, int):
+        small = value % 10**9
+        return chance.choice(
+            (value + 1, -value, value + 10**6, str(value), float(small), small + 0.5, bool(value), [value])
+        )
+    changes: tuple[str, ...] = (
+        *(
+            value.upper(),
+            value.swapcase(),
+            f" {value}",
+            f"{value}\n",
+            value.replace("r", "г").replace("A", "А"),
+        ),
+        *(
+            f"\u200f{value}",
+            f"\u202e{value}\u202c",
+            f"{value}\u200b",
+            f"{value}\x00",
+            f"{value}\ud83d",
+            value[:-1],
+        ),
+        *(
+            value * 2,
+            value.replace("i", "İ"),
+            value.replace("ss", "ß"),
+            f"{value}; {chance.choice(ORDERS)}",
+            "?" + value,
+        ),
+    )
+    return chance.choice(changes)
+
+
+def _deep(value: Any, chance: random.Random) -> Any:
+    for _ in range(chance.choice((1, 5, 90, 400))):
+        value = [value] if chance.random() < 0.5 else {"a": value}
+    return value
+
+
+DATA_MUTATIONS: tuple[Callable[[Any, random.Random], Any], ...] = (
+    _drop,
+    _rename,
+    _add,
+    _at(lambda value, chance: chance.choice(JUNK)),
+    _at(lambda value, chance: chance.choice(texts(1_000, halves=True))),
+    _at(lambda value, chance: chance.choice((*NUL, *PLAIN, *LABELS, *NAMES))),
+    _at(_near),
+    _at(_near),
+    _at(_deep),
+    lambda data, chance: chance.choice(([data], {"reply": data}, [data, data], json.dumps(data), None, [])),
+)
+
+
+def _twice(text: str, chance: random.Random) -> str:
+    """A name given twice, first with something else."""
+    name = re.search(r'"(\w+)":', text)
+    junk = json.dumps(chance.choice((*JUNK[:9], "Sicario", "Arrival")))
+    return text.replace("{", f'{{"{name[1]}": {junk}, ', 1) if name else text
+
+
+TEXT_MUTATIONS: tuple[Callable[[str, Any, random.Random], str], ...] = (
+    lambda text, valid, chance: text[: chance.randrange(len(text) + 1)],
+    lambda text, valid, chance: text[chance.randrange(len(text) + 1) :],
+    lambda text, valid, chance: f"```json\n{text}\n```",
+    lambda text, valid, chance: f"{chance.choice(texts())}\n{text}",
+    lambda text, valid, chance: f"{text}\n{chance.choice(ORDERS)}",
+    lambda text, valid, chance: f"<think>{json.dumps(chance.choice(valid))}</think>{text}",
+    lambda text, valid, chance: f"{text}{json.dumps(chance.choice(valid))}",
+    lambda text, valid, chance: _twice(text, chance),
+    lambda text, valid, chance: _twice(text, chance),
+    lambda text, valid, chance: text.replace('"', "'"),
+    lambda text, valid, chance: text.replace("}", ",}").replace("]", ",]"),
+    lambda text, valid, chance: text.replace(":", ": // why\n", 1),
+    lambda text, valid, chance: f"\ufeff{text}",
+    lambda text, valid, chance: text.replace(
+        chance.choice(text or " "), chance.choice(('"', "\\", "\x00", "{", "\ud800")), 1
+    ),
+    lambda text, valid, chance: re.sub(
+        "[a-z]", lambda found: f"\\u{ord(found[0]):04x}", text, count=chance.randint(0, 9)
+    ),
+    lambda text, valid, chance: "{" * chance.choice((1, 50, 300)) + text,
+    lambda text, valid, chance: "[" * chance.choice((1, 90, 2_000)) + text,
+    lambda text, valid, chance: text + "}" * chance.choice((1, 50)),
+    lambda text, valid, chance: json.dumps(text),
+    lambda text, valid, chance: text.replace("null", "None").replace("true", "True"),
+)

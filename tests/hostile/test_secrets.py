@@ -1,0 +1,423 @@
+"""Keys and passwords: servers send them back, and nothing that is kept or shown has them."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import ipywidgets as widgets
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from pressing import parts
+from rdflib import URIRef
+from small import DIRECTED, chatty, films
+
+import kgwb
+from hostile.servers import Said, Seen, serving
+from kgwb import cli, open_kg
+from kgwb.errors import KgwbError
+from kgwb.kg import Graph
+from kgwb.llm import Scripted, model
+from kgwb.llm.status import available
+from kgwb.run import Run
+from kgwb.ui.chat import Chat
+from kgwb.ui.choosers import GraphChooser, ModelChooser
+from kgwb.ui.debugger import VIEWS, Debugger
+from kgwb.ui.session import session_of
+
+KEY = "sk-proj-kGwB0123456789/abc+DEF=xyz"
+ODD_KEY = "plainkeywithoutaform77"
+PASSWORD = "pa55:w/ord@7+yes"
+API_KEY = "q7Zp/apikey+value=1"
+SECRETS = tuple(
+    form
+    for secret in (KEY, ODD_KEY, PASSWORD, API_KEY)
+    for form in (secret, quote(secret), quote(secret, safe=""))
+) + tuple(base64.b64encode(secret.encode()).decode()[:-4] for secret in (f"reader:{PASSWORD}", KEY, ODD_KEY))
+STATUSES = (200, 206, 301, 400, 401, 403, 404, 429, 500, 503)
+
+
+def assert_kept(where: str, *things: object) -> None:
+    """No secret, in no form, is in any of these."""
+    for thing in things:
+        text = thing.decode("utf-8", "replace") if isinstance(thing, bytes) else str(thing)
+        for secret in SECRETS:
+            at = text.find(secret)
+            assert at < 0, f"{where} holds {secret}: ...{text[max(0, at - 200) : at + 60]}"
+
+
+def told(error: BaseException) -> str:
+    """An error as tools show it, with every variable of every frame but those of the tests."""
+    whole: Any = traceback.TracebackException.from_exception(error, capture_locals=True)
+    one = whole
+    while one is not None:
+        one.stack[:] = [frame for frame in one.stack if "/tests/" not in frame.filename]
+        one = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
+    return "".join(whole.format()) + str(error) + repr(error) + repr(vars(error))
+
+
+# --- model servers
+
+
+def echo(seen: Seen) -> dict[str, Any]:
+    """All that came, as a server's debugging page would show it."""
+    return {
+        "request": str(seen),
+        "headers": seen.headers,
+        "key": seen.headers.get("Authorization", "").removeprefix("Bearer "),
+    }
+
+
+def openai_says(status: int) -> Callable[[Seen], Said]:
+    def answer(seen: Seen) -> Said:
+        key = seen.headers.get("Authorization", "").removeprefix("Bearer ")
+        headers = {
+            "X-Echo": key,
+            "Retry-After": "0",
+            "Content-Type": "application/json",
+            "Location": f"/elsewhere?key={key}",
+        }
+        if status >= 300:
+            return (
+                status,
+                headers,
+                {
+                    "error": {
+                        "message": f"Incorrect API key provided: {key}. {seen}",
+                        "param": key,
+                        "code": key,
+                    }
+                },
+            )
+        if seen.method == "GET":
+            return 200, headers, {"data": [{"id": key}, {"id": f"model-{key}"}]}
+        message = {"role": "assistant", "content": f'{{"label": "{key}", "headers": "{key}"}} {echo(seen)}'}
+        choice = {"index": 0, "message": message, "finish_reason": key}
+        return (
+            200,
+            headers,
+            {"id": key, "model": f"model {key}", "choices": [choice], "usage": {"prompt_tokens": 1}},
+        )
+
+    return answer
+
+
+def ollama_says(status: int) -> Callable[[Seen], Said]:
+    def answer(seen: Seen) -> Said:
+        key = seen.headers.get("Authorization", "").removeprefix("Bearer ")
+        headers = {"X-Echo": key, "Content-Type": "application/json"}
+        if status >= 300:
+            return status, headers, {"error": f"bad key {key}: {seen}"}
+        if seen.method == "GET":
+            return 200, headers, {"models": [{"model": key}, {"model": f"tiny-{key}"}]}
+        return (
+            200,
+            headers,
+            {
+                "model": f"tiny {key}",
+                "done": True,
+                "done_reason": key,
+                "message": {"role": "assistant", "content": f"{key} {echo(seen)}"},
+            },
+        )
+
+    return answer
+
+
+PROTOCOLS = {
+    "openai": (openai_says, "openai:m@{}/v1", "OPENAI_API_KEY"),
+    "ollama": (ollama_says, "ollama:m@{}", "OLLAMA_API_KEY"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _everything_is_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    with caplog.at_level(logging.DEBUG):
+        yield
+    assert_kept(
+        "the log",
+        *(
+            record.getMessage() + repr(record.args)
+            for record in caplog.records
+            if record.name.startswith("kgwb")
+        ),
+    )
+
+
+@pytest.mark.parametrize("key", [KEY, ODD_KEY], ids=["of a known form", "of no form"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("status", STATUSES)
+def test_a_key_that_a_server_sends_back_is_kept_nowhere(
+    status: int, protocol: str, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says, spec, variable = PROTOCOLS[protocol]
+    monkeypatch.setenv(variable, key)
+    monkeypatch.setattr("kgwb.llm.remote.BACKOFF_S", 0.0)
+    with serving(says(status)) as server:
+        made = model(spec.format(server.url))
+        run = chatty("Who directed Arrival?", made, path=tmp_path / "kept.jsonl")  # type: ignore[arg-type]
+        with pytest.raises(KgwbError) as caught:
+            run.go()
+        assert any(key in str(seen) for seen in server.seen), "the key was sent, and came back"
+        assert_kept("the error", told(caught.value))
+        try:
+            assert_kept("the list", made.models())  # type: ignore[attr-defined]
+        except KgwbError as error:
+            assert_kept("the error of a list", told(error))
+    assert_kept("the model", repr(made), str(vars(made)))
+    assert_nowhere(run, tmp_path)
+
+
+def test_a_server_that_lists_the_key_as_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OLLAMA_API_KEY", KEY)
+    with serving(openai_says(200)) as openai, serving(ollama_says(200)) as ollama:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{openai.url}/v1")
+        monkeypatch.setenv("OLLAMA_HOST", ollama.url)
+        assert_kept("what there is", *available())
+        chooser = ModelChooser("")
+        chooser.look().join()
+        assert_kept("the chooser", *states(chooser))
+
+
+# --- endpoints
+
+
+def sparql_says(status: int) -> Callable[[Seen], Said]:
+    def answer(seen: Seen) -> Said:
+        token = seen.headers.get("Authorization", "").removeprefix("Basic ")
+        decoded = base64.b64decode(token or "").decode("utf-8", "replace")
+        fields = [value for values in seen.fields.values() for value in values]
+        known = " ".join((str(seen), token, decoded, *fields))
+        headers = {
+            "Content-Type": "application/sparql-results+json",
+            "Server": known.replace("\n", " ")[:500],
+            "Retry-After": "0",
+        }
+        if status >= 300:
+            return (
+                status,
+                {**headers, "Location": "http://127.0.0.1:9/" if status == 301 else "/"},
+                f"<h1>{known}</h1>",
+            )
+        value = {"type": "literal", "value": known}
+        if "label" in str(seen.fields.get("query")):
+            rows = [
+                {
+                    "v": {"type": "uri", "value": "http://e/a"},
+                    "label": value,
+                    "p": {"type": "uri", "value": "http://e/p"},
+                    "l": value,
+                }
+            ]
+        else:
+            rows = [{"s": value, "p": value, "o": {"type": "nonsense", "value": known}}]
+        return (
+            status,
+            headers,
+            {"head": {"vars": list(rows[0]), "link": [known]}, "results": {"bindings": rows}, "error": known},
+        )
+
+    return answer
+
+
+def graph(url: str, **options: Any) -> Graph:
+    return open_kg(address(url), **options)
+
+
+def address(url: str, scheme: str = "http") -> str:
+    """An endpoint's address with user, password and key."""
+    host = url.removeprefix("http://")
+    return f"{scheme}://reader:{quote(PASSWORD, safe='')}@{host}/sparql?apikey={quote(API_KEY, safe='')}"
+
+
+@pytest.mark.parametrize("status", STATUSES)
+@pytest.mark.parametrize("dialect", ["generic", "virtuoso", None])
+def test_a_password_that_an_endpoint_sends_back_is_kept_nowhere(
+    status: int, dialect: str | None, tmp_path: Path
+) -> None:
+    with serving(sparql_says(status)) as server:
+        kg = graph(server.url, dialect=dialect)
+        assert_kept("the graph", repr(kg), kg.source, kg.identity)
+        asks: tuple[Callable[[], Any], ...] = (
+            lambda: kg.select("SELECT * { ?s ?p ?o }"),
+            lambda: kg.ask("ASK { ?s ?p ?o }"),
+            lambda: kg.construct("CONSTRUCT WHERE { ?s ?p ?o }"),
+            lambda: kg.search("Arrival", 5),
+            lambda: kg.exact(["Arrival"]),
+            lambda: kg.names([URIRef("http://e/a")]),
+        )
+        for ask in asks:
+            try:
+                assert_kept("an answer", ask())
+            except KgwbError as error:
+                assert_kept("the error", told(error))
+        assert any(API_KEY in str(seen.fields) for seen in server.seen), "it was sent, and came back"
+        run = chatty("Who directed Arrival?", Scripted(DIRECTED), kg, path=tmp_path / "kept.jsonl")
+        try:
+            run.go()
+        except KgwbError as error:
+            assert_kept("the error", told(error))
+    assert_nowhere(run, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:9", "http://127.0.0.1:9/a b", "http://kgwb.invalid", "http://127.0.0.1:9/\x7f"]
+)
+def test_an_endpoint_that_is_not_there(url: str) -> None:
+    kg = graph(url, dialect="generic")
+    with pytest.raises(KgwbError) as caught:
+        kg.select("SELECT * { ?s ?p ?o }")
+    assert_kept("the error", told(caught.value))
+
+
+def test_a_redirection_takes_no_password_to_another_host() -> None:
+    with serving() as other, serving(lambda seen: (302, {"Location": f"{other.url}/sparql"}, "")) as server:
+        graph(server.url, dialect="generic").select("SELECT * { ?s ?p ?o }")
+        assert "Authorization" in server.seen[0].headers
+        assert_kept("the other host", *other.seen)
+        assert other.seen
+
+
+@pytest.mark.parametrize("scheme", ["HTTP", "ftp", "htp", "http:"])
+def test_an_address_that_is_none(scheme: str) -> None:
+    try:
+        kg = open_kg(address("127.0.0.1:9", scheme))
+    except KgwbError as error:
+        assert_kept("the error", str(error))
+    else:
+        assert_kept("the graph", repr(kg), kg.source)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "openai:x@http://u:{}@127.0.0.1:9/v1",
+        "opnai:x@http://u:{}@127.0.0.1/v1",
+        "ollama:x@http://u:{}@h",
+        "openai:x@http://h/v1?key={}",
+        "http://u:{}@h",
+    ],
+)
+def test_a_model_whose_address_holds_a_password(spec: str) -> None:
+    with pytest.raises(KgwbError) as caught:
+        model(spec.format(quote(PASSWORD, safe="")))
+    assert_kept("the error", str(caught.value))
+
+
+# --- what is kept and shown
+
+
+def assert_nowhere(run: Run, folder: Path) -> None:
+    """Not in the run, its files, its pages, its widgets."""
+    run.save(folder / "saved.jsonl")
+    assert_kept(
+        "the run",
+        repr(run),
+        run._repr_html_(),
+        *map(repr, run.steps),
+        *(step._repr_html_() for step in run.steps),
+    )
+    debugger = Debugger(session_of(run))
+    for view in VIEWS:
+        debugger._views.value = view
+    assert_kept("the debugger", debugger.static(), *states(debugger))
+    widgets.Widget.close_all()
+    assert_folder(folder)
+
+
+def states(widget: widgets.Widget) -> Iterator[object]:
+    for one in parts(widget):
+        yield one.get_state()
+
+
+def assert_folder(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        if path.is_file():
+            assert_kept(str(path.name), path.name, path.read_bytes())
+
+
+def test_the_command_line_and_its_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text('{"id": "1", "question": "Who directed Arrival?", "answers": ["http://e/a"]}\n')
+    for status in (200, 401, 500):
+        with serving(sparql_says(status)) as server, serving(openai_says(status)) as models:
+            kg = address(server.url)
+            setup = ["--kg", kg, "--model", f"openai:m@{models.url}/v1"]
+            out = tmp_path / f"out{status}"
+            cli.main(["ask", *setup, "--save", str(out / "run.jsonl"), "--json", "Who directed Arrival?"])
+            cli.main(["ask", *setup, "Who directed Arrival?"])
+            cli.main(
+                ["bench", *setup, "--questions", str(questions), "--out", str(out / "bench"), "--save-runs"]
+            )
+            cli.main(["doctor", *setup])
+        assert server.seen
+        assert models.seen or status >= 300
+    said = capsys.readouterr()
+    assert_kept("the terminal", said.out, said.err)
+    assert_folder(tmp_path)
+
+
+NOTEBOOK = """
+import kgwb, logging
+from kgwb.ui.choosers import GraphChooser
+logging.basicConfig(level=logging.DEBUG)
+logging.getLogger("openai").setLevel(logging.WARNING)
+logging.getLogger("httpx").setLevel(logging.WARNING)
+import os
+kg = kgwb.open_kg(os.environ["TEST_GRAPH"], dialect="generic")
+bench = kgwb.Workbench(kg, os.environ["TEST_MODEL"])
+run = bench.begin("Who directed Arrival?")
+display(bench, kg, run, bench.debug(run), bench.chat())
+%xmode Verbose
+---
+bench.ask("Who directed Arrival?")
+---
+kg.select("SELECT * { ?s ?p ?o }")
+---
+bench.debug()
+"""
+
+
+def test_an_executed_notebook_holds_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors are shown there with the variables of every frame."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    cells = [nbformat.v4.new_code_cell(cell) for cell in NOTEBOOK.split("---\n")]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    with serving(sparql_says(401)) as server, serving(openai_says(401)) as models:
+        monkeypatch.setenv("TEST_GRAPH", address(server.url))
+        monkeypatch.setenv("TEST_MODEL", f"openai:m@{models.url}/v1")
+        NotebookClient(
+            notebook, timeout=110, allow_errors=True, resources={"metadata": {"path": str(tmp_path)}}
+        ).execute()
+        assert server.seen
+        assert models.seen
+    text = nbformat.writes(notebook)
+    assert "traceback" in text
+    assert "Who directed Arrival?" in text
+    assert_kept("the notebook", text, text.replace("\\u001b", "\x1b"))
+    assert_folder(tmp_path)
+
+
+def test_choosers_and_chat(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(sparql_says(401)) as server:
+        chooser = GraphChooser("")
+        chooser._text.value = address(server.url)
+        with chooser.message.guarding():
+            chooser.choose().join()
+        assert_kept("the chooser", *states(chooser))
+        bench = kgwb.Workbench(graph(server.url, dialect="generic"), Scripted(DIRECTED))
+        chat = Chat(bench)
+        chat._entry.value = "Who directed Arrival?"
+        chat.ask().exception()
+        assert_kept("the chat", chat.static(), *states(chat))
+    assert films()

@@ -1,0 +1,245 @@
+"""What people see of hostile labels, literals, questions and replies: text, and nothing that acts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import ipywidgets as widgets
+import pytest
+from pressing import parts
+from rdflib import Literal, URIRef
+from small import films
+
+from hostile.corpus import IRIS, NO_IRIS, texts
+from hostile.runs import EACH, HARMLESS, Page, as_shown, bundles, hostile_run, plain
+from kgwb import flow
+from kgwb.cli import _print_run
+from kgwb.errors import CONTROLS, GraphError
+from kgwb.llm import Scripted
+from kgwb.render import tree
+from kgwb.render.html import iri as linked
+from kgwb.render.html import page
+from kgwb.render.records import record_html
+from kgwb.render.subgraph import subgraph_html
+from kgwb.render.waterfall import waterfall
+from kgwb.run import Run
+from kgwb.subgraph import subgraph
+from kgwb.ui.cell import SECTIONS, AgentCell
+from kgwb.ui.comparison import ComparisonPanel
+from kgwb.ui.debugger import VIEWS, Debugger
+from kgwb.ui.forms import editor
+from kgwb.ui.kit import Panel
+from kgwb.ui.pyvis_page import graph
+from kgwb.ui.session import Session, session_of
+from kgwb.workbench import Workbench
+
+COUNT = 1_000
+"""Texts tried in every place a run shows."""
+ALL = tuple(enumerate(bundles(texts(COUNT))))
+BATCHES = 5
+
+
+@cache
+def runs(batch: int) -> tuple[tuple[tuple[str, ...], Run], ...]:
+    """Hostile runs with what they are made of."""
+    return tuple((bundle, hostile_run(bundle, number)) for number, bundle in ALL[batch::BATCHES])
+
+
+@cache
+def harmless_runs() -> tuple[Run, ...]:
+    """Runs of the same forms that hold nothing odd."""
+    return tuple(hostile_run(HARMLESS[start : start + EACH], start) for start in range(EACH))
+
+
+def static_forms(run: Run, other: Run) -> Iterator[tuple[str, str]]:
+    """Everything that can be shown of a run without a widget, by name."""
+    yield "run", run._repr_html_()
+    for step in run.steps:
+        yield "step", step._repr_html_()
+    if run.answer is not None:
+        yield "record", record_html(run.answer)
+    yield "differences", run.diff(other)._repr_html_()
+    yield "subgraph", subgraph_html(subgraph(run))
+    yield "waterfall", page(waterfall(run.steps, run.calls))
+
+
+@cache
+def usual() -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
+    """The elements, attributes and style sheets of harmless runs."""
+    first, *others = harmless_runs()
+    pages = [Page(html) for run in others for _, html in static_forms(run, first)]
+    for run in (first, *others[:2]):
+        pages += [Page(html) for panel in panels(run, 1) for html in markup(panel)]
+    return frozenset().union(*(page.parts for page in pages)), frozenset().union(
+        *(page.styles for page in pages)
+    )
+
+
+def assert_only_text(html: str, where: str) -> Page:
+    page = Page(html)
+    assert page.odd == [], where
+    assert page.parts <= usual()[0], (where, page.parts - usual()[0])
+    assert page.styles <= usual()[1], where
+    assert not CONTROLS.search(html), where
+    html.encode()
+    return page
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_static_forms_show_text_and_nothing_else(batch: int) -> None:
+    for bundle, run in runs(batch):
+        for where, html in static_forms(run, harmless_runs()[0]):
+            page = assert_only_text(html, f"{where} of {bundle!r:.300}")
+            if where == "run":
+                label, question = plain(bundle[0]), plain(bundle[7])
+                assert as_shown(question) in page.text
+                assert as_shown(label) in page.text, "the label is there as it is, but for what acts"
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_texts_for_a_terminal_do_nothing_to_it(batch: int, capsys: pytest.CaptureFixture[str]) -> None:
+    for bundle, run in runs(batch):
+        _print_run(run)
+        for text in (
+            repr(run),
+            tree(run.steps, run.calls),
+            *map(repr, run.steps),
+            repr(run.diff(harmless_runs()[0])),
+            capsys.readouterr().out,
+        ):
+            assert not CONTROLS.search(text), f"{text!r:.300} of {bundle!r:.300}"
+            text.encode()
+
+
+# --- widgets
+
+
+def panels(run: Run, one_in: int = 9) -> Iterator[Panel]:
+    """The widgets that show a run, in every view; of the cells of its steps one in so many."""
+    session = session_of(run)
+    debugger = Debugger(session)
+    for view in VIEWS:
+        debugger._views.value = view
+    yield debugger
+    for step in run.steps[len(run.question) % one_in :: one_in]:
+        cell = AgentCell(session, step.key)
+        for section in SECTIONS:
+            cell._sections.value = section
+            yield cell
+    yield ComparisonPanel(run, run)
+
+
+def markup(panel: widgets.Widget) -> Iterator[str]:
+    for one in parts(panel):
+        if isinstance(one, widgets.HTML):
+            yield one.value
+    if isinstance(panel, Panel) and (static := panel.static()):
+        yield static
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_widgets_show_text_and_nothing_else(batch: int) -> None:
+    for bundle, run in runs(batch):
+        for panel in panels(run):
+            where = f"{type(panel).__name__} of {bundle!r:.300}"
+            for html in markup(panel):
+                assert_only_text(html, where)
+            for one in parts(panel):
+                assert_plain_traits(one, where)
+            assert "Failed:" not in "".join(markup(panel)) or run.error
+        widgets.Widget.close_all()
+
+
+def assert_plain_traits(one: widgets.Widget, where: str) -> None:
+    """No trait but the markup's is markup, and all can be sent to a page."""
+    state = one.get_state()
+    json.dumps(
+        {name: value for name, value in state.items() if not hasattr(value, "comm")},
+        default=str,
+        ensure_ascii=False,
+    ).encode()
+    assert not state.get("description_allow_html"), where
+    for name in ("description", "tooltip", "placeholder", "_options_labels"):
+        told = state.get(name) or ""
+        assert not CONTROLS.search(told if isinstance(told, str) else "".join(told)), (where, name, told)
+
+
+def test_the_chat_shows_text_and_nothing_else() -> None:
+    for bundle in [*bundles(texts(COUNT))][::15]:
+        bench = Workbench(films(), Scripted(lambda request: "no JSON"))
+        for question in bundle:
+            if question.strip():
+                bench.begin(question)
+        chat = bench.chat()
+        for number in range(len(bench.runs)):
+            chat.open_turn(number)
+        for html in markup(chat):
+            assert_only_text(html, f"chat of {bundle!r:.300}") if "<svg" not in html else Page(html)
+        widgets.Widget.close_all()
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_the_graph_of_the_frame_is_data(batch: int) -> None:
+    """The page of the frame is always the same; labels go there as data, and are drawn as text."""
+    known = {(kind, name) for run in harmless_runs() for kind, name in keys(graph(subgraph(run)))}
+    for bundle, run in runs(batch):
+        data = graph(subgraph(run))
+        json.dumps(data, ensure_ascii=False).encode()
+        assert set(keys(data)) <= known
+        for one in (*data["nodes"], *data["edges"]):
+            assert not CONTROLS.search(one["label"] + one["told"]), f"{bundle!r:.300}"
+            assert len(one["label"]) < 100
+
+
+def keys(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield from ((kind, name) for kind, ones in data.items() for one in ones for name in one)
+
+
+# --- IRIs
+
+
+@pytest.mark.parametrize("value", [*IRIS, *NO_IRIS])
+def test_only_addresses_of_the_web_are_links(value: str) -> None:
+    html = linked(value, "label")
+    assert Page(html).odd == []
+    assert ("href" in html) == value.startswith(("http://", "https://"))
+
+
+@pytest.mark.parametrize("value", NO_IRIS)
+def test_what_is_no_iri_is_shown_and_not_asked_for(value: str) -> None:
+    """A stranger's run file may hold such a vertex, and be opened with a graph."""
+    run = hostile_run(HARMLESS[:EACH])
+    chosen = next(step for step in run.steps if step.agent == "vertex_selection")
+    vertex = flow.Candidate(URIRef(value), "x")
+    link = replace(chosen.output, vertex=vertex, candidates=(vertex,))
+    assert Page(record_html(link)).odd == []
+    before = len(run.calls)
+    with pytest.raises(GraphError):
+        run.replace(chosen.key, link).go()
+    assert not [call for call in [*run.calls.values()][before:] if value in str(call.request.get("query"))]
+
+
+def test_every_form_holds_what_it_shows() -> None:
+    """A form that is not touched gives back what came: nothing is lost or cleaned on the way."""
+    for _, run in runs(0):
+        session: Session = session_of(run)
+        for step in run.steps:
+            if step.done:
+                assert editor(step, session, Panel()).value() == step.output
+        widgets.Widget.close_all()
+
+
+def test_right_to_left_texts_stand_alone() -> None:
+    """Such letters turn the signs around them too: each text is isolated from what stands beside it."""
+    term = Literal("עברית")
+    triple = (URIRef("x:a"), URIRef("x:b"), Literal("אבג"))
+    html = record_html(flow.Answer("list", (flow.Value(term, "עברית", (triple,)),)))
+    isolated = re.search(r":is\(([^)]*)\) { unicode-bidi: isolate }", html)
+    assert isolated
+    for text in ("עברית", "אבג"):
+        assert set(re.findall(rf"<(\w+)[^<]*>{text}<", html)) <= set(isolated[1].split(", "))

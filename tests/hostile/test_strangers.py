@@ -1,0 +1,422 @@
+"""Run files and recordings from a stranger: data, whatever they say."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import ipywidgets as widgets
+import pytest
+from hypothesis import Phase, given, seed, settings
+from hypothesis import strategies as st
+from small import DIRECTED, HOMONYMS, chatty, films
+
+import kgwb
+from hostile.corpus import SEED, texts
+from hostile.runs import Page, bundles, hostile_run
+from hostile.servers import serving
+from hostile.test_replies import JUNK
+from kgwb.errors import CONTROLS, InputError, KgwbError, NotRecordedError, PromptError, RunFileError
+from kgwb.llm import ChatRequest, Message, Replay, Scripted
+from kgwb.llm.replay import read_replies
+from kgwb.prompts import Prompts, shipped_folder
+from kgwb.record import call_key
+from kgwb.ui.debugger import VIEWS, Debugger
+from kgwb.ui.session import session_of
+
+MUTATED = 2_500
+"""Spoilt run files that are loaded; each tenth that loads is shown in every form."""
+WATCHERS: list[list[tuple[str, Any]]] = []
+"""Who is told what the process does; a hook of the interpreter can never be taken away."""
+
+
+def _hook(event: str, args: Any) -> None:
+    if WATCHERS and event in (
+        "open",
+        "import",
+        "exec",
+        "compile",
+        "socket.connect",
+        "socket.getaddrinfo",
+        "os.system",
+        "subprocess.Popen",
+        "os.remove",
+        "os.rename",
+        "os.mkdir",
+    ):
+        WATCHERS[-1].append((event, args))
+
+
+sys.addaudithook(_hook)
+
+
+@contextmanager
+def watched() -> Iterator[list[tuple[str, Any]]]:
+    """What the process does meanwhile."""
+    WATCHERS.append([])
+    try:
+        yield WATCHERS[-1]
+    finally:
+        WATCHERS.pop()
+
+
+def assert_only_read(seen: list[tuple[str, Any]], path: Path) -> None:
+    """Nothing was done but to open the file, and kgwb's own prompts, for reading."""
+    for event, args in seen:
+        known = event == "open" and (
+            Path(str(args[0])) == path or shipped_folder() in Path(str(args[0])).parents
+        )
+        reading = known and args[1] in ("r", "rb", None)
+        assert reading, (event, args[:2])
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The lines of a real run file: homonyms, an edited prompt, an override."""
+    run = chatty("Who directed Dune?", Scripted(HOMONYMS)).go()
+    run.edit_prompt("chatty_kg/qir", run.prompts.text("chatty_kg/qir") + "\n")
+    run.replace("qir", run.output("qir"))
+    path = run.go().save(tmp_path_factory.mktemp("runs") / "run.jsonl")
+    load(path)  # imports what loading imports
+    return path.read_text(encoding="utf-8").splitlines(keepends=True)
+
+
+def load(path: Path) -> Any:
+    """The loaded run, or the error that said it cannot be."""
+    try:
+        return kgwb.load_run(path)
+    except (RunFileError, NotRecordedError, InputError) as error:
+        assert str(error)
+        return error
+
+
+# --- what a file may say
+
+
+HEADERS: tuple[dict[str, Any], ...] = (
+    *(
+        {"system": name}
+        for name in (
+            "../../evil",
+            "os",
+            "chatty_kg.pipeline",
+            "__pycache__",
+            "",
+            None,
+            1,
+            ["chatty_kg"],
+            "/etc",
+        )
+    ),
+    *(
+        {"models": models}
+        for models in (
+            {"": "replay:/etc/passwd"},
+            {"": "openai:x@http://{url}/v1"},
+            {"qir": 1},
+            [],
+            "x",
+            None,
+        )
+    ),
+    *(
+        {"embeddings": name}
+        for name in ("/etc", "../../evil", "http://{url}/model", "somebody/model", 1, None, [], "lexical\x00")
+    ),
+    *({"source": name} for name in ("http://{url}/sparql", "/etc/passwd", "../../x", None, {"a": 1})),
+    *({"graph": name} for name in ("http://{url}/sparql", "/etc/passwd", None, 5, ["x"])),
+    *(
+        {"prompts": names}
+        for names in (
+            {"../../../tmp/evil": "x"},
+            {"/etc/passwd": "x"},
+            {"chatty_kg/qir": 1},
+            ["x"],
+            "x",
+            None,
+        )
+    ),
+    *(
+        {"settings": names}
+        for names in (
+            {"theta": -1},
+            {"theta": 10**400},
+            {"evil": 1},
+            [],
+            None,
+            {"temperature": "hot"},
+            {"workers": True},
+            {"profile": "evil"},
+            {"model_timeout_s": float("nan")},
+        )
+    ),
+    *({"dialogue": names} for names in (None, {"turns": 1}, {"turns": [{"question": 1}]}, [], "x")),
+    *(
+        {"vocabulary": names}
+        for names in (None, {"labels": 1}, {"labels": ["javascript:x"]}, {"languages": ['en") } #']})
+    ),
+    *(
+        {"question": question}
+        for question in ("", None, 1, [], "x" * 10**6, "a " * 10**4, "\ud800", "<script>", "\x1b[2J")
+    ),
+    *({"id": id_} for id_ in (None, [], {}, 1, "../../x", "")),
+    *({"created": when} for when in (None, [], 1, "<b>")),
+    *({"kgwb_run": number} for number in (0, 2, True, "1", None, 1.0, [], 10**30)),
+    {"kgwb": ["x"], "kgwb_run": 2},
+)
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=lambda header: json.dumps(header)[:50])
+def test_whatever_a_header_says_nothing_is_opened(
+    header: dict[str, Any], saved: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "run.jsonl"
+    with serving() as server:
+        told = json.loads(json.dumps(header).replace("{url}", server.url.removeprefix("http://")))
+        entry = json.dumps({**json.loads(saved[0]), **told})
+        path.write_text("".join([entry + "\n", *saved[1:]]), encoding="utf-8")
+        with watched() as seen:
+            made = load(path)
+        assert_only_read(seen, path)
+        assert server.seen == []
+    if not isinstance(made, KgwbError):
+        assert_shown(made)
+
+
+ENTRIES: tuple[Any, ...] = (
+    {"prompt": {"name": "../../../evil", "text": "{prompt}"}},
+    {"prompt": {"name": "/etc/evil", "text": "{prompt}"}},
+    {"prompt": {"name": ["x"], "text": 1}},
+    {"prompt": None},
+    {"prompt": {}},
+    {"override": {"step": "qir", "value": 1}},
+    {"override": {"step": "../../x", "value": {}}},
+    {"override": {"step": 1, "value": {}}},
+    {"override": []},
+    {
+        "override": {
+            "step": "vertex_selection",
+            "value": {"entity": "Dune", "vertex": {"iri": "javascript:x", "label": "<b>"}},
+        }
+    },
+    {"call": {"kind": "__import__", "request": {}, "repeat": 0, "key": "x"}},
+    {"call": None},
+    {"call": {"kind": []}},
+    {"end": {"status": "paused", "position": "../../x"}},
+    {"end": {"status": "paused", "position": -1}},
+    {"end": {"status": "paused", "position": 10**30}},
+    {"end": {"status": [], "position": None}},
+    {"end": 1},
+    {"end": {"status": "done", "position": []}},
+    1,
+    "call",
+    [],
+    ["call"],
+    None,
+    {},
+    {"step": {"key": "x"}},
+)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: json.dumps(entry)[:60])
+def test_whatever_an_entry_says_nothing_is_opened(entry: Any, saved: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    prompt = json.dumps(json.loads(saved[0])["prompts"]["chatty_kg/qir"])
+    line = json.dumps(entry).replace('"{prompt}"', prompt)
+    path.write_text("".join([*saved, line + "\n"]), encoding="utf-8")
+    with watched() as seen:
+        made = load(path)
+    assert_only_read(seen, path)
+    if not isinstance(made, KgwbError):
+        assert_shown(made)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x00" * 100,
+        b"\xff\xfe",
+        b"PK\x03\x04",
+        b"\x80\x04\x95",
+        b"[" * 100_000,
+        b'{"kgwb_run": 1}',
+        b'{"kgwb_run": 1}\n' * 3,
+        b'{"a":' * 990 + b"1" + b"}" * 990,
+        b"9" * 10_000,
+        b'{"kgwb_run": 1, "question": "\\ud800"}\n',
+        b'"' * 10**6,
+        b"\n" * 10**5,
+    ],
+    ids=repr,
+)
+def test_what_is_no_run_file_is_said(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(content[: 10**6])
+    for read in (kgwb.load_run, lambda path: Replay(list(read_replies(path)))):
+        with suppress(RunFileError):
+            read(path)
+            assert read is not kgwb.load_run
+
+
+@pytest.mark.parametrize("depth", range(300, 1_100, 7))
+def test_a_file_nested_to_any_depth(depth: int, saved: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    nested = '{"a":' * depth + "1" + "}" * depth
+    call = (
+        f'{{"call": {{"kind": "model", "request": {nested}, "repeat": 0, "key": "x", "reply": {nested}}}}}\n'
+    )
+    path.write_text(saved[0] + call + saved[1], encoding="utf-8")
+    assert isinstance(load(path), RunFileError)
+    with pytest.raises(RunFileError):
+        Replay(list(read_replies(path)))
+
+
+def test_spoilt_run_files_load_or_are_refused(saved: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    outcomes: list[str] = []
+
+    @seed(SEED)
+    @settings(max_examples=MUTATED, database=None, phases=[Phase.generate])
+    @given(st.integers(0, 2**60))
+    def loaded(number: int) -> None:
+        path.write_bytes(spoilt(saved, random.Random(number)))
+        with watched() as seen:
+            made = load(path)
+        assert_only_read(seen, path)
+        outcomes.append(type(made).__name__)
+        if not isinstance(made, KgwbError):
+            assert_shown(made, widgets_too=outcomes.count("Run") % 20 == 1)
+
+    loaded()
+    assert len(outcomes) >= MUTATED
+    assert {"Run", "RunFileError"} <= set(outcomes)
+
+
+def spoilt(lines: list[str], chance: random.Random) -> bytes:
+    """A run file with something done to a line of it, or to its bytes."""
+    lines = list(lines)
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        place = chance.randrange(len(lines))
+        match chance.randrange(6):
+            case 0:
+                del lines[place]
+            case 1:
+                lines.insert(chance.randrange(len(lines) + 1), lines[place])
+            case 2:
+                lines[place] = lines[place][: chance.randrange(len(lines[place]))]
+            case _:
+                with suppress(ValueError):
+                    lines[place] = json.dumps(changed(json.loads(lines[place]), chance)) + "\n"
+        lines = lines or [""]
+    raw = bytearray("".join(lines).encode("utf-8", "surrogatepass"))
+    if chance.random() < 0.15 and raw:
+        raw[chance.randrange(len(raw))] = chance.randrange(256)
+    return bytes(raw)
+
+
+def changed(entry: Any, chance: random.Random) -> Any:
+    """Something inside an entry is another thing; the key of a call is made to fit its content again."""
+    at = entry
+    while isinstance(at, dict | list) and at:
+        key = chance.choice(list(at) if isinstance(at, dict) else range(len(at)))
+        if not isinstance(at[key], dict | list) or not at[key] or chance.random() < 0.15:
+            at[key] = chance.choice(
+                (*JUNK, *chance.choices(texts(1_000, halves=True), k=20), at[key], "x" * 100_000)
+            )
+            break
+        at = at[key]
+    call = entry.get("call") if isinstance(entry, dict) else None
+    if isinstance(call, dict) and chance.random() < 0.7:
+        with suppress(KeyError, TypeError, ValueError):
+            call["key"] = call_key(call["kind"], call["request"], call["repeat"])
+    return entry
+
+
+def assert_shown(run: Any, *, widgets_too: bool = False) -> None:
+    """What a stranger's run shows is text."""
+    page = Page(run._repr_html_())
+    assert page.odd == []
+    assert not CONTROLS.search(repr(run))
+    if widgets_too:
+        debugger = Debugger(session_of(run))
+        for view in VIEWS:
+            debugger._views.value = view
+        assert Page(debugger.static()).odd == []
+        widgets.Widget.close_all()
+
+
+# --- paths
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../x",
+        "../../etc/x",
+        "/etc/x",
+        "a/../../x",
+        "",
+        ".",
+        "..",
+        "a//b",
+        "a/",
+        "~/x",
+        "a\\..\\x",
+        "C:x",
+        "a\x00b",
+        "a\nb",
+    ],
+)
+def test_the_name_of_a_prompt_does_not_lead_out_of_its_folder(name: str, tmp_path: Path) -> None:
+    text = Prompts().text("chatty_kg/qir")
+    folder = tmp_path / "in" / "prompts"
+    folder.mkdir(parents=True)
+    for change in (Prompts(folder).save, Prompts(folder).with_text):
+        with pytest.raises(PromptError, match="no name of a prompt"):
+            change(name, text)
+    assert [*tmp_path.rglob("*")] == [tmp_path / "in", folder]
+
+
+def test_saving_a_strangers_run_writes_where_the_person_says(saved: list[str], tmp_path: Path) -> None:
+    path, out = tmp_path / "run.jsonl", tmp_path / "out.jsonl"
+    header = {**json.loads(saved[0]), "id": "../../evil", "source": "/etc/evil"}
+    path.write_text("".join([json.dumps(header) + "\n", *saved[1:]]), encoding="utf-8")
+    kgwb.load_run(path).save(out)
+    assert sorted(tmp_path.iterdir()) == [out, path]
+
+
+def test_a_recording_with_odd_replies_is_refused(tmp_path: Path) -> None:
+    run = chatty("Who directed Arrival?", Scripted(DIRECTED)).go()
+    path = run.save(tmp_path / "run.jsonl")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for junk in JUNK:
+        for field in ("text", "prompt_tokens", "finish_reason", "mode"):
+            entries = [json.loads(line) for line in lines]
+            for entry in entries:
+                if entry.get("call", {}).get("kind") == "model":
+                    entry["call"]["reply"][field] = junk
+            path.write_text("".join(json.dumps(entry) + "\n" for entry in entries), encoding="utf-8")
+            with suppress(RunFileError, NotRecordedError, kgwb.errors.InvalidReplyError):
+                chatty("Who directed Arrival?", Replay.from_file(path)).go()  # type: ignore[arg-type]
+
+
+def test_a_hostile_run_comes_back_as_it_was_and_can_be_shown(tmp_path: Path) -> None:
+    for number, bundle in [*enumerate(bundles(texts()))][::6]:
+        run = hostile_run(bundle, number)
+        again = kgwb.load_run(run.save(tmp_path / f"{number}.jsonl"))
+        assert again.answer == run.answer
+        assert again._repr_html_().encode()
+        assert_shown(again)
+
+
+def test_a_replay_takes_no_message_for_an_address() -> None:
+    request = ChatRequest("chatty_kg/qir", (Message("user", "replay:/etc/passwd"),))
+    with pytest.raises(NotRecordedError):
+        import threading
+
+        Replay([]).complete(request, films(), threading.Event())
