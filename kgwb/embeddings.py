@@ -24,6 +24,8 @@ from kgwb.errors import EmbeddingError
 DEFAULT = "all-MiniLM-L6-v2"
 LEXICAL = "lexical"
 LEXICAL_DIMENSIONS = 1024
+MOST_KEPT = 20_000
+"""Vectors kept in memory: 30 MB of the default ones. Beyond that they are read from disk, or made, again."""
 SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (text TEXT PRIMARY KEY, vector BLOB) WITHOUT ROWID"
 log = logging.getLogger("kgwb")
 
@@ -64,6 +66,8 @@ class Embeddings:
         return tuple(round(float(cosine), 4) for cosine in close)
 
     def _all(self, texts: Sequence[str]) -> list[Any]:
+        if len(self._vectors) > MOST_KEPT:
+            self._vectors.clear()
         missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
         if missing:
             missing = self._read(missing)

@@ -90,3 +90,14 @@ def test_embeddings_that_cannot_be_loaded_say_what_to_do(monkeypatch: pytest.Mon
     with pytest.raises(EmbeddingError, match="cannot be imported") as caught:
         Embeddings("none-such").similarity("a", ["b"])
     assert "KGWB_EMBEDDINGS=lexical" in caught.value.hint
+
+
+def test_vectors_in_memory_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgwb.embeddings.MOST_KEPT", 3)
+    stub = Stub(tmp_path)
+    close = stub.similarity("a", ["b", "ab", "aab"])
+    for text in ("abb", "bba", "bab", "bbb"):
+        stub.similarity(text, ["a", "b"])
+        assert len(stub._vectors) <= 3 + 3
+    assert stub.similarity("a", ["b", "ab", "aab"]) == close
+    assert len(stub.encoded) == len(set(stub.encoded))  # those left out came from disk

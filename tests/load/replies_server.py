@@ -1,0 +1,136 @@
+"""A model server on loopback that answers as recorded; a process of its own, so that it shares no lock.
+
+    python replies_server.py REPLIES.json [SECONDS]
+
+It speaks OpenAI's chat protocol, whole or streamed, keeps connections open, and answers by the messages alone
+after SECONDS; messages that nobody recorded get a 500. The first line it prints is its address. ``/stats``
+tells what it saw. It ends when its standard input does.
+"""
+
+from __future__ import annotations
+
+import json
+import socketserver
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+PIECE = 40
+"""Characters in each piece of a streamed reply."""
+USAGE = {"prompt_tokens": 12, "completion_tokens": 5, "total_tokens": 17}
+
+
+class RepliesServer(ThreadingHTTPServer):
+    """Counts what it serves."""
+
+    request_queue_size = 128
+
+    def __init__(self, replies: dict[str, str], delay_s: float) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.replies, self.delay_s = replies, delay_s
+        self.seen: Counter[str] = Counter()
+        self.busy = self.most_at_once = 0
+        self.lock = threading.Lock()
+
+    def note(self, busy: int, what: str) -> None:
+        with self.lock:
+            self.seen[what] += 1
+            self.busy += busy
+            self.most_at_once = max(self.most_at_once, self.busy)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that left is none of its business."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    server: RepliesServer
+    protocol_version = "HTTP/1.1"  # connections stay open, as those of real servers do
+    disable_nagle_algorithm = True
+    wbufsize = -1
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.note(0, "connections")
+
+    def do_GET(self) -> None:
+        stats = {**self.server.seen, "most_at_once": self.server.most_at_once}
+        self._send(200, "application/json", json.dumps(stats).encode())
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.note(1, "requests")
+        try:
+            reply = self.server.replies.get(key_of(body["messages"]))
+            time.sleep(self.server.delay_s)
+            if reply is None:
+                self.server.note(0, "unknown")
+                said = {"error": {"message": f"nobody recorded {body['messages']!r}", "type": "server_error"}}
+                self._send(500, "application/json", json.dumps(said).encode())
+            elif body.get("stream"):
+                self.server.note(0, "streamed")
+                self._send(200, "text/event-stream", b"".join(_events(reply, body)))
+            else:
+                self._send(200, "application/json", json.dumps(_whole(reply)).encode())
+        finally:
+            self.server.note(-1, "answered")
+
+    def _send(self, status: int, kind: str, payload: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(payload)))
+        self.end_headers()
+        self.wfile.write(payload)
+        self.wfile.flush()
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing on standard error."""
+
+
+def key_of(messages: list[dict[str, str]]) -> str:
+    """What a reply is found by: roles and contents."""
+    return json.dumps([[message["role"], message["content"]] for message in messages], ensure_ascii=False)
+
+
+def _whole(reply: str) -> dict[str, Any]:
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": reply}}
+    return {"id": "c", "object": "chat.completion", "created": 0, "model": "recorded", "choices": [choice],
+            "usage": USAGE}  # fmt: skip
+
+
+def _events(reply: str, body: dict[str, Any]) -> Iterator[bytes]:
+    pieces = [{"content": reply[start : start + PIECE]} for start in range(0, len(reply), PIECE)]
+    for delta in ({"role": "assistant", "content": ""}, *pieces):
+        yield _event([{"index": 0, "delta": delta, "finish_reason": None}])
+    yield _event([{"index": 0, "delta": {}, "finish_reason": "stop"}])
+    if (body.get("stream_options") or {}).get("include_usage"):
+        yield _event([], usage=USAGE)
+    yield b"data: [DONE]\n\n"
+
+
+def _event(choices: list[dict[str, Any]], **more: Any) -> bytes:
+    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "recorded",
+             "choices": choices, **more}  # fmt: skip
+    return f"data: {json.dumps(chunk)}\n\n".encode()
+
+
+def main() -> None:
+    """Serves until standard input ends."""
+    socketserver.ThreadingMixIn.daemon_threads = True
+    replies = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    with RepliesServer(replies, float(sys.argv[2]) if len(sys.argv) > 2 else 0.0) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        sys.stdout.write(f"http://127.0.0.1:{server.server_port}\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+        server.shutdown()
+
+
+if __name__ == "__main__":
+    main()
