@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kgwb.errors import InputError, SettingError
 
 if TYPE_CHECKING:
+    from kgwb.kg.base import Graph
     from kgwb.settings import Settings
     from kgwb.workbench import Workbench
 
@@ -19,13 +20,23 @@ an object {"question": ..., "answers": [labels]} is a turn as it went, with "sta
 form) and "entities" (the names in it) where known"""
 
 
-def add_setup(parser: argparse.ArgumentParser) -> None:
+def add_setup(parser: argparse.ArgumentParser, *, kg_required: bool = True) -> None:
     """The arguments that say which system is asked, with which models and settings, on which graph."""
     parser.add_argument(
         "--kg",
-        required=True,
+        required=kg_required,
         metavar="GRAPH",
         help="RDF file or folder, endpoint URL, or the name of a sample",
+    )
+    parser.add_argument(
+        "--dialect",
+        metavar="NAME[:ARGUMENT]",
+        help="how an endpoint's labels are searched (default: probed once); CONTRIBUTING.md lists them",
+    )
+    parser.add_argument(
+        "--vocabulary",
+        metavar="NAME",
+        help="labels and noise: dbpedia, wikidata, yago, dblp, mag, or a .json file (default: by the URL)",
     )
     parser.add_argument(
         "--model",
@@ -54,13 +65,24 @@ def positive(text: str) -> int:
     return number
 
 
-def _pairs(given: Sequence[str], form: str) -> dict[str, str]:
+def pairs(given: Sequence[str], form: str) -> dict[str, str]:
     """NAME=VALUE arguments by name."""
     split = [text.partition("=") for text in given]
     wrong = [name for name, sign, _ in split if not sign]
     if wrong:
         raise InputError(f"{wrong[0]!r} is not {form}", hint=f"write it as {form}")
     return {name: value for name, _, value in split}
+
+
+def numbers(given: Sequence[str]) -> dict[str, float]:
+    """NAME=NUMBER arguments by name. Raises InputError."""
+    found = {}
+    for name, text in pairs(given, "NAME=NUMBER").items():
+        try:
+            found[name] = float(text)
+        except ValueError as exc:
+            raise InputError(f"{name} cannot be {text!r}", hint="give a number") from exc
+    return found
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
@@ -72,7 +94,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
     types = get_type_hints(Settings)
     changes: dict[str, Any] = {}
-    for name, value in _pairs(args.set, "NAME=VALUE").items():
+    for name, value in pairs(args.set, "NAME=VALUE").items():
         try:
             changes[name] = from_data(value, types[name]) if name in types else value
         except ValueError as exc:
@@ -83,19 +105,35 @@ def settings_of(args: argparse.Namespace) -> Settings:
 def workbench_of(args: argparse.Namespace) -> Workbench:
     """The workbench that the arguments of ``add_setup`` describe. Raises what graph, model or setting do."""
     from kgwb import systems
-    from kgwb.kg import open_kg
     from kgwb.workbench import Workbench
 
     settings = settings_of(args)
     agents = [spec.name for spec in systems.system(args.system).agents]
-    models = _pairs(args.agent_model, "AGENT=SPEC")
+    models = pairs(args.agent_model, "AGENT=SPEC")
     if unknown := sorted(set(models) - set(agents)):
         raise SettingError(
             f"{args.system} has no agent {unknown[0]!r}", hint=f"its agents are {', '.join(agents)}"
         )
-    kg = open_kg(args.kg, query_timeout_s=args.query_timeout, row_limit=args.row_limit)
     return Workbench(
-        kg, args.model, system=args.system, models=models, settings=settings, prompts=args.prompts
+        kg_of(args, args.kg),
+        args.model,
+        system=args.system,
+        models=models,
+        settings=settings,
+        prompts=args.prompts,
+    )
+
+
+def kg_of(args: argparse.Namespace, source: str) -> Graph:
+    """A graph, opened as the arguments say. Raises what ``open_kg`` does."""
+    from kgwb.kg import open_kg
+
+    return open_kg(
+        source,
+        dialect=args.dialect,
+        vocabulary=args.vocabulary,
+        query_timeout_s=args.query_timeout,
+        row_limit=args.row_limit,
     )
 
 

@@ -1,23 +1,26 @@
-"""The command line: ask, bench, doctor, lab, demo."""
+"""The command line: ask, bench, report, serve, doctor, lab, demo."""
 
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kgwb
-from kgwb.arguments import HISTORY_HELP, add_setup, positive, recall, workbench_of
-from kgwb.errors import KgwbError
+from kgwb.arguments import HISTORY_HELP, add_setup, kg_of, numbers, pairs, positive, recall, workbench_of
+from kgwb.errors import CONTROLS, InputError, KgwbError
 from kgwb.lab import START, lab_command, notebooks_home
 
 if TYPE_CHECKING:
+    from kgwb.bench.cost import Budget, Prices
     from kgwb.bench.questions import BenchQuestion
     from kgwb.bench.results import Results
     from kgwb.bench.runner import Setup
@@ -25,11 +28,15 @@ if TYPE_CHECKING:
     from kgwb.run import Run
     from kgwb.workbench import Workbench
 
-FAILED, INTERRUPTED = 2, 130
+FAILED, SPENT, INTERRUPTED = 2, 3, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command. Returns the exit code: 0 if all went well, 2 after an error, 130 after an interrupt."""
+    """Run a command.
+
+    Returns the exit code: 0 if all went well, 2 after an error, 3 if a budget is used up, 130 after an
+    interrupt.
+    """
     _speak_anyhow()
     parser = _parser()
     args, rest = parser.parse_known_args(argv)
@@ -43,9 +50,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("kgwb: stopped", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:  # whoever read our output has read enough
+    except OSError as exc:
+        if exc.errno not in (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        if exc.errno == errno.EPIPE:  # whoever read our output has read enough
+            return 0
+        print(f"kgwb: the output cannot be written: {exc.strerror}", file=sys.stderr)
+        return FAILED
     except KgwbError as exc:
         print(f"kgwb: {exc}", file=sys.stderr)
         return FAILED
@@ -76,6 +88,8 @@ def _parser() -> argparse.ArgumentParser:
 
     _ask_arguments(command("ask", _ask, "answer one question and show the way to the answer"))
     _bench_arguments(command("bench", _bench, "ask every question of a file and score the answers"))
+    _report_arguments(command("report", _report, "make one HTML file of one or several results folders"))
+    _serve_arguments(command("serve", _serve, "answer with SPARQL over HTTP, as TEXT2SPARQL asks"))
     doctor = command("doctor", _doctor, "say what works here, and what to do about the rest")
     doctor.add_argument("--kg", default="films", help="graph to try (default: the sample films)")
     doctor.add_argument("--model", default="rules", help="model to try (default: rules)")
@@ -96,8 +110,9 @@ def _ask_arguments(ask: argparse.ArgumentParser) -> None:
 def _bench_arguments(bench: argparse.ArgumentParser) -> None:
     add_setup(bench)
     bench.add_argument(
-        "--questions", type=Path, required=True, metavar="FILE", help="JSON lines: id, question, answers"
+        "--questions", type=Path, required=True, metavar="FILE", help="QALD, LC-QuAD, MetaQA, JSON lines, ..."
     )
+    bench.add_argument("--language", metavar="TAG", help="of the questions, where they are in several")
     bench.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="folder of the results; resumes"
     )
@@ -108,6 +123,50 @@ def _bench_arguments(bench: argparse.ArgumentParser) -> None:
     bench.add_argument("--save-runs", action="store_true", help="keep every run in DIR/runs")
     bench.add_argument(
         "--retry-errors", action="store_true", help="ask questions that ended in an error again"
+    )
+    bench.add_argument(
+        "--budget",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="stop at this much money, tokens, model_calls or seconds of work, over all that DIR holds",
+    )
+    bench.add_argument("--prices", type=Path, metavar="FILE", help="TOML table of prices (default: kgwb's)")
+    bench.add_argument(
+        "--priced-as", action="append", default=[], metavar="MODEL", help="the same tokens at its prices too"
+    )
+    bench.add_argument(
+        "--ladder", action="store_true", help="name the agent that lost each answer; asks up to 5 times more"
+    )
+    bench.add_argument(
+        "--retention", action="store_true", help="ask dialogues' questions alone too, in DIR/standalone"
+    )
+
+
+def _report_arguments(report: argparse.ArgumentParser) -> None:
+    report.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="what kgwb bench --out wrote")
+    report.add_argument(
+        "--out", type=Path, metavar="FILE", help="HTML file to write (default: report.html in the first DIR)"
+    )
+    report.add_argument(
+        "--published", metavar="SET", help="set the papers' figures on this question set beside; it is yours"
+    )
+    report.add_argument("--prices", type=Path, metavar="FILE", help="TOML table of prices (default: kgwb's)")
+
+
+def _serve_arguments(serve: argparse.ArgumentParser) -> None:
+    add_setup(serve, kg_required=False)
+    serve.add_argument(
+        "--dataset",
+        action="append",
+        default=[],
+        metavar="IRI=GRAPH",
+        help="answer questions on this dataset from this graph; --kg answers for all that are not named",
+    )
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine)")
+    serve.add_argument("--port", type=int, default=8000, help="default: 8000; 0 takes a free one")
+    serve.add_argument(
+        "--workers", type=positive, default=4, metavar="N", help="questions answered at once (default: 4)"
     )
 
 
@@ -134,7 +193,8 @@ def _ask(args: argparse.Namespace) -> int:
         if not args.json:
             _print_run(run)
     if args.json:
-        print(json.dumps(_run_data(run), ensure_ascii=False, indent=2))
+        told = json.dumps(_run_data(run), ensure_ascii=False, indent=2)
+        print(CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", told))
     _warn_of_rules(workbench)
     return 0
 
@@ -192,48 +252,172 @@ def _run_data(run: Run) -> dict[str, Any]:
 
 
 def _bench(args: argparse.Namespace) -> int:
-    from kgwb.bench.questions import read_questions
-    from kgwb.bench.results import Results, locked
+    from kgwb.bench import load_questions
+    from kgwb.bench.cost import Budget, load_prices
+    from kgwb.bench.gold import with_gold, with_queries
+    from kgwb.bench.questions import standalone_forms
     from kgwb.bench.runner import Setup
 
-    questions = read_questions(args.questions, args.limit)
+    questions = load_questions(args.questions, args.language)[: args.limit]
+    dialogues = [question for question in questions if question.dialogue is not None]
+    if args.retention and not dialogues:
+        raise InputError(f"no question of {args.questions} is in a dialogue", hint="leave --retention out")
+    prices = load_prices(args.prices)
+    budget = Budget(numbers(args.budget), prices)
     bench = workbench_of(args)
-    setup = Setup(bench.kg, bench.system, bench.models, bench.settings, bench.prompts, bench.embeddings)
-    with locked(args.out):
-        results = Results(args.out, setup.config())
-        if args.retry_errors:
-            results.retry_errors()
-        code = _measure(args, setup, results, questions)
+    if "money" in budget.limits:
+        _ = [prices.of(model.name) for model in bench.models.values()]
+    questions = with_gold(with_queries(questions, bench.kg), bench.kg)
+    _tell_of_gold(questions)
+    setup, measure = Setup.of(bench), Measure(args, prices, budget)
+    code, rows = measure(setup, args.out, questions)
+    if args.retention and code == 0:
+        print("\nthe same questions of dialogues, asked alone:")
+        asked = standalone_forms(one for one in questions if one.dialogue is not None)
+        code, alone = measure(setup, args.out / "standalone", asked)
+        if code == 0:
+            _print_retention(rows, alone)
     if code == 0:
         _warn_of_rules(bench)
     return code
 
 
-def _measure(args: argparse.Namespace, setup: Setup, results: Results, questions: list[BenchQuestion]) -> int:
-    from tqdm import tqdm
-
-    from kgwb.bench.metrics import groups, table
-    from kgwb.bench.runner import Bench
+def _tell_of_gold(questions: list[BenchQuestion]) -> None:
     from kgwb.render.words import clean
 
-    done = len(results.of(questions))
-    with tqdm(total=len(questions), initial=done, unit="question", mininterval=0.5) as bar:
-        runner = Bench(
-            setup, results, workers=args.workers, save_runs=args.save_runs, finished=lambda row: bar.update()
-        )
+    if missing := [question for question in questions if question.answers is None]:
+        why = f"{missing[0].id}: {clean(missing[0].gold_error or '')}"
+        print(f"kgwb: {len(missing)} of {len(questions)} questions have no gold: {why}", file=sys.stderr)
+
+
+class Measure:
+    """One benchmark of ``kgwb bench``: asks, and prints what came of it."""
+
+    def __init__(self, args: argparse.Namespace, prices: Prices, budget: Budget) -> None:
+        self.args, self.prices, self.budget = args, prices, budget
+
+    def __call__(
+        self, setup: Setup, folder: Path, questions: list[BenchQuestion]
+    ) -> tuple[int, list[dict[str, Any]]]:
+        """The exit code, and the lines of these questions."""
+        from kgwb.bench.results import Results, locked
+
+        with locked(folder):
+            results = Results(folder, setup.config(questions))
+            if self.args.retry_errors:
+                results.retry_errors()
+            try:
+                rows, spent = self._asked(setup, results, questions)
+                self._print(rows)
+                if self.args.ladder and not spent:
+                    self._climb(setup, results, questions)
+            except KeyboardInterrupt:
+                done = len(results.of(questions))
+                print(f"kgwb: stopped with {done} of {len(questions)} questions asked", file=sys.stderr)
+                print("  What to do: give the same command again, and it goes on from there", file=sys.stderr)
+                return INTERRUPTED, []
+        if spent:
+            asked = f"{len(rows)} of {len(questions)} questions asked"
+            print(f"kgwb: stopped with {asked}: the budget is used up ({spent})", file=sys.stderr)
+            print("  What to do: give the same command with a larger budget to go on", file=sys.stderr)
+        return SPENT if spent else 0, rows
+
+    def _asked(
+        self, setup: Setup, results: Results, questions: list[BenchQuestion]
+    ) -> tuple[list[dict[str, Any]], str]:
+        from tqdm import tqdm
+
+        from kgwb.bench.runner import Bench
+
+        args, done = self.args, len(results.of(questions))
+        with tqdm(total=len(questions), initial=done, unit="question", mininterval=0.5) as bar:
+            runner = Bench(
+                setup,
+                results,
+                workers=args.workers,
+                save_runs=args.save_runs or ("lost" if args.ladder else False),
+                budget=self.budget,
+                finished=lambda row: bar.update(),
+            )
+            return runner.run(questions), runner.stopped
+
+    def _print(self, rows: list[dict[str, Any]]) -> None:
+        from kgwb.bench.cost import cost_table, costs
+        from kgwb.bench.ladder import recall
+        from kgwb.bench.metrics import groups, table
+        from kgwb.render.words import clean
+
+        print(table(groups(rows)))
         try:
-            rows = runner.run(questions)
-        except KeyboardInterrupt:
-            bar.close()
-            done = len(results.of(questions))
-            print(f"kgwb: stopped with {done} of {len(questions)} questions asked", file=sys.stderr)
-            print("  What to do: give the same command again, and it goes on from there", file=sys.stderr)
-            return INTERRUPTED
-    print(table(groups(rows)))
-    if errors := Counter(row["error"] for row in rows if row["error"] is not None):
-        [(error, times)] = errors.most_common(1)
-        print(f"kgwb: the most frequent error, {times} times: {clean(error)}", file=sys.stderr)
-        print("  What to do: mend its cause and give the same command with --retry-errors", file=sys.stderr)
+            told = costs(rows, self.prices, self.args.priced_as)
+        except InputError as exc:
+            print(f"kgwb: {exc}", file=sys.stderr)
+            told = costs(rows)
+        print(f"\n{cost_table(told)}")
+        for what in ("vertices", "predicates"):
+            if (share := recall(rows, what)) is not None:
+                offered = recall(rows, what, "candidates")
+                print(f"gold {what} linked: {share:.3f}, among the candidates: {offered:.3f}")
+        if errors := Counter(row["error"] for row in rows if row["error"] is not None):
+            [(error, times)] = errors.most_common(1)
+            print(f"kgwb: the most frequent error, {times} times: {clean(error)}", file=sys.stderr)
+            hint = "mend its cause and give the same command with --retry-errors"
+            print(f"  What to do: {hint}", file=sys.stderr)
+
+    def _climb(self, setup: Setup, results: Results, questions: list[BenchQuestion]) -> None:
+        from tqdm import tqdm
+
+        from kgwb.bench.ladder import loss_table, losses, where_lost
+        from kgwb.bench.runner import lost
+
+        missed = sum(map(lost, results.of(questions)))
+        with tqdm(total=missed, unit="lost answer", mininterval=0.5) as bar:
+            lines = where_lost(
+                setup, results, questions, workers=self.args.workers, finished=lambda line: bar.update()
+            )
+        agents = [spec.name for spec in setup.system.agents]
+        print(f"\n{loss_table(losses(lines, agents))}" if lines else "\nno answer was lost")
+
+
+def _print_retention(dialogues: list[dict[str, Any]], alone: list[dict[str, Any]]) -> None:
+    from kgwb.bench import retention
+
+    known = {row["id"] for row in alone if row["gold"] is not None}
+    share = retention(*([row for row in rows if row["id"] in known] for rows in (dialogues, alone)))
+    said = "F1 alone is 0" if share is None else f"{share:.2f} % of F1 (as the paper computes it)"
+    print(f"\nkept in dialogues, over {len(known)} questions: {said}")
+
+
+# --- report, serve
+
+
+def _report(args: argparse.Namespace) -> int:
+    from kgwb.bench.cost import load_prices
+    from kgwb.bench.report import Report
+
+    report = Report(*args.folders, published=args.published, prices=load_prices(args.prices))
+    print(report.save(args.out or args.folders[0] / "report.html"))
+    return 0
+
+
+def _serve(args: argparse.Namespace) -> int:
+    from kgwb.bench.runner import Setup
+    from kgwb.bench.serve import ANY, Service
+
+    graphs = pairs(args.dataset, "IRI=GRAPH") | ({ANY: args.kg} if args.kg else {})
+    if not graphs:
+        raise InputError("there is no graph to answer from", hint="give --kg GRAPH, or --dataset IRI=GRAPH")
+    args.kg = next(iter(graphs.values()))
+    bench = workbench_of(args)
+    first = Setup.of(bench)
+    opened = {args.kg: first.kg} | {one: kg_of(args, one) for one in {*graphs.values()} - {args.kg}}
+    setups = {iri: replace(first, kg=opened[graph]) for iri, graph in graphs.items()}
+    with Service((args.host, args.port), setups, workers=args.workers) as service:
+        _warn_of_rules(bench)
+        for iri, graph in graphs.items():
+            print(f"{service.url} answers for {iri or 'every other dataset'} from {graph}", flush=True)
+        print("Ctrl+C stops it.", flush=True)
+        service.serve_forever()
     return 0
 
 
@@ -262,12 +446,12 @@ def _lab(args: argparse.Namespace) -> int:
 
 
 def _demo(args: argparse.Namespace) -> int:
-    from kgwb.bench.questions import read_questions
+    from kgwb.bench import load_questions
     from kgwb.kg import open_kg, sample_path
     from kgwb.render.text import paint
     from kgwb.workbench import Workbench
 
-    asked = read_questions(sample_path("films").with_suffix(".questions.jsonl"))
+    asked = load_questions(sample_path("films").with_suffix(".questions.jsonl"))
     turns = sorted((one for one in asked if one.dialogue == "films-hp"), key=lambda one: one.turn)
     print("Chatty-KG, agent by agent, on the sample graph films, with rules for a model: nothing goes out.")
     workbench = Workbench(open_kg("films"))

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from kgwb import llm, systems
 from kgwb.embeddings import Embeddings
-from kgwb.errors import KgwbError, PromptError, SettingError
+from kgwb.errors import PromptError, SettingError
 from kgwb.flow import Dialogue, Turn
 from kgwb.kg import Graph, cache_dir
 from kgwb.llm.base import ChatModel
 from kgwb.prompts import Prompts
-from kgwb.record import RunFile
 from kgwb.run import Run
 from kgwb.settings import Settings
 
@@ -154,15 +153,7 @@ def load_run(
     RunFileError, and NotRecordedError for a finished run whose file lacks a call; with ``kg`` or ``model``,
     whatever stops it now.
     """
-    header = next(RunFile(Path(path)).lines(), {})
-    system = systems.system(header.get("system", "chatty_kg"))
-    run = Run.load(path, system, kg=kg, models=None if model is None else _model(model), resume=resume)
-    try:
-        return run.go(until=run.recorded_position if run.recorded_status == "paused" else None)
-    except KgwbError:
-        if kg is not None or model is not None or run.recorded_status == "done":
-            raise
-        return run
+    return systems.load_run(path, kg=kg, model=None if model is None else _model(model), resume=resume)
 
 
 def session_of(run: Run) -> Session:

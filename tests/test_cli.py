@@ -12,7 +12,7 @@ import pytest
 import kgwb
 from kgwb import doctor, lab
 from kgwb.cli import main
-from kgwb.kg.dialects import Virtuoso
+from kgwb.kg.dialects import DIALECTS
 
 KEY = "sk-proj-0123456789abcdefTHEKEY"
 QUESTION = "Who directed Arrival?"
@@ -170,7 +170,7 @@ def test_bench_scores_by_hops_and_type_and_resumes(
     assert main([*command, "--limit", "1"]) == 0
     assert main(command) == 0
     table = capsys.readouterr().out
-    assert re.findall(r"^(\w.*\w) +(\d) +1.000 +1.000  1.000 +1.000 +0$", table, re.MULTILINE)[-3:] == [
+    assert re.findall(r"^(\w.*\w) +(\d)(?: +1\.000){9} +0 +0$", table, re.MULTILINE)[-3:] == [
         ("all", "2"),
         ("hops 1", "2"),
         ("type factoid", "1"),
@@ -216,10 +216,11 @@ def test_doctor_fails_where_something_needed_is_missing(capsys: pytest.CaptureFi
 
 
 def test_doctor_names_the_dialect_of_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    endpoint = SimpleNamespace(source="http://example.org/sparql", ask=lambda query: True, dialect=Virtuoso())
+    virtuoso = DIALECTS["virtuoso"]
+    endpoint = SimpleNamespace(source="http://example.org/sparql", ask=lambda query: True, dialect=virtuoso)
     monkeypatch.setattr("kgwb.kg.open_kg", lambda source: endpoint)
     found = {finding.name: finding for finding in doctor.examine("http://example.org/sparql", "rules")}
-    assert found["dialect"].detail == "virtuoso"
+    assert found["dialect"].detail == "virtuoso (named)"
 
 
 def test_doctor_on_a_cache_folder_that_cannot_be_written(

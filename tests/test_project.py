@@ -18,9 +18,9 @@ DECLARED = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
 
 # A module imports from its own rank and those before it; imports for the type checker alone are free.
 RANKS = [
-    {"aside", "errors", "flow", "settings"},
+    {"aside", "disk", "errors", "flow", "settings"},
     {"embeddings", "kg", "llm", "prompts"},
-    set("agents engine explain provenance record recorded render run saved structured subgraph".split()),
+    set("agents engine explain gold provenance record recorded render run saved structured subgraph".split()),
     {"systems"},
     {"bench", "ui"},
     {"kgwb", "workbench"},  # the facade; takes from `ui` only inside functions

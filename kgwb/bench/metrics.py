@@ -1,14 +1,22 @@
-"""Precision, recall, F1 and Hits@1 of one question, and their macro averages.
+"""How right answers are, question by question and on average.
 
-In the strict sense: where the graph has an answer, withholding it scores precision 0 like a wrong one, and no
-question is left out of an average. Published figures may count a withheld answer as precision 1.
+Answers are compared by value (kgwb.bench.values), as sets; rank is the order they were given in, and two
+spellings of one value are one answer, at the better rank. Averages are macro averages: every question counts
+the same, also one that ended in an error, which counts 0 throughout. Two conventions stand side by side:
+
+- *strict*: an answer withheld where the graph has one scores precision 0, like a wrong one; F1 is the average
+  of the questions' F1 (QALD's macro F1).
+- *paper* (Chatty-KG, section 7.1, with its reference code): such an abstention counts precision 1, and F1 is
+  the harmonic mean of macro precision and macro recall, which rewards silence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
+
+from kgwb.bench.values import value_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,28 +24,64 @@ class Scores:
     """How right one answer is, or the average over several; each from 0 to 1."""
 
     precision: float
+    """Share of the answers given that are right; 0 of an abstention."""
     recall: float
+    """Share of the gold that was given."""
     f1: float
+    """Harmonic mean of the two, question by question."""
     hits1: float
-    """Whether the first answer is a right one."""
+    """Whether the first answer is right: P@1 (Chatty-KG, section 7.1), Hits@1 (MetaQA; DoG, section 4)."""
+    mrr: float = 0.0
+    """1 / rank of the first right answer, 0 without one (Chatty-KG, section 7.1)."""
+    hit5: float = 0.0
+    """Whether one of the first five answers is right (Chatty-KG, section 7.1)."""
+    exact: float = 0.0
+    """Whether the answers are the gold, no more and no less."""
+    paper_precision: float = 0.0
+    """Precision, but 1 of an abstention (Chatty-KG's reference code)."""
+
+    @property
+    def paper_f1(self) -> float:
+        """Harmonic mean of ``paper_precision`` and ``recall``: of averages, F1 as Chatty-KG reports it."""
+        both = self.paper_precision + self.recall
+        return 2 * self.paper_precision * self.recall / both if both else 0.0
 
 
-NOTHING = Scores(0.0, 0.0, 0.0, 0.0)
-EVERYTHING = Scores(1.0, 1.0, 1.0, 1.0)
+NOTHING = Scores(*[0.0] * 8)
+EVERYTHING = Scores(*[1.0] * 8)
+ABSTAINED = replace(NOTHING, paper_precision=1.0)
+MEASURES = (*(field.name for field in fields(Scores)), "paper_f1")
+"""Names of everything that is measured, in the order of the table."""
 
 
 def score(answers: Sequence[str], gold: Iterable[str]) -> Scores:
-    """The scores of an answer, compared as a set; only Hits@1 looks at the order.
+    """The scores of the answers to one question.
 
     With empty gold the right answer is none: 1 throughout if there are no answers, else 0.
     """
-    given, right = set(answers), set(gold)
-    if not given or not right:
-        return EVERYTHING if given == right else NOTHING
-    both = len(given & right)
-    precision, recall = both / len(given), both / len(right)
-    f1 = 2 * precision * recall / (precision + recall) if both else 0.0
-    return Scores(precision, recall, f1, float(answers[0] in right))
+    given, right = tuple(dict.fromkeys(map(value_of, answers))), set(map(value_of, gold))
+    if not given:
+        return ABSTAINED if right else EVERYTHING
+    ranks = [rank for rank, value in enumerate(given, 1) if value in right]
+    if not ranks:
+        return NOTHING
+    precision, recall, first = len(ranks) / len(given), len(ranks) / len(right), ranks[0]
+    f1 = 2 * precision * recall / (precision + recall)
+    exact = float(precision == recall == 1)
+    return Scores(precision, recall, f1, float(first == 1), 1 / first, float(first <= 5), exact, precision)
+
+
+def score_row(row: Mapping[str, Any]) -> Scores | None:
+    """The scores of a line of a results file, from its answers and gold; None if it has no gold."""
+    if row["gold"] is None:
+        return None
+    return score(row["answers"], row["gold"]) if row["error"] is None else NOTHING
+
+
+def mean(scores: Sequence[Scores]) -> Scores:
+    """The macro average; 0 throughout of nothing."""
+    columns = ([getattr(one, field.name) for one in scores] for field in fields(Scores))
+    return Scores(*(sum(column) / len(column) if column else 0.0 for column in columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +91,17 @@ class Group:
     name: str
     questions: int
     scores: Scores
+    """Over the questions that have gold."""
     errors: int
     """Questions that ended in an error; they count 0."""
+    without_gold: int = 0
+    """Questions that cannot be scored and are in no average."""
 
 
 def groups(rows: Sequence[Mapping[str, Any]]) -> list[Group]:
-    """Averages over the lines of a results file: all, then by ``hops`` and by ``type`` where given."""
+    """Averages over lines of a results file: all, then by ``hops``, ``type`` and ``language`` where given."""
     told = [_group("all", rows)]
-    for field in ("hops", "type"):
+    for field in ("hops", "type", "language"):
         values = sorted({str(row[field]) for row in rows if field in row})
         told += [
             _group(f"{field} {one}", [row for row in rows if str(row.get(field)) == one]) for one in values
@@ -63,19 +110,25 @@ def groups(rows: Sequence[Mapping[str, Any]]) -> list[Group]:
 
 
 def _group(name: str, rows: Sequence[Mapping[str, Any]]) -> Group:
-    columns = ([row[field] for row in rows] for field in ("precision", "recall", "f1", "hits1"))
-    means = (sum(column) / len(column) if column else 0.0 for column in columns)
-    return Group(name, len(rows), Scores(*means), sum(row["error"] is not None for row in rows))
+    scores = [one for row in rows if (one := score_row(row)) is not None]
+    errors = sum(row["error"] is not None for row in rows)
+    return Group(name, len(rows), mean(scores), errors, len(rows) - len(scores))
+
+
+_HEADS = "precision recall F1 Hits@1 MRR Hit@5 exact paper-P paper-F1".split()
 
 
 def table(told: Sequence[Group]) -> str:
     """Groups as a table of text, a line each."""
     width = max(len(group.name) for group in told)
-    head = f"{'':<{width}}  questions  precision  recall     F1  Hits@1  errors"
+    head = "  ".join(
+        [f"{'':<{width}}", "questions", *(f"{name:>5}" for name in _HEADS), "errors", "without gold"]
+    )
     return "\n".join([head, *(_line(group, width) for group in told)])
 
 
 def _line(group: Group, width: int) -> str:
-    precision, recall, f1, hits1 = astuple(group.scores)
-    numbers = f"{precision:>9.3f}  {recall:>6.3f}  {f1:>5.3f}  {hits1:>6.3f}"
-    return f"{group.name:<{width}}  {group.questions:>9}  {numbers}  {group.errors:>6}"
+    columns = zip(_HEADS, MEASURES, strict=True)
+    shares = [f"{getattr(group.scores, of):>{max(len(name), 5)}.3f}" for name, of in columns]
+    counts = [f"{group.errors:>6}", f"{group.without_gold:>12}"]
+    return "  ".join([f"{group.name:<{width}}", f"{group.questions:>9}", *shares, *counts])

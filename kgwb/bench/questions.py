@@ -1,22 +1,14 @@
-"""Question files: JSON lines with ``id``, ``question`` and ``answers``; other fields are kept out."""
+"""The questions of a benchmark, whatever format they came in (kgwb.bench.formats)."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ValidationError
+from pydantic import BaseModel, BeforeValidator
 from rdflib import Literal
 
-from kgwb.errors import InputError
 from kgwb.flow import Term
-
-FIELDS = (
-    "each line needs id, question and answers (a list of IRIs or lexical forms); "
-    "hops, type, dialogue and turn are optional"
-)
 
 
 def _lexical(value: object) -> object:
@@ -30,51 +22,47 @@ Lexical = Annotated[str, BeforeValidator(_lexical)]
 
 
 class BenchQuestion(BaseModel):
-    """One line of a question file."""
+    """One question; as JSON data, one line of kgwb's own question files."""
 
     model_config = {"frozen": True}
     id: Lexical
     question: str
-    answers: tuple[Lexical, ...]
-    """Gold: IRIs, or lexical forms of literals; "true" or "false" of a boolean question."""
+    answers: tuple[Lexical, ...] | None = None
+    """Gold: IRIs, or lexical forms of literals; "true" or "false" of a boolean question. None: not known."""
+    answer_labels: tuple[str, ...] = ()
+    """What the gold answers are called; MetaQA's released files tell no more."""
+    sparql: str | None = None
+    """The gold query, as the question set has it."""
+    gold_error: str | None = None
+    """Why gold could not be had from the gold query or the labels."""
+    language: str | None = None
+    """Of ``question``, as the set writes it; None if it does not say."""
+    translations: tuple[tuple[str, str], ...] = ()
+    """Every wording of the question with its language, where the set has several."""
     hops: int | str | None = None
     type: str | None = None
+    topic_entity: str | None = None
+    """The vertex (or its label) that the question is about, where the set names it (MetaQA)."""
+    path: str | None = None
+    """The relations from the topic entity to the answers, where the set names them (MetaQA)."""
     dialogue: Lexical | None = None
     """Turns of one dialogue are asked in order, each with what was answered before."""
     turn: int = 0
+    standalone: str | None = None
+    """What the question means outside its dialogue."""
+
+    @property
+    def gold(self) -> list[str] | None:
+        """The gold answers as results files write them."""
+        return None if self.answers is None else list(self.answers)
 
 
-def read_questions(path: Path, limit: int | None = None) -> list[BenchQuestion]:
-    """The questions of a file, at most ``limit``. Raises InputError naming the line that cannot be used."""
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as exc:
-        raise InputError(
-            f"cannot read the questions {path}: {exc}", hint="give a file of JSON lines"
-        ) from exc
-    questions: dict[str, BenchQuestion] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        question = _question(line, f"{path}, line {number}")
-        if question.id in questions:
-            where = f"{path}, line {number}"
-            raise InputError(f"{where}: the id {question.id!r} was used before", hint="make ids unique")
-        questions[question.id] = question
-    if not questions:
-        raise InputError(f"{path} holds no question", hint=FIELDS)
-    return list(questions.values())[:limit]
-
-
-def _question(line: str, where: str) -> BenchQuestion:
-    try:
-        return BenchQuestion.model_validate(json.loads(line))
-    except ValidationError as exc:
-        errors = exc.errors(include_url=False)
-        problems = (f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in errors)
-        raise InputError(f"{where}: {'; '.join(problems)}", hint=FIELDS) from exc
-    except ValueError as exc:
-        raise InputError(f"{where} is not JSON: {exc}", hint=FIELDS) from exc
+def standalone_forms(questions: Iterable[BenchQuestion]) -> list[BenchQuestion]:
+    """The same questions outside their dialogues: what ``retention`` sets the dialogues against."""
+    return [
+        one.model_copy(update={"question": one.standalone or one.question, "dialogue": None, "turn": 0})
+        for one in questions
+    ]
 
 
 def conversations(questions: Iterable[BenchQuestion]) -> Iterator[tuple[BenchQuestion, ...]]:

@@ -1,4 +1,4 @@
-"""Still pictures: boxes and arrows as SVG, a QIR as such a graph, and the words that two texts differ in."""
+"""Still pictures as SVG: boxes and arrows, a QIR as such a graph, bars; and the words two texts differ in."""
 
 from __future__ import annotations
 
@@ -85,20 +85,59 @@ def picture(boxes: Sequence[Box], arrows: Sequence[Arrow], title: str, lit: Lit 
         for number, (box, place) in enumerate(zip(boxes, placed.places, strict=True))
     ]
     facts = [f"{boxes[one.start].label} — {one.label} → {boxes[one.end].label}" for one in arrows[:DESCRIBED]]
+    drawn = (*lines, *labels, *nodes)  # lines first, so that none crosses a label
+    return _svg(title, placed.width, placed.height, tag("desc", ". ".join(facts)), *drawn)
+
+
+def _svg(title: str, width: float, height: float, *drawn: Html) -> Html:
+    """A picture that stands alone."""
     return tag(
         "svg",
         tag("title", title),
-        tag("desc", ". ".join(facts)),
-        tag("rect", width="100%", height="100%", rx=4, **_paint(fill="ground")),
-        *(*lines, *labels, *nodes),  # lines first, so that none crosses a label
+        *(tag("rect", width="100%", height="100%", rx=4, **_paint(fill="ground")), *drawn),
         class_="kgwb-picture",
         role="img",
         xmlns="http://www.w3.org/2000/svg",
-        width=placed.width,
-        height=placed.height,
-        viewBox=f"0 0 {placed.width:.0f} {placed.height:.0f}",
+        width=width,
+        height=height,
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
         font_family="system-ui, sans-serif",
     )
+
+
+class Bar(NamedTuple):
+    """One figure of a chart."""
+
+    label: str
+    value: float
+    said: str
+    """The figure in words, at the end of the line."""
+    low: float
+    """A line is drawn across the bar's end from here ..."""
+    high: float
+    """... to here."""
+    series: int = 0
+
+
+SERIES = ("linked", "unknown", "answer", "aside")
+"""The colours of series; the label names each bar too."""
+
+
+def bars(title: str, told: Sequence[Bar], most: float = 0.0) -> Html:
+    """A horizontal bar for each figure, from 0 to ``most`` or the largest of them. Nothing of none."""
+    most = max([most, *(max(one.value, one.high) for one in told)]) or 1.0
+    left, width, step = 220.0, 300.0, 22.0
+    drawn = []
+    for number, one in enumerate(told):
+        y, colour = step * (number + 1), SERIES[one.series % len(SERIES)]
+        low, end, high = (left + width * value / most for value in (one.low, one.value, one.high))
+        drawn += [
+            _text(shorten(one.label, 34), left - 8, y, 12, text_anchor="end"),
+            tag("rect", x=left, y=y - 7, width=end - left, height=14.0, opacity=0.75, **_paint(fill=colour)),
+            tag("path", d=f"M{low:.1f},{y} H{high:.1f}", stroke_width=2, **_paint(stroke="text")),
+            _text(one.said, max(end, high) + 8, y, 12, "aside", text_anchor="start"),
+        ]
+    return _svg(title, left + width + 190, step * (len(told) + 1), *drawn) if told else Html()
 
 
 def _standing(number: int, lit: tuple[int, ...] | None) -> tuple[bool, float]:

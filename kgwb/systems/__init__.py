@@ -5,9 +5,15 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
+from pathlib import Path
+from typing import Any
 
-from kgwb.errors import SettingError
-from kgwb.run import System
+from kgwb.errors import KgwbError, RunFileError, SettingError
+from kgwb.gold import Oracle
+from kgwb.kg.base import Graph
+from kgwb.llm.base import ChatModel
+from kgwb.record import RunFile
+from kgwb.run import DAMAGED, Run, System
 
 
 def names() -> tuple[str, ...]:
@@ -21,3 +27,28 @@ def system(name: str) -> System:
         raise SettingError(f"no system named {name!r}", hint=f"choose one of {', '.join(names())}")
     made: System = importlib.import_module(f"{__name__}.{name}.pipeline").SYSTEM
     return made
+
+
+def oracle(name: str) -> Oracle | None:
+    """What gold means to the agents of that system; None if it does not say."""
+    module = f"{__name__}.{name}.gold"
+    if name not in names() or importlib.util.find_spec(module) is None:
+        return None
+    made: Any = importlib.import_module(module)
+    return made  # type: ignore[no-any-return]
+
+
+def load_run(
+    path: str | Path, *, kg: Graph | None = None, model: ChatModel | None = None, resume: bool = False
+) -> Run:
+    """A saved run of whichever system, executed as far as its file goes (see ``kgwb.load_run``)."""
+    header = next(RunFile(Path(path)).lines(), {})
+    run = Run.load(path, system(header.get("system", "chatty_kg")), kg=kg, models=model, resume=resume)
+    try:
+        return run.go(until=run.recorded_position if run.recorded_status == "paused" else None)
+    except KgwbError:
+        if kg is not None or model is not None or run.recorded_status == "done":
+            raise
+        return run
+    except DAMAGED as exc:
+        raise RunFileError(f"{path} is damaged: {exc!r}", hint="restore the file from a copy") from exc

@@ -1,52 +1,274 @@
-"""What counts as right, question by question and on average."""
+"""What counts as right, question by question and on average, and how sure a figure is."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from kgwb.bench.metrics import EVERYTHING, NOTHING, Scores, groups, score, table
+from kgwb.bench import compare, interval, retention
+from kgwb.bench.metrics import (
+    ABSTAINED,
+    EVERYTHING,
+    MEASURES,
+    NOTHING,
+    Scores,
+    groups,
+    mean,
+    score,
+    table,
+)
+from kgwb.bench.values import value_of
+from kgwb.errors import InputError
+
+A, B = "http://e.org/a", "http://e.org/b"
+Rows = list[dict[str, Any]]
+
+# --- when two answers are the same
+
+SAME = [
+    ("3999", "3999.0", "+3.999E3", "3999.", "39990e-1"),
+    ("0", "-0", "0.0", "0e5", "-.0"),
+    ("123456789012345678901234567890", "123456789012345678901234567890.0"),
+    ("2001-07-20", "2001-07-20T00:00:00", "2001-07-20T00:00:00.000Z", "2001-07-20Z", "2001-07-20+02:00"),
+    ("2001-07-20", "2001-07-20T00:00:00+02:00"),
+    ("2001-07-20T14:30:00+02:00", "2001-07-20T12:30:00Z", "2001-07-20T12:30:00.0", "2001-07-20T12:30:00"),
+    ("-0044-03-15", "-0044-03-15T00:00:00Z"),
+    ("12001-01-01", "12001-01-01T00:00:00Z"),
+    ("HTTP://E.org:80/a", "http://e.org/a"),
+    ("https://e.org:443", "https://e.org/"),
+    ("http://e.org/Trois-Rivi%C3%A8res", "http://e.org/Trois-Rivi%c3%a8res", "http://e.org/Trois-Rivières"),
+    ("http://e.org/%7Euser", "http://e.org/~user"),
+    ("http://e.org/a%2fb", "http://e.org/a%2Fb"),
+    ("http://e.org/%e9", "http://e.org/%E9"),
+    ("Z\u00fcrich", "Zu\u0308rich"),
+]
+DIFFERENT = [
+    ("7", "007"),
+    ("0.3", "0.30000000000000004"),
+    ("123456789012345678901234567890", "123456789012345678901234567891"),
+    ("1e99999", "1e99998"),
+    ("٣", "3"),
+    ("2001", "2001-01-01"),
+    ("2001-07-20", "2001-07-20T00:00:01"),
+    ("2001-07-20T12:30:00Z", "2001-07-20T12:30:00+02:00"),
+    ("0000-01-01T10:00:00Z", "0000-01-01T11:00:00Z"),
+    ("9999-12-31T23:00:00-05:00", "9999-12-31T23:00:00-04:00"),
+    ("http://e.org/a", "https://e.org/a"),
+    ("http://e.org/a", "http://e.org/A"),
+    ("http://e.org/a/b", "http://e.org/a%2Fb"),
+    ("http://[x", "http://[y"),
+    ("Arrival", "arrival"),
+    ("true", "false"),
+    ("", "0"),
+]
+
+
+@pytest.mark.parametrize("spellings", SAME, ids=lambda spellings: str(spellings[0]))
+def test_values_are_the_same_whatever_their_spelling(spellings: Sequence[str]) -> None:
+    assert len({value_of(text) for text in spellings}) == 1
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_values_that_differ(one: str, other: str) -> None:
+    assert value_of(one) != value_of(other)
+
+
+# --- one question
 
 
 @pytest.mark.parametrize(
     ("answers", "gold", "scores"),
     [
-        (["a"], ["a"], EVERYTHING),
-        (["b"], ["a"], NOTHING),
-        (["a", "b"], ["b", "a"], EVERYTHING),
-        (["a", "b"], ["a"], Scores(0.5, 1.0, 2 / 3, 1.0)),
-        (["b", "a"], ["a"], Scores(0.5, 1.0, 2 / 3, 0.0)),
-        (["a"], ["a", "b"], Scores(1.0, 0.5, 2 / 3, 1.0)),
-        (["a", "a"], ["a"], EVERYTHING),
+        ([A], [A], EVERYTHING),
+        ([B], [A], NOTHING),
+        ([A, B], [B, A], EVERYTHING),
+        #                       P    R    F1     @1   MRR  @5   exact, paper's P
+        ([A, B], [A], Scores(0.5, 1.0, 2 / 3, 1.0, 1.0, 1.0, 0.0, 0.5)),
+        ([B, A], [A], Scores(0.5, 1.0, 2 / 3, 0.0, 0.5, 1.0, 0.0, 0.5)),
+        ([A], [A, B], Scores(1.0, 0.5, 2 / 3, 1.0, 1.0, 1.0, 0.0, 1.0)),
+        (["3", "3.0", "4"], ["4"], Scores(0.5, 1.0, 2 / 3, 0.0, 0.5, 1.0, 0.0, 0.5)),  # 4 comes second
+        ([*"bcdef", A], [A], Scores(1 / 6, 1.0, 2 / 7, 0.0, 1 / 6, 0.0, 0.0, 1 / 6)),
+        (["2016.0"], ["2016", "+2016"], EVERYTHING),
         ([], [], EVERYTHING),
-        (["a"], [], NOTHING),
-        ([], ["a"], NOTHING),
+        ([A], [], NOTHING),
+        ([], [A], ABSTAINED),
     ],
 )
 def test_the_scores_of_one_question(answers: list[str], gold: list[str], scores: Scores) -> None:
-    assert score(answers, gold) == scores
+    found = score(answers, gold)
+    assert [getattr(found, name) for name in MEASURES] == pytest.approx(
+        [getattr(scores, name) for name in MEASURES]
+    )
 
 
-def test_averages_are_over_questions_also_those_that_failed() -> None:
-    rows = [row(1.0, hops=1), row(0.0, hops=1, error="no reply"), row(1.0, hops=2)]
-    everything, one_hop, two_hops = groups(rows)
-    assert (everything.name, everything.questions, everything.errors) == ("all", 3, 1)
-    assert everything.scores.f1 == pytest.approx(2 / 3)
-    assert (one_hop.name, one_hop.scores.hits1) == ("hops 1", 0.5)
-    assert (two_hops.name, two_hops.scores.hits1) == ("hops 2", 1.0)
+def row(number: int, answers: list[str], gold: list[str] | None, **given: Any) -> dict[str, Any]:
+    return {"id": str(number), "answers": answers, "gold": gold, "error": None, **given}
 
 
-def test_types_get_their_own_lines() -> None:
-    assert [group.name for group in groups([row(1.0, type="count"), row(0.0)])] == ["all", "type count"]
+# --- a set worked out by hand
+
+WORKED = [
+    row(1, [A], [A], type="factoid", language="en"),
+    row(2, [], [A], type="factoid", language="en"),  # an abstention
+    row(3, [], [], type="factoid", language="de"),  # rightly withheld: the gold is empty
+    row(4, [A], [], type="factoid", language="de"),  # invented
+    row(5, [B, A], [A], type="list", hops=2),
+    row(6, [A], [A, B], type="list", hops=2),
+    row(7, ["5.0"], ["5"], type="count"),
+    row(8, ["2001-07-20"], ["2001-07-20T00:00:00Z"]),
+    row(9, ["7", "7.0", "8"], ["8"], type="count"),  # a tie: "7" and "7.0" are one value, 8 is second
+    row(10, [A], [A], error="no reply"),  # an error is no abstention
+    row(11, [A], None),  # no gold: in no average
+]
+#      1    2    3    4    5    6    7    8    9   10    sum, of 10 questions
+# P    1    0    1    0   1/2   1    1    1   1/2   0     6
+# R    1    0    1    0    1   1/2   1    1    1    0     6.5
+# F1   1    0    1    0   2/3  2/3   1    1   2/3   0     6
+# P'   1    1    1    0   1/2   1    1    1   1/2   0     7     (the paper's: an abstention counts 1)
+# @1   1    0    1    0    0    1    1    1    0    0     5
+# RR   1    0    1    0   1/2   1    1    1   1/2   0     6
+# @5   1    0    1    0    1    1    1    1    1    0     7
+# =    1    0    1    0    0    0    1    1    0    0     4
+
+
+def test_the_figures_of_a_set_worked_out_by_hand() -> None:
+    everything = groups(WORKED)[0]
+    assert (everything.name, everything.questions, everything.errors, everything.without_gold) == (
+        "all",
+        11,
+        1,
+        1,
+    )
+    scores = everything.scores
+    assert scores.precision == pytest.approx(0.6)
+    assert scores.recall == pytest.approx(0.65)
+    assert scores.f1 == pytest.approx(0.6)  # 4 * 1 + 3 * 2/3 = 6 of 10
+    assert scores.paper_precision == pytest.approx(0.7)
+    assert scores.paper_f1 == pytest.approx(0.91 / 1.35)  # 2 * 0.7 * 0.65 / (0.7 + 0.65), no mean of F1s
+    assert (scores.hits1, scores.mrr, scores.hit5, scores.exact) == pytest.approx((0.5, 0.6, 0.7, 0.4))
+
+
+def test_averages_by_hops_type_and_language_are_over_those_that_say() -> None:
+    told = {group.name: group for group in groups(WORKED)}
+    assert [*told] == [
+        "all",
+        "hops 2",
+        "type count",
+        "type factoid",
+        "type list",
+        "language de",
+        "language en",
+    ]
+    assert told["type factoid"].scores.f1 == pytest.approx(2 / 4)
+    assert told["type factoid"].scores.paper_f1 == pytest.approx(0.75 / 1.25)  # P 3/4, R 2/4
+    assert told["type count"].scores.recall == 1
+    assert (told["hops 2"].questions, told["hops 2"].scores.mrr) == (2, pytest.approx(0.75))
+    assert told["language en"].scores == mean([EVERYTHING, ABSTAINED])
 
 
 def test_no_question_is_no_division_by_zero() -> None:
     assert groups([])[0].scores == NOTHING
+    assert groups([row(1, [], None)])[0].scores == NOTHING
 
 
 def test_the_table_has_a_line_for_each_group() -> None:
-    head, *lines = table(groups([row(1.0, hops=1), row(0.5, hops=2)])).splitlines()
-    assert head.split() == ["questions", "precision", "recall", "F1", "Hits@1", "errors"]
-    assert lines[0].split() == ["all", "2", "0.750", "0.750", "0.750", "0.750", "0"]
-    assert {len(line) for line in (head, *lines)} == {len(head)}
+    head, first, *others = table(groups(WORKED)).splitlines()
+    assert head.split() == (
+        "questions precision recall F1 Hits@1 MRR Hit@5 exact paper-P paper-F1 errors without gold".split()
+    )
+    assert first.split() == "all 11 0.600 0.650 0.600 0.500 0.600 0.700 0.400 0.700 0.674 1 1".split()
+    assert {len(line) for line in (head, first, *others)} == {len(head)}
 
 
-def row(share: float, *, error: str | None = None, **given: object) -> dict[str, object]:
-    return {"precision": share, "recall": share, "f1": share, "hits1": share, "error": error, **given}
+# Chatty-KG, Table 5: P, R and F1 of dialogue and standalone questions, and the retention, all in per cent.
+TABLE_5 = [
+    ((78.65, 57.14, 66.19), (79.75, 61.54, 69.47), 95.28),
+    ((68.19, 42.55, 52.40), (69.79, 47.87, 56.79), 92.27),
+    ((74.86, 67.44, 70.96), (84.69, 81.40, 83.01), 85.48),
+    ((81.85, 74.44, 77.97), (89.07, 90.00, 89.53), 87.09),
+]
+
+
+@pytest.mark.parametrize(("dialogue", "standalone", "kept"), TABLE_5)
+def test_the_papers_own_figures_follow_from_its_convention(
+    dialogue: tuple[float, ...], standalone: tuple[float, ...], kept: float
+) -> None:
+    for precision, recall, f1 in (dialogue, standalone):
+        scores = Scores(0, recall, 0, 0, paper_precision=precision)
+        assert scores.paper_f1 == pytest.approx(f1, abs=0.01)
+    assert 100 * dialogue[2] / standalone[2] == pytest.approx(kept, abs=0.01)
+
+
+# --- two result sets
+
+
+def yes_and_no(pattern: str) -> Rows:
+    """A row for each sign: right (1), wrong (0) or withheld (-)."""
+    given = {"1": [A], "0": [B], "-": []}
+    return [row(number, given[sign], [A]) for number, sign in enumerate(pattern)]
+
+
+def test_retention_is_the_f1_that_dialogues_keep() -> None:
+    # dialogue: P 3/4 (one withheld), R 2/4, F1 0.6; standalone: P = R = F1 = 3/4
+    assert retention(yes_and_no("11-0"), yes_and_no("1110")) == pytest.approx(80)
+    assert retention(yes_and_no("00"), yes_and_no("0-")) is None
+    with pytest.raises(InputError, match="1 questions have no counterpart or gold: 2"):
+        retention(yes_and_no("110"), yes_and_no("11"))
+
+
+def test_a_comparison_names_what_changed_and_leaves_ties_out() -> None:
+    found = compare(
+        yes_and_no("110010"), [*yes_and_no("011110"), row(9, [], [A]), row(5, [A], None)][:7], "f1"
+    )
+    assert (found.questions, found.one, found.other) == (6, pytest.approx(3 / 6), pytest.approx(4 / 6))
+    assert found.difference == pytest.approx(1 / 6)
+    assert (found.better, found.worse, found.unpaired) == (("2", "3"), ("0",), ("9",))
+
+
+def test_the_p_value_is_the_share_of_swaps_that_differ_as_much() -> None:
+    # Six changes, all for the better: of the 2^6 ways to swap pairs, 2 differ as much. 2 / 64 = 0.03125
+    found = compare(yes_and_no("000000" + "1" * 20), yes_and_no("111111" + "1" * 20), resamples=20_000)
+    assert found.p_value == pytest.approx(2 / 64, abs=0.005)
+    # Two each way: nothing differs less. And where nothing changed at all, nothing is shown.
+    assert compare(yes_and_no("1100"), yes_and_no("0011")).p_value == 1
+    same = compare(yes_and_no("10-1"), yes_and_no("10-1"), "paper_f1")
+    assert (same.p_value, same.interval, same.difference) == (1, (0, 0), 0)
+
+
+def test_the_paired_interval_of_a_difference_is_narrower_than_the_intervals_apart() -> None:
+    one, other = yes_and_no("10" * 50), yes_and_no("10" * 45 + "1" * 10)
+    found = compare(one, other)
+    assert found.difference == pytest.approx(0.05)
+    assert found.interval[0] <= found.difference <= found.interval[1]
+    assert found.interval[1] - found.interval[0] < 0.1 < interval(one)[1] - interval(one)[0]
+
+
+def test_the_bootstrap_interval_is_that_of_theory_and_repeatable() -> None:
+    low, high = interval(yes_and_no("10" * 100), "recall", resamples=4000)
+    # 200 questions, half right: 0.5 +- 1.96 * sqrt(0.25 / 200) = 0.5 +- 0.0693
+    assert (low, high) == pytest.approx((0.4307, 0.5693), abs=0.01)
+    assert interval(yes_and_no("10" * 100), "recall", resamples=4000) == (low, high)
+    assert interval(yes_and_no("10" * 100), "recall", resamples=5, seed=1) != interval(
+        yes_and_no("10" * 100), "recall", resamples=5
+    )
+    assert interval(yes_and_no("11"), "paper_f1") == (1, 1)
+
+
+def test_every_measure_can_be_compared() -> None:
+    for measure in MEASURES:
+        assert compare(yes_and_no("0000"), yes_and_no("1111"), measure, resamples=10).difference == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "measure", "complaint"),
+    [
+        (yes_and_no("1"), yes_and_no("1"), "bleu", "no measure 'bleu'"),
+        (yes_and_no("1"), [row(7, [], [A])], "f1", "no question with gold"),
+        (yes_and_no("1"), [row(0, [], None)], "f1", "no question with gold"),
+        (yes_and_no("1"), [row(0, [A], [B])], "f1", "gold of 1 questions differs, first of 0"),
+    ],
+)
+def test_what_cannot_be_compared(one: Rows, other: Rows, measure: str, complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint) as caught:
+        compare(one, other, measure)
+    assert caught.value.hint

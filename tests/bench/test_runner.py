@@ -1,20 +1,28 @@
 """A benchmark that is stopped, resumed, and kept apart from others."""
 
 import json
+import pickle
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pytest
 import rdflib
-from rdflib import Literal, URIRef
+from rdflib import URIRef
+from small import CHATTY
 
-from kgwb.bench.questions import BenchQuestion, conversations, read_questions, term_string
-from kgwb.bench.results import CONFIG, RESULTS, Results, Row, locked
+from kgwb.bench.cost import costs
+from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.results import CONFIG, RESULTS, Results, Row, locked, read_results
 from kgwb.bench.runner import Bench, Setup
+from kgwb.cli import main
 from kgwb.embeddings import Embeddings
 from kgwb.errors import InputError, ModelUnreachableError
-from kgwb.flow import Answer, Dialogue, Question, Term, Turn, Value
+from kgwb.flow import Answer, Dialogue, Question, Turn, Value
 from kgwb.kg import open_kg
 from kgwb.llm import ChatRequest, Message, Scripted
 from kgwb.prompts import Prompts
@@ -69,10 +77,10 @@ def setup(model: Scripted | None = None, **settings: object) -> Setup:
 
 
 def bench(
-    folder: Path, given: Setup | None = None, questions: list[BenchQuestion] = QUESTIONS, **how: int
+    folder: Path, given: Setup | None = None, questions: list[BenchQuestion] = QUESTIONS, **how: Any
 ) -> list[Row]:
     given = given or setup()
-    return Bench(given, Results(folder, given.config()), **how).run(questions)  # type: ignore[arg-type]
+    return Bench(given, Results(folder, given.config()), **how).run(questions)
 
 
 def lines(folder: Path) -> list[Row]:
@@ -80,15 +88,17 @@ def lines(folder: Path) -> list[Row]:
 
 
 def timeless(rows: list[Row]) -> list[Row]:
-    return sorted(({**row, "seconds": 0} for row in rows), key=lambda row: row["id"])
+    return sorted(({**row, "seconds": 0, "stages": {}} for row in rows), key=lambda row: row["id"])
 
 
 # --- what is written
 
 
 def test_a_line_has_exactly_these_fields(tmp_path: Path) -> None:
-    row = bench(tmp_path)[1]
+    row, *_, turn = bench(tmp_path)[1:4]
     assert isinstance(row.pop("seconds"), float)
+    assert (turn["dialogue"], turn["turn"]) == ("d", 2)
+    assert turn["remembered"]["question"] == "birthPlace of him"
     assert row == {
         "id": "2",
         "hops": 1,
@@ -99,7 +109,15 @@ def test_a_line_has_exactly_these_fields(tmp_path: Path) -> None:
         "recall": 0.5,
         "f1": 2 / 3,
         "hits1": 1.0,
+        "mrr": 1.0,
+        "hit5": 1.0,
+        "exact": 0.0,
+        "paper_precision": 1.0,
+        "stages": {},  # the toy does not tell its own
         "model_calls": 1,
+        "prompt_tokens": 0,
+        "completion_tokens": 0,
+        "models": {"scripted": {"calls": 1, "prompt_tokens": 0, "completion_tokens": 0}},
         "queries": 1,
         "error": None,
     }
@@ -112,6 +130,11 @@ def test_the_turns_of_a_dialogue_are_asked_in_order_with_what_was_answered(tmp_p
     assert [row["id"] for row in lines(tmp_path)][-2:] == ["d1", "d2"]
 
 
+def test_a_question_without_gold_is_asked_and_not_scored(tmp_path: Path) -> None:
+    [row] = bench(tmp_path, questions=[BenchQuestion(id="1", question="director of Arrival")])
+    assert (row["answers"], row["gold"], "f1" in row) == ([EX + "villeneuve"], None, False)
+
+
 def test_right_and_withheld_answers_of_an_unanswerable_question(tmp_path: Path) -> None:
     assert bench(tmp_path)[2]["f1"] == 1.0
 
@@ -121,6 +144,91 @@ def test_side_by_side_gives_the_same(tmp_path: Path, workers: int) -> None:
     rows = bench(tmp_path, workers=workers)
     assert [row["f1"] for row in rows] == [1.0, pytest.approx(2 / 3), 1.0, 1.0, 1.0]
     assert len(lines(tmp_path)) == 5
+
+
+# --- other executors
+
+
+def test_any_executor_of_this_process_asks_the_same(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(3) as pool:
+        rows = bench(tmp_path, executor=pool)
+        assert pool.submit(len, rows).result() == 5  # it is left open
+    assert timeless(rows) == timeless(bench(tmp_path / "threads"))
+
+
+def test_a_pool_of_processes_asks_the_same(tmp_path: Path) -> None:
+    """Each makes the set-up anew from its recipe; the lines are written here."""
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        rows = bench(tmp_path, Setup.made_by(setup), executor=pool, save_runs=True)
+    assert timeless(rows) == timeless(bench(tmp_path / "threads", save_runs=True))
+    assert timeless(rows) == timeless(lines(tmp_path))
+    assert Run.load(tmp_path / rows[0]["run"], Toy()).go().answer
+
+
+def test_a_dask_cluster_asks_the_same(tmp_path: Path) -> None:
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+        client.get_executor() as pool,
+    ):
+        rows = bench(tmp_path, Setup.made_by(setup), executor=pool)
+    assert timeless(rows) == timeless(bench(tmp_path / "threads"))
+
+
+def test_a_set_up_without_a_recipe_cannot_be_sent(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be sent") as complaint:
+        pickle.dumps(setup())
+    assert "Setup.made_by" in complaint.value.hint
+
+
+def test_a_worker_that_makes_another_set_up_is_refused() -> None:
+    sent = replace(setup(theta=2), recipe=setup)
+    with pytest.raises(InputError, match="a worker has another settings"):
+        pickle.loads(pickle.dumps(sent))
+
+
+# --- everything needed to repeat it
+
+
+def test_the_configuration_tells_what_is_needed_to_repeat_it(tmp_path: Path) -> None:
+    given = setup(Scripted({}, name="one"))
+    Results(tmp_path, given.config(QUESTIONS))
+    config, rows = read_results(tmp_path)
+    assert rows == []
+    assert {"kgwb", "kg", "system", "models", "embeddings", "prompts", "settings"} < {*config}
+    assert {"python", "rdflib", "pyoxigraph", "torch", "openai"} < {*config["versions"]}
+    assert config["questions"]["count"] == len(QUESTIONS)
+    assert config["questions"] != given.config(QUESTIONS[1:])["questions"]
+    assert {*replace(given, system=CHATTY).config()["prompts"]} >= {"chatty_kg/qir", "chatty_kg/rephraser"}
+
+
+def test_lines_of_an_older_kgwb_are_read(tmp_path: Path) -> None:
+    bench(tmp_path)
+    new = ("stages", "prompt_tokens", "completion_tokens", "models", "remembered", "dialogue", "turn")
+    old = [{name: value for name, value in row.items() if name not in new} for row in lines(tmp_path)]
+    (tmp_path / RESULTS).write_text("".join(json.dumps(row) + "\n" for row in old))
+    assert bench(tmp_path) == sorted(old, key=lambda row: [one.id for one in QUESTIONS].index(row["id"]))
+    assert read_results(tmp_path)[1] == old
+    assert costs(old)[0].questions == len(old)
+    kept = [row for row in old if row["id"] != "d2"]
+    (tmp_path / RESULTS).write_text("".join(json.dumps(row) + "\n" for row in kept))
+    assert {row["id"]: row["answers"] for row in bench(tmp_path)}["d2"] == [EX + "trois"]
+
+
+def test_reading_a_folder_changes_nothing_in_it(tmp_path: Path) -> None:
+    bench(tmp_path)
+    with (tmp_path / RESULTS).open("ab") as file:
+        file.write(b'{"id": "1')
+    torn = (tmp_path / RESULTS).read_bytes()
+    assert len(read_results(tmp_path)[1]) == len(QUESTIONS)
+    assert (tmp_path / RESULTS).read_bytes() == torn
+    with pytest.raises(InputError, match="holds no results"):
+        read_results(tmp_path / "elsewhere")
+
+
+# --- side by side
 
 
 def test_the_first_queries_of_a_process_may_come_side_by_side() -> None:
@@ -178,16 +286,13 @@ def test_after_a_kill_in_the_middle_of_a_line_the_rest_is_asked_and_the_results_
         assert len(lines(folder)) == len(QUESTIONS)
 
 
-def test_resuming_asks_only_what_is_missing_and_earlier_turns_for_their_answers(tmp_path: Path) -> None:
+def test_resuming_asks_only_what_is_missing(tmp_path: Path) -> None:
     bench(tmp_path)
     kept = [row for row in lines(tmp_path) if row["id"] != "d2"]
     (tmp_path / RESULTS).write_text("".join(json.dumps(row) + "\n" for row in kept))
     model = Scripted(lambda request: "ok")
     bench(tmp_path, setup(model))
-    assert [request.messages[0].content for request in model.requests] == [
-        "director of Dune",
-        "birthPlace of him",
-    ]
+    assert [request.messages[0].content for request in model.requests] == ["birthPlace of him"]
     assert [row["id"] for row in lines(tmp_path)] == [*(row["id"] for row in kept), "d2"]
 
 
@@ -232,62 +337,38 @@ def test_an_out_folder_that_is_a_file(tmp_path: Path) -> None:
         bench(tmp_path / "out")
 
 
-# --- question files
-
-
-def test_gold_may_be_written_as_json_booleans_and_numbers(tmp_path: Path) -> None:
-    path = tmp_path / "questions.jsonl"
-    path.write_text('{"id": 7, "question": "?", "answers": [true, 3, "x"], "topic_entity": "ignored"}\n\n')
-    [question] = read_questions(path)
-    assert (question.id, question.answers) == ("7", ("true", "3", "x"))
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("", "no question"),
-        ("{", "line 1 is not JSON"),
-        ('{"id": "1", "question": "?"}', "line 1: answers: Field required"),
-        ('{"id": "1", "question": "?", "answers": []}\n' * 2, "line 2: the id '1' was used before"),
-    ],
-)
-def test_a_question_file_that_cannot_be_used(tmp_path: Path, text: str, complaint: str) -> None:
-    path = tmp_path / "questions.jsonl"
-    path.write_text(text)
-    with pytest.raises(InputError, match=complaint):
-        read_questions(path)
-
-
-def test_a_missing_question_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot read the questions"):
-        read_questions(tmp_path / "none.jsonl")
-
-
-def test_conversations_are_dialogues_by_turn_and_single_questions() -> None:
-    assert [[one.id for one in turns] for turns in conversations(QUESTIONS)] == [
-        ["1"],
-        ["2"],
-        ["3"],
-        ["d1", "d2"],
-    ]
-
-
-@pytest.mark.parametrize(
-    ("term", "text"),
-    [
-        (URIRef(EX + "a"), EX + "a"),
-        (Literal("2001-07-20", datatype=rdflib.XSD.date), "2001-07-20"),
-        (Literal("Zürich", lang="de"), "Zürich"),
-        (Literal(True), "true"),
-        (Literal("0", datatype=rdflib.XSD.boolean, normalize=False), "false"),
-    ],
-)
-def test_terms_are_written_as_gold_is(term: Term, text: str) -> None:
-    assert term_string(term) == text
-
-
 def test_two_benchmarks_do_not_write_to_one_folder(tmp_path: Path) -> None:
     with locked(tmp_path / "out"), pytest.raises(InputError, match="another benchmark"):
         locked(tmp_path / "out").__enter__()
     with locked(tmp_path / "out"):
         pass
+
+
+# --- in the terminal
+
+
+def test_dialogues_and_their_questions_asked_alone_in_one_go(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    film = "https://kgwb.example/films/"
+    turns: list[dict[str, Any]] = [
+        {"id": "1", "question": "Who directed Arrival?", "answers": [film + "Denis_Villeneuve"], "turn": 1},
+        {"id": "2", "question": "When was he born?", "answers": ["1967-10-03"], "turn": 2},
+        {"id": "3", "question": "Who directed Arrival?", "answers": ["nobody"]},
+    ]
+    turns[1]["standalone"] = "When was Atlantis born?"  # so that F1 differs
+    for turn in turns[:2]:
+        turn["dialogue"] = "d"
+    Path("q.jsonl").write_text("\n".join(map(json.dumps, turns)))
+    command = "bench --kg films --questions q.jsonl --out out --retention".split()
+    assert main(command) == 0
+    assert "kept in dialogues, over 2 questions: 150.00 % of F1" in capsys.readouterr().out
+    alone = {row["id"]: row for row in read_results("out/standalone")[1]}
+    assert {key: row["question"] for key, row in alone.items()} == {
+        "1": "Who directed Arrival?",
+        "2": "When was Atlantis born?",
+    }
+    Path("q.jsonl").write_text(json.dumps(turns[2]))
+    assert main(command) == 2
+    assert "no question of q.jsonl is in a dialogue" in capsys.readouterr().err

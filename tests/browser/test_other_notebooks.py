@@ -64,6 +64,15 @@ def test_a_dialogue_is_held(lab: Site) -> None:
         cell.click("Open").wait("Turn 1")
 
 
+def test_a_lost_question_opens_from_its_benchmark(lab: Site) -> None:
+    with lab.visit("50_benchmark.ipynb") as page:
+        page.run_all()
+        page.cell('Report(folder / "fast")').wait("Where answers were lost")
+        cell = page.cell("report.browse()").wait("what was lost")
+        cell.output.locator("select option").first.click(force=True)
+        cell.click("Open in the debugger").wait("Continue")
+
+
 def test_markup_in_a_graph_is_shown_as_text(lab: Site) -> None:
     cells = ("workbench.debug()", "workbench.subgraph()", "workbench.runs[-1]")
     with lab.visit(lab.server.write("hostile.ipynb", HOSTILE, *cells)) as page:

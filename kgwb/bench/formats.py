@@ -1,0 +1,284 @@
+"""Reads the field's question sets, told apart by what is in them and never by their names; writes kgwb's own.
+
+QALD 7 to 10 (JSON), TEXT2SPARQL (YAML), LC-QuAD 1.0 and 2.0, the dialogue sets of Chatty-KG, MetaQA as
+released (text), and kgwb's own JSON lines, whose fields are those of ``BenchQuestion``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, ValidationError
+
+from kgwb import disk
+from kgwb.bench.questions import BenchQuestion, Lexical
+from kgwb.errors import InputError
+
+KNOWN = (
+    "kgwb reads QALD JSON, LC-QuAD 1.0 and 2.0, TEXT2SPARQL YAML, MetaQA text, Chatty-KG dialogues, and JSON "
+    "lines with id, question and answers (a list of IRIs or lexical forms) or sparql"
+)
+_METAQA = re.compile(r"([^\t\[]*)\[([^\]\t]+)\]([^\t]*)\t([^\t]*[^\s|][^\t]*)")
+_LC_QUAD = "corrected_question paraphrased_question NNQT_question intermediary_question".split()
+_QUERY = re.compile(r"\s*(?:(?:PREFIX\s+\S*\s*|BASE\s*)<[^>]*>\s*)*(\w+)([^{]*)", re.IGNORECASE)
+
+
+def load_questions(path: str | Path, language: str | None = None) -> list[BenchQuestion]:
+    """Every question of a file, in its order.
+
+    Where a set has several languages the question is in ``language`` (None: English; in kgwb's own files the
+    one that was saved), else in English, else in the first there is; each question's ``language`` says which,
+    its ``translations`` keep all. Without gold a question keeps its place, with ``answers`` None: see
+    ``with_gold``. The second question with an id gets "#2" after it; in kgwb's own files that is an error.
+    Raises InputError naming the file and the entry that cannot be used.
+    """
+    form, noun, entries, own = _parted(Path(path))
+    questions: list[BenchQuestion] = []
+    ids: Counter[str] = Counter()
+    for number, entry in entries:
+        where = f"{path}, {noun} {number}"
+        for question in _questions(form, entry, number, where):
+            ids[question.id] += 1
+            if (copy := ids[question.id]) > 1 and own:
+                raise InputError(f"{where}: the id {question.id!r} was used before", hint="make ids unique")
+            changes = {"id": f"{question.id}#{copy}"} if copy > 1 else {}
+            if question.translations and (language or not own):
+                changes["language"], changes["question"] = _wording(question.translations, language or "en")
+            questions.append(question.model_copy(update=changes))
+    if not questions:
+        raise InputError(f"{path} holds no question", hint=KNOWN)
+    return questions
+
+
+def save_questions(questions: Iterable[BenchQuestion], path: str | Path) -> None:
+    """Write kgwb's own JSON lines, which ``load_questions`` reads back the same. Raises InputError."""
+    rows = (json.dumps(one.model_dump(exclude_defaults=True), ensure_ascii=False) for one in questions)
+    try:  # half a character becomes its escape, which JSON reads back
+        disk.replace(Path(path), (row + "\n" for row in rows), "backslashreplace")
+    except OSError as exc:
+        raise InputError(f"cannot write to {path}: {exc.strerror or exc}", hint="give another file") from exc
+
+
+def _wording(said: Iterable[tuple[str, str]], language: str) -> tuple[str, str]:
+    """The language and text nearest to what is wanted: "pt" takes "pt_BR" before English."""
+    wanted = re.split("[-_]", language.lower())
+
+    def distance(one: tuple[str, str]) -> tuple[bool, bool, bool]:
+        told = re.split("[-_]", one[0].lower())
+        return told != wanted, told[0] != wanted[0], told != ["en"]
+
+    return min(said, key=distance)
+
+
+def _questions(form: type[_Form], entry: object, number: int, where: str) -> list[BenchQuestion]:
+    try:
+        if isinstance(entry, ValueError):
+            raise entry
+        return list(form.model_validate(entry).questions(number))
+    except ValidationError as exc:
+        errors = exc.errors(include_url=False)
+        problems = "; ".join(f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in errors)
+        raise InputError(f"{where}: {problems}", hint=f"mend the entry; {KNOWN}") from exc
+    except ValueError as exc:
+        raise InputError(f"{where}: {exc}", hint="mend the entry, or leave it out") from exc
+
+
+# --- the forms of entries
+
+
+class _Said(BaseModel):
+    language: str
+    string: str | None = None
+
+
+class _Cell(BaseModel):
+    value: Lexical
+
+
+class _Bindings(BaseModel):
+    bindings: tuple[dict[str, _Cell], ...] | None = None
+
+
+class _Result(BaseModel):
+    """SPARQL 1.1 Query Results JSON, with ``results`` empty beside a ``boolean``."""
+
+    head: dict[str, Any] = {}
+    results: _Bindings = _Bindings()
+    boolean: bool | None = None
+
+    def values(self) -> list[str] | None:
+        """The values of the first variable, or the truth; None if there is neither."""
+        if self.boolean is not None:
+            return [str(self.boolean).lower()]
+        if self.results.bindings is None:
+            return None
+        cells = (row.get(next(iter(self.head.get("vars") or row), "")) for row in self.results.bindings)
+        return [cell.value for cell in cells if cell]
+
+
+def _as_list(question: object) -> object:
+    """TEXT2SPARQL maps languages to texts, where QALD lists them."""
+    if isinstance(question, dict):
+        return [{"language": language, "string": text} for language, text in question.items()]
+    return question
+
+
+class _Qald(BaseModel):
+    """A question of QALD, and of TEXT2SPARQL, which has no answers."""
+
+    id: Lexical
+    question: Annotated[tuple[_Said, ...], BeforeValidator(_as_list)]
+    query: dict[str, Any] | None = None
+    answers: tuple[_Result, ...] = ()
+
+    def questions(self, number: int) -> Iterator[BenchQuestion]:
+        said = [(one.language, text) for one in self.question if (text := (one.string or "").strip())]
+        if not said:
+            raise ValueError("question: there is no text in any language")
+        results = [values for result in self.answers if (values := result.values()) is not None]
+        sparql = (self.query or {}).get("sparql")
+        asks = any(result.boolean is not None for result in self.answers)
+        yield BenchQuestion(
+            id=self.id,
+            question=said[0][1],
+            translations=tuple(said),
+            sparql=sparql,
+            answers=tuple(dict.fromkeys(chain(*results))) if results else None,
+            type="boolean" if asks else _type(sparql),
+        )
+
+
+class _LcQuad(BaseModel):
+    """A question of LC-QuAD 1.0 or 2.0; 2.0 leaves some of its wordings out, or writes "n/a" or []."""
+
+    model_config = {"extra": "allow"}
+    id: Lexical = Field(validation_alias=AliasChoices("_id", "uid"))
+    sparql: str | None = Field(
+        None, validation_alias=AliasChoices("sparql_query", "sparql_wikidata", "sparql_dbpedia18", "query")
+    )
+
+    def questions(self, number: int) -> Iterator[BenchQuestion]:
+        names = (_LC_QUAD[0], "question", *_LC_QUAD[1:])
+        wordings = [(self.model_extra or {}).get(name) for name in names]
+        texts = [text.strip() for text in wordings if isinstance(text, str)]
+        text = next((text for text in texts if text.lower() not in ("", "n/a")), None)
+        if text is None:
+            raise ValueError(f"there is no text in any of {', '.join(names)}")
+        type_ = _type(self.sparql)
+        yield BenchQuestion(id=self.id, question=text, language="en", sparql=self.sparql, type=type_)
+
+
+class _Dialogue(BaseModel):
+    """A dialogue of Chatty-KG's sets (section 7.1): its turns, what they mean alone, and their queries."""
+
+    dialogue: tuple[str, ...]
+    original: tuple[str, ...]
+    queries: tuple[str, ...]
+
+    def questions(self, number: int) -> Iterator[BenchQuestion]:
+        if not len(self.dialogue) == len(self.original) == len(self.queries):
+            raise ValueError("dialogue, original and queries differ in length")
+        turns = zip(self.dialogue, self.original, self.queries, strict=True)
+        for turn, (text, standalone, sparql) in enumerate(turns, 1):
+            yield BenchQuestion(
+                id=f"{number}-{turn}",
+                question=text,
+                standalone=standalone,
+                dialogue=str(number),
+                turn=turn,
+                sparql=sparql,
+                type=_type(sparql),
+            )
+
+
+class _Own(BenchQuestion):
+    def questions(self, number: int) -> Iterator[BenchQuestion]:
+        yield BenchQuestion(**dict(self))
+
+
+def _type(sparql: object) -> str | None:
+    """boolean, count or factoid, as the gold query asks; None if it is no query."""
+    if not isinstance(sparql, str) or not (query := _QUERY.match(sparql)):
+        return None
+    if query[1].upper() == "ASK":
+        return "boolean"
+    return "count" if re.search(r"\bCOUNT\s*\(", query[2], re.IGNORECASE) else "factoid"
+
+
+# --- what a file is
+
+_Form = _Qald | _LcQuad | _Dialogue | _Own
+
+
+class _Parted(NamedTuple):
+    """A file taken apart: the form of its entries, what one is called, and each with its number."""
+
+    form: type[_Form]
+    noun: str
+    entries: list[tuple[int, object]]
+    own: bool = False
+
+
+def _parted(path: Path) -> _Parted:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as exc:
+        hint = "give a file of questions, in UTF-8"
+        raise InputError(f"cannot read the questions {path}: {exc}", hint=hint) from exc
+    lines = [(number, line.strip()) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if not lines:
+        raise InputError(f"{path} holds no question", hint=KNOWN)
+    first = lines[0][1]
+    if _METAQA.fullmatch(first):
+        return _Parted(_Own, "line", [(number, _metaqa(line, number, path)) for number, line in lines])
+    data = _data(text)
+    if parted := _known(data):
+        return parted
+    if first[0] == "{" and isinstance(_data(first), dict):
+        return _Parted(_Own, "line", [(number, _data(line)) for number, line in lines], own=True)
+    seen = f": {data}" if isinstance(data, ValueError) else ""
+    raise InputError(f"{path} is no question set that kgwb knows{seen}", hint=KNOWN)
+
+
+def _known(data: object) -> _Parted | None:
+    """The entries of a whole document, by the fields that only its format has."""
+    match data:
+        case {"questions": [*entries]}:
+            return _Parted(_Qald, "question", list(enumerate(entries, 1)))
+        case {"data": [*entries]}:
+            return _Parted(_Dialogue, "dialogue", list(enumerate(entries, 1)))
+        case [*entries] if any(isinstance(one, dict) and {*_LC_QUAD} & {*one} for one in entries):
+            return _Parted(_LcQuad, "question", list(enumerate(entries, 1)))
+    return None
+
+
+def _data(text: str) -> object:
+    """The data of JSON or, where it does not begin like that, of YAML; a ValueError where it is neither."""
+    import yaml
+
+    try:
+        return json.loads(text) if text.lstrip()[0] in "{[" else yaml.safe_load(text)
+    except (ValueError, RecursionError, yaml.YAMLError) as exc:
+        return ValueError(f"not {'YAML' if isinstance(exc, yaml.YAMLError) else 'JSON'}: {exc}")
+
+
+def _metaqa(line: str, number: int, path: Path) -> object:
+    """The fields of "what does [Joe Thomas] appear in<TAB>The Inbetweeners Movie|The Inbetweeners 2"."""
+    if not (found := _METAQA.fullmatch(line)):
+        return ValueError("not a question with its [topic], a tab, and the answers parted by |")
+    before, topic, after, answers = found.groups()
+    folder = next((part for part in reversed(path.parts) if re.fullmatch(r"[123]-hop", part)), None)
+    return {
+        "id": number,
+        "question": before + topic + after,
+        "language": "en",
+        "topic_entity": topic,
+        "answer_labels": answers.split("|"),
+        "hops": int(folder[0]) if folder else None,
+    }

@@ -1,0 +1,246 @@
+"""What benchmarks found, as one HTML file that opens anywhere: it asks for nothing outside itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from kgwb import disk
+from kgwb.bench import sections
+from kgwb.bench.cost import Prices
+from kgwb.bench.metrics import score_row
+from kgwb.bench.results import Row
+from kgwb.bench.runner import lost
+from kgwb.bench.sections import Measured, measured_in
+from kgwb.errors import InputError, KgwbError
+from kgwb.kg.text import local_name
+from kgwb.render.html import Html, aside, iri, join, page, preformatted, short, tag
+from kgwb.render.waterfall import seconds
+from kgwb.render.words import clean, count, some
+
+if TYPE_CHECKING:
+    from kgwb.ui.report import ReportPanel
+
+MOST_VALUES = 5
+"""Values shown of an answer."""
+HEAD = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy"
+  content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<style>
+:root { color-scheme: light dark; --jp-ui-font-size1: 14px; --jp-layout-color1: #fff;
+  --jp-layout-color2: #f1f3f5; --jp-ui-font-color1: #1f2328; --jp-ui-font-color2: #59636e;
+  --jp-border-color1: #8b949e; --jp-border-color2: #d0d7de; --jp-brand-color1: #1565c0;
+  --jp-warn-color1: #b25d00; --jp-success-color1: #2e7d32; --jp-error-color1: #c62828;
+  --jp-info-color1: #1565c0; --jp-content-link-color: #0b57a4 }
+@media (prefers-color-scheme: dark) { :root { --jp-layout-color1: #15181c; --jp-layout-color2: #23282f;
+  --jp-ui-font-color1: #e3e6ea; --jp-ui-font-color2: #a5aeb8; --jp-border-color1: #6b7580;
+  --jp-border-color2: #3a424b; --jp-brand-color1: #5ea4ec; --jp-warn-color1: #e0a050;
+  --jp-success-color1: #5dbb63; --jp-error-color1: #f07178; --jp-info-color1: #5ea4ec;
+  --jp-content-link-color: #7db8f5 } }
+body { max-width: 100em; margin: 0 auto; padding: 1em; background: var(--jp-layout-color1);
+  font-family: system-ui, sans-serif }
+h1 { font-size: 1.6em } h2 { font-size: 1.25em; margin: 1.6em 0 .4em } h3 { font-size: 1.05em }
+#questions button { all: unset; cursor: pointer } #questions button:focus-visible { outline: 2px solid }
+#questions tr:target td { background: var(--jp-layout-color2) }
+body .kgwb-record .kgwb-table td { max-width: 26em }
+body .kgwb-record #questions :is(th, td) { max-width: 20em; padding: .15em .4em }
+.kgwb-record #questions td:is(:nth-child(4), :nth-child(5)) { min-width: 10em }
+a { color: var(--jp-content-link-color) }
+input, select { font: inherit; color: inherit; background: inherit; padding: .15em .3em }
+</style>
+"""
+SCRIPT = """<script>
+const table = document.getElementById("questions"), rows = [...table.tBodies[0].rows];
+const words = document.getElementById("words"), which = document.getElementById("which");
+function show() {
+  const wanted = words.value.toLowerCase();
+  for (const row of rows)
+    row.hidden = !(row.textContent.toLowerCase().includes(wanted) && row.className.includes(which.value));
+  document.getElementById("shown").textContent = rows.filter(row => !row.hidden).length + " shown";
+}
+words.oninput = which.onchange = show;
+table.tHead.onclick = event => {
+  const head = event.target.closest("th"), place = head.cellIndex, up = head.ariaSort !== "ascending";
+  for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+  head.ariaSort = up ? "ascending" : "descending";
+  const order = new Intl.Collator(undefined, {numeric: true}).compare;
+  const told = rows.map(row => [row.cells[place].textContent, row]);
+  told.sort(([one], [other]) => (up ? 1 : -1) * order(one, other));
+  table.tBodies[0].append(...told.map(([, row]) => row));
+};
+document.getElementById("filter").hidden = false;
+show();
+</script>
+"""
+
+
+class Report:
+    """The results of one folder, or of several side by side; the first is what the others are set against.
+
+    ``published`` names the question set whose published figures are shown beside (published.toml), for what
+    was asked is known to the person alone; with ``prices`` money is told. Raises InputError.
+    """
+
+    def __init__(
+        self, *folders: str | Path, published: str | None = None, prices: Prices | None = None
+    ) -> None:
+        if not folders:
+            raise InputError("there is nothing to report on", hint="name a folder of kgwb bench --out")
+        paths = [Path(folder).resolve() for folder in folders]
+        own = [path.name for path in paths]
+        names = [clean(path.name if own.count(path.name) == 1 else path) for path in paths]
+        tails = [f", {name}" if len(names) > 1 else "" for name in names]
+        self.sets: tuple[Measured, ...] = tuple(map(measured_in, paths, names, tails))
+        """The results, folder by folder."""
+        self._prices = prices
+        self._published = [*sections.published(self.sets, published)] if published is not None else []
+
+    def save(self, path: str | Path, *, runs: bool = True) -> Path:
+        """Write the page, and beside every run that was kept a page of it, unless ``runs`` is False.
+
+        A run's page that is younger than the run stays. Returns the path. Raises InputError.
+        """
+        path = Path(path)
+        try:
+            made = dict(self._run_pages()) if runs else {}
+            disk.replace(path, [self._page(path, made)], "replace")
+        except OSError as exc:
+            raise InputError(f"cannot write {path}: {exc.strerror or exc}", hint="give another file") from exc
+        return path
+
+    def browse(self) -> ReportPanel:
+        """A widget: the questions, and the debugger on the run of the one that is opened."""
+        from kgwb.ui.report import ReportPanel
+
+        return ReportPanel(self)
+
+    def _repr_html_(self) -> str:
+        return page(*self._sections())
+
+    def __repr__(self) -> str:
+        told = (f"{one.name}: {count(len(one.rows), 'question')}" for one in self.sets)
+        return f"Report({clean('; '.join(told))})"
+
+    def _sections(self) -> Iterator[Html]:
+        yield from sections.measured(self.sets)
+        yield tag("h2", "How good")
+        yield from sections.quality(self.sets)
+        yield from self._published
+        if len(self.sets) > 1:
+            yield from sections.compared(self.sets)
+        yield tag("h2", "How fast, and how dear")
+        yield from sections.cost(self.sets, self._prices)
+        yield tag("h2", "Where answers were lost")
+        yield from sections.lost_at(self.sets)
+
+    def _page(self, path: Path, made: Mapping[Path, Path]) -> str:
+        title = f"Benchmark {', '.join(one.name for one in self.sets)}"
+        told = (tag("h1", title), *self._sections(), *_questions(self.sets, path, made))
+        return standalone(title, *told) + SCRIPT
+
+    def _run_pages(self) -> Iterator[tuple[Path, Path]]:
+        """The file of every run that was kept, with its page."""
+        for one in self.sets:
+            for file in filter(None, map(one.run_file, one.rows.values())):
+                shown = file.with_suffix(".html")
+                if not shown.exists() or shown.stat().st_mtime < file.stat().st_mtime:
+                    disk.replace(shown, [run_page(file)], "replace")
+                yield file, shown
+
+
+def standalone(title: str, *contents: object) -> str:
+    """A whole page, light or dark as the browser is."""
+    return f"{HEAD}{tag('title', title)}\n</head>\n<body>\n{page(*contents)}\n</body>\n</html>\n"
+
+
+def run_page(file: Path) -> str:
+    """A saved run as a page; where it cannot be opened, why."""
+    from kgwb.render.views import run_html
+    from kgwb.systems import load_run
+
+    debug = f"import kgwb; kgwb.debug(kgwb.load_run({file.name!r}))"
+    told = join(aside("In a notebook beside this page, this opens it in the debugger:"), preformatted(debug))
+    try:
+        return standalone(f"Run {file.stem}", told, Html(run_html(load_run(file))))
+    except KgwbError as exc:
+        return standalone(f"Run {file.stem}", told, tag("div", preformatted(exc), class_="kgwb-bad"))
+
+
+# --- every question
+
+
+def _questions(sets: Sequence[Measured], path: Path, made: Mapping[Path, Path]) -> Iterator[Html]:
+    yield tag("h2", "Every question")
+    choices = {"": "all", "lost": "lost", "error": "ended in an error"}
+    if len(sets) > 1:
+        choices["differs"] = "scored differently"
+    options = (tag("option", said, value=value) for value, said in choices.items())
+    yield tag(
+        "p",
+        *("Show ", tag("select", *options, id="which", aria_label="Which questions"), " with the words "),
+        *(tag("input", id="words", aria_label="Words"), " "),
+        *(tag("span", id="shown", role="status"), ". A column's head sorts by it."),
+        id="filter",
+        hidden="",
+    )
+    named = (f"{head}{one.tail}" for one in sets for head in ("answers", "F1", "lost at", "run"))
+    heads = ("id", "hops", "type", "question", "gold", *named)
+    ids = dict.fromkeys(key for one in sets for key in one.rows)
+    rows = (_question(number, key, sets, path, made) for number, key in enumerate(ids, 1))
+    head = tag("thead", tag("tr", *(tag("th", tag("button", head)) for head in heads)))
+    yield tag("table", head, tag("tbody", *rows), class_="kgwb-table", id="questions")
+
+
+def _question(number: int, key: str, sets: Sequence[Measured], path: Path, made: Mapping[Path, Path]) -> Html:
+    rows = [one.rows.get(key) for one in sets]
+    row = next(row for row in rows if row)
+    told = [
+        short(str(key)),
+        row.get("hops", ""),
+        row.get("type", ""),
+        short(row["question"]),
+        _values(row["gold"]),
+    ]
+    for one, its in zip(sets, rows, strict=True):
+        told += _result(one, its, path, made) if its else ["not asked", *[""] * 3]
+    kinds = [f"{'lost ' if lost(its) else ''}{'error' if its['error'] else ''}" for its in rows if its]
+    differs = len({its and its.get("f1") for its in rows}) > 1
+    cells = (tag("td", cell) for cell in told)
+    return tag("tr", *cells, id=f"question-{number}", class_=" ".join([*kinds, "differs" if differs else ""]))
+
+
+def _result(one: Measured, row: Row, path: Path, made: Mapping[Path, Path]) -> list[object]:
+    scores = score_row(row)
+    answers = tag("span", short(row["error"]), class_="kgwb-bad") if row["error"] else _values(row["answers"])
+    line = one.ladder.get(row["id"], {})
+    return [
+        answers,
+        f"{scores.f1:.2f}" if scores else "",
+        line.get("agent") or line.get("why") or "",
+        join(_link(one, row, path, made), " ", aside(seconds(row["seconds"]))),
+    ]
+
+
+def _link(one: Measured, row: Row, path: Path, made: Mapping[Path, Path]) -> Html:
+    file = one.run_file(row)
+    if file is None:
+        return aside("not kept")
+    shown = os.path.relpath(made.get(file, file), path.resolve().parent)
+    return tag("a", "run", href=quote(shown), title=f'kgwb.debug(kgwb.load_run("{file}"))')
+
+
+def _values(values: Sequence[str] | None) -> Html:
+    if values is None:
+        return aside("not known")
+    if not values:
+        return aside("none")
+    told = some([*values], MOST_VALUES, lambda value: value)
+    shown = [iri(value, local_name(value)) if "://" in value else short(value) for value in told]
+    return join(*(tag("div", value) for value in shown))

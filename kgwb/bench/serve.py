@@ -1,0 +1,164 @@
+"""TEXT2SPARQL's interface over HTTP: GET with ``dataset`` and ``question``, one SPARQL query as the answer.
+
+https://text2sparql.aksw.org: the reply is JSON with ``dataset``, ``question`` and ``query``. The challenge's
+client looks at no status, only whether these three are there; a failure has ``error`` and ``hint`` instead.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import BoundedSemaphore
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from kgwb.bench.runner import Setup
+from kgwb.errors import (
+    GraphError,
+    GraphTimeoutError,
+    InputError,
+    InvalidReplyError,
+    KgwbError,
+    ModelError,
+    ModelTimeoutError,
+    harmless,
+)
+from kgwb.flow import Dialogue
+from kgwb.kg.sparql import check
+from kgwb.run import Run
+
+NO_ANSWER = "SELECT ?answer WHERE { ?answer ?property ?value FILTER(false) }"
+"""What is sent where the graph has no answer: a query without solutions is that answer in SPARQL."""
+ANY = ""
+"""The dataset under which a set-up answers for every dataset that is not named."""
+IDLE_S = 60
+"""The longest wait for a request that was begun."""
+STATUS = {
+    InputError: HTTPStatus.BAD_REQUEST,
+    GraphTimeoutError: HTTPStatus.GATEWAY_TIMEOUT,
+    ModelTimeoutError: HTTPStatus.GATEWAY_TIMEOUT,
+    GraphError: HTTPStatus.BAD_GATEWAY,
+    ModelError: HTTPStatus.BAD_GATEWAY,
+    InvalidReplyError: HTTPStatus.BAD_GATEWAY,
+    KgwbError: HTTPStatus.INTERNAL_SERVER_ERROR,
+}
+_log = logging.getLogger("kgwb")
+
+
+def one_query(run: Run) -> str:
+    """One SPARQL query whose solutions are the values of a run's answer; NO_ANSWER if it has none.
+
+    That is the first executed query that has just these values, else the union of those with rows, counted
+    where their rows were. A yes or no is the last query asked: what came before it held in no way.
+    """
+    answer = run.answer
+    if not answer:
+        return NO_ANSWER
+    if answer.kind == "boolean":
+        return answer.queries[-1]
+    results = {call.request["query"]: call.result for call in run.calls.values() if call.kind == "select"}
+    values = {value.term for value in answer.values}
+    found = {query: {row[0] for row in results[query].rows} - {None} for query in answer.queries}
+    if exact := [query for query, terms in found.items() if terms == values]:
+        return exact[0]
+    some = [query for query, terms in found.items() if terms]
+    target = f"?{results[some[0]].variables[0]}"
+    counted = values.isdisjoint(set().union(*found.values()))
+    head = f"(COUNT(DISTINCT {target}) AS ?count)" if counted else f"DISTINCT {target}"
+    union = " UNION ".join(f"{{ {query} }}" for query in some)
+    made = f"SELECT {head} WHERE {{ {union} }}"
+    check(made)
+    return made
+
+
+class Service(ThreadingHTTPServer):
+    """Answers on one address; ``setups`` by the IRI of the dataset they are for, or ``ANY``.
+
+    Every request is a run of its own, without a dialogue; at most ``workers`` are executed at once, the
+    others wait.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], setups: Mapping[str, Setup], *, workers: int = 4) -> None:
+        """Raises InputError if the address cannot be listened on."""
+        self.setups = setups
+        self._free = BoundedSemaphore(workers)
+        try:
+            super().__init__(address, _Handler)
+        except (OSError, OverflowError) as exc:
+            hint = "give another --port (0 takes a free one) or --host"
+            raise InputError(f"cannot listen on {address[0]}:{address[1]}: {exc}", hint=hint) from exc
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        host, port = self.server_address[:2]
+        return f"http://{host!s}:{port}/"
+
+    def answer(self, dataset: str, question: str) -> dict[str, str]:
+        """The reply to a question, as the challenge defines it; ``reason`` tells why there is no answer.
+
+        Raises KeyError for an unknown dataset, and what stops a run.
+        """
+        setup = self.setups.get(dataset) or self.setups[ANY]
+        with self._free:
+            run = setup.begin(question, Dialogue()).go()
+        reason = run.answer.reason if run.answer is not None else ""
+        told = {"dataset": dataset, "question": question, "query": one_query(run)}
+        return told | ({"reason": reason} if reason else {})
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Service
+    timeout = IDLE_S
+    server_version, sys_version = "kgwb", ""
+
+    def do_GET(self) -> None:
+        parts = urlsplit(self.path)
+        given = parse_qs(parts.query, errors="replace")
+        missing = [name for name in ("dataset", "question") if name not in given]
+        if parts.path not in ("", "/"):
+            self._fail(HTTPStatus.NOT_FOUND, f"there is nothing at {parts.path}", f"ask {self.server.url}")
+        elif missing:
+            example = f"{self.server.url}?dataset=IRI&question=TEXT"
+            self._fail(HTTPStatus.BAD_REQUEST, f"{missing[0]!r} is missing", f"ask {example}")
+        else:
+            self._answer(given["dataset"][-1], given["question"][-1])
+
+    def _answer(self, dataset: str, question: str) -> None:
+        try:
+            self._send(HTTPStatus.OK, self.server.answer(dataset, question))
+        except KeyError as exc:
+            if exc.args != (ANY,):
+                raise
+            known = ", ".join(self.server.setups)
+            self._fail(HTTPStatus.NOT_FOUND, f"no dataset {dataset!r} is served", f"ask one of {known}")
+        except KgwbError as exc:
+            status = next(status for kind, status in STATUS.items() if isinstance(exc, kind))
+            self._fail(status, exc.message, exc.hint)
+
+    def _fail(self, status: HTTPStatus | int, error: str, hint: str = "") -> None:
+        self._send(status, {"error": harmless(error), "hint": harmless(hint)})
+
+    def _send(self, status: HTTPStatus | int, told: Mapping[str, str]) -> None:
+        body = json.dumps(told).encode()
+        with suppress(ConnectionError):  # whoever asked has gone
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("X-Content-Type-Options", "nosniff")
+            self.end_headers()
+            self.wfile.write(body)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What the protocol itself refuses: another method, an address that is too long."""
+        self.close_connection = True
+        self._fail(code, message or HTTPStatus(code).phrase, f"ask {self.server.url} with GET")
+
+    def log_message(self, form: str, *args: Any) -> None:
+        _log.info("%s asks: %s", self.client_address[0], harmless(form % args))

@@ -1,0 +1,250 @@
+"""What gold means to Chatty-KG's agents: their stages, the rungs of the oracle ladder, what was linked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from itertools import permutations, product
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from rdflib import URIRef
+
+from kgwb.flow import (
+    QIR,
+    CandidateQuery,
+    Direction,
+    Fact,
+    Generated,
+    Link,
+    Linked,
+    LinkedRelation,
+    RankedPredicate,
+    Selection,
+)
+from kgwb.flow import Candidate as Vertex
+from kgwb.gold import Gold, Pattern, Rung
+from kgwb.gold import Linked as LinkedIris
+from kgwb.run import Run
+
+UNDERSTANDING, LINKING, EXECUTION = "understanding", "linking", "execution and selection"
+STAGES = MappingProxyType(
+    dict.fromkeys("translator context understanding classifier rephraser qir".split(), UNDERSTANDING)
+    | dict.fromkeys(
+        "matching entity_linking entity_retriever vertex_selection relation_linking".split(), LINKING
+    )
+    | dict.fromkeys(
+        "query_generator predicate_selection execution what_else answer_writer".split(), EXECUTION
+    )
+)
+"""The stages whose seconds the paper reports (section 7.4, Figure 4)."""
+MOST_FACTS = 4
+"""Facts of a QIR that are laid beside a gold query in every order."""
+
+
+def linked(run: Run) -> LinkedIris:
+    """Vertices of the links, predicates of the selected queries, and what both were chosen from."""
+    links = [output for output in _outputs(run, "vertex_selection") if output.vertex]
+    retrieved = [c for output in _outputs(run, "entity_retriever") for c in output.candidates]
+    ranked = [p for output in _outputs(run, "relation_linking") for p in output.predicates]
+    queries = [query for output in _outputs(run, "predicate_selection") for query in output.queries]
+    return LinkedIris(
+        frozenset(str(link.vertex.iri) for link in links),
+        frozenset(predicate[1:-1] for query in queries for _, predicate, _ in query.patterns),
+        frozenset(str(candidate.iri) for candidate in retrieved),
+        frozenset(str(predicate.iri) for predicate in ranked),
+    )
+
+
+def _outputs(run: Run, agent: str) -> list[Any]:
+    return [step.output for step in run.steps if step.agent == agent and step.done]
+
+
+# --- the rungs
+
+
+def standalone(run: Run, gold: Gold) -> Rung | None:
+    """What the question means outside its dialogue."""
+    if not gold.standalone or gold.standalone == _output(run, "understanding"):
+        return None
+    return Rung("understanding", {"understanding": gold.standalone})
+
+
+def qir(run: Run, gold: Gold) -> Rung | None:
+    """The facts of the gold query, in the words of the run where its own QIR has as many and so connected.
+
+    How labels and relations are found under a question's words is for the linkers to know, so these stay.
+    """
+    own = _output(run, "qir")
+    fit = _fit(own, gold)
+    made = _worded(own, fit, gold, _output(run, "understanding") or run.question) if fit else _literal(gold)
+    return None if made == own or not made.facts else Rung("qir", {"qir": made})
+
+
+def vertices(run: Run, gold: Gold) -> Rung | None:
+    """The gold vertex of each entity that is linked otherwise, or not at all."""
+    fit = _fit(_output(run, "qir"), gold)
+    values, blamed = {}, "vertex_selection"
+    for entity, term in fit.ends.items() if fit else ():
+        link = _output(run, f"entity_linking[{entity}]")
+        if not term.startswith("<") or (link and link.vertex and link.vertex.iri == URIRef(term[1:-1])):
+            continue
+        found = _output(run, f"entity_retriever[{entity}]")
+        candidates = found.candidates if found else ()
+        offered = next((one for one in candidates if one.iri == URIRef(term[1:-1])), None)
+        blamed = blamed if offered else "entity_retriever"
+        vertex = offered or Vertex(URIRef(term[1:-1]), gold.names.get(term, term))
+        values[f"entity_linking[{entity}]"] = Link(entity, vertex, candidates, "gold")
+    return Rung(blamed, values) if values else None
+
+
+def predicates(run: Run, gold: Gold) -> Rung | None:
+    """The gold predicate of each relation whose ranked predicates lack it."""
+    fit = _fit(_output(run, "qir"), gold)
+    values = {}
+    for fact, (pattern, way) in fit.facts.items() if fit else ():
+        step, iri = f"relation_linking[{fact}]", URIRef(pattern[1][1:-1])
+        found = _output(run, step)
+        if not found or (iri, way) not in [(p.iri, p.direction) for p in found.predicates]:
+            name = gold.names.get(pattern[1], str(iri))
+            values[step] = LinkedRelation(fact, (RankedPredicate(iri, name, way, 1.0),))
+    return Rung("relation_linking", values) if values else None
+
+
+def selection(run: Run, gold: Gold) -> Rung | None:
+    """The one generated query that has the patterns of the gold query, if there is one."""
+    generated, patterns = _output(run, "query_generator"), {*_own_patterns(run, gold)}
+    right = [one for one in generated.queries if {*one.patterns} == patterns] if generated else []
+    chosen = Selection((right[0],), right[0].predicates) if right else None
+    if chosen is None or chosen.queries == getattr(_output(run, "predicate_selection"), "queries", ()):
+        return None
+    return Rung("predicate_selection", {"predicate_selection": chosen})
+
+
+def query(run: Run, gold: Gold) -> Rung | None:
+    """The gold query itself, and nothing that execution could miss."""
+    patterns = _own_patterns(run, gold)
+    names = tuple(gold.names.get(predicate, predicate) for _, predicate, _ in patterns)
+    made = CandidateQuery(gold.sparql, patterns, names, 1.0)
+    values = {
+        "matching": Linked((), ()),
+        "query_generator": Generated((made,), 1),
+        "predicate_selection": Selection((made,), names),
+    }
+    return Rung("query_generator", values)
+
+
+def _own_patterns(run: Run, gold: Gold) -> tuple[Pattern, ...]:
+    """The gold query's patterns with the unknowns of the QIR; where it has others, with what it asks for."""
+    own = _output(run, "qir")
+    fit = _fit(own, gold)
+    names = {term: end for end, term in fit.ends.items() if term.startswith("?")} if fit else {}
+    if own and not fit:
+        names = {gold.target: own.target}
+    return tuple((names.get(s, s), p, names.get(o, o)) for s, p, o in gold.patterns)
+
+
+LADDER = MappingProxyType(
+    {
+        "question": standalone,
+        "QIR": qir,
+        "vertices": vertices,
+        "predicates": predicates,
+        "selection": selection,
+        "query": query,
+    }
+)
+
+
+# --- a QIR beside a gold query
+
+
+class _Fit(NamedTuple):
+    """How a QIR's facts are a gold query's patterns."""
+
+    ends: dict[str, str]
+    """The gold term of each end."""
+    facts: dict[Fact, tuple[Pattern, Direction]]
+    likeness: float = 0.0
+
+
+def _fit(own: QIR | None, gold: Gold) -> _Fit | None:
+    """The likeliest way in which a QIR has the facts of a gold query; None if it has others."""
+    literal = any(end[0] not in "<?" for pattern in gold.patterns for end in pattern)
+    if own is None or own.kind != gold.kind or literal:
+        return None
+    if not len(own.facts) == len(gold.patterns) <= MOST_FACTS:
+        return None
+    return max(_fits(own, gold), key=lambda fit: fit.likeness, default=None)
+
+
+def _fits(own: QIR, gold: Gold) -> Iterator[_Fit]:
+    ways: tuple[Direction, Direction] = ("out", "in")
+    for patterns in permutations(gold.patterns):
+        for directions in product(ways, repeat=len(patterns)):
+            facts = dict(zip(own.facts, zip(patterns, directions, strict=True), strict=True))
+            if ends := _ends(facts, own, gold):
+                relations = (_alike(fact.relation, one[1], gold) for fact, (one, _) in facts.items())
+                mentions = (_alike(end, term, gold) for end, term in ends.items() if term[0] == "<")
+                yield _Fit(ends, facts, sum(relations) + sum(mentions))
+
+
+def _ends(facts: dict[Fact, tuple[Pattern, Direction]], own: QIR, gold: Gold) -> dict[str, str]:
+    """The gold term of each end, entities vertices and unknowns unknowns, one to one; empty if none fits."""
+    ends: dict[str, str] = {own.target: gold.target} if own.target else {}
+    for fact, (pattern, way) in facts.items():
+        terms = pattern[::2] if way == "out" else pattern[::-2]
+        for end, term in zip(fact.ends, terms, strict=True):
+            if ends.setdefault(end, term) != term or end.startswith("?") != term.startswith("?"):
+                return {}
+    return ends if len({*ends.values()}) == len(ends) else {}
+
+
+def _alike(words: str, term: str, gold: Gold) -> float:
+    return SequenceMatcher(None, words.casefold(), gold.names.get(term, term).casefold()).ratio()
+
+
+def _worded(own: QIR, fit: _Fit, gold: Gold, question: str) -> QIR:
+    """The QIR with the graph's names for what it words in none of the question's words.
+
+    Also with the label of a gold vertex that the question holds and the QIR cuts or stretches.
+    """
+    asked = question.casefold()
+
+    def name(words: str, term: str) -> str:
+        label = gold.names.get(term, words)
+        if words.startswith("?") or words.casefold() == label.casefold():
+            return words
+        return words if _said(words, asked) and label.casefold() not in asked else label
+
+    facts = (
+        Fact(
+            name(fact.subject, fit.ends[fact.subject]),
+            fact.relation if _said(fact.relation, asked) else gold.names.get(pattern[1], fact.relation),
+            name(fact.object, fit.ends[fact.object]),
+        )
+        for fact, (pattern, _) in fit.facts.items()
+    )
+    return QIR(tuple(facts), own.target, own.kind)
+
+
+def _said(words: str, question: str) -> bool:
+    """Whether a question has a word, or the beginning of one, of these."""
+    return any(word[:4] in question for word in re.findall(r"\w{3,}", words.casefold()))
+
+
+def _literal(gold: Gold) -> QIR:
+    """The QIR in the graph's own words; it cannot hold literals."""
+
+    def name(term: str) -> str:
+        return gold.names.get(term, term)
+
+    simple = [one for one in gold.patterns if all(end[0] in "<?" for end in one)]
+    return QIR(tuple(Fact(*map(name, one)) for one in simple), gold.target, gold.kind)
+
+
+def _output(run: Run, step: str) -> Any:
+    """What a step yielded; None if it did not."""
+    made = run.by_key.get(step)
+    return made.output if made and made.done else None

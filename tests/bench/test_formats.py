@@ -1,0 +1,306 @@
+"""Every question set is told apart by its content, and every question of it read."""
+
+import json
+import os
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgwb.bench import load_questions, save_questions
+from kgwb.bench.questions import BenchQuestion
+from kgwb.errors import InputError
+
+DATA = Path(os.environ.get("KGWB_DATA") or Path(__file__).parents[2] / "../shared/data").resolve()
+SAMPLES = Path(__file__).parents[2] / "sample_kgs"
+DIRECTOR = "SELECT ?d WHERE { <http://e.org/f> <http://e.org/director> ?d }"
+
+
+def qald(**changes: Any) -> dict[str, Any]:
+    question = {
+        "id": 7,
+        "question": [
+            {"language": "de", "string": " Wer? "},
+            {"language": "de", "string": "Wer nur?"},
+            {"language": "en", "string": "Who?"},
+            {"language": "pt_BR", "string": "Quem?"},
+            {"language": "ru"},
+        ],
+        "query": {"sparql": DIRECTOR},
+        "answers": [
+            {
+                "head": {"vars": ["d"]},
+                "results": {"bindings": [{"d": {"type": "uri", "value": "http://e.org/v"}}]},
+            }
+        ],
+    }
+    return {"dataset": {"id": "made-up"}, "questions": [{**question, **changes}]}
+
+
+def lcquad(**fields: Any) -> list[dict[str, Any]]:
+    return [{"uid": 5, "sparql_wikidata": "ASK { ?s ?p ?o }", "NNQT_question": "Is {it} <so>", **fields}]
+
+
+def dialogues(**changes: Any) -> dict[str, Any]:
+    one = {
+        "dialogue": ["Who?", "When?"],
+        "original": ["Who made it?", "When was he born?"],
+        "queries": [DIRECTOR] * 2,
+    }
+    return {"seeds_used": 1, "data": [{**one, **changes}]}
+
+
+def read(folder: Path, content: Any, language: str | None = None) -> list[BenchQuestion]:
+    """The questions of a file whose name says nothing."""
+    path = folder / "file"
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return load_questions(path, language)
+
+
+# --- what is read
+
+
+def test_qald(tmp_path: Path) -> None:
+    said = (("de", "Wer?"), ("de", "Wer nur?"), ("en", "Who?"), ("pt_BR", "Quem?"))
+    [question] = read(tmp_path, qald())
+    assert question == BenchQuestion(
+        id="7",
+        question="Who?",
+        language="en",
+        translations=said,
+        sparql=DIRECTOR,
+        answers=("http://e.org/v",),
+        type="factoid",
+    )
+
+
+@pytest.mark.parametrize(
+    ("language", "chosen"),
+    [("de", "Wer?"), ("pt", "Quem?"), ("pt-br", "Quem?"), ("ru", "Who?"), ("en-GB", "Who?"), (None, "Who?")],
+)
+def test_the_language_wanted_its_like_or_english(tmp_path: Path, language: str | None, chosen: str) -> None:
+    [question] = read(tmp_path, qald(), language)
+    assert question.question == chosen
+    assert (question.language, chosen) in question.translations
+
+
+def results(*rows: dict[str, Any], **others: Any) -> dict[str, Any]:
+    return {"results": {"bindings": list(rows)}, **others}
+
+
+@pytest.mark.parametrize(
+    ("answers", "gold"),
+    [
+        ([results({"c": {"type": "literal", "value": 5}})], ("5",)),
+        ([results({"b": {"value": "x"}, "a": {"value": "y"}}, head={"vars": ["a", "b"]})], ("y",)),
+        ([results({"a": {"value": "y"}}, {"b": {"value": "x"}}, head={"vars": ["a", "b"]})], ("y",)),
+        ([results()], ()),
+        ([results({"x": {"value": "1"}}), results({"x": {"value": "2"}})], ("1", "2")),
+        ([{"head": {}, "results": {}, "boolean": False}], ("false",)),
+        ([{"head": {}, "results": {}}], None),
+        ([{}], None),
+        ([], None),
+    ],
+)
+def test_the_gold_of_qald(tmp_path: Path, answers: list[Any], gold: tuple[str, ...] | None) -> None:
+    [question] = read(tmp_path, qald(answers=answers))
+    assert question.answers == gold
+
+
+@pytest.mark.parametrize(
+    ("sparql", "kind"),
+    [
+        ("PREFIX a: <http://a/{x>\nASK { ?s ?p ?o }", "boolean"),
+        ("prefix : <x>base <y> select (count(distinct ?x) as ?n) { ?x ?p ?o }", "count"),
+        ("SELECT DISTINCT COUNT(?x) WHERE { }", "count"),
+        ("SELECT ?x { ?x ?p ?o } GROUP BY ?x HAVING (COUNT(?o) > 2)", "factoid"),
+        ("OUT OF SCOPE", "factoid"),
+        (None, None),
+    ],
+)
+def test_the_type_follows_from_the_gold_query(tmp_path: Path, sparql: str | None, kind: str | None) -> None:
+    assert read(tmp_path, qald(query={"sparql": sparql}))[0].type == kind
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"question": "Is it?", "paraphrased_question": "So?"}, "Is it?"),
+        ({"question": None, "paraphrased_question": "So?"}, "So?"),
+        ({"question": "n/a", "paraphrased_question": []}, "Is {it} <so>"),
+        ({"_id": "5", "corrected_question": "Right?", "intermediary_question": "<x>?"}, "Right?"),
+    ],
+)
+def test_lc_quad(tmp_path: Path, fields: dict[str, Any], text: str) -> None:
+    [question] = read(tmp_path, lcquad(**fields))
+    assert (question.id, question.question, question.type, question.answers) == ("5", text, "boolean", None)
+
+
+def test_text2sparql(tmp_path: Path) -> None:
+    text = 'questions:\n- id: 1\n  question: {en: "Who?", es: "¿Quién?"}\n  query: {sparql: "ASK {}"}\n'
+    [question] = read(tmp_path, text, "es")
+    assert (question.id, question.question, question.sparql) == ("1", "¿Quién?", "ASK {}")
+    assert question.translations == (("en", "Who?"), ("es", "¿Quién?"))
+
+
+def test_dialogues(tmp_path: Path) -> None:
+    first, second = read(tmp_path, dialogues())
+    assert (first.dialogue, second.dialogue, first.turn, second.turn) == ("1", "1", 1, 2)
+    assert (second.id, second.question, second.standalone) == ("1-2", "When?", "When was he born?")
+
+
+def test_metaqa_as_released(tmp_path: Path) -> None:
+    folder = tmp_path / "2-hop"
+    folder.mkdir()
+    one, two = read(folder, "who made [Dune] and why\tA|B C\n\n[X] is what\t2014\n")
+    assert (one.id, one.question, one.topic_entity, one.hops) == ("1", "who made Dune and why", "Dune", 2)
+    assert (one.answers, one.answer_labels, two.answer_labels) == (None, ("A", "B C"), ("2014",))
+
+
+def test_gold_may_be_written_as_json_booleans_and_numbers(tmp_path: Path) -> None:
+    [question] = read(
+        tmp_path, '\ufeff{"id": 7, "question": "?", "answers": [true, 3, "x"], "mine": "ignored"}\n\n'
+    )
+    assert (question.id, question.answers) == ("7", ("true", "3", "x"))
+
+
+def test_ids_that_a_published_set_uses_twice_are_told_apart(tmp_path: Path) -> None:
+    twice = {"questions": qald()["questions"] * 3}
+    assert [one.id for one in read(tmp_path, twice)] == ["7", "7#2", "7#3"]
+
+
+# --- what is not
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("", "no question"),
+        ("[]", "no question set that kgwb knows"),
+        ({"questions": []}, "no question"),
+        ("{", "not JSON.*line 1 column 2"),
+        (json.dumps(qald(), indent=1)[:-9], r"not JSON.*line \d\d"),
+        ("questions:\n\t- x", "not YAML"),
+        ("Who directed Arrival?", "no question set that kgwb knows"),
+        ({"rows": []}, "line 1: id: Field required"),
+        ('{"id": "1", "question": "?"}\n{', "line 2: not JSON"),
+        ('{"id": "1", "question": "?", "answers": "x"}', "line 1: answers: Input should be a valid tuple"),
+        ('{"id": "1", "question": "?"}\n' * 2, "line 2: the id '1' was used before"),
+        ({"questions": [*qald()["questions"], {"id": 8}]}, "question 2: question: Field required"),
+        ({"questions": ["x"]}, "question 1: : Input should be a valid dictionary"),
+        (qald(question=[{"language": "en"}]), "question 1: question: there is no text in any language"),
+        (qald(answers=[{"results": {"bindings": [{"x": {"type": "uri"}}]}}]), "question 1: .*value"),
+        ([*lcquad(), {"uid": 6}], "question 2: there is no text"),
+        ([{"corrected_question": "Who?"}], "question 1: _id: Field required"),
+        (dialogues(queries=["x"]), "dialogue 1: dialogue, original and queries differ in length"),
+        ({"data": [{"dialogue": ["x"]}]}, "dialogue 1: original: Field required"),
+        ("who made [Dune]\tA\nwho made [Dune]\n", "line 2: not a question with its"),
+        ("who made [Dune]\tA\nwho made [Dune]\t | \n", "line 2: not a question with its"),
+        ("questions:\n- id: 1\n  query: {sparql: x}", "question 1: question: Field required"),
+    ],
+)
+def test_a_broken_file_is_named_with_its_entry(tmp_path: Path, content: Any, complaint: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, content)
+    assert caught.value.message.startswith((f"{tmp_path / 'file'}, ", f"{tmp_path / 'file'} "))
+    assert re.search(complaint, caught.value.message, re.DOTALL)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "make", [lambda path: None, lambda path: path.mkdir(), lambda path: path.write_bytes(b"\xff")]
+)
+def test_a_file_that_cannot_be_read(tmp_path: Path, make: Any) -> None:
+    make(tmp_path / "file")
+    with pytest.raises(InputError, match="cannot read the questions"):
+        load_questions(tmp_path / "file")
+
+
+# --- round trip, and the real files
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        qald(),
+        qald(answers=[results()]),
+        lcquad(),
+        dialogues(),
+        "who made [Du\u2028ne]\tA|B\n",
+        {"id": 1, "question": "\ud800"},
+    ],
+)
+@pytest.mark.parametrize("language", [None, "de"])
+def test_what_is_saved_is_read_back_the_same(tmp_path: Path, content: Any, language: str | None) -> None:
+    questions = read(tmp_path, content, language)
+    save_questions(questions, tmp_path / "saved")
+    assert load_questions(tmp_path / "saved") == questions
+
+
+def lines(text: str) -> int:
+    return sum(bool(line.strip()) for line in text.split("\n"))
+
+
+COUNTED = {
+    "formats/qald-9-train-multilingual.json": (408, lambda text: len(re.findall(r'"answertype" :', text))),
+    "formats/dblp100-qald.json": (100, lambda text: len(re.findall(r'"sparql":', text))),
+    "formats/lcquad-1-test-first200.json": (
+        200,
+        lambda text: len(re.findall(r'"sparql_template_id":', text)),
+    ),
+    "formats/dialogues-example.json": (2, lambda text: len(re.findall(r'"SELECT ', text))),
+    "formats/text2sparql-example.yml": (1, lambda text: len(re.findall(r"^  - id:", text, re.MULTILINE))),
+    "metaqa/metaqa_dev.jsonl": (1500, lines),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_every_question_of_the_published_files_is_read(tmp_path: Path, name: str) -> None:
+    text = published(name).read_text(encoding="utf-8")
+    count, independent = COUNTED[name]
+    questions = load_questions(DATA / name)
+    assert len(questions) == independent(text) == count
+    assert len({one.id for one in questions}) == count
+    assert all(one.question for one in questions)
+    save_questions(questions, tmp_path / "saved")
+    assert load_questions(tmp_path / "saved") == questions
+
+
+def test_no_file_of_the_formats_is_left_out() -> None:
+    there = {path.relative_to(DATA).as_posix() for path in published("formats").iterdir()}
+    assert there == {name for name in COUNTED if name.startswith("formats/")}
+
+
+def test_the_answers_and_languages_of_qald_9_are_all_kept() -> None:
+    path = published("formats/qald-9-train-multilingual.json")
+    questions = load_questions(path)
+    text = path.read_text(encoding="utf-8")
+    assert sum(len(one.translations) for one in questions) == len(re.findall(r'"string" : "(?!\s*")', text))
+    assert sum(one.type == "boolean" for one in questions) == len(
+        re.findall(r'"boolean" : (?:true|false)', text)
+    )
+    distinct = [len(set(re.findall(r'"value" : (".*")', part))) for part in text.split('"answertype" :')[1:]]
+    assert [len(one.answers or ()) for one in questions if one.type != "boolean"] == list(
+        filter(None, distinct)
+    )
+    portuguese = Counter(one.language for one in load_questions(path, "pt"))
+    assert portuguese == {"pt": 399, "en": 9}  # the four in "pt_BR" have no text
+
+
+@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.questions.jsonl")), ids=lambda path: path.name)
+def test_the_samples_questions_keep_what_they_say(path: Path) -> None:
+    raw = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    questions = load_questions(path)
+    kept = [json.loads(one.model_dump_json()) for one in questions]
+    assert all(kept[number][field] == value for number, row in enumerate(raw) for field, value in row.items())
+
+
+def published(name: str) -> Path:
+    if not (path := DATA / name).exists():
+        reason = f"no {path}: KGWB_DATA names the folder that holds formats/ and metaqa/"
+        if os.environ.get("KGWB_REQUIRE_ALL") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return path

@@ -1,0 +1,382 @@
+"""Where an answer was lost: a fault put in at one agent, and the ladder that names this agent."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small import CHATTY, EX, films, predicates, qir, vertex
+
+from kgwb.bench.gold import with_gold, with_queries
+from kgwb.bench.ladder import (
+    GRAPH_OR_GOLD,
+    LADDER,
+    NO_GOLD,
+    POST_PROCESSING,
+    loss_table,
+    losses,
+    recall,
+    where_lost,
+)
+from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.results import Results, Row
+from kgwb.bench.runner import Bench, Setup
+from kgwb.cli import main
+from kgwb.embeddings import Embeddings
+from kgwb.errors import InputError, ModelUnreachableError
+from kgwb.gold import read
+from kgwb.kg.base import Vocabulary
+from kgwb.llm import ChatRequest, Scripted
+from kgwb.prompts import Prompts
+from kgwb.settings import Settings
+
+BORN = "SELECT DISTINCT ?city WHERE { :arrival :director ?d . ?d :birthPlace ?city }"
+QUESTION = "In which city was the director of Arrival born?"
+
+
+def sparql(text: str) -> str:
+    return f"PREFIX : <{EX}> {text}"
+
+
+def question(id_: str, text: str, query: str | None, *answers: str, **fields: Any) -> BenchQuestion:
+    gold = tuple(
+        answer if answer[0].isdigit() or answer in ("true", "false") else EX + answer for answer in answers
+    )
+    query = sparql(query) if query else None
+    return BenchQuestion(id=id_, question=text, sparql=query, answers=gold, **fields)
+
+
+class Model:
+    """Says what is right to every agent, or what it is told to say instead."""
+
+    def __init__(self, **wrong: Any) -> None:
+        self.wrong, self.asked = wrong, 0
+
+    def __call__(self, request: ChatRequest) -> Any:
+        self.asked += 1
+        agent, told = request.task.rpartition("/")[2], request.variables
+        if agent in self.wrong:
+            return self.wrong[agent]
+        match agent:
+            case "qir":
+                return qir("Arrival | directed by | ?d", "?d | born in | ?city", target="?city")
+            case "vertex_selection":
+                return vertex(1, told["candidates"][0]["label"])
+            case "predicate_selection":
+                right = [
+                    "director" if "direct" in r["triple"][1] else "birth place" for r in told["relations"]
+                ]
+                shown = [r["predicates"] for r in told["relations"]]
+                return predicates(*([p] if p in some else [] for p, some in zip(right, shown, strict=True)))
+            case "rephraser":
+                return {"question": QUESTION}
+            case "classifier":
+                return {"reason": "it", "label": "dependent"}
+        raise AssertionError(agent)
+
+
+def setup(model: Any, **settings: Any) -> Setup:
+    made = Settings().changed(**settings)
+    return Setup(films(), CHATTY, {"": Scripted(model)}, made, Prompts(), Embeddings("lexical"))
+
+
+def climbed(
+    folder: Path, model: Any, *questions: BenchQuestion, save_runs: Any = False, **settings: Any
+) -> list[Row]:
+    given = setup(model, **settings)
+    results = Results(folder, given.config())
+    Bench(given, results, save_runs=save_runs).run(questions)
+    return where_lost(given, results, questions)
+
+
+ASKED = question("1", QUESTION, BORN, "gentilly", hops=2)
+
+
+# --- one fault, one name
+
+
+@pytest.mark.parametrize("save_runs", [False, "lost"])
+@pytest.mark.parametrize(
+    ("wrong", "settings", "agent", "mended_by"),
+    [
+        ({"qir": qir("Arrival | directed by | ?d")}, {}, "qir", "QIR"),
+        ({"qir": qir("Alien | directed by | ?d", "?d | born in | ?c", target="?c")}, {}, "qir", "QIR"),
+        ({"qir": "no reply"}, {"theta": 1}, "qir", "QIR"),
+        ({"predicate_selection": predicates([], [])}, {}, "predicate_selection", "selection"),
+        (
+            {"predicate_selection": predicates(["starring"], ["number of children"])},
+            {},
+            "predicate_selection",
+            "selection",
+        ),
+        ({}, {"query_num": 1}, "query_generator", "query"),
+        (
+            {"qir": qir("Arrival | director | ?d", "?d | number of city | ?city", target="?city")},
+            {"predicates_per_relation": 1},
+            "relation_linking",
+            "predicates",
+        ),
+    ],
+)
+def test_the_agent_that_lost_the_answer_is_named(
+    tmp_path: Path, wrong: dict[str, Any], settings: Any, agent: str, mended_by: str, save_runs: Any
+) -> None:
+    [line] = climbed(tmp_path, Model(**wrong), ASKED, save_runs=save_runs, **settings)
+    assert (line["agent"], line["mended_by"], line["rungs"][mended_by]) == (agent, mended_by, 1.0)
+    assert (tmp_path / "runs" / "1.jsonl").exists() == bool(save_runs)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "mention", "agent"),
+    [
+        ({"vertex_selection": vertex(2, "Dune")}, "Dune", "vertex_selection"),
+        ({"vertex_selection": {"reason": "none", "number": 0, "label": ""}}, "Dune", "vertex_selection"),
+        ({}, "The Desert Planet", "entity_retriever"),
+    ],
+)
+def test_a_wrong_vertex_is_the_choice_s_or_the_search_s_fault(
+    tmp_path: Path, wrong: dict[str, Any], mention: str, agent: str
+) -> None:
+    """The search is to blame only for what it did not offer; the question does not hold the label."""
+    asked = question("1", f"Who directed {mention} then?", "SELECT ?d { :dune :director ?d }", "denis")
+    wrong = {"qir": qir(f"{mention} | directed by | ?d"), **wrong}
+    [line] = climbed(tmp_path, Model(**wrong), asked)
+    assert (line["agent"], line["stage"], line["mended_by"]) == (agent, "linking", "vertices")
+
+
+def test_a_dialogue_s_question_that_was_understood_wrongly(tmp_path: Path) -> None:
+    first = question(
+        "a", "Who directed Arrival?", "SELECT ?d { :arrival :director ?d }", "denis", dialogue="d", turn=1
+    )
+    then = question(
+        "b", "And where was he born?", BORN, "gentilly", dialogue="d", turn=2, standalone=QUESTION
+    )
+
+    def model(request: ChatRequest) -> Any:
+        if request.task.endswith("/qir") and QUESTION not in str(request.variables):
+            return qir("Arrival | directed by | ?d")
+        return Model(rephraser={"question": "And where?"})(request)
+
+    [line] = climbed(tmp_path, model, first, then)
+    assert (line["id"], line["agent"], line["stage"]) == ("b", "understanding", "understanding")
+    assert line["rungs"] == {"question": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("query", "answers", "why"),
+    [
+        (BORN, ("missoula",), GRAPH_OR_GOLD),
+        (None, ("missoula",), NO_GOLD),
+        ("SELECT ?x { ?x a :Film }", ("missoula",), NO_GOLD),
+        ("ASK { :arrival :director :denis }", ("true",), POST_PROCESSING),
+    ],
+)
+def test_what_even_the_gold_query_does_not_mend_is_named_as_such(
+    tmp_path: Path, query: str | None, answers: tuple[str, ...], why: str
+) -> None:
+    """The ASK: what opens with "in which" cannot be answered by yes, whatever is put in."""
+    [line] = climbed(tmp_path, Model(), question("1", QUESTION, query, *answers))
+    assert (line["agent"], line["mended_by"]) == (None, None)
+    assert line["why"].startswith(why)
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "answers"),
+    [
+        (
+            "How many films did Denis Villeneuve direct?",
+            "SELECT (COUNT(DISTINCT ?f) AS ?n) { ?f :director :denis }",
+            "3",
+        ),
+        ("Is Arrival by Denis Villeneuve?", "ASK { :arrival :director :denis }", "true"),
+        ("What runs longest?", "SELECT ?f { ?f :runtime ?t } ORDER BY DESC(?t) LIMIT 1", "arrival"),
+        ("What runs 116 minutes?", "SELECT ?f { ?f :runtime 116 }", "arrival"),
+        (
+            "Arrival or Dune: by whom?",
+            "SELECT ?d { { :arrival :director ?d } UNION { :lynchs_dune :director ?d } }",
+            "denis lynch",
+        ),
+        (
+            "Who is by Arrival?",
+            "SELECT ?d { :arrival :director|:author ?d . :arrival :starring ?s }",
+            "denis",
+        ),
+    ],
+)
+def test_every_form_of_gold_query_mends_an_answer(
+    tmp_path: Path, text: str, query: str, answers: str
+) -> None:
+    """Also those that Chatty-KG could never make: then the query generator is to blame."""
+    wrong = {"qir": qir("Sicario | basedOn | ?x"), "predicate_selection": predicates([])}
+    [line] = climbed(tmp_path, Model(**wrong), question("1", text, query, *answers.split()))
+    assert line["agent"] in ("qir", "query_generator")
+    simple = "ORDER" not in query and "UNION" not in query and "|" not in query and "116" not in query
+    assert line["agent"] == ("qir" if simple else "query_generator")
+
+
+def test_a_literal_that_chatty_kg_cannot_link_does_not_veto_the_gold_query(tmp_path: Path) -> None:
+    asked = question("1", "What runs 116 minutes?", "SELECT ?f { ?f :runtime 116 }", "arrival")
+    [line] = climbed(tmp_path, Model(qir=qir("?f | runs | 116 minutes")), asked)
+    assert (line["agent"], line["rungs"]) == ("query_generator", {"query": 1.0})
+
+
+# --- cost, resuming, tables
+
+
+def test_what_the_gold_does_not_change_is_not_asked_again(tmp_path: Path) -> None:
+    model = Model(predicate_selection=predicates([], []))
+    [line] = climbed(tmp_path, model, ASKED, save_runs=True)
+    assert (model.asked, line["model_calls"]) == (2, 0)
+
+
+def test_the_ladder_goes_on_where_it_stopped_and_climbs_again_for_another_result(tmp_path: Path) -> None:
+    def lost(id_: str) -> BenchQuestion:
+        return ASKED.model_copy(update={"id": id_})
+
+    model = Model(predicate_selection=predicates([], []))
+    lines = climbed(tmp_path, model, lost("1"), lost("2"), lost("3"))
+    whole = (tmp_path / LADDER).read_bytes()
+    (tmp_path / LADDER).write_bytes(whole[: whole.rindex(b"{") + 9])  # killed in the middle of the last line
+    model.asked = 0
+    assert climbed(tmp_path, model, lost("1"), lost("2"), lost("3")) == lines
+    assert model.asked == 2
+    (tmp_path / LADDER).write_text(json.dumps({**lines[0], "error": "no route"}) + "\n")
+    assert climbed(tmp_path, model, lost("1")) == lines[:1]
+
+
+def test_an_error_is_lost_and_what_is_right_is_not(tmp_path: Path) -> None:
+    failing = iter([ModelUnreachableError("no route")])
+    right = Model()
+    lines = climbed(tmp_path, lambda request: next(failing, None) or right(request), ASKED)
+    assert [line["why"] for line in lines] == ["it came right when it was asked again"]
+    assert climbed(tmp_path / "other", Model(), ASKED) == []
+
+
+def test_a_server_that_is_away_is_not_taken_for_an_agent_s_fault(tmp_path: Path) -> None:
+    given, away = (
+        setup(Model(qir=qir("Arrival | directed by | ?d"))),
+        setup(lambda request: ModelUnreachableError("no route")),
+    )
+    results = Results(tmp_path, given.config())
+    Bench(given, results).run([ASKED])
+    with pytest.raises(ModelUnreachableError):
+        where_lost(away, results, [ASKED])
+    assert [line["agent"] for line in where_lost(given, results, [ASKED])] == ["qir"]
+
+
+def test_the_table_names_agents_in_flow_order_by_hops_and_the_papers_split() -> None:
+    lines = [
+        {"agent": agent, "stage": stage, "why": why, **({"hops": hops} if hops else {})}
+        for agent, stage, why, hops in [
+            ("predicate_selection", "execution and selection", "", 1),
+            ("qir", "understanding", "", 2),
+            ("qir", "understanding", "", 1),
+            (None, None, f"{NO_GOLD}; and more", None),
+        ]
+    ]
+    told = losses(lines, [spec.name for spec in CHATTY.agents])
+    assert [(loss.name, loss.answers) for loss in told] == [
+        ("qir", 2),
+        ("predicate_selection", 1),
+        (NO_GOLD, 1),
+    ]
+    table = [line.rsplit(maxsplit=3) for line in loss_table(told).splitlines()]
+    assert [(name.strip(), *counts) for name, *counts in table[3:]][1:] == [
+        ("all lost answers", "4", "2", "1"),
+        ("question understanding", "2", "1", "1"),
+        ("other", "2", "1", "0"),
+    ]
+
+
+def test_a_system_that_does_not_say_what_gold_is(tmp_path: Path) -> None:
+    from dataclasses import replace
+    from types import SimpleNamespace
+
+    given: Any = replace(setup(Model()), system=SimpleNamespace(name="other"))
+    with pytest.raises(InputError, match="other does not say what gold means"):
+        where_lost(given, Results(tmp_path, {}), [])
+
+
+# --- linking recall
+
+
+def test_linking_recall_counts_what_was_linked_and_what_was_offered(tmp_path: Path) -> None:
+    given = setup(Model(predicate_selection=predicates(["director"], ["number of children"])))
+    [row] = Bench(given, Results(tmp_path, given.config())).run([ASKED])
+    assert row["linking"] == {
+        "vertices": {"gold": 1, "linked": 1, "candidates": 1},
+        "predicates": {"gold": 2, "linked": 1, "candidates": 2},
+    }
+    other: Row = {"linking": {"predicates": {"gold": 1, "linked": 1, "candidates": 1}}}
+    assert recall([row, other, {}], "predicates") == 0.75
+    assert recall([row, other, {}], "predicates", "candidates") == 1.0
+    assert recall([{}], "vertices") is None
+
+
+# --- gold queries
+
+
+def test_a_gold_query_is_taken_apart() -> None:
+    gold = read(
+        sparql(
+            "SELECT (COUNT(?f) AS ?n) "
+            "{ ?f a :Film ; :director :denis . FILTER NOT EXISTS { ?f :basedOn ?b } }"
+        ),
+        Vocabulary(),
+    )
+    assert gold is not None
+    assert (gold.kind, gold.target) == ("count", "?f")
+    assert gold.patterns == (("?f", f"<{EX}director>", f"<{EX}denis>"),)
+    assert (gold.vertices, gold.predicates) == ({EX + "denis"}, {EX + "director"})
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT ?x { dbo:x dbo:y ?x }", "nonsense", "SELECT ?x { ?x a <http://e/F> }"]
+)
+def test_what_cannot_be_taken_apart_is_none(query: str) -> None:
+    assert read(query, Vocabulary()) is None
+
+
+# --- MetaQA
+
+
+def metaqa_questions(file: Path) -> list[BenchQuestion]:
+    from kgwb.bench import load_questions
+
+    return load_questions(file.with_name("metaqa_dev.jsonl"))
+
+
+def test_the_gold_query_of_a_metaqa_path_gives_its_gold_answers(metaqa: Path) -> None:
+    from kgwb import open_kg
+
+    kg = open_kg(metaqa)
+    some = metaqa_questions(metaqa)[::25]
+    queried = [
+        one.model_copy(update={"answers": None})
+        for one in with_queries((one.model_copy(update={"hops": None}) for one in some), kg)
+    ]
+    assert {one.sparql.count(" .") for one in queried if one.sparql} == {1, 2, 3}
+    assert [set(one.answers or ()) for one in with_gold(queried, kg)] == [
+        set(one.answers or ()) for one in some
+    ]
+
+
+def test_a_path_without_its_graph_has_no_gold_query() -> None:
+    asked = BenchQuestion(id="1", question="?", answers=(), topic_entity=EX + "m", path="movie_to_year")
+    assert with_queries([asked], films()) == [asked]
+
+
+def test_the_ladder_names_an_agent_for_every_answer_that_rules_loses_on_metaqa(
+    metaqa: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    questions = metaqa.with_name("metaqa_dev.jsonl")
+    hard = {"metaqa-dev-1hop-33", "metaqa-dev-1hop-57", "metaqa-dev-2hop-47", "metaqa-dev-3hop-333"}
+    lines = [line for line in questions.read_text().splitlines() if json.loads(line)["id"] in hard]
+    (tmp_path / "q.jsonl").write_text("\n".join(lines))
+    command = f"bench --kg {metaqa} --questions {tmp_path}/q.jsonl --out {tmp_path}/out --ladder"
+    assert main(command.split()) == 0
+    told = [json.loads(line) for line in (tmp_path / "out" / LADDER).read_text().splitlines()]
+    assert told
+    assert all(line["agent"] for line in told)
+    assert re.search(rf"^all lost answers +{len(told)} ", capsys.readouterr().out, re.MULTILINE)

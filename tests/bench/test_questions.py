@@ -1,0 +1,111 @@
+"""Questions parted into conversations, taken out of them, and given the gold that a graph holds."""
+
+import pytest
+import rdflib
+from rdflib import Literal, URIRef
+
+from kgwb import bench
+from kgwb.bench.gold import standard
+from kgwb.bench.questions import BenchQuestion, conversations, standalone_forms, term_string
+from kgwb.flow import Term
+from kgwb.kg import Graph, open_kg
+
+EX = "http://example.org/"
+GRAPH = """
+@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:arrival rdfs:label "Arrival" ; :director :villeneuve ; :year 2016 .
+:dune rdfs:label "Dune" ; :director :villeneuve . :dune2 rdfs:label "dune" .
+:villeneuve rdfs:label "Denis Villeneuve" . :a rdfs:label "Twin" . :b rdfs:label "Twin" .
+"""
+DIALOGUE = [
+    BenchQuestion(id="1", question="Who made Dune?"),
+    BenchQuestion(id="d2", question="And he?", dialogue="d", turn=2, standalone="And Denis?"),
+    BenchQuestion(id="d1", question="Who?", dialogue="d", turn=1),
+]
+
+
+@pytest.fixture
+def kg() -> Graph:
+    return open_kg(rdflib.Graph().parse(data=GRAPH, format="turtle"))
+
+
+def test_conversations_are_dialogues_by_turn_and_single_questions() -> None:
+    assert [[one.id for one in turns] for turns in conversations(DIALOGUE)] == [["1"], ["d1", "d2"]]
+
+
+def test_standalone_forms_are_asked_one_by_one() -> None:
+    forms = standalone_forms(DIALOGUE)
+    assert [one.question for one in forms] == ["Who made Dune?", "And Denis?", "Who?"]
+    assert [[one.id for one in turns] for turns in conversations(forms)] == [["1"], ["d2"], ["d1"]]
+
+
+@pytest.mark.parametrize(
+    ("term", "text"),
+    [
+        (URIRef(EX + "a"), EX + "a"),
+        (Literal("2001-07-20", datatype=rdflib.XSD.date), "2001-07-20"),
+        (Literal("Zürich", lang="de"), "Zürich"),
+        (Literal(True), "true"),
+        (Literal("0", datatype=rdflib.XSD.boolean, normalize=False), "false"),
+    ],
+)
+def test_terms_are_written_as_gold_is(term: Term, text: str) -> None:
+    assert term_string(term) == text
+
+
+# --- gold from the graph
+
+
+@pytest.mark.parametrize(
+    ("given", "answers"),
+    [
+        ({"sparql": f"SELECT ?x {{ <{EX}arrival> <{EX}director> ?x }}"}, (EX + "villeneuve",)),
+        ({"sparql": f"SELECT DISTINCT COUNT(?x) WHERE {{ ?x <{EX}director> ?y }}"}, ("2",)),
+        ({"sparql": f"ASK WHERE {{ <{EX}arrival> <{EX}year> 2016 }}"}, ("true",)),
+        ({"sparql": f"SELECT ?x {{ <{EX}arrival> <{EX}star> ?x }}"}, ()),
+        ({"sparql": f"SELECT ?d ?f {{ ?f <{EX}director> ?d }}"}, (EX + "villeneuve",)),
+        ({"answer_labels": ("Arrival", "Denis Villeneuve")}, (EX + "arrival", EX + "villeneuve")),
+        ({"answer_labels": ("Dune",)}, (EX + "dune",)),
+        ({"answer_labels": ("Arrival",), "answers": ("kept",)}, ("kept",)),
+    ],
+)
+def test_gold_is_run_where_it_is_missing(
+    kg: Graph, given: dict[str, object], answers: tuple[str, ...]
+) -> None:
+    [question] = bench.with_gold([BenchQuestion(id="1", question="?", **given)], kg)  # type: ignore[arg-type]
+    assert (question.answers, question.gold_error) == (answers, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({}, "neither answers nor a gold query"),
+        ({"sparql": "DELETE WHERE { ?s ?p ?o }"}, "would change the graph"),
+        ({"sparql": "SELECT ?x { ?x wdt:P1 ?y }"}, "does not declare wdt:"),
+        ({"sparql": "SELECT ?x {"}, "does not parse"),
+        ({"sparql": "SELECT ?x { ?x ?p ?y }"}, "more than 3 rows"),
+        ({"answer_labels": ("Arrival", "Nobody")}, "0 vertices of the graph are called 'Nobody'"),
+        ({"answer_labels": ("Twin",)}, "2 vertices"),
+    ],
+)
+def test_gold_that_cannot_be_had_is_told_and_the_question_kept(given: dict[str, object], error: str) -> None:
+    kg = open_kg(rdflib.Graph().parse(data=GRAPH, format="turtle"), row_limit=3)
+    good = BenchQuestion(id="2", question="?", sparql="ASK { ?s ?p ?o }")
+    bad, other = bench.with_gold([BenchQuestion(id="1", question="?", **given), good], kg)  # type: ignore[arg-type]
+    assert bad.answers is None
+    assert error in (bad.gold_error or "")
+    assert other.answers == ("true",)
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        (" SELECT DISTINCT COUNT(?uri) WHERE {}", " SELECT DISTINCT (COUNT(?uri) AS ?count) WHERE {}"),
+        ("SELECT COUNT(DISTINCT ?uri AS ?uri) WHERE {}", "SELECT (COUNT(DISTINCT ?uri) AS ?count) WHERE {}"),
+        ("select count(*) {}", "select (COUNT(*) AS ?count) {}"),
+        ("SELECT (COUNT(?x) AS ?c) WHERE {}", "SELECT (COUNT(?x) AS ?c) WHERE {}"),
+        ("SELECT ?x {} ORDER BY COUNT(?x)", "SELECT ?x {} ORDER BY COUNT(?x)"),
+    ],
+)
+def test_virtuosos_counts_are_sent_as_the_standard_has_them(written: str, sent: str) -> None:
+    assert standard(written) == sent

@@ -1,0 +1,343 @@
+"""A report: every figure where it belongs, and nothing in it but text and figures."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile.corpus import IRIS, texts
+from small import DIRECTED, workbench
+from ui.press import press
+
+import kgwb
+from kgwb.bench import Report, load_prices
+from kgwb.bench.report import run_page
+from kgwb.cli import main
+from kgwb.errors import InputError
+from kgwb.llm import Scripted
+from kgwb.ui.debugger import Debugger
+
+CONFIG = {
+    "kgwb": "0.1.0",
+    "kg": "sha256:1",
+    "source": "my films",
+    "system": "chatty_kg",
+    "models": {"": "openai:gpt-4o", "qir": "rules"},
+    "embeddings": "lexical",
+    "prompts": {"chatty_kg/qir": "4dee1e80"},
+    "settings": kgwb.profile("paper", theta=5).to_data(),
+    "questions": {"count": 4, "fingerprint": "d04a"},
+    "versions": {"python": "3.11.7"},
+}
+
+
+def row(id_: str, answers: list[str], gold: list[str] | None, **more: Any) -> dict[str, Any]:
+    f1 = float(set(answers) == set(gold or ())) if gold is not None else None
+    given = {"question": f"What is {id_}?", "answers": answers, "gold": gold, "seconds": 1.0}
+    used = {"model_calls": 2, "queries": 3, "prompt_tokens": 1000, "completion_tokens": 10, "error": None}
+    return {"id": id_, **given, **used, **({} if f1 is None else {"f1": f1}), **more}
+
+
+def folder(path: Path, *rows: dict[str, Any], ladder: tuple[dict[str, Any], ...] = (), **config: Any) -> Path:
+    path.mkdir(parents=True)
+    (path / "config.json").write_text(json.dumps(CONFIG | config))
+    (path / "results.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    (path / "ladder.jsonl").write_text("".join(json.dumps(one) + "\n" for one in ladder))
+    return path
+
+
+def lost(
+    id_: str, agent: str | None, stage: str | None = None, why: str = "", f1: float = 0.0
+) -> dict[str, Any]:
+    return {"id": id_, "hops": 1, "f1": f1, "error": None, "agent": agent, "stage": stage, "why": why}
+
+
+STAGES = ("understanding", "linking", "execution and selection")
+ROWS = (
+    row("a", ["1"], ["1"], hops=1, type="count", seconds=1.0, stages=dict.fromkeys(STAGES, 0.1)),
+    row("b", ["2"], ["1"], hops=1, type="count", seconds=2.0, stages=dict.fromkeys(STAGES, 0.2)),
+    row("c", [], ["http://e/x"], hops=2, type="list", seconds=3.0, stages=dict.fromkeys(STAGES, 0.3)),
+    row("d", ["http://e/x"], ["http://e/x"], hops=2, type="list", seconds=10.0),
+    row("e", ["9"], None),
+)
+LADDER = (lost("b", "qir", "understanding"), lost("c", None, why="the graph does not give it"))
+
+
+class Page(HTMLParser):
+    """The tables, links and elements of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.odd: list[str] = []
+        self.rows: list[list[str]] = []
+        self.text = ""
+        self.inside = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name.startswith("on") or name in (
+                "src",
+                "srcset",
+                "action",
+                "formaction",
+                "data",
+                "xlink:href",
+            ):
+                self.odd.append(f"{tag} {name}={value}")
+            if name == "href":
+                self.links.append(value or "")
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+            self.inside = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = self.inside and tag not in ("td", "th")
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self.inside:
+            self.rows[-1][-1] += data.replace("\u00a0", " ")
+
+    def lines(self, first: str) -> list[list[str]]:
+        return [line[1:] for line in self.rows if line and line[0] == first]
+
+
+def page(tmp_path: Path, *folders: Path, **how: Any) -> Page:
+    return Page(Report(*folders, **how).save(tmp_path / "report.html").read_text())
+
+
+# --- the figures
+
+
+def test_quality_cost_and_losses(tmp_path: Path) -> None:
+    made = page(tmp_path, folder(tmp_path / "one", *ROWS, ladder=LADDER))
+    assert [line[0][:5] for line in made.lines("F1")] == ["0.500"]
+    assert made.lines("precision")[0][0].startswith("0.500 [")
+    assert made.lines("paper P")[0][0].startswith("0.750 [")  # what is withheld counts 1
+    assert made.lines("paper F1")[0][0].startswith("0.600 [")
+    assert made.lines("questions")[-1] == ["5"]
+    assert made.lines("without gold, not counted") == [["1"]]
+    assert made.lines("hops 1")[0][:2] == ["2", "0.500 [0.000, 1.000]"]
+    assert made.lines("a question") == [["total", "median", "95th percentile"]]
+    assert made.lines("seconds") == [["17", "2", "8.6"]]
+    assert made.lines("seconds, linking") == [["0.6", "0.2", "0.29"]]
+    assert made.lines("prompt tokens") == [["5,000", "1,000", "1,000"]]
+    assert made.lines("qir") == [["understanding", "1"]]
+    assert made.lines("the graph does not give it") == [["–", "1"]]
+    assert [made.lines(name) for name in ("question understanding", "other", "all")] == [
+        [["", "1"]],
+        [["", "1"]],
+        [["", "2"]],
+    ]
+    assert "median" in made.text and "95 % within 8.60 s" in made.text
+
+
+def test_a_line_of_the_ladder_counts_only_for_the_result_it_is_about(tmp_path: Path) -> None:
+    stale = (lost("b", "qir", "understanding", f1=0.5), lost("gone", "qir", "understanding"))
+    made = page(tmp_path, folder(tmp_path / "one", *ROWS, ladder=stale))
+    assert made.lines("qir") == []
+    assert "Nothing is known of where" in made.text
+
+
+def test_what_was_measured_can_be_repeated(tmp_path: Path) -> None:
+    made = page(
+        tmp_path, folder(tmp_path / "one", *ROWS), folder(tmp_path / "two", *ROWS, embeddings="other")
+    )
+    command = "kgwb bench --kg 'my films' --system chatty_kg --model openai:gpt-4o --agent-model qir=rules"
+    assert f"{command} --profile paper --set theta=5 --questions FILE --out DIR" in made.text
+    assert made.lines("embeddings") == [["lexical", "other"]]
+    assert made.tags.count("mark") == 2
+    assert made.lines("theta") == [["5", "5"]]
+    assert made.lines("chatty_kg/qir") == [["4dee1e80", "4dee1e80"]]
+    assert made.lines("python") == [["3.11.7", "3.11.7"]]
+    assert "rules is a baseline" in made.text
+
+
+def test_money_is_told_or_why_not(tmp_path: Path) -> None:
+    used = {"openai:gpt-4o": {"calls": 1, "prompt_tokens": 2_000_000, "completion_tokens": 1_000_000}}
+    measured = folder(tmp_path / "one", row("a", ["1"], ["1"], models=used))
+    table = tmp_path / "prices.toml"
+    entry = 'currency = "EUR"\n[[price]]\nmodel = "openai:*"\ninput = 2\noutput = 10\n'
+    table.write_text(entry)
+    assert page(tmp_path, measured, prices=load_prices(table)).lines("EUR") == [["14", "14", "14"]]
+    made = page(tmp_path, measured, prices=load_prices())
+    assert "has no price of 'openai:gpt-4o'" in made.text
+    assert made.lines("model calls") == [["2", "2", "2"]]
+
+
+def test_published_figures_stand_beside_only_where_the_set_is_named(tmp_path: Path) -> None:
+    measured = folder(tmp_path / "one", *ROWS)
+    assert "published" not in page(tmp_path, measured).text
+    made = page(tmp_path, measured, published="qald-9")
+    assert ["paper F1", "49.69", "Chatty-KG, GPT-4o", "published: Chatty-KG, arXiv 2511.20940"] in [
+        [*line[:3], line[3].partition(";")[0]] for line in made.lines("all") if len(line) > 3
+    ]
+    assert ["paper F1", "60.00", "one", "measured here"] in made.lines("all")
+    assert "one has 5 questions, the published set 150" in made.text
+    hops = page(tmp_path, measured, published="metaqa").lines("hops 1")
+    assert ["P@1", "98.60", "DoG, GPT-3.5", "published: DoG, arXiv 2409.03155"] in hops
+    assert ["P@1", "50.00", "one", "measured here"] in hops
+
+
+def test_two_result_sets_are_compared(tmp_path: Path) -> None:
+    better = (ROWS[0] | {"answers": ["7"], "f1": 0.0}, ROWS[1] | {"answers": ["1"], "f1": 1.0}, *ROWS[2:])
+    first, second = folder(tmp_path / "one", *ROWS), folder(tmp_path / "two", *better[:4])
+    made = page(tmp_path, first, second)
+    assert [line[:5] for line in made.lines("two")][:2] == [
+        ["F1", "4", "0.500", "0.500", "+0.000 [-0.750, +0.750]"],
+        ["paper F1", "4", "0.600", "0.600", made.lines("two")[1][4]],
+    ]
+    assert made.lines("two")[2:] == [["better", "b", "What is b?"], ["worse", "a", "What is a?"]]
+    assert made.links.count("#question-2") == 1
+    assert made.lines("e")[0][-4:] == ["not asked", "", "", ""]
+
+
+def test_other_gold_is_not_compared(tmp_path: Path) -> None:
+    other = folder(tmp_path / "two", ROWS[0] | {"gold": ["5"]})
+    assert "the gold of 1 questions differs" in page(tmp_path, folder(tmp_path / "one", *ROWS), other).text
+
+
+# --- questions and their runs
+
+
+def test_every_question_is_a_row_that_leads_to_its_run(tmp_path: Path) -> None:
+    run = workbench(Scripted(DIRECTED)).ask("Who directed Arrival?")
+    name = "a b%2Fc#?"
+    kept = row(name, ["x"], ["y"], run=f"runs/{name}.jsonl", hops=1, type="list")
+    measured = folder(
+        tmp_path / "one", kept, row("gone", [], [], run="runs/gone.jsonl"), ladder=(lost(name, "qir"),)
+    )
+    run.save(measured / kept["run"])
+    made = page(tmp_path, measured)
+    assert made.lines(name) == [["1", "list", f"What is {name}?", "y", "x", "0.00", "qir", "run 1.00 s"]]
+    assert made.lines("gone")[0][-1] == "not kept 1.00 s"
+    assert "one/runs/a%20b%252Fc%23%3F.html" in made.links
+    shown = Page((measured / "runs" / f"{name}.html").read_text())
+    assert f"kgwb.debug(kgwb.load_run('{name}.jsonl'))" in shown.text
+    assert "Denis Villeneuve" in shown.text
+
+
+def test_a_page_of_a_run_is_made_once(tmp_path: Path) -> None:
+    measured = folder(tmp_path / "one", row("a", ["x"], ["y"], run="runs/a.jsonl"))
+    workbench(Scripted(DIRECTED)).ask("Who directed Arrival?").save(measured / "runs" / "a.jsonl")
+    Report(measured).save(tmp_path / "first.html", runs=False)
+    shown = measured / "runs" / "a.html"
+    assert not shown.exists()
+    for text in ("", "mine"):
+        if text:
+            shown.write_text(text)
+        Report(measured).save(tmp_path / "report.html")
+    assert shown.read_text() == "mine"
+
+
+def test_a_damaged_run_says_so_on_its_page(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("{}\n")
+    assert "What to do" in Page(run_page(tmp_path / "a.jsonl")).text
+
+
+def test_a_question_opens_in_the_debugger(tmp_path: Path) -> None:
+    measured = folder(tmp_path / "one", *ROWS[:2], row("z", ["x"], ["y"], run="runs/z.jsonl"))
+    workbench(Scripted(DIRECTED)).ask("Who directed Arrival?").save(measured / "runs" / "z.jsonl")
+    panel = Report(measured).browse()
+    assert [told for told, _ in panel._list.options] == ["✗ b: What is b?", "✗ z: What is z?"]
+    press(panel, "Open in the debugger")
+    assert "no question is chosen" in panel.message.value
+    panel._list.value = (0, "b")
+    press(panel, "Open in the debugger")
+    assert "was not kept" in panel.message.value
+    panel._list.value = (0, "z")
+    press(panel, "Open in the debugger")
+    [opened] = panel._opened.children
+    assert isinstance(opened, Debugger)
+    assert opened.session.run.question == "Who directed Arrival?"
+    assert panel.message.value == ""
+    panel._shown.value = False
+    assert [told[0] for told, _ in panel._list.options] == ["✓", "✗", "✗"]
+    assert "Where answers were lost" in panel.static()
+
+
+# --- nothing but text
+
+
+def hostile(tmp_path: Path) -> Iterator[Path]:
+    some = cycle([*texts(1_000), *IRIS])
+    for number in range(2):
+        rows = [
+            row(str(k) + next(some), [next(some), next(some)], [next(some)], type=next(some), hops=next(some))
+            | {"question": next(some), "error": next(some) if k % 3 == 0 else None}
+            for k in range(12)
+        ]
+        ladder = tuple(lost(one["id"], next(some), next(some)) | {"error": one["error"]} for one in rows)
+        config = {
+            "source": next(some),
+            "models": {next(some): next(some)},
+            next(some): {next(some): next(some)},
+        }
+        yield folder(tmp_path / f"<b>{number}", *rows, ladder=ladder, **config)
+
+
+def test_hostile_texts_stay_text(tmp_path: Path) -> None:
+    folders = [*hostile(tmp_path)]
+    report = Report(*folders, published="qald-9")
+    text = report.save(tmp_path / "report.html").read_text()
+    made, plain = Page(text), page(tmp_path, folder(tmp_path / "plain", *ROWS, ladder=LADDER), folders[0])
+    assert made.odd == []
+    assert set(made.tags) <= set(plain.tags) | {"mark", "b"}
+    assert (made.tags.count("script"), made.tags.count("style")) == (1, 2)
+    assert all(re.match(r"https?://|#question-\d+$", link) for link in made.links)
+    assert "default-src 'none'" in text
+    assert not re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
+    shown = Page(report._repr_html_())
+    assert (shown.odd, "script" in shown.tags) == ([], False)
+    repr(report).encode()
+
+
+# --- what cannot be reported
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ({"config.json": "{"}, "holds no results"),
+        ({"config.json": "[]"}, "holds no results"),
+        ({"results.jsonl": "nonsense\n"}, "line 1, is no result"),
+        ({"results.jsonl": '{"id": "a"}\n'}, "the result of 'a' in"),
+        ({"ladder.jsonl": "[]\n"}, "line 1, is no result"),
+    ],
+)
+def test_a_damaged_folder_is_said(damage: dict[str, str], said: str, tmp_path: Path) -> None:
+    measured = folder(tmp_path / "one", *ROWS)
+    for name, text in damage.items():
+        (measured / name).write_text(text)
+    with pytest.raises(InputError, match=said):
+        Report(measured)
+
+
+def test_an_empty_folder_of_results_has_a_report_too(tmp_path: Path) -> None:
+    assert page(tmp_path, folder(tmp_path / "one")).lines("questions")[-1] == ["0"]
+
+
+def test_in_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    measured = folder(tmp_path / "one", *ROWS)
+    assert main(["report", str(measured)]) == 0
+    assert capsys.readouterr().out == f"{measured / 'report.html'}\n"
+    assert "measured here" not in (measured / "report.html").read_text()
+    for wrong, said in (
+        ([str(tmp_path)], "holds no results"),
+        ([str(measured), "--published", "qald"], "name one of qald-9, lc-quad-1"),
+        ([str(measured), "--out", str(measured)], "cannot write"),
+    ):
+        assert main(["report", *wrong]) == 2
+        assert said in capsys.readouterr().err

@@ -1,0 +1,363 @@
+"""TEXT2SPARQL's interface, and the challenge's own client that scores what it says."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+import pyoxigraph
+import pytest
+import yaml
+from conftest import leave_out
+from hostile.corpus import texts
+from hostile.servers import Said, Seen
+from hostile.servers import serving as answering
+from small import DIRECTED, EX, films, predicates, qir, vertex, workbench
+
+import kgwb
+from kgwb.bench import load_questions
+from kgwb.bench.metrics import score
+from kgwb.bench.questions import term_string
+from kgwb.bench.runner import Setup
+from kgwb.bench.serve import ANY, NO_ANSWER, Service, one_query
+from kgwb.cli import main
+from kgwb.errors import (
+    GraphUnreachableError,
+    KgwbError,
+    ModelRefusedError,
+    ModelTimeoutError,
+    UnknownModelError,
+)
+from kgwb.flow import Dialogue
+from kgwb.kg import Graph, sample_path
+from kgwb.llm import ChatRequest, Scripted
+from kgwb.run import Run
+
+FILMS = "https://example.org/text2sparql/films/"
+CLIENT = Path(sys.prefix) / "text2sparql"
+
+
+def values(sparql: str, kg: Graph) -> set[str]:
+    if sparql.startswith("ASK"):
+        return {str(kg.ask(sparql)).lower()}
+    rows = kg.select(sparql)
+    assert len(rows.variables) == 1
+    return {term_string(row[0]) for row in rows.rows if row[0] is not None}
+
+
+def answered(run: Run) -> set[str]:
+    assert run.answer is not None
+    return {term_string(value.term) for value in run.answer.values}
+
+
+# --- one query for an answer
+
+
+@pytest.mark.parametrize("profile", ["fast", "paper"])
+@pytest.mark.parametrize("sample", ["films", "wikidata_slice"])
+def test_one_query_has_the_values_of_the_answer(sample: str, profile: str) -> None:
+    kg = kgwb.open_kg(sample)
+    setup = Setup.of(kgwb.Workbench(kg, settings=kgwb.profile(profile)))
+    kinds = set()
+    for one in load_questions(sample_path(sample).with_suffix(".questions.jsonl")):
+        run = setup.begin(one.standalone or one.question, Dialogue())
+        try:
+            run.go()
+        except KgwbError:  # rules does not read it
+            continue
+        sparql = one_query(run)
+        assert values(sparql, kg) == answered(run), one.question
+        kinds |= {word for word in ("ASK", "COUNT", "UNION", "FILTER(false)") if word in sparql}
+    assert {"ASK", "FILTER(false)"} <= kinds
+
+
+UNITED = (
+    "SELECT DISTINCT ?x WHERE { { SELECT DISTINCT ?x WHERE { <http://example.org/arrival> <http://example.org/"
+    "director> ?x . } } UNION { SELECT DISTINCT ?x WHERE { <http://example.org/arrival> <http://example.org/"
+    "starring> ?x . } } }"
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "expected"),
+    [
+        ("list", 10_000, UNITED),
+        ("count", 10_000, UNITED.replace("DISTINCT ?x", "(COUNT(DISTINCT ?x) AS ?count)", 1)),
+    ],
+)
+def test_several_queries_become_one(kind: str, rows: int, expected: str) -> None:
+    replies = {
+        "chatty_kg/qir": qir("Arrival | made by | ?x", kind=kind),
+        "chatty_kg/predicate_selection": predicates(["director", "starring"]),
+    }
+    run = workbench(Scripted(replies)).ask("By whom was Arrival made?")
+    assert one_query(run) == expected
+    assert values(expected, films()) == answered(run)
+
+
+# --- over HTTP
+
+
+@contextmanager
+def serving(model: Any = None, *, at: str = ANY, workers: int = 4) -> Iterator[Service]:
+    bench = workbench(Scripted(model or DIRECTED))
+    with Service(("127.0.0.1", 0), {at: Setup.of(bench)}, workers=workers) as service:
+        thread = threading.Thread(target=service.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield service
+        finally:
+            service.shutdown()
+            thread.join()
+
+
+def get(url: str, target: str = "", method: str = "GET", **fields: str) -> tuple[int, Any]:
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+    connection.request(method, target or f"/?{urlencode(fields, errors='surrogatepass')}")
+    reply = connection.getresponse()
+    told = reply.read()
+    connection.close()
+    assert reply.headers["Content-Type"] == "application/json; charset=utf-8"
+    return reply.status, json.loads(told)
+
+
+def test_a_question_is_answered_with_sparql() -> None:
+    with serving(at=FILMS) as service:
+        status, told = get(service.url, dataset=FILMS, question="Who directed Arrival?")
+    assert status == 200
+    query = f"SELECT DISTINCT ?person WHERE {{ <{EX}arrival> <{EX}director> ?person . }}"
+    assert told == {"dataset": FILMS, "question": "Who directed Arrival?", "query": query}
+
+
+def test_no_answer_is_a_query_without_solutions_and_says_why() -> None:
+    with serving({"chatty_kg/qir": qir("Xyzzy | directed by | ?person")}) as service:
+        status, told = get(service.url, dataset=FILMS, question="Who directed Xyzzy?")
+    assert (status, told["query"]) == (200, NO_ANSWER)
+    assert "no vertex for Xyzzy" in told["reason"]
+    assert values(NO_ANSWER, films()) == set()
+
+
+@pytest.mark.parametrize(
+    ("target", "method", "status", "said"),
+    [
+        ("/", "GET", 400, "'dataset' is missing"),
+        (f"/?dataset={quote(FILMS)}", "GET", 400, "'question' is missing"),
+        (f"/?dataset={quote(FILMS)}&question=", "GET", 400, "'question' is missing"),
+        (f"/?dataset={quote(FILMS)}&question=%20", "GET", 400, "the question is empty"),
+        (f"/?dataset={quote(FILMS)}&question={'why+' * 1_001}", "GET", 400, "1,001 words"),
+        (f"/?dataset={quote(FILMS)}&question={'x' * 70_000}", "GET", 414, "Too Long"),
+        ("/?dataset=http://other/&question=Who?", "GET", 404, "no dataset 'http://other/'"),
+        ("/?dataset=%00%1b[2J&question=Who?", "GET", 404, "no dataset"),
+        ("/robots.txt", "GET", 404, "nothing at /robots.txt"),
+        ("/", "POST", 501, "Unsupported method"),
+        ("/", "DELETE", 501, "Unsupported method"),
+    ],
+)
+def test_a_request_that_cannot_be_answered(target: str, method: str, status: int, said: str) -> None:
+    with serving(at=FILMS) as service:
+        seen, told = get(service.url, target, method)
+    assert (seen, set(told)) == (status, {"error", "hint"})
+    assert said in told["error"]
+    assert told["hint"]
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (ModelTimeoutError("slow", hint="wait"), 504),
+        (ModelRefusedError("no", hint="ask"), 502),
+        (UnknownModelError("none", hint="name"), 502),
+        (GraphUnreachableError("gone", hint="start it"), 502),
+    ],
+)
+def test_a_failure_is_no_answer(error: KgwbError, status: int) -> None:
+    def fail(request: ChatRequest) -> Any:
+        raise error
+
+    with serving(fail) as service:
+        told = get(service.url, dataset=FILMS, question="Who directed Arrival?")
+    assert told == (status, {"error": error.message, "hint": error.hint})
+
+
+def test_replies_that_never_pass_are_a_failure() -> None:
+    with serving(lambda request: "nonsense") as service:
+        status, told = get(service.url, dataset=FILMS, question="Who directed Arrival?")
+    assert (status, "no valid reply" in told["error"]) == (502, True)
+
+
+def test_hostile_questions_come_back_as_they_were() -> None:
+    with serving() as service:
+        for text in texts(200):
+            status, told = get(service.url, dataset=text or "d", question=f"Who {text}?")
+            assert status in (200, 400), text
+            assert status == 400 or told["question"] == f"Who {text}?"
+
+
+def test_who_asks_at_once_gets_its_own_answer() -> None:
+    def reply(request: ChatRequest) -> Any:
+        if request.task == "chatty_kg/qir":
+            title = request.variables["question"].removeprefix("Who directed ").removesuffix("?")
+            return qir(f"{title} | directed by | ?person")
+        return vertex(1, "Dune") if "vertex" in request.task else predicates(["director"])
+
+    titles = ["Arrival", "Sicario", "Dune", "Xyzzy"] * 8
+    with serving(reply) as service, ThreadPoolExecutor(16) as pool:
+        asked = [f"Who directed {title}?" for title in titles]
+        replies = [*pool.map(lambda text: get(service.url, dataset="d", question=text), asked)]
+    queries: dict[str, set[str]] = {}
+    for title, text, (status, told) in zip(titles, asked, replies, strict=True):
+        assert (status, told["question"]) == (200, text)
+        queries.setdefault(title, set()).add(told["query"])
+    assert {title: len(some) for title, some in queries.items()} == dict.fromkeys(titles, 1)
+    assert len({*map(min, queries.values())}) == 4
+
+
+def test_few_run_at_a_time_and_the_others_wait() -> None:
+    asking, released = threading.Semaphore(0), threading.Event()
+
+    def reply(request: ChatRequest) -> Any:
+        asking.release()
+        assert released.wait(60)
+        return DIRECTED[request.task]
+
+    with serving(reply, workers=2) as service, ThreadPoolExecutor(6) as pool:
+        asked = [
+            pool.submit(get, service.url, dataset=str(n), question="Who directed Arrival?") for n in range(6)
+        ]
+        assert asking.acquire(timeout=60)
+        assert asking.acquire(timeout=60)
+        a_third = asking.acquire(timeout=1)
+        released.set()
+        assert [one.result()[0] for one in asked] == [200] * 6
+    assert not a_third
+
+
+def test_who_goes_away_does_no_harm(capfd: pytest.CaptureFixture[str]) -> None:
+    with serving() as service:
+        for sent in (
+            b"",
+            b"GET",
+            b"GET / HTTP/1.1\r\n",
+            b"\x00\xff\r\n\r\n",
+            b"GET /?dataset=d&question=q HTTP/1.0\r\n\r\n",
+        ):
+            with socket.create_connection(service.server_address[:2], timeout=30) as one:  # type: ignore[arg-type]
+                one.sendall(sent)
+        assert get(service.url, dataset="d", question="Who directed Arrival?")[0] == 200
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "there is no graph to answer from"),
+        (("--dataset", "films"), "'films' is not IRI=GRAPH"),
+        (("--kg", "films", "--port", "99999"), "cannot listen on 127.0.0.1:99999"),
+        (("--kg", "films", "--host", "192.0.2.1"), "cannot listen on 192.0.2.1:8000"),
+        (("--kg", "nosuch.ttl"), "there is no file or folder nosuch.ttl"),
+    ],
+)
+def test_what_cannot_be_served_is_said(
+    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+# --- the challenge's own client
+
+
+@contextmanager
+def command(*arguments: str) -> Iterator[str]:
+    """``kgwb serve`` in a process of its own; its address."""
+    env = {**os.environ, "KGWB_EMBEDDINGS": "lexical"}
+    line = [sys.executable, "-m", "kgwb", "serve", "--port", "0", *arguments]
+    with subprocess.Popen(line, env=env, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().split()[0]
+        finally:
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+
+
+def client(name: str, *arguments: str | Path) -> None:
+    """Run a command of the client itself."""
+    code = (
+        f"from text2sparql_client.commands.{name} import {name}_command as command\n"
+        "from text2sparql_client.context import ApplicationContext\n"
+        "command(obj=ApplicationContext(debug=False))"
+    )
+    env = {**os.environ, "PYTHONPATH": str(CLIENT), "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
+    subprocess.run([sys.executable, "-c", code, *map(str, arguments)], env=env, check=True, timeout=100)
+
+
+@contextmanager
+def endpoint(sample: str) -> Iterator[str]:
+    """A SPARQL endpoint over a sample: the client cannot ask an address that has parameters."""
+    store = pyoxigraph.Store()
+    store.load(path=str(sample_path(sample)))
+
+    def answer(seen: Seen) -> Said:
+        results: Any = store.query(seen.fields["query"][0])
+        told = results.serialize(format=pyoxigraph.QueryResultsFormat.JSON)
+        return 200, {"Content-Type": "application/sparql-results+json"}, told
+
+    with answering(answer) as server:
+        yield server.url
+
+
+def test_the_challenges_client_scores_kgwb(tmp_path: Path) -> None:
+    if not (CLIENT / "text2sparql_client").is_dir():
+        leave_out(f"no {CLIENT}: make test installs the client of the challenge there")
+    asked = load_questions(sample_path("films").with_suffix(".questions.jsonl"))
+    # The client gives no credit for a right "no" or for a right silence: to it nothing is relevant there.
+    asked = [one for one in asked if one.dialogue is None and one.answers not in ((), ("false",))]
+    file = tmp_path / "questions.yml"
+    entries = [
+        {"id": number, "question": {"en": one.question}, "query": {"sparql": one.sparql}}
+        for number, one in enumerate(asked, 1)
+    ]
+    file.write_text(yaml.safe_dump({"dataset": {"id": FILMS, "prefix": "films"}, "questions": entries}))
+    said, right, found, scores = (tmp_path / f"{name}.json" for name in ("said", "right", "found", "scores"))
+    with command("--dataset", f"{FILMS}=films", "--dataset", "http://example.org/cars/=cars") as url:
+        client(
+            "ask",
+            file,
+            url,
+            "--answers-db",
+            tmp_path / "db",
+            "--retries",
+            "0",
+            "--retries-log",
+            tmp_path / "log",
+            "-o",
+            said,
+        )
+    with endpoint("films") as graph:
+        client("query", file, "-e", graph, "-o", right)
+        client("query", file, "-e", graph, "-a", said, "-o", found)
+    client("evaluate", "kgwb", right, found, "-o", scores)
+
+    told, kg = json.loads(scores.read_text()), kgwb.open_kg("films")
+    setup = Setup.of(kgwb.Workbench(kg))
+    ours = {}
+    for number, one in enumerate(asked, 1):
+        run = setup.begin(one.question, Dialogue()).go()
+        ours[f"films:{number}-en"] = score(sorted(answered(run)), one.answers or ()).f1
+    assert {key: told[key]["set_F"] for key in ours} == pytest.approx(ours)
+    assert told["average"]["set_F"] == pytest.approx(sum(ours.values()) / len(ours))
+    assert told["average"]["set_F"] > 0.7

@@ -1,0 +1,61 @@
+"""A report as a browser shows it: alone, light and dark, filtered and sorted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+import kgwb
+from kgwb.bench import Bench, Report, Results, Setup, load_questions
+from kgwb.kg import sample_path
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    questions = load_questions(sample_path("films").with_suffix(".questions.jsonl"))[:12]
+    setup = Setup.of(kgwb.Workbench(kgwb.open_kg("films")))
+    results = Results(folder / "films", setup.config(questions))
+    Bench(setup, results, save_runs=True).run(questions)
+    return Report(folder / "films").save(folder / "report.html")
+
+
+@pytest.mark.parametrize(("scheme", "bright"), [("light", True), ("dark", False)])
+def test_a_report_opens_alone(chromium: Browser, report: Path, scheme: str, bright: bool) -> None:
+    context = chromium.new_context(color_scheme=scheme)  # type: ignore[arg-type]
+    page = context.new_page()
+    asked, wrong = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto(report.as_uri())
+    rows = page.locator("#questions tbody tr")
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]")
+    assert (int(ground) > 128) == bright
+    assert page.get_by_text("12 shown").is_visible()
+
+    page.get_by_label("Words").fill("DIRECTED")
+    found = [one for one in rows.all() if one.is_visible()]
+    assert 0 < len(found) < 12
+    assert all("directed" in one.inner_text().lower() for one in found)
+    page.get_by_label("Words").fill("")
+    page.get_by_label("Which questions").select_option("lost")
+    assert rows.filter(visible=True).count() == len([row for row in read(report) if row["f1"] < 1])
+    page.get_by_label("Which questions").select_option("all")
+
+    for order in (False, True):
+        page.get_by_role("button", name="question", exact=True).click()
+        shown = rows.locator("td:nth-child(4)").all_inner_texts()
+        assert shown == sorted(shown, key=str.casefold, reverse=order)
+    rows.locator("a", has_text="run").first.click()
+    page.get_by_text("this opens it in the debugger").wait_for()
+    assert [url for url in asked if not url.startswith("file:")] == []
+    assert wrong == []
+    context.close()
+
+
+def read(report: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (report.parent / "films" / "results.jsonl").read_text().splitlines()]
