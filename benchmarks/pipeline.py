@@ -14,52 +14,80 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from graphs import metaqa
+from table import Row, p95, show
 
 import kgwb
 from kgwb.errors import KgwbError
+from kgwb.kg import Graph
 from kgwb.kg.local import LocalGraph
+from kgwb.llm.base import ChatReply
 from kgwb.llm.replay import Replay, content_key
 from kgwb.run import Run
 from kgwb.workbench import Workbench
 
-Row = tuple[str, str, str, str]
 HERE = Path(__file__).parent
 IMPORTS = 7
 
 
-def pipeline(most: int = 300) -> list[Row]:
-    """Median and 95th percentile of a question in milliseconds, and the ratio to its bare queries."""
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Questions that ``rules`` answered, and a workbench whose model gives the same replies from memory."""
+
+    name: str
+    """Of the graph."""
+    runs: tuple[Run, ...]
+    bench: Workbench
+    replies: tuple[tuple[str, ChatReply], ...]
+    """By key of the request."""
+
+    @property
+    def questions(self) -> list[str]:
+        return [run.question for run in self.runs]
+
+
+def recorded(most: int) -> Recorded:
+    """So many questions, asked once; those that ``rules`` cannot answer are left out."""
     source, questions = _questions(most)
-    kg = kgwb.open_kg(source)
+    return recorded_on(kgwb.open_kg(source), Path(source).stem, questions)
+
+
+def recorded_on(kg: Graph, name: str, questions: Iterable[str]) -> Recorded:
+    """The same on any graph."""
     bench = Workbench(kg, "rules")
-    recorded = [_ask(bench, question) for question in questions]
-    done = [run for run in recorded if run.status == "done"]
-    replies = [
+    done = tuple(run for run in [_ask(bench, question) for question in questions] if run.status == "done")
+    replies = tuple(
         (content_key(call.request["content"]), call.result)
         for run in done
         for call in run.calls.values()
         if call.kind == "model"
-    ]
+    )
     again = Workbench(kg, Replay(replies, name="rules"), embeddings=bench.embeddings)
-    whole = [_timed(again, run.question) for run in done]
-    bare = [_bare(kg, run) for run in done]
-    ratio = statistics.median(one / max(other, 1e-9) for one, other in zip(whole, bare, strict=True))
-    what = f"pipeline without model time, {len(done)} questions, {Path(str(source)).stem}"
+    return Recorded(name, done, again, replies)
+
+
+def pipeline(given: Recorded) -> list[Row]:
+    """A question's time without its model's, and how it stands to its queries alone."""
+    whole = [_timed(given.bench, question) for question in given.questions]
+    bare = [_bare(given.bench.kg, run) for run in given.runs]
+    times = statistics.median(one / max(other, 1e-9) for one, other in zip(whole, bare, strict=True))
+    what = f"a question without model time ({len(whole)}, {given.name})"
     return [
-        (what, f"median {1000 * statistics.median(whole):.2f} ms", "target 15 ms", ""),
-        ("  95th percentile", f"{1000 * statistics.quantiles(whole, n=20)[-1]:.2f} ms", "", ""),
-        (
-            "  its SPARQL alone, on the store",
-            f"median {1000 * statistics.median(bare):.2f} ms",
-            "",
-            f"{ratio:.1f} times",
+        Row(
+            f"{what}: median",
+            1000 * statistics.median(whole),
+            "ms",
+            times,
+            "its SPARQL alone",
+            value_most=15,
+            p95=1000 * p95(whole),
         ),
+        Row(f"{what}: its SPARQL alone, on the store", 1000 * statistics.median(bare), "ms"),
     ]
 
 
@@ -69,13 +97,8 @@ def importing() -> list[Row]:
     ours, theirs = _start("import kgwb") - empty, _start("import rdflib") - empty
     full = _start("import kgwb; kgwb.Workbench, kgwb.open_kg, kgwb.model") - empty
     return [
-        ("import kgwb", f"median {ours:.3f} s", "target 0.4 s", f"{ours / theirs:.2f} times import rdflib"),
-        (
-            "  with Workbench, open_kg and model loaded",
-            f"median {full:.3f} s",
-            "",
-            f"{full / theirs:.2f} times",
-        ),
+        Row("import kgwb", ours, "s", ours / theirs, "import rdflib", value_most=0.4),
+        Row("  with Workbench, open_kg and model loaded", full, "s", full / theirs, "import rdflib"),
     ]
 
 
@@ -105,7 +128,7 @@ def _timed(bench: Workbench, question: str) -> float:
     return time.perf_counter() - started
 
 
-def _bare(kg: Any, run: Run) -> float:
+def _bare(kg: Graph, run: Run) -> float:
     assert isinstance(kg, LocalGraph)
     queries = [call.request["query"] for call in run.calls.values() if call.kind in ("select", "ask")]
     started = time.perf_counter()
@@ -126,17 +149,10 @@ def _start(code: str) -> float:
     return statistics.median(once() for _ in range(IMPORTS))
 
 
-def show(rows: Sequence[Row]) -> None:
-    """Print rows as a table."""
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
-    for row in rows:
-        print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
-
-
 def main() -> None:
     """Prints the table."""
     most = int(sys.argv[1]) if len(sys.argv) > 1 else 300
-    show([*pipeline(most), *importing()])
+    show([*pipeline(recorded(most)), *importing()])
 
 
 if __name__ == "__main__":

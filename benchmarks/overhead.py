@@ -1,0 +1,377 @@
+"""What kgwb adds to a question, beside LangGraph's wiring of the same agents, and what recording costs.
+
+    python benchmarks/overhead.py [questions]
+
+The agents are Chatty-KG's, the model answers from memory what ``rules`` said, embeddings are warm. The base
+is the same agent functions called in a row, with nothing between them and graph or model; overhead is what a
+run takes beyond that. Every question goes through every variant in turn; figures are medians over questions.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import statistics
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypedDict
+from unittest.mock import patch
+
+from pipeline import Recorded, recorded
+from table import Row, show
+
+import kgwb.run
+from kgwb.flow import (
+    QIR,
+    Answer,
+    Classified,
+    Context,
+    Dialogue,
+    Generated,
+    Link,
+    Linked,
+    LinkedRelation,
+    Question,
+    Retrieved,
+    Selection,
+)
+from kgwb.llm.base import ChatReply, ChatRequest
+from kgwb.record import Call
+from kgwb.run import Run
+from kgwb.workbench import Workbench
+
+ROUNDS = 5
+"""Times that every question goes through every variant; the least counts."""
+SYSTEM = "kgwb.systems.chatty_kg"
+NO_CALL = Call("", "model", "", {}, 0, None, "", 0.0)
+Ask = Callable[[str], Answer | None]
+
+
+class Bare:
+    """What agents see of a run, without one: no steps, no record, and prompts read once."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self.kg, self.settings = bench.kg, bench.settings
+        self._model, self._embeddings, self._prompts = bench.models[""], bench.embeddings, bench.prompts
+        self._texts: dict[str, str] = {}
+        self._never = threading.Event()
+
+    def chat(self, request: ChatRequest) -> tuple[Call, ChatReply]:
+        return NO_CALL, self._model.complete(request, self.kg, self._never)
+
+    def similarity(self, phrase: str, names: Sequence[str]) -> tuple[float, ...]:
+        return self._embeddings.similarity(phrase, names, self.settings.spelling)
+
+    def map(self, function: Callable[..., Any], items: Sequence[Any], *rest: Any) -> tuple[Any, ...]:
+        return tuple(function(item, *rest, self) for item in items)
+
+    def prompt_text(self, name: str) -> str:
+        if name not in self._texts:
+            self._texts[name] = self._prompts.text(name)
+        return self._texts[name]
+
+    def note(self, text: str) -> None:
+        """Nobody reads it."""
+
+    def attempted(self, attempt: object) -> None:
+        """Nobody looks at it."""
+
+
+class Unrecorded(Run):
+    """A run with its steps whose calls are neither keyed nor kept; what is asked twice is made twice."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.kg = more["kg"]
+
+    @property
+    def graph(self) -> Any:
+        return self.kg
+
+    def chat(self, request: ChatRequest) -> tuple[Call, ChatReply]:
+        return NO_CALL, self.models[""].complete(request, self.kg, self._cancel)
+
+    def similarity(self, phrase: str, names: Sequence[str]) -> tuple[float, ...]:
+        return self.embeddings.similarity(phrase, names, self.settings.spelling)
+
+
+class State(TypedDict, total=False):
+    """What the nodes of the LangGraph graph hand on."""
+
+    question: Question
+    dialogue: Dialogue
+    english: Question
+    context: Context
+    standalone: str
+    classified: Classified
+    qir: QIR
+    retrieved: tuple[Retrieved, ...]
+    links: tuple[Link, ...]
+    linked: Linked
+    generated: Generated
+    selection: Selection
+    answer: Answer
+
+
+def overhead(given: Recorded) -> list[Row]:
+    """Milliseconds that each wiring adds to the bare agents, a question."""
+    plain = plain_agents()
+    variants = {
+        "bare": bare(given.bench, plain),
+        "kgwb": workbench(given.bench),
+        "LangGraph": lang_graph(given.bench, plain),
+        "LangGraph, InMemorySaver": lang_graph(given.bench, plain, saver=True),
+    }
+    taken = interleaved(variants, given.questions)
+    _same_answers(variants, given)
+    added = {name: _median_difference(taken[name], taken["bare"]) for name in list(variants)[1:]}
+    what = f"overhead a question ({len(given.runs)}, {given.name})"
+    kgwb_ms = 1000 * added["kgwb"]
+    return [
+        Row(f"{what}: the agents alone", 1000 * statistics.median(taken["bare"]), "ms"),
+        Row(f"{what}: LangGraph", 1000 * added["LangGraph"], "ms"),
+        Row(f"{what}: LangGraph, InMemorySaver", 1000 * added["LangGraph, InMemorySaver"], "ms"),
+        Row(f"{what}: kgwb", kgwb_ms, "ms", added["kgwb"] / added["LangGraph, InMemorySaver"],
+            "LangGraph with InMemorySaver", most=1),
+        Row(f"{what}: kgwb", kgwb_ms, "ms", added["kgwb"] / added["LangGraph"], "LangGraph without"),
+    ]  # fmt: skip
+
+
+def recording_cost(given: Recorded) -> list[Row]:
+    """How much longer a question takes because it is recorded: in memory, and in a file too."""
+    with tempfile.TemporaryDirectory() as folder:
+        variants = {
+            "off": running(Unrecorded, given.bench),
+            "on": running(Run, given.bench),
+            "in a file": running(Run, given.bench, Path(folder)),
+        }
+        taken = interleaved(variants, given.questions)
+    off = taken["off"]
+    what = f"record ({len(given.runs)}, {given.name})"
+    rows = [Row(f"{what}: off", 1000 * statistics.median(off), "ms")]
+    for name, most in (("on", 1.1), ("in a file", None)):
+        ratios = [one / other for one, other in zip(taken[name], off, strict=True)]
+        rows.append(
+            Row(f"{what}: {name}", 1000 * statistics.median(taken[name]), "ms",
+                statistics.median(ratios), "off, median of pairs", most)
+        )  # fmt: skip
+        rows.append(
+            Row(f"{what}: {name}, all questions", 1000 * statistics.fmean(taken[name]), "ms",
+                sum(taken[name]) / sum(off), "off, of sums", most)
+        )  # fmt: skip
+    return rows
+
+
+# --- the variants
+
+
+def plain_agents() -> dict[str, Any]:
+    """The system's modules by name, loaded once more with agents that are plain functions and no steps."""
+    kept = {name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith(SYSTEM)}
+
+    def plain(name: str, **_: object) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        return lambda function: function
+
+    parent = importlib.import_module("kgwb.systems")
+    try:
+        with patch.object(kgwb.run, "agent", plain), patch.object(kgwb.run, "spec_of", lambda function: None):
+            importlib.import_module(f"{SYSTEM}.pipeline")
+        return {
+            name.rpartition(".")[2]: sys.modules.pop(name)
+            for name in list(sys.modules)
+            if name.startswith(f"{SYSTEM}.")
+        }
+    finally:
+        sys.modules.update(kept)
+        parent.chatty_kg = kept[SYSTEM]  # type: ignore[attr-defined]
+
+
+def bare(bench: Workbench, plain: Mapping[str, Any]) -> Ask:
+    """The agents in a row."""
+    run, answer = Bare(bench), plain["pipeline"].answer
+    return lambda question: answer(Question(question), Dialogue(), run)  # type: ignore[no-any-return]
+
+
+def workbench(bench: Workbench) -> Ask:
+    """kgwb as a person uses it."""
+
+    def ask(question: str) -> Answer | None:
+        bench.forget()
+        return bench.ask(question).answer
+
+    return ask
+
+
+def running(kind: type[Run], bench: Workbench, folder: Path | None = None) -> Ask:
+    """One run of that class a question; with a folder, it is kept in a file call by call."""
+
+    def ask(question: str) -> Answer | None:
+        run = kind(
+            bench.system,
+            question,
+            kg=bench.kg,
+            models=bench.models,
+            settings=bench.settings,
+            prompts=bench.prompts,
+            embeddings=bench.embeddings,
+            path=folder / uuid.uuid4().hex if folder else None,
+        )
+        return run.go().answer
+
+    return ask
+
+
+def lang_graph(bench: Workbench, plain: Mapping[str, Any], *, saver: bool = False) -> Ask:
+    """The agents as nodes of a compiled StateGraph, each a step; entities and relations within theirs."""
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    checkpointer = InMemorySaver() if saver else None
+    graph = _wired(plain, Bare(bench)).compile(checkpointer=checkpointer)
+
+    def ask(question: str) -> Answer | None:
+        thread = uuid.uuid4().hex
+        config: Any = {"configurable": {"thread_id": thread}} if saver else None
+        made = graph.invoke({"question": Question(question), "dialogue": Dialogue()}, config)
+        if checkpointer:
+            checkpointer.delete_thread(thread)
+        return made["answer"]  # type: ignore[no-any-return]
+
+    return ask
+
+
+def _wired(plain: Mapping[str, Any], run: Any) -> Any:
+    from langgraph.graph import END, START, StateGraph
+
+    chat, linking = plain["chat"], plain["relation_linking"]
+
+    def linked(state: State) -> State:
+        relations: tuple[LinkedRelation, ...] = linking.link_relations(state["qir"], state["links"], run)
+        return {"linked": Linked(state["links"], relations)}
+
+    def rephrased(state: State) -> State:
+        made = plain["rephraser"].rephrase(state["english"].text, state["context"], run)
+        return {"standalone": made.question}
+
+    nodes: dict[str, Callable[[State], State]] = {
+        "translator": lambda s: {"english": chat.translate(s["question"], run)},
+        "context": lambda s: {"context": chat.build_context(s["dialogue"], run)},
+        "classifier": lambda s: {
+            "classified": plain["classifier"].classify(s["english"].text, s["context"], run),
+            "standalone": s["english"].text,
+        },
+        "rephraser": rephrased,
+        "qir": lambda s: {"qir": plain["qir"].extract(s["standalone"], run)},
+        "entity_retriever": lambda s: {
+            "retrieved": tuple(plain["retriever"].retrieve(entity, run) for entity in s["qir"].entities)
+        },
+        "vertex_selection": lambda s: {
+            "links": tuple(
+                plain["vertex_selection"].select(found, s["standalone"], s["context"], run)
+                for found in s["retrieved"]
+            )
+        },
+        "relation_linking": linked,
+        "query_generator": lambda s: {
+            "generated": plain["query_generator"].generate(s["qir"], s["linked"], run)
+        },
+        "predicate_selection": lambda s: {
+            "selection": plain["predicate_selection"].select_queries(
+                s["generated"], s["standalone"], s["linked"], run
+            )
+        },
+        "execution": lambda s: {
+            "answer": plain["execution"].execute(s["selection"], s["qir"], s["linked"], run)
+        },
+        "what_else": lambda s: {"answer": chat.leave_out(s["answer"], s["context"], run)},
+        "answer_writer": lambda s: {"answer": chat.reword(s["answer"], s["standalone"], run)},
+    }
+    graph = StateGraph(State)
+    for name, node in nodes.items():
+        graph.add_node(name, node)
+
+    def asked_on(state: State) -> str:
+        return (
+            "rephraser"
+            if plain["pipeline"]._needs_rephrasing(state["classified"], state["context"])
+            else "qir"
+        )
+
+    def written(state: State) -> str:
+        return "answer_writer" if chat.rewordable(state["answer"], run) else END
+
+    def finished(state: State) -> str:
+        else_ = chat.asks_for_others(state["english"].text, state["context"], run)
+        return "what_else" if else_ else written(state)
+
+    row = [name for name in nodes if name not in ("rephraser", "what_else", "answer_writer")]
+    graph.add_edge(START, row[0])
+    for one, other in pairwise(row):
+        if one != "classifier":
+            graph.add_edge(one, other)
+    graph.add_conditional_edges("classifier", asked_on, ["rephraser", "qir"])
+    graph.add_edge("rephraser", "qir")
+    graph.add_conditional_edges("execution", finished, ["what_else", "answer_writer", END])
+    graph.add_conditional_edges("what_else", written, ["answer_writer", END])
+    graph.add_edge("answer_writer", END)
+    return graph
+
+
+# --- timing
+
+
+def interleaved(variants: Mapping[str, Ask], questions: Sequence[str]) -> dict[str, list[float]]:
+    """Seconds of each question under each variant, the least of all rounds; the order turns every time."""
+    taken = {name: [float("inf")] * len(questions) for name in variants}
+    names = list(variants)
+    with _no_collection():
+        for turn in range(ROUNDS):
+            for place, question in enumerate(questions):
+                start = (place + turn) % len(names)
+                for name in names[start:] + names[:start]:
+                    began = time.perf_counter()
+                    variants[name](question)
+                    taken[name][place] = min(taken[name][place], time.perf_counter() - began)
+                if place % 10 == 0:
+                    gc.collect()
+    return taken
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """What one variant leaves must not be collected in another one's time."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.unfreeze()
+
+
+def _median_difference(one: Sequence[float], other: Sequence[float]) -> float:
+    return statistics.median(first - second for first, second in zip(one, other, strict=True))
+
+
+def _same_answers(variants: Mapping[str, Ask], given: Recorded) -> None:
+    """Raises AssertionError unless every variant gives the answers of the recorded runs."""
+    for run in given.runs[:20]:
+        for name, ask in variants.items():
+            assert ask(run.question) == run.answer, f"{name}: another answer to {run.question}"
+
+
+def main() -> None:
+    """Prints the table."""
+    given = recorded(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
+    show([*overhead(given), *recording_cost(given)])
+
+
+if __name__ == "__main__":
+    main()
