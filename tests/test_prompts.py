@@ -51,9 +51,9 @@ def test_a_shipped_prompt_names_a_reply_class_and_shows_its_fields(name: str) ->
 
 
 def reply_classes(system: str, name: str) -> Iterator[type[BaseModel]]:
-    folder = Path(__file__).parent.parent / "kgwb" / "systems" / system
-    for path in sorted(folder.glob("*.py")):
-        module = importlib.import_module(f"kgwb.systems.{system}.{path.stem}")
+    root = Path(__file__).parent.parent / "kgwb"
+    for path in sorted((*(root / "systems" / system).glob("*.py"), *(root / "systems").glob("*.py"))):
+        module = importlib.import_module(".".join(path.relative_to(root.parent).with_suffix("").parts))
         if getattr(getattr(module, name, None), "__module__", "") == module.__name__:
             yield getattr(module, name)
 
