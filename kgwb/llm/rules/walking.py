@@ -11,7 +11,7 @@ from typing import Any
 
 from kgwb.kg.base import Graph
 from kgwb.llm.rules import grammar
-from kgwb.llm.rules.words import FUNCTION_WORDS, SENSE_OF, marked, mentions, tokens_of
+from kgwb.llm.rules.words import DETERMINERS, PREPOSITIONS, RELATIVES, SENSE_OF, marked, mentions, tokens_of
 
 Like = Callable[[str, Sequence[str]], list[str]]
 """The names that say a relation, best first; none if no name does."""
@@ -143,7 +143,7 @@ def _proposed(given: Given, kg: Graph | None, *, plainly: bool) -> dict[str, str
     for one in given["solved"]:
         wanted = _wanted({"question": question, "solved": [one]}, kg)
         shorter = _shortened(question, one, wanted, kg, plainly=plainly)
-        told.append(f"[{one['entity']}] {one['relation']} is [{one['found']}].")
+        told.append(f"From [{one['entity']}] {one['relation']!r} leads to [{one['found']}].")
         question = shorter or question.replace(f"[{one['entity']}]", f"[{one['found']}]")
     return {"remark": " ".join(told), "question": question}
 
@@ -151,16 +151,28 @@ def _proposed(given: Given, kg: Graph | None, *, plainly: bool) -> dict[str, str
 def _shortened(question: str, solved: Given, wanted: Chains, kg: Graph | None, *, plainly: bool) -> str:
     """The question with the fewest words replaced in which the grammar reads the wanted chains."""
     name = f"[{solved['found']}]"
+    left = wanted[solved["found"]]
     puts = [name]
-    if not plainly and wanted[solved["found"]]:
-        says, _ = wanted[solved["found"]][0]
-        puts += [f"{word} {name}" for word in ("of", "by", "with", *_participles(says))]
+    if not plainly and left:
+        puts += [f"{word} {name}" for word in ("of", "by", "with", *_participles(left[0][0]))]
     for start, end in _spans(question, solved["entity"]):
+        before = question[:start].split()
+        being = "are" if before and before[-1] in RELATIVES else ""  # movies that are directed by
         for put in puts:
-            candidate = " ".join(f"{question[:start]} {put} {question[end:]}".split())
+            candidate = " ".join([*before, being if put != name else "", put, question[end:]])
+            candidate = " ".join(candidate.split())
             if _alike(chains(candidate, kg), wanted):
                 return candidate
-    return ""
+    anew = _anew(*left[0], name) if not plainly and len(left) == len(wanted) == 1 else ()
+    return next((one for one in anew if _alike(chains(one, kg), wanted, directed=False)), "")
+
+
+def _anew(says: str, back: bool, name: str) -> Iterator[str]:
+    """Questions for one relation, where nothing of the old wording can be built on."""
+    if back:
+        yield from (f"what is {word} {name}" for word in _participles(says))
+    yield from (f"who {word} in {name}" for word in _family(says) if word.endswith("ed"))
+    yield from (f"what is the {word} of {name}" for word in _family(says))
 
 
 def _spans(question: str, entity: str) -> Iterator[tuple[int, int]]:
@@ -180,9 +192,15 @@ def _spans(question: str, entity: str) -> Iterator[tuple[int, int]]:
 
 def _participles(says: str) -> list[str]:
     """What says a relation before "by": "directed by"."""
-    family = [word for word, sense in SENSE_OF.items() if {*sense.split()} & {*says.split()} - {"by"}]
-    words = dict.fromkeys([*says.split(), *family])
-    return [f"{word} by" for word in words if word.endswith(("ed", "en")) and "_" not in word]
+    return [f"{word} by" for word in _family(says) if word.endswith(("ed", "en"))]
+
+
+def _family(says: str) -> list[str]:
+    """The words that say a relation."""
+    said = {*says.split()} - {"by", "in"}
+    known = [word for word in SENSE_OF if said & {*SENSE_OF[word].split()} and "_" not in word]
+    known.sort(key=lambda word: SENSE_OF[word] != says)
+    return list(dict.fromkeys([*known, *sorted(said)]))
 
 
 def _without_description(question: str, found: str, kg: Graph | None) -> str:
@@ -195,19 +213,20 @@ def _without_description(question: str, found: str, kg: Graph | None) -> str:
     mark = question.index(f"[{found}]")
     for dropped in range(min(MOST_DROPPED, name.first), 0, -1):
         words = tokens[name.first - dropped : name.first]
-        if words[0].lower in FUNCTION_WORDS or dropped == 1:
+        lower = [word.lower for word in words]
+        if (lower[0] in DETERMINERS or dropped == 1) and PREPOSITIONS.isdisjoint(lower):
             shorter = " ".join(f"{question[: words[0].start]}{question[mark:]}".split())
             if chains(shorter, kg) == read and len(shorter.split()) > len(found.split()):
                 return shorter
     return question
 
 
-def _alike(one: Chains, other: Chains) -> bool:
+def _alike(one: Chains, other: Chains, *, directed: bool = True) -> bool:
     """Whether two readings are the same chains, where words of one family say the same."""
     return one.keys() == other.keys() and all(
         len(one[name]) == len(other[name])
         and all(
-            back == gone and {*says.split()} & {*said.split()} - {"by"}
+            (back == gone or not directed) and {*says.split()} & {*said.split()} - {"by"}
             for (says, back), (said, gone) in zip(one[name], other[name], strict=True)
         )
         for name in one

@@ -106,7 +106,7 @@ def _why(hops: Sequence[Hop], run: Run) -> str:
     if run.settings.ablation == "no_focusing":
         return last.tried.reason if last.tried else "the walk found no triple"
     left = last.left.question if last.left else last.question
-    return f"no answer within {len(hops)} hops (iteration_limit); still open: {left}"
+    return f"no answer at the iteration limit of {len(hops)}; still open: {left}"
 
 
 def turn(run: Run) -> Turn:

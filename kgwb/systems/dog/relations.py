@@ -24,5 +24,5 @@ def get_relations(head: Head, run: Run) -> Relations:
     iris: dict[tuple[str, Direction], list[Iri]] = {}
     for iri, direction in found:
         iris.setdefault((names[iri], direction), []).append(iri)
-    relations = (Relation(name, way, tuple(some)) for (name, way), some in sorted(iris.items()))
-    return Relations(head.name, tuple(relations))
+    in_order = sorted(iris.items(), key=lambda one: (one[0][0], one[0][1] == "in"))
+    return Relations(head.name, tuple(Relation(name, way, tuple(some)) for (name, way), some in in_order))

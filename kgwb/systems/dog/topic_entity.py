@@ -33,6 +33,8 @@ def problems(topics: Topics, question: str) -> Iterator[str]:
 @agent("topic_entity", check=problems)
 def find_topics(question: str, run: Run) -> Topics:
     """All topic entities, not only the first; a question that marks its own costs no model call."""
+    if run.dialogue.turns:
+        run.note("DoG has no dialogue: the question is read alone")
     if marked := MARKED.findall(question):
         return Topics(question, tuple(dict.fromkeys(marked)))
     checks = (Check("at least one entity", _some), written_in(question))

@@ -129,7 +129,8 @@ def _filled(
     head: Head, relation: Relation, steps: Sequence[_Step], queries: Sequence[str], run: Run
 ) -> Filled:
     tails: dict[Term, list[_Step]] = {}
-    for step in steps:
+    rank = {value.term: place for place, value in enumerate(head.values)}
+    for step in sorted(steps, key=lambda step: (rank[step.head], str(step.triples))):  # engines differ
         tails.setdefault(step.tail, []).append(step)
     iris = {t for step in steps for t in (step.tail, *(t for one in step.triples for t in one))}
     names = run.kg.names(sorted(term for term in iris if isinstance(term, URIRef)))
