@@ -175,6 +175,7 @@ def _run_data(run: Run) -> dict[str, Any]:
             "text": answer.text or ", ".join(answer.labels),
             "support": [[str(term) for term in triple] for triple in answer.support],
             "reason": answer.reason,
+            "ungrounded": answer.ungrounded,
         },
         "steps": [step.to_data() for step in run.steps],
         "totals": {

@@ -57,6 +57,7 @@ def test_ask_as_json_for_other_programs(capsys: pytest.CaptureFixture[str]) -> N
             ["https://kgwb.example/films/Arrival", "https://kgwb.example/films/director", VILLENEUVE]
         ],
         "reason": "",
+        "ungrounded": False,
     }
     assert [step["key"] for step in told["steps"]][:2] == ["translator", "context"]
     assert set(told["totals"]) == {

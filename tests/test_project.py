@@ -18,7 +18,7 @@ DECLARED = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
 
 # A module imports from its own rank and those before it; imports for the type checker alone are free.
 RANKS = [
-    {"aside", "errors", "flow", "settings"},
+    {"aside", "errors", "flow", "settings", "walk"},
     {"embeddings", "kg", "llm", "prompts"},
     set("agents engine explain provenance record recorded render run saved structured subgraph".split()),
     {"systems"},

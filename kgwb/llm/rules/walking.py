@@ -19,6 +19,8 @@ Given = Mapping[str, Any]
 Chains = dict[str, tuple[grammar.Step, ...]]
 """For each name in a question the relations from it to what is asked for, nearest first."""
 INVERSE = "~"
+VAGUE = frozenset(("by", "date", "in", "of", "place", "time"))
+"""Words that two relations may share and still be different."""
 MOST_DROPPED = 4
 """Words before what was found that the linguist tries to do without."""
 
@@ -58,7 +60,7 @@ def trying(given: Given, kg: Graph | None, like: Like) -> dict[str, Any]:
     """Yes with all tails if one step is left of every chain; several entities must agree on them."""
     question, triples = given["question"], given["triples"]
     read, kind = chains(question, kg), grammar.triples(question, kg)["question_type"]
-    if kind != "list":
+    if kind == "boolean" or (kind == "count" and not all(_number(triple[-1]) for triple in triples)):
         return _no("a walk finds names; it neither counts nor says yes or no")
     left = max((len(steps) for steps in read.values()), default=0)
     if left > 1:
@@ -70,6 +72,10 @@ def trying(given: Given, kg: Graph | None, like: Like) -> dict[str, Any]:
     if not common:
         return _no("the entities have no tail in common")
     return {"sufficient": "yes", "reason": "the only relation left is gone along", "answers": common}
+
+
+def _number(text: str) -> bool:
+    return text.replace(".", "", 1).isdecimal()
 
 
 def _no(reason: str) -> dict[str, Any]:
@@ -226,7 +232,7 @@ def _alike(one: Chains, other: Chains, *, directed: bool = True) -> bool:
     return one.keys() == other.keys() and all(
         len(one[name]) == len(other[name])
         and all(
-            (back == gone or not directed) and {*says.split()} & {*said.split()} - {"by"}
+            (back == gone or not directed) and (says == said or {*says.split()} & {*said.split()} - VAGUE)
             for (says, back), (said, gone) in zip(one[name], other[name], strict=True)
         )
         for name in one

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from kgwb.flow import Value
+from kgwb.flow import Term, Value
 from kgwb.run import Run, agent
 from kgwb.structured import Check, ask
-from kgwb.systems.dog.records import Filled, Head, Tried, plain
+from kgwb.walk import Filled, Head, Tried, plain
 
 
 class TryingReply(BaseModel):
@@ -57,14 +58,23 @@ def checks_of(filled: Sequence[Filled]) -> tuple[Check[TryingReply], ...]:
 
 
 def values_of(tried: Tried, filled: Sequence[Filled], heads: Sequence[Head]) -> tuple[Value, ...]:
-    """The answers as values with their triples: tails, or vertices that were gone on from."""
-    wanted = {plain(name) for name in tried.answers}
-    found: dict[object, Value] = {}
+    """The answers as values with their triples: tails, or vertices that were gone on from.
+
+    Of several vertices with one label those count that most of the topic entities lead to.
+    """
+    found: dict[str, dict[Term, list[Value]]] = {plain(name): {} for name in tried.answers}
     for value in _candidates(filled, heads):
-        if plain(value.label) in wanted:
-            support = (*found[value.term].support, *value.support) if value.term in found else value.support
-            found[value.term] = Value(value.term, value.label, tuple(dict.fromkeys(support)))
-    return tuple(sorted(found.values(), key=lambda value: (value.label, str(value.term))))
+        if plain(value.label) in found:
+            found[plain(value.label)].setdefault(value.term, []).append(value)
+    reached = Counter(value.term for one in filled for value in one.values)
+    values = []
+    for same in found.values():
+        most = max((reached[term] for term in same), default=0)
+        for term, ways in same.items():
+            if reached[term] == most:
+                support = dict.fromkeys(triple for value in ways for triple in value.support)
+                values.append(Value(term, ways[0].label, tuple(support)))
+    return tuple(sorted(values, key=lambda value: (value.label, str(value.term))))
 
 
 def _candidates(filled: Sequence[Filled], heads: Sequence[Head]) -> Iterable[Value]:

@@ -11,13 +11,13 @@ from kgwb.run import AgentSpec, Run, agent, spec_of
 from kgwb.systems.dog import simplifying
 from kgwb.systems.dog.answer_trying import try_answer, values_of
 from kgwb.systems.dog.own_knowledge import remember
-from kgwb.systems.dog.records import Filled, Focus, Head, Hop, Solved, Topics, name_of
 from kgwb.systems.dog.relation_filtering import filter_relation
 from kgwb.systems.dog.relations import get_relations
 from kgwb.systems.dog.topic_entity import begin, find_topics
 from kgwb.systems.dog.triple_filling import fill
 from kgwb.systems.retriever import retrieve
 from kgwb.systems.vertex_selection import link_entity, select
+from kgwb.walk import Filled, Focus, Head, Hop, Solved, Topics, name_of
 
 NOT_HERE = "not in this graph"
 
@@ -62,12 +62,12 @@ def iterate(place: str, focus: Focus, run: Run) -> Hop:
     filled = tuple(fill(one, head, run) for one, head in pairs)
     reached = tuple(one for one in filled if one.values)
     if not reached:
-        return Hop(focus.question, filled)
+        return Hop(focus.question, filled, before=focus.before)
     if run.settings.ablation == "no_focusing":
         return Hop(focus.question, filled, left=Focus(focus.question, _next(focus.heads, filled)))
     tried = try_answer(focus.question, reached, run)
     if tried.sufficient == "yes":
-        return Hop(focus.question, filled, tried)
+        return Hop(focus.question, filled, tried, before=focus.before)
     heads = _next(focus.heads, filled)
     solved = tuple(
         Solved(one.head, str(one.relation), head.name)
@@ -75,7 +75,8 @@ def iterate(place: str, focus: Focus, run: Run) -> Hop:
         if one.values
     )
     shorter = simplifying.simplify(focus.question, solved, reached, run)
-    return Hop(focus.question, filled, tried, Focus(shorter.question, heads))
+    before = (*focus.before, focus.question)
+    return Hop(focus.question, filled, tried, Focus(shorter.question, heads, before), focus.before)
 
 
 def _next(heads: Sequence[Head], filled: Sequence[Filled]) -> tuple[Head, ...]:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from kgwb.run import Run, agent
 from kgwb.structured import Check, ask
-from kgwb.systems.dog.records import Filtered, Relations
+from kgwb.walk import Filtered, Relations
 
 
 class FilteringReply(BaseModel):

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from kgwb.run import Run, agent
 from kgwb.structured import Check, ask
-from kgwb.systems.dog.records import Filled, Remark, Simplified, Solved, plain
+from kgwb.walk import Filled, Remark, Simplified, Solved, plain
 
 Debate = tuple[Remark, ...]
 

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict
 from kgwb.flow import Context, Link, Value
 from kgwb.run import Run, agent
 from kgwb.structured import Check, ask
-from kgwb.systems.dog.records import MARKED, Focus, Head, Topics
 from kgwb.systems.vertex_selection import link_entity
+from kgwb.walk import MARKED, Focus, Head, Topics
 
 
 class TopicReply(BaseModel):

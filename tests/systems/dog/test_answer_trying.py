@@ -11,7 +11,7 @@ from small import DOG, alone, iri
 from kgwb.errors import InvalidReplyError
 from kgwb.flow import Value
 from kgwb.systems.dog.answer_trying import try_answer, values_of
-from kgwb.systems.dog.records import Filled, Head, Tried
+from kgwb.walk import Filled, Head, Tried
 
 TRIPLES = (("Arrival", "starring", "Amy Adams"), ("Arrival", "starring", "…", "as", "Louise Banks"))
 FILLED = Filled("list", head="Arrival", triples=TRIPLES)
@@ -59,6 +59,13 @@ def test_an_answer_stands_on_all_triples_that_lead_to_it() -> None:
     other = (iri("sicario"), iri("starring"), AMY)
     both = [Filled("list", (Value(AMY, "Amy Adams", (triple,)),)) for triple in (PLAYS, other)]
     assert values_of(Tried("yes", "", ("Amy Adams",)), both, ()) == (Value(AMY, "Amy Adams", (PLAYS, other)),)
+
+
+def test_of_vertices_with_one_label_those_count_that_all_entities_lead_to() -> None:
+    other = Value(iri("other_amy"), "Amy Adams")
+    both = [Filled("list", (Value(AMY, "Amy Adams"), other)), Filled("list", (Value(AMY, "Amy Adams"),))]
+    assert [value.term for value in values_of(Tried("yes", "", ("Amy Adams",)), both, ())] == [AMY]
+    assert len(values_of(Tried("yes", "", ("Amy Adams",)), both[:1], ())) == 2
 
 
 def test_a_head_can_be_the_answer() -> None:

@@ -15,7 +15,7 @@ from kgwb.flow import Dialogue, Turn
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.settings import Settings
-from kgwb.systems.dog.records import Hop, Remark, Tried
+from kgwb.walk import Hop, Remark, Tried
 
 
 def two_hops(**changed: Any) -> Scripted:

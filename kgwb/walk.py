@@ -1,4 +1,4 @@
-"""The records that DoG's agents hand on, in flow order."""
+"""The records of a walk over the graph, hop by hop, and of the debate on the way (DoG), in flow order."""
 
 from __future__ import annotations
 
@@ -43,6 +43,8 @@ class Focus:
 
     question: str
     heads: tuple[Head, ...]
+    before: tuple[str, ...] = ()
+    """The longer questions that it came from, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,8 @@ class Hop:
     """None if nothing was found to try, or without focusing."""
     left: Focus | None = None
     """None if the walk ends here."""
+    before: tuple[str, ...] = ()
+    """The longer questions that this one came from, oldest first."""
 
 
 def plain(text: str) -> str:
