@@ -13,6 +13,19 @@ REPLY = {
     "target": "?person",
     "question_type": "list",
 }
+WALKED = {
+    "topic_entity": "Inception",
+    "relations": "~director",
+    "relation_filtering": "chosen",
+    "triple_filling": "Christopher Nolan",
+    "answer_trying": "another hop is needed",
+    "simplifying_expert": "share a director with",
+    "critic": "That does not say what is left",
+    "linguist": "Nothing in it is redundant",
+    "simplifying": "that are directed by",
+    "iteration[hop 3]": "Interstellar and 4 others",
+}
+"""DoG's agents in the order of their notebook, and what is read in each cell."""
 BEGUN = """
 import kgwb
 workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
@@ -62,6 +75,16 @@ def test_a_dialogue_is_held(lab: Site) -> None:
         cell.fill(cell.output.locator("input:visible").last, "Who is the keeper of Otto?")
         cell.click("Ask", until="Maria Lopez")
         cell.click("Open").wait("Turn 1")
+
+
+def test_a_walk_is_run_hop_by_hop_and_its_debate_is_read(lab: Site) -> None:
+    with lab.visit("40_dog.ipynb") as page:
+        page.run_all()
+        for name, result in WALKED.items():
+            page.cell(f'workbench.cell("{name}")').click("Run").wait(result)
+        page.cell("workbench.subgraph()").show().frame().locator("canvas").wait_for()
+        page.cell("workbench.debug()").click("Continue", until="Answer: Anne Hathaway")
+        page.cell("kgwb.compare").wait("the expert alone")
 
 
 def test_markup_in_a_graph_is_shown_as_text(lab: Site) -> None:

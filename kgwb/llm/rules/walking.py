@@ -6,12 +6,22 @@ to be known beforehand.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kgwb.kg.base import Graph
 from kgwb.llm.rules import grammar
-from kgwb.llm.rules.words import DETERMINERS, PREPOSITIONS, RELATIVES, SENSE_OF, marked, mentions, tokens_of
+from kgwb.llm.rules.words import (
+    AUXILIARIES,
+    DETERMINERS,
+    PREPOSITIONS,
+    RELATIVES,
+    SENSE_OF,
+    marked,
+    mentions,
+    tokens_of,
+)
 
 Like = Callable[[str, Sequence[str]], list[str]]
 """The names that say a relation, best first; none if no name does."""
@@ -43,7 +53,8 @@ def relation(given: Given, kg: Graph | None, like: Like) -> dict[str, str]:
     says, back = steps[0]
     names = dict.fromkeys(one.removeprefix(INVERSE) for one in given["relations"])
     best = next(iter(like(says, list(names))), "")
-    asked = f"{says} of [{entity}]" if not back else f"what has [{entity}] as {says}"
+    noun = says.partition(" ")[0]
+    asked = f"what has [{entity}] as its {noun}" if back else f"what is the {noun} of [{entity}]"
     if not best:
         return _no_relation(asked, f"no relation is named like {says!r}")
     against = (grammar.passive(says) == grammar.passive(best)) == back
@@ -165,12 +176,15 @@ def _shortened(question: str, solved: Given, wanted: Chains, kg: Graph | None, *
         before = question[:start].split()
         being = "are" if before and before[-1] in RELATIVES else ""  # movies that are directed by
         for put in puts:
-            candidate = " ".join([*before, being if put != name else "", put, question[end:]])
-            candidate = " ".join(candidate.split())
+            candidate = _joined(*before, being if put != name else "", put, question[end:])
             if _alike(chains(candidate, kg), wanted):
                 return candidate
     anew = _anew(*left[0], name) if not plainly and len(left) == len(wanted) == 1 else ()
     return next((one for one in anew if _alike(chains(one, kg), wanted, directed=False)), "")
+
+
+def _joined(*parts: str) -> str:
+    return re.sub(r" (?=[?!.,])", "", " ".join(" ".join(parts).split()))
 
 
 def _anew(says: str, back: bool, name: str) -> Iterator[str]:
@@ -220,8 +234,10 @@ def _without_description(question: str, found: str, kg: Graph | None) -> str:
     for dropped in range(min(MOST_DROPPED, name.first), 0, -1):
         words = tokens[name.first - dropped : name.first]
         lower = [word.lower for word in words]
-        if (lower[0] in DETERMINERS or dropped == 1) and PREPOSITIONS.isdisjoint(lower):
-            shorter = " ".join(f"{question[: words[0].start]}{question[mark:]}".split())
+        being = AUXILIARIES | RELATIVES
+        noun = lower[0] not in being and {*lower[1:]} <= being  # films that are
+        if (lower[0] in DETERMINERS or noun) and PREPOSITIONS.isdisjoint(lower):
+            shorter = _joined(question[: words[0].start], question[mark:])
             if chains(shorter, kg) == read and len(shorter.split()) > len(found.split()):
                 return shorter
     return question
