@@ -105,6 +105,9 @@ def _bench_arguments(bench: argparse.ArgumentParser) -> None:
     bench.add_argument(
         "--workers", type=positive, default=1, metavar="N", help="questions asked side by side"
     )
+    bench.add_argument(
+        "--each", metavar="NAME=V1,V2,...", help="measure each value of a setting, in folders of its own"
+    )
     bench.add_argument("--save-runs", action="store_true", help="keep every run in DIR/runs")
     bench.add_argument(
         "--retry-errors", action="store_true", help="ask questions that ended in an error again"
@@ -194,10 +197,31 @@ def _run_data(run: Run) -> dict[str, Any]:
 
 def _bench(args: argparse.Namespace) -> int:
     from kgwb.bench.questions import read_questions
+
+    questions = read_questions(args.questions, args.limit)
+    for varied in _varied(args):
+        if args.each:
+            print(varied.out.name)
+        if code := _bench_once(varied, questions):
+            return code
+    return 0
+
+
+def _varied(args: argparse.Namespace) -> list[argparse.Namespace]:
+    """The arguments as they are, or once for each value of the setting that is varied."""
+    if not args.each:
+        return [args]
+    name, _, values = args.each.partition("=")
+    given = [f"{name}={value}" for value in values.split(",")]
+    return [
+        argparse.Namespace(**{**vars(args), "set": [*args.set, one], "out": args.out / one}) for one in given
+    ]
+
+
+def _bench_once(args: argparse.Namespace, questions: list[BenchQuestion]) -> int:
     from kgwb.bench.results import Results, locked
     from kgwb.bench.runner import Setup
 
-    questions = read_questions(args.questions, args.limit)
     bench = workbench_of(args)
     setup = Setup(bench.kg, bench.system, bench.models, bench.settings, bench.prompts, bench.embeddings)
     with locked(args.out):

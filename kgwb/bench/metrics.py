@@ -52,9 +52,12 @@ class Group:
 
 
 def groups(rows: Sequence[Mapping[str, Any]]) -> list[Group]:
-    """Averages over the lines of a results file: all, then by ``hops`` and by ``type`` where given."""
+    """Averages over the lines of a results file: all, then by ``hops``, ``type`` and ``source`` where given.
+
+    ``source`` tells answers of the graph from those of the model's own knowledge, where that may answer.
+    """
     told = [_group("all", rows)]
-    for field in ("hops", "type"):
+    for field in ("hops", "type", "source"):
         values = sorted({str(row[field]) for row in rows if field in row})
         told += [
             _group(f"{field} {one}", [row for row in rows if str(row.get(field)) == one]) for one in values

@@ -66,7 +66,9 @@ class Setup:
 
 
 def _fingerprint(prompts: Prompts, system: str) -> str:
-    names = sorted(f"{system}/{path.stem}" for path in (shipped_folder() / system).glob("*.md"))
+    shared = "chatty_kg/vertex_selection*.md"  # which every system may link its entities by
+    paths = {path for form in (f"{system}/*.md", shared) for path in shipped_folder().glob(form)}
+    names = sorted(f"{path.parent.name}/{path.stem}" for path in paths)
     return hashlib.sha256("\0".join(prompts.text(name) for name in names).encode()).hexdigest()[:16]
 
 
@@ -155,6 +157,9 @@ def row_of(question: BenchQuestion, run: Run | None, error: str | None) -> Row:
     answers = [term_string(value.term) for value in answer.values] if answer else []
     scores = score(answers, question.answers) if error is None else NOTHING
     given = {name: getattr(question, name) for name in ("hops", "type")}
+    if run is not None and run.settings.own_knowledge:
+        ungrounded = answer is not None and answer.ungrounded
+        given["source"] = "own knowledge" if ungrounded else "the graph"
     return {
         "id": question.id,
         **{name: value for name, value in given.items() if value is not None},
