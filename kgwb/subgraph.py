@@ -39,7 +39,7 @@ RoleKind = Literal["linked", "unknown", "reached", "answer", "support", "relatio
 WORDS: dict[RoleKind, str] = {
     "linked": "linked to “{}”",
     "unknown": "bound to {}",
-    "reached": "reached so far",
+    "reached": "reached by “{}”",
     "answer": "answer",
     "support": "support",
     "relation": "stands for “{}”",
@@ -209,8 +209,11 @@ def _roles(
     for query in {query.sparql: query for output in generated for query in output.queries}.values():
         for one in answers if query.sparql in answer.queries else ():
             yield from _matched(query, meant if len(meant) == len(query.patterns) else [], one.support)
+    for filled in (output for output in outputs if isinstance(output, Filled)):
+        yield from ((value.term, Role("reached", str(filled.relation))) for value in filled.values)
     for one in answers:
-        yield one.term, Role("reached" if isinstance(answer, Filled) else "answer")
+        if not isinstance(answer, Filled):  # a walk that has not come to its end
+            yield one.term, Role("answer")
         for triple in one.support:
             yield from ((part, Role("support")) for part in (triple, triple[0], triple[2]))
 

@@ -124,12 +124,13 @@ def test_the_path_so_far_is_in_the_subgraph_while_the_walk_goes_on() -> None:
     roles = {node.label: [str(role) for role in node.roles] for node in subgraph(run).nodes}
     assert roles == {
         "Arrival": ["linked to “Arrival”", "support"],
-        "Denis Villeneuve": ["reached so far", "support"],
+        "Denis Villeneuve": ["reached by “director”", "support"],
     }
     [value] = subgraph(run).answers
     assert [edge.triple for edge in subgraph(run).edges] == list(value.support)
     found = subgraph(run.go())
     assert [node.label for node in found.nodes if node.shape == "answer"] == ["Gentilly"]
+    assert [node.label for node in found.nodes if node.shape == "unknown"] == ["Denis Villeneuve"]
     assert len(found.edges) == 2
 
 

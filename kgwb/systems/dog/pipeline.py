@@ -57,7 +57,7 @@ def walk(topics: Topics, run: Run) -> Answer:
 def iterate(place: str, focus: Focus, run: Run) -> Hop:
     """One hop: relations, the right one of them, its triples; then an answer, or a shorter question."""
     relations = run.map(get_relations, focus.heads)
-    filtered = [filter_relation(one, focus.question, run) for one in relations]
+    filtered = run.map(filter_relation, relations, focus.question)
     pairs = list(zip(filtered, focus.heads, strict=True))
     filled = tuple(fill(one, head, run) for one, head in pairs)
     reached = tuple(one for one in filled if one.values)

@@ -107,7 +107,7 @@ def _further(head: Head, relation: Relation, nameless: set[Term], run: Run) -> t
     query = (
         f"SELECT DISTINCT ?head ?p ?node ?q ?tail ?back WHERE {{ {_given(vertices, relation)} {first} ."
         f' {{ ?node ?q ?tail BIND("" AS ?back) }} UNION {{ ?tail ?q ?node BIND("back" AS ?back) }}'
-        " FILTER(?tail != ?head) }"
+        " FILTER(!sameTerm(?tail, ?head)) }"
     )
     steps = []
     hidden = run.kg.vocabulary.hidden
