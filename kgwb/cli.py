@@ -120,6 +120,9 @@ def _bench_arguments(bench: argparse.ArgumentParser) -> None:
     bench.add_argument(
         "--workers", type=positive, default=1, metavar="N", help="questions asked side by side"
     )
+    bench.add_argument(
+        "--each", metavar="NAME=V1,V2,...", help="measure each value of a setting, in folders of its own"
+    )
     bench.add_argument("--save-runs", action="store_true", help="keep every run in DIR/runs")
     bench.add_argument(
         "--retry-errors", action="store_true", help="ask questions that ended in an error again"
@@ -235,6 +238,7 @@ def _run_data(run: Run) -> dict[str, Any]:
             "text": answer.text or ", ".join(answer.labels),
             "support": [[str(term) for term in triple] for triple in answer.support],
             "reason": answer.reason,
+            "ungrounded": answer.ungrounded,
         },
         "steps": [step.to_data() for step in run.steps],
         "totals": {
@@ -253,15 +257,35 @@ def _run_data(run: Run) -> dict[str, Any]:
 
 def _bench(args: argparse.Namespace) -> int:
     from kgwb.bench import load_questions
+
+    questions = load_questions(args.questions, args.language)[: args.limit]
+    if args.retention and all(question.dialogue is None for question in questions):
+        raise InputError(f"no question of {args.questions} is in a dialogue", hint="leave --retention out")
+    for varied in _varied(args):
+        if args.each:
+            print(varied.out.name)
+        if code := _bench_once(varied, questions):
+            return code
+    return 0
+
+
+def _varied(args: argparse.Namespace) -> list[argparse.Namespace]:
+    """The arguments as they are, or once for each value of the setting that is varied."""
+    if not args.each:
+        return [args]
+    name, _, values = args.each.partition("=")
+    given = [f"{name}={value}" for value in values.split(",")]
+    return [
+        argparse.Namespace(**{**vars(args), "set": [*args.set, one], "out": args.out / one}) for one in given
+    ]
+
+
+def _bench_once(args: argparse.Namespace, questions: list[BenchQuestion]) -> int:
     from kgwb.bench.cost import Budget, load_prices
     from kgwb.bench.gold import with_gold, with_queries
     from kgwb.bench.questions import standalone_forms
     from kgwb.bench.runner import Setup
 
-    questions = load_questions(args.questions, args.language)[: args.limit]
-    dialogues = [question for question in questions if question.dialogue is not None]
-    if args.retention and not dialogues:
-        raise InputError(f"no question of {args.questions} is in a dialogue", hint="leave --retention out")
     prices = load_prices(args.prices)
     budget = Budget(numbers(args.budget), prices)
     bench = workbench_of(args)

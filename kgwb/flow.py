@@ -291,6 +291,8 @@ class Answer:
     reason: str = ""
     names: tuple[tuple[Iri, str], ...] = ()
     """What the IRIs of the support are called, so that a replay shows them too."""
+    ungrounded: bool = False
+    """Whether it comes from what the model knows by itself: no triple of the graph is behind it."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -304,7 +306,12 @@ class Answer:
         return bool(self.values)
 
     def __str__(self) -> str:
-        return self.text or ", ".join(self.labels) or self.reason
+        told = self.text or ", ".join(self.labels) or self.reason
+        return f"{told} ({UNGROUNDED})" if self.ungrounded else told
+
+
+UNGROUNDED = "not grounded: from the model's own knowledge, not from the graph"
+"""What is said of an ungrounded answer wherever it is shown."""
 
 
 @lru_cache(maxsize=256)

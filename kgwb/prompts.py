@@ -1,7 +1,8 @@
 """Prompt files: found, checked and filled.
 
 A file ``prompts/<system>/<agent>.md`` has a header of ``name: value`` lines between two lines of ``---``,
-then messages, each under a line ``[system]`` or ``[user]``. A variable is written ``{{name}}``; single braces
+then messages, each under a line ``[system]`` or ``[user]``, and ``[example]``s after the message that they
+belong to, of which as many are shown as a setting says. A variable is written ``{{name}}``; single braces
 mean themselves, so JSON and SPARQL need no escaping.
 """
 
@@ -20,7 +21,7 @@ from kgwb.errors import PromptError
 from kgwb.llm.base import Message
 
 VARIABLE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
-ROLE = re.compile(r"^\[(system|user)\]\s*$", re.MULTILINE)
+ROLE = re.compile(r"^\[(system|user|example)\]\s*$", re.MULTILINE)
 NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
 HEADER = ("purpose", "strategy", "variables", "reply", "source")
 
@@ -36,11 +37,14 @@ class Prompt:
     variables: tuple[str, ...]
     """As declared in the header."""
     messages: tuple[Message, ...]
-    """With their ``{{variables}}`` still unfilled."""
+    """With their ``{{variables}}`` still unfilled, and without the examples."""
+    examples: tuple[tuple[int, str], ...] = ()
+    """Each with the place of the message that it belongs to."""
 
-    def fill(self, variables: Mapping[str, Any]) -> tuple[Message, ...]:
+    def fill(self, variables: Mapping[str, Any], exemplars: int | None = None) -> tuple[Message, ...]:
         """The messages with every variable replaced, once: braces inside a value stay as they are.
 
+        At most ``exemplars`` of the examples follow the message that they belong to; None shows all.
         Raises PromptError naming every variable that is missing or unknown.
         """
         missing = sorted(set(self.variables) - set(variables))
@@ -50,10 +54,12 @@ class Prompt:
         shown = {
             name: value if isinstance(value, str) else _plain(value) for name, value in variables.items()
         }
-        return tuple(
-            Message(message.role, VARIABLE.sub(lambda match: shown[match.group(1)], message.content))
-            for message in self.messages
-        )
+        texts = [
+            VARIABLE.sub(lambda match: shown[match.group(1)], message.content) for message in self.messages
+        ]
+        for place, example in self.examples[:exemplars]:
+            texts[place] += f"\n\nExample\n{example}"
+        return tuple(Message(one.role, text) for one, text in zip(self.messages, texts, strict=True))
 
 
 def _plain(value: Any) -> str:
@@ -80,9 +86,16 @@ def parse(name: str, text: str) -> Prompt:
         )
     header = dict(_header_line(name, line) for line in parts[1].strip().splitlines() if line.strip())
     pieces = ROLE.split(parts[2])
+    parted = [(role, content.strip()) for role, content in zip(pieces[1::2], pieces[2::2], strict=True)]
     messages = tuple(
-        Message("system" if role == "system" else "user", content.strip())
-        for role, content in zip(pieces[1::2], pieces[2::2], strict=True)
+        Message("system" if role == "system" else "user", content)
+        for role, content in parted
+        if role != "example"
+    )
+    examples = tuple(
+        (sum(role != "example" for role, _ in parted[:place]) - 1, content)
+        for place, (role, content) in enumerate(parted)
+        if role == "example"
     )
     declared = tuple(re.findall(r"\w+", header.get("variables", "")))
     used = {variable for message in messages for variable in VARIABLE.findall(message.content)}
@@ -91,6 +104,8 @@ def parse(name: str, text: str) -> Prompt:
         f"uses {variable}, which its header does not declare" for variable in sorted(used - set(declared))
     ]
     problems += [f"declares {variable} and never uses it" for variable in sorted(set(declared) - used)]
+    if parted[:1] and parted[0][0] == "example":
+        problems.append("begins with an [example], which belongs after a message")
     if not messages or pieces[0].strip():
         problems.append(
             "has text outside of [system] and [user]" if messages else "has no [system] or [user] message"
@@ -100,7 +115,7 @@ def parse(name: str, text: str) -> Prompt:
             f"prompt {name} " + "; ".join(problems),
             hint=f"mend prompts/{name}.md; CONTRIBUTING.md shows the form of a prompt file",
         )
-    return Prompt(name, text, header, declared, messages)
+    return Prompt(name, text, header, declared, messages, examples)
 
 
 def _header_line(name: str, line: str) -> tuple[str, str]:

@@ -1,13 +1,13 @@
 """Settings of a run, and the two profiles.
 
-``paper`` is Chatty-KG as published; ``fast`` keeps its flow and mends what is known against it (README,
+``paper`` is a system as published; ``fast`` keeps its flow and mends what is known against it (README,
 "Profiles").
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_type_hints
 
 from kgwb.errors import SettingError
 
@@ -39,6 +39,18 @@ class Settings:
     """Let the chat agent turn short answers into a sentence (off in the paper's evaluation)."""
     translate: bool = True
     """Translate questions that are not in English first."""
+    iteration_limit: int = 3
+    """Hops a system that walks the graph takes until it gives up (DoG's reference code)."""
+    debate_rounds: int = 1
+    """Rounds in which DoG's three roles simplify a question; the paper allows 3, and finds 1 mostly best."""
+    fan_out: int = 100
+    """Vertices kept of a hop, and triples of it that a model sees; the step tells what was cut."""
+    ablation: Literal["none", "no_focusing", "expert_only", "no_linguist", "fused_agent"] = "none"
+    """What DoG goes without (the paper's Table 2): focusing and simplifying, roles, or the debate."""
+    own_knowledge: bool = False
+    """Let the model answer by itself where the graph gave no answer; such an answer is marked."""
+    exemplars: int = 5
+    """Examples shown of those that a prompt file holds as [example]."""
     repair: Literal["show_error", "ask_afresh"] = "show_error"
     """After an invalid reply: let the model see why, or ask the same again (as published)."""
     temperature: float = 0.0
@@ -73,7 +85,7 @@ class Settings:
         return asdict(self)
 
 
-CHOICES = {"profile": ("paper", "fast"), "repair": ("show_error", "ask_afresh")}
+CHOICES = {name: get_args(get_type_hints(Settings)[name]) for name in ("profile", "repair", "ablation")}
 FREE = frozenset({"temperature", "seed", "spelling"})
 """Numbers that may be zero or, some, negative."""
 
@@ -94,7 +106,14 @@ def _wanted(name: str, value: Any, default: Any) -> str:
 
 PROFILES = {
     "fast": Settings(),
-    "paper": Settings(profile="paper", predicates_per_relation=21, spelling=0.0, repair="ask_afresh"),
+    "paper": Settings(
+        profile="paper",
+        predicates_per_relation=21,
+        spelling=0.0,
+        debate_rounds=3,
+        exemplars=10,
+        repair="ask_afresh",
+    ),
 }
 
 

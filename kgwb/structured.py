@@ -55,7 +55,7 @@ def ask(
     code of Chatty-KG does. Raises InvalidReplyError with all attempts, and whatever the model raises.
     """
     settings = run.settings
-    messages = parse(prompt, run.prompt_text(prompt)).fill(variables)
+    messages = parse(prompt, run.prompt_text(prompt)).fill(variables, settings.exemplars)
     schema = schema_of(reply)
     attempts: list[Attempt] = []
     formed: Reply | None = None

@@ -22,6 +22,7 @@ from kgwb.provenance import ground, term_of
 from kgwb.render.html import short
 from kgwb.render.layout import Shape
 from kgwb.render.words import clean, count, names_in, term_text, with_names
+from kgwb.walk import Filled
 
 if TYPE_CHECKING:
     from kgwb.run import Run
@@ -34,10 +35,11 @@ LOOK = 500
 """Triples of a vertex looked at in each direction: one of millions must not cost a full count."""
 
 Pattern = tuple[str, str, str]
-RoleKind = Literal["linked", "unknown", "answer", "support", "relation", "neighbour"]
+RoleKind = Literal["linked", "unknown", "reached", "answer", "support", "relation", "neighbour"]
 WORDS: dict[RoleKind, str] = {
     "linked": "linked to “{}”",
     "unknown": "bound to {}",
+    "reached": "reached by “{}”",
     "answer": "answer",
     "support": "support",
     "relation": "stands for “{}”",
@@ -71,6 +73,7 @@ class Node:
     def shape(self) -> Shape:
         """What it is drawn as: the most telling of its roles."""
         kinds: set[str] = {role.kind for role in self.roles}
+        kinds |= {"unknown"} if "reached" in kinds else set()
         kinds |= {"literal"} if isinstance(self.term, RdfLiteral) else set()
         shapes: tuple[Shape, ...] = ("answer", "linked", "unknown", "literal", "support")
         return next((shape for shape in shapes if shape in kinds), "neighbour")
@@ -108,8 +111,10 @@ def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
     Asks nobody but a local graph, and that for names only; may raise its GraphError.
     """
     outputs = [step.output for step in tuple(run.steps) if step.done]
-    reached = [output for output in outputs if isinstance(output, Answer)]
-    answer = run.answer or (reached[-1] if reached else Answer("list"))
+    reached = [output for output in outputs if isinstance(output, Answer) and not output.ungrounded]
+    given = run.answer if run.answer and not run.answer.ungrounded else None
+    so_far = (one for one in reversed(reached) if one or not isinstance(one, Filled))
+    answer = given or next(so_far, Answer("list"))
     links = {link.vertex.iri: link.entity for link in _links(outputs) if link.vertex}
     nodes, answers, cut = _cut(list(links), answer, most)
     roles: dict[Term | Triple, dict[Role, None]] = {}
@@ -204,8 +209,11 @@ def _roles(
     for query in {query.sparql: query for output in generated for query in output.queries}.values():
         for one in answers if query.sparql in answer.queries else ():
             yield from _matched(query, meant if len(meant) == len(query.patterns) else [], one.support)
+    for filled in (output for output in outputs if isinstance(output, Filled)):
+        yield from ((value.term, Role("reached", str(filled.relation))) for value in filled.values)
     for one in answers:
-        yield one.term, Role("answer")
+        if not isinstance(answer, Filled):  # a walk that has not come to its end
+            yield one.term, Role("answer")
         for triple in one.support:
             yield from ((part, Role("support")) for part in (triple, triple[0], triple[2]))
 

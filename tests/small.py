@@ -23,6 +23,7 @@ from kgwb.systems import system
 from kgwb.workbench import Workbench
 
 CHATTY = system("chatty_kg")
+DOG = system("dog")
 EX = "http://example.org/"
 FILMS = """
 @prefix : <http://example.org/> .
@@ -97,14 +98,18 @@ def chatty(question: str, model: Scripted, kg: Graph | None = None, **options: A
     return Run(CHATTY, question, kg=kg or films(), models=model, **options)
 
 
+def dog(question: str, model: Any, kg: Graph | None = None, **options: Any) -> Run:
+    """A run of DoG, not executed yet."""
+    return Run(DOG, question, kg=kg or films(), models=model, **options)
+
+
 class Alone:
-    """Chatty-KG with one agent at work, so that it can be looked at alone."""
+    """A system with one agent at work, so that it can be looked at alone."""
 
     name = "alone"
-    agents = CHATTY.agents
 
-    def __init__(self, work: Callable[[Run], Any]) -> None:
-        self.work, self.result = work, None
+    def __init__(self, work: Callable[[Run], Any], of: Any = CHATTY) -> None:
+        self.work, self.result, self.agents = work, None, of.agents
 
     def answer(self, question: Question, dialogue: Dialogue, run: Run) -> Answer:
         self.result = self.work(run)
@@ -123,10 +128,11 @@ def alone(
     *,
     kg: Graph | None = None,
     settings: Settings | None = None,
+    of: Any = CHATTY,
 ) -> tuple[Any, Run, Scripted]:
     """What an agent returns, its run, and the model it asked; ``replies`` are by the prompt's name."""
-    model = Scripted({f"chatty_kg/{name}": reply for name, reply in (replies or {}).items()})
-    system = Alone(work)
+    model = Scripted({f"{of.name}/{name}": reply for name, reply in (replies or {}).items()})
+    system = Alone(work, of)
     run = Run(system, "Alone?", kg=kg or films(), models=model, settings=settings).go()
     return system.result, run, model
 

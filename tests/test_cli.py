@@ -57,12 +57,22 @@ def test_ask_as_json_for_other_programs(capsys: pytest.CaptureFixture[str]) -> N
             ["https://kgwb.example/films/Arrival", "https://kgwb.example/films/director", VILLENEUVE]
         ],
         "reason": "",
+        "ungrounded": False,
     }
     assert [step["key"] for step in told["steps"]][:2] == ["translator", "context"]
     assert set(told["totals"]) == {
         "model_calls", "tokens", "prompt_tokens", "completion_tokens", "queries", "seconds",
     }  # fmt: skip
     assert set(told) == {"answer", "steps", "totals"}
+
+
+def test_ask_another_system(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask("--system", "dog", "--set", "debate_rounds=2", "Where was the director of Stalker born?") == 0
+    said = capsys.readouterr().out
+    assert "linguist[hop 1/round 2]: " in said
+    assert "→ Zavrazhye\n" in said
+    assert ask("--system", "cat", QUESTION) == 2
+    assert "choose one of chatty_kg, dog" in capsys.readouterr().err
 
 
 def test_an_answer_that_is_not_in_the_graph_says_why(capsys: pytest.CaptureFixture[str]) -> None:
@@ -178,6 +188,23 @@ def test_bench_scores_by_hops_and_type_and_resumes(
     assert len((tmp_path / "out" / "results.jsonl").read_text().splitlines()) == 2
     assert main([*command, "--set", "theta=1"]) == 2
     assert "settings theta was 3 and is now 1" in capsys.readouterr().err
+
+
+def test_bench_measures_each_value_of_a_setting(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    question = "Where was the director of Stalker born?"
+    entry = {"id": "1", "question": question, "answers": ["https://kgwb.example/films/Zavrazhye"], "hops": 2}
+    (tmp_path / "q.jsonl").write_text(json.dumps(entry))
+    command = ["bench", "--system", "dog", "--kg", "films", "--questions", "q.jsonl", "--out", "out"]
+    assert main([*command, "--each", "ablation=none,no_focusing"]) == 0
+    told = capsys.readouterr().out
+    hits = re.findall(r"^all +1 +(\d\.\d+) ", told, re.MULTILINE)
+    assert (hits, re.findall("^ablation=.*$", told, re.MULTILINE)) == (
+        ["1.000", "0.000"],
+        ["ablation=none", "ablation=no_focusing"],
+    )
+    assert (tmp_path / "out" / "ablation=no_focusing" / "config.json").exists()
+    assert main([*command, "--each", "ablation=all"]) == 2
+    assert "ablation cannot be 'all'" in capsys.readouterr().err
 
 
 def test_an_interrupted_bench_says_how_to_go_on(

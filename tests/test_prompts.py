@@ -51,9 +51,9 @@ def test_a_shipped_prompt_names_a_reply_class_and_shows_its_fields(name: str) ->
 
 
 def reply_classes(system: str, name: str) -> Iterator[type[BaseModel]]:
-    folder = Path(__file__).parent.parent / "kgwb" / "systems" / system
-    for path in sorted(folder.glob("*.py")):
-        module = importlib.import_module(f"kgwb.systems.{system}.{path.stem}")
+    root = Path(__file__).parent.parent / "kgwb"
+    for path in sorted((*(root / "systems" / system).glob("*.py"), *(root / "systems").glob("*.py"))):
+        module = importlib.import_module(".".join(path.relative_to(root.parent).with_suffix("").parts))
         if getattr(getattr(module, name, None), "__module__", "") == module.__name__:
             yield getattr(module, name)
 
@@ -167,3 +167,21 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
 def test_no_such_folder(tmp_path: Path) -> None:
     with pytest.raises(PromptError, match="there is no folder"):
         workbench(Scripted({}), prompts=tmp_path / "none")
+
+
+# --- examples
+
+
+EXAMPLES = HEAD + "[system]\n{{a}}\n[example]\none {{a}}\n[example]\ntwo\n[user]\n{{b}}\n"
+
+
+@pytest.mark.parametrize(("shown", "system"), [(None, ["one {{a}}", "two"]), (1, ["one {{a}}"]), (0, [])])
+def test_as_many_examples_as_wanted_follow_their_message(shown: int | None, system: list[str]) -> None:
+    first, last = parse("x/y", EXAMPLES).fill({"a": "A", "b": "B"}, shown)
+    assert first.content == "\n\n".join(["A", *(f"Example\n{one}" for one in system)])
+    assert (last.role, last.content) == ("user", "B")
+
+
+def test_an_example_before_any_message_is_refused() -> None:
+    with pytest.raises(PromptError, match=r"begins with an \[example\]"):
+        parse("x/y", HEAD + "[example]\none\n[user]\n{{a}}{{b}}")

@@ -99,9 +99,12 @@ class Group:
 
 
 def groups(rows: Sequence[Mapping[str, Any]]) -> list[Group]:
-    """Averages over lines of a results file: all, then by ``hops``, ``type`` and ``language`` where given."""
+    """Averages over a results file: all, then by ``hops``, ``type``, ``language`` and ``source`` where given.
+
+    ``source`` tells answers of the graph from those of the model's own knowledge, where that may answer.
+    """
     told = [_group("all", rows)]
-    for field in ("hops", "type", "language"):
+    for field in ("hops", "type", "language", "source"):
         values = sorted({str(row[field]) for row in rows if field in row})
         told += [
             _group(f"{field} {one}", [row for row in rows if str(row.get(field)) == one]) for one in values

@@ -92,13 +92,7 @@ class Setup:
             "system": self.system.name,
             "models": {name: model.name for name, model in self.models.items()},
             "embeddings": self.embeddings.name,
-            "prompts": {
-                name: _fingerprint(self.prompts.text(name))
-                for name in sorted(
-                    f"{self.system.name}/{path.stem}"
-                    for path in (shipped_folder() / self.system.name).glob("*.md")
-                )
-            },
+            "prompts": {name: _fingerprint(self.prompts.text(name)) for name in _prompts(self.system.name)},
             "settings": self.settings.to_data(),
             "questions": {
                 "count": len(questions),
@@ -128,6 +122,13 @@ def _made_again(recipe: Callable[[], Setup], config: str) -> Setup:
                 raise InputError(f"a worker has another {', '.join(names)}", hint=hint)
             _made[config] = made
         return _made[config]
+
+
+def _prompts(system: str) -> list[str]:
+    """Names of a system's prompts, and of those by which every system may link its entities."""
+    forms = (f"{system}/*.md", "chatty_kg/vertex_selection*.md")
+    paths = {path for form in forms for path in shipped_folder().glob(form)}
+    return sorted(f"{path.parent.name}/{path.stem}" for path in paths)
 
 
 def _fingerprint(text: str) -> str:
@@ -325,6 +326,9 @@ def row_of(question: BenchQuestion, run: Run | None, error: str | None) -> Row:
     answers = [term_string(value.term) for value in answer.values] if answer else []
     names = ("hops", "type", "language", "dialogue")
     given = {name: getattr(question, name) for name in names} | {"turn": question.turn or None}
+    if run is not None and run.settings.own_knowledge:
+        ungrounded = answer is not None and answer.ungrounded
+        given["source"] = "own knowledge" if ungrounded else "the graph"
     return {
         "id": question.id,
         **{name: value for name, value in given.items() if value is not None},

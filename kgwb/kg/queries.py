@@ -82,12 +82,12 @@ def degrees(kg: Graph, iris: Sequence[URIRef], cap: int) -> dict[URIRef, int]:
     return {iri: counts.get(iri, 0) for iri in iris}
 
 
-def predicates(kg: Graph, iri: URIRef) -> tuple[tuple[URIRef, Direction], ...]:
-    """The predicates of a vertex but for hidden ones, by IRI, each "out" (vertex is subject) before "in"."""
-    vertex = n3(iri)
+def predicates(kg: Graph, *vertices: URIRef | Literal) -> tuple[tuple[URIRef, Direction], ...]:
+    """The predicates of vertices but for hidden ones, by IRI, each "out" (vertex is subject) before "in"."""
+    some = f"VALUES ?v {{ {' '.join(map(n3, dict.fromkeys(vertices)))} }}"
     rows = kg.select(
-        f'SELECT DISTINCT ?p ?d WHERE {{ {{ {vertex} ?p ?o BIND("out" AS ?d) }}'
-        f' UNION {{ ?s ?p {vertex} BIND("in" AS ?d) }} }}'
+        f'SELECT DISTINCT ?p ?d WHERE {{ {{ {some} ?v ?p ?o BIND("out" AS ?d) }}'
+        f' UNION {{ {some} ?s ?p ?v BIND("in" AS ?d) }} }}'
     ).rows
     found = {(p, str(d)) for p, d in rows if isinstance(p, URIRef) and p not in kg.vocabulary.hidden}
     directions: tuple[Direction, ...] = ("out", "in")

@@ -48,6 +48,11 @@ STYLE = """
 .kgwb-record .kgwb-variable { font-style: italic; color: var(--jp-mirror-editor-variable-2-color, inherit) }
 .kgwb-record .kgwb-literal { color: var(--jp-mirror-editor-string-color, inherit) }
 .kgwb-record .kgwb-entity { border: 1px solid var(--jp-border-color1, rgba(128,128,128,.5)); padding: 0 .3em }
+.kgwb-record .kgwb-said { border: 1px solid var(--jp-border-color1, rgba(128,128,128,.5));
+  border-radius: 6px; padding: .2em .6em; margin: .4em 0; width: fit-content; max-width: min(100%, 52em) }
+.kgwb-record .kgwb-said.kgwb-now { border-width: 2px; border-color: var(--jp-brand-color1, #1565c0) }
+.kgwb-record .kgwb-turn-1 { margin-left: 2em }
+.kgwb-record .kgwb-turn-2 { margin-left: 4em }
 .kgwb-record .kgwb-label { margin-left: 0; font-weight: 600 }
 .kgwb-record .kgwb-picture { display: block; max-width: 100%; height: auto; margin: .4em 0;
   font-family: inherit; fill: var(--jp-ui-font-color1, #212121) }

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from rdflib import Literal, URIRef
 
-from kgwb import flow
+from kgwb import flow, walk
 from kgwb.explain import Author, Blocking, Examples, Executed, Whereabouts, part_text
 from kgwb.kg.text import local_name
 from kgwb.record import Step
@@ -225,6 +225,12 @@ def _queries(queries: Sequence[flow.CandidateQuery], names: Names) -> Html:
 
 @_form.register
 def _(value: flow.Answer, around: _Around) -> Html:
+    return join(
+        tag("div", flow.UNGROUNDED, class_="kgwb-bad") if value.ungrounded else "", _answer(value, around)
+    )
+
+
+def _answer(value: flow.Answer, around: _Around) -> Html:
     names = _told_apart(value, with_names(around.names, value.names))
     rows = [
         (short(names.get(str(one.term), one.label)), term(one.term), triples(one.support, names))
@@ -279,6 +285,120 @@ def triples(support: Sequence[flow.Triple], names: Names) -> Html:
         *(tag("div", told(s), " — ", told(p), " → ", told(o)) for s, p, o in support[:MOST_SUPPORT]),
         aside(f"and {count(left, 'more triple')}") if left > 0 else "",
     )
+
+
+# --- a walk over the graph, and its debate ------------------------------------------------------------------
+
+
+def _in_question(text: str) -> Html:
+    """A question with its linked names framed."""
+    parts = walk.MARKED.split(text)
+    return join(*(tag("span", part, class_="kgwb-entity") if n % 2 else part for n, part in enumerate(parts)))
+
+
+@_form.register
+def _(value: walk.Topics | walk.Focus, around: _Around) -> Html:
+    return tag("div", _in_question(value.question))
+
+
+@_form.register
+def _(value: walk.Relations, around: _Around) -> Html:
+    return _offered(value, None)
+
+
+@_form.register
+def _(value: walk.Filtered, around: _Around) -> Html:
+    offered = around.of(walk.Relations) or walk.Relations(value.head, ())
+    return join(
+        tag("div", tag("b", lines(value, {})[0])),
+        _after("to answer", value.subquestion),
+        _after("because", value.reason),
+        _offered(offered, value.relation),
+    )
+
+
+def _offered(offered: walk.Relations, chosen: walk.Relation | None) -> Html:
+    """The relations of a head, which way each is gone, and which was chosen."""
+    ways = {"out": f"{offered.head} → …", "in": f"… → {offered.head}"}
+    rows = [
+        (
+            "chosen" if one == chosen else "",
+            str(one),
+            ways[one.direction],
+            join(*(tag("div", iri(predicate)) for predicate in one.iris)),
+        )
+        for one in offered.found
+    ]
+    return table(("", "relation", "in the graph", "predicate"), rows)
+
+
+@_form.register
+def _(value: walk.Filled, around: _Around) -> Html:
+    wide = max((len(triple) for triple in value.triples), default=3)
+    heads = ("head", "relation", "tail") if wide == 3 else ("head", "relation", "between", "relation", "tail")
+    rows = [triple if len(triple) == wide else (*triple[:2], "", "", triple[2]) for triple in value.triples]
+    of = f"{count(value.found, 'tail')} found, {len(value.values)} kept"
+    return join(
+        tag("div", tag("b", f"[{value.head}] {value.relation or ''}")),
+        tag("div", of if value.values else value.reason),
+        table(heads, rows[:MOST_ROWS], of=len(rows)),
+        fold("what each tail stands on, from where the walk began", _answer(value, around)),
+    )
+
+
+@_form.register
+def _(value: walk.Tried, around: _Around) -> Html:
+    label = f"{value.sufficient}: {'these triples answer it' if value.answers else 'another hop is needed'}"
+    asked = around.of(str)
+    return join(
+        tag("div", tag("span", label, class_="kgwb-badge kgwb-label")),
+        tag("div", aside("question "), _in_question(asked)) if asked else "",
+        _after("answers", ", ".join(value.answers)),
+        _after("because", value.reason),
+    )
+
+
+@_form.register
+def _(value: walk.Remark, around: _Around) -> Html:
+    said = around.given[-2] if len(around.given) > 1 else ()
+    earlier = [one for one in said if isinstance(one, walk.Remark)] if isinstance(said, tuple) else []
+    return _conversation([*earlier, value], now=len(earlier))
+
+
+@_form.register
+def _(value: walk.Simplified, around: _Around) -> Html:
+    before, after = changes(value.original, value.question)
+    return join(table(("", "question"), [("before", before), ("after", after)]), _conversation(value.debate))
+
+
+def _conversation(debate: Sequence[walk.Remark], now: int = -1) -> Html:
+    """A debate as its speakers had it, each with the question proposed; who speaks ``now`` stands out."""
+    roles = list(dict.fromkeys(one.role for one in debate))
+    return join(
+        *(
+            tag(
+                "div",
+                tag("b", one.role),
+                tag("div", one.words),
+                tag("div", aside("→ "), _in_question(one.question)),
+                class_=f"kgwb-said kgwb-turn-{roles.index(one.role)}{' kgwb-now' if place == now else ''}",
+            )
+            for place, one in enumerate(debate)
+        )
+    )
+
+
+@_form.register
+def _(value: walk.Hop, around: _Around) -> Html:
+    """The question as it shrank up to here, and what this hop went along."""
+    questions = [*value.before, value.question, *([value.left.question] if value.left else [])]
+    left = len(questions) - 1 if value.left else -1
+    rows = [
+        (f"{n}", _in_question(text), "left" if n - 1 == left else "") for n, text in enumerate(questions, 1)
+    ]
+    gone = [tag("div", _in_question(lines(one, around.names)[0])) for one in value.filled]
+    tried = _form(value.tried, _Around(around.names)) if value.tried else Html()
+    return join(table(("", "the question, shorter by each hop", ""), rows), *gone, tried)
 
 
 # --- what was asked of the graph on demand ------------------------------------------------------------------

@@ -19,14 +19,14 @@ ANSWERS = 5
 NOTHING = tag("div", "No vertex is linked yet: run on until an entity of the question has its vertex.")
 LEGEND: Mapping[Shape, str] = {
     "linked": "round box: linked vertex, under it the words it is linked to",
-    "unknown": "ellipse: bound to the unknown under it",
+    "unknown": "ellipse: bound to the unknown under it, or reached by the relation under it",
     "answer": "double frame: answer",
     "support": "plain box: also in the support",
     "literal": "no frame: a literal",
     "neighbour": "dashed: found by expanding",
 }
 """What each shape means, in words."""
-BELOW: Mapping[RoleKind, str] = {"linked": "“{}”", "unknown": "{}", "answer": "answer"}
+BELOW: Mapping[RoleKind, str] = {"linked": "“{}”", "unknown": "{}", "reached": "{}", "answer": "answer"}
 """What stands under a node's label: its roles as far as they are a matter of words."""
 
 

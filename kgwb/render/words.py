@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rdflib import URIRef
 
-from kgwb import flow
+from kgwb import flow, walk
 from kgwb.errors import harmless
 from kgwb.kg.text import local_name
 from kgwb.record import QUERIES, Call, Step, Totals
@@ -118,6 +118,8 @@ def totals_text(totals: Totals) -> str:
 
 def lines(value: Any, names: Names) -> list[str]:  # noqa: PLR0911, PLR0912  # a table: a case each form
     """The summary of a record, then its details; an unknown dataclass by its fields, the rest as it is."""
+    if told := _walked(value, names):
+        return told
     match value:
         case flow.Question():
             return [value.text, *([f"translated from: {value.original}"] if value.original else [])]
@@ -182,6 +184,40 @@ def lines(value: Any, names: Names) -> list[str]:  # noqa: PLR0911, PLR0912  # a
     return [str(value)]
 
 
+def _walked(value: Any, names: Names) -> list[str]:  # noqa: PLR0911  # a table: a case each form
+    """The lines of what a walk over the graph and its debate hand on; none of other records."""
+    match value:
+        case walk.Topics() | walk.Focus():
+            return [value.question]
+        case walk.Head():
+            return [f"[{value.name}]: {count(len(value.values), 'place')}"]
+        case walk.Relation():
+            return [str(value)]
+        case walk.Relations():
+            return [f"[{value.head}]: {count(len(value.found), 'relation')}", *map(str, value.found)]
+        case walk.Filtered():
+            chosen = f"[{value.head}] → {value.relation or 'no relation'}"
+            told = [f"to answer: {value.subquestion}", f"because: {value.reason}"]
+            return [chosen, *(line for line in told if not line.endswith(": "))]
+        case walk.Filled():
+            tails = ", ".join(some(value.values, BEST, lambda one: short(one.label))) or value.reason
+            return [f"[{value.head}] {value.relation or ''} → {tails}", *_answered(value, names)[1:]]
+        case walk.Tried():
+            return [
+                ": ".join(filter(None, (value.sufficient, short(", ".join(value.answers)), value.reason)))
+            ]
+        case walk.Solved():
+            return [f"[{value.entity}] {value.relation} → [{value.found}]"]
+        case walk.Remark():
+            return [value.question, f"{value.role}: {value.words}"]
+        case walk.Simplified():
+            return [value.question, *(f"{one.role}: {one.words} → {one.question}" for one in value.debate)]
+        case walk.Hop():
+            went = value.tried if value.tried and value.tried.sufficient == "yes" else value.left
+            return [_said(went) if went else "nothing further", *map(_said, value.filled)]
+    return []
+
+
 def _said(value: Any) -> str:
     """The line that says what a record is."""
     return lines(value, {})[0]
@@ -196,4 +232,5 @@ def _answered(answer: flow.Answer, names: Names) -> list[str]:
         return [answer.reason or "no answer"]
     labels = some(answer.values, VALUES, lambda value: short(value.label))
     said = short(answer.text, MOST_SAID) or ", ".join(labels)
+    said += f" ({flow.UNGROUNDED})" if answer.ungrounded else ""
     return [said, *some(answer.values, VALUES, stands_on)]

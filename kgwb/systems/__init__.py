@@ -1,4 +1,4 @@
-"""The systems: one folder each, none importing another."""
+"""The systems: one folder each, none importing another; the modules beside them are what they share."""
 
 from __future__ import annotations
 

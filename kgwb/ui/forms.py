@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import ipywidgets as widgets
 from rdflib import URIRef
 
-from kgwb import explain, flow
+from kgwb import explain, flow, walk
 from kgwb.errors import GraphError, OverrideError
 from kgwb.kg.text import local_name
 from kgwb.record import Step
@@ -23,6 +23,7 @@ from kgwb.ui.session import Session
 
 T = TypeVar("T")
 BY_HAND = "chosen by hand"
+NO_RELATION = "no relation: none fits, or another entity comes first"
 NO_VERTEX = "no vertex: the graph does not have it"
 
 
@@ -206,7 +207,33 @@ class GeneratedEditor(Editor[flow.Generated]):
         return replace(self.before, queries=tuple(queries))
 
 
+class FilteredEditor(Editor[walk.Filtered]):
+    """One of the relations that were offered, or none."""
+
+    def build(self) -> widgets.Widget:
+        found = self.came_in(walk.Relations) or walk.Relations(self.step.subject, ())
+        self.before: walk.Filtered = self.step.output or walk.Filtered(found.head, "", None)
+        options: list[tuple[str, walk.Relation | None]] = [(str(one), one) for one in found.found]
+        options.append((NO_RELATION, None))
+        wide = widgets.Layout(width=WIDE)
+        self.choice = widgets.Select(
+            options=options, value=self.before.relation, rows=min(max(len(options), 3), 12), layout=wide
+        )
+        self.subquestion = widgets.Text(self.before.subquestion, layout=wide)
+        self.reason = widgets.Text(placeholder=BY_HAND, layout=wide)
+        self.inputs = self.choice, self.subquestion, self.reason
+        choice = field(f"the relation to go along from {found.head!r}", self.choice)
+        first = field("the first hop of the question", self.subquestion)
+        return widgets.VBox((choice, first, field("why", self.reason)))
+
+    def read(self) -> walk.Filtered:
+        said = read(Field("why", "text", "why"), self.reason.value) or BY_HAND
+        first = read(Field("subquestion", "text", "first hop"), self.subquestion.value)
+        return replace(self.before, subquestion=first, relation=self.choice.value, reason=said)
+
+
 EDITORS: dict[Any, type[Editor[Any]]] = {
+    walk.Filtered: FilteredEditor,
     flow.Link: LinkEditor,
     flow.LinkedRelation: RelationEditor,
     flow.Selection: SelectionEditor,

@@ -16,6 +16,7 @@ from rdflib import URIRef
 from small import CHATTY
 
 from kgwb.bench.cost import costs
+from kgwb.bench.metrics import groups, table
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import CONFIG, RESULTS, Results, Row, locked, read_results
 from kgwb.bench.runner import Bench, Setup
@@ -122,6 +123,13 @@ def test_a_line_has_exactly_these_fields(tmp_path: Path) -> None:
         "error": None,
     }
     assert timeless(lines(tmp_path)) == timeless(bench(tmp_path))
+
+
+def test_answers_of_own_knowledge_are_told_apart_where_they_are_allowed(tmp_path: Path) -> None:
+    [row, *_] = bench(tmp_path, setup(own_knowledge=True))
+    assert row["source"] == "the graph"
+    assert "source the graph" in table(groups([row, {**row, "source": "own knowledge"}]))
+    assert "source own knowledge" in table(groups([row, {**row, "source": "own knowledge"}]))
 
 
 def test_the_turns_of_a_dialogue_are_asked_in_order_with_what_was_answered(tmp_path: Path) -> None:

@@ -33,6 +33,13 @@ def finished():
     return workbench
 
 walk = begun()
+
+def hopping():
+    workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules", system="dog")
+    workbench.begin("Who starred in films that share a director with Inception?")
+    return workbench
+
+hops = hopping()
 """
 HUMAN = """
 played = kgwb.Workbench(kgwb.open_kg("films"), "rules", models={"qir": kgwb.model("human")})
@@ -44,6 +51,13 @@ AGENTS = (
     *("relation_linking", "query_generator", "predicate_selection", "execution"),
 )
 """Those of Chatty-KG, in flow order."""
+
+
+ROLES = (
+    *("topic_entity", "relations", "relation_filtering", "triple_filling", "answer_trying"),
+    *("simplifying_expert", "critic", "linguist", "simplifying", "iteration"),
+)
+"""Those of DoG, in flow order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +116,28 @@ def look_around(cell: Cell) -> None:
     cell.wait("never from a notebook")
 
 
+def step_through_hops(cell: Cell) -> None:
+    cell.click("Continue").wait("Answer: Anne Hathaway")
+    cell.click(cell.output.get_by_role("button", name="✓ iteration[hop 3]")).wait("shorter by each hop")
+
+
+def show_path(cell: Cell) -> None:
+    cell.show().frame().locator("canvas").wait_for()
+    cell.page.page.wait_for_timeout(1000)  # the graph comes to rest
+
+
 def nothing(cell: Cell) -> None:
     cell.show()
 
 
 SUBJECTS = {
     **{name: Subject(f'walk.cell("{name}")', run_agent) for name in AGENTS},
+    **{f"dog_{name}": Subject(f'hops.cell("{name}")', run_agent) for name in ROLES},
+    "dog_edit": Subject('hopping().cell("relation_filtering")', edit_result),
+    "dog_debugger": Subject("hopping().debug()", step_through_hops),
+    "dog_subgraph": Subject(
+        'part = hopping(); part.runs[-1].go("iteration[hop 2]"); part.subgraph()', show_path
+    ),
     "prompt": Subject('edited = begun(); edited.runs[-1].go("rephraser"); edited.cell("qir")', edit_prompt),
     "edit": Subject('begun().cell("qir")', edit_result),
     "human": Subject(HUMAN, play),

@@ -13,6 +13,19 @@ REPLY = {
     "target": "?person",
     "question_type": "list",
 }
+WALKED = {
+    "topic_entity": "Inception",
+    "relations": "release date",
+    "relation_filtering": "chosen",
+    "triple_filling": "Christopher Nolan",
+    "answer_trying": "another hop is needed",
+    "simplifying_expert": "share a director with",
+    "critic": "That does not say what is left",
+    "linguist": "Nothing in it is redundant",
+    "simplifying": "that are directed by",
+    "iteration[hop 3]": "Interstellar and 4 others",
+}
+"""DoG's agents in the order of their notebook, and what is read in each cell."""
 BEGUN = """
 import kgwb
 workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
@@ -71,6 +84,16 @@ def test_a_lost_question_opens_from_its_benchmark(lab: Site) -> None:
         cell = page.cell("report.browse()").wait("what was lost")
         cell.output.locator("select option").first.click(force=True)
         cell.click("Open in the debugger").wait("Continue")
+
+
+def test_a_walk_is_run_hop_by_hop_and_its_debate_is_read(lab: Site) -> None:
+    with lab.visit("40_dog.ipynb") as page:
+        page.cell("import kgwb").run()
+        for name, result in WALKED.items():
+            page.cell(f'workbench.cell("{name}")').run().click("Run").wait(result)
+        page.cell("workbench.subgraph()").run().show().frame().locator("canvas").wait_for()
+        page.cell("workbench.debug()").run().click("Continue", until="Answer: Anne Hathaway")
+        page.cell("kgwb.compare").run().wait("the expert alone")
 
 
 def test_markup_in_a_graph_is_shown_as_text(lab: Site) -> None:

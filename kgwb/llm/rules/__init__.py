@@ -17,7 +17,7 @@ from kgwb.embeddings import Embeddings
 from kgwb.errors import ModelError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatReply, ChatRequest
-from kgwb.llm.rules import dialogue, grammar
+from kgwb.llm.rules import dialogue, grammar, walking
 from kgwb.llm.rules.words import FUNCTION_WORDS, stem
 
 NEAR_ENOUGH = 0.82
@@ -50,6 +50,14 @@ class Rules:
             "predicate_selection": self._by_triple,
             "predicate_selection_published": self._pooled,
             "answer_writer": lambda given, kg: {"sentence": " ".join([given["question"], *given["answer"]])},
+            "topic_entity": walking.topics,
+            "relation_filtering": lambda given, kg: walking.relation(given, kg, self._best_first),
+            "answer_trying": lambda given, kg: walking.trying(given, kg, self._best_first),
+            "simplifying_expert": walking.expert,
+            "critic": walking.critic,
+            "linguist": walking.linguist,
+            "fused_agent": walking.fused,
+            "own_knowledge": lambda given, kg: {"answers": []},
         }
 
     def complete(self, request: ChatRequest, kg: Graph | None, cancel: threading.Event) -> ChatReply:
@@ -103,6 +111,11 @@ class Rules:
         close = self.embeddings.similarity(relation, names, SPELLING)
         least = 0.0 if relation == grammar.KIND else max(close, default=0.0) - AS_GOOD
         return [name for name, c in zip(names, close, strict=True) if c >= max(RELEVANT, least)]
+
+    def _best_first(self, relation: str, names: Sequence[str]) -> list[str]:
+        kept = self._like(relation, names)
+        close = dict(zip(kept, self.embeddings.similarity(relation, kept, SPELLING), strict=True))
+        return sorted(kept, key=lambda name: -close[name])
 
 
 def _event(relation: str) -> str:

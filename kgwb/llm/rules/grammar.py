@@ -20,8 +20,10 @@ from kgwb.llm.rules.words import SENSE_OF, Mention, is_verb, mentions, singular,
 
 UNREAD = frozenset(("not", "never", "nor", "without", "except", "before", "after", "than"))
 IDIOMS = re.compile(
-    r"\b(in the world|on earth|by any chance|in particular|the names? of(?= (the|all|a)\b))", re.I
+    r"(\[[^\[\]]*\])|\b(in the world|on earth|by any chance|in particular|the names? of(?= (the|all|a)\b))",
+    re.I,
 )
+"""What says nothing; a name in square brackets is left alone."""
 AGENTIVE = ("or", "ors", "er", "ers", "ist", "ists", "ian", "ians")
 GRAMMATICAL = en.FUNCTION_WORDS | en.LIGHT_VERBS | {"their"}
 KIND = "occupation position held type"
@@ -65,7 +67,7 @@ class Chunk:
 
 def triples(question: str, kg: Graph | None) -> dict[str, object]:
     """The reply of the QIR agent: entities, unknowns, triples, target and question type."""
-    question = IDIOMS.sub("", question)
+    question = IDIOMS.sub(lambda found: found[1] or "", question)
     tokens = tokens_of(question)
     words = [token.lower for token in tokens]
     names = mentions(question, tokens, kg)

@@ -26,6 +26,7 @@ FUNCTION_WORDS = WH | AUXILIARIES | DETERMINERS | PREPOSITIONS | RELATIVES | FIL
 SENSE_OF = {word: name for name, words in LEXICON["senses"].items() for word in words.split()}
 """For a word of a known family the phrase that a graph tends to name the relation by."""
 PUNCTUATION = r"\s\"'“”‘’«»()\[\]{}¿¡,;:?!"
+MARKED = re.compile(r"\[([^\[\]]+)\]")
 WORD = re.compile(rf"[^{PUNCTUATION}](?:\S*[^{PUNCTUATION}])?")
 
 
@@ -89,7 +90,12 @@ def is_verb(word: str) -> bool:
 
 
 def mentions(text: str, tokens: Sequence[Token], kg: Graph | None) -> list[Mention]:
-    """The names in a question, left to right: whole labels of the graph, and other capitalised runs."""
+    """The names in a question, left to right: whole labels of the graph, and other capitalised runs.
+
+    Square brackets settle it: what is marked is a name, and nothing else.
+    """
+    if settled := marked(text, tokens):
+        return settled
     spans = [(a, b) for a in range(len(tokens)) for b in range(a + 1, min(len(tokens), a + 18) + 1)]
     texts = {(a, b): text[tokens[a].start : tokens[b - 1].end] for a, b in spans}
     labels = kg.exact(list(texts.values())) if kg else {}
@@ -107,6 +113,15 @@ def mentions(text: str, tokens: Sequence[Token], kg: Graph | None) -> list[Menti
             chosen.append(span)
     chosen = chosen or _plain_names(tokens, whole)
     return [Mention(a, b, texts[a, b]) for a, b in sorted(chosen)]
+
+
+def marked(text: str, tokens: Sequence[Token]) -> list[Mention]:
+    """The names in square brackets."""
+    found = []
+    for mark in MARKED.finditer(text):
+        inside = [n for n, token in enumerate(tokens) if mark.start() <= token.start < mark.end()]
+        found += [Mention(inside[0], inside[-1] + 1, mark[1])] if inside else []
+    return found
 
 
 def _overlaps(span: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:

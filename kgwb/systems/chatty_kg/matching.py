@@ -5,7 +5,7 @@ from __future__ import annotations
 from kgwb.flow import QIR, Context, Linked
 from kgwb.run import Run, agent
 from kgwb.systems.chatty_kg.relation_linking import link_relations
-from kgwb.systems.chatty_kg.vertex_selection import link_entity
+from kgwb.systems.vertex_selection import link_entity
 
 
 @agent("matching")

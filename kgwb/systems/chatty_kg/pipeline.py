@@ -15,8 +15,8 @@ from kgwb.systems.chatty_kg.qir import extract
 from kgwb.systems.chatty_kg.query_generator import generate
 from kgwb.systems.chatty_kg.relation_linking import link_relation
 from kgwb.systems.chatty_kg.rephraser import rephrase
-from kgwb.systems.chatty_kg.retriever import retrieve
-from kgwb.systems.chatty_kg.vertex_selection import link_entity, select
+from kgwb.systems.retriever import retrieve
+from kgwb.systems.vertex_selection import link_entity, select
 
 REPHRASINGS = 3
 """As published, a rewritten question is classified again, at most this often (reference code)."""

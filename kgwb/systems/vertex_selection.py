@@ -1,4 +1,4 @@
-"""Vertex selection: a candidate for each entity, checked by the vertex validator (sections 5.1.1, 5.1.2)."""
+"""Vertex selection: a candidate for each entity, and the vertex validator (Chatty-KG, 5.1.1 and 5.1.2)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from kgwb.flow import Candidate, Context, Link, Retrieved
 from kgwb.run import Run, agent
 from kgwb.structured import Check, ask
-from kgwb.systems.chatty_kg.retriever import retrieve
+from kgwb.systems.retriever import retrieve
 
 
 class VertexReply(BaseModel):

@@ -1,4 +1,4 @@
-"""Entity retriever: the vertices whose label holds the words of an entity (section 5.1.1)."""
+"""Entity retriever: the vertices whose label holds the words of an entity (Chatty-KG, section 5.1.1)."""
 
 from __future__ import annotations
 

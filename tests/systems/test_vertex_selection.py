@@ -11,7 +11,7 @@ from kgwb.errors import InvalidReplyError, OverrideError
 from kgwb.flow import Candidate, Context, Link, Retrieved, Turn
 from kgwb.llm import Scripted
 from kgwb.settings import Settings
-from kgwb.systems.chatty_kg.vertex_selection import link_entity, select
+from kgwb.systems.vertex_selection import link_entity, select
 
 DUNES = (
     Candidate(iri("dune"), "Dune", 1.0, ("film",)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from small import FILMS, PAPER, alone, films, iri
 
 from kgwb.settings import Settings
-from kgwb.systems.chatty_kg.retriever import retrieve
+from kgwb.systems.retriever import retrieve
 
 DUNES = FILMS + ':dune rdfs:comment "film of 2021" . :dunes rdfs:label "Dunes of Arabia" ; :director :denis .'
 

@@ -1,0 +1,87 @@
+"""Answer trying: are the triples of this hop enough to answer? (DoG's subgraph focusing)"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from kgwb.flow import Term, Value
+from kgwb.run import Run, agent
+from kgwb.structured import Check, ask
+from kgwb.walk import Filled, Head, Tried, plain
+
+
+class TryingReply(BaseModel):
+    """Yes or no first and alone, then why, then the answers, copied from the triples."""
+
+    model_config = ConfigDict(extra="forbid")
+    sufficient: Literal["yes", "no"]
+    reason: str
+    answers: list[str]
+
+
+def problems(tried: Tried, question: str, filled: Sequence[Filled]) -> Iterator[str]:
+    """What is wrong with a decision put in by hand: what is wrong with a model's."""
+    reply = TryingReply(sufficient=tried.sufficient, reason=tried.reason, answers=list(tried.answers))
+    checks = checks_of(filled)
+    yield from (f"{check.name}: {problem}" for check in checks if (problem := check.test(reply)))
+
+
+@agent("answer_trying", check=problems)
+def try_answer(question: str, filled: tuple[Filled, ...], run: Run) -> Tried:
+    """Whether the triples answer the question, and with which names; every answer is among the triples."""
+    triples = [list(triple) for one in filled for triple in one.triples]
+    variables = {"question": question, "triples": triples}
+    reply = ask("dog/answer_trying", variables, TryingReply, run, checks=checks_of(filled))
+    return Tried(reply.sufficient, reply.reason, tuple(dict.fromkeys(reply.answers)))
+
+
+def checks_of(filled: Sequence[Filled]) -> tuple[Check[TryingReply], ...]:
+    """A yes has answers and a no has none, and each answer is a name in the triples."""
+    known = {plain(end) for one in filled for triple in one.triples for end in triple[::2]}
+
+    def whole(reply: TryingReply) -> str:
+        if (reply.sufficient == "yes") == bool(reply.answers):
+            return ""
+        return (
+            "the reply is yes, but gives no answer" if not reply.answers else "the reply is no, with answers"
+        )
+
+    def among(reply: TryingReply) -> str:
+        strange = [name for name in reply.answers if plain(name) not in known]
+        return f"{', '.join(map(repr, strange[:5]))} is not in the triples" if strange else ""
+
+    return Check("answers if and only if yes", whole), Check("answers among the triples", among)
+
+
+def values_of(tried: Tried, filled: Sequence[Filled], heads: Sequence[Head]) -> tuple[Value, ...]:
+    """The answers as values with their triples: tails, or vertices that were gone on from.
+
+    Of several vertices with one label those count that most of the topic entities lead to.
+    """
+    found: dict[str, dict[Term, list[Value]]] = {plain(name): {} for name in tried.answers}
+    for value in _candidates(filled, heads):
+        if plain(value.label) in found:
+            found[plain(value.label)].setdefault(value.term, []).append(value)
+    reached = Counter(value.term for one in filled for value in one.values)
+    values = []
+    for same in found.values():
+        most = max((reached[term] for term in same), default=0)
+        for term, ways in same.items():
+            if reached[term] == most:
+                support = dict.fromkeys(triple for value in ways for triple in value.support)
+                values.append(Value(term, ways[0].label, tuple(support)))
+    return tuple(sorted(values, key=lambda value: (value.label, str(value.term))))
+
+
+def _candidates(filled: Sequence[Filled], heads: Sequence[Head]) -> Iterable[Value]:
+    for one in filled:
+        yield from one.values
+    triples = [triple for one in filled for value in one.values for triple in value.support]
+    for head in heads:
+        for value in head.values:
+            touching = (triple for triple in triples if value.term in triple[::2])
+            yield Value(value.term, value.label, tuple(dict.fromkeys((*value.support, *touching))))

@@ -1,0 +1,162 @@
+"""DoG as a table of contents: a loop of hops with a debate in it (Figure 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rdflib import URIRef
+
+from kgwb.flow import Answer, Dialogue, Link, Question, Turn
+from kgwb.run import AgentSpec, Run, agent, spec_of
+from kgwb.systems.dog import simplifying
+from kgwb.systems.dog.answer_trying import try_answer, values_of
+from kgwb.systems.dog.own_knowledge import remember
+from kgwb.systems.dog.relation_filtering import filter_relation
+from kgwb.systems.dog.relations import get_relations
+from kgwb.systems.dog.topic_entity import begin, find_topics
+from kgwb.systems.dog.triple_filling import fill
+from kgwb.systems.retriever import retrieve
+from kgwb.systems.vertex_selection import link_entity, select
+from kgwb.walk import Filled, Focus, Head, Hop, Solved, Topics, name_of
+
+NOT_HERE = "not in this graph"
+
+
+def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
+    """Answer one question; DoG has no dialogue, each question is read alone."""
+    found = walk(find_topics(question.text, run), run)
+    if found or not run.settings.own_knowledge:
+        return found
+    return remember(question.text, found.reason, run)
+
+
+@agent("walk")
+def walk(topics: Topics, run: Run) -> Answer:
+    """Hop from the topic entities until an answer is found, at most ``iteration_limit`` times."""
+    focus, links = begin(topics, run)
+    if lost := [link.entity for link in links if link.vertex is None]:
+        run.note(f"no vertex for {', '.join(lost)}")
+    if not focus.heads:
+        return Answer("list", reason=f"{NOT_HERE}: no vertex for {', '.join(lost)}")
+    hops: list[Hop] = []
+    heads = list(focus.heads)
+    for number in range(1, run.settings.iteration_limit + 1):
+        hops.append(hop := iterate(f"hop {number}", focus, run))
+        if hop.left is None:
+            break
+        focus = hop.left
+        heads += focus.heads
+    if run.settings.ablation == "no_focusing":
+        evidence = tuple(filled for hop in hops for filled in hop.filled if filled.values)
+        tried = try_answer(topics.question, evidence, run) if evidence else None
+        hops.append(Hop(topics.question, evidence, tried))
+    return _answer(hops, heads, run)
+
+
+@agent("iteration", subject="place")
+def iterate(place: str, focus: Focus, run: Run) -> Hop:
+    """One hop: relations, the right one of them, its triples; then an answer, or a shorter question."""
+    relations = run.map(get_relations, focus.heads)
+    filtered = run.map(filter_relation, relations, focus.question)
+    pairs = list(zip(filtered, focus.heads, strict=True))
+    filled = tuple(fill(one, head, run) for one, head in pairs)
+    reached = tuple(one for one in filled if one.values)
+    if not reached:
+        return Hop(focus.question, filled, before=focus.before)
+    if run.settings.ablation == "no_focusing":
+        return Hop(focus.question, filled, left=Focus(focus.question, _next(focus.heads, filled)))
+    tried = try_answer(focus.question, reached, run)
+    if tried.sufficient == "yes":
+        return Hop(focus.question, filled, tried, before=focus.before)
+    heads = _next(focus.heads, filled)
+    solved = tuple(
+        Solved(one.head, str(one.relation), head.name)
+        for one, head in zip(filled, heads, strict=True)
+        if one.values
+    )
+    shorter = simplifying.simplify(focus.question, solved, reached, run)
+    before = (*focus.before, focus.question)
+    return Hop(focus.question, filled, tried, Focus(shorter.question, heads, before), focus.before)
+
+
+def _next(heads: Sequence[Head], filled: Sequence[Filled]) -> tuple[Head, ...]:
+    """The tails as the next heads; a head whose turn has not come stays."""
+    return tuple(
+        Head(name_of(one.values), one.values, head.start) if one.values else head
+        for one, head in zip(filled, heads, strict=True)
+    )
+
+
+def _answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer:
+    """The values of the last hop's answer with all that the walk went along, or why there are none."""
+    last = hops[-1]
+    queries = tuple(dict.fromkeys(query for hop in hops for one in hop.filled for query in one.queries))
+    values = values_of(last.tried, last.filled, heads) if last.tried else ()
+    if not values:
+        return Answer("list", queries=queries, reason=f"{NOT_HERE}: {_why(hops, run)}")
+    iris = {term for value in values for triple in value.support for term in triple}
+    names = run.kg.names(sorted(iri for iri in iris if isinstance(iri, URIRef)))
+    return Answer("list", values, queries, names=tuple(sorted(names.items())))
+
+
+def _why(hops: Sequence[Hop], run: Run) -> str:
+    last = hops[-1]
+    empty = [f"[{one.head}]: {one.reason}" for one in last.filled if not one.values]
+    if not last.filled or (last.tried is None and empty):
+        return "; ".join(empty) or "the walk found no triple"
+    if run.settings.ablation == "no_focusing":
+        return last.tried.reason if last.tried else "the walk found no triple"
+    left = last.left.question if last.left else last.question
+    return f"no answer at the iteration limit of {len(hops)}; still open: {left}"
+
+
+def turn(run: Run) -> Turn:
+    """What a dialogue remembers: the question, its answers, and what was linked."""
+    answered = run.answer or Answer("list")
+    links = [step.output for step in run.steps if step.done and isinstance(step.output, Link)]
+    linked = {link.entity: link.vertex.iri for link in links if link.vertex}
+    return Turn(
+        run.question,
+        answered.labels,
+        entities=tuple(linked),
+        linked=tuple(linked.values()),
+        vertices=tuple(dict.fromkeys(_stood_on(answered))),
+    )
+
+
+def _stood_on(answered: Answer) -> Iterable[URIRef]:
+    ends = (term for triple in answered.support for term in triple[::2])
+    terms = (*ends, *(value.term for value in answered.values))
+    return (term for term in terms if isinstance(term, URIRef))
+
+
+class DoG:
+    """The system as the run sees it."""
+
+    name = "dog"
+    agents: tuple[AgentSpec, ...] = tuple(
+        spec_of(function)
+        for function in (
+            find_topics,
+            walk,
+            link_entity,
+            retrieve,
+            select,
+            iterate,
+            get_relations,
+            filter_relation,
+            fill,
+            try_answer,
+            simplifying.simplify,
+            simplifying.simplify_first,
+            simplifying.criticise,
+            simplifying.polish,
+            simplifying.simplify_alone,
+            remember,
+        )
+    )
+    answer = staticmethod(answer)
+    turn = staticmethod(turn)
+
+
+SYSTEM = DoG()

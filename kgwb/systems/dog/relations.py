@@ -1,0 +1,28 @@
+"""Relations: what leads on from a head, in both directions (DoG, "get_relations")."""
+
+from __future__ import annotations
+
+from rdflib import BNode, Literal, URIRef
+
+from kgwb.flow import Direction, Iri
+from kgwb.kg.queries import predicates
+from kgwb.run import Run, agent
+from kgwb.walk import Head, Relation, Relations
+
+
+@agent("relations", subject="head")
+def get_relations(head: Head, run: Run) -> Relations:
+    """The relations of all vertices of a head but for noise, "~" before those that lead to it.
+
+    No model is asked. Predicates of one name and direction are one relation.
+    """
+    terms = [value.term for value in head.values if not isinstance(value.term, BNode)]
+    if not terms:
+        return Relations(head.name, ())
+    found = predicates(run.kg, *(term for term in terms if isinstance(term, URIRef | Literal)))
+    names = run.kg.names(sorted({iri for iri, _ in found}))
+    iris: dict[tuple[str, Direction], list[Iri]] = {}
+    for iri, direction in found:
+        iris.setdefault((names[iri], direction), []).append(iri)
+    in_order = sorted(iris.items(), key=lambda one: (one[0][0], one[0][1] == "in"))
+    return Relations(head.name, tuple(Relation(name, way, tuple(some)) for (name, way), some in in_order))

@@ -1,0 +1,91 @@
+"""Topic entity: the names that a question is about, marked in it with square brackets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from kgwb.flow import Context, Link, Value
+from kgwb.run import Run, agent
+from kgwb.structured import Check, ask
+from kgwb.systems.vertex_selection import link_entity
+from kgwb.walk import MARKED, Focus, Head, Topics
+
+
+class TopicReply(BaseModel):
+    """The names in the question, as written there."""
+
+    model_config = ConfigDict(extra="forbid")
+    entities: list[str]
+
+
+def problems(topics: Topics, question: str) -> Iterator[str]:
+    """What is wrong with topic entities put in by hand: each must be marked in the question, and no other."""
+    marked = MARKED.findall(topics.question)
+    if not topics.entities:
+        yield "no topic entity: a walk over the graph has to begin somewhere"
+    yield from (f"[{name}] is not in the question" for name in topics.entities if name not in marked)
+    yield from (f"[{name}] is marked and no topic entity" for name in marked if name not in topics.entities)
+
+
+@agent("topic_entity", check=problems)
+def find_topics(question: str, run: Run) -> Topics:
+    """All topic entities, not only the first; a question that marks its own costs no model call."""
+    if run.dialogue.turns:
+        run.note("DoG has no dialogue: the question is read alone")
+    if marked := MARKED.findall(question):
+        return Topics(question, tuple(dict.fromkeys(marked)))
+    checks = (Check("at least one entity", _some), written_in(question))
+    reply = ask("dog/topic_entity", {"question": question}, TopicReply, run, checks=checks)
+    names = tuple(dict.fromkeys(" ".join(name.split()) for name in reply.entities))
+    return mark(question, names)
+
+
+def _some(reply: TopicReply) -> str:
+    return "" if reply.entities else "no entity is named"
+
+
+def written_in(question: str) -> Check[TopicReply]:
+    """Every name must stand in the question, and none inside another."""
+
+    def written(reply: TopicReply) -> str:
+        names = [" ".join(name.split()) for name in reply.entities]
+        lost = [name for name in names if not name or not _places(question, name)]
+        if lost:
+            return f"{', '.join(map(repr, lost))} is not in the question: copy the names from it"
+        inside = [one for one in names for other in names if one != other and one in other]
+        return f"{inside[0]!r} is part of another name" if inside else ""
+
+    return Check("copied from the question", written)
+
+
+def mark(question: str, names: Sequence[str]) -> Topics:
+    """The question with the first mention of each name in brackets, spelled as the question spells it."""
+    spelled = []
+    for name in sorted(names, key=len, reverse=True):
+        start, end = _places(question, name)[0]
+        spelled.append(question[start:end])
+        question = f"{question[:start]}[{question[start:end]}]{question[end:]}"
+    return Topics(question, tuple(sorted(dict.fromkeys(spelled), key=question.index)))
+
+
+def _places(question: str, name: str) -> list[tuple[int, int]]:
+    """Where a name stands as whole words, else anywhere; letter case aside."""
+    written = re.escape(name)
+    for pattern in (rf"(?<!\w){written}(?!\w)", written):
+        if found := [match.span() for match in re.finditer(pattern, question, re.IGNORECASE)]:
+            return found
+    return []
+
+
+def begin(topics: Topics, run: Run) -> tuple[Focus, tuple[Link, ...]]:
+    """Where the walk begins: the vertex of each topic entity, and the links of all."""
+    links = run.map(link_entity, topics.entities, MARKED.sub(r"\1", topics.question), Context())
+    heads = (
+        Head(link.entity, (Value(link.vertex.iri, link.vertex.label),), (link.vertex.iri,))
+        for link in links
+        if link.vertex
+    )
+    return Focus(topics.question, tuple(heads)), links

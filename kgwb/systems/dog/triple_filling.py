@@ -1,0 +1,190 @@
+"""Triple filling: the tails of a head and a relation (DoG, "triple_filling")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rdflib import BNode, Literal, URIRef
+
+from kgwb.flow import Term, Triple, Value
+from kgwb.kg.sparql import n3
+from kgwb.provenance import TRIPLES_PER_VALUE
+from kgwb.run import Run, agent
+from kgwb.walk import INVERSE, Filled, Filtered, Head, Relation
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One way from a vertex of the head to a tail."""
+
+    head: Term
+    tail: Term
+    triples: tuple[Triple, ...]
+    middle: tuple[URIRef, bool] | None = None
+    """After a node without a name: the second predicate, and whether it is gone against its direction."""
+
+
+@agent("triple_filling", subject="filtered")
+def fill(filtered: Filtered, head: Head, run: Run) -> Filled:
+    """The tails with the triples on the way to each, at most ``fan_out``; no model is asked.
+
+    Behind a node without a name the walk goes one hop further, and its ends are the tails.
+    """
+    relation = filtered.relation
+    if relation is None:
+        return Filled("list", head=head.name, reason=filtered.reason or "no relation was chosen")
+    steps, query = _steps(head, relation, run)
+    queries = [query] if query else []
+    steps = [step for step in steps if step.tail not in head.start]
+    if nameless := _nameless([step.tail for step in steps], head, run):
+        further, query = _further(head, relation, nameless, run)
+        queries.append(query)
+        passed = {step.triples[0] for step in further}
+        kept = [one for one in steps if one.triples[0] not in passed and not isinstance(one.tail, BNode)]
+        if further:
+            run.note("behind nodes without a name: one hop further")
+        steps = [*kept, *further]
+    return _filled(head, relation, steps, queries, run)
+
+
+def _steps(head: Head, relation: Relation, run: Run) -> tuple[list[_Step], str]:
+    vertices = _writable(head.values, subjects=relation.direction == "out")
+    if not vertices:
+        return [], ""
+    pattern = "?head ?p ?tail" if relation.direction == "out" else "?tail ?p ?head"
+    query = f"SELECT DISTINCT ?head ?p ?tail WHERE {{ {_given(vertices, relation)} {pattern} }}"
+    rows = run.kg.select(query)
+    if rows.cut:
+        run.note(f"the result was cut at {len(rows.rows):,} rows: raise the graph's row_limit")
+    back = relation.direction == "in"
+    found = [(h, p, t) for h, p, t in rows.rows if h is not None and isinstance(p, URIRef) and t is not None]
+    return [_Step(h, t, ((t, p, h) if back else (h, p, t),)) for h, p, t in found], query
+
+
+def _writable(values: Iterable[Value], *, subjects: bool) -> list[Term]:
+    """The vertices that a query can name, and where they are subjects only IRIs."""
+    known = (value.term for value in values)
+    return [t for t in known if isinstance(t, URIRef) or (isinstance(t, Literal) and not subjects)]
+
+
+def _given(vertices: Sequence[Term], relation: Relation) -> str:
+    heads, iris = " ".join(map(n3, vertices)), " ".join(map(n3, relation.iris))
+    return f"VALUES ?head {{ {heads} }} VALUES ?p {{ {iris} }}"
+
+
+def _nameless(tails: Sequence[Term], head: Head, run: Run) -> set[Term]:
+    """The tails that are only nodes between: blank ones, and IRIs without a label if no tail has one.
+
+    In a graph that labels nothing, an IRI's own name is its name.
+    """
+    blank: set[Term] = {tail for tail in tails if isinstance(tail, BNode)}
+    iris = {tail for tail in tails if isinstance(tail, URIRef)}
+    if not iris or len(blank) + len(iris) < len({*tails}):
+        return blank
+    labelled = _labelled([*sorted(iris)[:MOST_LOOKED_AT], *head.start], run)
+    return blank | iris if labelled and not labelled & iris else blank
+
+
+MOST_LOOKED_AT = 100
+"""Tails whose labels are looked for, to see whether they are nodes between."""
+
+
+def _labelled(vertices: Iterable[Term], run: Run) -> set[Term]:
+    iris = " ".join(n3(vertex) for vertex in vertices if isinstance(vertex, URIRef))
+    labels = " ".join(map(n3, run.kg.vocabulary.labels))
+    rows = run.kg.select(
+        f"SELECT DISTINCT ?v WHERE {{ VALUES ?v {{ {iris} }} VALUES ?l {{ {labels} }} ?v ?l ?name }}"
+    )
+    return {row[0] for row in rows.rows if row[0] is not None}
+
+
+def _further(head: Head, relation: Relation, nameless: set[Term], run: Run) -> tuple[list[_Step], str]:
+    """One hop further: every relation of the nodes between, in both directions, noise left out."""
+    vertices = _writable(head.values, subjects=relation.direction == "out")
+    first = "?head ?p ?node" if relation.direction == "out" else "?node ?p ?head"
+    back = relation.direction == "in"
+    query = (
+        f"SELECT DISTINCT ?head ?p ?node ?q ?tail ?back WHERE {{ {_given(vertices, relation)} {first} ."
+        f' {{ ?node ?q ?tail BIND("" AS ?back) }} UNION {{ ?tail ?q ?node BIND("back" AS ?back) }}'
+        " FILTER(!sameTerm(?tail, ?head)) }"
+    )
+    steps = []
+    hidden = run.kg.vocabulary.hidden
+    blank = any(isinstance(node, BNode) for node in nameless)
+    for h, p, node, q, tail, way in run.kg.select(query).rows:
+        between = node in nameless or (blank and isinstance(node, BNode))  # another result, other labels
+        if not isinstance(q, URIRef) or q in hidden or not between or tail in head.start:
+            continue
+        if h is None or node is None or tail is None or isinstance(tail, BNode) or not isinstance(p, URIRef):
+            continue
+        against = str(way) == "back"
+        one: Triple = (node, p, h) if back else (h, p, node)
+        other: Triple = (tail, q, node) if against else (node, q, tail)
+        steps.append(_Step(h, tail, (one, other), (q, against)))
+    return steps, query
+
+
+def _filled(
+    head: Head, relation: Relation, steps: Sequence[_Step], queries: Sequence[str], run: Run
+) -> Filled:
+    tails: dict[Term, list[_Step]] = {}
+    rank = {value.term: place for place, value in enumerate(head.values)}
+    for step in sorted(steps, key=lambda step: (rank[step.head], str(step.triples))):  # engines differ
+        tails.setdefault(step.tail, []).append(step)
+    iris = {t for step in steps for t in (step.tail, *(t for one in step.triples for t in one))}
+    names = run.kg.names(sorted(term for term in iris if isinstance(term, URIRef)))
+    labels = {term: names[term] if isinstance(term, URIRef) else str(term) for term in tails}
+    order = sorted(tails, key=lambda term: (labels[term], str(term)))
+    kept = order[: run.settings.fan_out]
+    if len(kept) < len(order):
+        run.note(f"{len(order):,} tails found, the first {len(kept)} by name kept (fan_out)")
+    before = {value.term: value for value in head.values}
+    values = tuple(Value(term, labels[term], _way(tails[term], before)) for term in kept)
+    triples = tuple(dict.fromkeys(_in_words(kept, tails, before, labels, relation, names)))
+    shown = triples[: run.settings.fan_out]
+    if len(shown) < len(triples):
+        run.note(f"a model sees {len(shown)} of {len(triples):,} triples (fan_out)")
+    supports = {t for value in values for one in value.support for t in one if isinstance(t, URIRef)}
+    return Filled(
+        "list",
+        values,
+        tuple(queries),
+        reason="" if values else f"nothing further is there by {relation}",
+        names=tuple(sorted(run.kg.names(sorted(supports)).items())),
+        head=head.name,
+        relation=relation,
+        triples=shown,
+        found=len(order),
+    )
+
+
+def _way(steps: Sequence[_Step], before: dict[Term, Value]) -> tuple[Triple, ...]:
+    """The triples from the topic entity to a tail, whole ways as long as they fit."""
+    triples: dict[Triple, None] = {}
+    for step in steps:
+        way = dict.fromkeys((*before[step.head].support, *step.triples))
+        if triples and len(triples.keys() | way.keys()) > TRIPLES_PER_VALUE:
+            break
+        triples.update(way)
+    return tuple(triples)
+
+
+def _in_words(
+    tails: Sequence[Term],
+    steps: dict[Term, list[_Step]],
+    before: dict[Term, Value],
+    labels: dict[Term, str],
+    relation: Relation,
+    names: Mapping[URIRef, str],
+) -> Iterator[tuple[str, ...]]:
+    """The triples as a model sees them: one of every tail first, then the others."""
+    for place in range(max((len(steps[tail]) for tail in tails), default=0)):
+        for tail in tails:
+            for step in steps[tail][place : place + 1]:
+                first = (before[step.head].label, str(relation))
+                if step.middle is None:
+                    yield (*first, labels[tail])
+                else:
+                    iri, against = step.middle
+                    yield (*first, "…", f"{INVERSE if against else ''}{names[iri]}", labels[tail])

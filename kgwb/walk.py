@@ -1,0 +1,166 @@
+"""The records of a walk over the graph, hop by hop, and of the debate on the way (DoG), in flow order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from kgwb.flow import Answer, Direction, Iri, Term, Value
+
+INVERSE = "~"
+"""Before a relation that is gone from object to subject (DoG, "Relation Filtering")."""
+MARKED = re.compile(r"\[([^\[\]]+)\]")
+"""A linked name in a question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """The question with its topic entities in square brackets."""
+
+    question: str
+    entities: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where the walk stands for one topic entity: vertices, and the name they have in the question."""
+
+    name: str
+    values: tuple[Value, ...]
+    """Each with the triples that lead to it from the topic entity."""
+    start: tuple[Term, ...] = ()
+    """The vertices that this walk began at; what was asked about is no answer."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """What one iteration starts from: the question as it is by now, and the heads it names in brackets."""
+
+    question: str
+    heads: tuple[Head, ...]
+    before: tuple[str, ...] = ()
+    """The longer questions that it came from, oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A relation as a model sees it, by name and direction; "in" goes from object to subject."""
+
+    name: str
+    direction: Direction
+    iris: tuple[Iri, ...]
+    """Several predicates can have one name."""
+
+    def __str__(self) -> str:
+        return f"{INVERSE if self.direction == 'in' else ''}{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Relations:
+    """The relations of a head in both directions, each name once."""
+
+    head: str
+    found: tuple[Relation, ...]
+
+    def named(self, text: str) -> Relation | None:
+        """The relation that a text names, letter case and spaces aside."""
+        return next((one for one in self.found if plain(str(one)) == plain(text)), None)
+
+    def __str__(self) -> str:
+        return self.head
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """The relation chosen for a head; none if none fits, or if the head's turn comes later."""
+
+    head: str
+    subquestion: str
+    """The first hop of the question, which decided it."""
+    relation: Relation | None
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return self.head
+
+
+@dataclass(frozen=True, slots=True)
+class Filled(Answer):
+    """The triples of a head and a relation: an answer to that hop, its values the tails."""
+
+    head: str = ""
+    relation: Relation | None = None
+    triples: tuple[tuple[str, ...], ...] = ()
+    """In words, as a model sees them; five parts where a node without a name lies between."""
+    found: int = 0
+    """Tails found; more than there are values if the fan-out was cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """Whether the triples answer the question, and with which of their names."""
+
+    sufficient: Literal["yes", "no"]
+    reason: str
+    answers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """One hop that is done, in words: what the debate leaves out of the question."""
+
+    entity: str
+    """The name in brackets that was gone on from."""
+    relation: str
+    found: str
+    """The name in brackets that stands for what was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What one role says in the debate, and the question it proposes."""
+
+    role: str
+    words: str
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class Simplified:
+    """The question with one hop less, and the debate that led to it."""
+
+    question: str
+    original: str
+    debate: tuple[Remark, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """What one iteration did: the triples it went along, whether they answered, and the question left."""
+
+    question: str
+    filled: tuple[Filled, ...]
+    tried: Tried | None = None
+    """None if nothing was found to try, or without focusing."""
+    left: Focus | None = None
+    """None if the walk ends here."""
+    before: tuple[str, ...] = ()
+    """The longer questions that this one came from, oldest first."""
+
+
+def plain(text: str) -> str:
+    """A text as names are compared: letter case and spaces aside."""
+    return " ".join(text.split()).casefold()
+
+
+def name_of(values: Sequence[Value]) -> str:
+    """What several vertices are called in a question: "Dune", "Dune and Tenet", "Dune and 11 others"."""
+    labels = [" ".join(value.label.split()).replace("[", "(").replace("]", ")") for value in values]
+    if len(labels) <= 2:
+        return " and ".join(labels)
+    return f"{labels[0]} and {len(labels) - 1} others"

@@ -1,0 +1,63 @@
+"""What a good model says to DoG's roles about a film's director, and where he was born."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from small import iri
+
+from kgwb.flow import Value
+from kgwb.walk import Head, Relation, Solved
+
+QUESTION = "Where was the director of Arrival born?"
+MARKED = "Where was the director of [Arrival] born?"
+LEFT = "Where was [Denis Villeneuve] born?"
+ARRIVAL = Head("Arrival", (Value(iri("arrival"), "Arrival"),), (iri("arrival"),))
+DIRECTOR = Relation("director", "out", (iri("director"),))
+SOLVED = Solved("Arrival", "director", "Denis Villeneuve")
+
+
+def filtering(relation: str, subquestion: str = "Who directed [Arrival]?") -> dict[str, str]:
+    return {"subquestion": subquestion, "relation": relation, "reason": "it says so"}
+
+
+def trying(*answers: str) -> dict[str, Any]:
+    return {"sufficient": "yes" if answers else "no", "reason": "see the triples", "answers": list(answers)}
+
+
+def remark(question: str, words: str = "well") -> dict[str, str]:
+    return {"remark": words, "question": question}
+
+
+TWO_HOPS: Mapping[str, Any] = {
+    "dog/topic_entity": {"entities": ["Arrival"]},
+    "dog/relation_filtering": [filtering("director"), filtering("birth place", "Where was he born?")],
+    "dog/answer_trying": [trying(), trying("Gentilly")],
+    "dog/simplifying_expert": remark("Where was the director [Denis Villeneuve] born?", "he directed it"),
+    "dog/critic": remark("Where was [Denis Villeneuve], the director, born?", "it is about him"),
+    "dog/linguist": remark(LEFT, "who he is needs no words"),
+}
+"""Eight model calls: two hops, and a debate of one round between them."""
+KEYS = [
+    "topic_entity",
+    "walk",
+    "entity_linking[Arrival]",
+    "entity_retriever[Arrival]",
+    "vertex_selection[Arrival]",
+    "iteration[hop 1]",
+    "relations[hop 1/Arrival]",
+    "relation_filtering[hop 1/Arrival]",
+    "triple_filling[hop 1/Arrival]",
+    "answer_trying[hop 1]",
+    "simplifying[hop 1]",
+    "simplifying_expert[hop 1/round 1]",
+    "critic[hop 1/round 1]",
+    "linguist[hop 1/round 1]",
+    "iteration[hop 2]",
+    "relations[hop 2/Denis Villeneuve]",
+    "relation_filtering[hop 2/Denis Villeneuve]",
+    "triple_filling[hop 2/Denis Villeneuve]",
+    "answer_trying[hop 2]",
+]
+CALLS = 8

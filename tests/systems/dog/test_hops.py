@@ -1,0 +1,195 @@
+"""One hop: relations in both directions, the choice among them, the triples behind the choice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from debate import ARRIVAL, DIRECTOR, filtering
+from rdflib import BNode, Literal
+from small import DOG, FILMS, alone, films, iri
+
+from kgwb.errors import InvalidReplyError
+from kgwb.flow import Value
+from kgwb.settings import Settings
+from kgwb.systems.dog.relation_filtering import filter_relation
+from kgwb.systems.dog.relations import get_relations
+from kgwb.systems.dog.triple_filling import fill
+from kgwb.walk import Filled, Filtered, Head, Relation, Relations, name_of
+
+
+def head(*names: str) -> Head:
+    terms = [iri(name) for name in names]
+    return Head(
+        "these", tuple(Value(term, name) for term, name in zip(terms, names, strict=True)), tuple(terms)
+    )
+
+
+def filled(
+    name: str, way: Any, start: Head, turtle: str = "", settings: Settings | None = None
+) -> tuple[Filled, list[str]]:
+    """What is filled by a predicate, and the notes left."""
+    chosen = Filtered(start.name, "", Relation(name, way, (iri(name),)))
+    kg = films(FILMS + turtle)
+    made, run, _ = alone(lambda run: fill(chosen, start, run), kg=kg, settings=settings, of=DOG)
+    return made, run.steps[-1].notes
+
+
+def labels(made: Filled) -> list[str]:
+    return [value.label for value in made.values]
+
+
+# --- relations
+
+
+def test_relations_are_found_in_both_directions_without_noise() -> None:
+    found, _, model = alone(lambda run: get_relations(head("arrival", "denis"), run), of=DOG)
+    assert [str(relation) for relation in found.found] == [
+        "based on",
+        "birth place",
+        "director",
+        "~director",
+        "number of children",
+        "runtime",
+        "starring",
+    ]
+    assert model.calls() == 0
+
+
+def test_predicates_of_one_name_are_one_relation() -> None:
+    kg = films(FILMS + "@prefix o: <http://example.org/other/> . :arrival o:director :lynch .")
+    found, _, _ = alone(lambda run: get_relations(ARRIVAL, run), kg=kg, of=DOG)
+    director = found.named("Director")
+    assert director is not None
+    assert len(director.iris) == 2
+    chosen = Filtered("Arrival", "", director)
+    made, _, _ = alone(lambda run: fill(chosen, ARRIVAL, run), kg=kg, of=DOG)
+    assert labels(made) == ["David Lynch", "Denis Villeneuve"]
+
+
+def test_relations_of_literals_lead_back_and_a_blank_node_has_none() -> None:
+    for term, expected in ((Literal(116), ["~runtime"]), (BNode("b"), [])):
+        start = Head("it", (Value(term, "it"),))
+        found, _, _ = alone(lambda run, start=start: get_relations(start, run), of=DOG)
+        assert [str(relation) for relation in found.found] == expected
+
+
+# --- the choice
+
+
+OFFERED = Relations("Arrival", (DIRECTOR, Relation("starring", "in", (iri("starring"),))))
+
+
+def filtered(*replies: Any) -> tuple[Filtered, Any]:
+    script = {"relation_filtering": list(replies)}
+    made, _, model = alone(lambda run: filter_relation(OFFERED, "who?", run), script, of=DOG)
+    return made, model
+
+
+def test_the_relation_is_chosen_by_its_name_and_direction() -> None:
+    made, model = filtered(filtering("~Starring "))
+    assert made.relation == OFFERED.found[1]
+    assert model.requests[0].variables == {
+        "question": "who?",
+        "entity": "Arrival",
+        "relations": ["director", "~starring"],
+    }
+
+
+def test_no_relation_is_a_choice_too() -> None:
+    assert filtered(filtering(""))[0].relation is None
+
+
+def test_a_relation_in_the_wrong_direction_is_sent_back() -> None:
+    assert filtered(filtering("starring"), filtering("director"))[0].relation == DIRECTOR
+    with pytest.raises(InvalidReplyError, match="'~director' is not in the list"):
+        filtered(*[filtering("~director")] * 3)
+
+
+def test_without_relations_no_model_is_asked() -> None:
+    made, _, model = alone(lambda run: filter_relation(Relations("x", ()), "who?", run), of=DOG)
+    assert (made.relation, model.calls()) == (None, 0)
+
+
+# --- the triples
+
+
+def test_tails_come_with_the_triples_that_lead_to_them() -> None:
+    made, notes = filled("director", "out", head("arrival", "lynchs_dune"))
+    assert labels(made) == ["David Lynch", "Denis Villeneuve"]
+    assert made.values[1].support == ((iri("arrival"), iri("director"), iri("denis")),)
+    assert made.triples == (
+        ("lynchs_dune", "director", "David Lynch"),
+        ("arrival", "director", "Denis Villeneuve"),
+    )
+    assert (made.found, notes) == (2, [])
+
+
+def test_an_inverse_relation_leads_to_subjects_but_not_back_to_the_start() -> None:
+    start = Head("Denis Villeneuve", (Value(iri("denis"), "Denis Villeneuve"),), (iri("dune"),))
+    made, _ = filled("director", "in", start)
+    assert labels(made) == ["Arrival", "Sicario"]  # the question began at Dune
+    assert made.triples[0] == ("Denis Villeneuve", "~director", "Arrival")
+
+
+def test_the_fan_out_is_capped_with_a_number_that_is_told() -> None:
+    made, notes = filled("starring", "out", head("arrival", "dune"), settings=Settings(fan_out=2))
+    assert (labels(made), made.found) == (["Amy Adams", "Jeremy Renner"], 3)
+    assert notes == ["3 tails found, the first 2 by name kept (fan_out)"]
+
+
+def test_no_more_triples_are_shown_than_the_fan_out_but_one_of_every_tail() -> None:
+    turtle = ":a :r :x, :y . :b :r :x, :y . :c :r :x, :y . :x rdfs:label 'X' . :y rdfs:label 'Y' ."
+    made, notes = filled("r", "out", head("a", "b", "c"), turtle, settings=Settings(fan_out=2))
+    assert made.triples == (("a", "r", "X"), ("a", "r", "Y"))
+    assert notes == ["a model sees 2 of 6 triples (fan_out)"]
+
+
+def test_empty_tails_are_told_and_no_error() -> None:
+    made, _ = filled("director", "in", head("gentilly"))
+    assert (made.values, made.reason) == ((), "nothing further is there by ~director")
+    made, _ = filled("director", "out", Head("3", (Value(Literal(3), "3"),)))
+    assert (made.values, made.queries) == ((), ())
+
+
+@pytest.mark.parametrize("node", ["_:m", ":m1"])
+def test_behind_a_node_without_a_name_the_heads_are_not_lost(node: str) -> None:
+    marriage = f":denis :marriage {node} . {node} :spouse :tanya ; :since 1990 . "
+    turtle = f"{marriage} :tanya rdfs:label 'Tanya Lapointe' ."
+    made, notes = filled("marriage", "out", head("denis"), turtle)
+    assert labels(made) == ["1990", "Tanya Lapointe"]
+    assert made.triples[1] == ("denis", "marriage", "…", "spouse", "Tanya Lapointe")
+    assert len(made.values[1].support) == 2
+    assert notes == ["behind nodes without a name: one hop further"]
+    further, _, _ = alone(
+        lambda run: get_relations(Head("they", made.values, made.values[1].support[0][:1]), run),
+        kg=films(FILMS + turtle),
+        of=DOG,
+    )
+    assert "~spouse" in map(str, further.found)
+
+
+def test_an_inverse_relation_leads_through_a_node_without_a_name_too() -> None:
+    turtle = "_:m :actor :amy ; :film :sicario . "
+    made, _ = filled("actor", "in", head("amy"), turtle)
+    assert made.triples == (("amy", "~actor", "…", "film", "Sicario"),)
+
+
+def test_in_a_graph_without_labels_a_vertex_has_its_own_name() -> None:
+    kg = films("@prefix : <http://example.org/> . :a :r :bee . :bee :s :c .")
+    chosen = Filtered("a", "", Relation("r", "out", (iri("r"),)))
+    made, _, _ = alone(lambda run: fill(chosen, head("a"), run), kg=kg, of=DOG)
+    assert labels(made) == ["bee"]
+
+
+def test_a_page_on_the_web_is_no_node_between() -> None:
+    made, _ = filled("homepage", "out", head("denis"), ":denis :homepage <http://example.org/denis.html> .")
+    assert labels(made) == ["denis.html"]
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [(["Dune"], "Dune"), (["A", "B"], "A and B"), (["A", "B", "C"], "A and 2 others"), (["[REC]"], "(REC)")],
+)
+def test_what_several_vertices_are_called_in_a_question(names: list[str], shown: str) -> None:
+    assert name_of([Value(iri("x"), name) for name in names]) == shown

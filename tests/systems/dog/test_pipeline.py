@@ -1,0 +1,429 @@
+"""DoG as a whole: its loop, its debate, what a person may do to it, and what it does without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from debate import CALLS, KEYS, LEFT, MARKED, QUESTION, TWO_HOPS, filtering, remark, trying
+from small import DOG, asked, dog, films, iri, keys, workbench
+
+import kgwb
+from kgwb.errors import InvalidReplyError, ModelTimeoutError, NotRecordedError, OverrideError
+from kgwb.flow import Dialogue, Turn
+from kgwb.llm import Scripted
+from kgwb.run import Run
+from kgwb.settings import Settings
+from kgwb.walk import Hop, Remark, Tried
+
+
+def two_hops(**changed: Any) -> Scripted:
+    """A model for the two hops, with other replies where given."""
+    return Scripted({**TWO_HOPS, **{f"dog/{name}": reply for name, reply in changed.items()}})
+
+
+# --- the loop
+
+
+def test_two_hops_with_a_debate_between_them() -> None:
+    model = two_hops()
+    run = dog(QUESTION, model).go()
+    assert (keys(run), model.calls(), str(run.answer)) == (KEYS, CALLS, "Gentilly")
+    assert run.answer is not None
+    assert run.answer.values[0].support == (
+        (iri("arrival"), iri("director"), iri("denis")),
+        (iri("denis"), iri("birthPlace"), iri("gentilly")),
+    )
+    assert run.output("topic_entity").question == MARKED
+    assert run.output("simplifying").question == LEFT
+    assert len(run.answer.queries) == 2
+
+
+def test_the_agents_come_in_the_order_of_the_table_of_contents() -> None:
+    run = dog(QUESTION, two_hops()).go()
+    order = [spec.name for spec in DOG.agents]
+    places = [order.index(name) for name in dict.fromkeys(step.agent for step in run.steps)]
+    assert places == sorted(places)
+    assert all(spec.purpose for spec in DOG.agents)
+
+
+def test_an_answer_that_is_there_at_once_needs_no_debate() -> None:
+    model = two_hops(answer_trying=trying("Denis Villeneuve"))
+    run = dog("Who directed Arrival?", model).go()
+    assert (str(run.answer), model.calls()) == ("Denis Villeneuve", 3)
+    assert "simplifying" not in [step.agent for step in run.steps]
+
+
+def test_no_answer_within_the_iteration_limit_is_said_with_what_is_still_open() -> None:
+    model = two_hops(answer_trying=trying())
+    run = dog(QUESTION, model, settings=Settings(iteration_limit=1)).go()
+    assert not run.answer
+    assert str(run.answer) == f"not in this graph: no answer at the iteration limit of 1; still open: {LEFT}"
+
+
+def test_a_relation_that_the_graph_does_not_have_ends_the_walk() -> None:
+    model = two_hops(relation_filtering=filtering(""))
+    run = dog(QUESTION, model).go()
+    assert str(run.answer) == "not in this graph: [Arrival]: it says so"
+    assert model.calls() == 2
+
+
+def test_a_topic_entity_without_a_vertex_ends_the_walk() -> None:
+    run = dog("Who directed Solaris?", two_hops(topic_entity={"entities": ["Solaris"]})).go()
+    assert str(run.answer) == "not in this graph: no vertex for Solaris"
+
+
+def test_every_topic_entity_is_walked_from() -> None:
+    model = Scripted(
+        {
+            "dog/topic_entity": {"entities": ["Amy Adams", "Jeremy Renner"]},
+            "dog/relation_filtering": filtering("~starring"),
+            "dog/answer_trying": trying("Arrival"),
+        }
+    )
+    run = dog("Which film stars Amy Adams and Jeremy Renner?", model).go()
+    assert [key for key in keys(run) if "filling" in key] == [
+        "triple_filling[hop 1/Amy Adams]",
+        "triple_filling[hop 1/Jeremy Renner]",
+    ]
+    assert run.answer is not None
+    assert str(run.answer) == "Arrival"
+    assert {triple[2] for triple in run.answer.support} == {iri("amy"), iri("jeremy")}
+
+
+def test_an_entity_whose_turn_comes_later_stays_a_head() -> None:
+    model = Scripted(
+        {
+            "dog/topic_entity": {"entities": ["Denis Villeneuve", "Story of Your Life"]},
+            "dog/relation_filtering": [
+                filtering("~director"),
+                filtering(""),
+                filtering("based on"),
+                filtering("~based on"),
+            ],
+            "dog/answer_trying": [trying(), trying("Arrival")],
+            **{name: remark("Which of [Arrival and 2 others] is based on [Story of Your Life]?")
+               for name in ("dog/simplifying_expert", "dog/critic", "dog/linguist")},
+        }
+    )  # fmt: skip
+    run = dog("Which film by Denis Villeneuve is based on Story of Your Life?", model).go()
+    assert str(run.answer) == "Arrival"
+    assert "relations[hop 2/Story of Your Life]" in keys(run)
+
+
+def test_dog_reads_each_question_alone() -> None:
+    earlier = Dialogue((Turn("Who directed Sicario?", ("Denis Villeneuve",)),))
+    model = two_hops()
+    run = dog(QUESTION, model, dialogue=earlier).go()
+    assert str(run.answer) == "Gentilly"
+    assert not any("Sicario" in str(request.messages) for request in model.requests)
+    assert run.turn == Turn(
+        QUESTION,
+        ("Gentilly",),
+        entities=("Arrival",),
+        linked=(iri("arrival"),),
+        vertices=(iri("arrival"), iri("denis"), iri("gentilly")),
+    )
+
+
+# --- the debate
+
+
+def test_the_roles_hear_each_other_round_by_round() -> None:
+    model = two_hops()
+    run = dog(QUESTION, model, settings=Settings(debate_rounds=2)).go()
+    spoken = [key for key in keys(run) if "round" in key]
+    assert spoken == [
+        f"{role}[hop 1/round {number}]"
+        for number in (1, 2)
+        for role in ("simplifying_expert", "critic", "linguist")
+    ]
+    heard = [len(request.variables["debate"]) for request in model.requests if "debate" in request.variables]
+    assert heard == [0, 1, 2, 3, 4, 5]
+    assert [one.role for one in run.output("simplifying").debate[:3]] == [
+        "simplifying expert",
+        "critic",
+        "linguist",
+    ]
+
+
+def test_who_has_the_last_word_is_checked_and_the_others_may_err() -> None:
+    lost = remark("What are some of his films?")
+    still = remark("Where was the director [Denis Villeneuve] of [Arrival] born?")
+    model = two_hops(simplifying_expert=lost, critic=lost, linguist=[lost, still, remark(LEFT)])
+    run = dog(QUESTION, model).go()
+    assert str(run.answer) == "Gentilly"
+    problems = [
+        check.problem for attempt in run["linguist"].attempts for check in attempt.checks if check.problem
+    ]
+    assert problems == [
+        "the question does not go on from [Denis Villeneuve]",
+        "the question still names [Arrival], which is solved",
+    ]
+    assert len(run["critic"].attempts) == 1
+
+
+def test_a_debate_that_ends_badly_is_used_as_it_is_and_the_walk_goes_on_from_what_was_found() -> None:
+    run = dog(QUESTION, two_hops(linguist=remark("Where was he born?"))).go()
+    assert str(run.answer) == "Gentilly"
+    assert "the last one is used as it is" in run["linguist"].notes[0]
+
+
+@pytest.mark.parametrize(
+    ("ablation", "calls", "speakers"),
+    [
+        ("none", 8, ["simplifying_expert", "critic", "linguist"]),
+        ("no_linguist", 7, ["simplifying_expert", "critic"]),
+        ("expert_only", 6, ["simplifying_expert"]),
+        ("fused_agent", 6, ["fused_agent"]),
+        ("no_focusing", 5, []),
+    ],
+)
+def test_the_ablations_of_table_2(ablation: Any, calls: int, speakers: list[str]) -> None:
+    changed: dict[str, Any] = {name: remark(LEFT) for name in ("fused_agent", "simplifying_expert", "critic")}
+    if ablation == "no_focusing":  # two hops, the third has no relation; then one try over all triples
+        changed["relation_filtering"] = [*TWO_HOPS["dog/relation_filtering"], filtering("")]
+        changed["answer_trying"] = trying("Gentilly")
+    model = two_hops(**changed)
+    run = dog(QUESTION, model, settings=Settings(ablation=ablation)).go()
+    assert (str(run.answer), model.calls()) == ("Gentilly", calls)
+    assert [step.agent for step in run.steps if "round" in step.key] == speakers
+
+
+def test_without_focusing_one_try_sees_all_triples_and_the_whole_question() -> None:
+    model = two_hops(
+        relation_filtering=[*TWO_HOPS["dog/relation_filtering"], filtering("")],
+        answer_trying=trying("Gentilly"),
+    )
+    dog(QUESTION, model, settings=Settings(ablation="no_focusing")).go()
+    [tried] = [request for request in model.requests if request.task == "dog/answer_trying"]
+    assert tried.variables == {
+        "question": MARKED,
+        "triples": [
+            ["Arrival", "director", "Denis Villeneuve"],
+            ["Denis Villeneuve", "birth place", "Gentilly"],
+        ],
+    }
+
+
+# --- the model's own knowledge
+
+
+def test_own_knowledge_is_off_by_default() -> None:
+    model = two_hops(relation_filtering=filtering(""), own_knowledge={"answers": ["Quebec"]})
+    assert not dog(QUESTION, model).go().answer
+    assert model.calls("dog/own_knowledge") == 0
+
+
+@pytest.mark.parametrize("told", [["Quebec"], []])
+def test_own_knowledge_is_asked_where_the_graph_gave_none_and_is_marked(told: list[str]) -> None:
+    model = two_hops(relation_filtering=filtering(""), own_knowledge={"answers": told})
+    run = dog(QUESTION, model, settings=Settings(own_knowledge=True)).go()
+    assert run.answer is not None
+    assert (list(run.answer.labels), run.answer.ungrounded, run.answer.support) == (told, bool(told), ())
+    assert ("not grounded" in str(run.answer)) == bool(told)
+    assert run.answer.reason.startswith("not in this graph")
+
+
+def test_own_knowledge_is_not_asked_where_the_graph_answers() -> None:
+    run = dog(QUESTION, two_hops(), settings=Settings(own_knowledge=True)).go()
+    assert run.answer is not None
+    assert (str(run.answer), run.answer.ungrounded) == ("Gentilly", False)
+
+
+# --- what a person may do to a run
+
+
+def test_stepping_through_gives_the_same_answer_and_asks_nothing_twice() -> None:
+    straight = dog(QUESTION, two_hops()).go()
+    model = two_hops()
+    run = dog(QUESTION, model)
+    while run.step().status != "done":
+        assert run.position == sum(step.done for step in run.steps)
+    assert (keys(run), run.answer, model.calls()) == (keys(straight), straight.answer, CALLS)
+
+
+def test_breakpoints_stop_at_an_agent_in_every_hop_and_at_one_role_of_one_round() -> None:
+    model = two_hops()
+    run = dog(QUESTION, model, settings=Settings(debate_rounds=2))
+    run.breakpoints = {"triple_filling", "critic[hop 1/round 2]"}
+    stops = []
+    while run.go().status == "paused":
+        stops.append(keys(run)[-1])
+    assert stops == [
+        "triple_filling[hop 1/Arrival]",
+        "critic[hop 1/round 2]",
+        "triple_filling[hop 2/Denis Villeneuve]",
+    ]
+    assert model.calls() == CALLS + 3
+
+
+def test_back_and_on_again_asks_nothing_twice() -> None:
+    model = two_hops()
+    run = dog(QUESTION, model).go(until="critic")
+    calls = model.calls()
+    assert keys(run.back())[-1] == "simplifying_expert[hop 1/round 1]"
+    run.go()
+    assert (model.calls() - calls, str(run.answer)) == (CALLS - calls, "Gentilly")
+
+
+def test_a_roles_words_by_hand_run_again_only_what_hears_them() -> None:
+    model = two_hops()
+    run = dog(QUESTION, model).go()
+    before = asked(model)
+    own = Remark("critic", "say where, not what", "In which place was [Denis Villeneuve] born?")
+    run.replace("critic[hop 1/round 1]", own).go()
+    assert asked(model) - before == {"linguist": 1}  # it says the same as before, so nothing else changed
+    assert run["critic"].origin == "by hand"
+    assert run.output("simplifying").debate[1] == own
+
+
+def test_the_last_word_by_hand_changes_the_next_hop() -> None:
+    model = two_hops(
+        relation_filtering=[*TWO_HOPS["dog/relation_filtering"], filtering("number of children")],
+        answer_trying=[trying(), trying("Gentilly"), trying("3")],
+    )
+    run = dog(QUESTION, model).go()
+    before = asked(model)
+    run.replace(
+        "linguist", {"role": "linguist", "words": "", "question": "How many children has [Denis Villeneuve]?"}
+    )
+    run.go()
+    assert asked(model) - before == {"relation_filtering": 1, "answer_trying": 1}
+    assert str(run.answer) == "3"
+
+
+def test_a_chosen_relation_by_hand_leads_elsewhere() -> None:
+    model = two_hops(
+        relation_filtering=[filtering("director"), filtering("author", "Who wrote it?")],
+        answer_trying=[trying("Denis Villeneuve"), trying(), trying("Ted Chiang")],
+        linguist=remark("Who wrote [Story of Your Life]?"),
+    )
+    run = dog("Who made Arrival?", model).go()
+    offered = run.output("relations").found
+    based_on = next(relation for relation in offered if str(relation) == "based on")
+    chosen = run.output("relation_filtering")
+    run.replace("relation_filtering", {"head": "Arrival", "subquestion": "", "reason": "", "relation": {
+        "name": based_on.name, "direction": "out", "iris": [str(one) for one in based_on.iris]}})  # fmt: skip
+    before = asked(model)
+    run.go()
+    assert str(run.answer) == "Ted Chiang"
+    assert asked(model) - before == {
+        "answer_trying": 2, "relation_filtering": 1, "simplifying_expert": 1, "critic": 1, "linguist": 1
+    }  # fmt: skip
+    assert chosen.relation is not None
+
+
+@pytest.mark.parametrize(
+    ("step", "value", "problem"),
+    [
+        (
+            "topic_entity",
+            {"question": QUESTION, "entities": ["Arrival"]},
+            r"\[Arrival\] is not in the question",
+        ),
+        ("topic_entity", {"question": MARKED, "entities": []}, "no topic entity"),
+        (
+            "relation_filtering[hop 1/Arrival]",
+            {"head": "Arrival", "subquestion": "", "relation": {"name": "x", "direction": "in", "iris": []}},
+            "~x is none of based on, director",
+        ),
+        (
+            "relation_filtering[hop 1/Arrival]",
+            {"head": "Dune", "subquestion": "", "relation": None},
+            "the relation is for 'Dune'",
+        ),
+        (
+            "answer_trying[hop 1]",
+            {"sufficient": "yes", "reason": "", "answers": ["Paris"]},
+            "not in the triples",
+        ),
+        ("answer_trying[hop 1]", {"sufficient": "no", "reason": "", "answers": ["Arrival"]}, "with answers"),
+        ("simplifying", {"question": " ", "original": MARKED, "debate": []}, "the question is empty"),
+        ("critic", {"role": "critic", "words": "no", "question": ""}, "the question is empty"),
+        ("critic", "no", "Remark"),
+    ],
+)
+def test_what_is_put_in_by_hand_is_checked(step: str, value: Any, problem: str) -> None:
+    run = dog(QUESTION, two_hops()).go()
+    with pytest.raises(OverrideError, match=problem):
+        run.replace(step, value)
+    assert run.overrides == {}
+
+
+def test_an_answer_by_hand_ends_the_walk_there() -> None:
+    model = two_hops()
+    run = (
+        dog(QUESTION, model)
+        .go()
+        .replace("answer_trying[hop 1]", Tried("yes", "enough", ("Denis Villeneuve",)))
+        .go()
+    )
+    assert (str(run.answer), model.calls()) == ("Denis Villeneuve", CALLS)
+    assert "iteration[hop 2]" not in keys(run)
+    assert str(run.restore("answer_trying[hop 1]").go().answer) == "Gentilly"
+
+
+def test_another_number_of_rounds_asks_only_for_the_new_rounds() -> None:
+    model = two_hops()
+    run = dog(QUESTION, model).go()
+    before = asked(model)
+    fork = run.fork(settings=run.settings.changed(debate_rounds=2)).go()
+    assert asked(model) - before == {"simplifying_expert": 1, "critic": 1, "linguist": 1}
+    assert [one.key for one in run.diff(fork) if one.status == "only in second"] == [
+        f"{role}[hop 1/round 2]" for role in ("simplifying_expert", "critic", "linguist")
+    ]
+
+
+def test_the_number_of_exemplars_is_a_setting() -> None:
+    model = two_hops(relation_filtering=filtering("director"))
+    run = dog(QUESTION, model, settings=Settings(exemplars=2)).go(until="relation_filtering")
+    sent = model.requests[-1].messages[0].content
+    assert sent.count("\nExample\n") == 2
+    run.fork(settings=Settings(exemplars=10)).go(until="relation_filtering")
+    assert model.requests[-1].messages[0].content.count("\nExample\n") == 10
+
+
+def test_a_run_that_failed_in_the_debate_resumes_from_its_file(tmp_path: Path) -> None:
+    model = two_hops(critic=[ModelTimeoutError("slow"), TWO_HOPS["dog/critic"]])
+    run = dog(QUESTION, model, path=tmp_path / "run.jsonl")
+    with pytest.raises(ModelTimeoutError):
+        run.go()
+    assert run["critic"].error == run["simplifying"].error == run["iteration"].error == "slow"
+    again = Run.load(tmp_path / "run.jsonl", DOG, kg=films(), models=model, resume=True).go()
+    assert (str(again.answer), model.calls()) == ("Gentilly", CALLS + 1)
+
+
+def test_a_saved_run_opens_without_model_and_graph_and_keeps_what_was_put_in(tmp_path: Path) -> None:
+    run = dog(QUESTION, two_hops()).go()
+    run.replace("critic", Remark("critic", "mine", LEFT)).go()
+    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"))
+    assert (keys(loaded), loaded.answer, loaded.totals.live_model_calls) == (KEYS, run.answer, 0)
+    assert [loaded.output(key) for key in KEYS] == [run.output(key) for key in KEYS]
+    assert loaded["critic"].origin == "by hand"
+    with pytest.raises(NotRecordedError):
+        loaded.fork(settings=Settings(debate_rounds=3)).go()
+
+
+def test_a_reply_that_never_becomes_valid_keeps_all_attempts() -> None:
+    run = dog(QUESTION, two_hops(answer_trying=trying("Paris")))
+    with pytest.raises(InvalidReplyError):
+        run.go()
+    assert (run.status, len(run["answer_trying"].attempts), run["triple_filling"].done) == ("failed", 3, True)
+
+
+def test_what_each_step_yields_is_data_and_comes_back() -> None:
+    from kgwb.flow import from_data, to_data
+
+    run = dog(QUESTION, two_hops()).go()
+    for step in run.steps:
+        assert from_data(to_data(step.output, step.form), step.form) == step.output
+    assert isinstance(run.output("iteration[hop 1]"), Hop)
+
+
+def test_a_workbench_asks_dog() -> None:
+    bench = workbench(two_hops(), system="dog")
+    run = bench.ask(QUESTION)
+    assert str(run.answer) == "Gentilly"
+    assert "Gentilly" in repr(run["answer_trying[hop 2]"])

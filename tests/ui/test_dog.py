@@ -1,0 +1,157 @@
+"""DoG in cells and debugger: every agent has its form, and the debate reads as a conversation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ipywidgets as widgets
+import pytest
+
+from kgwb.errors import OverrideError
+from kgwb.flow import UNGROUNDED
+from kgwb.llm import Scripted
+from kgwb.render import run_html
+from kgwb.render.records import step_record
+from kgwb.render.text import tree
+from kgwb.settings import Settings
+from kgwb.subgraph import subgraph
+from kgwb.ui.cell import AgentCell
+from kgwb.ui.debugger import Debugger
+from kgwb.ui.forms import editor
+from kgwb.ui.kit import Panel
+from kgwb.ui.session import Session, session_of
+from tests.debate import KEYS, LEFT, MARKED, QUESTION, TWO_HOPS, filtering, remark
+from tests.small import DOG, dog
+from tests.ui.press import everything, plain, text_of
+
+AGENTS = [spec.name for spec in DOG.agents]
+SILENT = {"fused_agent", "own_knowledge"}
+"""Those that have nothing to do in these two hops."""
+
+
+def two_hops(settings: Settings | None = None, **changed: Any) -> Session:
+    script = {**TWO_HOPS, **{f"dog/{name}": reply for name, reply in changed.items()}}
+    return session_of(dog(QUESTION, Scripted(script), settings=settings).go())
+
+
+def shown(session: Session, key: str) -> str:
+    return plain(str(step_record(session.steps[key], {})))
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_every_agent_has_a_cell(agent: str) -> None:
+    cell = AgentCell(two_hops(), agent)
+    assert ("the run ended without it" in text_of(cell)) == (agent in SILENT)
+    for button in ("Result", "What came in", "Prompt", "Attempts", "Edit the result"):
+        cell._sections.value = button
+    assert "Failed" not in text_of(cell)
+    assert agent in cell.static()
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_form_that_nobody_touched_yields_the_result(key: str) -> None:
+    session = two_hops()
+    panel = Panel()
+    made = editor(session.steps[key], session, panel)
+    assert (made.value(), panel.message.value) == (session.steps[key].output, "")
+
+
+def test_a_relation_is_chosen_among_those_offered() -> None:
+    session = two_hops()
+    step = session.steps["relation_filtering[hop 1/Arrival]"]
+    made = editor(step, session, Panel())
+    [choice] = [one for one in everything(made.widget) if isinstance(one, widgets.Select)]
+    labels = [label for label, _ in choice.options]
+    assert labels[:2] == ["based on", "director"]
+    assert choice.label == "director"
+    choice.label = "based on"
+    assert (str(made.value().relation), made.value().reason) == ("based on", "chosen by hand")
+    choice.label = labels[-1]
+    assert made.value().relation is None
+
+
+def test_a_roles_words_are_put_in_by_hand() -> None:
+    session = two_hops()
+    made = editor(session.steps["critic[hop 1/round 1]"], session, Panel())
+    texts = [one for one in everything(made.widget) if isinstance(one, widgets.Text | widgets.Textarea)]
+    texts[-1].value = "In which place was [Denis Villeneuve] born?"
+    session.run.replace("critic[hop 1/round 1]", made.value()).go()
+    assert session.run["critic"].origin == "by hand"
+    texts[-1].value = ""
+    with pytest.raises(OverrideError, match="empty"):
+        session.run.replace("critic[hop 1/round 1]", made.value())
+
+
+def test_the_debate_reads_as_a_conversation_up_to_who_speaks() -> None:
+    session = two_hops()
+    first, second, last = (shown(session, key) for key in KEYS[11:14])
+    assert ("he directed it" in first, "it is about him" in first) == (True, False)
+    assert second.index("he directed it") < second.index("it is about him")
+    assert last.index("it is about him") < last.index("who he is needs no words")
+    whole = shown(session, "simplifying[hop 1]")
+    places = [whole.index(role) for role in ("simplifying expert", "critic", "linguist")]
+    assert places == sorted(places)
+
+
+def test_the_question_shrinks_hop_by_hop() -> None:
+    told = shown(two_hops(), "iteration[hop 2]")
+    longer, shorter = MARKED.replace("[", " ").replace("]", " "), LEFT.replace("[", " ").replace("]", " ")
+    told, longer, shorter = (" ".join(text.split()) for text in (told, longer, shorter))
+    assert told.index(longer) < told.index(shorter) < told.index("yes")
+
+
+def test_what_a_choice_was_made_from_is_shown_with_it() -> None:
+    told = shown(two_hops(), "relation_filtering[hop 1/Arrival]")
+    assert "Who directed [Arrival]?" in told
+    assert "chosen" in told
+    assert "runtime" in told
+
+
+def test_the_timeline_tells_each_role_and_the_debugger_shows_the_whole() -> None:
+    session = two_hops()
+    debugger = Debugger(session)
+    lines = [one.description for one in everything(debugger) if isinstance(one, widgets.Button)]
+    assert f"✓ linguist[hop 1/round 1]: {LEFT}" in lines
+    assert "✓ relation_filtering[hop 1/Arrival]: [Arrival] → director" in lines
+    assert "✓ answer_trying[hop 1]: no: see the triples" in lines
+    for view in ("One step", "Answer", "Time", "Subgraph", "Compare"):
+        debugger._views.value = view
+    assert "Failed" not in text_of(debugger)
+
+
+def test_the_path_so_far_is_in_the_subgraph_while_the_walk_goes_on() -> None:
+    run = dog(QUESTION, Scripted(TWO_HOPS)).go(until="triple_filling")
+    roles = {node.label: [str(role) for role in node.roles] for node in subgraph(run).nodes}
+    assert roles == {
+        "Arrival": ["linked to “Arrival”", "support"],
+        "Denis Villeneuve": ["reached by “director”", "support"],
+    }
+    [value] = subgraph(run).answers
+    assert [edge.triple for edge in subgraph(run).edges] == list(value.support)
+    found = subgraph(run.go())
+    assert [node.label for node in found.nodes if node.shape == "answer"] == ["Gentilly"]
+    assert [node.label for node in found.nodes if node.shape == "unknown"] == ["Denis Villeneuve"]
+    assert len(found.edges) == 2
+
+
+def test_an_ungrounded_answer_says_so_wherever_it_is_shown() -> None:
+    session = two_hops(
+        Settings(own_knowledge=True), relation_filtering=filtering(""), own_knowledge={"answers": ["Quebec"]}
+    )
+    run = session.run
+    places = {
+        "text": str(run.answer),
+        "repr": repr(run),
+        "tree": tree(run.steps, run.calls),
+        "page": plain(run_html(run)),
+        "step": shown(session, "own_knowledge"),
+        "debugger": text_of(Debugger(session)),
+    }
+    assert [name for name, told in places.items() if "Quebec" in told and UNGROUNDED not in told] == []
+    assert all("Quebec" in told for told in places.values())
+    assert "Quebec" not in [node.label for node in subgraph(run).nodes]
+
+
+def test_without_a_debate_nothing_is_lost() -> None:
+    session = two_hops(Settings(ablation="expert_only"), simplifying_expert=remark(LEFT, "alone"))
+    assert "alone" in shown(session, "simplifying[hop 1]")
