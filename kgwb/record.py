@@ -85,7 +85,9 @@ class Call:
         return cls(key, kind, step, from_data(request, dict[str, Any]), repeat, result, taken_at, seconds)
 
 
-_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+_canonical = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, check_circular=False
+).encode
 _compact = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 

@@ -65,12 +65,12 @@ class ChatReply:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
-    first_token_s: float | None = None
-    """Seconds from sending the request that was answered until its first text came; None if not streamed."""
     finish_reason: str = "stop"
     """"stop", "length", "content_filter", "refusal", ... in the server's words."""
     tries: int = 1
     """How often the adapter had to send the request (transient failures, or a mode the server refused)."""
+    first_token_s: float | None = None
+    """Seconds from sending the request that was answered until its first text came; None if not streamed."""
 
 
 class ChatModel(Protocol):

@@ -123,6 +123,18 @@ def test_a_flood_of_words_is_cut_short() -> None:
     assert time.monotonic() - started < 10
 
 
+def test_building_takes_labels_one_by_one_and_keeps_the_short_ones_first() -> None:
+    texts = ["war and peace", "war", "the great war", "War", "war"]
+    made = LabelIndex.build(Label(f"{EX}{n}", text, True, True) for n, text in enumerate(texts))
+    rows = made._rows("SELECT id, text, iri FROM labels ORDER BY id")
+    assert [text for _, text, _ in rows] == ["War", "war", "war", "the great war", "war and peace"]
+    assert [iri for _, _, iri in rows[1:3]] == [EX + "1", EX + "4"]
+    assert [number for number, *_ in rows] == [1, 2, 3, 4, 5]
+    assert {word for (word,) in made._rows("SELECT word FROM vocabulary")} == set(
+        "war and peace the great".split()
+    )
+
+
 def test_an_index_in_a_file_answers_the_same(tmp_path: Path) -> None:
     index(tmp_path / "labels.sqlite")
     again = LabelIndex.open(tmp_path / "labels.sqlite")
