@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 import engines
 import hypothesis
@@ -43,7 +42,7 @@ def oxigraph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[engines.Engin
 def metaqa() -> Path:
     """The file of MetaQA's graph; skipped where it is not here."""
     if not (file := engines.metaqa()).exists():
-        leave_out(f"no {file}: KGWB_DATA names the folder that holds metaqa/")
+        pytest.skip(f"no {file}: KGWB_DATA names the folder that holds metaqa/")
     return file
 
 
@@ -61,17 +60,10 @@ def ollama(llama: str) -> Iterator[str]:
         yield url
 
 
-def leave_out(reason: str) -> NoReturn:
-    """Skip this test, or fail it where KGWB_REQUIRE_ALL=1 forbids that any is left out."""
-    if os.environ.get("KGWB_REQUIRE_ALL") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
 @contextmanager
 def _started(start: Callable[[Path], AbstractContextManager[T]], folder: Path) -> Iterator[T]:
     try:
         with start(folder) as server:
             yield server
     except engines.EngineMissingError as missing:
-        leave_out(str(missing))
+        engines.leave_out(str(missing))

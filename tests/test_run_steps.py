@@ -196,7 +196,8 @@ def test_cancel_leaves_a_slow_model_behind_and_the_run_resumes() -> None:
 
     def script(request: ChatRequest) -> Any:
         if slow["now"] and request.task == "made_up/guess":
-            gone.wait(20)
+            gone.wait(60)
+            return "of a call left behind, whose line is not taken"
         return model._next_line(SCRIPT, request.task)
 
     model = Scripted(script, remote=True)
@@ -206,7 +207,7 @@ def test_cancel_leaves_a_slow_model_behind_and_the_run_resumes() -> None:
     timer.start()
     started = time.monotonic()
     run.go()
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 30
     assert (run.status, run["guess"].done, run["guess#2"].done) == ("cancelled", True, False)
     asked_before = model.calls()
     gone.set()

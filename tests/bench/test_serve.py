@@ -20,7 +20,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import pyoxigraph
 import pytest
 import yaml
-from conftest import leave_out
+from engines import leave_out
 from hostile.corpus import texts
 from hostile.servers import Said, Seen
 from hostile.servers import serving as answering

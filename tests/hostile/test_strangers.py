@@ -29,7 +29,7 @@ from kgwb.record import call_key
 from kgwb.ui.debugger import VIEWS, Debugger
 from kgwb.ui.session import session_of
 
-MUTATED = 2_500
+MUTATED = 1_500
 """Spoilt run files that are loaded; each tenth that loads is shown in every form."""
 WATCHERS: list[list[tuple[str, Any]]] = []
 """Who is told what the process does; a hook of the interpreter can never be taken away."""
