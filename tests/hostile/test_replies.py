@@ -46,12 +46,12 @@ from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.settings import Settings
 from kgwb.structured import Check, judge
+from kgwb.systems import vertex_selection
 from kgwb.systems.chatty_kg import (
     chat,
     classifier,
     predicate_selection,
     rephraser,
-    vertex_selection,
 )
 from kgwb.systems.chatty_kg import (
     qir as qirs,
