@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 from rdflib import Literal
-from small import DIRECTED, HOMONYMS, PAPER, alone, chatty, films, iri, predicates, qir, vertex
+from small import CHATTY, DIRECTED, DOG, HOMONYMS, PAPER, alone, chatty, films, iri, predicates, qir, vertex
 
 from hostile.corpus import HALVES, NUL, ORDERS, PLAIN, SEED, texts
 from kgwb import structured
@@ -56,6 +56,8 @@ from kgwb.systems.chatty_kg import (
 from kgwb.systems.chatty_kg import (
     qir as qirs,
 )
+from kgwb.systems.dog import answer_trying, own_knowledge, relation_filtering, simplifying, topic_entity
+from kgwb.walk import Filled, Relation, Relations, Solved
 
 MUTATED, FREE, PLAYED = 850, 200, 60
 """Replies tried of each agent: spoilt ones, free texts, and spoilt ones through the whole agent."""
@@ -114,6 +116,29 @@ class Case:
     settings: Settings = FAST
     before: Mapping[str, Any] = ()  # type: ignore[assignment]
     """What the agent is told before this reply."""
+    of: Any = CHATTY
+
+
+ASKED = "Who starred in Dune and in Arrival?"
+RELATIONS = Relations("Dune", (Relation("director", "out", (iri("d"),)), Relation("sequel of", "in", ())))
+FILLED = Filled("list", triples=(("Dune", "director", "Denis"), ("Dune", "director", 'say "hi"')))
+SOLVED = (Solved("Dune", "director", "Denis"),)
+
+
+def _copied(reply: Any) -> bool:
+    names = [" ".join(name.split()).casefold() for name in reply.entities]
+    apart = not any(one != other and one in other for one in names for other in names)
+    return bool(names) and apart and all(name and name in ASKED.casefold() for name in names)
+
+
+def _among(reply: Any) -> bool:
+    names = {" ".join(name.split()).casefold() for name in reply.answers}
+    return (reply.sufficient == "yes") == bool(names) and names <= {"dune", "denis", 'say "hi"'}
+
+
+def _goes_on(reply: Any) -> bool:
+    question = " ".join(reply.question.split()).casefold()
+    return "[denis]" in question and "[dune]" not in question
 
 
 def _vertex(reply: Any) -> bool:
@@ -210,6 +235,47 @@ CASES = {
             lambda reply: bool(set(reply.predicates) & set(NAMES)),
             PAPER,
         ),
+        Case(
+            "topic_entity",
+            lambda run: topic_entity.find_topics(ASKED, run),
+            ({"entities": ["Dune", "Arrival"]}, {"entities": ["dune"]}),
+            _copied,
+            of=DOG,
+        ),
+        Case(
+            "relation_filtering",
+            lambda run: relation_filtering.filter_relation(RELATIONS, ASKED, run),
+            tuple(
+                {"subquestion": "who?", "relation": name, "reason": ""}
+                for name in ("director", "~sequel of", "")
+            ),
+            lambda reply: " ".join(reply.relation.split()).casefold() in ("", *map(str, RELATIONS.found)),
+            of=DOG,
+        ),
+        Case(
+            "answer_trying",
+            lambda run: answer_trying.try_answer(ASKED, (FILLED,), run),
+            (
+                {"sufficient": "yes", "reason": "", "answers": ["Denis", 'say "hi"']},
+                {"sufficient": "no", "reason": "", "answers": []},
+            ),
+            _among,
+            of=DOG,
+        ),
+        Case(
+            "linguist",
+            lambda run: simplifying.polish("round 1", ASKED, SOLVED, (), (FILLED,), run),
+            ({"remark": "shorter", "question": "When was [Denis] born?"},),
+            _goes_on,
+            of=DOG,
+        ),
+        Case(
+            "own_knowledge",
+            lambda run: own_knowledge.remember(ASKED, "no way on", run),
+            ({"answers": ["Timothée Chalamet"]}, {"answers": []}),
+            lambda reply: True,  # from memory: its answers are marked as not grounded
+            of=DOG,
+        ),
     )
 }
 
@@ -233,13 +299,16 @@ def door(name: str) -> tuple[type[BaseModel], tuple[Check[Any], ...]]:
 def play(case: Case, text: str) -> Any:
     """What the agent makes of one reply, in one attempt."""
     replies = {**dict(case.before), case.prompt: text}
-    return alone(case.work, replies, kg=KG, settings=case.settings.changed(theta=1))
+    return alone(case.work, replies, kg=KG, settings=case.settings.changed(theta=1), of=case.of)
 
 
-def test_every_reply_class_of_the_system_is_tried() -> None:
+DEBATING = (answer_trying, own_knowledge, relation_filtering, simplifying, topic_entity)
+
+
+def test_every_reply_class_of_the_systems_is_tried() -> None:
     there = {
         one
-        for module in (chat, classifier, predicate_selection, qirs, rephraser, vertex_selection)
+        for module in (chat, classifier, predicate_selection, qirs, rephraser, vertex_selection, *DEBATING)
         for name, one in vars(module).items()
         if name.endswith("Reply") and one.__module__ == module.__name__
     }
@@ -304,12 +373,16 @@ def test_an_agent_makes_nothing_of_a_reply_that_is_turned_away(name: str) -> Non
             assert error.attempts[-1].reply == text
             outcomes.add("turned away")
             continue
-        assert wanted or name in ("qir", "predicate_selection_published"), (
+        assert wanted or name in ("qir", "predicate_selection_published", "linguist"), (
             "which go on with the last of theta"
         )
         outcomes.add("taken")
         if name.startswith("vertex"):
             assert made.vertex is None or made.vertex in CANDIDATES
+        if name == "relation_filtering":
+            assert made.relation is None or made.relation in RELATIONS.found
+        if name == "own_knowledge":
+            assert made.ungrounded == bool(made.values)
         if name.startswith("predicate"):
             assert set(made.queries) <= set(QUERIES)
             assert set(made.predicates) <= set(NAMES)
