@@ -38,8 +38,7 @@ def llama(folder: Path) -> Iterator[str]:
         # Two threads that wait for each other are a thousand times slower where other work has the cores
         "n_threads": 1,
         "n_threads_batch": 1,
-        "cache": True,  # an agent's prompt begins as the last one did
-        "cache_size": 2**30,
+        "cache": False,  # the last prompt is at hand anyway; a cache of more takes ten gigabytes
         "interrupt_requests": False,  # else a second request breaks off the first one's stream
         "host": "127.0.0.1",
         "port": port,

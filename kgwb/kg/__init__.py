@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kgwb.errors import GraphFileError
+from kgwb.errors import GraphFileError, SettingError
 from kgwb.kg.base import Found, Graph, Hit, Limits, Rows, Vocabulary
 from kgwb.kg.vocabularies import VOCABULARIES, vocabulary_of
 
@@ -56,6 +56,8 @@ def open_kg(
     limits = Limits(query_timeout_s, row_limit, allow_service)
     if isinstance(vocabulary, str):
         vocabulary = vocabulary_of(vocabulary)
+    if not isinstance(vocabulary, Vocabulary | None):
+        raise SettingError(f"{vocabulary!r} is no vocabulary", hint="give a name, or a Vocabulary")
     if isinstance(source, str) and source.lower().startswith(("http://", "https://")):
         from kgwb.kg.endpoint import Endpoint
 
@@ -64,6 +66,8 @@ def open_kg(
 
     if not isinstance(source, str | os.PathLike):
         return LocalGraph.of(source, vocabulary=vocabulary, limits=limits)
+    if dialect is not None:
+        raise SettingError("a dialect is for endpoints, and this is a file", hint="leave dialect out")
     path = Path(source).expanduser()
     if not path.exists() and str(source) in SAMPLES:
         path = sample_path(str(source))

@@ -9,9 +9,12 @@ from typing import Protocol
 from rdflib import URIRef
 from rdflib.namespace import DCTERMS, FOAF, OWL, RDF, RDFS, SKOS
 
+from kgwb.errors import SettingError
 from kgwb.flow import Iri, Term, Triple, from_data, to_data
 
 SCHEMA = "http://schema.org/"
+LONGEST_S = 1e6
+"""Seconds that a query may be allowed at most; clocks take no more."""
 
 
 class Predicates(frozenset[URIRef]):
@@ -76,6 +79,13 @@ class Limits:
     """Whether SERVICE clauses are sent."""
     byte_limit: int = 32_000_000
     """Bytes read of an endpoint's reply; a longer one is an error."""
+
+    def __post_init__(self) -> None:
+        seconds, rows = self.query_timeout_s, self.row_limit
+        if not (isinstance(seconds, int | float) and 0 < seconds < LONGEST_S):
+            raise SettingError(f"query_timeout_s cannot be {seconds!r}", hint="give seconds, above 0")
+        if not (isinstance(rows, int) and rows > 0):
+            raise SettingError(f"row_limit cannot be {rows!r}", hint="give a whole number of rows, above 0")
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,7 +241,7 @@ def named(given: str | Dialect) -> Dialect:
     """The dialect that a person names, as NAME or NAME:ARGUMENT. Raises SettingError."""
     if isinstance(given, Dialect):
         return given
-    name, _, argument = given.partition(":")
+    name, _, argument = str(given).partition(":")
     if name not in DIALECTS:
         raise SettingError(f"no dialect named {name!r}", hint=f"choose one of {', '.join(DIALECTS)}")
     found = replace(DIALECTS[name], argument=argument or DIALECTS[name].argument)

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 import pyoxigraph
 from rdflib import BNode, Literal, URIRef
 
-from kgwb.errors import GraphError, GraphTimeoutError, QueryError
+from kgwb.errors import GraphError, GraphTimeoutError, QueryError, SettingError
 from kgwb.flow import Term, Triple
 from kgwb.kg import wikibase
 from kgwb.kg.base import Found, Hit, Limits, Rows, Vocabulary
@@ -23,7 +23,7 @@ from kgwb.kg.local import from_ox
 from kgwb.kg.naming import WIKIBASE, language_rank
 from kgwb.kg.probing import recognised
 from kgwb.kg.queries import Labelling, labelling, schema
-from kgwb.kg.sparql import Checked, Form, checked, n3, writable
+from kgwb.kg.sparql import HALF, Checked, Form, checked, n3, quoted, writable
 from kgwb.kg.text import local_name, normal, ranked, spelled
 from kgwb.kg.transport import Reply, Secret, ask
 from kgwb.kg.vocabularies import well_known
@@ -56,7 +56,12 @@ class Endpoint:
         limits: Limits | None = None,
     ) -> None:
         self._named = None if dialect is None else named(dialect)
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+            _ = parts.port
+        except ValueError as error:
+            hint = "write it like https://dbpedia.org/sparql"
+            raise SettingError(f"{url!r} is not an address: {error}", hint=hint) from error
         host = parts.netloc.rpartition("@")[2]
         self._url = urlunsplit((parts.scheme, host, parts.path, "", ""))
         self._parameters = [
@@ -85,10 +90,11 @@ class Endpoint:
         """The rows, and the reply that they were in."""
         found = checked(query, allow_service=self.limits.allow_service, magic=magic)
         reply = self._send(found.text + self._limit(found), found.form, "select")
-        data = _json(reply)
+        named, found_rows = _table(reply)
+        variables = found.variables or named  # what was asked for, whatever the reply says
+        if any(found_rows) and not any(row.keys() & set(variables) for row in found_rows):
+            raise _no_result(reply, f"it has no column of {', '.join(variables)}")
         try:
-            named, found_rows = tuple(data["head"]["vars"]), data["results"]["bindings"]
-            variables = found.variables or named  # what was asked for, whatever the reply says
             rows = tuple(
                 tuple(_term(row[name]) if name in row else None for name in variables)
                 for row in found_rows[: self.limits.row_limit]
@@ -113,12 +119,15 @@ class Endpoint:
         """See Graph."""
         found = checked(query, allow_service=self.limits.allow_service)
         reply = self._send(found.text, found.form, "ask")
-        data = _json(reply)
-        if not isinstance(truth := data.get("boolean"), bool):
-            try:  # Virtuoso 7 answers with a row instead
-                truth = any(row["__ASK_RETVAL"]["value"] == "1" for row in data["results"]["bindings"])
+        if not isinstance(truth := _json(reply).get("boolean"), bool):
+            named, rows = _table(reply)  # Virtuoso 7 answers with a row instead, or with none
+            try:
+                truths = [{"1": True, "0": False}[row["__ASK_RETVAL"]["value"]] for row in rows]
             except (KeyError, TypeError) as error:
                 raise _no_result(reply, error) from error
+            if named != ("__ASK_RETVAL",):
+                raise _no_result(reply, "neither true nor false")
+            truth = any(truths)
         if reply.partial and not (truth and found.monotone):
             raise self._out_of_time()
         return truth
@@ -136,6 +145,8 @@ class Endpoint:
             quads = [*pyoxigraph.parse(reply.body, form, base_iri=self._url)]
         except (SyntaxError, ValueError) as error:
             raise _no_result(reply, error) from error
+        if not quads and b"error" in reply.body.lower():  # in a comment, or as JSON-LD that says nothing
+            raise _no_result(reply, "no triples, but an error")
         triples = (
             (from_ox(quad.subject), URIRef(quad.predicate.value), from_ox(quad.object)) for quad in quads
         )
@@ -260,7 +271,7 @@ class Endpoint:
         languages, predicates = self.vocabulary.languages, self._labelling.predicates
         if not predicates:
             return {}
-        tests = (f'LANGMATCHES(LANG(?l), "{tag}")' if tag else 'LANG(?l) = ""' for tag in languages)
+        tests = (f"LANGMATCHES(LANG(?l), {quoted(tag)})" if tag else 'LANG(?l) = ""' for tag in languages)
         only = f"FILTER({' || '.join(tests)})" if preferred else ""
         rows = self._whole(
             f"SELECT ?v ?p ?l WHERE {{ VALUES ?v {{ {' '.join(map(n3, iris))} }}"
@@ -290,7 +301,23 @@ def _json(reply: Reply) -> dict[str, Any]:
         raise _no_result(reply, f"broken JSON: {error}") from error
     if not isinstance(data, dict):
         raise _no_result(reply, "JSON of another kind")
+    if said := data.get("error") or data.get("exception"):
+        raise _no_result(reply, f"it says {said!r}")
     return data
+
+
+def _table(reply: Reply) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+    """The variables and the rows of a result."""
+    data = _json(reply)
+    try:
+        named, rows = data["head"]["vars"], data["results"]["bindings"]
+    except (KeyError, TypeError) as error:
+        raise _no_result(reply, error) from error
+    if not (isinstance(named, list) and all(isinstance(name, str) for name in named)):
+        raise _no_result(reply, "its variables are no list of names")
+    if not (isinstance(rows, list) and all(isinstance(row, dict) for row in rows)):
+        raise _no_result(reply, "its rows are no list of rows")
+    return tuple(named), rows
 
 
 def _unbroken(data: dict[str, Any]) -> dict[str, Any]:
@@ -308,6 +335,9 @@ def _no_result(reply: Reply, seen: object) -> GraphError:
 
 def _term(data: Mapping[str, str]) -> Term:
     value = data["value"]
+    if not isinstance(value, str) or (data["type"] == "uri" and HALF.search(value)):
+        raise ValueError(f"not an RDF term: {data!r}")
+    value = HALF.sub("\ufffd", value)
     match data["type"]:
         case "uri":
             return URIRef(value)

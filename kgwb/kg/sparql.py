@@ -70,7 +70,7 @@ _UNESCAPED = "write the character itself"
 _UPDATE = re.compile(
     r"(?:^|[;}>])\s*(INSERT|DELETE|LOAD|CLEAR|CREATE|DROP|COPY|MOVE|ADD|WITH)\b", re.IGNORECASE
 )
-_HALF = re.compile("[\ud800-\udfff]")
+HALF = re.compile("[\ud800-\udfff]")
 _BAD_IRI = re.compile(r'[<>"{}|^`\\\x00-\x20\ud800-\udfff]')
 _LANGUAGE = re.compile(r"[A-Za-z]+(?:-[A-Za-z0-9]+)*")
 _QUOTED = str.maketrans(
@@ -116,7 +116,7 @@ def checked(query: str, *, allow_service: bool = False, magic: str = "") -> Chec
     """
     if "\r" in query:
         query = query.replace("\r\n", "\n").replace("\r", "\n")
-    if not query.isascii() and (half := _HALF.search(query)):
+    if not query.isascii() and (half := HALF.search(query)):
         raise _wrong(query, half.start(), "there is half a character", "read the text as UTF-8")
     _check_escapes(query)
     text, shape, words, undeclared, services = _lexed(query)
@@ -164,7 +164,7 @@ def writable(iri: str) -> bool:
 
 def quoted(text: str) -> str:
     """The text as a string literal of a query; raises QueryError for a lone surrogate."""
-    if not text.isascii() and _HALF.search(text):
+    if not text.isascii() and HALF.search(text):
         raise QueryError(f"{text!r} holds half a character", hint="read the text as UTF-8")
     # A backslash before a "u" is told apart from an escape by escaping the letter (see _AMBIGUOUS).
     escaped = re.sub(r"\\\\([uU])", lambda found: rf"\\\u00{ord(found[1]):02X}", str(text).translate(_QUOTED))

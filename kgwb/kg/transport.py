@@ -6,10 +6,11 @@ import http.client
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, TypeVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, quote_plus
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 from SPARQLWrapper import JSON, POST, TURTLE, SPARQLWrapper
 
@@ -125,6 +126,8 @@ def sent(url: str, request: Request, limits: Limits) -> Reply:
         if isinstance(error.reason, TimeoutError):
             raise _late(url, timeout_s) from error
         raise GraphUnreachableError(f"{url} cannot be reached: {error.reason}", hint=_REACH) from error
+    except ValueError as error:  # of an address, where it was given or where a redirection leads
+        raise GraphUnreachableError(f"{url} cannot be asked: {error}", hint=_REACH) from error
     except (OSError, http.client.HTTPException) as error:
         raise GraphUnreachableError(f"{url} broke off: {error!r}", hint="try again") from error
 
@@ -132,7 +135,7 @@ def sent(url: str, request: Request, limits: Limits) -> Reply:
 def _answer(url: str, request: Request, limits: Limits) -> Reply:
     until = time.monotonic() + limits.query_timeout_s
     try:
-        response = urlopen(request, timeout=limits.query_timeout_s)
+        response = _opener().open(request, timeout=limits.query_timeout_s)
     except HTTPError as error:
         with error:
             raise _refused(url, error, _read(error, until, MOST_SAID)) from error
@@ -142,12 +145,31 @@ def _answer(url: str, request: Request, limits: Limits) -> Reply:
             said = f"{url} sent more than {limits.byte_limit:,} bytes"
             raise GraphError(said, hint="ask for less: fewer rows, or rows without long texts")
         expected = response.headers.get("Content-Length") or ""
-        if expected.isdigit() and len(body) < int(expected):
+        if expected.isdecimal() and len(body) < int(expected):
             raise http.client.IncompleteRead(body, int(expected) - len(body))
         partial = response.status == 206 or response.headers.get("X-SQL-State") == "S1TAT"
         most = response.headers.get("X-SPARQL-MaxRows", "")
         kind, server = response.headers.get_content_type(), response.headers.get("Server", "")
-        return Reply(body, kind, partial, int(most) if most.isdigit() else None, server)
+        return Reply(body, kind, partial, int(most) if most.isdecimal() else None, server)
+
+
+class _Redirected(HTTPRedirectHandler):
+    """A query sent by POST is sent on as it is: urllib would leave its body behind, and ask nothing."""
+
+    def redirect_request(
+        self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> Request | None:
+        if req.data is None:
+            return super().redirect_request(req, fp, code, msg, headers, newurl)
+        kept = {name: value for name, value in req.headers.items() if name != "Content-length"}
+        return Request(newurl, req.data, kept, origin_req_host=req.origin_req_host, unverifiable=True)
+
+    http_error_308 = HTTPRedirectHandler.http_error_302
+
+
+@cache
+def _opener() -> OpenerDirector:
+    return build_opener(_Redirected)
 
 
 def _read(response: Any, until: float, most: int) -> bytes:

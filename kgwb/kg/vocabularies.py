@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from rdflib import URIRef
@@ -30,6 +33,10 @@ _SPACES = {
     "wd": "http://www.wikidata.org/prop/",
     "wikibase": "http://wikiba.se/ontology#",
 }
+
+
+TAG = re.compile(r"([A-Za-z]+(-[A-Za-z0-9]+)*)?")
+ABSOLUTE = re.compile(r"[A-Za-z][\w+.-]*:[^<>\"{}|^`\\\s]+")
 
 
 def _iris(names: str) -> tuple[Iri, ...]:
@@ -111,6 +118,16 @@ def well_known(url: str) -> Vocabulary:
     return VOCABULARIES.get(found, VOCABULARIES["default"])
 
 
+def _wrong(data: dict[str, Any]) -> Iterator[str]:
+    for name, texts in data.items():
+        form = TAG if name == "languages" else ABSOLUTE
+        listed = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
+        if not listed or (name == "labels" and not texts):
+            yield f"{name} is no list of texts, or an empty one"
+        else:
+            yield from (f"{text!r} cannot stand in {name}" for text in texts if not form.fullmatch(text))
+
+
 def vocabulary_of(given: str) -> Vocabulary:
     """The vocabulary of a name, or of a JSON file: an object with fields of Vocabulary, lists of texts.
 
@@ -126,6 +143,8 @@ def vocabulary_of(given: str) -> Vocabulary:
         data = json.loads(Path(given).read_text(encoding="utf-8"))
         if not isinstance(data, dict) or not set(data) <= set(known):
             raise ValueError("it holds something else")
+        if wrong := next(_wrong(data), ""):
+            raise ValueError(wrong)
         made: Vocabulary = from_data({**to_data(VOCABULARIES["default"]), **data}, Vocabulary)
     except (OSError, ValueError, RecursionError) as error:
         raise SettingError(f"the vocabulary {given} cannot be used: {error}", hint=hint) from error

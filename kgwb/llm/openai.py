@@ -179,12 +179,16 @@ class _Page:
 
     def take(self, chunks: Iterable[bytes], left: threading.Event) -> Failure | None:
         """Read to the end, or until nobody waits any more; the failure is what the server said inside."""
+        kind = ""
         for line in _lines(chunks, left):
             name, colon, value = line.partition(":")
+            kind = value.strip() if name == "event" else kind if line.strip() else ""
             if not colon or name not in _EVENT_FIELDS:
                 self._plain.append(line)
-            elif name in ("data", "error") and not self.done and (failure := self._event(name, value)):
-                return failure
+            elif name in ("data", "error") and not self.done:
+                failure = self._event("error" if kind == "error" else name, value)
+                if failure:
+                    return failure
         return None
 
     def data(self) -> dict[str, Any] | Failure:
@@ -221,7 +225,7 @@ class _Page:
         if self.done or not text.strip():
             return None
         chunk = _loads(text)
-        if name == "error" or not isinstance(chunk, dict) or chunk.get("error"):
+        if not isinstance(chunk, dict) or "error" in (name, chunk.get("object")) or chunk.get("error"):
             return Failure("nonsense", _said(chunk) or text)
         self._streamed = True
         return self._add(chunk)
@@ -230,13 +234,14 @@ class _Page:
         """Take a whole answer, or what a chunk of one adds."""
         self._answer |= {name: value for name, value in answer.items() if value}
         choices = answer.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices else None
-        if not isinstance(choice, dict):
+        dicts = [one for one in choices if isinstance(one, dict)] if isinstance(choices, list) else []
+        choice = next((one for one in dicts if one.get("index") in (0, None)), None)
+        if choice is None:
             return None
         if choice.get("error"):
             return Failure("nonsense", _said(choice["error"]))
         self._finish = str(choice.get("finish_reason") or self._finish)
-        message = choice.get("delta") or choice.get("message")
+        message = choice["delta"] if isinstance(choice.get("delta"), dict) else choice.get("message")
         if isinstance(message, dict):
             self._chosen = True
             self._refusal += str(message.get("refusal") or "")
@@ -282,7 +287,7 @@ def _loads(text: str) -> Any:
 def _count(answer: dict[str, Any], name: str) -> int:
     usage = answer.get("usage")
     count = usage.get(name) if isinstance(usage, dict) else 0
-    return count if isinstance(count, int) else 0
+    return max(count, 0) if type(count) is int else 0
 
 
 def _text(content: Any) -> str:

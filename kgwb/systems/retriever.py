@@ -54,7 +54,7 @@ def _relations(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]
         rows = run.kg.select(f"SELECT DISTINCT ?v ?p WHERE {{ VALUES ?v {{ {values} }} {triple} }}")
         hidden = run.kg.vocabulary.hidden
         iris_only = [(v, p) for v, p in rows.rows if isinstance(v, URIRef) and isinstance(p, URIRef)]
-        pairs = [(v, p) for v, p in iris_only if p not in hidden]
+        pairs = [(v, p) for v, p in iris_only if v in found and p not in hidden]
         names = run.kg.names([p for _, p in pairs])
         for vertex, name in sorted((v, names[p]) for v, p in pairs):
             found[vertex][shown.format(name)] = None

@@ -203,7 +203,7 @@ def test_a_benchmark_killed_again_and_again_asks_no_question_twice(benchmark: Be
     assert killed == KILLS
     assert benchmark.finish("killed") == whole
     assert len(seen) <= usual + KILLS * WORKERS * CALLS_A_QUESTION
-    told = Counter(json.dumps(asked.body["messages"]) for asked in seen)
+    told = Counter(json.dumps(asked.body["messages"]) for asked in seen if asked.body)  # else cut off
     assert max(told.values()) <= KILLS + 1
 
 

@@ -665,7 +665,13 @@ def test_a_vocabulary_can_be_extended_and_kept(tmp_path: Path, monkeypatch: pyte
     assert URIRef("http://e/x") in own.hidden
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"labels": 1}', '{"label": []}', "\xff", None])
+UNUSABLE = (
+    *("[]", "{", '{"labels": 1}', '{"label": []}', "\xff", None, '{"labels": []}', '{"labels": [1]}'),
+    *('{"labels": ["a b"]}', '{"labels": ["label"]}', '{"languages": ["en\\") || (\\"a"]}'),
+)
+
+
+@pytest.mark.parametrize("text", UNUSABLE)
 def test_a_vocabulary_that_cannot_be_used_is_said(tmp_path: Path, text: str | None) -> None:
     file = tmp_path / "own.json"
     if text is not None:

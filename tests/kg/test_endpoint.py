@@ -250,3 +250,93 @@ def test_the_dialect_is_probed_once_or_named(server: Server) -> None:
     assert Endpoint(f"{server.url}/sparql", dialect="virtuoso").dialect.name == "virtuoso"
     with pytest.raises(SettingError, match="no dialect named 'sesame'"):
         open_kg(server.url, dialect="sesame")
+
+
+TABLE = '{"head": {"vars": %s}, "results": {"bindings": %s}}'
+ROW = '[{"x": {"type": "literal", "value": %s}}]'
+LYING: tuple[tuple[str, str, str], ...] = (
+    ("select", '{"error": "no memory", "head": {"vars": ["x"]}, "results": {"bindings": []}}', "no memory"),
+    ("select", TABLE % ('["y"]', '[{"y": {"type": "literal", "value": "1"}}]'), "no column of x"),
+    ("select", TABLE % ('["x"]', '["zz"]'), "no list of rows"),
+    ("select", TABLE % ('["x"]', '"xyz"'), "no list of rows"),
+    ("select", TABLE % ('"x"', "[]"), "no list of names"),
+    ("select", TABLE % ('["x"]', ROW % '["http://a"]'), "not an RDF term"),
+    ("select", TABLE % ('["x"]', ROW.replace("literal", "uri") % r'"http://a\ud800"'), "not an RDF term"),
+    ("ask", '{"boolean": false, "exception": "no memory"}', "no memory"),
+    ("ask", TABLE % ('["x"]', "[]"), "neither true nor false"),
+    ("ask", TABLE % ('["__ASK_RETVAL"]', '[{"__ASK_RETVAL": {"value": "true"}}]'), "true"),
+    ("construct", "# Error: no memory", "no triples, but an error"),
+)
+QUERIES = {
+    "select": "SELECT ?x { ?x ?p ?o }",
+    "ask": "ASK { ?s ?p ?o }",
+    "construct": "CONSTRUCT WHERE { ?s ?p ?o }",
+}
+
+
+@pytest.mark.parametrize(("form", "body", "says"), LYING)
+def test_what_is_no_answer_is_not_taken_for_one(
+    server: Server, monkeypatch: pytest.MonkeyPatch, form: str, body: str, says: str
+) -> None:
+    kind = "text/turtle" if form == "construct" else "application/sparql-results+json"
+    monkeypatch.setitem(FAULTS, "lying", (200, kind, body.encode()))
+    with pytest.raises(GraphError) as caught:
+        getattr(Endpoint(f"{server.url}/lying"), form)(QUERIES[form])
+    assert says in caught.value.message
+
+
+def test_half_a_character_in_a_label_is_replaced(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = TABLE % ('["x"]', ROW % r'"x\ud800"')
+    monkeypatch.setitem(FAULTS, "half", (200, "application/json", body.encode()))
+    [[label]] = Endpoint(f"{server.url}/half").select(QUERIES["select"]).rows
+    assert str(label) == "x\ufffd"
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_a_redirected_query_is_asked_in_full(people: LocalGraph, server: Server, code: int) -> None:
+    class Moved(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(code)
+            self.send_header("Location", server.url)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing on standard error."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Moved) as moved:
+        threading.Thread(target=moved.serve_forever, args=(0.01,), daemon=True).start()
+        kg = Endpoint(f"http://127.0.0.1:{moved.server_port}/sparql")
+        query = f"SELECT ?o {{ <{ADA}> ?p ?o FILTER(?o != {'1' * 2_100}) }} ORDER BY ?o"
+        assert set(kg.select(query).rows) == set(people.select(query).rows)
+        moved.shutdown()
+
+
+@pytest.mark.parametrize("url", ["http://[bad", "http://host:port/sparql"])
+def test_what_is_no_address_is_said(url: str) -> None:
+    with pytest.raises(SettingError, match="is not an address"):
+        open_kg(url)
+
+
+def test_an_address_that_cannot_be_asked_is_said() -> None:
+    with pytest.raises(GraphUnreachableError, match="cannot be asked"):
+        open_kg("http://127.0.0.1:1/\xe4/sparql").ask(QUERIES["ask"])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"query_timeout_s": -1},
+        {"query_timeout_s": float("nan")},
+        {"query_timeout_s": "5"},
+        {"row_limit": 0},
+        {"row_limit": "5"},
+        {"dialect": 5},
+        {"vocabulary": 5},
+        {"dialect": "generic"},
+    ],
+)
+def test_options_that_cannot_be_are_refused_at_once(options: dict[str, Any]) -> None:
+    with pytest.raises(SettingError):
+        open_kg("films", **options)

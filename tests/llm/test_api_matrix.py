@@ -166,6 +166,15 @@ CASES = [
     Case("error inside the stream of llama.cpp", lambda api: [
          stream('error: {"code": 500, "message": "context shift is disabled"}\n\n')],
          only="openai", error=ModelUnreachableError, says="reply: context shift is disabled"),
+    Case("error event inside the stream", lambda api: [
+         stream(api.parts('{"an') + 'event: error\ndata: {"message": "boom"}\n\n')],
+         only="openai", error=ModelUnreachableError, says="boom"),
+    Case("error object inside the stream", lambda api: [
+         stream(api.parts('{"an') + sse({"object": "error", "message": "boom"}))],
+         only="openai", error=ModelUnreachableError, says="boom"),
+    Case("several choices", lambda api: [stream(sse(*(
+        {**event, "choices": [{"index": 1, "delta": {"content": "B"}}, *event["choices"]]}
+        for event in EVENTS), "[DONE]"))], only="openai"),
     Case("a stream of no JSON", lambda api: [stream(sse("<p>busy</p>"))], only="openai",
          error=ModelUnreachableError, says="reply: .*<p>busy</p>"),
     Case("nothing in the stream", lambda api: [stream("")], chats=2, first_token=False),

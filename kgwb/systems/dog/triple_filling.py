@@ -130,7 +130,8 @@ def _filled(
 ) -> Filled:
     tails: dict[Term, list[_Step]] = {}
     rank = {value.term: place for place, value in enumerate(head.values)}
-    for step in sorted(steps, key=lambda step: (rank[step.head], str(step.triples))):  # engines differ
+    asked = (step for step in steps if step.head in rank)  # an engine may spell an IRI its own way
+    for step in sorted(asked, key=lambda step: (rank[step.head], str(step.triples))):  # engines differ
         tails.setdefault(step.tail, []).append(step)
     iris = {t for step in steps for t in (step.tail, *(t for one in step.triples for t in one))}
     names = run.kg.names(sorted(term for term in iris if isinstance(term, URIRef)))
