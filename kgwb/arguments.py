@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +69,7 @@ def positive(text: str) -> int:
 def pairs(given: Sequence[str], form: str) -> dict[str, str]:
     """NAME=VALUE arguments by name."""
     split = [text.partition("=") for text in given]
-    wrong = [name for name, sign, _ in split if not sign]
+    wrong = [name + sign + value for name, sign, value in split if not (name.strip() and sign)]
     if wrong:
         raise InputError(f"{wrong[0]!r} is not {form}", hint=f"write it as {form}")
     return {name: value for name, _, value in split}
@@ -95,10 +96,9 @@ def settings_of(args: argparse.Namespace) -> Settings:
     types = get_type_hints(Settings)
     changes: dict[str, Any] = {}
     for name, value in pairs(args.set, "NAME=VALUE").items():
-        try:
-            changes[name] = from_data(value, types[name]) if name in types else value
-        except ValueError as exc:
-            raise SettingError(f"{name} cannot be {value!r}", hint=f"it is {types[name]}") from exc
+        changes[name] = value
+        with suppress(ValueError):  # the settings themselves say what is wrong, and what they want
+            changes[name] = from_data(value, types.get(name, str))
     return profile(args.profile).changed(**changes)
 
 

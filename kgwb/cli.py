@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kgwb
-from kgwb.arguments import HISTORY_HELP, add_setup, kg_of, numbers, pairs, positive, recall, workbench_of
+from kgwb.arguments import (
+    HISTORY_HELP,
+    add_setup,
+    kg_of,
+    numbers,
+    pairs,
+    positive,
+    recall,
+    settings_of,
+    workbench_of,
+)
 from kgwb.errors import CONTROLS, InputError, KgwbError
 from kgwb.lab import START, lab_command, notebooks_home
 
@@ -273,11 +283,16 @@ def _varied(args: argparse.Namespace) -> list[argparse.Namespace]:
     """The arguments as they are, or once for each value of the setting that is varied."""
     if not args.each:
         return [args]
-    name, _, values = args.each.partition("=")
+    [(name, values)] = pairs([args.each], "NAME=V1,V2,...").items()
     given = [f"{name}={value}" for value in values.split(",")]
-    return [
+    varied = [
         argparse.Namespace(**{**vars(args), "set": [*args.set, one], "out": args.out / one}) for one in given
     ]
+    settings = [settings_of(one) for one in varied]
+    for place, one in enumerate(given):
+        if settings[place] in settings[:place]:
+            raise InputError(f"--each has {one} twice", hint="give each value once")
+    return varied
 
 
 def _bench_once(args: argparse.Namespace, questions: list[BenchQuestion]) -> int:
@@ -285,10 +300,14 @@ def _bench_once(args: argparse.Namespace, questions: list[BenchQuestion]) -> int
     from kgwb.bench.gold import with_gold, with_queries
     from kgwb.bench.questions import standalone_forms
     from kgwb.bench.runner import Setup
+    from kgwb.systems import oracle
 
     prices = load_prices(args.prices)
     budget = Budget(numbers(args.budget), prices)
     bench = workbench_of(args)
+    if args.ladder and oracle(args.system) is None:
+        why = f"{args.system} does not say what gold means to its agents"
+        raise InputError(why, hint=f"leave --ladder out, or write kgwb/systems/{args.system}/gold.py")
     if "money" in budget.limits:
         _ = [prices.of(model.name) for model in bench.models.values()]
     questions = with_gold(with_queries(questions, bench.kg), bench.kg)
@@ -428,7 +447,10 @@ def _serve(args: argparse.Namespace) -> int:
     from kgwb.bench.runner import Setup
     from kgwb.bench.serve import ANY, Service
 
-    graphs = pairs(args.dataset, "IRI=GRAPH") | ({ANY: args.kg} if args.kg else {})
+    named = pairs(args.dataset, "IRI=GRAPH")
+    if len(named) < len(args.dataset):
+        raise InputError("a dataset is named twice", hint="give each --dataset IRI=GRAPH once")
+    graphs = named | ({ANY: args.kg} if args.kg else {})
     if not graphs:
         raise InputError("there is no graph to answer from", hint="give --kg GRAPH, or --dataset IRI=GRAPH")
     args.kg = next(iter(graphs.values()))

@@ -128,7 +128,7 @@ def test_one_agent_can_have_a_model_of_its_own(capsys: pytest.CaptureFixture[str
         (["--system", "oracle", QUESTION], "no system named 'oracle'"),
         (["--profile", "slow", QUESTION], "no profile named 'slow'"),
         (["--set", "theta", QUESTION], "'theta' is not NAME=VALUE"),
-        (["--set", "theta=many", QUESTION], "theta cannot be 'many'"),
+        (["--set", "theta=many", QUESTION], "theta is 'many'"),
         (["--set", "theta=0", QUESTION], "theta is 0"),
         (["--set", "tehta=1", QUESTION], "no setting named tehta"),
         (["--agent-model", "oracle=rules", QUESTION], "chatty_kg has no agent 'oracle'"),
@@ -203,8 +203,36 @@ def test_bench_measures_each_value_of_a_setting(tmp_path: Path, capsys: pytest.C
         ["ablation=none", "ablation=no_focusing"],
     )
     assert (tmp_path / "out" / "ablation=no_focusing" / "config.json").exists()
-    assert main([*command, "--each", "ablation=all"]) == 2
-    assert "ablation cannot be 'all'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "remedy"),
+    [
+        (["--each", "ablation=none,all"], "ablation is 'all'", "give ablation one of none, no_focusing, "),
+        (["--each", "theta=1,2,01"], "--each has theta=01 twice", "give each value once"),
+        (["--each", "theta"], "'theta' is not NAME=V1,V2,...", "write it as"),
+        (["--each", "=1"], "'=1' is not NAME=V1,V2,...", "write it as"),
+        (["--each", "theta="], "theta is ''", "give theta a value of at least 1"),
+        (["--each", "tehta=1,2"], "no setting named tehta", "the settings are"),
+        (["--ladder"], "dog does not say what gold means to its agents", "leave --ladder out"),
+    ],
+)
+def test_what_bench_cannot_do_is_refused_before_any_question_is_asked(
+    arguments: list[str],
+    said: str,
+    remedy: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("kgwb.systems.oracle", lambda name: None)
+    (tmp_path / "q.jsonl").write_text(json.dumps({"id": "1", "question": QUESTION, "answers": []}))
+    command = ["bench", "--system", "dog", "--kg", "films", "--questions", "q.jsonl", "--out", "out"]
+    assert main([*command, *arguments]) == 2
+    complaint = capsys.readouterr().err
+    assert said in complaint
+    assert remedy in complaint
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_interrupted_bench_says_how_to_go_on(

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import BoundedSemaphore
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from rdflib import Literal
 
 from kgwb.bench.runner import Setup
 from kgwb.errors import (
@@ -25,10 +28,11 @@ from kgwb.errors import (
     KgwbError,
     ModelError,
     ModelTimeoutError,
+    QueryError,
     harmless,
 )
-from kgwb.flow import Dialogue
-from kgwb.kg.sparql import check
+from kgwb.flow import Dialogue, Term
+from kgwb.kg.sparql import check, n3
 from kgwb.run import Run
 
 NO_ANSWER = "SELECT ?answer WHERE { ?answer ?property ?value FILTER(false) }"
@@ -50,29 +54,86 @@ _log = logging.getLogger("kgwb")
 
 
 def one_query(run: Run) -> str:
-    """One SPARQL query whose solutions are the values of a run's answer; NO_ANSWER if it has none.
+    """One SPARQL query whose solutions are the values of a run's answer; NO_ANSWER if no query gives them.
 
-    That is the first executed query that has just these values, else the union of those with rows, counted
-    where their rows were. A yes or no is the last query asked: what came before it held in no way.
+    That is the first executed query with a column that has just these values, else the union of such columns
+    as have nothing else, else of those that have more, narrowed to the values; or the count of what was
+    found.
+    A yes or no is the last query asked: what came before it held in no way.
     """
     answer = run.answer
-    if not answer:
+    if not answer or not answer.queries:
         return NO_ANSWER
     if answer.kind == "boolean":
         return answer.queries[-1]
     results = {call.request["query"]: call.result for call in run.calls.values() if call.kind == "select"}
-    values = {value.term for value in answer.values}
-    found = {query: {row[0] for row in results[query].rows} - {None} for query in answer.queries}
-    if exact := [query for query, terms in found.items() if terms == values]:
-        return exact[0]
-    some = [query for query, terms in found.items() if terms]
-    target = f"?{results[some[0]].variables[0]}"
-    counted = values.isdisjoint(set().union(*found.values()))
-    head = f"(COUNT(DISTINCT {target}) AS ?count)" if counted else f"DISTINCT {target}"
-    union = " UNION ".join(f"{{ {query} }}" for query in some)
-    made = f"SELECT {head} WHERE {{ {union} }}"
+    asked = [(query, results[query]) for query in answer.queries if query in results]
+    columns = [
+        _Column(query, name, frozenset(row[place] for row in rows.rows) - {None}, len(rows.variables) == 1)
+        for query, rows in asked
+        for place, name in enumerate(rows.variables)
+    ]
+    values = frozenset(value.term for value in answer.values)
+    made = _of_columns(columns, values) or (
+        _counting(columns, values) if answer.kind == "count" else NO_ANSWER
+    )
     check(made)
     return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    query: str
+    name: str
+    terms: frozenset[Term | None]
+    alone: bool
+    """Whether the query has no other."""
+
+
+def _of_columns(columns: Sequence[_Column], values: frozenset[Term]) -> str:
+    """A query for the values out of these columns; empty if they do not hold them all."""
+    if exact := [column for column in columns if column.terms == values]:
+        return exact[0].query if exact[0].alone else _union(exact[:1])
+    if inside := _covering([column for column in columns if column.terms <= values], values):
+        return _union(inside)
+    most = sorted(columns, key=lambda column: -len(column.terms & values))
+    try:
+        terms = " ".join(sorted(map(n3, values)))
+    except QueryError:  # a blank node, which no query can name
+        return ""
+    return _union(more, terms) if (more := _covering(most, values)) else ""
+
+
+def _covering(columns: Sequence[_Column], values: frozenset[Term]) -> list[_Column]:
+    """As many of the columns as it takes to hold all values; none if all do not."""
+    missing, taken = set(values), []
+    for column in columns:
+        if not missing.isdisjoint(column.terms):
+            missing -= column.terms
+            taken.append(column)
+    return [] if missing else taken
+
+
+def _counting(columns: Sequence[_Column], values: frozenset[Term]) -> str:
+    """A query that counts the terms of one name, where there are as many as the answer says."""
+    for name in dict.fromkeys(column.name for column in columns):
+        same = [column for column in columns if column.name == name and column.terms]
+        if values == {Literal(len(frozenset[Term | None]().union(*(column.terms for column in same))))}:
+            return _union(same, head="(COUNT(DISTINCT ?{}) AS ?count)")
+    return NO_ANSWER
+
+
+def _union(columns: Sequence[_Column], terms: str = "", head: str = "DISTINCT ?{}") -> str:
+    name, *others = dict.fromkeys(column.name for column in columns)
+    parts = [f"{{ {column.query} }}" for column in columns]
+    if others:
+        renamed = zip(columns, parts, strict=True)
+        name, parts = (
+            "value_",
+            [f"{{ SELECT (?{one.name} AS ?value_) WHERE {{ {part} }} }}" for one, part in renamed],
+        )
+    only = f" VALUES ?{name} {{ {terms} }}" if terms else ""
+    return f"SELECT {head.format(name)} WHERE {{ {' UNION '.join(parts)}{only} }}"
 
 
 class Service(ThreadingHTTPServer):
@@ -108,8 +169,10 @@ class Service(ThreadingHTTPServer):
         setup = self.setups.get(dataset) or self.setups[ANY]
         with self._free:
             run = setup.begin(question, Dialogue()).go()
-        reason = run.answer.reason if run.answer is not None else ""
-        told = {"dataset": dataset, "question": question, "query": one_query(run)}
+        query, reason = one_query(run), run.answer.reason if run.answer is not None else ""
+        if query == NO_ANSWER:
+            reason = reason or "no query gives just these values"
+        told = {"dataset": dataset, "question": question, "query": query}
         return told | ({"reason": reason} if reason else {})
 
 
@@ -119,7 +182,11 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "kgwb", ""
 
     def do_GET(self) -> None:
-        parts = urlsplit(self.path)
+        try:
+            parts = urlsplit(self.path)
+        except ValueError as exc:
+            self._fail(HTTPStatus.BAD_REQUEST, f"this is no address: {exc}", f"ask {self.server.url}")
+            return
         given = parse_qs(parts.query, errors="replace")
         missing = [name for name in ("dataset", "question") if name not in given]
         if parts.path not in ("", "/"):

@@ -10,10 +10,11 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -24,7 +25,9 @@ from engines import leave_out
 from hostile.corpus import texts
 from hostile.servers import Said, Seen
 from hostile.servers import serving as answering
-from small import DIRECTED, EX, films, predicates, qir, vertex, workbench
+from rdflib import BNode, Literal
+from small import DIRECTED, EX, films, iri, predicates, qir, vertex, workbench
+from small import FILMS as FILMS_TURTLE
 
 import kgwb
 from kgwb.bench import load_questions
@@ -40,7 +43,7 @@ from kgwb.errors import (
     ModelTimeoutError,
     UnknownModelError,
 )
-from kgwb.flow import Dialogue
+from kgwb.flow import Answer, Dialogue, Kind, Term, Value
 from kgwb.kg import Graph, sample_path
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
@@ -107,6 +110,64 @@ def test_several_queries_become_one(kind: str, rows: int, expected: str) -> None
     assert values(expected, films()) == answered(run)
 
 
+@pytest.mark.parametrize("sample", ["films", "scholars"])
+def test_one_query_has_the_values_of_a_walk(sample: str) -> None:
+    kg, right = kgwb.open_kg(sample), 0
+    setup = Setup.of(kgwb.Workbench(kg, system="dog"))
+    for one in load_questions(sample_path(sample).with_suffix(".questions.jsonl"))[:20]:
+        run = setup.begin(one.standalone or one.question, Dialogue()).go()
+        assert values(one_query(run), kg) == answered(run), one.question
+        right += bool(run.answer)
+    assert right > 5
+
+
+DIRECTORS = f"SELECT ?film ?by WHERE {{ ?film <{EX}director> ?by }}"
+ACTORS = f"SELECT ?who WHERE {{ <{EX}dune> <{EX}starring> ?who }}"
+PARTS = f"SELECT ?of ?part WHERE {{ ?of <{EX}part> ?part }}"
+PARTED = f"<{EX}wheel> <{EX}part> [] , <{EX}hub> ."
+
+
+@pytest.mark.parametrize(
+    ("queries", "kind", "wanted", "words"),
+    [
+        ([DIRECTORS], "list", "denis lynch", "SELECT DISTINCT ?by"),
+        ([DIRECTORS], "list", "arrival dune", "VALUES ?film"),
+        ([ACTORS, DIRECTORS], "list", "timothee denis lynch", "AS ?value_) WHERE { { SELECT ?who"),
+        ([ACTORS, DIRECTORS], "list", "timothee sicario", "VALUES ?value_"),
+        ([ACTORS], "list", "timothee", ACTORS),
+        ([PARTS], "list", "wheel", "SELECT DISTINCT ?of"),
+        ([DIRECTORS], "count", "4", "COUNT(DISTINCT ?film)"),
+        ([DIRECTORS], "count", "2", "COUNT(DISTINCT ?by)"),
+    ],
+)
+def test_one_query_takes_the_columns_that_have_the_values(
+    queries: list[str], kind: Kind, wanted: str, words: str
+) -> None:
+    kg = films(FILMS_TURTLE + PARTED)
+    terms = [Literal(int(word)) if word.isdigit() else iri(word) for word in wanted.split()]
+    sparql = one_query(asked(kg, queries, kind, terms))
+    assert words in sparql
+    assert values(sparql, kg) == {term_string(term) for term in terms}
+
+
+def test_values_that_no_query_gives_are_no_answer() -> None:
+    kg = films(FILMS_TURTLE + PARTED)
+    blank = next(row[1] for row in kg.select(PARTS).rows if isinstance(row[1], BNode))
+    for queries, term in (([], Literal("by heart")), ([DIRECTORS], iri("amy")), ([PARTS], blank)):
+        assert one_query(asked(kg, queries, "list", [term])) == NO_ANSWER
+    assert one_query(asked(kg, [DIRECTORS], "count", [Literal(3)])) == NO_ANSWER
+
+
+def asked(kg: Graph, queries: list[str], kind: Kind, terms: Sequence[Term]) -> Any:
+    """As much of a run as its one query is made of."""
+    calls = {
+        number: SimpleNamespace(kind="select", request={"query": query}, result=kg.select(query))
+        for number, query in enumerate(queries)
+    }
+    told = Answer(kind, tuple(Value(term, str(term)) for term in terms), tuple(queries))
+    return SimpleNamespace(answer=told, calls=calls)
+
+
 # --- over HTTP
 
 
@@ -161,6 +222,7 @@ def test_no_answer_is_a_query_without_solutions_and_says_why() -> None:
         (f"/?dataset={quote(FILMS)}&question={'x' * 70_000}", "GET", 414, "Too Long"),
         ("/?dataset=http://other/&question=Who?", "GET", 404, "no dataset 'http://other/'"),
         ("/?dataset=%00%1b[2J&question=Who?", "GET", 404, "no dataset"),
+        ("HTTP://[/?dataset=a&question=b", "GET", 400, "no address"),
         ("/robots.txt", "GET", 404, "nothing at /robots.txt"),
         ("/", "POST", 501, "Unsupported method"),
         ("/", "DELETE", 501, "Unsupported method"),
@@ -265,6 +327,8 @@ def test_who_goes_away_does_no_harm(capfd: pytest.CaptureFixture[str]) -> None:
     [
         ((), "there is no graph to answer from"),
         (("--dataset", "films"), "'films' is not IRI=GRAPH"),
+        (("--dataset", "=films"), "'=films' is not IRI=GRAPH"),
+        (("--dataset", "a=films", "--dataset", "a=cars"), "a dataset is named twice"),
         (("--kg", "films", "--port", "99999"), "cannot listen on 127.0.0.1:99999"),
         (("--kg", "films", "--host", "192.0.2.1"), "cannot listen on 192.0.2.1:8000"),
         (("--kg", "nosuch.ttl"), "there is no file or folder nosuch.ttl"),
