@@ -12,6 +12,7 @@ from typing import Any
 from kgwb.agents import System
 from kgwb.errors import InputError
 from kgwb.record import Call, Step
+from kgwb.render.words import clean
 from kgwb.systems import oracle
 
 SHIPPED = Path(__file__).with_name("prices.toml")
@@ -62,12 +63,18 @@ def load_prices(path: str | Path | None = None) -> Prices:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         prices = tuple(Price(**entry) for entry in data.get("price", ()))
-        if any(not isinstance(cost, int | float) or cost < 0 for p in prices for cost in (p.input, p.output)):
+        if not all(isinstance(price.model, str) for price in prices):
+            raise ValueError("model is a text")
+        if not all(_is_price(cost) for price in prices for cost in (price.input, price.output)):
             raise ValueError("input and output are prices of a million tokens, 0 or more")
         return Prices(str(data["currency"]), prices, str(path))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as exc:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as exc:
         hint = f"write it like {SHIPPED}"
         raise InputError(f"cannot read the prices {path}: {exc}", hint=hint) from exc
+
+
+def _is_price(cost: object) -> bool:
+    return type(cost) in (int, float) and 0 <= cost < 1e15  # type: ignore[operator]
 
 
 # --- what a run cost
@@ -146,11 +153,11 @@ def costs(
 
 def cost_table(told: Sequence[Cost]) -> str:
     """Costs as a table of text, a line each."""
-    width = max(len(cost.name) for cost in told)
+    width = max(len(clean(cost.name)) for cost in told)
     lines = [f"{'cost a question':<{width}}  {'median':>12}  {'95th percentile':>15}  {'total':>14}"]
     for cost in told:
         figures = (f"{cost.median:>12,.4g}", f"{cost.p95:>15,.4g}", f"{cost.total:>14,.6g}")
-        lines.append("  ".join([f"{cost.name:<{width}}", *figures]))
+        lines.append("  ".join([f"{clean(cost.name):<{width}}", *figures]))
     return "\n".join(lines)
 
 
@@ -168,9 +175,12 @@ class Budget:
     """
 
     def __init__(self, limits: Mapping[str, float], prices: Prices | None = None) -> None:
-        """Raises InputError for a limit that is none of ``BUDGETS``."""
+        """Raises InputError for a limit that is none of ``BUDGETS``, and for one that is not above 0."""
         if unknown := sorted({*limits} - {*BUDGETS}):
             raise InputError(f"{unknown[0]!r} is no budget", hint=f"give one of {', '.join(BUDGETS)}")
+        for name, limit in limits.items():
+            if not limit > 0:  # nor is NaN
+                raise InputError(f"the budget {name}={limit} is not above 0", hint="give a larger one")
         self.limits, self.prices = limits, prices
         self.used = dict.fromkeys(limits, 0.0)
 

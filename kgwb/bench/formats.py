@@ -44,10 +44,13 @@ def load_questions(path: str | Path, language: str | None = None) -> list[BenchQ
     for number, entry in entries:
         where = f"{path}, {noun} {number}"
         for question in _questions(form, entry, number, where):
-            ids[question.id] += 1
-            if (copy := ids[question.id]) > 1 and own:
+            if question.id in ids and own:
                 raise InputError(f"{where}: the id {question.id!r} was used before", hint="make ids unique")
-            changes = {"id": f"{question.id}#{copy}"} if copy > 1 else {}
+            changes = {"id": question.id}
+            while changes["id"] in ids:
+                ids[question.id] += 1
+                changes["id"] = f"{question.id}#{ids[question.id]}"
+            ids[changes["id"]] = 1
             if question.translations and (language or not own):
                 changes["language"], changes["question"] = _wording(question.translations, language or "en")
             questions.append(question.model_copy(update=changes))
@@ -105,10 +108,14 @@ class _Bindings(BaseModel):
     bindings: tuple[dict[str, _Cell], ...] | None = None
 
 
+class _Head(BaseModel):
+    vars: tuple[str, ...] | None = None
+
+
 class _Result(BaseModel):
     """SPARQL 1.1 Query Results JSON, with ``results`` empty beside a ``boolean``."""
 
-    head: dict[str, Any] = {}
+    head: _Head = _Head()
     results: _Bindings = _Bindings()
     boolean: bool | None = None
 
@@ -118,7 +125,7 @@ class _Result(BaseModel):
             return [str(self.boolean).lower()]
         if self.results.bindings is None:
             return None
-        cells = (row.get(next(iter(self.head.get("vars") or row), "")) for row in self.results.bindings)
+        cells = (row.get(next(iter(self.head.vars or row), "")) for row in self.results.bindings)
         return [cell.value for cell in cells if cell]
 
 

@@ -17,7 +17,7 @@ from rdflib import URIRef
 from kgwb.bench.gold import standard, with_gold
 from kgwb.bench.metrics import score
 from kgwb.bench.questions import BenchQuestion, conversations, term_string
-from kgwb.bench.results import Lines, Results, Row
+from kgwb.bench.results import Line, Lines, Results, Row, run_file
 from kgwb.bench.runner import Setup, Task, Watch, go, lost, work_off
 from kgwb.errors import (
     GraphUnreachableError,
@@ -28,6 +28,7 @@ from kgwb.errors import (
 )
 from kgwb.flow import Dialogue, Turn, from_data
 from kgwb.gold import Gold, Rung, read
+from kgwb.render.words import clean
 from kgwb.run import Run
 from kgwb.systems import oracle
 
@@ -35,6 +36,14 @@ LADDER = "ladder.jsonl"
 NO_GOLD = "there is no gold query that can be read"
 GRAPH_OR_GOLD = "the graph does not give the gold answers to the gold query"
 POST_PROCESSING = "not even the gold query mends it"
+
+
+class Lost(Line):
+    """What is read of a line of the ladder's file."""
+
+    agent: str | None
+    stage: str | None
+    why: str
 
 
 def where_lost(
@@ -56,7 +65,7 @@ def where_lost(
         raise InputError(f"{setup.system.name} does not say what gold means to its agents", hint=hint)
     rows = {row["id"]: row for row in results.of(questions)}
     missed = [question for question in questions if question.id in rows and lost(rows[question.id])]
-    lines = Lines(results.folder / LADDER)
+    lines = Lines(results.folder / LADDER, Lost)
     held, watch, folder = _dialogues(questions, rows), Watch(), results.folder.resolve()
 
     def then(line: Row) -> None:
@@ -71,7 +80,7 @@ def where_lost(
 
 def _same(line: Row | None, row: Row) -> bool:
     """Whether a line is about this result, and not one that was asked again since."""
-    return line is not None and (line["f1"], line["error"]) == (row["f1"], row["error"])
+    return line is not None and (line.get("f1"), line["error"]) == (row["f1"], row["error"])
 
 
 def _dialogues(questions: Sequence[BenchQuestion], rows: Mapping[str, Row]) -> dict[str, Dialogue]:
@@ -116,9 +125,9 @@ def _gold(question: BenchQuestion, setup: Setup) -> Gold | None:
 
 def _again(setup: Setup, question: BenchQuestion, row: Row, dialogue: Dialogue, folder: Path) -> Run | None:
     """The saved run of a line, or else one that is asked anew; None of a question that cannot be asked."""
-    file = folder / row["run"] if "run" in row else None
+    file = run_file(folder, row)
     try:
-        if file and file.exists():
+        if file:
             saved = Run.load(file, setup.system, kg=setup.kg, models=setup.models)
             return saved.fork(prompts=setup.prompts, embeddings=setup.embeddings)
         return setup.begin(question.question, dialogue)
@@ -206,10 +215,10 @@ def loss_table(told: Sequence[Loss], understanding: str = "understanding") -> st
         f"question {understanding}": [loss for loss in told if loss.stage == understanding],
         "other": [loss for loss in told if loss.stage != understanding],
     }
-    lines = [(loss.name, [loss]) for loss in told]
+    lines = [(clean(loss.name), [loss]) for loss in told]
     lines += [("all lost answers", list(told)), *((f"  {name}", some) for name, some in split.items())]
     width = max(len(name) for name, _ in lines)
-    table = ["  ".join([f"{'lost at':<{width}}", "answers", *(f"hops {hop}" for hop in hops)])]
+    table = ["  ".join([f"{'lost at':<{width}}", "answers", *(f"hops {clean(hop)}" for hop in hops)])]
     for name, some in lines:
         counts = [f"{sum(loss.by_hops.get(hop, 0) for loss in some):>{len(hop) + 5}}" for hop in hops]
         table.append("  ".join([f"{name:<{width}}", f"{sum(loss.answers for loss in some):>7}", *counts]))

@@ -17,6 +17,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from kgwb.bench.values import value_of
+from kgwb.render.words import clean
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ _HEADS = "precision recall F1 Hits@1 MRR Hit@5 exact paper-P paper-F1".split()
 
 def table(told: Sequence[Group]) -> str:
     """Groups as a table of text, a line each."""
-    width = max(len(group.name) for group in told)
+    width = max(len(clean(group.name)) for group in told)
     head = "  ".join(
         [f"{'':<{width}}", "questions", *(f"{name:>5}" for name in _HEADS), "errors", "without gold"]
     )
@@ -134,4 +135,4 @@ def _line(group: Group, width: int) -> str:
     columns = zip(_HEADS, MEASURES, strict=True)
     shares = [f"{getattr(group.scores, of):>{max(len(name), 5)}.3f}" for name, of in columns]
     counts = [f"{group.errors:>6}", f"{group.without_gold:>12}"]
-    return "  ".join([f"{group.name:<{width}}", f"{group.questions:>9}", *shares, *counts])
+    return "  ".join([f"{clean(group.name):<{width}}", f"{group.questions:>9}", *shares, *counts])

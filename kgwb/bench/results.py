@@ -7,19 +7,73 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, PlainValidator, ValidationError
 
 from kgwb import disk
 from kgwb.bench.questions import BenchQuestion
 from kgwb.errors import InputError
+from kgwb.flow import Turn, from_data
 from kgwb.record import RunFile
 
 CONFIG = "config.json"
 RESULTS = "results.jsonl"
+RUNS = "runs"
+"""Folder of the saved runs, below that of the results."""
 FOR_PEOPLE = frozenset({"source", "questions", "versions"})
 """Entries of the configuration that may differ; the latest are kept. Questions are compared one by one."""
 Row = dict[str, Any]
 """One line of the results file, as JSON data."""
+Whole = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
+Seconds = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+
+
+class _Used(BaseModel):
+    prompt_tokens: Whole
+    completion_tokens: Whole
+
+
+class _Linked(BaseModel):
+    gold: Whole
+    linked: Whole
+    candidates: Whole
+
+
+class _Linking(BaseModel):
+    vertices: _Linked
+    predicates: _Linked
+
+
+class Line(BaseModel):
+    """What every line holds, also one of the ladder."""
+
+    id: str
+    error: str | None
+    f1: Seconds | None = None
+    hops: int | str | None = None
+
+
+class Result(Line):
+    """What is read of a line of the results file; what is not named here is only kept."""
+
+    question: str
+    answers: list[str]
+    gold: list[str] | None
+    seconds: Seconds
+    model_calls: Whole
+    queries: Whole
+    prompt_tokens: Whole = 0
+    completion_tokens: Whole = 0
+    models: dict[str, _Used] = {}
+    stages: dict[str, Seconds] = {}
+    linking: _Linking | None = None
+    run: str = ""
+    remembered: Annotated[Any, PlainValidator(lambda data: from_data(data, Turn | None))] = None
+
+    def model_post_init(self, context: object, /) -> None:
+        if self.gold is not None and self.f1 is None:
+            raise ValueError("gold without f1")
 
 
 @contextmanager
@@ -42,12 +96,12 @@ def locked(folder: Path) -> Iterator[None]:
 class Lines:
     """A file of JSON lines, each with the id of a question; of two with one id the later counts."""
 
-    def __init__(self, path: Path, *, mend: bool = True) -> None:
-        """Raises InputError for a damaged one.
+    def __init__(self, path: Path, form: type[Line] = Result, *, mend: bool = True) -> None:
+        """Raises InputError for a damaged one, or one whose lines lack what ``form`` has.
 
         ``mend`` cuts off a last line that a killed process left unfinished; else it is only left out.
         """
-        self.path = path
+        self.path, self.form = path, form
         self.rows: dict[str, Row] = {}
         """What is there already, by question id, in the order it finished."""
         try:
@@ -62,10 +116,11 @@ class Lines:
         for number, line in enumerate(lines, 1):
             try:
                 row = json.loads(line)
-                self.rows[row["id"]] = row
-            except (ValueError, KeyError, TypeError) as exc:
+                self.rows[self.form.model_validate(row).id] = row
+            except (ValueError, RecursionError) as exc:
                 hint = "delete this line: its question is then asked again"
-                raise InputError(f"{self.path}, line {number}, is no result", hint=hint) from exc
+                seen = _seen(exc) if isinstance(exc, ValidationError) else "it is not JSON"
+                raise InputError(f"{self.path}, line {number}, is no result: {seen}", hint=hint) from exc
 
     def add(self, row: Row) -> None:
         """Write one line and hand it to the operating system. Raises InputError if the disk takes no more."""
@@ -100,11 +155,11 @@ class Results(Lines):
         path = self.folder / CONFIG
         results = self.folder / RESULTS
         if not path.exists() or not (results.exists() and results.stat().st_size):
-            disk.replace(path, [json.dumps(config, indent=2, ensure_ascii=False), "\n"])
+            disk.replace(path, [json.dumps(config, indent=2, ensure_ascii=False), "\n"], _AS_JSON)
             return
         try:
-            earlier = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as exc:
+            earlier = _read_config(path)
+        except (ValueError, RecursionError) as exc:
             hint = f"give another --out folder, or delete {CONFIG} if the results there are of this set-up"
             raise InputError(f"{path} is not JSON: {exc}", hint=hint) from exc
         changes = list(_changes(earlier, config))
@@ -114,7 +169,7 @@ class Results(Lines):
                 hint="give another --out folder, go back to that set-up, or delete the folder to begin anew",
             )
         if earlier != config:
-            disk.replace(path, [json.dumps(config, indent=2, ensure_ascii=False), "\n"])
+            disk.replace(path, [json.dumps(config, indent=2, ensure_ascii=False), "\n"], _AS_JSON)
 
     def retry_errors(self) -> None:
         """Forget the questions that ended in an error, so that they are asked again."""
@@ -139,13 +194,33 @@ def read_results(folder: str | Path) -> tuple[dict[str, Any], list[Row]]:
     """The configuration and the lines of a folder of results. Raises InputError if there are none."""
     path = Path(folder) / CONFIG
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(config, dict):
-            raise ValueError(f"{CONFIG} holds no object")
-    except (OSError, ValueError) as exc:
+        config = _read_config(path)
+    except (OSError, ValueError, RecursionError) as exc:
         hint = "give the --out folder of a benchmark"
         raise InputError(f"{folder} holds no results: {exc}", hint=hint) from exc
     return config, list(Lines(Path(folder) / RESULTS, mend=False).rows.values())
+
+
+def run_file(folder: Path, row: Row) -> Path | None:
+    """The saved run of a line, if it was kept; nothing outside the folder's runs is one."""
+    runs = folder.resolve() / RUNS
+    try:
+        path = (folder / row.get("run", "")).resolve()
+        return path if path.is_relative_to(runs) and path.is_file() else None
+    except (OSError, ValueError, RuntimeError):  # no name of a file, or links in a circle
+        return None
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    config = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(config, dict):
+        raise ValueError(f"{CONFIG} holds no object")
+    return config
+
+
+def _seen(exc: ValidationError) -> str:
+    error = exc.errors(include_url=False)[0]
+    return f"{'.'.join(map(str, error['loc']))}: {error['msg']}"
 
 
 _AS_JSON = "backslashreplace"

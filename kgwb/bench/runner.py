@@ -22,7 +22,7 @@ from kgwb.bench.cost import Budget, by_model, stages
 from kgwb.bench.gold import standard
 from kgwb.bench.metrics import NOTHING, Scores, score
 from kgwb.bench.questions import BenchQuestion, conversations, term_string
-from kgwb.bench.results import FOR_PEOPLE, Results, Row
+from kgwb.bench.results import FOR_PEOPLE, RUNS, Results, Row
 from kgwb.embeddings import Embeddings
 from kgwb.errors import Cancelled, InputError, KgwbError
 from kgwb.flow import Dialogue, Turn, from_data, to_data
@@ -36,9 +36,6 @@ from kgwb.systems import oracle
 
 if TYPE_CHECKING:
     from kgwb.workbench import Workbench
-
-RUNS = "runs"
-"""Folder of the saved runs, below that of the results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,7 @@ class Setup:
             "settings": self.settings.to_data(),
             "questions": {
                 "count": len(questions),
-                "fingerprint": _fingerprint("\n".join(one.model_dump_json() for one in questions)),
+                "fingerprint": _fingerprint("\n".join(map(_json, questions))),
             },
             "versions": {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
         }
@@ -129,6 +126,11 @@ def _prompts(system: str) -> list[str]:
     forms = (f"{system}/*.md", "chatty_kg/vertex_selection*.md")
     paths = {path for form in forms for path in shipped_folder().glob(form)}
     return sorted(f"{path.parent.name}/{path.stem}" for path in paths)
+
+
+def _json(question: BenchQuestion) -> str:
+    """As ``model_dump_json`` writes it, which refuses half characters."""
+    return json.dumps(question.model_dump(), ensure_ascii=False, separators=(",", ":"))
 
 
 def _fingerprint(text: str) -> str:
@@ -259,12 +261,14 @@ class Bench:
             turn = from_data(known["remembered"], Turn | None)
             return self._next(later, (*earlier, turn) if turn else earlier, watch)
 
-        def then(answered: tuple[Row, Turn | None]) -> Task | None:
-            row, turn = answered
+        def then(answered: tuple[Row, Turn | None, InputError | None]) -> Task | None:
+            row, turn, unsaved = answered
             self._count(row)
             if known is None:
                 self.results.add(row)
                 self.finished(row)
+            if unsaved:
+                raise unsaved
             return self._next(later, (*earlier, turn) if turn else earlier, watch)
 
         folder = self.results.folder.resolve()
@@ -279,9 +283,12 @@ def ask(
     folder: Path,
     save_runs: bool | Literal["lost"],
     watch: Watch,
-) -> tuple[Row, Turn | None]:
-    """The line of one question, and what its dialogue remembers if it was answered. Raises Cancelled."""
-    run, turn = None, None
+) -> tuple[Row, Turn | None, InputError | None]:
+    """The line of one question, what its dialogue remembers if it was answered, and why no run was saved.
+
+    Raises Cancelled.
+    """
+    run, turn, unsaved = None, None, None
     try:
         run = setup.begin(question.question, dialogue)
         error = go(run, watch)
@@ -292,9 +299,19 @@ def ask(
     if question.dialogue is not None:
         row["remembered"] = to_data(turn, Turn | None)
     if run and (save_runs is True or (save_runs and lost(row))):
-        row["run"] = f"{RUNS}/{quote(question.id, safe='')}.jsonl"
-        run.save(folder / row["run"])
-    return row, turn
+        name = f"{RUNS}/{_file_name(question.id)}.jsonl"
+        try:
+            run.save(folder / name)
+            row["run"] = name
+        except InputError as exc:  # told once the answer is safe
+            unsaved = exc
+    return row, turn, unsaved
+
+
+def _file_name(key: str) -> str:
+    """An id as a file's name of 150 bytes at most."""
+    name = quote(key.encode("utf-8", "surrogatepass"), safe="")
+    return name if len(name) <= 150 else f"{name[:133]}-{_fingerprint(key)}"
 
 
 def go(run: Run, watch: Watch) -> str | None:

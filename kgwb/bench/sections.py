@@ -12,9 +12,9 @@ from typing import Any
 
 from kgwb import systems
 from kgwb.bench.cost import Cost, Prices, costs
-from kgwb.bench.ladder import LADDER, losses, recall
+from kgwb.bench.ladder import LADDER, Lost, losses, recall
 from kgwb.bench.metrics import MEASURES, Group, groups
-from kgwb.bench.results import RESULTS, Lines, Row, read_results
+from kgwb.bench.results import Lines, Row, read_results, run_file
 from kgwb.bench.statistics import compare, interval
 from kgwb.errors import InputError
 from kgwb.render.html import Html, aside, fold, join, preformatted, table, tag
@@ -32,7 +32,6 @@ NAMES = dict(
 ORDER = ("f1", "precision", "recall", "hits1", "mrr", "hit5", "exact", "paper_f1", "paper_precision")
 MEANS = ("precision", "recall", "hits1", "exact")
 _FIRST = ("kgwb", "system", "models", "source", "kg", "embeddings", "questions")
-_NEEDED = {"id", "question", "answers", "gold", "seconds", "model_calls", "queries", "error"}
 
 
 @dataclass(frozen=True)
@@ -73,10 +72,9 @@ class Measured:
     def _figures(self) -> dict[tuple[str, str], Figure]:
         return {}
 
-    def run_file(self, row: Mapping[str, Any]) -> Path | None:
+    def run_file(self, row: Row) -> Path | None:
         """The saved run of a result, if it was kept."""
-        path = self.folder / row["run"] if row.get("run") else None
-        return path if path and path.is_file() else None
+        return run_file(self.folder, row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +96,7 @@ def measured_in(folder: Path, name: str, tail: str = "") -> Measured:
     """What ``kgwb bench --out`` left in a folder. Raises InputError if it did not, or if that is damaged."""
     config, found = read_results(folder)
     rows = {row["id"]: row for row in found}
-    for row in found:
-        if missing := sorted(_NEEDED - {*row}):
-            what = f"the result of {row['id']!r} in {folder / RESULTS} has no {missing[0]!r}"
-            raise InputError(what, hint="another version wrote it: measure again")
-    ladder = Lines(folder / LADDER, mend=False).rows.items()
+    ladder = Lines(folder / LADDER, Lost, mend=False).rows.items()
     stands = {key: line for key, line in ladder if _stands(line, rows)}
     return Measured(name, tail, folder, config, rows, stands)
 

@@ -64,6 +64,7 @@ def compare(
     """
     before, after = _scores(one, measure), _scores(other, measure)
     shared = [key for key in before if key in after]
+    both = {*shared}
     _agree(one, other, shared)
     first, second = (_columns(side[key] for key in shared) for side in (before, after))
     changes = [(key, getattr(after[key], measure) - getattr(before[key], measure)) for key in shared]
@@ -80,7 +81,7 @@ def compare(
         _permuted(first, second, measure, seed, resamples),
         tuple(key for key, change in changes if change > 0),
         tuple(key for key, change in changes if change < 0),
-        tuple(dict.fromkeys(row["id"] for row in (*one, *other) if row["id"] not in shared)),
+        tuple(dict.fromkeys(row["id"] for row in (*one, *other) if row["id"] not in both)),
     )
 
 

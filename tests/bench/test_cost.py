@@ -188,6 +188,28 @@ def test_an_unknown_budget_is_named() -> None:
         Budget({"euros": 1})
 
 
+@pytest.mark.parametrize("limit", [float("nan"), -1, 0])
+def test_a_budget_is_above_nothing(limit: float) -> None:
+    with pytest.raises(InputError, match="is not above 0"):
+        Budget({"tokens": limit})
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "model = 5\ninput = 1",
+        *(f'model = "m"\ninput = {cost}' for cost in "-1 nan inf true '1' 1e400".split()),
+    ],
+)
+def test_a_price_is_a_number_of_a_named_model(entry: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot read the prices"):
+        prices(tmp_path, f'currency = "EUR"\n[[price]]\n{entry}\noutput = 1')
+
+
+def test_a_table_of_costs_does_nothing_to_the_terminal() -> None:
+    assert "\x1b" not in cost_table([Cost("\x1b[2J", 1, 1, 1, 1)])
+
+
 # --- in the terminal
 
 

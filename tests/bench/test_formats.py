@@ -191,6 +191,7 @@ def test_ids_that_a_published_set_uses_twice_are_told_apart(tmp_path: Path) -> N
         ({"questions": [*qald()["questions"], {"id": 8}]}, "question 2: question: Field required"),
         ({"questions": ["x"]}, "question 1: : Input should be a valid dictionary"),
         (qald(question=[{"language": "en"}]), "question 1: question: there is no text in any language"),
+        (qald(answers=[{"head": {"vars": [["x"]]}, "results": {"bindings": [{}]}}]), "question 1: .*vars"),
         (qald(answers=[{"results": {"bindings": [{"x": {"type": "uri"}}]}}]), "question 1: .*value"),
         ([*lcquad(), {"uid": 6}], "question 2: there is no text"),
         ([{"corrected_question": "Who?"}], "question 1: _id: Field required"),
@@ -207,6 +208,19 @@ def test_a_broken_file_is_named_with_its_entry(tmp_path: Path, content: Any, com
     assert caught.value.message.startswith((f"{tmp_path / 'file'}, ", f"{tmp_path / 'file'} "))
     assert re.search(complaint, caught.value.message, re.DOTALL)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("ids", "told"),
+    [
+        (["1", "1", "1#2"], ["1", "1#2", "1#2#2"]),
+        (["1#2", "1", "1", "1"], ["1#2", "1", "1#3", "1#4"]),
+        (["1", 1, "2"], ["1", "1#2", "2"]),
+    ],
+)
+def test_ids_are_told_apart(tmp_path: Path, ids: list[Any], told: list[str]) -> None:
+    content = {"questions": [one for id_ in ids for one in qald(id=id_)["questions"]]}
+    assert [question.id for question in read(tmp_path, content)] == told
 
 
 @pytest.mark.parametrize(

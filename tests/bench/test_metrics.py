@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kgwb.bench import compare, interval, retention
+from kgwb.bench.ladder import Loss, loss_table
 from kgwb.bench.metrics import (
     ABSTAINED,
     EVERYTHING,
@@ -272,3 +273,10 @@ def test_what_cannot_be_compared(one: Rows, other: Rows, measure: str, complaint
     with pytest.raises(InputError, match=complaint) as caught:
         compare(one, other, measure)
     assert caught.value.hint
+
+
+def test_tables_do_nothing_to_the_terminal() -> None:
+    rows = [{"language": "\x1b]0;x\x07", "gold": None, "answers": [], "error": None}]
+    assert not {"\x1b", "\x07"} & {*table(groups(rows))}
+    lost = Loss("\x1b[2J", None, 1, {"\x1b[1m": 1})
+    assert "\x1b" not in loss_table([lost])

@@ -304,6 +304,28 @@ def test_hostile_texts_stay_text(tmp_path: Path) -> None:
     repr(report).encode()
 
 
+@pytest.mark.parametrize(
+    "run", ["{other}", "../x.jsonl", "runs/../../x.jsonl", "runs", "runs/link.jsonl", "runs/\0", "x" * 5000]
+)
+def test_nothing_outside_the_runs_is_read_or_written(run: str, tmp_path: Path) -> None:
+    other = tmp_path / "x.jsonl"
+    other.write_text("{}")
+    measured = folder(tmp_path / "one", row("a", ["1"], ["1"], run=run.format(other=other)))
+    (measured / "runs").mkdir()
+    (measured / "runs" / "link.jsonl").symlink_to(other)
+    Report(measured).save(measured / "report.html")
+    assert [*tmp_path.rglob("*.html")] == [measured / "report.html"]
+
+
+def test_a_page_that_is_a_link_is_not_written_to(tmp_path: Path) -> None:
+    measured = folder(tmp_path / "one", row("a", ["1"], ["1"], run="runs/a.jsonl"))
+    (measured / "runs").mkdir()
+    (measured / "runs" / "a.jsonl").write_text("{}")
+    (measured / "runs" / "a.html").symlink_to(tmp_path / "mine")
+    Report(measured).save(measured / "report.html")
+    assert not (tmp_path / "mine").exists()
+
+
 # --- what cannot be reported
 
 
@@ -313,8 +335,31 @@ def test_hostile_texts_stay_text(tmp_path: Path) -> None:
         ({"config.json": "{"}, "holds no results"),
         ({"config.json": "[]"}, "holds no results"),
         ({"results.jsonl": "nonsense\n"}, "line 1, is no result"),
-        ({"results.jsonl": '{"id": "a"}\n'}, "the result of 'a' in"),
-        ({"ladder.jsonl": "[]\n"}, "line 1, is no result"),
+        ({"config.json": "[" * 200_000}, "holds no results"),
+        ({"results.jsonl": "[" * 200_000 + "\n"}, "results.jsonl, line 1, is no result"),
+        ({"ladder.jsonl": "[]\n"}, "ladder.jsonl, line 1, is no result"),
+        ({"ladder.jsonl": '{"id": "b", "f1": 0, "error": null}\n'}, "line 1, is no result: agent"),
+        *(
+            ({"results.jsonl": json.dumps({k: v for k, v in ROWS[0].items() if k != name}) + "\n"}, name)
+            for name in ("id", "question", "gold", "answers", "error", "seconds", "queries", "f1")
+        ),
+        *(
+            (
+                {"results.jsonl": json.dumps(ROWS[0] | wrong) + "\n"},
+                f"line 1, is no result: {' '.join(wrong)}",
+            )
+            for wrong in (
+                {"answers": None},
+                {"run": 5},
+                {"models": []},
+                {"models": {"m": {}}},
+                {"seconds": "x"},
+                {"seconds": float("nan")},
+                {"stages": {"linking": "long"}},
+                {"linking": {"vertices": {}}},
+                {"remembered": 5},
+            )
+        ),
     ],
 )
 def test_a_damaged_folder_is_said(damage: dict[str, str], said: str, tmp_path: Path) -> None:

@@ -331,7 +331,13 @@ def test_other_questions_under_the_same_ids_are_not_mixed_in(tmp_path: Path) -> 
         bench(tmp_path, questions=[BenchQuestion(id="1", question="year of Dune", answers=())])
 
 
-@pytest.mark.parametrize(("name", "text"), [(CONFIG, "{"), (RESULTS, "{}\n")])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *((CONFIG, text) for text in ("{", "[]", "[" * 200_000)),
+        *((RESULTS, text + "\n") for text in ("{}", "[" * 200_000, '{"id": "1", "answers": null}')),
+    ],
+)
 def test_a_damaged_folder_is_named(tmp_path: Path, name: str, text: str) -> None:
     bench(tmp_path)
     (tmp_path / name).write_text(text)
@@ -350,6 +356,28 @@ def test_two_benchmarks_do_not_write_to_one_folder(tmp_path: Path) -> None:
         locked(tmp_path / "out").__enter__()
     with locked(tmp_path / "out"):
         pass
+
+
+def test_any_id_has_a_file_and_a_fingerprint(tmp_path: Path) -> None:
+    ids = ["x" * 400, "x" * 401, "ä" * 100, "\ud800", "a/../b", "plain"]
+    asked = [BenchQuestion(id=id_, question="director of \ud800") for id_ in ids]
+    given = setup()
+    prints = {given.config([one])["questions"]["fingerprint"] for one in asked}
+    assert len(prints) == len(ids)
+    bench(tmp_path / "out", given, asked, save_runs=True)
+    files = [tmp_path / "out" / row["run"] for row in read_results(tmp_path / "out")[1]]
+    assert len({*files}) == len(ids)
+    assert all(file.is_file() and len(file.stem.encode()) <= 150 for file in files)
+    assert files[-1].name == "plain.jsonl"
+
+
+def test_an_answer_whose_run_cannot_be_saved_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("in the way")
+    with pytest.raises(InputError, match="cannot write"):
+        bench(tmp_path, save_runs=True)
+    [row] = lines(tmp_path)
+    assert (row["id"], row["answers"], "run" in row) == ("1", [EX + "villeneuve"], False)
+    assert len(bench(tmp_path)) == len(QUESTIONS)
 
 
 # --- in the terminal

@@ -223,7 +223,8 @@ def test_a_benchmark_killed_before_its_first_result_begins_anew(tmp_path: Path, 
         (tmp_path / CONFIG).write_bytes(torn)
     results = Results(tmp_path, {"kg": "films"})
     assert json.loads((tmp_path / CONFIG).read_text()) == {"kg": "films"}
-    results.add({"id": "1", "error": None})
+    said = {"question": "Who?", "answers": [], "gold": None, "error": None}
+    results.add({"id": "1", **said, "seconds": 0.0, "model_calls": 0, "queries": 0})
     (tmp_path / CONFIG).write_bytes(b'{"kgwb": "0.1')
     with pytest.raises(InputError, match="is not JSON") as caught:
         Results(tmp_path, {"kg": "films"})
