@@ -174,23 +174,25 @@ def recording_cost(given: Recorded) -> list[Row]:
 
 def plain_agents() -> dict[str, Any]:
     """The system's modules by name, loaded once more with agents that are plain functions and no steps."""
-    kept = {name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith(SYSTEM)}
+    ours = ("kgwb.systems.retriever", "kgwb.systems.vertex_selection")
+
+    def taken() -> dict[str, Any]:
+        names = [name for name in sys.modules if name in ours or name.startswith(SYSTEM)]
+        return {name: sys.modules.pop(name) for name in names}
 
     def plain(name: str, **_: object) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return lambda function: function
 
-    parent = importlib.import_module("kgwb.systems")
+    kept, parent = taken(), importlib.import_module("kgwb.systems")
     try:
         with patch.object(kgwb.run, "agent", plain), patch.object(kgwb.run, "spec_of", lambda function: None):
             importlib.import_module(f"{SYSTEM}.pipeline")
-        return {
-            name.rpartition(".")[2]: sys.modules.pop(name)
-            for name in list(sys.modules)
-            if name.startswith(f"{SYSTEM}.")
-        }
+        return {name.rpartition(".")[2]: module for name, module in taken().items()}
     finally:
         sys.modules.update(kept)
-        parent.chatty_kg = kept[SYSTEM]  # type: ignore[attr-defined]
+        for name, module in kept.items():
+            if name.count(".") == 2:
+                setattr(parent, name.rpartition(".")[2], module)
 
 
 def bare(bench: Workbench, plain: Mapping[str, Any]) -> Ask:
