@@ -31,12 +31,11 @@ from kgwb.kg.sparql import quoted
 from kgwb.kg.text import words
 
 ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "tests"))
+import engines  # noqa: E402
+from engines import metaqa  # noqa: E402
+
 LABEL = f"<{RDFS.label}>"
-
-
-def metaqa() -> Path:
-    """MetaQA's graph; it may be absent."""
-    return Path(os.environ.get("KGWB_DATA") or ROOT / "../shared/data") / "metaqa" / "metaqa.nt.gz"
 
 
 def opening(file: Path, repeats: int = 5) -> dict[str, float]:
@@ -85,9 +84,6 @@ def virtuoso_search(file: Path, searches: int = 200, filters: int = 10) -> dict[
     The first two are of the query alone, on the same server; the last is of the whole search, with what it
     asks besides. Empty, and said why, where Virtuoso is not installed.
     """
-    sys.path.append(str(ROOT / "tests"))
-    import engines
-
     try:
         with tempfile.TemporaryDirectory() as folder, engines.virtuoso(Path(folder)) as server:
             kg = Endpoint(server.load(file), dialect="virtuoso", limits=Limits(query_timeout_s=120))

@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     from kgwb.record import Attempt
 
 
+SECRET_NAME = re.compile("key|token|secret|pass|pwd|auth", re.IGNORECASE)
+"""What is in the names of parameters that hold a key."""
 SECRET = re.compile(
-    r"(:/{1,3}(?=[^/@\s]+@)|[?&][^=&\s]*(?:key|token|secret|pass|pwd|auth)[^=&\s]*=)[^@&\s'\"<>/]+",
+    rf"(:/{{1,3}}(?=[^/@\s]+@)|[?&][^=&\s]*(?:{SECRET_NAME.pattern})[^=&\s]*=)[^@&\s'\"<>/]+",
     re.IGNORECASE,
 )
 """User and password, or a key, in an address that somebody gave."""

@@ -7,7 +7,6 @@ adapters repeat transient failures; only this door asks again because of what a 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from kgwb.errors import InvalidReplyError
+from kgwb.kg.sparql import HALF
 from kgwb.llm.base import ChatRequest, Message
 from kgwb.prompts import parse
 from kgwb.record import Attempt, CheckResult
@@ -33,8 +33,6 @@ class Check(Generic[Reply]):
     test: Callable[[Reply], str]
 
 
-HALF = re.compile("[\ud800-\udfff]")
-"""What a model that writes half an emoji leaves behind; it has no UTF-8, and no graph holds it."""
 WELL_FORMED = "well-formed JSON"
 RIGHT_FORM = "the reply's form"
 
@@ -101,6 +99,7 @@ def judge(
     problem = ""
     for data in _json_texts(text):
         try:
+            # What a model that writes half an emoji leaves behind; it has no UTF-8, and no graph holds it
             half = HALF.search(json.dumps(data, ensure_ascii=False))
             parsed = reply.model_validate(data)
         except ValidationError as exc:

@@ -181,14 +181,14 @@ class Budget:
         for name, limit in limits.items():
             if not limit > 0:  # nor is NaN
                 raise InputError(f"the budget {name}={limit} is not above 0", hint="give a larger one")
-        self.limits, self.prices = limits, prices
+        self.limits, self.prices = limits, prices or load_prices()
         self.used = dict.fromkeys(limits, 0.0)
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Count a line. Raises InputError if there is no price for its model."""
         for name in self.limits:
             if name == "money":
-                self.used[name] += (self.prices or load_prices()).money(row)
+                self.used[name] += self.prices.money(row)
             elif name == "tokens":
                 self.used[name] += row.get("prompt_tokens", 0) + row.get("completion_tokens", 0)
             else:

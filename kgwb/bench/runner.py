@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -95,7 +96,7 @@ class Setup:
                 "count": len(questions),
                 "fingerprint": _fingerprint("\n".join(map(_json, questions))),
             },
-            "versions": {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}},
+            "versions": _versions(),
         }
 
 
@@ -103,6 +104,13 @@ LIBRARIES = tuple(
     "numpy ollama openai oxrdflib pydantic pyoxigraph rdflib sentence-transformers torch".split()
 )
 """Libraries whose versions are told beside results."""
+
+
+@cache  # a set-up that is sent to other processes tells them with every question
+def _versions() -> dict[str, str]:
+    return {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
+
+
 _made: dict[str, Setup] = {}
 _making = threading.Lock()
 

@@ -254,6 +254,7 @@ def compared(sets: Sets) -> Iterator[Html]:
 
 
 def _compared(first: Measured, other: Measured) -> Iterator[Html]:
+    numbers = {key: number for number, key in enumerate(first.rows, 1)}  # as in the table of questions
     rows: list[tuple[object, ...]] = []
     changed: list[tuple[object, ...]] = []
     for measure in ("f1", "paper_f1"):
@@ -269,7 +270,7 @@ def _compared(first: Measured, other: Measured) -> Iterator[Html]:
         )
         rows.append((other.name, NAMES[measure], *figures))
         changed = changed or [
-            (other.name, what, question_link(first, key), first.rows[key]["question"])
+            (other.name, what, tag("a", key, href=f"#question-{numbers[key]}"), first.rows[key]["question"])
             for what, keys in (("better", found.better), ("worse", found.worse))
             for key in keys
         ]
@@ -287,11 +288,6 @@ def _compared(first: Measured, other: Measured) -> Iterator[Html]:
         f"{count(len(changed), 'question')} answered better or worse (strict F1)",
         table(("", "", "id", "question"), changed),
     )
-
-
-def question_link(one: Measured, key: str) -> Html:
-    """A link to the row of a question."""
-    return tag("a", key, href=f"#question-{[*one.rows].index(key) + 1}")
 
 
 # --- cost

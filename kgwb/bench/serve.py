@@ -58,8 +58,7 @@ def one_query(run: Run) -> str:
 
     That is the first executed query with a column that has just these values, else the union of such columns
     as have nothing else, else of those that have more, narrowed to the values; or the count of what was
-    found.
-    A yes or no is the last query asked: what came before it held in no way.
+    found. A yes or no is the last query asked: what came before it held in no way.
     """
     answer = run.answer
     if not answer or not answer.queries:

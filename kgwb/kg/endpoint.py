@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -14,7 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 import pyoxigraph
 from rdflib import BNode, Literal, URIRef
 
-from kgwb.errors import GraphError, GraphTimeoutError, QueryError, SettingError
+from kgwb.errors import SECRET_NAME, GraphError, GraphTimeoutError, QueryError, SettingError
 from kgwb.flow import Term, Triple
 from kgwb.kg import wikibase
 from kgwb.kg.base import Found, Hit, Limits, Rows, Vocabulary
@@ -28,7 +27,6 @@ from kgwb.kg.text import local_name, normal, ranked, spelled
 from kgwb.kg.transport import Reply, Secret, ask
 from kgwb.kg.vocabularies import well_known
 
-_SECRET = re.compile("key|token|secret|pass|pwd|auth", re.IGNORECASE)
 _STRING = URIRef("http://www.w3.org/2001/XMLSchema#string")
 _AT_ONCE = 100
 _VALUES = 200  # at once in a query: Virtuoso 7.2.5 loses rows of a VALUES of some 700, and says nothing
@@ -65,7 +63,7 @@ class Endpoint:
         host = parts.netloc.rpartition("@")[2]
         self._url = urlunsplit((parts.scheme, host, parts.path, "", ""))
         self._parameters = [
-            (name, Secret(value) if _SECRET.search(name) else value)
+            (name, Secret(value) if SECRET_NAME.search(name) else value)
             for name, value in parse_qsl(parts.query, keep_blank_values=True)
         ]
         user, password = (Secret(unquote(part or "")) for part in (parts.username, parts.password))

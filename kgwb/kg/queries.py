@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,13 +12,12 @@ from kgwb.errors import QueryError
 from kgwb.flow import Direction, Term
 from kgwb.kg.base import Graph, Vocabulary
 from kgwb.kg.naming import SCHEMA_CLASSES, SCHEMA_SPACES, language_rank
-from kgwb.kg.sparql import n3, quoted
+from kgwb.kg.sparql import LANGUAGE, n3, quoted
 
 SAMPLE, LANGUAGES = 10_000, 8
 """Labels of each predicate looked at to learn their languages, and languages learnt at most."""
 INCOMING = 1_000
 """Triples that lead to a class or predicate, read at most to tell whether one of them is a fact about it."""
-_TAG = re.compile("(?:[A-Za-z]+(?:-[A-Za-z0-9]+)*)?")
 
 
 class Description(NamedTuple):
@@ -111,7 +109,7 @@ def labelling(kg: Graph) -> Labelling:
         f"SELECT ?tag (COUNT(*) AS ?n) WHERE {{ {parts} BIND(LANG(?label) AS ?tag) }}"
         f" GROUP BY ?tag ORDER BY DESC(?n) ?tag LIMIT {LANGUAGES}"
     ).rows
-    found = tuple(str(tag) for tag, _ in rows if tag is not None and _TAG.fullmatch(str(tag)))
+    found = tuple(str(tag) for tag, _ in rows if tag is not None and _is_tag(str(tag)))
     whole = len(rows) < LANGUAGES and sum(counted(count) for _, count in rows) < SAMPLE
     return Labelling(predicates, found if whole else tuple(dict.fromkeys((*languages, *found))))
 
@@ -136,6 +134,10 @@ def schema(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:
     )
     told = kg.select(f"SELECT DISTINCT ?v WHERE {{ {parts} {fact} }}").rows if suspects else ()
     return frozenset(suspects) - {vertex for (vertex,) in told}
+
+
+def _is_tag(text: str) -> bool:
+    return not text or bool(LANGUAGE.fullmatch(text))
 
 
 def counted(number: Term | None) -> int:

@@ -72,7 +72,7 @@ _UPDATE = re.compile(
 )
 HALF = re.compile("[\ud800-\udfff]")
 _BAD_IRI = re.compile(r'[<>"{}|^`\\\x00-\x20\ud800-\udfff]')
-_LANGUAGE = re.compile(r"[A-Za-z]+(?:-[A-Za-z0-9]+)*")
+LANGUAGE = re.compile(r"[A-Za-z]+(?:-[A-Za-z0-9]+)*")
 _QUOTED = str.maketrans(
     {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 )
@@ -151,7 +151,7 @@ def n3(term: Term) -> str:
     if isinstance(term, BNode):
         raise QueryError(f"the blank node _:{term} cannot be asked for", hint="ask by an IRI or a literal")
     if term.language:
-        if not _LANGUAGE.fullmatch(term.language):
+        if not LANGUAGE.fullmatch(term.language):
             raise QueryError(f"{term.language!r} is not a language tag")
         return f"{quoted(term)}@{term.language}"
     return f"{quoted(term)}^^{n3(term.datatype)}" if term.datatype else quoted(term)

@@ -19,8 +19,7 @@ from pydantic import ValidationError
 
 from kgwb.errors import OverrideError
 from kgwb.flow import adapter, from_data
-from kgwb.kg.sparql import writable
-from kgwb.structured import HALF
+from kgwb.kg.sparql import HALF, writable
 
 Kind = Literal["text", "iri", "number", "flag", "choice", "texts", "table", "group", "json"]
 """``flag`` is yes or no, ``texts`` a text a line, ``table`` a group a row."""

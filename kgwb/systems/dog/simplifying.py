@@ -21,13 +21,13 @@ class RemarkReply(BaseModel):
     question: str
 
 
-def unchanged(simplified: Simplified, question: str, *came_in: object) -> Iterator[str]:
-    """What is wrong with a simplified question put in by hand."""
-    if not simplified.question.strip():
+def problems(put_in: Simplified | Remark, *came_in: object) -> Iterator[str]:
+    """What is wrong with a simplified question, or a role's words, put in by hand."""
+    if not put_in.question.strip():
         yield "the question is empty"
 
 
-@agent("simplifying", check=unchanged)
+@agent("simplifying", check=problems)
 def simplify(question: str, solved: tuple[Solved, ...], filled: tuple[Filled, ...], run: Run) -> Simplified:
     """The question without the hop that was solved: the roles speak in turn, each hearing all before."""
     debate: Debate = ()
@@ -38,65 +38,37 @@ def simplify(question: str, solved: tuple[Solved, ...], filled: tuple[Filled, ..
     return Simplified(debate[-1].question, question, debate)
 
 
-def problems(remark: Remark, *came_in: object) -> Iterator[str]:
-    """What is wrong with a role's words put in by hand."""
-    if not remark.question.strip():
-        yield "the question is empty"
+def _role(prompt: str, purpose: str) -> Role:
+    """The agent of one role, named as its prompt is."""
 
+    def speak(
+        place: str,
+        question: str,
+        solved: tuple[Solved, ...],
+        debate: Debate,
+        filled: tuple[Filled, ...],
+        run: Run,
+    ) -> Remark:
+        last = ROLES[run.settings.ablation][-1] is spoken
+        return _speak(prompt, last, question, solved, debate, filled, run)
 
-@agent("simplifying_expert", subject="place", check=problems)
-def simplify_first(
-    place: str,
-    question: str,
-    solved: tuple[Solved, ...],
-    debate: Debate,
-    filled: tuple[Filled, ...],
-    run: Run,
-) -> Remark:
-    """The expert answers the first hop and puts what was found in its place (R1)."""
-    return _speak("dog/simplifying_expert", "simplifying expert", question, solved, debate, filled, run)
-
-
-@agent("critic", subject="place", check=problems)
-def criticise(
-    place: str,
-    question: str,
-    solved: tuple[Solved, ...],
-    debate: Debate,
-    filled: tuple[Filled, ...],
-    run: Run,
-) -> Remark:
-    """The critic compares the new question with the old, and says what is wrong and how to mend it (R2)."""
-    return _speak("dog/critic", "critic", question, solved, debate, filled, run)
-
-
-@agent("linguist", subject="place", check=problems)
-def polish(
-    place: str,
-    question: str,
-    solved: tuple[Solved, ...],
-    debate: Debate,
-    filled: tuple[Filled, ...],
-    run: Run,
-) -> Remark:
-    """The linguist takes out what is solved, and has the last word of the round (R3)."""
-    return _speak("dog/linguist", "linguist", question, solved, debate, filled, run)
-
-
-@agent("fused_agent", subject="place", check=problems)
-def simplify_alone(
-    place: str,
-    question: str,
-    solved: tuple[Solved, ...],
-    debate: Debate,
-    filled: tuple[Filled, ...],
-    run: Run,
-) -> Remark:
-    """One agent with the tasks of all three roles (QS' of Table 2)."""
-    return _speak("dog/fused_agent", "fused agent", question, solved, debate, filled, run)
+    speak.__doc__ = purpose
+    spoken = agent(prompt.removeprefix("dog/"), subject="place", check=problems)(speak)
+    return spoken
 
 
 Role = Callable[[str, str, tuple[Solved, ...], Debate, tuple[Filled, ...], Run], Remark]
+simplify_first = _role(
+    "dog/simplifying_expert", "The expert answers the first hop and puts what was found in its place (R1)."
+)
+criticise = _role(
+    "dog/critic",
+    "The critic compares the new question with the old, and says what is wrong and how to mend it (R2).",
+)
+polish = _role(
+    "dog/linguist", "The linguist takes out what is solved, and has the last word of the round (R3)."
+)
+simplify_alone = _role("dog/fused_agent", "One agent with the tasks of all three roles (QS' of Table 2).")
 ROLES: dict[str, tuple[Role, ...]] = {
     "none": (simplify_first, criticise, polish),
     "no_linguist": (simplify_first, criticise),
@@ -104,35 +76,32 @@ ROLES: dict[str, tuple[Role, ...]] = {
     "fused_agent": (simplify_alone,),
 }
 """Who speaks in a round, by ablation (Table 2); without focusing there is no debate."""
-LAST_WORD = {
-    "none": "dog/linguist",
-    "no_linguist": "dog/critic",
-    "expert_only": "dog/simplifying_expert",
-    "fused_agent": "dog/fused_agent",
-}
-"""Whose question is checked: the others may err, for the debate is there to mend it."""
 
 
 def _speak(
     prompt: str,
-    role: str,
+    last: bool,
     question: str,
     solved: Sequence[Solved],
     debate: Debate,
     filled: Sequence[Filled],
     run: Run,
 ) -> Remark:
-    """One turn of the debate; a question that fails the checks to the last is used as it is, and says so."""
+    """One turn of the debate; a question that fails the checks to the last is used as it is, and says so.
+
+    Only the ``last`` word of a round is checked: the others may err, for the debate is there to mend it.
+    """
     variables = {
         "question": question,
         "solved": [{"entity": one.entity, "relation": one.relation, "found": one.found} for one in solved],
         "triples": [list(triple) for one in filled for triple in one.triples],
         "debate": [{"role": one.role, "remark": one.words, "question": one.question} for one in debate],
     }
-    checks = checks_of(solved) if prompt == LAST_WORD[run.settings.ablation] else ()
+    checks = checks_of(solved) if last else ()
     reply = ask(
         prompt, variables, RemarkReply, run, checks=checks, last_resort=lambda r: bool(r.question.strip())
     )
+    role = prompt.removeprefix("dog/").replace("_", " ")
     return Remark(role, " ".join(reply.remark.split()), " ".join(reply.question.split()))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from kgwb.llm.rules import walking
 from kgwb.settings import Settings
 from kgwb.workbench import Workbench
 
-METAQA = Path(os.environ.get("KGWB_DATA") or Path(__file__).parents[3] / "../shared/data") / "metaqa"
 TARGETS = {1: 0.90, 2: 0.75, 3: 0.60}
 """Hits@1 by number of hops."""
 EVERY = 25
@@ -167,13 +165,11 @@ def test_rules_answers_enough_of_a_sample_and_invents_nothing(
     assert sum(right.values()) >= ENOUGH * len(right), [one for one in right if not right[one]]
 
 
-def test_rules_reaches_the_targets_on_metaqa(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rules_reaches_the_targets_on_metaqa(metaqa: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sample of metaqa_dev; ``kgwb bench`` asks all of it."""
-    if not METAQA.is_dir():
-        pytest.skip("MetaQA is not here: KGWB_DATA names the folder that holds metaqa/")
     monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT)
-    kg = open_kg(METAQA / "metaqa.nt.gz")
-    entries = list(map(json.loads, (METAQA / "metaqa_dev.jsonl").read_text().splitlines()))
+    kg = open_kg(metaqa)
+    entries = list(map(json.loads, metaqa.with_name("metaqa_dev.jsonl").read_text().splitlines()))
     bench = Workbench(kg, "rules", system="dog", settings=Settings(debate_rounds=1))
     for hops, group in groupby(entries, key=lambda entry: entry["hops"]):
         asked = list(group)[::EVERY]
