@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, get_type_hints
 
 from kgwb.errors import SettingError
 from kgwb.flow import Answer, Dialogue, Question, Turn
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Kind = Literal["model", "search", "sparql", "code"]
 
 
 class System(Protocol):
@@ -24,6 +25,10 @@ class System(Protocol):
     name: str
     agents: tuple[AgentSpec, ...]
     """In flow order."""
+    stages: Sequence[tuple[str, tuple[str, ...]]]
+    """The parts of the system by title, with the names of the agents that work in them."""
+    supervisors: Mapping[str, tuple[str, ...]]
+    """The agents that only supervise others, with the names of those."""
 
     def answer(self, question: Question, dialogue: Dialogue, run: Run) -> Answer:
         """The answer to one turn; everything that costs, varies or fails goes through ``run``."""
@@ -46,6 +51,8 @@ class AgentSpec:
     check: Callable[..., Iterable[str]] | None
     """Problems of an output, given the output and the agent's arguments; judges values put in by hand."""
     purpose: str
+    kind: Kind = "code"
+    """What the agent does: asks a model, looks labels up, queries the graph, or computes."""
 
 
 AGENTS: dict[Callable[..., Any], AgentSpec] = {}
@@ -53,7 +60,11 @@ AGENTS: dict[Callable[..., Any], AgentSpec] = {}
 
 
 def agent(
-    name: str, *, subject: str | None = None, check: Callable[..., Iterable[str]] | None = None
+    name: str,
+    *,
+    subject: str | None = None,
+    check: Callable[..., Iterable[str]] | None = None,
+    kind: Kind = "code",
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Make a function ``(..., run) -> record`` an agent: each of its executions is a step of the run."""
 
@@ -70,7 +81,7 @@ def agent(
             return result
 
         purpose = (function.__doc__ or "").strip().partition("\n")[0]
-        AGENTS[execute] = AgentSpec(name, function, subject, check, purpose)
+        AGENTS[execute] = AgentSpec(name, function, subject, check, purpose, kind)
         return execute
 
     return decorate
@@ -93,9 +104,30 @@ def spec_at(system: System, key: str) -> AgentSpec:
     return found
 
 
+def kind_of(system: System, agent: str) -> str:
+    """The kind of an agent of the system; "group" for one that only supervises others."""
+    return "group" if agent in supervisors_of(system) else spec_at(system, agent).kind
+
+
+def supervisors_of(system: System) -> Mapping[str, tuple[str, ...]]:
+    """See System; none of a system that does not say."""
+    return getattr(system, "supervisors", {})
+
+
+def stages_of(system: System) -> Sequence[tuple[str, tuple[str, ...]]]:
+    """See System; one stage of all agents that work, for a system that does not say."""
+    at_work = tuple(spec.name for spec in system.agents if spec.name not in supervisors_of(system))
+    return getattr(system, "stages", None) or (("", at_work),)
+
+
+def subject_of(item: Any) -> str:
+    """What tells an item's step apart from others: its ``step_subject`` if it has one, else its text."""
+    return str(getattr(item, "step_subject", item))
+
+
 def tells_apart(function: Callable[..., Any], items: Iterable[Any]) -> bool:
     """Whether the steps of an agent over these items have subjects of their own: order cannot matter."""
     spec = AGENTS.get(function)
     first = next(iter(inspect.signature(function).parameters), None)
-    subjects = [str(item) for item in items]
+    subjects = [subject_of(item) for item in items]
     return spec is not None and spec.subject == first and len(set(subjects)) == len(subjects)

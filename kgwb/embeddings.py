@@ -47,6 +47,11 @@ class Embeddings:
         self._vectors: dict[str, Any] = {}
         self._lock = threading.Lock()
 
+    def load(self) -> None:
+        """Load what ``similarity`` needs, which takes seconds the first time. Raises EmbeddingError."""
+        if self.name != LEXICAL and self._trusted:
+            _load(self.name)
+
     def similarity(self, phrase: str, names: Sequence[str], spelling: float = 0.0) -> tuple[float, ...]:
         """Cosine of the phrase with each name, -1 to 1, rounded to 4 digits so that machines agree.
 
@@ -141,9 +146,17 @@ class Embeddings:
             database.close()
 
 
-@lru_cache(maxsize=2)
+_LOADING = threading.Lock()
+
+
 def _load(name: str) -> tuple[Any, threading.Lock]:
     """The model, loaded once a process, and the lock that its tokenizer needs."""
+    with _LOADING:
+        return _loaded(name)
+
+
+@lru_cache(maxsize=2)
+def _loaded(name: str) -> tuple[Any, threading.Lock]:
     try:
         import torch
         from sentence_transformers import SentenceTransformer

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from kgwb.agents import AgentSpec, System, tells_apart
+from kgwb.agents import AgentSpec, System, subject_of, tells_apart
 from kgwb.aside import aside
 from kgwb.embeddings import Embeddings
 from kgwb.errors import (
@@ -330,7 +330,7 @@ class Engine:
             self._busy.release()
 
     def _enter(self, spec: AgentSpec, inputs: Mapping[str, Any], parent: Frame) -> Step:
-        own = str(inputs[spec.subject]) if spec.subject else ""
+        own = subject_of(inputs[spec.subject]) if spec.subject else ""
         above = parent.step.subject if parent.step else ""
         subject = f"{above}/{own}" if own and above not in ("", own) else own or above
         name = f"{spec.name}[{subject}]" if subject else spec.name

@@ -6,15 +6,17 @@ types, ``to_data`` and ``from_data`` turn any of them into plain JSON data and b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_type_hints
 
 from pydantic import PlainSerializer, PlainValidator, TypeAdapter
 from rdflib import BNode, URIRef
 from rdflib import Literal as RdfLiteral
 
+T = TypeVar("T")
 Kind = Literal["list", "count", "boolean"]
 Direction = Literal["out", "in"]
 
@@ -66,6 +68,69 @@ Triple: TypeAlias = tuple[Term, Iri, Term]
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """What a field is to a person; ``marks_of`` finds it."""
+
+    name: Literal["explanation", "score", "sparql", "hidden"]
+
+
+Explanation: TypeAlias = Annotated[str, Mark("explanation")]
+"""Why something was decided: shown, but no decision."""
+Score: TypeAlias = Annotated[float, Mark("score")]
+"""A number from 0 to 1, shown as a bar; no decision."""
+Sparql: TypeAlias = Annotated[str, Mark("sparql")]
+"""A query; who edits it edits the record that it stands in."""
+Hidden = Annotated[T, Mark("hidden")]
+"""What follows from other fields, and is not shown by itself."""
+
+
+@lru_cache(maxsize=256)
+def marks_of(form: type) -> Mapping[str, str]:
+    """The mark of each field of a record by the field's name; empty for a field without one."""
+    hints = get_type_hints(form, include_extras=True)
+    marks = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+    return {
+        one.name: next((mark.name for mark in marks[one.name] if isinstance(mark, Mark)), "")
+        for one in fields(form)
+    }
+
+
+def decision(value: Any) -> Any:
+    """What a value decides: without explanations and scores, unknowns named in their order."""
+    known: dict[str, str] = {}
+
+    def part(value: Any) -> Any:
+        if isinstance(value, str):
+            rename = lambda match: known.setdefault(match[0], f"?{len(known)}")  # noqa: E731
+            return re.sub(r"\?[A-Za-z_]\w*", rename, value) if "?" in value else str(value)
+        if isinstance(value, list | tuple):
+            return tuple(map(part, value))
+        if is_dataclass(value) and not isinstance(value, type):
+            marks = marks_of(type(value))
+            kept = [name for name, mark in marks.items() if mark in ("", "sparql")]
+            return (type(value).__name__, *(part(getattr(value, name)) for name in kept))
+        return value
+
+    return part(value)
+
+
+def counted(number: int, noun: str) -> str:
+    """ "1 query", "2 queries"."""
+    if noun.endswith("ex"):
+        plural = noun[:-2] + "ices"
+    else:
+        plural = noun[:-1] + "ies" if noun.endswith("y") else noun + ("es" if noun.endswith("ch") else "s")
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def first_few(texts: Any, most: int = 5) -> str:
+    """ "a, b, c, and 4 more"."""
+    texts = [str(text) for text in texts]
+    left = len(texts) - most
+    return ", ".join([*texts[:most], *([f"and {left:,} more"] if left > 0 else [])])
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """One earlier question of a dialogue with what was answered (Chatty-KG, Definition 3.1)."""
 
@@ -81,12 +146,18 @@ class Turn:
     vertices: tuple[Iri, ...] = ()
     """The vertices that the turn's answer stood on; what "else" leaves out."""
 
+    def __str__(self) -> str:
+        return f"{self.standalone or self.question} {first_few(self.answers)}"
+
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
     """The turns so far, oldest first."""
 
     turns: tuple[Turn, ...] = ()
+
+    def __str__(self) -> str:
+        return counted(len(self.turns), "earlier turn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +168,13 @@ class Question:
     original: str = ""
     """The words before translation; empty if nothing was translated."""
 
+    def __str__(self) -> str:
+        return f"{self.text}, translated from: {self.original}" if self.original else self.text
+
+    @property
+    def outcome(self) -> str:
+        return "translated" if self.original else "already English"
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -106,13 +184,24 @@ class Context:
     cut: int = 0
     """How many answers were left out over all turns."""
 
+    def __str__(self) -> str:
+        cut = f", {counted(self.cut, 'answer')} left out" if self.cut else ""
+        return self.outcome + cut
+
+    @property
+    def outcome(self) -> str:
+        return counted(len(self.turns), "earlier turn") if self.turns else "no earlier turn"
+
 
 @dataclass(frozen=True, slots=True)
 class Classified:
     """Whether a question can be understood alone (Chatty-KG, section 4.2.1)."""
 
     label: Literal["self-contained", "dependent"]
-    reason: str = ""
+    reason: Explanation = ""
+
+    def __str__(self) -> str:
+        return self.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +210,9 @@ class Rephrased:
 
     question: str
     original: str
+
+    def __str__(self) -> str:
+        return self.question
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +261,14 @@ class QIR:
     def relations(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(fact.relation for fact in self.facts))
 
+    def __str__(self) -> str:
+        wanted = {"list": self.target, "count": f"how many {self.target}", "boolean": "whether it is so"}
+        return f"{' '.join(map(str, self.facts))} asks for {wanted[self.kind]}"
+
+    @property
+    def outcome(self) -> str:
+        return f"{counted(len(self.facts), 'triple')}, asks for {self.target or 'yes or no'}"
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -176,12 +276,20 @@ class Candidate:
 
     iri: Iri
     label: str
-    score: float = 0.0
+    score: Score = 0.0
     """Of the label search, 0 to 1; 1 is the mention itself, letter case aside."""
     types: tuple[str, ...] = ()
     description: str = ""
     relations: tuple[str, ...] = ()
     """Names of its predicates, where several vertices share a label: they tell a film from its novel."""
+
+    def __str__(self) -> str:
+        types = f" ({', '.join(self.types)})" if self.types else ""
+        return f"{self.label}{types} <{self.iri}>"
+
+    @property
+    def name(self) -> str:
+        return self.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +298,20 @@ class Retrieved:
 
     entity: str
     candidates: tuple[Candidate, ...]
-    how: str = ""
+    how: Explanation = ""
     """Which stage of the label search found them."""
-    query: str = ""
+    query: Hidden[str] = ""
     """The search as it was sent."""
-    found: int = 0
+    found: Hidden[int] = 0
     """Vertices found within v_limit; more than there are candidates if only the best are shown."""
+
+    def __str__(self) -> str:
+        of = f" of {self.found:,} found" if self.found > len(self.candidates) else ""
+        return f"{self.outcome}{of}"
+
+    @property
+    def outcome(self) -> str:
+        return counted(len(self.candidates), "candidate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +320,19 @@ class Link:
 
     entity: str
     vertex: Candidate | None
-    candidates: tuple[Candidate, ...] = ()
-    reason: str = ""
+    candidates: Hidden[tuple[Candidate, ...]] = ()
+    reason: Explanation = ""
+
+    def __str__(self) -> str:
+        return f"{self.entity} → {self.vertex or 'no vertex'}"
+
+    @property
+    def outcome(self) -> str:
+        """What the vertex is, where its label only repeats the entity."""
+        if self.vertex is None:
+            return "no vertex"
+        same = self.vertex.label == self.entity and self.vertex.types
+        return self.vertex.types[0] if same else self.vertex.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +342,10 @@ class RankedPredicate:
     iri: Iri
     name: str
     direction: Direction
-    similarity: float
+    similarity: Score = 1.0
+
+    def __str__(self) -> str:
+        return f"{self.similarity:.2f} {'→' if self.direction == 'out' else '←'} {self.name} <{self.iri}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +354,14 @@ class LinkedRelation:
 
     fact: Fact
     predicates: tuple[RankedPredicate, ...]
+
+    def __str__(self) -> str:
+        best = f", best: {self.predicates[0].name}" if self.predicates else f" for {self.fact}"
+        return counted(len(self.predicates), "predicate") + best
+
+    @property
+    def outcome(self) -> str:
+        return f"→ {self.predicates[0].name}" if self.predicates else "no predicate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,20 +375,29 @@ class Linked:
         """The vertex linked to an entity, or None."""
         return next((link.vertex.iri for link in self.links if link.entity == entity and link.vertex), None)
 
+    def __str__(self) -> str:
+        vertices = sum(link.vertex is not None for link in self.links)
+        relations = sum(bool(relation.predicates) for relation in self.relations)
+        entities, facts = counted(len(self.links), "entity"), counted(len(self.relations), "relation")
+        return f"{vertices} of {entities} and {relations} of {facts} linked"
+
 
 @dataclass(frozen=True, slots=True)
 class CandidateQuery:
     """A SPARQL query that may answer the question, and its triple patterns (subject, predicate, object)."""
 
-    sparql: str
-    patterns: tuple[tuple[str, str, str], ...]
+    sparql: Sparql
+    patterns: Hidden[tuple[tuple[str, str, str], ...]]
     """Terms in N-Triples form, variables as "?x"."""
     predicates: tuple[str, ...]
     """The predicate's name for each fact, in the QIR's order; namespaces do not show in a name."""
-    score: float
+    score: Score
     """Geometric mean of the similarities of its predicates, 0 to 1."""
-    filters: str = ""
+    filters: Hidden[str] = ""
     """FILTERs that stand beside the patterns; they hold for the support too."""
+
+    def __str__(self) -> str:
+        return f"{self.score:.2f} {self.sparql}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +405,15 @@ class Generated:
     """The candidate queries after truncation, and how many there were before."""
 
     queries: tuple[CandidateQuery, ...]
-    before_truncation: int
+    before_truncation: Hidden[int]
+
+    def __str__(self) -> str:
+        cut = f" of {self.before_truncation:,}" if self.before_truncation > len(self.queries) else ""
+        return f"{counted(len(self.queries), 'candidate query')}{cut}"
+
+    @property
+    def outcome(self) -> str:
+        return counted(len(self.queries), "query")
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +421,20 @@ class Selection:
     """The queries kept for execution, and the predicate names judged relevant (Chatty-KG, Algorithm 3)."""
 
     queries: tuple[CandidateQuery, ...]
-    predicates: tuple[str, ...]
+    predicates: Hidden[tuple[str, ...]]
+
+    def __str__(self) -> str:
+        relevant = f", relevant: {', '.join(self.predicates)}" if self.predicates else ""
+        return f"{counted(len(self.queries), 'query')} kept{relevant}"
+
+    @property
+    def outcome(self) -> str:
+        return f"{len(self.queries):,} kept"
+
+    def follow(self) -> Selection:
+        """With what follows from the queries, after these were chosen by hand."""
+        names = dict.fromkeys(name for query in self.queries for name in query.predicates)
+        return replace(self, predicates=tuple(names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +445,9 @@ class Value:
     label: str
     support: tuple[Triple, ...] = ()
 
+    def __str__(self) -> str:
+        return self.label
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -284,12 +455,12 @@ class Answer:
 
     kind: Kind
     values: tuple[Value, ...] = ()
-    queries: tuple[str, ...] = ()
+    queries: tuple[Sparql, ...] = ()
     """The SPARQL the values came from, in order of execution."""
     text: str = ""
     """The answer as a sentence, if asked for; otherwise the labels."""
-    reason: str = ""
-    names: tuple[tuple[Iri, str], ...] = ()
+    reason: Explanation = ""
+    names: Hidden[tuple[tuple[Iri, str], ...]] = ()
     """What the IRIs of the support are called, so that a replay shows them too."""
     ungrounded: bool = False
     """Whether it comes from what the model knows by itself: no triple of the graph is behind it."""
@@ -306,8 +477,12 @@ class Answer:
         return bool(self.values)
 
     def __str__(self) -> str:
-        told = self.text or ", ".join(self.labels) or self.reason
-        return f"{told} ({UNGROUNDED})" if self.ungrounded else told
+        text = self.text or first_few(self.labels) or self.reason or "no answer"
+        return f"{text} ({UNGROUNDED})" if self.ungrounded else text
+
+    @property
+    def outcome(self) -> str:
+        return first_few(self.labels, 2) or "nothing"
 
 
 UNGROUNDED = "not grounded: from the model's own knowledge, not from the graph"

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from kgwb import disk
 from kgwb.errors import RunFileError
-from kgwb.flow import Iri, Triple, from_data, to_data
+from kgwb.flow import Iri, Triple, decision, from_data, to_data
 from kgwb.kg.base import Found, Rows
 from kgwb.llm.base import ChatReply
 
@@ -160,12 +160,12 @@ class Step:
     """The run's calls, so that a step on its own can show its prompts, its cost and what IRIs are called."""
 
     def __repr__(self) -> str:
-        from kgwb.render import tree
+        from kgwb.show.text import tree
 
         return tree([self], self.known)
 
     def _repr_html_(self) -> str:
-        from kgwb.render import step_html
+        from kgwb.show.run import step_html
 
         return step_html(self, self.known)
 
@@ -354,25 +354,51 @@ class StepDifference:
     first: Step | None = None
     second: Step | None = None
 
+    @property
+    def decides(self) -> bool:
+        """Whether the step decided otherwise, or is in one run alone; reasons and scores are no decision."""
+        if self.first is None or self.second is None:
+            return True
+        one, other = ((step.done, decision(step.output)) for step in (self.first, self.second))
+        return one != other
+
 
 class Differences(tuple[StepDifference, ...]):
     """The steps of two runs side by side; in a notebook, a table."""
 
     __slots__ = ()
 
+    @property
+    def leaves(self) -> tuple[StepDifference, ...]:
+        """The steps without those that only supervise others."""
+        above = {step.parent for one in self for step in (one.first, one.second) if step}
+        return tuple(one for one in self if one.key not in above)
+
+    @property
+    def parting(self) -> StepDifference | None:
+        """The first step whose decision differs; None if all decided the same."""
+        return next((one for one in self.leaves if one.status != "same" and one.decides), None)
+
     def __repr__(self) -> str:
-        from kgwb.render import difference_text
+        from kgwb.show.text import difference_text
 
         return difference_text(self)
 
     def _repr_html_(self) -> str:
-        from kgwb.render import difference_html
+        from kgwb.show.compare import difference_html
 
         return difference_html(self)
 
 
 def difference(first: Mapping[str, Step], second: Mapping[str, Step]) -> Differences:
-    """Steps of two executions aligned by key; where both have steps of their own, the first's come first."""
+    """Steps of two executions aligned by key, unknowns that are only renamed aside.
+
+    Where both have steps of their own, the first's come first.
+    """
+    renamed = dict(zip(decision(list(first)), first, strict=True))
+    second = {
+        renamed.get(key, own): second[own] for key, own in zip(decision(list(second)), second, strict=True)
+    }
     keys, place = list(first), 0
     for key in second:
         if key in first:

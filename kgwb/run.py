@@ -96,9 +96,9 @@ class Run(SavedEngine):
         """Execute until one more step is done."""
         return self._run(Goal(count=self.position + 1))
 
-    def back(self) -> Run:
-        """Go back to where one step less was done."""
-        return self._run(Goal(count=max(self.position - 1, 0)))
+    def back(self, steps: int = 1) -> Run:
+        """Go back to where so many steps fewer were done."""
+        return self._run(Goal(count=max(self.position - steps, 0)))
 
     async def ago(self, until: str | int | None = None, *, before: str | None = None) -> Run:
         """``go`` for notebooks that await.
@@ -247,13 +247,13 @@ class Run(SavedEngine):
         return self.by_key[key]
 
     def __repr__(self) -> str:
-        from kgwb.render.words import clean
+        from kgwb.show.html import clean
 
         shown = clean(self.answer) if self.answer is not None else self.status
         return f"Run({self.question!r}, {self.status}, {len(self.steps)} steps: {shown})"
 
     def _repr_html_(self) -> str:
-        from kgwb.render import run_html
+        from kgwb.show.run import run_html
 
         return run_html(self)
 

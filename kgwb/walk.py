@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import Answer, Direction, Iri, Term, Value
+from kgwb.flow import Answer, Direction, Explanation, Hidden, Iri, Term, Value, counted, first_few
 
 INVERSE = "~"
 """Before a relation that is gone from object to subject (DoG, "Relation Filtering")."""
@@ -21,6 +21,13 @@ class Topics:
 
     question: str
     entities: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.question
+
+    @property
+    def outcome(self) -> str:
+        return first_few(self.entities, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,9 @@ class Focus:
     heads: tuple[Head, ...]
     before: tuple[str, ...] = ()
     """The longer questions that it came from, oldest first."""
+
+    def __str__(self) -> str:
+        return self.question
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +81,17 @@ class Relations:
         """The relation that a text names, letter case and spaces aside."""
         return next((one for one in self.found if plain(str(one)) == plain(text)), None)
 
-    def __str__(self) -> str:
+    @property
+    def step_subject(self) -> str:
+        """What tells the steps of several heads apart."""
         return self.head
+
+    def __str__(self) -> str:
+        return f"[{self.head}]: {self.outcome}"
+
+    @property
+    def outcome(self) -> str:
+        return counted(len(self.found), "relation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +99,22 @@ class Filtered:
     """The relation chosen for a head; none if none fits, or if the head's turn comes later."""
 
     head: str
-    subquestion: str
+    subquestion: Explanation
     """The first hop of the question, which decided it."""
     relation: Relation | None
-    reason: str = ""
+    reason: Explanation = ""
+
+    @property
+    def step_subject(self) -> str:
+        """See Relations."""
+        return self.head
 
     def __str__(self) -> str:
-        return self.head
+        return f"[{self.head}] → {self.relation or 'no relation'}"
+
+    @property
+    def outcome(self) -> str:
+        return str(self.relation or "none fits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +123,13 @@ class Filled(Answer):
 
     head: str = ""
     relation: Relation | None = None
-    triples: tuple[tuple[str, ...], ...] = ()
+    triples: Hidden[tuple[tuple[str, ...], ...]] = ()
     """In words, as a model sees them; five parts where a node without a name lies between."""
-    found: int = 0
+    found: Hidden[int] = 0
     """Tails found; more than there are values if the fan-out was cut."""
+
+    def __str__(self) -> str:
+        return f"[{self.head}] {self.relation or ''} → {first_few(self.labels, 3) or self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +137,15 @@ class Tried:
     """Whether the triples answer the question, and with which of their names."""
 
     sufficient: Literal["yes", "no"]
-    reason: str
+    reason: Explanation
     answers: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, (self.sufficient, ", ".join(self.answers))))
+
+    @property
+    def outcome(self) -> str:
+        return f"enough: {self.sufficient}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +158,20 @@ class Solved:
     found: str
     """The name in brackets that stands for what was found."""
 
+    def __str__(self) -> str:
+        return f"[{self.entity}] {self.relation} → [{self.found}]"
+
 
 @dataclass(frozen=True, slots=True)
 class Remark:
     """What one role says in the debate, and the question it proposes."""
 
     role: str
-    words: str
+    words: Explanation
     question: str
+
+    def __str__(self) -> str:
+        return self.question
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +180,10 @@ class Simplified:
 
     question: str
     original: str
-    debate: tuple[Remark, ...] = ()
+    debate: Hidden[tuple[Remark, ...]] = ()
+
+    def __str__(self) -> str:
+        return self.question
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +198,10 @@ class Hop:
     """None if the walk ends here."""
     before: tuple[str, ...] = ()
     """The longer questions that this one came from, oldest first."""
+
+    def __str__(self) -> str:
+        further = self.tried if self.tried and self.tried.sufficient == "yes" else self.left
+        return str(further or "nothing further")
 
 
 def plain(text: str) -> str:

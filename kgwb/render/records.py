@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from rdflib import Literal, URIRef
 
 from kgwb import flow, walk
-from kgwb.explain import Author, Blocking, Examples, Executed, Whereabouts, part_text
 from kgwb.kg.text import local_name
 from kgwb.record import Step
 from kgwb.render.html import (
@@ -31,6 +30,7 @@ from kgwb.render.html import (
 from kgwb.render.pictures import changes, marked, qir_picture
 from kgwb.render.sparql import sparql
 from kgwb.render.words import ARROWS, MOST_SUPPORT, Names, count, lines, supporting, term_text, with_names
+from kgwb.show.explain import Author, Blocking, Examples, Executed, Whereabouts, part_text
 
 __all__ = ["MOST_SUPPORT", "record", "record_html", "says_more", "step_record"]
 

@@ -12,7 +12,7 @@ from kgwb.render.layout import Arrow, Box, Shape
 from kgwb.render.pictures import Lit, picture
 from kgwb.render.records import term
 from kgwb.render.words import count, some
-from kgwb.subgraph import Node, Role, RoleKind, Subgraph
+from kgwb.show.subgraph import Node, Role, RoleKind, Subgraph
 
 ANSWERS = 5
 """Answers named in one row of the table."""

@@ -13,7 +13,7 @@ from kgwb.kg.sparql import n3
 from kgwb.run import Run, agent
 
 
-@agent("entity_retriever", subject="entity")
+@agent("entity_retriever", subject="entity", kind="search")
 def retrieve(entity: str, run: Run) -> Retrieved:
     """At most v_limit candidates, best first; ``fast`` keeps those worth showing and tells what they are.
 

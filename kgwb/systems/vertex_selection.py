@@ -56,7 +56,7 @@ def problems(link: Link, retrieved: Retrieved, question: str, context: Context) 
         yield f"the link is for {link.entity!r}, the step for {retrieved.entity!r}"
 
 
-@agent("vertex_selection", check=problems)
+@agent("vertex_selection", check=problems, kind="model")
 def select(retrieved: Retrieved, question: str, context: Context, run: Run) -> Link:
     """The vertex meant.
 

@@ -1,407 +1,460 @@
-"""One agent as a cell: what came in, its prompt, its attempts, its result, and a form to put in another."""
+"""One agent as a cell: its result, what came in, its prompt, its attempts, and a form to edit the result."""
 
 from __future__ import annotations
 
-import difflib
-import threading
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
-import ipywidgets as widgets
-
-from kgwb.agents import spec_at
-from kgwb.errors import KgwbError, PromptError
-from kgwb.llm.human import Human
+from kgwb import llm
+from kgwb.agents import kind_of, spec_at
+from kgwb.aside import aside as left_behind
+from kgwb.errors import GraphError, InputError, KgwbError, PromptError
+from kgwb.flow import CandidateQuery
+from kgwb.kg.queries import degrees
 from kgwb.record import Step
-from kgwb.render.html import Html, aside, badges, fold, tag
-from kgwb.render.records import record, says_more
-from kgwb.render.text import summary
-from kgwb.render.views import attempt, maker_of, sent_html, step_html
-from kgwb.render.words import BASELINE, clean, count, made, names_in
-from kgwb.ui.forms import Editor, editor
-from kgwb.ui.human import HumanPanel
-from kgwb.ui.kit import Panel, body, dim, markup, row
-from kgwb.ui.results import result_view
-from kgwb.ui.session import Session, State
+from kgwb.show import explain
+from kgwb.show.form import StepForm, followed, taken, typed_in, with_row
+from kgwb.show.html import Html, button, div, join, note, short, span, tabs, tag
+from kgwb.show.prompt import prompt_form, split_prompt
+from kgwb.show.run import agent_of, attempts, came_in, kind_at, step_head, step_notes, subject_text
+from kgwb.show.tell import outcome, view
+from kgwb.show.terms import Around, around, readable
+from kgwb.show.text import BASELINE
+from kgwb.show.views import DEGREE_CAP
+from kgwb.ui.human import Person
+from kgwb.ui.live import Event, Live
+from kgwb.ui.session import Session, Worker
 
-SECTIONS = ("Result", "What came in", "Prompt", "Attempts", "Edit the result")
-HINT = "The checks that judge a model judge you too. What follows is stale until it is run again."
-STALE_HINT = "This step is stale: run it first, as the form offers what came in before the change."
-SAID: dict[State, str] = {
-    "not run": "not run yet",
-    "running": "running …",
-    "stale": "stale: something before it was changed; run it again",
-    "failed": "failed",
-    "unfinished": "begun, not done",
-    "done": "done",
-    "ahead": "done before; the run stands before it now",
-}
-"""What each state of a step is called on screen."""
+FORM_HINT = "The checks that judge a model judge you too. What follows is stale until it is run again."
+REPLAY = "A recording without its graph: nothing more can be asked. Open it with its graph, by kg=..."
 
 
-class AgentCell(Panel):
-    """The cell of one agent of a run; with several steps, the person chooses which is shown."""
+class StepPanel(Live):
+    """What the agent's cell and the debugger show of one step, and what they let the person do to it."""
 
-    def __init__(self, session: Session, agent: str, *, inside: bool = False) -> None:
-        """``agent`` is an agent's name or a step's key; ``inside`` leaves out what the panel around it has.
+    inside = False
+    """Whether the run's controls stand around it."""
 
-        Raises SettingError for an agent that the system has not.
-        """
+    def __init__(self, session: Session, key: str) -> None:
+        self.session, self.run = session, session.run
+        self.wanted = key
+        """The agent or the step that is shown."""
+        self.section = ""
+        """The chosen section; empty for the one that fits."""
+        self.drafts: dict[str, str] = {}
+        """Templates of prompts as they were typed, by the step's key."""
+        self.typed: dict[str, tuple[object, Any]] = {}
+        """What stands in the form of a result, with that result, by the step's key."""
+        self.asked: dict[str, tuple[object, dict[str, Any]]] = {}
+        """What the graph was asked about a result, with that result, by the step's key."""
+        self.revision = 0
+        """Raised whenever Python overwrites what was typed."""
+        self.asking = Worker(self.redraw)
+        self.person = Person(session, self.redraw)
         super().__init__()
-        self._inside = inside
-        self.session = session
-        self._lock = threading.RLock()
-        self._seen: tuple[object, object] | None = None
-        self._head = markup()
-        self._which = widgets.Dropdown(description="step", layout=widgets.Layout(width="auto"))
-        self._sections = widgets.ToggleButtons(options=SECTIONS, value="Prompt")
-        self._section = widgets.VBox()
-        self._controls = self._make_controls()
-        self._human: HumanPanel | None = None
-        self._hint = markup()
-        self._prompts: dict[str, PromptSection] = {}
-        self._editors: dict[str, tuple[object, Editor[Any]]] = {}
-        """Kept by step, so that what was typed is there when the person comes back."""
-        self.watch(self._which, self._chosen)
-        self.watch(self._sections, lambda _: self._draw())
-        self.choose(agent)
-        session.listeners.append(self.refresh)
+        session.listeners.append(self.redraw)
+        self.redraw()
 
-    def choose(self, agent: str) -> None:
-        """Show another agent or step."""
-        with self._lock:
-            self.agent = agent
-            self._told_to_run = self._drawn = False
-            self.spec = spec_at(self.session.run.system, agent)
-            self.key, self._seen = "", None
-        self.refresh()
+    def close(self) -> None:
+        """Stop following the run."""
+        with suppress(ValueError):
+            self.session.listeners.remove(self.redraw)
+        super().close()
 
-    def refresh(self) -> None:
-        """Show the run as it stands, if anything that this cell shows has changed."""
-        with self._lock, self.message.guarding():
-            steps = self.session.steps_of(self.agent)
-            keys = [step.key for step in steps]
-            if self.key not in keys:
-                self.key = keys[0] if keys else ""
-            state = self.session.state(self.key) if self.key else "not run"
-            run = self.session.run
-            around = (self.session.busy, id(self.session.failure), id(run.steps), run.status, state, keys)
-            shown = (self.key, state == "not run", _content(self.step))
-            if (around, shown) == self._seen:
-                return
-            anew = self._seen is None or shown != self._seen[1]
-            self._seen = (around, shown)
-            self._show_head(state)
-            self._show_controls(keys, state)
-            self._tell_failure(state)
-            self._hint.value = body(aside(STALE_HINT if state == "stale" else HINT))
-            if anew:
-                self._show_section(state)
-            elif self._sections.value == "Prompt" and not self.session.busy:
-                self._draw()  # what an agent before this one yielded fills the prompt
+    # --- what is shown --------------------------------------------------------------------------------------
 
-    def _show_section(self, state: State) -> None:
-        """Draw what is chosen; a result that has come is shown at once if this cell was told to run."""
-        wanted = self._sections.value
-        if state == "done" and (self._told_to_run or not self._drawn):
-            wanted = "Result"
-        elif state == "not run" and wanted == "Result":
-            wanted = "Prompt"
-        self._told_to_run = self._told_to_run and state != "done"
-        self._drawn = True
-        if wanted != self._sections.value:
-            self._sections.value = wanted  # draws it
-        else:
-            self._draw()
+    @property
+    def key(self) -> str:
+        """The key of the step that is shown; the agent's name if it has none."""
+        steps = self.session.steps
+        if self.wanted in steps:
+            return self.wanted
+        return next((step.key for step in steps.values() if step.agent == agent_of(self.wanted)), self.wanted)
 
     @property
     def step(self) -> Step | None:
         """The step that is shown, as far as it was run."""
         return self.session.steps.get(self.key)
 
-    def run_agent(self) -> None:
-        """Run up to the end of this agent."""
-        self.message.clear()
-        self._told_to_run = True
-        self.session.go(self.key or self.agent)
+    @property
+    def working(self) -> bool:
+        return bool(self.session.busy or self.asking.busy)
 
-    def static(self) -> str:
+    def spoken(self) -> str:
         step = self.step
-        if step is not None:
-            return step_html(step, self.session.run.calls)
-        return body(tag("b", self.agent), f": {self.spec.purpose} Not run when this was displayed.")
+        made = f", {outcome(step)}" if step is not None and step.done else ""
+        return f"{agent_of(self.key).replace('_', ' ')}: {self.session.state(self.key)}{made}"
 
-    def __repr__(self) -> str:
-        step = self.step
-        return repr(step) if step is not None else f"{self.agent}: not run yet"
-
-    # --- head and controls ----------------------------------------------------------------------------------
-
-    def _make_controls(self) -> dict[str, widgets.Widget]:
-        buttons: dict[str, tuple[str, Callable[[], Any]]] = {
-            "run": ("Run", self.run_agent),
-            "cancel": ("Cancel", self.session.cancel),
-            "anew": ("Ask anew", lambda: self.session.refresh(self.key)),
-            "restore": ("Undo the edit by hand", lambda: self.session.restore(self.key)),
-        }
-        made = {name: self.button(text, action) for name, (text, action) in buttons.items()}
-        made["run"].button_style = "primary"
-        return made
-
-    def _show_head(self, state: State) -> None:
-        step = self.step
-        facts = [self._said(state), *(made(step, self.session.run.calls) if step and step.done else [])]
-        model = self.session.run.model_name(self.spec.name)
-        if step and step.attempts:
-            facts += [_tokens(step, self.session), model]
-        self._head.value = body(
-            tag("span", self.key or self.agent, class_="kgwb-head"),
-            badges(filter(None, facts)),
-            tag("div", aside(self.spec.purpose.replace("``", ""))),
-            *(tag("div", note, class_="kgwb-note") for note in (step.notes if step else ())),
-            class_=f"kgwb-{state}",
+    def panel(self) -> Html:
+        """The step in full."""
+        key, step, standing = self.key, self.step, self.session.standing()
+        sections = self._sections(key, step)
+        chosen = self.section if self.section in sections else self._fitting(key, step)
+        number = len(step.attempts) if step is not None and len(step.attempts) > 1 else ""
+        options = [(name, label, number if name == "attempts" else "") for name, label in sections.items()]
+        stale = "Stale: something before it was changed. What is shown is from before; press "
+        again = div("body notes", note(stale, tag("b", "Continue" if self.inside else "Run again"), "."))
+        return join(
+            step_head(standing, key, self._controls(key, step)),
+            self._which(key) if not self.inside else "",
+            tabs(options, chosen, "section"),
+            again if standing.state(key) == "stale" else "",
+            step_notes(step),
+            div("", self._contents(chosen, key, step), id=f"panel-{chosen}", role="tabpanel"),
         )
 
-    def _said(self, state: State) -> str:
-        if state == "not run" and self.session.run.status == "done":
-            return "the run ended without it"
-        return SAID[state]
+    def _sections(self, key: str, step: Step | None) -> dict[str, str]:
+        """The sections there are; an agent that asks no model has no prompt."""
+        asks = kind_at(self.run, agent_of(key)) in ("model", "person") or bool(step and step.prompts)
+        more = {"prompt": "Prompt", "attempts": "Attempts"} if asks else {}
+        form = {"form": "Edit as a form"} if kind_of(self.run.system, agent_of(key)) != "group" else {}
+        return {"result": "Result", "in": "What came in", **more, **form}
 
-    def _show_controls(self, keys: list[str], state: State) -> None:
-        self._which.layout.display = "" if len(keys) > 1 else "none"
-        options = tuple((clean(key), key) for key in keys)
-        if self._which.options != options:
-            self._which.options = options
-        if keys and self._which.value != self.key:
-            self._which.value = self.key
-        step, busy = self.step, bool(self.session.busy)
-        dim(self._controls["run"], busy)
-        dim(self._controls["cancel"], not busy)
-        self._controls["cancel"].layout.display = "none" if self._inside else ""
-        dim(self._controls["anew"], busy or step is None or not step.calls)
-        by_hand = step is not None and step.origin == "by hand"
-        self._controls["restore"].layout.display = "" if by_hand else "none"
-        self._human = self._human_panel()
-        human = (self._human,) if self._human else ()
-        wanted = (
-            self._head,
-            self._which,
-            row(*self._controls.values()),
-            *human,
-            self._sections,
-            self._section,
+    def _fitting(self, key: str, step: Step | None) -> str:
+        if step is not None and (step.done or step.error):
+            return "result"
+        return "prompt" if kind_at(self.run, agent_of(key)) == "model" else "in"
+
+    def _controls(self, key: str, step: Step | None) -> Html:
+        busy, done = self.working, bool(step and step.done)
+        run = button(
+            "Run again" if done else "Run",
+            "run",
+            "run",
+            "fold" if self.inside or done else "fold primary",
+            key="Enter",
+            off=busy,
+            title="up to the end of this agent (Enter)",
         )
-        if len(self.children) != len(wanted) + 2:
-            self.show(*wanted)
+        anew = button(
+            "Ask anew",
+            "anew",
+            "stale",
+            "fold",
+            off=busy or not (step and step.calls),
+            title="have its calls made again",
+        )
+        undo = (
+            button("Undo the edit", "restore", "hand", off=busy)
+            if step is not None and step.origin == "by hand"
+            else ""
+        )
+        stop = button("Cancel", "cancel", "stop") if busy and (not self.inside or self.asking.busy) else ""
+        return div("row controls", run, anew, undo, stop)
 
-    def _human_panel(self) -> HumanPanel | None:
-        model = self.session.run.model_for(self.spec.name)
-        if self._inside or not isinstance(model, Human):
-            return None
-        return self._human or HumanPanel(model, self.session)
+    def _which(self, key: str) -> Html:
+        """The steps of an agent to choose from, if it has several."""
+        steps = self.session.steps_of(agent_of(key))
+        options = [(step.key, short(subject_text(step), 60) or step.key, "") for step in steps]
+        return div("band", tabs(options, key, "which", bare=True)) if len(steps) > 1 else Html()
 
-    def _tell_failure(self, state: State) -> None:
-        failure, step = self.session.failure, self.step
-        if failure is not None and (state == "failed" or not self.session.steps):
-            self.message.fail(failure)
-        elif step is not None and step.error:
-            self.message.fail(KgwbError(step.error))
-        elif state == "done":
-            self.message.clear()
-
-    def _chosen(self, key: str | None) -> None:
-        if key and key != self.key:
-            with self._lock:
-                self.key = key
-            self.refresh()
-
-    # --- sections -------------------------------------------------------------------------------------------
-
-    def _draw(self) -> None:
-        with self._lock:
-            drawn = {
-                "Result": self._result,
-                "What came in": self._inputs,
-                "Prompt": self._prompt,
-                "Attempts": self._attempts,
-                "Edit the result": self._edit,
-            }[self._sections.value]()
-            self._section.children = drawn
-
-    def _result(self) -> tuple[widgets.Widget, ...]:
-        step = self.step
-        if step is None or not step.done:
-            return (markup(f"Nothing yet: {self._said('not run')}."),)
-        return (result_view(step, self.session, self),)
-
-    def _inputs(self) -> tuple[widgets.Widget, ...]:
-        step = self.step
+    def _contents(self, section: str, key: str, step: Step | None) -> Html:  # noqa: PLR0911  # a case a section
+        if section == "prompt":
+            return self._prompt(key, step)
         if step is None:
-            return (markup("Nothing yet: run the agents before this one, or press Run."),)
-        steps = tuple(self.session.steps.values())
-        names = names_in(steps, self.session.run.calls)
-        told: list[object] = []
-        for name, value in step.inputs.items():
-            maker = maker_of(value, step, steps)
-            origin = aside(f" from {maker}" if maker else " from the question")
-            told.append(tag("div", tag("b", name), origin))
-            told.append(record(value, names) if says_more(value) else tag("div", summary(value, names)))
-        return (markup(*(told or ("Nothing comes in.",))),)
+            words = "The run ended without it." if self.session.standing().ended else "Not run yet."
+            return div("body soft", words)
+        if section == "in":
+            return came_in(step, self._around(step))
+        if section == "attempts":
+            return attempts(step, self.run.calls)
+        if section == "form":
+            return self._form(key, step)
+        if not step.done:
+            return div("body soft", "No result." if step.error else "No result yet.")
+        replay = div("band", note(REPLAY, kind="calm")) if self.run.graph is None and not self.inside else ""
+        return join(view(step.output, self._around(step)), self._why_empty(step), replay, self._asking())
 
-    def _prompt(self) -> tuple[widgets.Widget, ...]:
-        kept = self._prompts.get(self.key) or self._prompts.get(self.agent)
-        if kept is None or kept.overtaken():
-            kept = PromptSection(self)
-        else:
-            kept.preview()
-        self._prompts[self.key or self.agent] = kept
-        return (kept,)
+    def _around(self, step: Step) -> Around:
+        made = around(self.run, step, self.session.steps.values())
+        content, known = self.asked.get(step.key, (None, {}))
+        more = known if content == step.output else {}
+        graph, queries = self.run.graph, explain.queries_in(step.output)
+        if graph is not None and not graph.remote and not more and queries and explain.is_empty(step.output):
+            with suppress(KgwbError):  # a query that is not conjunctive cannot be taken apart
+                more = {"why 0": explain.why_empty(graph, queries[0], made.steps)}
+            self.asked[step.key] = step.output, more
+        return replace(made, live=graph is not None, more=more)
 
-    def _attempts(self) -> tuple[widgets.Widget, ...]:
-        step = self.step
-        if step is None:
-            return (markup("Nothing yet: press Run."),)
-        if not step.attempts:
-            return (markup("This step asked no model."),)
-        calls = self.session.run.calls
-        return (markup(*(attempt(number, one, calls) for number, one in enumerate(step.attempts, 1))),)
+    def _asking(self) -> Html:
+        if self.asking.busy:
+            return div("band soft", self.asking.busy, " …")
+        return div("band", note(self.asking.failure, kind="bad")) if self.asking.failure else Html()
 
-    def _edit(self) -> tuple[widgets.Widget, ...]:
-        step = self.step
-        if step is None or not (step.done or step.error):
-            return (markup("Run this agent first: the form is that of its result."),)
-        content, form = self._editors.get(self.key, (None, None))
-        if form is None or content != _content(step):
-            form = editor(step, self.session, self)
-            self._editors[self.key] = _content(step), form
-        use = self.button("Use this result", self._apply, button_style="primary")
-        return (form.widget, row(use), self._hint)
-
-    def _apply(self) -> None:
-        _, form = self._editors[self.key]
-        value = form.value()
-        self.message.clear()
-        self._told_to_run = True
-        self.session.replace(self.key, value)
-
-
-class PromptSection(widgets.VBox):
-    """A prompt file to edit, and what will be sent when it is filled with what came in."""
-
-    def __init__(self, cell: AgentCell) -> None:
-        super().__init__()
-        self.children: tuple[widgets.Widget, ...]
-        self.cell, self.session = cell, cell.session
-        self._agent = cell.key or cell.spec.name
-        self.name, self._why = self._find()
-        if not self.name:
-            self.children = (markup(self._why),)
-            return
-        self._used = self.session.run.prompts.text(self.name)
-        self._text = widgets.Textarea(
-            value=self._used,
-            rows=14,
-            layout=widgets.Layout(width="99%"),
-            continuous_update=False,
-            tooltip="the text of the prompt file, to edit",
+    def _why_empty(self, step: Step) -> Html:
+        """Why there is no vertex, or no predicate: what came nearest."""
+        near = explain.nearest(step.output, tuple(self.session.steps.values()))
+        return (
+            div("band stack", tag("b", "Why is it empty?"), *(div("", line) for line in near))
+            if near
+            else Html()
         )
-        self._file, self._diff, self._sent = markup(), markup(), markup()
-        self.cell.watch(self._text, lambda _: self.preview())
-        controls = row(
-            cell.button("Try this once", self._try, tooltip="for this run only; the file stays as it is"),
-            cell.button("Save to file", self._save),
-            cell.button("Back to the file's text", self._revert),
+
+    # --- the form and the prompt ----------------------------------------------------------------------------
+
+    def _form(self, key: str, step: Step) -> Html:
+        if not (step.done or step.error):
+            return div("body soft", "Run this agent first: the form is that of its result.")
+        form = StepForm(step)
+        content, values = self.typed.get(key, (None, None))
+        inputs = form.html(values if content == step.output else None, self.revision)
+        use = div(
+            "row controls", button("Use this result", "apply", "hand", "primary"), span("hint", FORM_HINT)
         )
-        self.children = (self._file, self._text, controls, self._diff, self._sent)
-        self.preview()
+        return tag("form", inputs, use, class_="body stack", data_do="apply", id="result-form")
 
-    def overtaken(self) -> bool:
-        """Whether another prompt, or another text of it, is in use than when this was drawn."""
-        if not self.name or not self.session.busy:
-            name, _ = self._find()
-            return name != self.name or bool(name and self.session.run.prompts.text(name) != self._used)
-        return False
-
-    def _find(self) -> tuple[str, str]:
-        """The name of the prompt file, or in words why there is none."""
-        step = self.cell.step
-        if step is not None and step.prompts:
-            return step.prompts[-1], ""
-        asked = None if step is not None and step.done else self.session.peek(self._agent)
+    def _prompt_name(self, key: str) -> str:
+        """The prompt file of a step: what it used, what it will use, or what a file is named."""
+        step = self.step
+        versions = [version.steps for version in reversed(self.session.versions)]
+        steps = [known[key] for known in ({key: step} if step else {}, *versions) if key in known]
+        steps += [other for other in self.session.steps.values() if other.agent == agent_of(key)]
+        for known in steps:
+            if known.prompts:
+                return known.prompts[-1]
+        asked = None if self.session.busy or (step and step.done) else self.session.peek(key)
         if asked is not None:
-            return asked.task, ""
-        if step is not None and step.done:
-            return "", "This step asked no model, so it used no prompt."
-        name = f"{self.session.run.system.name}/{self.cell.spec.name}"
+            return asked.task
+        return f"{self.run.system.name}/{agent_of(key)}"
+
+    def _prompt(self, key: str, step: Step | None) -> Html:
+        name = self._prompt_name(key)
         try:
-            self.session.run.prompts.path(name)
+            used = self.run.prompts.text(name)
         except PromptError:
-            return "", "This agent asks no model."
-        return name, ""
+            return div("body soft", "This agent has no prompt file.")
+        draft, problem, request = self.drafts.get(key), "", None
+        if not self.session.busy:
+            try:
+                text = None if draft is None else split_prompt(used)[0] + draft + "\n"
+                request = self.session.peek(key, name, text) if text else self.session.peek(key)
+            except KgwbError as exc:
+                problem = exc.message
+        remark = f"{BASELINE}." if self.run.model_name(agent_of(key)) == "rules" else ""
+        if step is not None and step.origin == "by hand":
+            remark = "Its result was put in by hand. Try once takes that out again, and asks the model."
+        return prompt_form(
+            name,
+            self._in_file(name),
+            used,
+            draft,
+            request=request,
+            problem=problem,
+            remark=remark,
+            revision=self.revision,
+        )
 
-    def preview(self) -> None:
-        """Show what will be sent with the text as it is edited, and how it differs from the file."""
-        if not self.name:
-            return
-        in_file, text = self._in_file(), self._text.value
-        said = "no such file now" if in_file is None else "as in the file" if text == in_file else "edited"
-        where = tag("code", f"prompts/{self.name}.md")
-        model = self.session.run.model_name(self.cell.spec.name)
-        baseline = tag("div", f"{BASELINE}.", class_="kgwb-note") if model == "rules" else ""
-        self._file.value = body(where, badges([said]), baseline)
-        self._diff.value = body(_difference(in_file, text)) if said == "edited" and in_file else ""
-        self._sent.value = body(self._filled(text))
-
-    def _filled(self, text: str) -> Html:
+    def _in_file(self, name: str) -> str | None:
         try:
-            asked = self.session.peek(self._agent, self.name, text)
-        except KgwbError as exc:
-            return tag("div", tag("b", "This prompt cannot be used: "), exc.message, class_="kgwb-bad")
-        if asked is None:
-            return aside(
-                "Nothing to send yet: the agents before this one must run first, or it asks no model."
-            )
-        head = f"As it will be sent ({count(sum(len(m.content) for m in asked.messages), 'character')})"
-        return fold(head, sent_html(asked.messages), unfolded=True)
-
-    def _in_file(self) -> str | None:
-        prompts = self.session.run.prompts
-        try:
-            return prompts.path(self.name).read_text(encoding="utf-8-sig")
+            return self.run.prompts.path(name).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError, PromptError):
             return None
 
-    def _try(self) -> None:
-        self.session.edit_prompt(self.name, self._text.value)
-        self.cell.run_agent()
+    # --- what the person does -------------------------------------------------------------------------------
 
-    def _save(self) -> None:
-        path = self.session.save_prompt(self.name, self._text.value)
-        self.preview()
-        self.cell.message.say(f"saved to {path}; the next run uses it")
+    def do_run(self, event: Event) -> None:
+        self.section = ""
+        self.session.go(self.key)
 
-    def _revert(self) -> None:
-        text = self._in_file()
+    def do_anew(self, event: Event) -> None:
+        self.section = ""
+        self.session.refresh(self.key)
+
+    def do_restore(self, event: Event) -> None:
+        self.session.restore(self.key)
+
+    def do_cancel(self, event: Event) -> None:
+        self.asking.cancel()
+        self.session.cancel()
+
+    def do_section(self, event: Event) -> None:
+        self.section = str(event["arg"])
+
+    def do_which(self, event: Event) -> None:
+        self.wanted, self.section = str(event["arg"]), ""
+
+    def do_take(self, event: Event) -> None:
+        step = self.session.steps[self.key]
+        value = taken(step, int(event["arg"]))
+        if value != step.output:
+            self.session.replace(self.key, value)
+
+    def do_draft(self, event: Event) -> None:
+        self.drafts[self.key] = str(event["value"]).replace("\r\n", "\n")
+
+    def _edited(self, event: Event) -> tuple[str, str]:
+        name = self._prompt_name(self.key)
+        front, template = split_prompt(self.run.prompts.text(name))
+        text = event.get("form", {}).get("template", self.drafts.get(self.key, template))
+        return name, f"{front}{text}".replace("\r\n", "\n").rstrip("\n") + "\n"
+
+    def do_try(self, event: Event) -> None:
+        key, step = self.key, self.step
+        self.session.edit_prompt(*self._edited(event))
+        self.drafts.pop(key, None)
+        self.section = ""
+        if step is not None and step.origin == "by hand":
+            self.session.restore(key)
+        else:
+            self.session.go(key)
+
+    def do_save(self, event: Event) -> None:
+        path = self.session.save_prompt(*self._edited(event))
+        self.drafts.pop(self.key, None)
+        self.remark = f"saved to {path}; the next run uses it"
+
+    def do_revert(self, event: Event) -> None:
+        name = self._prompt_name(self.key)
+        text = self._in_file(name)
         if text is None:
             hint = "keep this text, or save it to make the file anew"
-            raise PromptError(f"there is no readable file prompts/{self.name}.md", hint=hint)
-        self._text.value = text
-        self.preview()
+            raise PromptError(f"there is no readable file prompts/{name}.md", hint=hint)
+        if self.run.prompts.text(name) == text:
+            self.drafts.pop(self.key, None)
+        else:
+            self.drafts[self.key] = split_prompt(text)[1]
+        self.revision += 1
+
+    def _values(self, event: Event) -> tuple[Step, StepForm, Any]:
+        step = self.session.steps[self.key]
+        form = StepForm(step)
+        values = typed_in(form.field, event.get("form", {}))
+        self.typed[self.key] = step.output, values
+        return step, form, values
+
+    def do_apply(self, event: Event) -> None:
+        _, form, values = self._values(event)
+        value = form.value(values)
+        self.session.replace(self.key, value)
+        self.typed.pop(self.key, None)
+        self.section = ""
+        self.revision += 1
+
+    def do_more(self, event: Event, less: bool = False) -> None:
+        step, form, values = self._values(event)
+        self.typed[self.key] = step.output, with_row(form.field, values, str(event["arg"]), less=less)
+        self.revision += 1
+
+    def do_less(self, event: Event) -> None:
+        self.do_more(event, less=True)
+
+    # --- questions to the graph -----------------------------------------------------------------------------
+
+    def _ask(self, question: str, ask: Callable[[Any], Any]) -> None:
+        """Ask the graph about the step's result, on a thread that a cancel leaves behind."""
+        step, graph = self.session.steps[self.key], self.run.graph
+        if graph is None:
+            raise InputError("this run is a replay: there is no graph to ask", hint="open it with kg=...")
+
+        def watch() -> None:
+            if self.asking.cancelled:
+                hint = "it may work on until its time limit; ask for less"
+                raise GraphError("stopped: nobody waits for the graph any more", hint=hint)
+
+        def work() -> None:
+            found = left_behind(lambda: ask(graph), watch=watch)
+            content, more = self.asked.get(step.key, (None, {}))
+            self.asked[step.key] = step.output, {**(more if content == step.output else {}), question: found}
+
+        self.asking.do("asking the graph", work)
+
+    def do_where(self, event: Event) -> None:
+        name, output = str(event["form"].get("name", "")).strip(), self.session.steps[self.key].output
+        if not name:
+            raise InputError("nothing was typed to look for", hint="type a name or an IRI, then look again")
+        self._ask("where", lambda kg: explain.whereabouts(kg, name, output, self.run.settings.v_limit))
+
+    def do_degrees(self, event: Event) -> None:
+        iris = [one.iri for one in self.session.steps[self.key].output.candidates]
+        self._ask("degrees", lambda kg: degrees(kg, iris, DEGREE_CAP))
+
+    def do_examples(self, event: Event) -> None:
+        place = int(event["arg"])
+        output = self.session.steps[self.key].output
+        ends = explain.ends_of(output.fact, tuple(self.session.steps.values()))
+        self._ask(f"examples {place}", lambda kg: explain.examples(kg, ends, output.predicates[place]))
+
+    def _query(self, event: Event) -> tuple[int, str]:
+        """The number of a query, and its SPARQL as it was typed; as it is, if it was not."""
+        number, step = int(event["arg"]), self.session.steps[self.key]
+        known = explain.queries_in(step.output)[number]
+        text = str(event.get("form", {}).get("sparql", "")).replace("\r\n", "\n") or known
+        return number, known if text == readable(known, self._around(step)) else text
+
+    def do_query(self, event: Event) -> None:
+        number, text = self._query(event)
+        self._ask(f"query {number}", lambda kg: explain.executed(kg, text))
+
+    def do_why(self, event: Event) -> None:
+        number, text = self._query(event)
+        steps = tuple(self.session.steps.values())
+        self._ask(f"why {number}", lambda kg: explain.why_empty(kg, text, steps))
+
+    def do_use(self, event: Event) -> None:
+        """Put an edited query in the place of the one it was made from."""
+        number, text = self._query(event)
+        output = self.session.steps[self.key].output
+        query: CandidateQuery = output.queries[number]
+        if text == query.sparql:
+            return
+        edited = explain.edited(query, text)
+        queries = tuple(edited if place == number else one for place, one in enumerate(output.queries))
+        self.session.replace(self.key, followed(replace(output, queries=queries)))
+
+    # --- the person as a model ------------------------------------------------------------------------------
+
+    def do_send(self, event: Event) -> None:
+        self.person.send(event.get("form", {}))
+
+    def do_reply_more(self, event: Event) -> None:
+        self.person.row(event.get("form", {}), str(event["arg"]))
+
+    def do_reply_less(self, event: Event) -> None:
+        self.person.row(event.get("form", {}), str(event["arg"]), less=True)
+
+    def do_json(self, event: Event) -> None:
+        self.person.toggle(event.get("form", {}))
+
+    def do_beside(self, event: Event) -> None:
+        self.person.ask_beside(llm.model(str(event["form"].get("model") or "rules")), self.asking)
 
 
-def _difference(before: str, after: str) -> Html:
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "file", "edited", lineterm="", n=1)
-    kinds = {"+": "kgwb-added", "-": "kgwb-removed"}
-    drawn = [tag("div", line or " ", class_=kinds.get(line[:1], "kgwb-kept")) for line in lines]
-    return fold("difference from the file", tag("pre", *drawn, class_="kgwb-pre"), unfolded=True)
+class AgentCell(StepPanel):
+    """The cell of one agent of a run; with several steps, the person chooses which is shown."""
 
+    def __init__(self, session: Session, agent: str) -> None:
+        """``agent`` is an agent's name or a step's key. Raises SettingError for one the system has not."""
+        spec_at(session.run.system, agent)
+        super().__init__(session, agent)
 
-def _content(step: Step | None) -> object:
-    """What a cell shows of a step, whichever execution it is of."""
-    return step and (step.inputs, step.done, step.output, step.error, step.attempts, step.prompts)
+    def view(self) -> Html:
+        failure = self.session.failure
+        shown = failure is not None and not self.session.busy and not (self.step and self.step.error)
+        failed = (
+            div(
+                "band",
+                note(tag("b", "Failed. "), failure.message, " ", failure.hint, kind="bad"),
+                role="alert",
+            )
+            if shown and failure
+            else ""
+        )
+        busy = div("band soft", self.session.busy, " …") if self.session.busy else ""
+        person = self.person.view(self.revision)
+        return person if self.person.asked else join(person, self.panel(), busy, failed)
 
+    def static_view(self) -> Html:
+        made = self.step
+        return (
+            self.panel()
+            if made is not None
+            else join(
+                step_head(self.session.standing(), self.key),
+                div("body soft", "Not run when this was displayed."),
+            )
+        )
 
-def _tokens(step: Step, session: Session) -> str:
-    replies = [session.run.calls[one.call].result for one in step.attempts if one.call in session.run.calls]
-    tokens = sum(reply.prompt_tokens + reply.completion_tokens for reply in replies)
-    return f"{count(tokens, 'token')}" if tokens else ""
+    def __repr__(self) -> str:
+        return repr(self.step) if self.step is not None else f"{self.key}: not run yet"

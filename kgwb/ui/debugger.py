@@ -1,272 +1,238 @@
-"""Step through any system: steps as a timeline, breakpoints, one step in full, where the time went."""
+"""Step through any system: the answer, the agents in their stages, the steps, and one of them in full."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from typing import Any
 
-import ipywidgets as widgets
+from kgwb import llm
+from kgwb.errors import SettingError
+from kgwb.settings import PROFILES
+from kgwb.show.compare import Side, comparison
+from kgwb.show.html import Html, aside, button, div, fold, join, note, span, tabs, tag
+from kgwb.show.picture import NOTHING, legend, svg, tables
+from kgwb.show.run import Standing, answer_banner, flow_strip, head, run_body, timeline, waterfall
+from kgwb.show.subgraph import subgraph
+from kgwb.show.terms import around
+from kgwb.show.views import answer_parts
+from kgwb.ui.cell import StepPanel
+from kgwb.ui.live import Event
+from kgwb.ui.session import Session, Version, session_of
 
-from kgwb.llm.human import Human
-from kgwb.record import Step
-from kgwb.render.html import Html, aside, badges, join, tag
-from kgwb.render.records import shortened
-from kgwb.render.text import outcome
-from kgwb.render.views import run_html
-from kgwb.render.waterfall import STYLE as WATERFALL_STYLE
-from kgwb.render.waterfall import spent, waterfall
-from kgwb.render.words import clean, totals_text
-from kgwb.ui.cell import AgentCell
-from kgwb.ui.comparison import ComparisonPanel
-from kgwb.ui.human import HumanPanel
-from kgwb.ui.kit import Panel, body, dim, markup, row
-from kgwb.ui.session import Session, State
-from kgwb.ui.subgraph import SubgraphPanel
-
-MARKS: dict[State, str] = {
-    "not run": "○",
-    "running": "▶",
-    "stale": "↻ stale:",
-    "failed": "✗ failed:",
-    "unfinished": "◐",
-    "done": "✓",
-    "ahead": "◌",
-}
-"""How each state of a step looks on the timeline; told in words beside it where it is no success."""
-VIEWS = ("One step", "Answer", "Subgraph", "Time", "Compare")
+VIEWS = ("step", "answer", "graph", "compare")
+LABELS = {"step": "Step", "answer": "Answer", "graph": "Subgraph", "compare": "Compare"}
+KEYS = (("j", ""), ("k", "move"), ("b", "stop here"), ("s", "step"), ("c", "continue"))
 
 
-class Debugger(Panel):
+class Debugger(StepPanel):
     """One run of any system: step, go on, stop at breakpoints, go back, edit, cancel."""
 
-    def __init__(self, session: Session) -> None:
-        super().__init__(markup())
-        self.session = session
-        self._lock = threading.RLock()
-        self._seen: object = None
-        self._rows: dict[str, _Row] = {}
-        self._followed = True
-        self._head = markup()
-        self._controls = self._make_controls()
-        self._timeline = widgets.VBox(
-            layout=widgets.Layout(flex="1 1 20em", min_width="18em", max_width="34em")
-        )
-        self._cell = AgentCell(session, self._agents[0], inside=True)
-        self._views = widgets.ToggleButtons(options=VIEWS)
-        self._made: dict[str, widgets.Widget] = {"One step": self._cell}
-        self._view = widgets.VBox((self._cell,))
-        right = widgets.VBox(
-            (self._views, self._view), layout=widgets.Layout(flex="3 1 30em", min_width="20em")
-        )
-        split = widgets.HBox(
-            (self._timeline, right), layout=widgets.Layout(flex_flow="row wrap", grid_gap="10px")
-        )
-        style = widgets.HTML(
-            f"<style>{WATERFALL_STYLE}{STYLE}</style>", layout=widgets.Layout(display="none")
-        )
-        humans = {model for model in session.run.models.values() if isinstance(model, Human)}
-        played = (HumanPanel(human, session) for human in humans)
-        self.show(style, self._head, row(*self._controls.values()), *played, split)
-        self.add_class("kgwb-debugger")
-        self.watch(self._views, lambda _: self._draw())
-        session.listeners.append(self.refresh)
-        self.refresh()
-        self._draw()
+    inside = True
+
+    def __init__(self, session: Session, *, chosen: str = "") -> None:
+        """``chosen`` is the key of a step to show at first; else the step that was done last."""
+        self.shown = "step"
+        """The view that is open."""
+        self.followed = not chosen
+        """Whether the step that was done last is the one shown."""
+        self.others: list[tuple[str, Session]] = []
+        """The same question put otherwise."""
+        self.lit = 0
+        """The answer whose support stands out."""
+        super().__init__(session, chosen)
+
+    @property
+    def key(self) -> str:
+        if self.followed or not self.wanted:
+            steps = self.run.steps
+            return steps[-1].key if steps else self.run.system.agents[0].name
+        return super().key
 
     def choose(self, key: str) -> None:
         """Show a step, or an agent that was not reached, in full."""
-        self._followed = False
-        self._show_step(key)
-        self._views.value = "One step"
+        self.followed, self.wanted, self.shown, self.section = False, key, "step", ""
+        self.redraw()
 
-    def refresh(self) -> None:
-        """Show the run as it stands."""
-        with self._lock, self.message.guarding():
-            run, steps = self.session.run, self.session.steps
-            stale = self.session.stale
-            seen = ([id(step) for step in steps.values()], stale, self.session.busy, run.status, run.position)
-            if seen == self._seen:
-                return
-            self._seen = seen
-            self._head.value = body(self._told())
-            self._show_controls()
-            self._show_timeline()
-            if self._followed and run.steps:
-                self._show_step(_latest(run.steps))
-            if self._views.value in ("Answer", "Time"):
-                self._draw()
-            failure = self.session.failure
-            if failure is not None and not self.session.busy:
-                self.message.fail(failure)
-            else:
-                self.message.clear()
+    def view(self) -> Html:
+        standing, chosen = self.session.standing(), self.key
+        busy, ended, begun = self.working, standing.ended, bool(self.run.steps)
+        transport = div(
+            "group",
+            button("To the start", "start", "start", "square", off=busy or not begun),
+            button("Back", "back", "back", "square", off=busy or not begun),
+            button("Step", "step", "step", off=busy or ended, key="s", title="run one more step"),
+            button(
+                "Continue",
+                "go",
+                "run",
+                "" if ended else "primary",
+                off=busy or ended,
+                key="c",
+                title="to the next stop, or the end",
+            ),
+        )
+        number = len(self.session.versions) + len(self.others)
+        options = [
+            (name, label, number if name == "compare" and number else "") for name, label in LABELS.items()
+        ]
+        stop = button("Cancel", "cancel", "stop") if self.session.busy else ""
+        controls = div(
+            "band row controls", transport, stop, span("grow"), tabs(options, self.shown, "view", bare=True)
+        )
+        views: dict[str, Any] = {
+            "step": self.panel,
+            "answer": self._answer,
+            "graph": self._graph,
+            "compare": self._compare,
+        }
+        keys = (join(tag("kbd", key), f" {word} " if word else " ") for key, word in KEYS)
+        side = div("side", timeline(standing, chosen), div("foot controls", *keys))
+        return join(
+            head(self.run),
+            answer_banner(standing),
+            self.person.view(self.revision),
+            controls,
+            flow_strip(standing, chosen),
+            div("split", side, div("main", views[self.shown]())),
+        )
 
-    def static(self) -> str:
-        return run_html(self.session.run)
+    def static_view(self) -> Html:
+        return run_body(self.run)
 
     def __repr__(self) -> str:
-        return repr(self.session.run)
+        return repr(self.run)
 
-    # --- head and controls ----------------------------------------------------------------------------------
+    # --- the other views ------------------------------------------------------------------------------------
 
-    @property
-    def _agents(self) -> tuple[str, ...]:
-        return tuple(spec.name for spec in self.session.run.system.agents)
-
-    def _told(self) -> Html:
-        run = self.session.run
-        models = ", ".join(
-            f"{name}: {model.name}" if name else model.name for name, model in run.models.items()
+    def _answer(self) -> Html:
+        answer, run = self.run.answer, self.run
+        parts = (
+            answer_parts(answer, around(run))
+            if answer is not None and run.status == "done"
+            else [aside("No answer yet.")]
         )
-        status = self.session.busy or run.status
-        facts = (run.system.name, models or "recorded replies", f"profile {run.settings.profile}", status)
-        answered = run.answer is not None and run.status == "done"
+        time = fold(
+            aside("Where the time went"), waterfall(tuple(self.session.steps.values()), run.calls), key="time"
+        )
+        return div("body stack", *parts, time)
+
+    def _graph(self) -> Html:
+        found = subgraph(self.run)
+        if not found.nodes:
+            return NOTHING
+        lit = found.answers[self.lit] if self.lit < len(found.answers) else None
+        options = [(str(n), one.label, "") for n, one in enumerate(found.answers)]
+        chosen = tabs(options[:12], str(self.lit), "lit", bare=True) if len(options) > 1 else ""
+        return div(
+            "body stack",
+            chosen,
+            legend(found, lit),
+            svg(found, lit),
+            fold(aside("as tables"), tables(found, around(self.run)), key="tables"),
+        )
+
+    def _compare(self) -> Html:
+        """The run before the latest edit, or put otherwise, beside the run as it stands."""
+        ask = [button(f"The same under profile {name}", "profile", arg=name) for name in PROFILES]
+        typed = tag(
+            "input",
+            type="text",
+            name="model",
+            placeholder="openai:gpt-4o",
+            aria_label="another model",
+            id="other-model",
+        )
+        model = tag("form", typed, button("The same with this model", "model"), class_="row", data_do="model")
+        more = div("band stack controls", div("row", *ask), model)
+        now = Side("as it stands", self.session.standing())
+        if self.others:
+            name, other = self.others[-1]
+            if other.busy:
+                return join(div("body soft", f"{name}: {other.busy} …"), more)
+            return join(comparison(now, Side(name, other.standing())), more)
+        if not self.session.versions:
+            return join(
+                div(
+                    "body soft",
+                    "Nothing to compare yet: edit a step, then continue; or put the question otherwise.",
+                ),
+                more,
+            )
+        stale = (
+            div("body notes", note("Some steps are stale: continue to the end to compare them too."))
+            if self.session.stale
+            else ""
+        )
         return join(
-            tag("div", run.question, class_="kgwb-head"),
-            tag("div", f"Answer: {shortened(str(run.answer))}") if answered else "",
-            badges(facts),
-            tag("div", aside(totals_text(run.totals))),
+            stale,
+            comparison(Side("as it was", standing_of(self.session.versions[-1], self.session)), now),
+            more,
         )
 
-    def _make_controls(self) -> dict[str, widgets.Button]:
-        actions: dict[str, tuple[str, Callable[[], Any], str]] = {
-            "step": ("Step", self._step, "run until one more step is done"),
-            "go": ("Continue", self.session.go, "run to the next breakpoint, or to the end"),
-            "back": ("Back", self.session.back, "go back to where one step less was done"),
-            "start": ("To the start", lambda: self.session.go(0), "go back to where nothing was done"),
-            "cancel": ("Cancel", self.session.cancel, "stop; what is recorded stays"),
-        }
-        made = {}
-        for name, (text, action, tip) in actions.items():
-            made[name] = self.button(text, self._following(action), tooltip=tip)
-        made["step"].button_style = "primary"
-        return made
+    # --- what the person does -------------------------------------------------------------------------------
 
-    def _step(self) -> None:
-        if self.session.run.status != "done" or self.session.stale:
-            self.session.step()
+    def do_choose(self, event: Event) -> None:
+        self.choose(str(event["arg"]))
 
-    def _following(self, action: Callable[[], Any]) -> Callable[[], Any]:
-        def act() -> None:
-            self._followed = True
-            action()
+    def do_view(self, event: Event) -> None:
+        self.shown = event["arg"] if event["arg"] in VIEWS else "step"
 
-        return act
+    def do_lit(self, event: Event) -> None:
+        self.lit = int(event["arg"])
 
-    def _show_controls(self) -> None:
-        run, busy = self.session.run, bool(self.session.busy)
-        ended = run.status == "done" and not self.session.stale
-        idle = {"step": ended, "go": ended, "back": not run.position, "start": not run.position}
-        for name, button in self._controls.items():
-            dim(button, not busy if name == "cancel" else busy or idle[name])
+    def do_stop(self, event: Event) -> None:
+        """Stop after every step of an agent, or no longer after that step or any of its agent."""
+        key = str(event["arg"])
+        agent, stops = key.partition("[")[0].partition("#")[0], self.run.breakpoints
+        if stops.isdisjoint((key, agent)):
+            stops.add(agent)
+        else:
+            stops.difference_update((key, agent))
 
-    # --- timeline -------------------------------------------------------------------------------------------
+    def _follow(self) -> None:
+        self.followed, self.section, self.shown = True, "", "step"
 
-    def _show_timeline(self) -> None:
-        steps = self.session.steps
-        reached = {step.agent for step in steps.values()}
-        above = {step.parent for step in steps.values()}
-        wanted = [*steps, *(name for name in self._agents if name not in reached)]
-        depth = {one.key: one.depth for one in spent(tuple(steps.values()), self.session.run.calls)}
-        for key in wanted:
-            if key not in self._rows:
-                self._rows[key] = _Row(self, key)
-            self._rows[key].update(
-                steps.get(key), self.session.state(key), depth.get(key, 0), supervises=key in above
-            )
-            self._rows[key].mark(key == self._cell.key)
-        children = tuple(self._rows[key] for key in wanted)
-        if self._timeline.children[1:] != children:
-            self._timeline.children = (
-                markup(aside("Tick a step to stop after it; press it to see it in full.")),
-                *children,
-            )
+    def do_step(self, event: Event) -> None:
+        self._free_to_go()
+        self._follow()
+        self.session.step()
 
-    def show_breakpoints(self) -> None:
-        """Tick every step of an agent that the run stops after."""
-        for line in self._rows.values():
-            line.tick()
+    def do_go(self, event: Event) -> None:
+        self._free_to_go()
+        self._follow()
+        self.session.go()
 
-    def _show_step(self, key: str) -> None:
-        if key != self._cell.key:
-            self._cell.choose(key)
-        for name, line in self._rows.items():
-            line.mark(name == key)
+    def _free_to_go(self) -> None:
+        if self.session.standing().ended:
+            raise SettingError("the run has come to its end", hint="go back, edit a step, or ask anew")
 
-    def _draw(self) -> None:
-        """Show the chosen view; the others stay as they are, hidden, so that a frame is not loaded again."""
-        view, run = self._views.value, self.session.run
-        if view not in self._made:
-            made: dict[str, Callable[[], widgets.Widget]] = {
-                "Answer": markup,
-                "Time": markup,
-                "Subgraph": lambda: SubgraphPanel(self.session),
-                "Compare": lambda: ComparisonPanel.of(self.session),
-            }
-            self._made[view] = made[view]()
-            self._view.children = tuple(self._made.values())
-        if view == "Answer":
-            self._made[view].value = run_html(run)
-        elif view == "Time":
-            drawn = waterfall(tuple(self.session.steps.values()), run.calls)
-            self._made[view].value = body(drawn or "Nothing was run yet.")
-        for name, widget in self._made.items():
-            widget.layout.display = "" if name == view else "none"
+    def do_back(self, event: Event) -> None:
+        self._follow()
+        self.session.back()
+
+    def do_start(self, event: Event) -> None:
+        self._follow()
+        self.session.go(0)
+
+    def do_profile(self, event: Event) -> None:
+        name = str(event["arg"])
+        self.fork(f"under profile {name}", settings=PROFILES[name])
+
+    def do_model(self, event: Event) -> None:
+        spec = str(event["form"].get("model", "")).strip()
+        self.fork(f"with model {spec}", models=llm.model(spec))
+
+    def fork(self, name: str, **changes: Any) -> None:
+        """Put the same question with changes, those of Run.fork, and show both. Raises SettingError."""
+        other = session_of(self.run.fork(**changes))
+        other.listeners.append(self.redraw)
+        self.others.append((name, other))
+        self.shown = "compare"
+        other.go()
 
 
-class _Row(widgets.HBox):
-    """A step on the timeline: a breakpoint, and a button that shows it in full."""
-
-    def __init__(self, debugger: Debugger, key: str) -> None:
-        self.key, self.agent = key, key.partition("[")[0].partition("#")[0]
-        self._debugger = debugger
-        stops = debugger.session.run.breakpoints
-        self._stop = widgets.Checkbox(
-            value=not stops.isdisjoint((key, self.agent)),
-            indent=False,
-            tooltip=f"stop after {self.agent}",
-            layout=widgets.Layout(width="22px"),
-        )
-        self._open = debugger.button("", lambda: debugger.choose(key))
-        self._open.layout = widgets.Layout(flex="1 1 auto", min_width="0")
-        super().__init__((self._stop, self._open))
-        debugger.watch(self._stop, self._break)
-
-    def update(self, step: Step | None, state: State, depth: int, *, supervises: bool) -> None:
-        """Show where the step stands, and what it yielded unless that is the work of steps below it."""
-        told = clean(outcome(step)) if step is not None else "not reached"
-        said = f": {told[:80]}" if state in ("done", "stale", "ahead") and not supervises else ""
-        self._open.description = f"{MARKS[state]} {clean(self.key)}{said}"
-        self._open.tooltip = f"{clean(self.key)}: {told[:300]}"
-        self._open.layout.margin = f"1px 0 1px {depth * 14}px"
-        dim = "var(--jp-ui-font-color2, inherit)"
-        self._open.style.text_color = dim if state in ("not run", "ahead") else None
-        self.tick()
-
-    def mark(self, shown: bool) -> None:
-        """Show whether this is the step shown in full."""
-        (self._open.add_class if shown else self._open.remove_class)("kgwb-shown")
-
-    def tick(self) -> None:
-        """Show whether the run stops after this step."""
-        self._stop.value = not self._debugger.session.run.breakpoints.isdisjoint((self.key, self.agent))
-
-    def _break(self, wanted: bool) -> None:
-        stops = self._debugger.session.run.breakpoints
-        if wanted and self.key not in stops:
-            stops.add(self.agent)
-        elif not wanted:
-            stops.difference_update((self.key, self.agent))
-        self._debugger.show_breakpoints()
+def standing_of(version: Version, session: Session) -> Standing:
+    """A version of a run as it stood then."""
+    return Standing(session.run, version.steps, answer=version.answer, totals=version.totals)
 
 
-def _latest(steps: list[Step]) -> str:
-    """Key of the step that ended or failed last: the last one, but for supervisors it is inside of."""
-    return steps[-1].key
-
-
-STYLE = """
-.kgwb-debugger .kgwb-shown { font-weight: 600; box-shadow: inset 3px 0 0 var(--jp-brand-color1, #3b82c4) }
-.kgwb-debugger .widget-button { text-align: left; overflow: hidden; text-overflow: ellipsis }
-"""
+__all__ = ["VIEWS", "Debugger"]

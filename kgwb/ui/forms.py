@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import ipywidgets as widgets
 from rdflib import URIRef
 
-from kgwb import explain, flow, walk
+from kgwb import flow, walk
 from kgwb.errors import GraphError, OverrideError
 from kgwb.kg.text import local_name
 from kgwb.record import Step
@@ -16,6 +16,7 @@ from kgwb.render.html import fold
 from kgwb.render.sparql import sparql
 from kgwb.render.text import summary
 from kgwb.render.words import clean
+from kgwb.show import explain
 from kgwb.ui.fields import Field, blank, form_field, read, record_of
 from kgwb.ui.kit import Panel, body, field, markup, row, tag
 from kgwb.ui.schema_form import WIDE, SchemaForm

@@ -12,7 +12,7 @@ from pyvis.network import Network
 from kgwb.errors import harmless
 from kgwb.render.layout import ARROW_CHARS, layout, shorten
 from kgwb.render.subgraph import diagram
-from kgwb.subgraph import Subgraph
+from kgwb.show.subgraph import Subgraph
 
 VIS = max(Path(pyvis.__file__).parent.glob("lib/vis-*/vis-network.min.js"))
 SCRIPT = Path(__file__).with_name("subgraph_frame.js")

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import ipywidgets as widgets
 from rdflib import URIRef
 
-from kgwb import explain
 from kgwb.aside import aside
 from kgwb.errors import GraphError, InputError
 from kgwb.flow import Answer, CandidateQuery, Generated, Link, LinkedRelation, Retrieved, Selection
@@ -25,6 +24,7 @@ from kgwb.render.records import DEGREE_CAP, blocking_html, record, step_record
 from kgwb.render.sparql import laid_out, sparql
 from kgwb.render.text import outcome
 from kgwb.render.words import clean, names_in
+from kgwb.show import explain
 from kgwb.ui.kit import Panel, body, field, markup, row
 from kgwb.ui.session import Session
 

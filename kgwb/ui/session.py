@@ -7,21 +7,80 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from kgwb.errors import KgwbError, SettingError
+from kgwb.errors import EmbeddingError, KgwbError, SettingError
 from kgwb.flow import Answer
 from kgwb.llm.base import ChatRequest
 from kgwb.record import Differences, Step, Totals, difference
 from kgwb.run import Run
+from kgwb.show.html import spoken
+from kgwb.show.run import Standing, agent_of
 
 TELL_S = 0.05
-"""Steps that begin and end within this time are told of together."""
+"""Steps that begin and end within this time are shown together."""
 
-State = Literal["not run", "running", "stale", "failed", "unfinished", "done", "ahead"]
+
+class Worker:
+    """Does one thing at a time on a thread of its own; every widget that waits for something has one."""
+
+    def __init__(self, *listeners: Callable[[], None]) -> None:
+        self.busy = ""
+        """What is done now; empty if nothing."""
+        self.failure: KgwbError | None = None
+        """What stopped the latest work."""
+        self.listeners: list[Callable[[], None]] = list(listeners)
+        """Called after every change, on the thread that made it."""
+        self.worker: threading.Thread | None = None
+        """The latest thread."""
+        self.cancelled = False
+        self._lock = threading.RLock()
+
+    def do(self, label: str, work: Callable[[], Any]) -> Future[None]:
+        """Have the work done. Raises SettingError while other work is done."""
+        with self._lock:
+            self.free()
+            self.busy, self.cancelled, self.failure = label, False, None
+        promise = Future[None]()
+        self.worker = threading.Thread(
+            target=self._work, args=(work, promise), name="kgwb-worker", daemon=True
+        )
+        self.worker.start()
+        self.tell()
+        return promise
+
+    def cancel(self) -> None:
+        """Stop what is done; whoever works looks at ``cancelled``."""
+        self.cancelled = bool(self.busy)
+
+    def free(self) -> None:
+        """Raise SettingError while something is done."""
+        if self.busy:
+            raise SettingError(f"this run is busy: {self.busy}", hint="wait for it, or cancel it")
+
+    def tell(self) -> None:
+        """Tell every listener that something changed."""
+        for listener in list(self.listeners):
+            listener()
+
+    def _work(self, work: Callable[[], Any], promise: Future[None]) -> None:
+        try:
+            work()
+        except KgwbError as exc:
+            self.failure = exc
+        except BaseException as exc:  # noqa: BLE001  # a bug must not leave the worker busy; it is shown
+            self.failure = KgwbError(f"{type(exc).__name__}: {exc}", hint="please report this as a bug")
+        finally:
+            with self._lock:
+                self.busy = ""
+            try:
+                self.tell()
+            finally:
+                promise.set_result(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,31 +94,25 @@ class Version:
     answer: Answer | None
 
 
-class Session:
-    """One run, and what the person does to it; commands are executed one at a time on a worker thread."""
+class Session(Worker):
+    """One run, and what the person does to it; commands are executed one at a time."""
 
     def __init__(self, run: Run) -> None:
+        super().__init__()
         self.run = run
-        self.busy = ""
-        """What the worker does now; empty if nothing."""
-        self.failure: KgwbError | None = None
-        """What stopped the latest execution."""
         self.versions: list[Version] = []
         """The run before each edit, oldest first."""
-        self.listeners: list[Callable[[], None]] = []
-        """Called after every change, on the thread that made it."""
-        self.worker: threading.Thread | None = None
-        """The latest worker."""
         self._steps: dict[str, Step] = run.by_key
         self._reached: set[str] = set(self._steps)
         """Keys of the steps of the latest execution."""
         self._stale: set[str] = set()
         self._whole = run.totals, run.answer
         """Of the execution that reached furthest, as the steps are."""
-        self._lock = threading.RLock()
         self._told = 0.0
-        self._cancelled = False
         self._later: threading.Timer | None = None
+        self._loading = threading.Thread(target=self._load, name="kgwb-embeddings", daemon=True)
+        if run.graph is not None:
+            self._loading.start()
         run.listeners.append(self._on_step)  # code may run it too
 
     # --- what is there --------------------------------------------------------------------------------------
@@ -74,25 +127,29 @@ class Session:
         """The steps of an agent, or the step of that key."""
         return tuple(step for step in self.steps.values() if agent in (step.agent, step.key))
 
-    def state(self, key: str) -> State:
-        """Where a step stands.
+    def standing(self) -> Standing:
+        """Where the run stands.
 
         Stale are an edited step and all after it until they are run again; ahead is what was done before, and
         lies beyond where the run stands now.
         """
         with self._lock:
-            step = self._steps.get(key)
-            if step is None:
-                return "not run"
-            if key in self._stale:
-                return "stale"
-            if step.error:
-                return "failed"
-            if key not in self._reached:
-                return "ahead"
-            if step.done:
-                return "done"
-            return "running" if self.busy else "unfinished"
+            states = {}
+            for key, step in self._steps.items():
+                if key in self._stale:
+                    states[key] = "stale"
+                elif not step.error and key not in self._reached:
+                    states[key] = "ahead"
+                elif not (step.done or step.error):
+                    states[key] = "running" if self.busy else "unfinished"
+            before = self.versions[-1].answer if self.versions else None
+            run = self.run
+            done = run.answer, run.status, run.totals
+            return Standing(run, dict(self._steps), states, self.busy, self.failure, before, *done)
+
+    def state(self, key: str) -> str:
+        """Where a step stands, see Standing."""
+        return self.standing().state(key)
 
     @property
     def stale(self) -> frozenset[str]:
@@ -107,23 +164,40 @@ class Session:
 
     def compared(self) -> Differences | None:
         """The run before the latest edit beside the run as it stands; None if nothing was edited."""
-        if not self.versions:
-            return None
-        return difference(self.versions[-1].steps, self.steps)
+        return difference(self.versions[-1].steps, self.steps) if self.versions else None
 
     # --- what the person does -------------------------------------------------------------------------------
 
     def go(self, until: str | int | None = None, *, before: str | None = None) -> Future[None]:
         """See Run.go."""
-        return self._execute(_told(until, before), lambda: self.run.go(until, before=before))
+        where = spoken(agent_of(str(until or before or "the end")))
+        label = "going back to the start" if until == 0 else f"running to {where}"
+        return self._execute(label, lambda: self.run.go(until, before=before))
 
     def step(self) -> Future[None]:
-        """See Run.step."""
-        return self._execute("running one step", self.run.step)
+        """Run until one more agent that works has done so; the end of one that supervises is no step."""
+
+        def step() -> None:
+            self.run.step()
+            while (
+                self.run.status == "paused"
+                and not self.cancelled
+                and self._supervises(_ended(self.run.steps)[-1:])
+            ):
+                self.run.step()
+
+        return self._execute("running one step", step)
 
     def back(self) -> Future[None]:
-        """See Run.back."""
-        return self._execute("going back one step", self.run.back)
+        """Go back to before the latest agent that works."""
+        ended = _ended(self.run.steps)
+        while ended and self._supervises(ended[-1:]):
+            ended.pop()
+        steps = self.run.position - max(len(ended) - 1, 0)
+        return self._execute("going back one step", lambda: self.run.back(steps))
+
+    def _supervises(self, steps: Sequence[Step]) -> bool:
+        return any(other.parent == step.key for step in steps for other in self.run.steps)
 
     def run_agent(self, agent: str) -> Future[None]:
         """Run up to the end of an agent, or of all its steps if it has several."""
@@ -132,13 +206,13 @@ class Session:
 
     def replace(self, key: str, value: Any) -> Future[None]:
         """Put a value in by hand, and run up to there. Raises OverrideError."""
-        with self._editing(f"before {key} was put in by hand", key):
+        with self._editing(f"before {spoken(agent_of(key))} was put in by hand", key):
             self.run.replace(key, value)
         return self.go(key)
 
     def restore(self, key: str) -> Future[None]:
         """Take a value put in by hand out again, and run up to there."""
-        with self._editing(f"before {key} was taken out again", key):
+        with self._editing(f"before {spoken(agent_of(key))} was taken out again", key):
             self.run.restore(key)
         return self.go(key)
 
@@ -151,7 +225,7 @@ class Session:
 
     def save_prompt(self, name: str, text: str) -> str:
         """Write a prompt to its file and use it; where it was written. Raises PromptError."""
-        self._free()
+        self.free()
         used = self.run.prompts.text(name)
         path = self.run.prompts.save(name, text)
         if used != text:
@@ -160,7 +234,7 @@ class Session:
 
     def refresh(self, key: str) -> Future[None]:
         """Have a step's calls made anew."""
-        with self._editing(f"before {key} was asked anew", key):
+        with self._editing(f"before {spoken(agent_of(key))} was asked anew", key):
             self.run.refresh(key)
 
         def ask() -> None:
@@ -170,60 +244,43 @@ class Session:
                 if self.run.status not in ("paused", "done"):
                     self.run.keep()  # what was recorded is better than nothing
 
-        return self._execute(f"asking {key} anew", ask)
+        return self._execute(f"asking {spoken(agent_of(key))} anew", ask)
 
     def cancel(self) -> None:
         """Stop what the worker does; a slow call is left behind."""
-        self._cancelled = bool(self.busy)
+        super().cancel()
         self.run.cancel()
 
     # --- the mechanism --------------------------------------------------------------------------------------
 
-    def do(self, label: str, work: Callable[[], Any]) -> Future[None]:
-        """Have the worker do something. Raises SettingError if it is at work already."""
-        with self._lock:
-            self._free()
-            self.busy, self._cancelled = label, False
-        promise = Future[None]()
-        self.worker = threading.Thread(
-            target=self._work, args=(work, promise), name="kgwb-session", daemon=True
-        )
-        self.worker.start()
-        self.tell()
-        return promise
-
-    def _free(self) -> None:
-        code = "code executes it" if self.run.status == "running" else ""
-        if self.busy or code:
-            hint = "wait for it, or cancel it"
-            raise SettingError(f"this run is busy: {self.busy or code}", hint=hint)
+    def free(self) -> None:
+        """See Worker; code may execute the run too."""
+        super().free()
+        if self.run.status == "running":
+            raise SettingError("this run is busy: code executes it", hint="wait for it, or cancel it")
 
     def tell(self) -> None:
-        """Tell every listener that something changed."""
+        """See Worker."""
         self._told = time.monotonic()
-        for listener in list(self.listeners):
-            listener()
+        super().tell()
 
-    def _work(self, work: Callable[[], Any], promise: Future[None]) -> None:
+    def _load(self) -> None:
+        """Load the embeddings from the start, so that no agent is charged with it."""
         try:
-            work()
-        except KgwbError as exc:
-            self.failure = exc
-        except BaseException as exc:  # noqa: BLE001  # a bug must not leave the session busy; it is shown
-            self.failure = KgwbError(f"{type(exc).__name__}: {exc}", hint="please report this as a bug")
-        finally:
-            with self._lock:
-                self.busy = ""
-            try:
-                self.tell()
-            finally:
-                promise.set_result(None)
+            self.run.embeddings.load()
+        except EmbeddingError:
+            return  # the agent that needs them says so
 
     def _execute(self, label: str, work: Callable[[], Any]) -> Future[None]:
         def execute() -> None:
-            self.failure = None
             try:
-                if not self._cancelled:
+                if self._loading.is_alive():
+                    self.busy = "loading the embeddings, once"
+                    self.tell()
+                    while self._loading.is_alive() and not self.cancelled:
+                        self._loading.join(TELL_S)
+                    self.busy = label
+                if not self.cancelled:
                     work()
             finally:
                 self._take()
@@ -231,7 +288,7 @@ class Session:
         return self.do(label, execute)
 
     def _on_step(self, event: str, step: Step) -> None:
-        if self._cancelled:
+        if self.cancelled and self.busy:
             self.run.cancel()  # it came before the execution had begun
         if self.busy and time.monotonic() - self._told > TELL_S:
             self._take()
@@ -262,14 +319,12 @@ class Session:
                 self._steps, self._stale = made, set()
                 self._whole = self.run.totals, self.run.answer
                 return
+            known = self._steps
             changed = any(
-                step.done
-                and key in self._steps
-                and self._steps[key].done
-                and self._steps[key].output != step.output
+                step.done and key in known and known[key].done and known[key].output != step.output
                 for key, step in made.items()
             )
-            later = {key: step for key, step in self._steps.items() if key not in made}
+            later = {key: step for key, step in known.items() if key not in made}
             if changed:
                 self._stale.update(later)
             self._stale.difference_update(made)
@@ -277,11 +332,16 @@ class Session:
             if not later:
                 self._whole = self.run.totals, self.run.answer
 
-    def _editing(self, label: str, *keys: str) -> _Editing:
-        return _Editing(self, label, keys)
-
-    def _version(self, label: str) -> Version:
-        return Version(label, self.steps, *self._whole)
+    @contextmanager
+    def _editing(self, label: str, *keys: str) -> Iterator[None]:
+        """An edit of the run, refused while it is busy; what was before is kept, what follows is stale."""
+        with self._lock:
+            self.free()
+            version = Version(label, self.steps, *self._whole)
+            yield
+            if version.steps and not self._stale:
+                self.versions.append(version)
+            self._overtake(keys)
 
     def _overtake(self, keys: tuple[str, ...]) -> None:
         """Mark the edited steps, their supervisors and everything after them as stale."""
@@ -297,35 +357,17 @@ class Session:
             above = self._steps[above].parent
 
 
-class _Editing:
-    """An edit of a run: refused while it is busy; what was before is kept, and what follows is stale."""
+def _ended(steps: Sequence[Step]) -> list[Step]:
+    """The steps that are done, in the order in which they ended: those below a supervisor before it."""
 
-    def __init__(self, session: Session, label: str, keys: tuple[str, ...]) -> None:
-        self.session, self.label, self.keys = session, label, keys
+    def below(parent: str) -> Iterator[Step]:
+        for step in steps:
+            if (step.parent if step.parent in known else "") == parent:
+                yield from below(step.key)
+                yield step
 
-    def __enter__(self) -> None:
-        self.session._lock.acquire()
-        try:
-            self.session._free()
-        except SettingError:
-            self.session._lock.release()
-            raise
-        self.version = self.session._version(self.label)
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        try:
-            if kind is None:
-                if self.version.steps and not self.session._stale:
-                    self.session.versions.append(self.version)
-                self.session._overtake(self.keys)
-        finally:
-            self.session._lock.release()
-
-
-def _told(until: str | int | None, before: str | None) -> str:
-    if until == 0:
-        return "going back to the start"
-    return f"running to {until or before or 'the end'}"
+    known = {step.key for step in steps}
+    return [step for step in below("") if step.done]
 
 
 _ATTACHING = threading.Lock()

@@ -21,7 +21,7 @@ from kgwb.render.layout import MARGIN, layout, shorten
 from kgwb.render.records import triples
 from kgwb.render.subgraph import NOTHING, diagram, in_words, legend, lit_parts, subgraph_html, svg, tables
 from kgwb.render.words import MOST_SAID, clean
-from kgwb.subgraph import Node, Subgraph, expand, subgraph
+from kgwb.show.subgraph import Node, Subgraph, expand, subgraph
 from kgwb.ui.kit import Html, Panel, body, field, markup, row, tag
 from kgwb.ui.pyvis_page import graph, page
 from kgwb.ui.session import Session

@@ -332,6 +332,14 @@ class Cell:
         inputs = above.locator(":scope > :nth-child(2)").locator("textarea, input, select")
         return self.output.get_by_label(label, exact=True).or_(inputs).first
 
+    def tab(self, label: str, *, until: str = "") -> Cell:
+        """Click the tab of that label."""
+        return self.click(self.output.get_by_role("tab", name=re.compile(rf"^{label}( \d+)?$")), until=until)
+
+    def row(self, name: str) -> Locator:
+        """The lines of a debugger's timeline for an agent."""
+        return self.output.locator(".tl .go").filter(has=self.page.page.get_by_text(name, exact=True))
+
     def frame(self) -> FrameLocator:
         """What is in the frame of the output."""
         return self.output.frame_locator("iframe")

@@ -17,7 +17,6 @@ from browser.servers import serving
 HEIGHT = 1700
 """Of the window: a picture can be no higher."""
 SETUP = """
-import ipywidgets as widgets
 import kgwb
 from kgwb.ui.choosers import GraphChooser, ModelChooser
 
@@ -75,41 +74,48 @@ def run_agent(cell: Cell) -> None:
 
 
 def edit_prompt(cell: Cell) -> None:
-    cell.click("Prompt")
-    prompt = cell.output.locator("textarea")
-    cell.fill(
-        prompt, prompt.input_value().replace("Turn a standalone question", "Turn one standalone question")
-    )
-    prompt.press("Control+Home")
-    cell.click(cell.output.locator(".kgwb-head").first).wait("difference from the file")
+    cell.tab("Prompt").wait("as in the file")
+    prompt = cell.output.locator("textarea").first
+    cell.fill(prompt, prompt.input_value().replace("Turn a standalone question", "Turn one standalone question"))
+    cell.wait("What you changed")
 
 
 def edit_result(cell: Cell) -> None:
     run_agent(cell)
-    cell.click("Edit the result").wait("Use this result")
+    cell.tab("Edit as a form").wait("Use this result")
 
 
 def play(cell: Cell) -> None:
-    cell.click("Run").wait("Waiting for you")
+    cell.click("Run").wait("waits for you")
 
 
 def step_through(cell: Cell) -> None:
-    cell.click("Continue").wait("Answer: 2001-11-16")
-    cell.click(cell.output.get_by_role("button", name="✓ qir")).wait("asked for")
+    cell.click("Continue").wait("2001-11-16")
+    cell.row("vertex selection").click()
+    cell.wait("taken")
 
 
-def show_time(cell: Cell) -> None:
-    cell.click("Continue").wait("Answer: 2001-11-16").click("Time")
+def stop_on_the_way(cell: Cell) -> None:
+    cell.row("vertex selection").press("b")
+    cell.click("Continue").wait("Stopped on the way")
 
 
-def light_up(cell: Cell) -> None:
-    cell.show().frame().locator("canvas").wait_for()
-    cell.field("Show what supports").select_option(index=1)
-    cell.wait("stands on").page.page.wait_for_timeout(1000)  # the graph comes to rest
+def edit_and_stand(cell: Cell) -> None:
+    step_through(cell)
+    cell.output.locator(".cand", has_text="take this one").first.click()
+    cell.wait("stale")
+
+
+def show_answer(cell: Cell) -> None:
+    cell.click("Continue").wait("2001-11-16").tab("Answer").wait("stands on")
+
+
+def show_graph(cell: Cell) -> None:
+    cell.click("Continue").wait("2001-11-16").tab("Subgraph").wait("on the way")
 
 
 def open_turn(cell: Cell) -> None:
-    cell.click(cell.button("Open").last).wait("Turn 2")
+    cell.click(cell.button("Open").last).wait("vertex selection")
 
 
 def look_around(cell: Cell) -> None:
@@ -117,13 +123,15 @@ def look_around(cell: Cell) -> None:
 
 
 def step_through_hops(cell: Cell) -> None:
-    cell.click("Continue").wait("Answer: Anne Hathaway")
-    cell.click(cell.output.get_by_role("button", name="✓ iteration[hop 3]")).wait("shorter by each hop")
+    cell.click("Continue").wait("Anne Hathaway")
+    cell.row("iteration").last.click()
+    cell.wait("shorter by each hop")
 
 
-def show_path(cell: Cell) -> None:
-    cell.show().frame().locator("canvas").wait_for()
-    cell.page.page.wait_for_timeout(1000)  # the graph comes to rest
+def debate(cell: Cell) -> None:
+    cell.click("Continue").wait("Anne Hathaway")
+    cell.row("critic").first.click()
+    cell.wait("simplifying expert")
 
 
 def nothing(cell: Cell) -> None:
@@ -134,23 +142,25 @@ SUBJECTS = {
     **{name: Subject(f'walk.cell("{name}")', run_agent) for name in AGENTS},
     **{f"dog_{name}": Subject(f'hops.cell("{name}")', run_agent) for name in ROLES},
     "dog_edit": Subject('hopping().cell("relation_filtering")', edit_result),
-    "dog_debugger": Subject("hopping().debug()", step_through_hops),
-    "dog_subgraph": Subject(
-        'part = hopping(); part.runs[-1].go("iteration[hop 2]"); part.subgraph()', show_path
-    ),
-    "prompt": Subject('edited = begun(); edited.runs[-1].go("rephraser"); edited.cell("qir")', edit_prompt),
+    "dog_debugger": Subject("hopping().debug()", step_through_hops, 1500),
+    "dog_debate": Subject("hopping().debug()", debate, 1500),
+    "prompt": Subject('edited = begun(); edited.runs[-1].go("rephraser"); edited.cell("qir")', edit_prompt, 1200),
     "edit": Subject('begun().cell("qir")', edit_result),
     "human": Subject(HUMAN, play),
     "debugger": Subject("begun().debug()", step_through),
-    "time": Subject("begun().debug()", show_time),
-    "subgraph": Subject("finished().subgraph()", light_up),
+    "debugger_stopped": Subject("begun().debug()", stop_on_the_way),
+    "debugger_edited": Subject("begun().debug()", edit_and_stand),
+    "debugger_answer": Subject("begun().debug()", show_answer),
+    "debugger_graph": Subject("begun().debug()", show_graph),
+    "run": Subject("finished().runs[-1]", nothing),
+    "subgraph": Subject("finished().subgraph()", nothing),
     "comparison": Subject(
         'run = finished().runs[-1]; kgwb.compare(run, run.fork(settings=kgwb.profile("paper")).go(), '
         'names=("fast", "paper"))',
         nothing,
     ),
     "chat": Subject("finished().chat()", open_turn),
-    "choosers": Subject("widgets.VBox((GraphChooser(), ModelChooser()))", look_around),
+    "choosers": Subject("display(GraphChooser(), ModelChooser())", look_around),
 }
 
 

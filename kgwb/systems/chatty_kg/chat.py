@@ -52,7 +52,7 @@ def build_context(dialogue: Dialogue, run: Run) -> Context:
     return Context(turns, cut)
 
 
-@agent("translator")
+@agent("translator", kind="model")
 def translate(question: Question, run: Run) -> Question:
     """The question in English; one that looks English already costs no model call."""
     if not run.settings.translate or looks_english(question.text):
@@ -66,7 +66,7 @@ def translate(question: Question, run: Run) -> Question:
     return Question(reply.question.strip(), original=question.text)
 
 
-@agent("answer_writer")
+@agent("answer_writer", kind="model")
 def reword(answer: Answer, question: str, run: Run) -> Answer:
     """A short answer as a sentence, zero-shot (equation 1); every value must still be in it."""
 

@@ -24,7 +24,7 @@ PRONOUN = re.compile(r"\b(he|she|him|his|hers?|it|its|they|them|theirs?)\b(?!')"
 NAME = re.compile(r"(?<=[\s(])[\"'“«]?[^\W\d_a-z]|\d")
 
 
-@agent("classifier")
+@agent("classifier", kind="model")
 def classify(question: str, context: Context, run: Run) -> Classified:
     """Self-contained or dependent, from the question alone.
 

@@ -19,7 +19,7 @@ Found = dict[Term, tuple[Triple, ...]]
 NOT_HERE = "not in this graph"
 
 
-@agent("execution")
+@agent("execution", kind="sparql")
 def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
     """The answer with the triples each value stands on; empty and with its reason if the graph has none.
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rdflib import URIRef
 
 from kgwb.flow import QIR, Answer, Classified, Context, Dialogue, Link, Question, Turn
 from kgwb.run import AgentSpec, Run, agent, spec_of
 from kgwb.systems.chatty_kg import chat
+from kgwb.systems.chatty_kg import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.chatty_kg.classifier import classify
 from kgwb.systems.chatty_kg.execution import execute
 from kgwb.systems.chatty_kg.matching import match
@@ -109,6 +112,18 @@ class ChattyKG:
             chat.reword,
         )
     )
+    stages = (
+        ("Understand", ("translator", "context", "classifier", "rephraser", "qir")),
+        ("Link", ("entity_retriever", "vertex_selection", "relation_linking")),
+        ("Query", ("query_generator", "predicate_selection", "execution")),
+        ("Answer", ("what_else", "answer_writer")),
+    )
+    supervisors: Mapping[str, tuple[str, ...]] = {
+        "understanding": ("classifier", "rephraser"),
+        "query_planning": ("matching", "query_generator", "predicate_selection", "execution"),
+        "matching": ("entity_linking", "relation_linking"),
+        "entity_linking": ("entity_retriever", "vertex_selection"),
+    }
     answer = staticmethod(answer)
     turn = staticmethod(turn)
 

@@ -39,7 +39,7 @@ def problems(selection: Selection, generated: Generated, question: str, linked: 
     )
 
 
-@agent("predicate_selection", check=problems)
+@agent("predicate_selection", check=problems, kind="model")
 def select_queries(generated: Generated, question: str, linked: Linked, run: Run) -> Selection:
     """The queries whose predicates the model judges relevant (Algorithm 3, lines 3 to 17).
 

@@ -54,7 +54,7 @@ def problems(qir: QIR, question: str) -> Iterator[str]:
         yield f"the target is empty: say which of {', '.join(qir.unknowns)} is asked for"
 
 
-@agent("qir", check=problems)
+@agent("qir", check=problems, kind="model")
 def extract(question: str, run: Run) -> QIR:
     """The question intermediate representation, after at most theta attempts.
 

@@ -76,7 +76,7 @@ def terms_of(qir: QIR, links: Sequence[Link]) -> Ends:
     }
 
 
-@agent("relation_linking", subject="fact")
+@agent("relation_linking", subject="fact", kind="sparql")
 def link_relation(
     fact: Fact, paths: dict[str, tuple[tuple[tuple[Pattern, ...], str], ...]], run: Run
 ) -> LinkedRelation:

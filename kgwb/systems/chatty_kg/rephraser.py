@@ -16,7 +16,7 @@ class RephraserReply(BaseModel):
     question: str
 
 
-@agent("rephraser")
+@agent("rephraser", kind="model")
 def rephrase(question: str, context: Context, run: Run) -> Rephrased:
     """The question with pronouns and omissions resolved from the dialogue, and nothing added."""
     dialogue = [

@@ -30,7 +30,7 @@ def problems(tried: Tried, question: str, filled: Sequence[Filled]) -> Iterator[
     yield from (f"{check.name}: {problem}" for check in checks if (problem := check.test(reply)))
 
 
-@agent("answer_trying", check=problems)
+@agent("answer_trying", check=problems, kind="model")
 def try_answer(question: str, filled: tuple[Filled, ...], run: Run) -> Tried:
     """Whether the triples answer the question, and with which names; every answer is among the triples."""
     triples = [list(triple) for one in filled for triple in one.triples]

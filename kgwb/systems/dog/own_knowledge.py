@@ -17,7 +17,7 @@ class KnowledgeReply(BaseModel):
     answers: list[str]
 
 
-@agent("own_knowledge")
+@agent("own_knowledge", kind="model")
 def remember(question: str, reason: str, run: Run) -> Answer:
     """An answer without the graph, marked as such; ``reason`` is why the graph gave none.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rdflib import URIRef
 
 from kgwb.flow import Answer, Dialogue, Link, Question, Turn
 from kgwb.run import AgentSpec, Run, agent, spec_of
 from kgwb.systems.dog import simplifying
+from kgwb.systems.dog import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.dog.answer_trying import try_answer, values_of
 from kgwb.systems.dog.own_knowledge import remember
 from kgwb.systems.dog.relation_filtering import filter_relation
@@ -155,6 +156,18 @@ class DoG:
             remember,
         )
     )
+    stages = (
+        ("Find the start", ("topic_entity", "entity_retriever", "vertex_selection")),
+        ("Each hop ↻", ("relations", "relation_filtering", "triple_filling", "answer_trying")),
+        ("Shorten the question", ("simplifying_expert", "critic", "linguist", "fused_agent")),
+        ("Else", ("own_knowledge",)),
+    )
+    supervisors: Mapping[str, tuple[str, ...]] = {
+        "walk": ("entity_linking", "iteration"),
+        "entity_linking": ("entity_retriever", "vertex_selection"),
+        "iteration": ("relations", "relation_filtering", "triple_filling", "answer_trying", "simplifying"),
+        "simplifying": ("simplifying_expert", "critic", "linguist", "fused_agent"),
+    }
     answer = staticmethod(answer)
     turn = staticmethod(turn)
 

@@ -28,7 +28,7 @@ def problems(filtered: Filtered, relations: Relations, question: str) -> Iterato
         yield f"{filtered.relation} is none of {', '.join(map(str, relations.found)) or 'the relations'}"
 
 
-@agent("relation_filtering", subject="relations", check=problems)
+@agent("relation_filtering", subject="relations", check=problems, kind="model")
 def filter_relation(relations: Relations, question: str, run: Run) -> Filtered:
     """The relation of the question's first hop from a head ("only the best unique relation")."""
     if not relations.found:

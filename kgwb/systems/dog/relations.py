@@ -10,7 +10,7 @@ from kgwb.run import Run, agent
 from kgwb.walk import Head, Relation, Relations
 
 
-@agent("relations", subject="head")
+@agent("relations", subject="head", kind="sparql")
 def get_relations(head: Head, run: Run) -> Relations:
     """The relations of all vertices of a head but for noise, "~" before those that lead to it.
 

@@ -53,7 +53,7 @@ def _role(prompt: str, purpose: str) -> Role:
         return _speak(prompt, last, question, solved, debate, filled, run)
 
     speak.__doc__ = purpose
-    spoken = agent(prompt.removeprefix("dog/"), subject="place", check=problems)(speak)
+    spoken = agent(prompt.removeprefix("dog/"), subject="place", check=problems, kind="model")(speak)
     return spoken
 
 

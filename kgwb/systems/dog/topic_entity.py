@@ -30,7 +30,7 @@ def problems(topics: Topics, question: str) -> Iterator[str]:
     yield from (f"[{name}] is marked and no topic entity" for name in marked if name not in topics.entities)
 
 
-@agent("topic_entity", check=problems)
+@agent("topic_entity", check=problems, kind="model")
 def find_topics(question: str, run: Run) -> Topics:
     """All topic entities, not only the first; a question that marks its own costs no model call."""
     if run.dialogue.turns:

@@ -25,7 +25,7 @@ class _Step:
     """After a node without a name: the second predicate, and whether it is gone against its direction."""
 
 
-@agent("triple_filling", subject="filtered")
+@agent("triple_filling", subject="filtered", kind="sparql")
 def fill(filtered: Filtered, head: Head, run: Run) -> Filled:
     """The tails with the triples on the way to each, at most ``fan_out``; no model is asked.
 

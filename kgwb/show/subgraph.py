@@ -19,9 +19,9 @@ from kgwb.flow import Answer, Link, Linked, Term, Triple, Value
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import n3
 from kgwb.provenance import ground, term_of
-from kgwb.render.html import short
-from kgwb.render.layout import Shape
-from kgwb.render.words import clean, count, names_in, term_text, with_names
+from kgwb.show.html import clean, count, short
+from kgwb.show.picture import Shape
+from kgwb.show.terms import names_in, term_text
 from kgwb.walk import Filled
 
 if TYPE_CHECKING:
@@ -259,7 +259,8 @@ def _bindings(
 
 def _names(run: Run, answer: Answer, shown: Iterable[Term]) -> dict[str, str]:
     """Display names from the record, and for what has none there from a local graph."""
-    names = with_names(names_in(tuple(run.steps), dict(run.calls)), answer.names)
+    own = {str(iri): name for iri, name in answer.names}
+    names = {**own, **names_in(tuple(run.steps), dict(run.calls))}
     if run.graph is not None and not run.graph.remote:
         names.update(_asked(run.graph, (term for term in shown if str(term) not in names)))
     return names

@@ -35,6 +35,8 @@ Named = tuple[tuple[flow.Iri, str], ...]
 
 FARTHER = 10
 """A vertex that a search does not bring is looked for among so many times more."""
+UNLIKE = 0.6
+"""A best predicate less similar than this is worth a word where there is no answer."""
 NAMED = 60
 """Rows of a result whose IRIs are named."""
 NEAR = 5
@@ -83,6 +85,54 @@ def blocking(kg: Graph, patterns: Sequence[Pattern], filters: str = "") -> Block
     if filters and not unmatched and holds(patterns):
         culprits.append(filters.strip())
     return Blocking(True, tuple(culprits), unmatched)
+
+
+def why_empty(kg: Graph, sparql: str, steps: Iterable[Step]) -> Blocking:
+    """Why a query has no rows: one of the run's by its own patterns, another as far as it is conjunctive."""
+    made = [query for step in steps if step.done for query in _candidates(step.output)]
+    known = next((query for query in made if query.sparql == sparql), None)
+    patterns, filters = (known.patterns, known.filters) if known else patterns_of(sparql)
+    return blocking(kg, patterns, filters)
+
+
+def queries_in(output: Any) -> tuple[str, ...]:
+    """The SPARQL that a record holds."""
+    return tuple(getattr(query, "sparql", query) for query in getattr(output, "queries", ()))
+
+
+def _candidates(output: Any) -> Iterable[flow.CandidateQuery]:
+    return [query for query in getattr(output, "queries", ()) if isinstance(query, flow.CandidateQuery)]
+
+
+def ends_of(fact: flow.Fact, steps: Iterable[Step]) -> Ends:
+    """The vertices that the ends of a fact were linked to."""
+    links = [step.output for step in steps if step.done and isinstance(step.output, flow.Link)]
+    vertices = {link.entity: link.vertex.iri for link in reversed(links) if link.vertex}
+    return vertices.get(fact.subject), vertices.get(fact.object)
+
+
+def is_empty(output: Any) -> bool:
+    """Whether a record is an answer that its queries did not find."""
+    return isinstance(output, flow.Answer) and not output.values and not output.ungrounded
+
+
+def nearest(output: Any, steps: Sequence[Step]) -> list[str]:
+    """Where a run lost its way to an answer: no vertex, no predicate, or none that is like the relation."""
+    if not is_empty(output):
+        return []
+    found = [step.output for step in steps if step.done]
+    lost = []
+    for link in dict.fromkeys(one for one in found if isinstance(one, flow.Link) and one.vertex is None):
+        near = ", ".join(f"{one.label} ({one.score:.2f})" for one in link.candidates[:NEAR])
+        told = f"nearest are {near}" if near else "the graph has no label like it"
+        lost.append(f"no vertex for “{link.entity}”: {told}")
+    for one in dict.fromkeys(one for one in found if isinstance(one, flow.LinkedRelation)):
+        near = ", ".join(f"{best.name} ({best.similarity:.2f})" for best in one.predicates[:3])
+        if not one.predicates:
+            lost.append(f"no predicate for “{one.fact.relation}”: nothing that was linked touches one")
+        elif one.predicates[0].similarity < UNLIKE:
+            lost.append(f"no predicate is like “{one.fact.relation}”: nearest are {near}")
+    return lost
 
 
 def part_text(part: Pattern | str, names: Mapping[str, str] | None = None) -> str:

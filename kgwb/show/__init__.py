@@ -1,0 +1,1 @@
+"""What a person sees of records, steps and runs: functions from state to HTML or text, without widgets."""

@@ -1,0 +1,348 @@
+"""HTML that cannot be broken out of, and the parts of every view: icons, tiles, states, buttons, bars."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from kgwb.errors import harmless
+from kgwb.flow import counted as count
+
+T = TypeVar("T")
+Names = Mapping[str, str]
+"""Display names by IRI; an IRI without one is shown by its local name."""
+MOST_ROWS = 60
+"""Rows of a table that are shown; the last line says how many more there are."""
+MOST_LETTERS, MOST_TEXT = 300, 50_000
+"""Letters shown of a label or literal, and of any text; where there are more, their number is said."""
+NO_TEX = "tex2jax_ignore mathjax_ignore"
+"""JupyterLab and MathJax set no text inside these classes as TeX."""
+VOID = frozenset({"br", "input"})
+ICONS = {
+    "model": "M8 1.8 9.5 6.5 14.2 8 9.5 9.5 8 14.2 6.5 9.5 1.8 8 6.5 6.5Z",
+    "search": "M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM10.3 10.3 14 14",
+    "sparql": "M3.2 12.8a1.7 1.7 0 1 0 0-.1ZM9.4 3.6a1.7 1.7 0 1 0 3.4 0 1.7 1.7 0 1 0-3.4 0Z"
+    "M10.9 12.6a1.5 1.5 0 1 0 3 0 1.5 1.5 0 1 0-3 0ZM6 11.4l4-6.3M6.6 12.8h4.2",
+    "code": "M5.5 4.5 2 8l3.5 3.5M10.5 4.5 14 8l-3.5 3.5",
+    "person": "M8 7.6a2.8 2.8 0 1 0 0-5.6 2.8 2.8 0 0 0 0 5.6ZM2.6 14c.5-3 2.6-4.4 5.4-4.4s4.9 1.4 5.4 4.4",
+    "group": "M4 6l4 4 4-4",
+    "ok": "M3 8.6 6.4 12 13 4.6",
+    "none": "M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12ZM3.8 3.8l8.4 8.4",
+    "bad": "M4 4l8 8M12 4l-8 8",
+    "stale": "M13 8a5 5 0 1 1-1.6-3.7M13 2v3h-3",
+    "hand": "M3 13l.7-2.8 7.2-7.2a1.4 1.4 0 0 1 2 2L5.8 12.3Z",
+    "run": "M5 3.2v9.6L12.6 8Z",
+    "step": "M3.5 3.5v9L10 8ZM12.5 3.5v9",
+    "back": "M12.5 3.5v9L6 8ZM3.5 3.5v9",
+    "start": "M8 3.5v9L2.5 8ZM13.5 3.5v9L8 8Z",
+    "stop": "M4.5 4.5h7v7h-7Z",
+    "wait": "M8 2a6 6 0 1 1-6 6",
+    "off": "M4 8h8",
+    "open": "M6 3.5 10.5 8 6 12.5",
+    "plus": "M8 3v10M3 8h10",
+}
+"""Paths of 16 by 16, drawn by stroke in the colour of the text."""
+KINDS = {
+    "model": "model",
+    "search": "graph search",
+    "sparql": "SPARQL",
+    "code": "plain code",
+    "person": "you",
+    "group": "supervisor",
+}
+"""What each kind of agent is called."""
+
+
+class Html(str):
+    """Markup that is safe to show."""
+
+    __slots__ = ()
+
+
+def safe(content: object) -> Html:
+    """Markup as it is; the text of anything else, escaped, of at most MOST_TEXT letters and harmless."""
+    if isinstance(content, Html):
+        return content
+    return Html(escape(harmless(short(str(content), MOST_TEXT)), quote=True))
+
+
+def short(text: str, most: int = MOST_LETTERS) -> str:
+    """A text, or its beginning with its length: "Once upon a time… (1,000,000 letters)"."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text):,} letters)"
+
+
+def clean(text: object) -> str:
+    """A text on one line that can do nothing to a terminal: control and direction marks become "�"."""
+    return harmless(" ".join(str(text).split()))
+
+
+def first_of(items: Sequence[T], most: int, text: Callable[[T], str] = str) -> list[str]:
+    """The first items as text, and how many there are besides."""
+    left = len(items) - most
+    return [*map(text, items[:most]), *([f"and {left:,} more"] if left > 0 else [])]
+
+
+def tag(element: str, /, *contents: object, **attributes: object) -> Html:
+    """An element; ``class_`` is the attribute class, ``data_do`` data-do. All values are escaped.
+
+    An attribute that is None or False is left out; True stands for one without a value.
+    """
+    written = ""
+    for key, value in attributes.items():
+        if value is None or value is False:
+            continue
+        shown = "" if value is True else round(value, 1) if isinstance(value, float) else value
+        written += f' {key.rstrip("_").replace("_", "-")}="{safe(shown)}"'
+    end = "" if element in VOID else f"</{element}>"
+    return Html(f"<{element}{written}>{join(*contents)}{end}")
+
+
+def join(*contents: object) -> Html:
+    """Contents one after another; None and "" are nothing."""
+    return Html("".join(safe(content) for content in contents if content is not None))
+
+
+def div(class_: str, *contents: object, **attributes: object) -> Html:
+    return tag("div", *contents, class_=class_ or None, **attributes)
+
+
+def span(class_: str, *contents: object, **attributes: object) -> Html:
+    return tag("span", *contents, class_=class_ or None, **attributes)
+
+
+def dotted(*parts: object) -> Html:
+    """Parts with dots between them; empty ones are left out."""
+    shown = [part for part in parts if part]
+    return join(*(join(span("soft", " · ") if place else "", part) for place, part in enumerate(shown)))
+
+
+# --- a whole piece of a page
+
+
+def section(*contents: object, **attributes: object) -> Html:
+    """The outermost element of every view; in it, no text is set as TeX."""
+    return tag("section", *contents, class_=f"kg {NO_TEX}", **attributes)
+
+
+def page(*contents: object) -> Html:
+    """Contents with the style they need, for where no widget is."""
+    return with_style(section(div("body stack", *contents), data_static=True))
+
+
+def with_style(made: Html) -> Html:
+    """A section with the rules of the style sheet that it uses."""
+    style = style_for(made)
+    return Html(made.replace(">", f"><style>{style}</style>", 1))
+
+
+@cache
+def style() -> str:
+    """The style sheet, without comments and line ends."""
+    text = Path(__file__).with_name("look.css").read_text(encoding="utf-8")
+    return re.sub(r"\s*\n\s*", " ", re.sub(r"/\*.*?\*/", "", text, flags=re.S)).strip()
+
+
+@cache
+def _rules() -> tuple[tuple[frozenset[str], str], ...]:
+    """The rules of the style sheet, each with the classes that its selectors name."""
+    rules, depth, begun, text = [], 0, 0, style()
+    for place, letter in enumerate(text):
+        depth += (letter == "{") - (letter == "}")
+        if letter == "}" and not depth:
+            rule, begun = text[begun : place + 1].strip(), place + 1
+            selectors = re.sub(r"\{[^{}]*\}", " ", rule)
+            named = set(re.findall(r"\.([A-Za-z][\w-]*)", selectors))
+            rules.append((frozenset(named - {"kg", "light", "dark", "theme-light", "theme-dark"}), rule))
+    return tuple(rules)
+
+
+def style_for(made: str) -> str:
+    """The rules for the classes that occur in some markup."""
+    there = {name for names in set(re.findall(r'class="([^"]*)"', made)) for name in names.split()}
+    return "".join(rule for named, rule in _rules() if not named or named & there)
+
+
+# --- signs
+
+
+def icon(name: str, class_: str = "") -> Html:
+    path = tag("path", d=ICONS[name])
+    return tag("svg", path, class_=f"i {class_}".strip(), viewBox="0 0 16 16", aria_hidden="true")
+
+
+def kind_tile(kind: str, *, small: bool = False, hollow: bool = False) -> Html:
+    """The tile of a kind of agent; an outline only says that its model was not asked."""
+    words = KINDS[kind] + (", but it was not asked" if hollow else "")
+    classes = f"kind {kind}{' sm' if small else ''}{' hollow' if hollow else ''}"
+    return span(classes, icon(kind), title=words)
+
+
+def state_sign(state: str, word: str, *, pill: bool = False) -> Html:
+    """A state by icon, colour and word."""
+    turning = state == "wait"
+    sign = icon(state, "spin" if turning else "")
+    return span(f"st {'run' if turning else state}{' pill' if pill else ''}", sign, word)
+
+
+def button(
+    label: str,
+    do: str,
+    sign: str = "",
+    class_: str = "",
+    *,
+    key: str = "",
+    off: bool = False,
+    **attributes: Any,
+) -> Html:
+    """A button that sends ``do``, and ``arg`` with it; one that is ``off`` stays, and does nothing.
+
+    ``square`` shows its icon alone, and ``fold`` does so where there is little room.
+    """
+    alone = "square" in class_.split() or (sign and "fold" in class_.split())
+    arg = attributes.pop("arg", None)
+    text = "" if "square" in class_.split() else span("long", label) if alone else label
+    attributes = {"title": label if alone else None, "aria_label": label if alone else None, **attributes}
+    return tag(
+        "button",
+        icon(sign) if sign else "",
+        text,
+        class_=f"btn {class_}".strip(),
+        type="button",
+        data_do=do,
+        data_arg=arg,
+        data_key=key or None,
+        aria_keyshortcuts=key or None,
+        aria_disabled="true" if off else None,
+        **attributes,
+    )
+
+
+def tabs(options: Iterable[tuple[str, str, object]], chosen: str, do: str, *, bare: bool = False) -> Html:
+    """Views to choose from: each name, its label, and a number beside it."""
+    made = (
+        tag(
+            "button",
+            label,
+            join(" ", span("n", more)) if more else "",
+            role="tab",
+            type="button",
+            data_do=do,
+            data_arg=name,
+            id=f"{do}-{name}",
+            aria_selected=str(name == chosen).lower(),
+        )
+        for name, label, more in options
+    )
+    return div(f"tabs{' bare' if bare else ''}", *made, role="tablist")
+
+
+def bar(share: float) -> Html:
+    """A number from 0 to 1 as a bar."""
+    return div("bar", tag("i", style=f"width:{max(0.0, min(share, 1.0)) * 100:.1f}%"))
+
+
+def scored(share: float) -> Html:
+    """A bar with the number beside it."""
+    return span("row", div("grow", bar(share)), span("num", f"{share:.2f}"))
+
+
+def fold(summary: object, *contents: object, unfolded: bool = False, key: str = "") -> Html:
+    """A summary that opens; only the summary if there is nothing in it."""
+    if not any(contents):
+        return div("", summary)
+    return tag("details", tag("summary", summary), div("", *contents), open=unfolded, id=key or None)
+
+
+def table(heads: Sequence[object], rows: Iterable[Sequence[object]], *, of: int = 0) -> Html:
+    """A table of at most MOST_ROWS rows; ``of`` is how many there are where ``rows`` are only the first."""
+    rows = list(rows)
+    if not rows:
+        return Html()
+    head = tag("tr", *(tag("th", text) for text in heads)) if any(heads) else ""
+    lines = (tag("tr", *(tag("td", cell) for cell in row)) for row in rows[:MOST_ROWS])
+    left = max(of, len(rows)) - MOST_ROWS
+    return join(tag("table", head, *lines), aside(f"and {left:,} more") if left > 0 else "")
+
+
+def preformatted(text: object) -> Html:
+    """A text with its line ends and spaces kept."""
+    return tag("pre", text, class_="src")
+
+
+def aside(text: object) -> Html:
+    """A text that stands back."""
+    return span("soft", text)
+
+
+def note(*contents: object, kind: str = "") -> Html:
+    """A remark; ``kind`` is "bad" for a failure, "calm" for what only explains."""
+    return div(f"note {kind}".strip(), *contents)
+
+
+def iri_link(value: str, label: str, class_: str | None = None) -> Html:
+    """An IRI, as a link if a browser can follow it."""
+    value = str(value)  # rdflib's own startswith takes no tuple
+    if not value.startswith(("http://", "https://")) or len(value) > MOST_TEXT:
+        return tag("span", short(label), class_=class_, title=short(value))
+    link = {"href": value, "target": "_blank", "rel": "noopener noreferrer"}
+    return tag("a", short(label), class_=class_, title=short(value), **link)
+
+
+class Bar(NamedTuple):
+    """One figure of a chart."""
+
+    label: str
+    value: float
+    text: str
+    """The figure in words, at the end of the line."""
+    low: float
+    """A line is drawn across the bar's end from here ..."""
+    high: float
+    """... to here."""
+    series: int = 0
+
+
+def bars(title: str, figures: Sequence[Bar], most: float = 0.0) -> Html:
+    """A horizontal bar for each figure, from 0 to ``most`` or the largest of them. Nothing of none."""
+    if not figures:
+        return Html()
+    most = max([most, *(max(one.value, one.high) for one in figures)]) or 1.0
+    series = ("sparql", "person", "ok", "code")
+    rows = (
+        div(
+            f"hbar {series[one.series % 4]}",
+            span("cut", one.label, title=one.label),
+            div(
+                "bar",
+                tag("i", style=f"width:{one.value / most * 100:.1f}%"),
+                tag(
+                    "s",
+                    style=f"left:{one.low / most * 100:.1f}%;width:{(one.high - one.low) / most * 100:.1f}%",
+                ),
+            ),
+            span("num", one.text),
+        )
+        for one in figures
+    )
+    return tag("figure", span("caption", title), *rows, class_="bars")
+
+
+def seconds(value: float) -> str:
+    """A time as a person reads it: "0.4 ms", "38 ms", "1.2 s"."""
+    if value < 0.00005:
+        return "0 ms"
+    if value >= 0.9995:
+        return f"{value:,.1f} s"
+    return f"{value * 1000:.0f} ms" if value >= 0.0095 else f"{value * 1000:.1f} ms"
+
+
+def spoken(name: str) -> str:
+    """An agent's name, or a field's, as words."""
+    return name.replace("_", " ")
+
+
+__all__ = ["count"]

@@ -1,0 +1,359 @@
+"""A subgraph as a picture in SVG, lit along what an answer stands on: boxes, arrows and their places."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Literal
+from unicodedata import east_asian_width
+
+import networkx as nx
+from rdflib import Literal as RdfLiteral
+from rdflib import URIRef
+
+from kgwb.flow import Value
+from kgwb.show.html import Html, aside, count, div, join, note, section, span, table, tag, with_style
+from kgwb.show.terms import Around, term
+
+if TYPE_CHECKING:
+    from kgwb.show.subgraph import Node, Role, Subgraph
+
+ROWS = 24
+"""Boxes in one column; where more are at the same distance, they stand in several."""
+APART, BESIDE, LINE, MARGIN = 20.0, 26.0, 16.0, 14.0
+"""Pixels: between rows, between columns without arrows, a line of text, around it all."""
+BOX_CHARS, ARROW_CHARS = 34, 24
+DESCRIBED = 20
+"""Arrows described to who cannot see the picture; the table has them all."""
+ANSWERS = 5
+"""Answers named in one row of the table."""
+NOTHING = div("body", "No vertex is linked yet: run on until an entity of the question has its vertex.")
+
+Shape = Literal["linked", "unknown", "answer", "support", "literal", "neighbour"]
+"""What a box stands for; it decides the form of its frame."""
+CLASSES = {"linked": "linked", "unknown": "via", "answer": "ans"}
+BELOW = {"linked": "“{}”", "unknown": "{}", "reached": "{}", "answer": "the answer"}
+"""What stands under a node's label: its roles as far as they are a matter of words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A node of a picture: its label, a line below that, and what shows under the pointer."""
+
+    label: str
+    below: str = ""
+    shape: Shape = "support"
+    title: str = ""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What is written into it."""
+        return tuple(shorten(text, BOX_CHARS) for text in (self.label, *filter(None, [self.below])))
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """An edge of a picture between two boxes, named by their numbers."""
+
+    start: int
+    end: int
+    label: str
+    title: str = ""
+    dashed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a box stands: its centre and its size, in pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The places of a picture's boxes and the bends of its arrows, in their order."""
+
+    places: tuple[Place, ...]
+    bends: tuple[float, ...]
+    """How far the middle of each arrow leaves the straight line, to the left of its direction."""
+    width: float
+    height: float
+
+
+def layout(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> Layout:
+    """Columns by distance from what is linked: a question reads from left to right."""
+    sizes = [_size(box) for box in boxes]
+    columns = list(_columns(boxes, arrows))
+    row = max((height for _, height in sizes), default=0) + APART
+    height = row * max(map(len, columns), default=0) + 2 * MARGIN - APART
+    gap = max([BESIDE, *(text_width(shorten(arrow.label, ARROW_CHARS), 11) + 56 for arrow in arrows)])
+    placed: dict[int, Place] = {}
+    x = MARGIN
+    for column in columns:
+        width = max(sizes[box][0] for box in column)
+        for number, box in enumerate(column):
+            y = height / 2 + (number - (len(column) - 1) / 2) * row
+            placed[box] = Place(x + width / 2, y, *sizes[box])
+        x += width + gap
+    places = tuple(placed[box] for box in range(len(boxes)))
+    beside = any(places[arrow.start].x == places[arrow.end].x for arrow in arrows)  # they bend to the right
+    return Layout(places, _bends(arrows, places), x + MARGIN - (0 if beside else gap), height)
+
+
+def shorten(text: str, most: int) -> str:
+    """A text of at most ``most`` characters; wide ones count twice."""
+    kept, room = "", most
+    for char in text:
+        room -= 2 if _wide(char) else 1
+        if room < 0:
+            return kept[:-1].rstrip() + "…"
+        kept += char
+    return kept
+
+
+def text_width(text: str, size: float) -> float:
+    """About how many pixels a text takes in a sans-serif font."""
+    return sum(1.0 if _wide(char) else 0.74 if char.isupper() else 0.57 for char in text) * size
+
+
+def _wide(char: str) -> bool:
+    return east_asian_width(char) in "WF"
+
+
+def _size(box: Box) -> tuple[float, float]:
+    width = max(text_width(line, 11 if below else 13) for below, line in enumerate(box.lines)) + 26
+    return max(width, 56), LINE * len(box.lines) + (14 if box.shape in ("linked", "unknown") else 10)
+
+
+def _columns(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> Iterator[list[int]]:
+    """Each box in the column of its distance from the first of its part, near the boxes it hangs on."""
+    graph: nx.Graph[int] = nx.Graph((arrow.start, arrow.end) for arrow in arrows)
+    graph.add_nodes_from(range(len(boxes)))
+
+    def rank(box: int) -> tuple[bool, int, int]:
+        linked = boxes[box].shape == "linked"
+        return not linked, 0 if linked else -graph.degree(box), box
+
+    rows: dict[int, float] = {}
+    firsts = [min(part, key=rank) for part in nx.connected_components(graph)]
+    for layer in nx.bfs_layers(graph, sorted(firsts)):
+        above = {box: fmean([rows[one] for one in graph[box] if one in rows] or [0.0]) for box in layer}
+        order = sorted(layer, key=lambda box: (above[box], box))
+        rows = {box: row / len(order) for row, box in enumerate(order)}
+        size = math.ceil(len(order) / math.ceil(len(order) / ROWS))
+        yield from (order[start : start + size] for start in range(0, len(order), size))
+
+
+def _bends(arrows: Sequence[Arrow], places: Sequence[Place]) -> tuple[float, ...]:
+    """Arrows between the same boxes part from each other; one within a column goes round what is between."""
+    bends = []
+    for number, arrow in enumerate(arrows):
+        alike = [at for at, one in enumerate(arrows) if {one.start, one.end} == {arrow.start, arrow.end}]
+        bend = (alike.index(number) - (len(alike) - 1) / 2) * (30 if arrow.start <= arrow.end else -30)
+        start, end = places[arrow.start], places[arrow.end]
+        if start.x == end.x:
+            bend -= math.copysign(40 + abs(end.y - start.y) / 8, end.y - start.y)
+        bends.append(bend)
+    return tuple(bends)
+
+
+# --- as SVG
+
+
+def picture(
+    boxes: Sequence[Box], arrows: Sequence[Arrow], title: str, lit: Lit | None = None, do: str = ""
+) -> Html:
+    """Boxes and arrows; what is ``lit`` stands out, the rest recedes. A click on a box sends ``do``."""
+    placed = layout(boxes, arrows)
+    lines, labels, nodes = [], [], []
+    for number, (arrow, bend) in enumerate(zip(arrows, placed.bends, strict=True)):
+        class_ = "" if lit is None else " lit" if number in lit.edges else " dim"
+        points = _curve(placed.places[arrow.start], placed.places[arrow.end], bend)
+        path = "M{} C{} {} {}".format(*map(_at, points))
+        lines.append(
+            tag("path", d=path, class_=f"ed{class_}", stroke_dasharray="5 4" if arrow.dashed else None)
+        )
+        lines.append(tag("polygon", points=_head(points), class_=f"hd{class_}"))
+        middle = (points[0] + 3 * points[1] + 3 * points[2] + points[3]) / 8
+        sign = "✓ " if class_ == " lit" else ""
+        label = tag(
+            "text",
+            sign + shorten(arrow.label, ARROW_CHARS),
+            tag("title", arrow.title),
+            x=middle.real,
+            y=middle.imag + 4,
+            text_anchor="middle",
+            class_=f"el{class_}",
+        )
+        labels.append(label)
+    for number, (box, place) in enumerate(zip(boxes, placed.places, strict=True)):
+        state = "" if lit is None else " lit" if number in lit.nodes else " dim"
+        click = (
+            {"data_do": do, "data_arg": number, "tabindex": "0", "role": "button", "id": f"node-{number}"}
+            if do
+            else {}
+        )
+        nodes.append(
+            tag(
+                "g",
+                tag("title", box.title),
+                *_box(box, place),
+                class_=f"{CLASSES.get(box.shape, box.shape)}{state}",
+                **click,
+            )
+        )
+    facts = [f"{boxes[one.start].label} — {one.label} → {boxes[one.end].label}" for one in arrows[:DESCRIBED]]
+    drawn = (*lines, *labels, *nodes)  # lines first, so that none crosses a label
+    return tag(
+        "svg",
+        tag("title", title),
+        tag("desc", ". ".join(facts)),
+        *drawn,
+        class_="graph",
+        role="img",
+        viewBox=f"0 0 {placed.width:.0f} {placed.height:.0f}",
+        style=f"max-width:{placed.width * 1.05:.0f}px",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Lit:
+    """The numbers of the boxes and of the arrows that stand out."""
+
+    nodes: tuple[int, ...]
+    edges: tuple[int, ...]
+
+
+def _box(box: Box, place: Place) -> Iterator[Html]:
+    round_ = place.height / 2 if box.shape in ("linked", "unknown") else 5
+    corner = {"x": place.x - place.width / 2, "y": place.y - place.height / 2, "rx": round_}
+    yield tag("rect", class_="nd", width=place.width, height=place.height, **corner)
+    first, *below = box.lines
+    yield tag("text", first, x=place.x, y=place.y + (-1 if below else 4), text_anchor="middle")
+    yield from (
+        tag("text", line, x=place.x, y=place.y + 13, text_anchor="middle", class_="sub") for line in below
+    )
+
+
+def _curve(start: Place, end: Place, bend: float) -> tuple[complex, complex, complex, complex]:
+    """An arrow from side to side of its boxes, so that it crosses no box of their columns."""
+    way = (end.x > start.x) - (end.x < start.x)  # within a column: 0, from right side to right side
+    first = complex(start.x + (start.width / 2 + 2) * (way or 1), start.y)
+    last = complex(end.x - (end.width / 2 + 8) * (way or -1), end.y)
+    if start is end:  # a loop
+        return first - 6j, first + 45 - 50j, first + 45 - 5j, first
+    if way and not bend:
+        half = complex((last.real - first.real) / 2, 0)
+        return first, first + half, last - half, last
+    along = last - first
+    aside = -1j * along / (abs(along) or 1) * bend * 4 / 3
+    return first, first + 0.3 * along + aside, first + 0.7 * along + aside, last
+
+
+def _head(points: tuple[complex, complex, complex, complex]) -> str:
+    back = points[2] - points[3]
+    back *= 8 / (abs(back) or 1)
+    return " ".join(
+        map(
+            _at,
+            (
+                points[3] - back * 0.8,
+                points[3] + back * 0.2 + back * 0.5j,
+                points[3] + back * 0.2 - back * 0.5j,
+            ),
+        )
+    )
+
+
+def _at(point: complex) -> str:
+    return f"{point.real:.1f},{point.imag:.1f}"
+
+
+# --- a subgraph
+
+
+def lit_parts(subgraph: Subgraph, lit: Value | None) -> Lit | None:
+    """The numbers of an answer's node and of all that supports it."""
+    if lit is None:
+        return None
+    terms = {lit.term, *(end for triple in lit.support for end in triple[::2])}
+    return Lit(
+        tuple(number for number, node in enumerate(subgraph.nodes) if node.term in terms),
+        tuple(number for number, edge in enumerate(subgraph.edges) if edge.triple in lit.support),
+    )
+
+
+def diagram(subgraph: Subgraph) -> tuple[list[Box], list[Arrow]]:
+    """Nodes and edges as the boxes and arrows of a picture, in their order."""
+    number = {node.term: place for place, node in enumerate(subgraph.nodes)}
+    return [_as_box(node) for node in subgraph.nodes], [
+        Arrow(
+            number[edge.triple[0]],
+            number[edge.triple[2]],
+            edge.label,
+            "\n".join(filter(None, (edge.label, in_words(edge.roles), str(edge.triple[1])))),
+            dashed=all(role.kind == "neighbour" for role in edge.roles),
+        )
+        for edge in subgraph.edges
+    ]
+
+
+def _as_box(node: Node) -> Box:
+    below = ", ".join(BELOW[role.kind].format(role.detail) for role in node.roles if role.kind in BELOW)
+    what = str(node.term) if isinstance(node.term, URIRef) else ""
+    if isinstance(node.term, RdfLiteral):
+        what = f"literal, {node.term.language or node.term.datatype or 'text'}"
+    title = "\n".join(filter(None, (node.label, in_words(node.roles), what)))
+    return Box(node.label, below, node.shape, title)
+
+
+def in_words(roles: tuple[Role, ...]) -> str:
+    """Roles of a node or an edge: "linked to “Arrival”, support"."""
+    return ", ".join(map(str, roles))
+
+
+def svg(subgraph: Subgraph, lit: Value | None = None, do: str = "") -> Html:
+    """The picture; what supports the answer ``lit`` stands out."""
+    title = f"Subgraph: {count(len(subgraph.nodes), 'node')}, {count(len(subgraph.edges), 'triple')}"
+    return picture(*diagram(subgraph), title, lit_parts(subgraph, lit), do) if subgraph.nodes else NOTHING
+
+
+def legend(subgraph: Subgraph, lit: Value | None) -> Html:
+    """What the shapes mean, and what is not shown."""
+    pale = aside("pale: around it, not used") if lit is not None else ""
+    signs = (
+        span("ent small", "linked"),
+        span("unk small", "on the way"),
+        span("unk asked plain small", "answer"),
+        pale,
+    )
+    return join(div("row", *signs), *(note(remark, kind="calm") for remark in subgraph.remarks))
+
+
+def tables(subgraph: Subgraph, around: Around) -> Html:
+    """The triples with what they are and support, and the vertices with their roles."""
+    around = around.named(
+        [(node.term, node.label) for node in subgraph.nodes if isinstance(node.term, URIRef)]
+    )
+    around = around.named([(edge.triple[1], edge.label) for edge in subgraph.edges])
+    triples = []
+    for edge in subgraph.edges:
+        supported = [one.label for one in subgraph.answers if edge.triple in one.support]
+        more = f", and {len(supported) - ANSWERS:,} more" if len(supported) > ANSWERS else ""
+        terms = [term(part, around) for part in edge.triple]
+        triples.append((*terms, in_words(edge.roles), ", ".join(supported[:ANSWERS]) + more))
+    nodes = [(term(node.term, around), in_words(node.roles)) for node in subgraph.nodes]
+    heads = ("subject", "predicate", "object", "what it is", "supports")
+    return join(table(heads, triples), table(("node", "what it is"), nodes))
+
+
+def subgraph_html(subgraph: Subgraph) -> str:
+    """Picture and tables as static HTML that stands alone; the first answer is lit."""
+    lit = next(iter(subgraph.answers), None)
+    parts = (legend(subgraph, lit), svg(subgraph, lit), tables(subgraph, Around()))
+    return with_style(section(div("body stack", *(parts if subgraph.nodes else [NOTHING])), data_static=True))

@@ -1,0 +1,156 @@
+"""A prompt as a person edits it: the template with its variables marked, what was changed, what is sent."""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+
+from kgwb.llm.base import ChatRequest
+from kgwb.prompts import VARIABLE
+from kgwb.show.html import (
+    Html,
+    aside,
+    button,
+    count,
+    div,
+    fold,
+    join,
+    note,
+    safe,
+    span,
+    state_sign,
+    tag,
+)
+from kgwb.show.views import word_changes
+
+
+def split_prompt(text: str) -> tuple[str, str]:
+    """The front matter of a prompt file with its lines, and the template."""
+    parts = re.split(r"^---\s*$", text, maxsplit=2, flags=re.MULTILINE)
+    return (f"---{parts[1]}---\n", parts[2].strip("\n")) if len(parts) == 3 else ("", text)
+
+
+def prompt_form(  # noqa: PLR0913  # what stands in a form
+    name: str,
+    file: str | None,
+    used: str,
+    draft: str | None,
+    *,
+    request: ChatRequest | None,
+    problem: str = "",
+    remark: str = "",
+    revision: int = 0,
+) -> Html:
+    """The template in its editor, with what may be done to it.
+
+    ``file`` is the text of the file, None if there is none now; ``used`` is what the run uses, and ``draft``
+    what was typed over it.
+    """
+    front, template = split_prompt(used)
+    text = template if draft is None else draft
+    original = split_prompt(file)[1] if file is not None else ""
+    edited = text != original
+    header = dict(line.split(":", 1) for line in front.splitlines() if ":" in line)
+    state = "no such file now" if file is None else "edited" if edited else "as in the file"
+    about = div(
+        "row small",
+        span("mono", f"prompts/{name}.md"),
+        aside(f"· {header.get('strategy', '').strip()} · reply {header.get('reply', '').strip()} ·"),
+        span("soft cut grow", header.get("source", "").strip(), title=header.get("source", "").strip()),
+        state_sign("hand" if edited else "off", state, pill=True),
+    )
+    typed = tag(
+        "textarea",
+        "\n",
+        text,
+        name="template",
+        id="template",
+        class_="ed",
+        data_input="draft",
+        spellcheck="false",
+        aria_label="the template of the prompt",
+        data_rev=revision,
+    )
+    behind = tag("pre", with_variables(text), "\n", aria_hidden="true", class_="ed")
+    variables = (
+        tag("mark", "{{" + word + "}}", class_="var mono")
+        for word in re.findall(r"\w+", header.get("variables", ""))
+    )
+    actions = div(
+        "row controls",
+        button("Try once", "try", "run", "primary", title="in this run only; the file stays as it is"),
+        button("Save to file", "save"),
+        button("Back to the file", "revert"),
+        span("hint", "Try runs this agent again; what follows becomes stale."),
+    )
+    return tag(
+        "form",
+        about,
+        note(remark, kind="calm") if remark else "",
+        div("edit", behind, typed),
+        div("row small", aside("filled in by the agent:"), *variables),
+        note(tag("b", "This prompt cannot be used: "), problem, kind="bad") if problem else "",
+        actions,
+        changed(original, text) if edited and file is not None else "",
+        sent(request),
+        class_="body stack",
+        data_do="try",
+        id="prompt-form",
+    )
+
+
+def with_variables(text: str) -> Html:
+    """A template with its ``{{variables}}`` marked."""
+    parts = re.split(f"({VARIABLE.pattern.replace('(', '(?:', 1)})", text)
+    return join(
+        *(tag("mark", part, class_="var") if place % 2 else safe(part) for place, part in enumerate(parts))
+    )
+
+
+def changed(before: str, after: str) -> Html:
+    """The lines that differ, with the words that differ marked."""
+    old, new = before.splitlines(), after.splitlines()
+    rows, number = [], 0
+    for what, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if what == "equal":
+            continue
+        number += max(j - i, m - k)
+        for place in range(max(j - i, m - k)):
+            one = old[i + place] if i + place < j else None
+            other = new[k + place] if k + place < m else None
+            first, second = (
+                word_changes(one or "", other or "")
+                if None not in (one, other)
+                else (safe(one or ""), safe(other or ""))
+            )
+            rows += [div("del", first, data_s="−")] if one is not None else []
+            rows += [div("ins", second, data_s="+")] if other is not None else []
+    return fold(
+        join("What you changed ", aside(count(number, "line"))), div("diff", *rows), unfolded=True, key="diff"
+    )
+
+
+def sent(request: ChatRequest | None, *, what: str = "As it will be sent") -> Html:
+    """The messages as the model gets them, folded, with their size."""
+    if request is None:
+        return div(
+            "soft", "Nothing to send yet: the agents before this one must run first, or it asks no model."
+        )
+    total = sum(len(message.content) for message in request.messages)
+    parts = []
+    values = sorted(
+        (v for v in request.variables.values() if isinstance(v, str) and len(v) > 1), key=len, reverse=True
+    )
+    wanted = "|".join(map(re.escape, values))
+    for message in request.messages:
+        pieces = (
+            re.split(f"({wanted})", message.content)
+            if wanted and message.role == "user"
+            else [message.content]
+        )
+        body = (
+            tag("mark", piece, class_="filled") if n % 2 else safe(piece) for n, piece in enumerate(pieces)
+        )
+        parts.append(join(span("role", message.role), *body, "\n"))
+    size = aside(f"{total:,} characters, about {total // 4:,} tokens")
+    return fold(join(f"{what} ", size), tag("pre", *parts, class_="src"), key="sent")

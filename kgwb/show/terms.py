@@ -1,0 +1,255 @@
+"""Terms, triples and queries as a person reads them: labels, CURIEs, SPARQL with its PREFIX lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pygments.lexers.rdf import SparqlLexer
+from pygments.token import Comment, Keyword, Literal, Name, Punctuation, _TokenType
+from rdflib import Literal as RdfLiteral
+from rdflib import URIRef
+
+from kgwb.flow import Answer, Candidate, Link, Term, Triple
+from kgwb.kg.text import local_name
+from kgwb.record import Call, Step
+from kgwb.show.html import MOST_ROWS, Html, Names, aside, count, iri_link, join, safe, short, span, tag
+
+if TYPE_CHECKING:
+    from kgwb.run import Run
+
+T = TypeVar("T")
+MOST_SUPPORT = 20
+"""Supporting triples that HTML shows of one value."""
+KNOWN = {
+    "http://www.w3.org/1999/02/22-rdf-syntax-ns#": "rdf",
+    "http://www.w3.org/2000/01/rdf-schema#": "rdfs",
+    "http://www.w3.org/2001/XMLSchema#": "xsd",
+    "http://www.w3.org/2002/07/owl#": "owl",
+    "http://www.w3.org/2004/02/skos/core#": "skos",
+    "http://xmlns.com/foaf/0.1/": "foaf",
+    "http://purl.org/dc/terms/": "dct",
+    "http://schema.org/": "schema",
+    "https://schema.org/": "schema",
+    "http://dbpedia.org/resource/": "dbr",
+    "http://dbpedia.org/ontology/": "dbo",
+    "http://dbpedia.org/property/": "dbp",
+    "http://www.wikidata.org/entity/": "wd",
+    "http://www.wikidata.org/prop/direct/": "wdt",
+}
+"""Prefixes that everybody knows, by namespace."""
+CLASSES: Mapping[_TokenType, str] = {
+    Keyword: "kw",
+    Name.Function: "kw",
+    Name.Variable: "var",
+    Name.Label: "nm",
+    Name.Namespace: "nm",
+    Name.Tag: "nm",
+    Literal: "lit",
+    Comment: "px",
+}
+"""The class of each kind of token in a query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is known where a record is shown."""
+
+    names: Names = field(default_factory=dict)
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+    """The graph's own prefixes, by namespace."""
+    inputs: tuple[Any, ...] = ()
+    """What came in to the step that yielded the record."""
+    steps: tuple[Step, ...] = ()
+    """The steps of the run."""
+    live: bool = False
+    """Whether the person may choose, edit and ask here."""
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """What was asked of the graph about this record, by the name of the question."""
+
+    def of(self, form: type[T]) -> T | None:
+        """What came in to the step, by its type."""
+        return next((value for value in self.inputs if isinstance(value, form)), None)
+
+    def named(self, names: Iterable[tuple[URIRef, str]]) -> Around:
+        """With what a record itself calls its IRIs, where nothing else does."""
+        return replace(self, names={**{str(iri): name for iri, name in names}, **self.names})
+
+    def name(self, iri: object) -> str:
+        return short(self.names.get(str(iri)) or local_name(str(iri)))
+
+
+def around(run: Run, step: Step | None = None, steps: Iterable[Step] = (), **known: Any) -> Around:
+    """What a run's record tells of its terms; nothing is asked of a graph but a local one's names."""
+    steps = tuple(steps) or tuple(run.steps)
+    return Around(
+        names_of(run, steps),
+        getattr(run.graph, "prefixes", {}),
+        tuple(step.inputs.values()) if step else (),
+        steps,
+        **known,
+    )
+
+
+def names_in(steps: Iterable[Step], calls: Mapping[str, Call]) -> dict[str, str]:
+    """Every display name that a run's record holds."""
+    names: dict[str, str] = {}
+    for call in list(calls.values()):  # a run that is executed adds to them meanwhile
+        if call.kind == "names":
+            names.update((str(iri), name) for iri, name in call.result.items())
+    for step in steps:
+        if isinstance(step.output, Link) and step.output.vertex:
+            names[str(step.output.vertex.iri)] = step.output.vertex.label
+    return names
+
+
+def names_of(run: Run, steps: Iterable[Step] = ()) -> dict[str, str]:
+    """The names in a run's record, and from a local graph those of what its answer stands on."""
+    names = names_in(steps or run.steps, run.calls)
+    if run.answer is not None and run.graph is not None and not run.graph.remote:
+        asked = run.graph.names(sorted(iri for iri in supporting(run.answer) if str(iri) not in names))
+        names.update((str(iri), name) for iri, name in asked.items())
+    return names
+
+
+def supporting(answer: Answer) -> set[URIRef]:
+    """The IRIs of the triples that are shown of an answer."""
+    shown = (triple for value in answer.values[:MOST_ROWS] for triple in value.support[:MOST_SUPPORT])
+    return {term for triple in shown for term in triple if isinstance(term, URIRef)}
+
+
+# --- terms
+
+
+def split_iri(iri: str) -> tuple[str, str]:
+    """Namespace and local part."""
+    place = max(iri.rfind("/"), iri.rfind("#")) + 1
+    return iri[:place], iri[place:]
+
+
+def prefix_for(namespace: str, prefixes: Mapping[str, str]) -> str:
+    """The prefix of a namespace: the graph's own, one that everybody knows, or its last part as a word."""
+    known = prefixes.get(namespace) or KNOWN.get(namespace)
+    words = re.findall(r"[A-Za-z][A-Za-z0-9]*", re.sub(r"^\w+:/*", "", namespace))
+    return known or (words[-1].lower()[:12] if words else "ns")
+
+
+def curie_text(iri: str, around: Around) -> str:
+    """ "fl:Harry_Potter"; the whole IRI where it cannot be cut."""
+    namespace, local = split_iri(str(iri))
+    return f"{prefix_for(namespace, around.prefixes)}:{local}" if namespace and local else str(iri)
+
+
+def curie(iri: str, around: Around) -> Html:
+    return iri_link(iri, curie_text(iri, around), "curie")
+
+
+def term_text(term: Term, names: Names) -> str:
+    """A term by its name, or its lexical form; at most its first letters."""
+    text = str(term)
+    return short((names.get(text) or local_name(text)) if isinstance(term, URIRef) else text)
+
+
+def term(value: Term, around: Around) -> Html:
+    """An IRI by its label, or a literal with its language or datatype."""
+    if isinstance(value, URIRef):
+        return iri_link(value, around.name(value))
+    kind = (
+        value.language or local_name(value.datatype or "") if isinstance(value, RdfLiteral) else "blank node"
+    )
+    return join(tag("bdi", short(str(value))), join(" ", aside(kind)) if kind else "")
+
+
+def triple_text(triple: Triple, names: Names) -> str:
+    """ "Arrival — director → Denis Villeneuve"."""
+    subject, predicate, object_ = (term_text(term, names) for term in triple)
+    return f"{subject} — {predicate} → {object_}"
+
+
+def triple_chain(triple: Triple, around: Around, answers: Iterable[Term] = ()) -> Html:
+    """A triple as pills and an arrow; the ends that are answers have a double frame."""
+    answers = {*map(str, answers)}
+
+    def end(value: Term) -> Html:
+        title = str(value) if isinstance(value, URIRef) else None
+        class_ = "unk asked plain" if str(value) in answers else "ent"
+        return span(class_, term_text(value, around.names), title=title and short(title))
+
+    subject, predicate, object_ = triple
+    arrow = span("rel", tag("em", term_text(predicate, around.names)), title=short(str(predicate)))
+    return tag("div", end(subject), arrow, end(object_), class_="chain")
+
+
+def triples(support: Sequence[Triple], around: Around, answers: Iterable[Term] = ()) -> Html:
+    """Triples, one a line."""
+    answers, left = tuple(answers), len(support) - MOST_SUPPORT
+    shown = (triple_chain(triple, around, answers) for triple in support[:MOST_SUPPORT])
+    return tag(
+        "div", *shown, aside(f"and {count(left, 'more triple')}") if left > 0 else "", class_="stack tight"
+    )
+
+
+def candidate_line(one: Candidate, around: Around) -> Html:
+    """Label and types of a vertex, then its CURIE and what else tells it from others."""
+    about = short(one.description) or short(", ".join(one.relations[:6]))
+    types = (span("type", short(name)) for name in one.types[:3])
+    under = span("under soft", curie(one.iri, around), join(" · ", about) if about else "")
+    return join(span("row", tag("b", short(one.label)), *types), under)
+
+
+# --- queries
+
+
+def laid_out(text: str) -> str:
+    """A query of one line with a line for each triple pattern; any other as its author laid it out."""
+    if "\n" in text.strip():
+        return text
+    lines, depth = [(0, "")], 0
+    for kind, word in _tokens(text):
+        if kind is Keyword and word.upper() == "FILTER":
+            lines.append((depth, ""))
+        for part in word if kind is Punctuation else (word,):  # the lexer gives signs together: "}."
+            depth += (part == "{") - (part == "}")
+            if part == "}":
+                lines.append((depth, ""))
+            lines[-1] = (lines[-1][0], lines[-1][1] + part)
+            if kind is Punctuation and part in "{.":
+                lines.append((depth, ""))
+    return "\n".join("  " * deep + line.strip() for deep, line in lines if line.strip())
+
+
+def readable(text: str, around: Around) -> str:
+    """A query laid out, its IRIs cut by PREFIX lines where that is safe; it means the same."""
+    if re.search(r"\bPREFIX\b|\bBASE\b", text, re.I):
+        return laid_out(text)
+    used: dict[str, str] = {}
+
+    def cut(match: re.Match[str]) -> str:
+        namespace, local = split_iri(match[1])
+        prefix = prefix_for(namespace, around.prefixes)
+        plain = re.fullmatch(r"[A-Za-z_][\w-]*", local, re.ASCII) and re.fullmatch(r"[A-Za-z]\w*", prefix)
+        if not plain or used.setdefault(prefix, namespace) != namespace:
+            return match[0]
+        return f"{prefix}:{local}"
+
+    parts = re.split(r"(\"(?:[^\"\\]|\\.)*\")", laid_out(text))  # what stands in quotes is no IRI
+    body = "".join(
+        part if place % 2 else re.sub(r"<([^<>\"\s]+)>", cut, part) for place, part in enumerate(parts)
+    )
+    return "".join(f"PREFIX {prefix}: <{namespace}>\n" for prefix, namespace in used.items()) + body
+
+
+def sparql(text: str, around: Around) -> Html:
+    """A query with PREFIX lines, highlighted; what an IRI is called shows under the pointer."""
+    return tag("pre", *(_part(kind, word) for kind, word in _tokens(readable(text, around))), class_="src")
+
+
+def _part(kind: _TokenType, word: str) -> Html:
+    known = next((name for group, name in CLASSES.items() if kind[: len(group)] == group), "")
+    return span(known, word) if known else safe(word)
+
+
+def _tokens(text: str) -> Iterator[tuple[_TokenType, str]]:
+    return iter(SparqlLexer(stripnl=False, ensurenl=False).get_tokens(text))

@@ -1,0 +1,182 @@
+"""The pictures of Chatty-KG's records: the QIR as chains, ranked predicates, kept queries, changed words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from kgwb import flow
+from kgwb.show.explain import part_text
+from kgwb.show.html import (
+    Html,
+    aside,
+    bar,
+    button,
+    count,
+    div,
+    fold,
+    join,
+    short,
+    span,
+    state_sign,
+    table,
+    tag,
+)
+from kgwb.show.tell import because, parts_table, view
+from kgwb.show.terms import Around, curie
+from kgwb.show.views import marked, query_block, shown_of, word_changes
+
+MOST_RANKED, MOST_KEPT, MOST_OTHERS = 8, 3, 40
+"""Predicates and kept queries shown at once, and other queries that unfold."""
+
+
+def pill(name: str, target: str = "") -> Html:
+    """An end of a fact: an entity is solid, an unknown dashed, what is asked for double."""
+    if not flow.is_unknown(name):
+        return span("ent", short(name), title="entity")
+    return span(
+        "unk asked" if name == target else "unk", name, title="asked for" if name == target else "unknown"
+    )
+
+
+def chains(qir: flow.QIR) -> Html:
+    """The facts from left to right; one that goes on from where another ended stands on its line."""
+    lines: list[list[Html]] = []
+    last = ""
+    for fact in qir.facts:
+        piece = [span("rel", tag("em", short(fact.relation))), pill(fact.object, qir.target)]
+        if lines and fact.subject == last:
+            lines[-1] += piece
+        else:
+            lines.append([pill(fact.subject, qir.target), *piece])
+        last = fact.object
+    return div("stack", *(div("chain", *line) for line in lines))
+
+
+@view.register
+def _(value: flow.QIR, around: Around) -> Html:
+    asks = {"list": "", "count": "asks how many", "boolean": "asks whether it is so"}[value.kind]
+    return div(
+        "body stack",
+        chains(value),
+        aside(asks) if asks else "",
+        fold(aside("as a table"), parts_table(value.facts, around), key="qir-table") if value.facts else "",
+    )
+
+
+@view.register
+def _(value: flow.Classified, around: Around) -> Html:
+    quoted = re.findall(r"['\"‘“]([^'\"‘’“”]+)['\"’”]", value.reason)
+    question = around.of(str)
+    return div(
+        "body stack",
+        span("type b", value.label),
+        div("", marked(question, quoted)) if question else "",
+        because(value.reason),
+    )
+
+
+@view.register
+def _(value: flow.Rephrased, around: Around) -> Html:
+    context = around.of(flow.Context)
+    shown = join(div("b", value.question), aside("nothing was changed"))
+    if value.question != value.original:
+        before, after = word_changes(value.original, value.question)
+        shown = div("kv", span("soft", "before"), span("", before), span("soft", "after"), span("b", after))
+    return div(
+        "body stack",
+        shown,
+        fold(aside("the dialogue as it came in"), view(context, around), key="dialogue")
+        if context and context.turns
+        else "",
+    )
+
+
+@view.register
+def _(value: flow.LinkedRelation, around: Around) -> Html:
+    kept = [step.output for step in around.steps if step.done and isinstance(step.output, flow.Selection)]
+    used = {
+        part.strip("<>") for one in kept[-1:] for query in one.queries[:1] for _, part, _ in query.patterns
+    }
+    fact = value.fact
+    head = div(
+        "chain lead",
+        pill(fact.subject),
+        span("rel", tag("em", short(fact.relation))),
+        pill(fact.object),
+        aside("may be said in the graph by"),
+    )
+    rows = [_rank(place, one, str(one.iri) in used, around) for place, one in enumerate(value.predicates)]
+    left = len(rows) - MOST_RANKED
+    more = div("band", fold(aside(f"{left} more"), *rows[MOST_RANKED:], key="ranked")) if left > 0 else ""
+    nothing = "" if rows else div("body", "no predicate: nothing linked touches it")
+    return div("ranks", head, *rows[:MOST_RANKED], more, nothing)
+
+
+def _rank(place: int, one: flow.RankedPredicate, used: bool, around: Around) -> Html:
+    arrow, way = (
+        ("→", "from subject to object") if one.direction == "out" else ("←", "from object to subject")
+    )
+    name = tag("b" if used else "span", short(one.name))
+    ask = button("examples", "examples", class_="ghost", arg=place) if around.live else ""
+    return join(
+        div(
+            f"rank{' used' if used else ''}",
+            span("num", place + 1),
+            span(
+                "cut",
+                name,
+                " ",
+                span("soft", arrow, title=way),
+                join(" ", state_sign("ok", "used")) if used else "",
+            ),
+            bar(one.similarity),
+            span("num", f"{one.similarity:.2f}"),
+            span("cut", curie(one.iri, around)),
+            ask,
+        ),
+        div("body", shown_of(f"examples {place}", around)) if f"examples {place}" in around.more else "",
+    )
+
+
+@view.register
+def _(value: flow.Generated, around: Around) -> Html:
+    kept = len(value.queries)
+    cut = f"{kept:,} kept (query_num)" if kept < value.before_truncation else "all kept"
+    head = f"{count(value.before_truncation, 'combination')}, {cut}" if kept else "no combination"
+    others = _others(value.queries, MOST_KEPT, around, takes=False) if kept > MOST_KEPT else ""
+    return div("body stack", aside(head), *_kept(value, around, sign=False), others)
+
+
+@view.register
+def _(value: flow.Selection, around: Around) -> Html:
+    """The queries kept, and those that came in: a click takes one of them instead."""
+    generated = around.of(flow.Generated)
+    nothing = "" if value.queries else note("no query was kept")
+    others = (
+        _others(generated.queries, 0, around, takes=around.live) if generated and generated.queries else ""
+    )
+    return div("body stack", *_kept(value, around, sign=True), nothing, others)
+
+
+def _kept(value: flow.Generated | flow.Selection, around: Around, *, sign: bool) -> list[Html]:
+    blocks = []
+    for place, one in enumerate(value.queries[:MOST_KEPT]):
+        first = state_sign("ok", "kept") if sign else span("num", place + 1)
+        score = (aside("score"), span("minibar", bar(one.score)), span("num", f"{one.score:.2f}"))
+        head = div("row", first, *score, span("soft cut", " · ".join(map(short, one.predicates))))
+        blocks.append(query_block(place, one.sparql, around, head=head, usable=True))
+    return blocks
+
+
+def _others(offered: Sequence[flow.CandidateQuery], shown: int, around: Around, *, takes: bool) -> Html:
+    """Other candidate queries, of which a click may take one; ``shown`` are shown already."""
+    rows = []
+    others = [(place, one) for place, one in enumerate(offered) if place >= shown]
+    for place, one in others[:MOST_OTHERS]:
+        reads = join(*(div("", short(part_text(pattern, around.names))) for pattern in one.patterns))
+        take = button("take this one", "take", class_="ghost", arg=place) if takes else ""
+        rows.append((f"{one.score:.2f}", short(" · ".join(one.predicates)), reads, take))
+    more = aside(f"and {len(others) - len(rows):,} more") if len(others) > len(rows) else ""
+    head = aside(count(len(others), "other candidate query"))
+    return fold(head, table(("score", "predicates", "reads as", ""), rows), more, key="other-queries")

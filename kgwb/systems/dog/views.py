@@ -1,0 +1,143 @@
+"""The pictures of DoG's records: the debate, the question as it shrinks, the relations offered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kgwb import walk
+from kgwb.show.html import MOST_ROWS, Html, aside, count, div, fold, join, short, span, table, tag
+from kgwb.show.tell import because, view
+from kgwb.show.terms import Around, curie
+from kgwb.show.views import answer_parts, choice_rows, word_changes
+
+
+def in_question(text: str) -> Html:
+    """A question with its linked names as pills."""
+    parts = walk.MARKED.split(text)
+    return join(*(span("ent", part) if place % 2 else part for place, part in enumerate(parts)))
+
+
+@view.register(walk.Topics)
+@view.register(walk.Focus)
+def _(value: walk.Topics | walk.Focus, around: Around) -> Html:
+    return div("body", in_question(value.question))
+
+
+@view.register
+def _(value: walk.Relations, around: Around) -> Html:
+    rows = [(short(str(one)), _way(value.head, one), _predicates(one, around)) for one in value.found]
+    return div("body", table(("relation", "in the graph", "predicate"), rows) or aside("no relation"))
+
+
+def _way(head: str, one: walk.Relation) -> str:
+    return f"{head} → …" if one.direction == "out" else f"… → {head}"
+
+
+def _predicates(one: walk.Relation, around: Around) -> Html:
+    return join(*(div("", curie(iri, around)) for iri in one.iris))
+
+
+@view.register
+def _(value: walk.Filtered, around: Around) -> Html:
+    offered = list((around.of(walk.Relations) or walk.Relations(value.head, ())).found)
+    offered += [value.relation] if value.relation and value.relation not in offered else []
+    shown = offered[:MOST_ROWS]
+    rows = [
+        join(
+            tag("b", short(str(one))),
+            " ",
+            aside(_way(value.head, one)),
+            span("under", _predicates(one, around)),
+        )
+        for one in shown
+    ]
+    taken = shown.index(value.relation) if value.relation in shown else -1
+    return join(
+        div(
+            "body stack",
+            div("", in_question(f"[{value.head}]"), " → ", tag("b", str(value.relation or "no relation"))),
+            because(value.subquestion, "to answer"),
+            because(value.reason),
+        ),
+        choice_rows(rows, taken, "no relation: none fits, or another entity comes first", around),
+        div("band soft", f"and {len(offered) - MOST_ROWS:,} more") if len(offered) > MOST_ROWS else "",
+    )
+
+
+@view.register
+def _(value: walk.Filled, around: Around) -> Html:
+    wide = max((len(triple) for triple in value.triples), default=3)
+    heads = ("head", "relation", "tail") if wide == 3 else ("head", "relation", "between", "relation", "tail")
+    rows = [triple if len(triple) == wide else (*triple[:2], "", "", triple[2]) for triple in value.triples]
+    of = f"{count(value.found, 'tail')} found, {len(value.values)} kept"
+    return div(
+        "body stack",
+        div("", in_question(f"[{value.head}]"), f" {value.relation or ''}"),
+        aside(of if value.values else value.reason),
+        table(heads, [tuple(map(short, row)) for row in rows[:MOST_ROWS]], of=len(rows)),
+        fold(
+            aside("what each tail stands on, from where the walk began"),
+            *answer_parts(value, around),
+            key="tails",
+        ),
+    )
+
+
+@view.register
+def _(value: walk.Tried, around: Around) -> Html:
+    label = "these triples answer it" if value.answers else "another hop is needed"
+    asked = around.of(str)
+    return div(
+        "body stack",
+        div("", span("type b", value.sufficient), " ", label),
+        div("", aside("question "), in_question(asked)) if asked else "",
+        because(", ".join(map(short, value.answers)), "answers"),
+        because(value.reason),
+    )
+
+
+@view.register
+def _(value: walk.Remark, around: Around) -> Html:
+    earlier = [
+        one
+        for part in around.inputs
+        if isinstance(part, tuple)
+        for one in part
+        if isinstance(one, walk.Remark)
+    ]
+    return div("body", conversation([*earlier, value], now=len(earlier)))
+
+
+@view.register
+def _(value: walk.Simplified, around: Around) -> Html:
+    before, after = word_changes(value.original, value.question)
+    changed = div("kv", span("soft", "before"), span("", before), span("soft", "after"), span("b", after))
+    return div("body stack", changed, conversation(value.debate))
+
+
+def conversation(debate: Sequence[walk.Remark], now: int = -1) -> Html:
+    """A debate as its speakers had it, each with the question proposed; who speaks ``now`` stands out."""
+    roles = list(dict.fromkeys(one.role for one in debate))
+    return div(
+        "stack",
+        *(
+            div(
+                f"says turn-{roles.index(one.role) % 3}{' now' if place == now else ''}",
+                tag("b", one.role),
+                div("", tag("bdi", one.words)),
+                div("", aside("→ "), in_question(one.question)),
+            )
+            for place, one in enumerate(debate)
+        ),
+    )
+
+
+@view.register
+def _(value: walk.Hop, around: Around) -> Html:
+    """The question as it shrank up to here, and what this hop went along."""
+    questions = [*value.before, value.question, *([value.left.question] if value.left else [])]
+    last = len(questions) - 1 if value.left else -1
+    rows = [(str(n + 1), in_question(text), "left" if n == last else "") for n, text in enumerate(questions)]
+    gone = [div("", in_question(str(one))) for one in value.filled]
+    tried = view(value.tried, Around(around.names, around.prefixes)) if value.tried else ""
+    return join(div("body stack", table(("", "the question, shorter by each hop", ""), rows), *gone), tried)

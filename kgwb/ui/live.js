@@ -1,0 +1,174 @@
+// Shows the HTML that Python makes, and sends Python what the person does. Idiomorph stands above this text.
+// In the HTML:  data-do="name" (+ data-*)  a click, submit or change is sent   data-input="name"  typing is sent, later
+//               data-key="j ArrowDown"     a key presses it                    data-rev="2"       overwrite what was typed
+//               data-keep="id"             never touched while the id stays    data-say="…"       read out when it changes
+const TYPED = "textarea, input:not([type=radio]):not([type=checkbox]):not([type=submit]):not([type=button])";
+const LATER_MS = 250;
+
+const values = (form) => (form ? Object.fromEntries(new FormData(form)) : {});
+
+// What was typed and is not in Python's HTML yet must stay; data-rev says that Python means to overwrite it.
+const unsaved = (old, fresh) =>
+  old.matches(TYPED) && old.dataset.rev === fresh.dataset.rev && old.value !== old.defaultValue;
+
+const callbacks = {
+  beforeNodeMorphed(old, fresh) {
+    if (old.nodeType !== 1 || fresh.nodeType !== 1) return true;
+    if (old.isEqualNode(fresh) && !old.matches("input, textarea, select, option")) return false; // nothing to do below
+    if (old.dataset.keep && old.dataset.keep === fresh.dataset.keep) return false;
+    if (unsaved(old, fresh)) return false;
+    if (old.matches(TYPED) && old.dataset.rev !== fresh.dataset.rev) old.value = fresh.defaultValue ?? fresh.value;
+    return true;
+  },
+  beforeAttributeUpdated: (name, node) => // what is the person's, and what focusin below has set
+    !(name === "open" && node.matches("details, dialog")) && name !== "data-lm-suppress-shortcuts",
+};
+
+function render({ model, el }) {
+  const root = document.createElement("div");
+  const spoken = document.createElement("div");
+  spoken.setAttribute("role", "status"); // stands outside of what is morphed: it must outlive every state
+  spoken.style.cssText = "position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)";
+  el.append(root, spoken);
+  let sent = 0;
+  let timer = null;
+  let pending = null;
+
+  // --- from Python to the page
+
+  function describe(node) { // how to find again what had the focus
+    if (!node || !root.contains(node)) return null;
+    const { id, dataset } = node;
+    return { id, what: dataset.do, arg: dataset.arg };
+  }
+
+  function refocus(was) {
+    if (!was || root.contains(document.activeElement)) return;
+    const near = (was.id && root.querySelector(`[id="${CSS.escape(was.id)}"]`))
+      || [...root.querySelectorAll("[data-do]")].find(
+        (node) => node.dataset.do === was.what && node.dataset.arg === was.arg)
+      || root.querySelector("[aria-current], .primary:not([aria-disabled=true]), button");
+    near?.focus({ preventScroll: true });
+  }
+
+  function show() {
+    const html = model.get("html");
+    const was = describe(document.activeElement);
+    if (root.firstElementChild) Idiomorph.morph(root, html, { morphStyle: "innerHTML", callbacks });
+    else root.innerHTML = html;
+    refocus(was);
+    const top = root.firstElementChild;
+    if (Number(top.dataset.seen || 0) < sent) top.setAttribute("aria-busy", "true"); // does not know of the latest click
+    else root.querySelectorAll(".pressed").forEach((node) => node.classList.remove("pressed"));
+    const say = top.dataset.say || "";
+    if (spoken.textContent !== say) spoken.textContent = say;
+    root.querySelectorAll("[data-page]").forEach(frame);
+  }
+
+  // A page of its own in a sandbox: what it shows comes as data, what is clicked in it is sent on as data-do.
+  function frame(node) {
+    if (!node.firstElementChild) {
+      const made = document.createElement("iframe");
+      made.setAttribute("sandbox", "allow-scripts");
+      made.title = node.title;
+      made.srcdoc = model.get("page");
+      made.onload = () => { made.ready = true; tell(node) };
+      node.append(made);
+      const hear = (event) => {
+        const number = event.source === made.contentWindow && event.data?.kgwb?.picked;
+        if (Number.isInteger(number)) send(node.dataset.page, { dataset: { arg: String(number) } }, null);
+        if (!made.isConnected) window.removeEventListener("message", hear);
+      };
+      window.addEventListener("message", hear);
+    }
+    if (node.firstElementChild.ready) tell(node);
+  }
+
+  function tell(node) {
+    const text = node.dataset.graph;
+    if (node.told === text) return;
+    node.told = text;
+    const style = getComputedStyle(root.firstElementChild);
+    const colour = (name, other) => style.getPropertyValue(name).trim() || other;
+    const theme = { ground: style.backgroundColor, text: style.color };
+    node.firstElementChild.contentWindow.postMessage({ kgwb: { ...JSON.parse(text), theme, colour: colour("--accent") } }, "*");
+  }
+
+  // --- from the page to Python
+
+  function send(name, node, form) {
+    flush();
+    sent += 1;
+    model.send({ ...node.dataset, seq: sent, do: name, form: values(form) });
+  }
+
+  function flush() { // what was typed reaches Python before the click that follows it
+    clearTimeout(timer);
+    const node = pending;
+    pending = null;
+    if (node) model.send({ seq: sent, do: node.dataset.input, value: node.value, form: values(node.form) });
+  }
+
+  function act(node, form) {
+    if (node.getAttribute("aria-disabled") === "true") return;
+    node.classList.add("pressed");
+    root.firstElementChild.setAttribute("aria-busy", "true");
+    send(node.dataset.do, node, form);
+  }
+
+  const on = (name, does) => root.addEventListener(name, does);
+  on("click", (event) => {
+    const node = event.target.closest("[data-do]");
+    if (!node || node.matches("form, select, input, textarea")) return;
+    if (window.getSelection().type === "Range" && !node.matches(".btn, .chip")) return;
+    event.preventDefault();
+    act(node, node.closest("form"));
+  });
+  on("submit", (event) => {
+    event.preventDefault();
+    act(event.target, event.target);
+  });
+  on("change", (event) => {
+    const node = event.target.closest("select[data-do], input[data-do]");
+    if (node) send(node.dataset.do, node, node.form);
+  });
+  on("input", (event) => {
+    if (!event.target.dataset.input) return;
+    pending = event.target;
+    clearTimeout(timer);
+    timer = setTimeout(flush, LATER_MS);
+  });
+  on("focusin", (event) => { // Notebook 7's own b, j, k, Enter must not fire; only an attribute of the target counts
+    event.target.dataset.lmSuppressShortcuts = "true";
+  });
+  on("keydown", (event) => {
+    const typing = event.target.matches("input:not([type=radio]):not([type=checkbox]), textarea, select");
+    const own = event.target.matches("button, a, summary, input") && (event.key === "Enter" || event.key === " ");
+    const name = (event.ctrlKey || event.metaKey ? "Control+" : "") + event.key;
+    const keyed = (node) => node.dataset.key?.split(" ").includes(name);
+    if (typing && keyed(event.target) && !event.shiftKey) {
+      event.preventDefault();
+      event.target.form?.requestSubmit();
+    } else if (typing && event.target.matches("input") && event.key === "Enter") {
+      event.preventDefault();
+      event.target.form?.requestSubmit();
+    } else if (!typing && event.target.matches("[role=button]") && event.key === "Enter") {
+      act(event.target, null);
+    } else if (!typing && !own && !event.altKey) {
+      const node = [...root.querySelectorAll("[data-key]")].find(keyed);
+      if (node) {
+        event.preventDefault();
+        node.focus({ preventScroll: true });
+        node.scrollIntoView({ block: "nearest" });
+        act(node, node.closest("form"));
+      }
+    }
+    if (!event.ctrlKey && !event.metaKey) event.stopPropagation();
+  });
+
+  model.on("change:html", show);
+  show();
+  return () => { flush(); model.off("change:html", show) };
+}
+
+export default { render };
