@@ -184,7 +184,7 @@ def _serve_arguments(serve: argparse.ArgumentParser) -> None:
 
 
 def _warn_of_rules(workbench: Workbench) -> None:
-    from kgwb.render.words import BASELINE
+    from kgwb.show.text import BASELINE
 
     if any(model.name == "rules" for model in workbench.models.values()):
         print(f"kgwb: {BASELINE}", file=sys.stderr)
@@ -213,8 +213,9 @@ def _ask(args: argparse.Namespace) -> int:
 
 
 def _print_run(run: Run) -> None:
-    from kgwb.render.text import tree
-    from kgwb.render.words import clean, names_of, totals_text
+    from kgwb.show.html import clean
+    from kgwb.show.terms import names_of
+    from kgwb.show.text import totals_text, tree
 
     print(clean(run.question))
     print(tree(run.steps, run.calls, names=names_of(run), color=_colors()))
@@ -223,8 +224,10 @@ def _print_run(run: Run) -> None:
 
 
 def _print_answer(run: Run) -> None:
-    from kgwb.render.text import paint
-    from kgwb.render.words import clean, lines, names_of
+    from kgwb.show.html import clean
+    from kgwb.show.tell import lines
+    from kgwb.show.terms import names_of
+    from kgwb.show.text import paint
 
     if run.answer is None:
         return
@@ -326,7 +329,7 @@ def _bench_once(args: argparse.Namespace, questions: list[BenchQuestion]) -> int
 
 
 def _tell_of_gold(questions: list[BenchQuestion]) -> None:
-    from kgwb.render.words import clean
+    from kgwb.show.html import clean
 
     if missing := [question for question in questions if question.answers is None]:
         why = f"{missing[0].id}: {clean(missing[0].gold_error or '')}"
@@ -388,7 +391,7 @@ class Measure:
         from kgwb.bench.cost import cost_table, costs
         from kgwb.bench.ladder import recall
         from kgwb.bench.metrics import groups, table
-        from kgwb.render.words import clean
+        from kgwb.show.html import clean
 
         print(table(groups(rows)))
         try:
@@ -472,7 +475,7 @@ def _serve(args: argparse.Namespace) -> int:
 
 def _doctor(args: argparse.Namespace) -> int:
     from kgwb.doctor import examine
-    from kgwb.render.words import clean
+    from kgwb.show.html import clean
 
     healthy = True
     for finding in examine(args.kg, args.model):
@@ -494,7 +497,7 @@ def _lab(args: argparse.Namespace) -> int:
 def _demo(args: argparse.Namespace) -> int:
     from kgwb.bench import load_questions
     from kgwb.kg import open_kg, sample_path
-    from kgwb.render.text import paint
+    from kgwb.show.text import paint
     from kgwb.workbench import Workbench
 
     asked = load_questions(sample_path("films").with_suffix(".questions.jsonl"))
@@ -514,9 +517,9 @@ def _demo(args: argparse.Namespace) -> int:
 
 def _print_agent(run: Run, event: str, step: Step) -> None:
     """A line for an agent that has finished; those that only supervise others get none."""
-    from kgwb.render.text import outcome, paint
-    from kgwb.render.words import made
+    from kgwb.show.tell import outcome
+    from kgwb.show.text import paint, spent
 
     if event == "end" and not any(other.parent == step.key for other in run.steps):
-        cost = paint(f"({', '.join(made(step, run.calls))})", "aside", _colors())
+        cost = paint(f"({', '.join(spent(step, run.calls))})", "aside", _colors())
         print(f"   {step.agent:<20} {outcome(step)}  {cost}", flush=True)

@@ -345,7 +345,7 @@ class RankedPredicate:
     similarity: Score = 1.0
 
     def __str__(self) -> str:
-        return f"{self.similarity:.2f} {'→' if self.direction == 'out' else '←'} {self.name} <{self.iri}>"
+        return f"{'→' if self.direction == 'out' else '←'} {self.name} <{self.iri}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,7 +397,7 @@ class CandidateQuery:
     """FILTERs that stand beside the patterns; they hold for the support too."""
 
     def __str__(self) -> str:
-        return f"{self.score:.2f} {self.sparql}"
+        return self.sparql
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,22 @@ import re
 import time
 
 import pytest
+from page import Page, press, settle, text
 from rdflib import URIRef
 from small import DIRECTED, chatty, iri, predicates, qir
 
+import kgwb
 from kgwb.flow import QIR, Answer, Candidate, Fact, Generated, Link, Retrieved, Value
 from kgwb.llm import Scripted
 from kgwb.record import Step, difference
-from kgwb.render import difference_html
-from kgwb.render.comparison import MOST_LETTERS, Side, beside, comparison, marked, rows
-from kgwb.render.html import MOST_ROWS
-from kgwb.render.text import differing
 from kgwb.run import Run
+from kgwb.show.compare import MOST_LETTERS, Side, beside, comparison, difference_html, marked
+from kgwb.show.html import MOST_ROWS
+from kgwb.show.run import Standing
+from kgwb.show.tell import compared
+from kgwb.show.text import differing
+from kgwb.ui.comparison import ComparisonPanel
+from kgwb.ui.session import session_of
 
 QUESTION = "Who directed Arrival?"
 STARRING = DIRECTED | {
@@ -26,7 +31,7 @@ STARRING = DIRECTED | {
 
 
 def side(name: str, run: Run) -> Side:
-    return Side(name, run.by_key, run.totals, run.answer)
+    return Side(name, Standing.of(run))
 
 
 @pytest.fixture
@@ -54,8 +59,8 @@ def test_only_the_words_that_differ_are_marked() -> None:
 )
 def test_texts_with_little_in_common_are_marked_as_a_whole(first: str, second: str) -> None:
     one, other = marked(first, second)
-    assert one == (f'<del class="kgwb-alone">− {first}</del>' if first else "")
-    assert other == f'<ins class="kgwb-alone">+ {second}</ins>'
+    assert one == (f"<del>− {first}</del>" if first else "")
+    assert other == f"<ins>+ {second}</ins>"
 
 
 @pytest.mark.parametrize("letters", ["Dune ", "?! ", "a"])
@@ -87,7 +92,7 @@ def test_rows_about_the_same_stand_beside_each_other() -> None:
     one, two = Candidate(iri("dune"), "Dune", 0.9), Candidate(iri("story"), "Story", 0.5)
     better = Candidate(iri("dune"), "Dune", 0.8)
     shown = beside(
-        rows(Retrieved("Dune", (one, two)), {}), rows(Retrieved("Dune", (better,)), {}), ("a", "b")
+        compared(Retrieved("Dune", (one, two)), {}), compared(Retrieved("Dune", (better,)), {}), ("a", "b")
     )
     assert texts("del", shown)[-2:] == ["90", f"0.50 Story &lt;{iri('story')}&gt;"]
     assert texts("ins", shown)[-1] == "80"
@@ -111,14 +116,14 @@ def test_more_rows_than_fit_are_cut_with_a_number() -> None:
     ("record", "keys"),
     [
         (QIR((Fact("Dune", "director", "?x"), Fact("?x", "born", "?y")), "?y"), 3),
-        (Link("Dune", Candidate(iri("dune"), "Dune"), (Candidate(iri("dune"), "Dune"),), "the only one"), 3),
+        (Link("Dune", Candidate(iri("dune"), "Dune"), (Candidate(iri("dune"), "Dune"),), "the only one"), 2),
         (Generated((), 0), 1),
-        (Answer("list", (Value(URIRef(iri("dune")), "Dune"),), ("SELECT ?x {}",)), 2),
+        (Answer("list", (Value(URIRef(iri("dune")), "Dune"),), ("SELECT ?x {}",)), 1),
         (("one", "two"), 2),
     ],
 )
 def test_every_part_of_a_record_has_a_row(record: object, keys: int) -> None:
-    assert len(set(rows(record, {}))) == keys
+    assert len(set(compared(record, {}))) == keys
 
 
 # --- runs
@@ -136,47 +141,51 @@ def test_where_both_runs_have_steps_of_their_own_the_firsts_stand_first() -> Non
     assert order("abz", "xaz") == "xabz"
 
 
-def test_a_summary_says_how_many_steps_differ_and_where_it_begins(runs: tuple[Run, Run]) -> None:
+def test_a_summary_says_how_many_steps_differ_and_the_first_decision(runs: tuple[Run, Run]) -> None:
     told = differing(runs[0].diff(runs[1]))
-    assert re.fullmatch(r"\d+ of 15 steps differ; first at qir", told)
+    assert re.fullmatch(r"\d+ of 15 steps differ; the first decision that differs is qir", told)
 
 
-def test_a_supervisor_is_not_where_a_difference_begins(runs: tuple[Run, Run]) -> None:
-    first, second = runs
-    keys = list(first.by_key)
-    later = {key: step for key, step in first.by_key.items() if keys.index(key) > keys.index("qir")}
-    others = {key: step for key, step in second.by_key.items() if key in later}
-    assert next(iter(later)) == "query_planning"
-    assert "first at matching" not in differing(difference(later, others))
-    assert "first at query_planning" not in differing(difference(later, others))
-
-
-def test_both_runs_stand_beside_each_other_with_answers_cost_and_marked_words(runs: tuple[Run, Run]) -> None:
+def test_answers_cost_and_the_first_decision_come_first_then_every_step(runs: tuple[Run, Run]) -> None:
     shown = comparison(side("before", runs[0]), side("after", runs[1]))
-    assert "<b>before</b>" in shown
-    assert "Denis Villeneuve" in texts("del", shown)
-    assert "Amy Adams, Jeremy Renner" in texts("ins", shown)
-    assert "2 model calls (2 live)" in shown
+    read = Page(shown).text
+    order = (
+        "before",
+        "Denis Villeneuve",
+        "after",
+        "Amy Adams",
+        "First decision that differs",
+        "qir",
+        "steps the same",
+    )
+    places = [read.index(part) for part in order]
+    assert places == sorted(places)
+    assert "2 model calls" in read
     assert {"directed", "directed by"} & set(texts("del", shown))
-    assert "4 steps the same: translator, context, understanding, classifier" in shown
-
-
-def test_a_step_of_one_run_alone_is_said_to_be(runs: tuple[Run, Run]) -> None:
-    shown = comparison(side("before", runs[0]), side("after", runs[1]))
-    assert "</b>: only in first" in shown
-    assert "after: no such step" in shown
-
-
-def test_the_same_steps_are_shown_where_all_are_wanted(runs: tuple[Run, Run]) -> None:
-    shown = comparison(side("before", runs[0]), side("after", runs[1]), all_steps=True)
-    assert "<b>classifier</b>: same" in shown
-    assert "the same: translator" not in shown
+    assert "3 steps the same" in read
+    assert "no such step" in read
+    assert "classifier" in Page(comparison(side("a", runs[0]), side("b", runs[1]), all_steps=True)).text
 
 
 def test_equal_runs_are_said_to_be(runs: tuple[Run, Run]) -> None:
     shown = difference_html(runs[0].diff(runs[0].fork().go()))
-    assert "no step differs" in shown
+    assert "No step differs" in shown
     assert "<del" not in shown
+
+
+def test_the_widget_follows_a_session_and_shows_all_steps_when_asked(runs: tuple[Run, Run]) -> None:
+    panel = kgwb.compare(*runs, names=("film", "cast"))
+    assert "2 model calls" in text(panel)
+    press(panel, "All steps", ("button",))
+    assert "steps the same" not in text(panel)
+    assert "First decision that differs" in panel.static()
+    assert repr(panel).startswith("ComparisonPanel(film and cast: ")
+    session = session_of(runs[0].fork())
+    following = ComparisonPanel(runs[0], session)
+    assert "Not run yet" in text(following)
+    session.go()
+    settle(session)
+    assert "No step differs" in text(following) or "No decision differs" in text(following)
 
 
 def test_what_a_graph_or_model_says_cannot_break_out() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from small import FILMS, alone, films, iri
 
-from kgwb import explain, render
 from kgwb.errors import GraphTimeoutError, QueryError, QueryRefusedError
 from kgwb.flow import (
     QIR,
@@ -28,6 +27,8 @@ from kgwb.flow import (
 from kgwb.kg import Graph
 from kgwb.kg.base import Found
 from kgwb.record import Step
+from kgwb.show import explain
+from kgwb.show.run import record_html
 from kgwb.systems.chatty_kg.query_generator import generate
 
 DIRECTOR, STARRING, PLACE = (iri(name).n3() for name in ("director", "starring", "birthPlace"))
@@ -272,7 +273,7 @@ def test_what_a_query_yields() -> None:
     assert dict(rows.names) == {iri("lynchs_dune"): "Dune"}
     assert not rows.empty
     assert explain.executed(films(), f"ASK {{ ?x {DIRECTOR} {AMY} }}").truth is False
-    assert "<b>false</b>" in render.record_html(explain.executed(films(), f"ASK {{ ?x {DIRECTOR} {AMY} }}"))
+    assert "<b>false</b>" in record_html(explain.executed(films(), f"ASK {{ ?x {DIRECTOR} {AMY} }}"))
     with pytest.raises(QueryRefusedError):
         explain.executed(films(), "DROP ALL")
 

@@ -12,7 +12,7 @@ from typing import Any
 from kgwb.agents import System
 from kgwb.errors import InputError
 from kgwb.record import Call, Step
-from kgwb.render.words import clean
+from kgwb.show.html import clean
 from kgwb.systems import oracle
 
 SHIPPED = Path(__file__).with_name("prices.toml")

@@ -28,8 +28,8 @@ from kgwb.errors import (
 )
 from kgwb.flow import Dialogue, Turn, from_data
 from kgwb.gold import Gold, Rung, read
-from kgwb.render.words import clean
 from kgwb.run import Run
+from kgwb.show.html import clean
 from kgwb.systems import oracle
 
 LADDER = "ladder.jsonl"

@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from kgwb.bench.values import value_of
-from kgwb.render.words import clean
+from kgwb.show.html import clean
 
 
 @dataclass(frozen=True, slots=True)

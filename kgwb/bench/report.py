@@ -17,9 +17,24 @@ from kgwb.bench.runner import lost
 from kgwb.bench.sections import Measured, measured_in
 from kgwb.errors import InputError, KgwbError
 from kgwb.kg.text import local_name
-from kgwb.render.html import Html, aside, iri, join, page, preformatted, short, tag
-from kgwb.render.waterfall import seconds
-from kgwb.render.words import clean, count, some
+from kgwb.show.html import (
+    Html,
+    aside,
+    clean,
+    count,
+    div,
+    first_of,
+    iri_link,
+    join,
+    note,
+    page,
+    preformatted,
+    seconds,
+    section,
+    short,
+    style,
+    tag,
+)
 
 if TYPE_CHECKING:
     from kgwb.ui.report import ReportPanel
@@ -34,26 +49,13 @@ HEAD = """<!doctype html>
 <meta http-equiv="Content-Security-Policy"
   content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <style>
-:root { color-scheme: light dark; --jp-ui-font-size1: 14px; --jp-layout-color1: #fff;
-  --jp-layout-color2: #f1f3f5; --jp-ui-font-color1: #1f2328; --jp-ui-font-color2: #59636e;
-  --jp-border-color1: #8b949e; --jp-border-color2: #d0d7de; --jp-brand-color1: #1565c0;
-  --jp-warn-color1: #b25d00; --jp-success-color1: #2e7d32; --jp-error-color1: #c62828;
-  --jp-info-color1: #1565c0; --jp-content-link-color: #0b57a4 }
-@media (prefers-color-scheme: dark) { :root { --jp-layout-color1: #15181c; --jp-layout-color2: #23282f;
-  --jp-ui-font-color1: #e3e6ea; --jp-ui-font-color2: #a5aeb8; --jp-border-color1: #6b7580;
-  --jp-border-color2: #3a424b; --jp-brand-color1: #5ea4ec; --jp-warn-color1: #e0a050;
-  --jp-success-color1: #5dbb63; --jp-error-color1: #f07178; --jp-info-color1: #5ea4ec;
-  --jp-content-link-color: #7db8f5 } }
-body { max-width: 100em; margin: 0 auto; padding: 1em; background: var(--jp-layout-color1);
-  font-family: system-ui, sans-serif }
-h1 { font-size: 1.6em } h2 { font-size: 1.25em; margin: 1.6em 0 .4em } h3 { font-size: 1.05em }
-#questions button { all: unset; cursor: pointer } #questions button:focus-visible { outline: 2px solid }
-#questions tr:target td { background: var(--jp-layout-color2) }
-body .kgwb-record .kgwb-table td { max-width: 26em }
-body .kgwb-record #questions :is(th, td) { max-width: 20em; padding: .15em .4em }
-.kgwb-record #questions td:is(:nth-child(4), :nth-child(5)) { min-width: 10em }
-a { color: var(--jp-content-link-color) }
-input, select { font: inherit; color: inherit; background: inherit; padding: .15em .3em }
+:root { color-scheme: light dark }
+body { max-width: 100em; margin: 0 auto; padding: 1em; background: light-dark(#fff, #131417) }
+h1.h1 { font-size: 20px; font-weight: 650 } h2.h2 { font-size: 17px; font-weight: 650; margin-top: 18px !important }
+#questions button:focus-visible { outline: 2px solid } #questions tr:target td { background: var(--bg3) }
+#questions :is(th, td) { max-width: 20em; overflow-wrap: anywhere }
+#questions td:is(:nth-child(4), :nth-child(5)) { min-width: 10em }
+#filter :is(input, select) { width: auto }
 </style>
 """
 SCRIPT = """<script>
@@ -130,19 +132,19 @@ class Report:
 
     def _sections(self) -> Iterator[Html]:
         yield from sections.measured(self.sets)
-        yield tag("h2", "How good")
+        yield tag("h2", "How good", class_="h2")
         yield from sections.quality(self.sets)
         yield from self._published
         if len(self.sets) > 1:
             yield from sections.compared(self.sets)
-        yield tag("h2", "How fast, and how dear")
+        yield tag("h2", "How fast, and how dear", class_="h2")
         yield from sections.cost(self.sets, self._prices)
-        yield tag("h2", "Where answers were lost")
+        yield tag("h2", "Where answers were lost", class_="h2")
         yield from sections.lost_at(self.sets)
 
     def _page(self, path: Path, made: Mapping[Path, Path]) -> str:
         title = f"Benchmark {', '.join(one.name for one in self.sets)}"
-        told = (tag("h1", title), *self._sections(), *_questions(self.sets, path, made))
+        told = (tag("h1", title, class_="h1"), *self._sections(), *_questions(self.sets, path, made))
         return standalone(title, *told) + SCRIPT
 
     def _run_pages(self) -> Iterator[tuple[Path, Path]]:
@@ -159,27 +161,30 @@ class Report:
 
 def standalone(title: str, *contents: object) -> str:
     """A whole page, light or dark as the browser is."""
-    return f"{HEAD}{tag('title', title)}\n</head>\n<body>\n{page(*contents)}\n</body>\n</html>\n"
+    body = section(div("body stack", *contents))
+    return (
+        f"{HEAD}{tag('title', title)}\n<style>{style()}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+    )
 
 
 def run_page(file: Path) -> str:
     """A saved run as a page; where it cannot be opened, why."""
-    from kgwb.render.views import run_html
+    from kgwb.show.run import run_body
     from kgwb.systems import load_run
 
     debug = f"import kgwb; kgwb.debug(kgwb.load_run({file.name!r}))"
     told = join(aside("In a notebook beside this page, this opens it in the debugger:"), preformatted(debug))
     try:
-        return standalone(f"Run {file.stem}", told, Html(run_html(load_run(file))))
+        return standalone(f"Run {file.stem}", told, run_body(load_run(file)))
     except KgwbError as exc:
-        return standalone(f"Run {file.stem}", told, tag("div", preformatted(exc), class_="kgwb-bad"))
+        return standalone(f"Run {file.stem}", told, note(preformatted(exc), kind="bad"))
 
 
 # --- every question
 
 
 def _questions(sets: Sequence[Measured], path: Path, made: Mapping[Path, Path]) -> Iterator[Html]:
-    yield tag("h2", "Every question")
+    yield tag("h2", "Every question", class_="h2")
     choices = {"": "all", "lost": "lost", "error": "ended in an error"}
     if len(sets) > 1:
         choices["differs"] = "scored differently"
@@ -197,7 +202,7 @@ def _questions(sets: Sequence[Measured], path: Path, made: Mapping[Path, Path]) 
     ids = dict.fromkeys(key for one in sets for key in one.rows)
     rows = (_question(number, key, sets, path, made) for number, key in enumerate(ids, 1))
     head = tag("thead", tag("tr", *(tag("th", tag("button", head)) for head in heads)))
-    yield tag("table", head, tag("tbody", *rows), class_="kgwb-table", id="questions")
+    yield tag("table", head, tag("tbody", *rows), id="questions")
 
 
 def _question(number: int, key: str, sets: Sequence[Measured], path: Path, made: Mapping[Path, Path]) -> Html:
@@ -220,7 +225,7 @@ def _question(number: int, key: str, sets: Sequence[Measured], path: Path, made:
 
 def _result(one: Measured, row: Row, path: Path, made: Mapping[Path, Path]) -> list[object]:
     scores = score_row(row)
-    answers = tag("span", short(row["error"]), class_="kgwb-bad") if row["error"] else _values(row["answers"])
+    answers = note(short(row["error"]), kind="bad") if row["error"] else _values(row["answers"])
     line = one.ladder.get(row["id"], {})
     return [
         answers,
@@ -243,6 +248,6 @@ def _values(values: Sequence[str] | None) -> Html:
         return aside("not known")
     if not values:
         return aside("none")
-    told = some([*values], MOST_VALUES, lambda value: value)
-    shown = [iri(value, local_name(value)) if "://" in value else short(value) for value in told]
+    texts = first_of([*values], MOST_VALUES)
+    shown = [iri_link(value, local_name(value)) if "://" in value else short(value) for value in texts]
     return join(*(tag("div", value) for value in shown))

@@ -17,11 +17,23 @@ from kgwb.bench.metrics import MEASURES, Group, groups
 from kgwb.bench.results import Lines, Row, read_results, run_file
 from kgwb.bench.statistics import compare, interval
 from kgwb.errors import InputError
-from kgwb.render.html import Html, aside, fold, join, preformatted, table, tag
-from kgwb.render.pictures import Bar, bars
-from kgwb.render.waterfall import seconds
-from kgwb.render.words import BASELINE, clean, count
 from kgwb.settings import PROFILES
+from kgwb.show.html import (
+    Bar,
+    Html,
+    aside,
+    bars,
+    clean,
+    count,
+    fold,
+    join,
+    note,
+    preformatted,
+    seconds,
+    table,
+    tag,
+)
+from kgwb.show.text import BASELINE
 
 PUBLISHED = Path(__file__).with_name("published.toml")
 UNDERSTANDING = "understanding"
@@ -118,7 +130,7 @@ def measured(sets: Sets) -> Iterator[Html]:
     configs = [one.config for one in sets]
     yield _beside(sets, "", [{name: one[name] for name in _FIRST if name in one} for one in configs])
     if any("rules" in _mapping(one.get("models")).values() for one in configs):
-        yield tag("div", BASELINE, class_="kgwb-note")
+        yield note(BASELINE, kind="calm")
     yield from (fold(f"the command that asks {one.name} again", preformatted(command(one))) for one in sets)
     parts = [name for name in dict.fromkeys(name for one in configs for name in one) if name not in _FIRST]
     told = (_beside(sets, name, [_mapping(one.get(name)) for one in configs]) for name in parts)
@@ -221,7 +233,7 @@ def published(sets: Sets, name: str) -> Iterator[Html]:
     for one in sets:
         if known.get("questions", len(one.rows)) != len(one.rows):
             told = f"{one.name} has {len(one.rows):,} questions, the published set {known['questions']:,}"
-            yield tag("div", f"{told}: these figures are not of the same questions.", class_="kgwb-bad")
+            yield note(f"{told}: these figures are not of the same questions.", kind="bad")
     rows: list[tuple[object, ...]] = []
     for entry in (entry for entry in data["published"] if entry["set"] == name):
         part, what = entry.get("group", "all"), NAMES[entry["measure"]]
@@ -250,7 +262,7 @@ def compared(sets: Sets) -> Iterator[Html]:
         try:
             yield from _compared(first, other)
         except InputError as exc:
-            yield tag("div", f"{other.name} cannot be compared: {exc}", class_="kgwb-bad")
+            yield note(f"{other.name} cannot be compared: {exc}", kind="bad")
 
 
 def _compared(first: Measured, other: Measured) -> Iterator[Html]:
@@ -301,7 +313,7 @@ def cost(sets: Sets, prices: Prices | None) -> Iterator[Html]:
         try:
             spent = costs(rows, prices)
         except InputError as exc:
-            yield tag("div", f"{one.name}: money is left out. {exc}", class_="kgwb-note")
+            yield note(f"{one.name}: money is left out. {exc}", kind="calm")
             spent = costs(rows)
         told.append({cost.name: cost for cost in spent})
     names = dict.fromkeys(name for some in told for name in some)

@@ -206,7 +206,7 @@ def beside(first: Sequence[str], second: Sequence[str], heads: Sequence[str] = (
             folded = fold(aside(f"{len(pairs):,} lines the same"), aside(text))
             rows.append(tag("tr", tag("td", folded, colspan=2)))
             continue
-        fitting = pairs[: max(MOST_ROWS - len(rows), 0)]
+        fitting = pairs[: max(MOST_ROWS - len(rows) + bool(heads), 0)]
         left += len(pairs) - len(fitting)
         rows += [tag("tr", *(tag("td", side) for side in marked(*pair))) for pair in fitting]
     more = aside(f"and {count(left, 'more line')}") if left else ""

@@ -72,9 +72,15 @@ def _part_lines(value: Any, name: str, mark: str) -> list[str]:
         return [f"{lead}: {clean(short(part, MOST_LINE))}"] if part else []
     if is_dataclass(value) and type(value).__str__ is object.__str__:
         return [f"{name}: {line(part)}"]
-    if isinstance(part, tuple) and part and is_dataclass(part[0]) and len(part) > 1:
-        return first_of(part, BEST, line)
+    if isinstance(part, tuple) and part and is_dataclass(part[0]) and str(part[0]) not in str(value):
+        return first_of(part, BEST, part_line)
     return []
+
+
+def part_line(value: Any) -> str:
+    """The line of a record that stands among others, with its score before it."""
+    scores = [getattr(value, name) for name, mark in _shown(value) if mark == "score"]
+    return " ".join([*(f"{score:.2f}" for score in scores), line(value)])
 
 
 def _answer_lines(answer: Answer, names: Mapping[str, str]) -> list[str]:
@@ -180,7 +186,7 @@ def compared(value: Any, names: Mapping[str, str] | None = None) -> list[str]:
         return [text for part in value for text in compared(part, names)]
     if isinstance(value, Answer):
         return [line(value), *(clean(triple_text(triple, names or {})) for triple in value.support)]
-    made = [line(value)]
+    made = [part_line(value)]
     for name, mark in _shown(value):
         part = getattr(value, name)
         if mark == "explanation" and part:

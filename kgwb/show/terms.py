@@ -109,7 +109,8 @@ def names_of(run: Run, steps: Iterable[Step] = ()) -> dict[str, str]:
     """The names in a run's record, and from a local graph those of what its answer stands on."""
     names = names_in(steps or run.steps, run.calls)
     if run.answer is not None and run.graph is not None and not run.graph.remote:
-        asked = run.graph.names(sorted(iri for iri in supporting(run.answer) if str(iri) not in names))
+        unnamed = [iri for iri in supporting(run.answer) if str(iri) not in names]
+        asked = run.graph.names(sorted(unnamed))
         names.update((str(iri), name) for iri, name in asked.items())
     return names
 
@@ -236,7 +237,8 @@ def readable(text: str, around: Around) -> str:
 
     parts = re.split(r"(\"(?:[^\"\\]|\\.)*\")", laid_out(text))  # what stands in quotes is no IRI
     body = "".join(
-        part if place % 2 else re.sub(r"<([^<>\"\s]+)>", cut, part) for place, part in enumerate(parts)
+        part if place % 2 else re.sub(r"<([A-Za-z][\w+.-]*:[^<>\"\s]+)>", cut, part)
+        for place, part in enumerate(parts)
     )
     return "".join(f"PREFIX {prefix}: <{namespace}>\n" for prefix, namespace in used.items()) + body
 

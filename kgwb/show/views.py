@@ -31,7 +31,7 @@ from kgwb.show.html import (
     table,
     tag,
 )
-from kgwb.show.tell import because, view
+from kgwb.show.tell import MOST_LINE, because, view
 from kgwb.show.terms import (
     Around,
     candidate_line,
@@ -211,7 +211,7 @@ def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
     around = told_apart(value, around.named(value.names))
     parts = [note(flow.UNGROUNDED, kind="bad")] if value.ungrounded else []
     if value.text:
-        parts.append(div("b", value.text))
+        parts.append(div("b", short(value.text, MOST_LINE)))
     if not value.values:
         parts.append(note(f"The graph holds no answer: {value.reason.removeprefix('not in this graph: ')}"))
     shown = [_value(place, one, around) for place, one in enumerate(value.values[:MOST_ROWS], 1)]

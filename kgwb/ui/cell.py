@@ -59,7 +59,7 @@ class StepPanel(Live):
 
     def close(self) -> None:
         """Stop following the run."""
-        with suppress(ValueError):
+        with suppress(ValueError, AttributeError):  # it may not have got that far
             self.session.listeners.remove(self.redraw)
         super().close()
 
@@ -256,7 +256,7 @@ class StepPanel(Live):
 
     def do_run(self, event: Event) -> None:
         self.section = ""
-        self.session.go(self.key)
+        self.session.run_to(self.key)
 
     def do_anew(self, event: Event) -> None:
         self.section = ""

@@ -1,9 +1,24 @@
 // Shows the HTML that Python makes, and sends Python what the person does. Idiomorph stands above this text.
 // In the HTML:  data-do="name" (+ data-*)  a click, submit or change is sent   data-input="name"  typing is sent, later
 //               data-key="j ArrowDown"     a key presses it                    data-rev="2"       overwrite what was typed
-//               data-keep="id"             never touched while the id stays    data-say="…"       read out when it changes
+//               data-keep="id"             its contents are never touched      data-say="…"       read out when it changes
+//               data-page="name"           a sandboxed frame that shows data-graph; a click in it is sent
 const TYPED = "textarea, input:not([type=radio]):not([type=checkbox]):not([type=submit]):not([type=button])";
 const LATER_MS = 250;
+
+const THEME = { ground: "--bg", text: "--ink", aside: "--soft", linked: "--search", unknown: "--code", answer: "--ok",
+                selected: "--accent-bg" };
+
+function painted(node, colour) { // as red, green and blue, however the style sheet says it
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const probe = document.createElement("span");
+  probe.style.color = `var(${colour})`;
+  node.append(probe);
+  canvas.fillStyle = getComputedStyle(probe).color;
+  probe.remove();
+  canvas.fillRect(0, 0, 1, 1);
+  return `rgb(${[...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3).join(", ")})`;
+}
 
 const values = (form) => (form ? Object.fromEntries(new FormData(form)) : {});
 
@@ -15,7 +30,10 @@ const callbacks = {
   beforeNodeMorphed(old, fresh) {
     if (old.nodeType !== 1 || fresh.nodeType !== 1) return true;
     if (old.isEqualNode(fresh) && !old.matches("input, textarea, select, option")) return false; // nothing to do below
-    if (old.dataset.keep && old.dataset.keep === fresh.dataset.keep) return false;
+    if (old.dataset.keep && old.dataset.keep === fresh.dataset.keep) {
+      if (fresh.dataset.graph) old.dataset.graph = fresh.dataset.graph;
+      return false;
+    }
     if (unsaved(old, fresh)) return false;
     if (old.matches(TYPED) && old.dataset.rev !== fresh.dataset.rev) old.value = fresh.defaultValue ?? fresh.value;
     return true;
@@ -65,33 +83,31 @@ function render({ model, el }) {
     root.querySelectorAll("[data-page]").forEach(frame);
   }
 
-  // A page of its own in a sandbox: what it shows comes as data, what is clicked in it is sent on as data-do.
-  function frame(node) {
-    if (!node.firstElementChild) {
-      const made = document.createElement("iframe");
-      made.setAttribute("sandbox", "allow-scripts");
-      made.title = node.title;
-      made.srcdoc = model.get("page");
-      made.onload = () => { made.ready = true; tell(node) };
-      node.append(made);
-      const hear = (event) => {
-        const number = event.source === made.contentWindow && event.data?.kgwb?.picked;
-        if (Number.isInteger(number)) send(node.dataset.page, { dataset: { arg: String(number) } }, null);
-        if (!made.isConnected) window.removeEventListener("message", hear);
-      };
-      window.addEventListener("message", hear);
-    }
-    if (node.firstElementChild.ready) tell(node);
+  // A page of its own in a sandbox: what it shows is data, and all that it says is which node was clicked.
+  function frame(place) {
+    const known = place.firstElementChild;
+    if (known) return tell(place, known);
+    const made = document.createElement("iframe");
+    made.setAttribute("sandbox", "allow-scripts");
+    made.title = place.title;
+    made.srcdoc = model.get("page");
+    made.onload = () => { made.dataset.ready = "yes"; tell(place, made) };
+    place.append(made);
   }
 
-  function tell(node) {
-    const text = node.dataset.graph;
-    if (node.told === text) return;
-    node.told = text;
-    const style = getComputedStyle(root.firstElementChild);
-    const colour = (name, other) => style.getPropertyValue(name).trim() || other;
-    const theme = { ground: style.backgroundColor, text: style.color };
-    node.firstElementChild.contentWindow.postMessage({ kgwb: { ...JSON.parse(text), theme, colour: colour("--accent") } }, "*");
+  function tell(place, made) {
+    const text = place.dataset.graph;
+    if (!made.dataset.ready || made.told === text) return;
+    made.told = text;
+    const theme = Object.fromEntries(Object.entries(THEME).map(([name, colour]) => [name, painted(place, colour)]));
+    made.contentWindow.postMessage({ kgwb: { ...JSON.parse(text), theme } }, "*");
+  }
+
+  function heard(event) {
+    const place = [...root.querySelectorAll("[data-page]")].find(
+      (node) => node.firstElementChild?.contentWindow === event.source);
+    const number = event.data?.kgwb?.picked;
+    if (place && Number.isInteger(number)) send(place.dataset.page, { dataset: { arg: String(number) } }, null);
   }
 
   // --- from the page to Python
@@ -166,9 +182,10 @@ function render({ model, el }) {
     if (!event.ctrlKey && !event.metaKey) event.stopPropagation();
   });
 
+  addEventListener("message", heard);
   model.on("change:html", show);
   show();
-  return () => { flush(); model.off("change:html", show) };
+  return () => { flush(); removeEventListener("message", heard); model.off("change:html", show) };
 }
 
 export default { render };

@@ -10,8 +10,7 @@ import pyvis
 from pyvis.network import Network
 
 from kgwb.errors import harmless
-from kgwb.render.layout import ARROW_CHARS, layout, shorten
-from kgwb.render.subgraph import diagram
+from kgwb.show.picture import ARROW_CHARS, diagram, layout, shorten
 from kgwb.show.subgraph import Subgraph
 
 VIS = max(Path(pyvis.__file__).parent.glob("lib/vis-*/vis-network.min.js"))

@@ -199,10 +199,13 @@ class Session(Worker):
     def _supervises(self, steps: Sequence[Step]) -> bool:
         return any(other.parent == step.key for step in steps for other in self.run.steps)
 
-    def run_agent(self, agent: str) -> Future[None]:
-        """Run up to the end of an agent, or of all its steps if it has several."""
-        keys = [step.key for step in self.steps_of(agent)]
-        return self.go(keys[-1] if keys else agent)
+    def run_to(self, key: str) -> Future[None]:
+        """Run up to the end of a step or agent; if that is done, again, so that the run stands there."""
+        ended = [step.key for step in _ended(self.run.steps)]
+        if key not in ended or self.state(key) != "done":
+            return self.go(key)
+        steps = self.run.position - ended.index(key) - 1
+        return self._execute(f"running to {spoken(agent_of(key))}", lambda: self.run.back(steps))
 
     def replace(self, key: str, value: Any) -> Future[None]:
         """Put a value in by hand, and run up to there. Raises OverrideError."""

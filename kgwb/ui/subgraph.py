@@ -1,215 +1,230 @@
-"""The linked subgraph of a run: click through it, expand it, see what an answer stands on."""
+"""The linked subgraph of a run: lit along what an answer stands on; click through it, expand it."""
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import TypeVar
 
-import anywidget
-import ipywidgets as widgets
-import traitlets
 from rdflib import URIRef
+from traitlets import Unicode
 
 from kgwb.errors import SettingError
 from kgwb.flow import Answer, Link, Linked, Value
-from kgwb.kg.base import Graph
 from kgwb.kg.queries import Description, describe
-from kgwb.render.html import aside, iri, short
-from kgwb.render.layout import MARGIN, layout, shorten
-from kgwb.render.records import triples
-from kgwb.render.subgraph import NOTHING, diagram, in_words, legend, lit_parts, subgraph_html, svg, tables
-from kgwb.render.words import MOST_SAID, clean
+from kgwb.show.html import Html, aside, button, clean, div, join, short, span, tabs, tag
+from kgwb.show.picture import NOTHING, in_words, legend, lit_parts, shorten, svg, tables
+from kgwb.show.run import head
 from kgwb.show.subgraph import Node, Subgraph, expand, subgraph
-from kgwb.ui.kit import Html, Panel, body, field, markup, row, tag
+from kgwb.show.tell import MOST_LINE
+from kgwb.show.terms import Around, around, curie
+from kgwb.ui.live import Event, Live
 from kgwb.ui.pyvis_page import graph, page
-from kgwb.ui.session import Session
+from kgwb.ui.session import Session, Worker
 
 Part = TypeVar("Part")
-VIEWS = ("Graph", "Picture", "Table")
-HEIGHTS = 200, 600
-"""Pixels: the least and the most that the frame takes."""
+VIEWS = (("picture", "Picture", ""), ("graph", "To move around in", ""), ("table", "Table", ""))
 CHARS = 60
-HELP = "Click a node to see what it is. Drag, arrow keys and wheel move the graph, a double-click fits it. "
 
 
-class Frame(anywidget.AnyWidget):
-    """The sandboxed frame. ``picked``, the id of a node of ``graph``, alone comes back from the page."""
+class SubgraphPanel(Live):
+    """What a run stands on, as a picture, as a graph to move around in, and as a table; it follows the run."""
 
-    _esm = Path(__file__).with_name("subgraph.js").read_text(encoding="utf-8")
-    page = traitlets.Unicode().tag(sync=True)
-    title = traitlets.Unicode().tag(sync=True)
-    height = traitlets.Int(HEIGHTS[0]).tag(sync=True)
-    graph: Any = traitlets.Dict({"nodes": [], "edges": []}).tag(sync=True)
-    lit = traitlets.Dict().tag(sync=True)
-    picked = traitlets.Int(-1).tag(sync=True)
-
-
-class SubgraphPanel(Panel):
-    """What a run stands on, as a graph, a picture and a table; it follows the run."""
+    page = Unicode().tag(sync=True)
 
     def __init__(self, session: Session) -> None:
-        super().__init__()
         self.session = session
         self.subgraph = Subgraph()
-        self._seen: object = None
-        self._lock = threading.RLock()
-        self.view = widgets.ToggleButtons(
-            options=VIEWS, tooltips=[f"Show the {view.lower()}" for view in VIEWS]
-        )
-        self.supports = widgets.Dropdown(layout=widgets.Layout(width="22em"))
-        self.vertex = widgets.Dropdown(layout=widgets.Layout(width="22em"))
-        self.expand = self.button("Expand one hop", self._expand, icon="plus")
-        self.frame = Frame(title=f"Subgraph of: {clean(session.run.question)}", page=page())
-        self.place, self.about, self.remarks = markup(), markup(), markup()
-        self.watch(self.view, lambda _: self._draw())
-        self.watch(self.supports, lambda _: self._draw())
-        self.watch(self.vertex, self._pick)
-        self.watch(self.frame, self._clicked, "picked")
-        self._changed()
-        chosen = row(field("Show what supports", self.supports), field("Look at", self.vertex), self.expand)
-        chosen.layout.align_items = "flex-end"
-        self.show(self.view, chosen, self.frame, self.place, self.remarks, self.about)
-        session.listeners.append(self._changed)
-
-    def static(self) -> str:
-        return subgraph_html(self.subgraph)
+        self.shown = "picture"
+        self.lit, self.picked = 0, -1
+        """The answer whose support stands out, and the node that is looked at; -1 for none."""
+        self.about: dict[int, Description] = {}
+        """What the graph says of nodes, by their numbers."""
+        self.asking = Worker(self.redraw)
+        self._made_of: object = None
+        self._taking = threading.RLock()
+        super().__init__()
+        session.listeners.append(self.redraw)
+        self.redraw()
 
     def close(self) -> None:
         """Stop following the run."""
-        if self._changed in self.session.listeners:
-            self.session.listeners.remove(self._changed)
+        if self.redraw in getattr(self, "session", self).listeners:
+            self.session.listeners.remove(self.redraw)
         super().close()
 
-    # --- following the run ----------------------------------------------------------------------------------
+    listeners: Sequence[object] = ()
 
-    def _changed(self) -> None:
+    @property
+    def working(self) -> bool:
+        return bool(self.asking.busy)
+
+    def _take(self) -> None:
         """Take the run's subgraph anew if what it is made of has changed."""
-        with self.message.guarding(), self._lock:
+        with self._taking:
             run = self.session.run
             outputs = [step.output for step in tuple(run.steps)]
-            seen = (run.answer, [one for one in outputs if isinstance(one, Answer | Link | Linked)])
-            if seen != self._seen:
-                self._take(subgraph(run))
-                self._seen = seen
-
-    def _take(self, found: Subgraph) -> None:
-        """Show another subgraph; what was chosen stays chosen where it is still there."""
-        self.subgraph = found
-        _offer(self.supports, "(nothing marked)", found.answers)
-        _offer(self.vertex, "(no node chosen)", found.nodes)
-        with self.frame.hold_sync():
-            self.frame.graph = graph(found)
-            height = layout(*diagram(found)).height + 2 * MARGIN
-            self.frame.height = int(min(max(height, HEIGHTS[0]), HEIGHTS[1]))
-        self._draw()
+            made_of = (run.answer, [one for one in outputs if isinstance(one, Answer | Link | Linked)])
+            if made_of != self._made_of:
+                self.subgraph, self._made_of = subgraph(run), made_of
+                self.lit, self.picked, self.about = 0, -1, {}
 
     # --- what is shown --------------------------------------------------------------------------------------
 
     @property
-    def lit(self) -> Value | None:
+    def marked(self) -> Value | None:
         """The answer whose support stands out."""
-        return _at(self.subgraph.answers, self.supports.value)
+        return _at(self.subgraph.answers, self.lit)
 
-    def _draw(self) -> None:
-        view, lit, found = self.view.value, self.lit, self.subgraph
-        self.frame.layout.display = "" if view == "Graph" and found.nodes else "none"
+    def view(self) -> Html:
+        self._take()
+        found, lit = self.subgraph, self.marked
+        if not found.nodes:
+            return join(head(self.session.run), NOTHING)
+        shown = div("band row controls", span("grow"), tabs(VIEWS, self.shown, "view", bare=True))
+        return join(
+            head(self.session.run),
+            shown,
+            div(
+                "body stack",
+                self._chooser(),
+                self._picture(),
+                legend(found, lit),
+                self._standing(),
+                self._node(),
+            ),
+        )
+
+    def static_view(self) -> Html:
+        self._take()
+        found, lit = self.subgraph, self.marked
+        if not found.nodes:
+            return NOTHING
+        return div("body stack", svg(found, lit), legend(found, lit), tables(found, self._around()))
+
+    def _around(self) -> Around:
+        return around(self.session.run)
+
+    def _chooser(self) -> Html:
+        labels = [shorten(clean(one.label), CHARS) for one in self.subgraph.answers]
+        options = (
+            (str(n), label, n + 1 if labels.count(label) > 1 else "") for n, label in enumerate(labels)
+        )
+        return join(
+            aside("what supports "),
+            tabs([*options, ("-1", "nothing marked", "")], str(self.lit), "lit", bare=True),
+        )
+
+    def _picture(self) -> Html:
+        found, lit = self.subgraph, self.marked
+        if self.shown == "table":
+            return tables(found, self._around())
+        if self.shown == "picture":
+            return svg(found, lit, do="node")
+        if not self.page:
+            self.page = page()
         marked = lit_parts(found, lit)
-        self.frame.lit = marked._asdict() if marked else {}
-        other = {"Picture": lambda: svg(found, lit), "Table": lambda: tables(found)}.get(view)
-        self.place.value = body(other() if other else "" if found.nodes else NOTHING)
-        told = (aside(HELP) if view == "Graph" else "", legend(found)) if found.nodes else ()
-        self.remarks.value = body(*told, self._standing(lit))
+        parts = {"nodes": marked.nodes, "edges": marked.edges} if marked else None
+        data = json.dumps({"graph": graph(found), "lit": parts, "picked": self.picked}, ensure_ascii=False)
+        title = f"Subgraph of: {clean(self.session.run.question)}"
+        words = aside(
+            "Click a node to see what it is. Drag, arrow keys and wheel move the graph, a double-click fits it."
+        )
+        return join(
+            div(
+                "frame",
+                data_page="node",
+                data_keep="graph",
+                data_graph=Html(_quoted(data)),
+                title=short(title),
+                id="graph",
+            ),
+            words,
+        )
 
-    def _standing(self, lit: Value | None) -> Html:
-        """The marked answer's support in words."""
-        if lit is None:
+    def _standing(self) -> Html:
+        """The marked answer's support in words, for who cannot see the picture."""
+        lit = self.marked
+        if lit is None or lit.support:
             return Html()
-        names = {str(node.term): node.label for node in self.subgraph.nodes}
-        names.update({str(edge.triple[1]): edge.label for edge in self.subgraph.edges})
-        said = " stands on:" if lit.support else " has no supporting triple."
-        head = tag("div", tag("b", lit.label), said)
-        return tag("div", head, triples(lit.support, names), class_="kgwb-good")
+        return div("", tag("b", short(lit.label)), " has no supporting triple.")
 
-    # --- one node -------------------------------------------------------------------------------------------
-
-    def _clicked(self, picked: int) -> None:
-        """A node was clicked; an answer shows what it stands on too."""
-        node = _at(self.subgraph.nodes, picked)
-        if node and picked != self.vertex.value:  # whatever else the page says
-            self.vertex.value = picked
-            answers = [number for number, one in enumerate(self.subgraph.answers) if one.term == node.term]
-            self.supports.value = answers[0] if answers else self.supports.value
-
-    def _pick(self, number: int) -> None:
-        node, kg = _at(self.subgraph.nodes, number), self.session.run.graph
-        self.message.clear()
-        self.frame.picked = number
-        self.expand.disabled = node is None
-        self.about.value = _about(node, Description()) if node else ""
-
-        def tell(node: Node, term: URIRef, kg: Graph) -> None:
-            told = describe(kg, [term])[term]
-            if _at(self.subgraph.nodes, self.vertex.value) == node:  # another may be chosen by now
-                self.about.value = _about(node, told)
-
-        if node and kg and isinstance(node.term, URIRef):
-            term = node.term
-            self._ask(kg, lambda: tell(node, term, kg))
-
-    def _expand(self) -> None:
-        kg, before = self.session.run.graph, self.subgraph
-        node = _at(before.nodes, self.vertex.value)
+    def _node(self) -> Html:
+        """The node that is looked at, and what may be asked about it."""
+        node = _at(self.subgraph.nodes, self.picked)
         if node is None:
-            raise SettingError("no node is chosen", hint="click a node, or choose it under “Look at”")
+            return aside("Click a node to see what it is, and to expand it.")
+        told = self.about.get(self.picked, Description())
+        iri = curie(node.term, self._around()) if isinstance(node.term, URIRef) else ""
+        more = button("Expand one hop", "expand", "plus") if isinstance(node.term, URIRef) else ""
+        failed = aside(str(self.asking.failure.message)) if self.asking.failure else ""
+        return div(
+            "well stack tight",
+            div(
+                "row",
+                tag("b", short(node.label)),
+                *(span("type", short(one)) for one in told.types),
+                iri,
+                span("grow"),
+                more,
+            ),
+            aside(in_words(node.roles)) if node.roles else "",
+            div("", short(told.description, MOST_LINE)) if told.description else "",
+            failed,
+        )
+
+    # --- what the person does -------------------------------------------------------------------------------
+
+    def do_view(self, event: Event) -> None:
+        self.shown = str(event["arg"])
+
+    def do_lit(self, event: Event) -> None:
+        self.lit = int(event["arg"])
+
+    def do_node(self, event: Event) -> None:
+        """A node was clicked; an answer shows what it stands on too."""
+        self.picked = int(event["arg"])
+        node, kg = _at(self.subgraph.nodes, self.picked), self.session.run.graph
+        answers = [n for n, one in enumerate(self.subgraph.answers) if node and one.term == node.term]
+        self.lit = answers[0] if answers else self.lit
+        if (
+            node
+            and kg
+            and isinstance(node.term, URIRef)
+            and self.picked not in self.about
+            and not self.asking.busy
+        ):
+            number, term = self.picked, node.term
+            self.asking.do(
+                "asking the graph", lambda: self.about.update({number: describe(kg, [term])[term]})
+            )
+
+    def do_expand(self, event: Event) -> None:
+        kg, before = self.session.run.graph, self.subgraph
+        node = _at(before.nodes, self.picked)
+        if node is None:
+            raise SettingError("no node is chosen", hint="click a node")
         if kg is None:
             hint = "open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))"
             raise SettingError("this run is a replay: there is no graph to ask", hint=hint)
-        self.message.say(f"asking the graph for the triples of {node.label} …")
 
         def grow() -> None:
             found = expand(kg, before, node.term)
-            with self._lock:
+            with self._taking:
                 if self.subgraph is before:  # the run may have gone on
-                    self.supports.value = -1  # a mark would make the new ones recede
-                    self._take(found)
-            self.message.clear()
+                    self.subgraph = found
 
-        self._ask(kg, grow)
-
-    def _ask(self, kg: Graph, work: Callable[[], Any]) -> None:
-        """Do what asks the graph; a remote one must not hold up the page."""
-
-        def guarded() -> None:
-            with self.message.guarding():
-                work()
-
-        if kg.remote:
-            threading.Thread(target=guarded, name="kgwb-subgraph", daemon=True).start()
-        else:
-            guarded()
+        self.asking.do("asking the graph", grow)
 
 
-def _at(parts: tuple[Part, ...], number: int | None) -> Part | None:
-    return parts[number] if number is not None and 0 <= number < len(parts) else None
+def _quoted(data: str) -> str:
+    """JSON as the value of an attribute; unlike other texts it may not be cut."""
+    return data.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _about(node: Node, told: Description) -> Html:
-    return body(
-        tag("div", tag("b", node.label), f": {in_words(node.roles)}" if node.roles else ""),
-        tag("div", aside("type: "), short(", ".join(told.types))) if told.types else "",
-        tag("div", short(told.description, MOST_SAID)) if told.description else "",
-        tag("div", iri(node.term)) if isinstance(node.term, URIRef) else "",
-    )
+def _at(parts: Sequence[Part], number: int) -> Part | None:
+    return parts[number] if 0 <= number < len(parts) else None
 
 
-def _offer(chooser: widgets.Dropdown, nothing: str, parts: tuple[Node, ...] | tuple[Value, ...]) -> None:
-    """Let choose among nodes or answers by label; equal ones are told apart by their number."""
-    labels, before = [shorten(clean(part.label), CHARS) for part in parts], chooser.label
-    options = [
-        (f"{label} ({number + 1})" if labels.count(label) > 1 else label, number)
-        for number, label in enumerate(labels)
-    ]
-    chooser.options = [(nothing, -1), *options]
-    chooser.value = dict(options).get(before, -1)
+__all__ = ["Node", "SubgraphPanel"]

@@ -76,7 +76,9 @@ def run_agent(cell: Cell) -> None:
 def edit_prompt(cell: Cell) -> None:
     cell.tab("Prompt").wait("as in the file")
     prompt = cell.output.locator("textarea").first
-    cell.fill(prompt, prompt.input_value().replace("Turn a standalone question", "Turn one standalone question"))
+    cell.fill(
+        prompt, prompt.input_value().replace("Turn a standalone question", "Turn one standalone question")
+    )
     cell.wait("What you changed")
 
 
@@ -144,7 +146,9 @@ SUBJECTS = {
     "dog_edit": Subject('hopping().cell("relation_filtering")', edit_result),
     "dog_debugger": Subject("hopping().debug()", step_through_hops, 1500),
     "dog_debate": Subject("hopping().debug()", debate, 1500),
-    "prompt": Subject('edited = begun(); edited.runs[-1].go("rephraser"); edited.cell("qir")', edit_prompt, 1200),
+    "prompt": Subject(
+        'edited = begun(); edited.runs[-1].go("rephraser"); edited.cell("qir")', edit_prompt, 1200
+    ),
     "edit": Subject('begun().cell("qir")', edit_result),
     "human": Subject(HUMAN, play),
     "debugger": Subject("begun().debug()", step_through),

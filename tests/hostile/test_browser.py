@@ -7,13 +7,13 @@ from pathlib import Path
 
 from browser.harness import CHROMIUM, browsing
 from engines import leave_out
+from kgwb.subgraph import subgraph
 from playwright.sync_api import Page
 
 from hostile.corpus import texts
 from hostile.runs import bundles, hostile_run
 from hostile.test_shown import markup, static_forms
 from kgwb.run import Run
-from kgwb.subgraph import subgraph
 from kgwb.ui import pyvis_page
 from kgwb.ui import subgraph as panel
 from kgwb.ui.debugger import VIEWS, Debugger

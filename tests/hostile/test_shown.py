@@ -11,6 +11,7 @@ from typing import Any
 
 import ipywidgets as widgets
 import pytest
+from kgwb.subgraph import subgraph
 from pressing import parts
 from rdflib import Literal, URIRef
 from small import films
@@ -28,7 +29,6 @@ from kgwb.render.records import record_html
 from kgwb.render.subgraph import subgraph_html
 from kgwb.render.waterfall import waterfall
 from kgwb.run import Run
-from kgwb.subgraph import subgraph
 from kgwb.ui.cell import SECTIONS, AgentCell
 from kgwb.ui.comparison import ComparisonPanel
 from kgwb.ui.debugger import VIEWS, Debugger

@@ -1,188 +1,217 @@
-"""One agent as a cell."""
+"""One agent as a cell: what a person reads on it, and what pressing does."""
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pressing import parts, press, settled, shown, wait_for
-from small import DIRECTED, HOMONYMS, asked, chatty, films, workbench
+from page import page, press, settle, text, wait_for
+from small import DIRECTED, HOMONYMS, asked, chatty, predicates, qir, workbench
 
 from kgwb.errors import ModelError, SettingError
-from kgwb.flow import Classified
+from kgwb.flow import Answer
 from kgwb.llm import Scripted
 from kgwb.prompts import Prompts
-from kgwb.run import Run
-from kgwb.ui.cell import AgentCell, PromptSection
+from kgwb.ui.cell import AgentCell
 from kgwb.ui.session import Session, session_of
 
 QUESTION = "Who directed Arrival?"
 
 
-def cell(agent: str, script: object = DIRECTED, **options: object) -> tuple[AgentCell, Session, Scripted]:
+def cell(
+    agent: str, script: object = DIRECTED, question: str = QUESTION, **options: object
+) -> tuple[AgentCell, Session, Scripted]:
     model = Scripted(script, **options)  # type: ignore[arg-type]
-    session = Session(chatty(QUESTION, model))
+    session = Session(chatty(question, model))
     return AgentCell(session, agent), session, model
 
 
-def test_a_cell_shows_the_prompt_before_it_is_sent_and_the_result_after() -> None:
-    made, session, model = cell("qir")
-    assert "not run yet" in shown(made)
-    assert f"Question: {QUESTION}" in shown(made)
+def do(made: AgentCell, label: str, **typed: str | None) -> None:
+    press(made, label, **typed)
+    settle(made.session, made.asking)
+
+
+def test_the_prompt_is_shown_before_it_is_sent_and_the_result_after_every_run() -> None:
+    made, _, model = cell("qir")
+    assert "not run" in text(made)
+    assert f"Question: {QUESTION}" in text(made)
     assert model.calls() == 0
-    press(made, "Run")
-    settled(session)
-    assert "directed by" in shown(made)
-    assert "done" in shown(made)
-    assert "live" in shown(made)
+    do(made, "Run")
+    assert "done" in text(made)
+    assert "directed by" in text(made)
+    assert "1 model call" in text(made)
+    do(made, "Prompt")
+    do(made, "Run again")
+    assert 'id="panel-result"' in made.html
     assert asked(model) == {"qir": 1}
 
 
 def test_a_cell_runs_no_further_than_its_agent() -> None:
     made, session, _ = cell("classifier")
-    press(made, "Run")
-    settled(session)
+    do(made, "Run")
     assert list(session.steps)[-1] == "classifier"
 
 
+@pytest.mark.parametrize(
+    ("agent", "there"), [("qir", True), ("query_generator", False), ("execution", False)]
+)
+def test_only_an_agent_that_asks_a_model_has_a_prompt(agent: str, there: bool) -> None:
+    made, _, _ = cell(agent)
+    do(made, "Run")
+    assert ("Prompt" in [one.text for one in page(made).elements if one.tag == "button"]) == there
+    assert 'id="panel-result"' in made.html
+
+
 def test_every_attempt_is_shown_with_its_checks() -> None:
-    replies = [{"nonsense": 1}, DIRECTED["chatty_kg/qir"]]
-    made, session, _ = cell("qir", {**DIRECTED, "chatty_kg/qir": replies})
-    press(made, "Run")
-    settled(session)
-    made._sections.value = "Attempts"
-    assert "attempt 1: not accepted" in shown(made)
-    assert "failed: the reply&#x27;s form" in shown(made)
-    assert "attempt 2: accepted" in shown(made)
+    made, _, _ = cell("qir", {**DIRECTED, "chatty_kg/qir": [{"nonsense": 1}, DIRECTED["chatty_kg/qir"]]})
+    do(made, "Run")
+    do(made, "Attempts")
+    assert "Attempt 1 not accepted" in text(made)
+    assert "the reply's form" in text(made)
+    assert "Attempt 2 accepted" in text(made)
 
 
-def test_trying_a_prompt_once_leaves_the_file_and_asks_again() -> None:
-    made, session, model = cell("qir")
-    press(made, "Run")
-    settled(session)
-    made._sections.value = "Prompt"
-    section = prompt_of(made)
-    section._text.value += "\nBe brief."
-    assert "+Be brief." in shown(made)
-    press(made, "Try this once")
-    settled(session)
-    assert asked(model) == {"qir": 2}
-    assert "Be brief." not in Prompts().text("chatty_kg/qir")
-    assert model.requests[-1].messages[-1].content.endswith("Be brief.")
-
-
-def test_a_prompt_saved_goes_to_the_folder_of_the_person(tmp_path: Path) -> None:
-    bench = workbench(Scripted(DIRECTED), prompts=tmp_path)
-    run = bench.begin(QUESTION)
+def test_a_prompt_is_tried_once_saved_and_taken_back(tmp_path: Path) -> None:
+    model = Scripted({**DIRECTED, "chatty_kg/qir": [DIRECTED["chatty_kg/qir"]] * 3})
+    bench = workbench(model, prompts=tmp_path)
+    bench.begin(QUESTION)
     made = bench.cell("qir")
-    prompt_of(made)._text.value += "\nBe brief."
-    press(made, "Save to file")
-    assert (tmp_path / "chatty_kg" / "qir.md").read_text().endswith("Be brief.")
-    assert "saved to" in shown(made)
-    run.go(until="qir")
-    assert run.calls[run["qir"].calls[0]].request["content"]["messages"][-1][1].endswith("Be brief.")
+    template = page(made).values(page(made).find("Try once").form)["template"]
+    made.update({"do": "draft", "value": template + "\nBe brief."})
+    assert "What you changed" in text(made)
+    do(made, "Try once")
+    assert model.requests[-1].messages[-1].content.endswith("Be brief.")
+    assert "Be brief." not in Prompts().text("chatty_kg/qir")
+    do(made, "Prompt")
+    assert "edited" in text(made)
+    do(made, "Save to file")
+    assert (tmp_path / "chatty_kg" / "qir.md").read_text().rstrip().endswith("Be brief.")
+    assert "saved to" in text(made)
+    assert "as in the file" in text(made)
+    made.update({"do": "draft", "value": template + "\nBe long."})
+    do(made, "Back to the file")
+    assert "Be long." not in text(made)
 
 
 def test_a_prompt_that_its_agent_cannot_fill_is_said_and_not_used() -> None:
-    made, session, model = cell("qir")
-    section = prompt_of(made)
-    section._text.value = section._text.value.replace("{{question}}", "{{query}}")
-    assert "This prompt cannot be used" in shown(made)
-    press(made, "Try this once")
-    assert "Failed" in made.message.value
-    assert "query" in made.message.value
-    assert (model.calls(), session.busy) == (0, "")
+    made, _, model = cell("qir")
+    template = page(made).values(page(made).find("Try once").form)["template"]
+    wrong = template.replace("{{question}}", "{{query}}")
+    made.update({"do": "draft", "value": wrong})
+    assert "This prompt cannot be used" in text(made)
+    do(made, "Try once", template=wrong)
+    assert "Failed" in text(made)
+    assert model.calls() == 0
 
 
-def test_a_result_by_hand_is_marked_and_can_be_undone() -> None:
-    made, session, _ = cell("classifier")
-    press(made, "Run")
-    settled(session)
-    made._sections.value = "Edit the result"
-    form_of(made).value = lambda: Classified("dependent", "I say so")
-    press(made, "Use this result")
-    settled(session)
-    assert "by hand" in shown(made)
-    assert "dependent" in shown(made)
-    press(made, "Undo the edit by hand")
-    settled(session)
-    assert "by hand" not in shown(made)
+def test_after_an_edit_by_hand_the_prompt_stays_editable() -> None:
+    made, session, model = cell("qir", {**DIRECTED, "chatty_kg/qir": [DIRECTED["chatty_kg/qir"]] * 2})
+    do(made, "Run")
+    do(made, "Edit as a form")
+    do(made, "Use this result", **{"facts.0.1": "made by"})
+    assert session.steps["qir"].origin == "by hand"
+    do(made, "Prompt")
+    form = page(made).values(page(made).find("Try once").form)
+    assert "{{question}}" in form["template"]
+    do(made, "Try once", template=form["template"] + "\nBe brief.")
+    assert session.steps["qir"].origin != "by hand"
+    assert asked(model)["qir"] == 2
+
+
+def test_a_click_on_a_row_takes_another_vertex_and_the_next_one_takes_it_back() -> None:
+    made, session, _ = cell("vertex_selection", HOMONYMS, "Who directed Dune?")
+    session.go().result()
+    made.redraw()
+    before = session.steps["vertex_selection[Dune]"].output
+    row = next(one for one in page(made).elements if one.attributes.get("id") == "take-1")
+    assert "take this one" in row.text
+    do(made, row.text)
+    after = session.steps["vertex_selection[Dune]"].output
+    assert after.vertex == before.candidates[1]
+    assert after.reason == "chosen by hand"
+    assert "execution" in session.stale
+    session.go().result()
+    assert str(session.run.answer) == "David Lynch"
+    do(made, "Undo the edit")
+    assert session.steps["vertex_selection[Dune]"].output.vertex == before.vertex
+
+
+def test_another_candidate_query_is_taken_by_a_click() -> None:
+    made, session, _ = cell("predicate_selection")
+    session.go().result()
+    made.redraw()
+    kept = session.steps["predicate_selection"].output.queries
+    do(made, "take this one")
+    assert session.steps["predicate_selection"].output.queries != kept or len(kept) == 1
+    assert len(session.steps["predicate_selection"].output.predicates) == 1
 
 
 def test_an_edited_result_that_breaks_a_check_is_said_and_changes_nothing() -> None:
     made, session, _ = cell("qir")
-    press(made, "Run")
-    settled(session)
+    do(made, "Run")
     before = session.steps["qir"].output
-    made._sections.value = "Edit the result"
-    form_of(made).value = lambda: type(before)(())
-    press(made, "Use this result")
-    assert "at least one entity" in made.message.value
+    do(made, "Edit as a form")
+    do(made, "take this row out")
+    assert "facts.0.0" not in made.html
+    do(made, "Use this result")
+    assert "at least one entity" in text(made)
     assert session.steps["qir"].output is before
+    do(made, "Another row")
+    assert "facts.0.0" in made.html
 
 
 def test_cells_after_an_edit_say_that_they_are_stale() -> None:
-    made, session, _ = cell("qir")
+    made, session, _ = cell("qir", {**DIRECTED, "chatty_kg/qir": [DIRECTED["chatty_kg/qir"]] * 2})
     after = AgentCell(session, "execution")
-    press(after, "Run")
-    settled(session)
-    assert "stale" not in shown(after)
+    do(after, "Run")
+    assert "stale" not in text(after)
     session.edit_prompt("chatty_kg/qir", session.run.prompts.text("chatty_kg/qir") + "\nBe brief.")
-    assert "stale" in shown(after)
-    assert "stale" in shown(made)
-    press(after, "Run")
-    settled(session)
-    assert "stale" not in shown(after)
+    assert "stale" in text(after)
+    assert "stale" in text(made)
+    do(after, "Run again")
+    assert "stale" not in text(after)
 
 
 def test_a_failing_model_is_said_in_the_cell_with_its_remedy() -> None:
-    made, session, _ = cell("qir", {"chatty_kg/qir": ModelError("the server is down", hint="start it")})
-    press(made, "Run")
-    settled(session)
-    assert "the server is down" in made.message.value
-    assert "start it" in made.message.value
-    assert "failed" in shown(made)
+    made, _, _ = cell("qir", {"chatty_kg/qir": ModelError("the server is down", hint="start it")})
+    do(made, "Run")
+    assert "the server is down" in text(made)
+    assert "failed" in text(made)
 
 
 def test_a_slow_model_can_be_cancelled() -> None:
     made, session, model = cell("qir", delay_s=30, remote=True)
     press(made, "Run")
     wait_for(lambda: model.calls() == 1)
-    wait_for(lambda: "running" in shown(made))
+    wait_for(lambda: "running" in text(made))
+    assert page(made).find("Run").attributes["aria-disabled"] == "true"
     press(made, "Cancel")
-    settled(session)
+    settle(session)
     assert session.run.status == "cancelled"
 
 
 def test_an_agent_with_several_steps_lets_one_choose() -> None:
-    model = Scripted({**HOMONYMS})
-    run = Run(chatty(QUESTION, model).system, "Who directed Dune?", kg=films(), models=model).go()
-    made = AgentCell(session_of(run), "vertex_selection")
-    assert made.key == "vertex_selection[Dune]"
-    assert made._which.layout.display == "none"
+    script = {
+        "chatty_kg/qir": qir("Arrival | starring | ?actor", "?film | starring | ?actor"),
+        "chatty_kg/predicate_selection": predicates(["starring"], ["starring"]),
+    }
+    made, session, _ = cell("relation_linking", script, "Who starred in Arrival and what?")
+    session.go().result()
+    made.redraw()
+    keys = [step.key for step in session.steps_of("relation_linking")]
+    assert made.key == keys[0]
+    do(made, "?film, starring, ?actor")
+    assert made.key == keys[1]
 
 
 def test_hostile_text_is_shown_as_text() -> None:
     nasty = "<img src=x onerror=alert(1)>"
-    script = {**DIRECTED, "chatty_kg/qir": [nasty, DIRECTED["chatty_kg/qir"]]}
-    made, session, _ = cell("qir", script)
-    press(made, "Run")
-    settled(session)
-    for section in made._sections.options:
-        made._sections.value = section
-        assert "<img" not in shown(made)
-    assert "&lt;img" in made.static()
-
-
-def test_a_click_on_another_thread_does_the_same() -> None:
-    made, session, _ = cell("qir")
-    clicking = threading.Thread(target=press, args=(made, "Run"))
-    clicking.start()
-    clicking.join()
-    settled(session)
-    assert session.state("qir") == "done"
+    made, _, _ = cell("qir", {**DIRECTED, "chatty_kg/qir": [nasty, DIRECTED["chatty_kg/qir"]]})
+    do(made, "Run")
+    for section in ("Result", "What came in", "Prompt", "Attempts", "Edit as a form"):
+        do(made, section)
+        assert "<img" not in made.html
+    assert "tex2jax_ignore" in made.static()
 
 
 def test_an_unknown_agent_and_no_question_are_said() -> None:
@@ -194,74 +223,92 @@ def test_an_unknown_agent_and_no_question_are_said() -> None:
         bench.cell("magician")
 
 
-def test_without_widgets_the_step_is_seen() -> None:
+def test_without_a_kernel_the_step_is_seen() -> None:
     made, session, _ = cell("qir")
     assert "Not run when this was displayed" in made.static()
     session.go().result()
     data = made._repr_mimebundle_()
     data = data[0] if isinstance(data, tuple) else data
     assert "directed by" in data["text/html"]
+    assert "data-static" in data["text/html"]
     assert data["text/plain"].startswith("└─ qir")
 
 
-def form_of(made: AgentCell) -> Any:
-    return made._editors[made.key][1]
+def test_an_agent_that_the_question_does_not_need_is_said() -> None:
+    made, _, _ = cell("rephraser")
+    do(made, "Run")
+    assert "not needed" in text(made)
 
 
-def prompt_of(made: AgentCell) -> PromptSection:
-    made._sections.value = "Prompt"
-    [section] = [one for one in parts(made) if isinstance(one, PromptSection)]
-    return section
+# --- questions to the graph
 
 
-def test_another_cell_that_runs_leaves_this_one_as_it_is() -> None:
-    made, session, _ = cell("qir")
-    press(made, "Run")
-    settled(session)
-    made._sections.value = "Edit the result"
-    typed = form_of(made)
-    session.go("classifier").result()
+def test_where_a_vertex_is_and_how_well_it_is_connected() -> None:
+    made, session, _ = cell("entity_retriever")
     session.go().result()
-    assert made._sections.value == "Edit the result"
-    assert form_of(made) is typed
-    made._sections.value = "Prompt"
-    AgentCell(session, "execution").run_agent()
-    settled(session)
-    assert made._sections.value == "Prompt"
+    made.redraw()
+    do(made, "Look for it", name="Dune")
+    assert "is in the graph, but no label of it is found by the words of 'Arrival'" in text(made)
+    do(made, "Look for it", name="")
+    assert "nothing was typed to look for" in text(made)
+    do(made, "Show degrees")
+    assert "degree " in text(made)
 
 
-def test_a_cell_of_a_finished_run_shows_its_result_at_once() -> None:
-    bench = workbench(Scripted(DIRECTED))
-    bench.ask(QUESTION)
-    assert "Denis Villeneuve" in shown(bench.cell("execution"))
-
-
-def test_what_was_typed_is_there_when_the_person_comes_back() -> None:
-    made, session, _ = cell("qir")
+def test_examples_of_a_predicate_stand_below_it() -> None:
+    made, session, _ = cell("relation_linking")
     session.go().result()
-    prompt_of(made)._text.value += "\nBe brief."
-    made._sections.value = "Edit the result"
-    typed = form_of(made)
-    made.choose("classifier")
-    made.choose("qir")
-    assert form_of(made) is typed
-    assert prompt_of(made)._text.value.endswith("Be brief.")
+    made.redraw()
+    do(made, "examples")
+    assert "Arrival director Denis Villeneuve" in text(made)
 
 
-def test_a_prompt_file_that_is_gone_takes_nothing_away(tmp_path: Path) -> None:
+def test_a_query_is_edited_where_it_is_shown_run_and_used() -> None:
+    made, session, _ = cell("query_generator")
+    session.go().result()
+    made.redraw()
+    assert "PREFIX org: <http://example.org/>" in text(made)
+    do(made, "Run query")
+    assert "1 row" in text(made)
+    starring = page(made).values(page(made).find("Run query").form)["sparql"].replace("director", "starring")
+    do(made, "Run query", sparql=starring)
+    assert "2 rows" in text(made)
+    do(made, "Use this query", sparql=starring)
+    assert session.steps["query_generator"].origin == "by hand"
+    assert session.steps["query_generator"].output.queries[0].patterns[0][1].endswith("starring>")
+    do(made, "Run query", sparql="DELETE WHERE { ?s ?p ?o }")
+    assert "SELECT" in text(made)
+    assert made.asking.failure is not None
+
+
+def test_an_empty_answer_says_why() -> None:
+    reply = qir("Dune | starring | ?x", "?x | birth place | ?place", target="?place")
+    script = {
+        **HOMONYMS,
+        "chatty_kg/qir": reply,
+        "chatty_kg/predicate_selection": predicates(["starring"], ["birth place"]),
+    }
+    made, session, _ = cell("execution", script, "Where was who starred in Dune born?")
+    session.go().result()
+    made.redraw()
+    assert session.run.answer == Answer(
+        "list", (), session.run.answer.queries, reason=session.run.answer.reason
+    )  # type: ignore[union-attr]
+    assert "without it the query has rows" in text(made) or "nothing in the graph matches" in text(made)
+
+
+def test_no_vertex_is_said_with_the_nearest() -> None:
+    script = {"chatty_kg/qir": qir("Atlantis | directed by | ?person")}
+    made, session, _ = cell("execution", script, "Who directed Atlantis?")
+    session.go().result()
+    made.redraw()
+    assert "no vertex for “Atlantis”" in text(made)
+
+
+def test_a_recording_without_its_graph_asks_nothing(tmp_path: Path) -> None:
+    import kgwb
+
     run = chatty(QUESTION, Scripted(DIRECTED)).go()
-    run.prompts = Prompts(tmp_path, {"chatty_kg/gone": run.prompts.text("chatty_kg/qir")})
-    run["qir"].prompts[:] = ["chatty_kg/gone"]
-    made = AgentCell(session_of(run), "qir")
-    before = prompt_of(made)._text.value
-    press(made, "Back to the file's text")
-    assert "there is no readable file prompts/chatty_kg/gone.md" in made.message.value
-    assert prompt_of(made)._text.value == before
-    assert "no such file now" in shown(made)
-
-
-def test_an_agent_that_the_question_does_not_need_is_told() -> None:
-    made, session, _ = cell("rephraser")
-    press(made, "Run")
-    settled(session)
-    assert "the run ended without it" in shown(made)
+    made = AgentCell(session_of(kgwb.load_run(run.save(tmp_path / "run.jsonl"))), "entity_retriever")
+    assert "A recording without its graph" in text(made)
+    assert "Look for it" not in text(made)

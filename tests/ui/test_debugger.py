@@ -1,18 +1,20 @@
-"""Stepping through any system."""
+"""Stepping through any system: what the debugger shows, and what its buttons do."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-from pressing import button, parts, settled, shown, wait_for
-from small import CALLS, DIRECTED, KEYS, SCRIPT, asked, chatty, made_up, sure, unsure
+from page import Element, page, press, settle, text, wait_for
+from small import CALLS, DIRECTED, HOMONYMS, KEYS, SCRIPT, asked, chatty, dog, made_up, sure, unsure
 
 import kgwb
 from kgwb.llm import Scripted
-from kgwb.ui.debugger import Debugger
-from kgwb.ui.session import Session
+from kgwb.ui.debugger import VIEWS, Debugger
+from kgwb.ui.session import Session, session_of
+
+LEAVES = [key for key in KEYS if key != "deciding"]
 
 
 def debugger(script: Any = SCRIPT, **options: Any) -> tuple[Debugger, Session, Scripted]:
@@ -21,33 +23,52 @@ def debugger(script: Any = SCRIPT, **options: Any) -> tuple[Debugger, Session, S
     return Debugger(session), session, model
 
 
-def timeline(made: Debugger) -> list[str]:
-    return [one.description for one in parts(made._timeline) if hasattr(one, "click")]
+def chatty_debugger(
+    script: Any = DIRECTED, question: str = "Who directed Arrival?"
+) -> tuple[Debugger, Session]:
+    session = Session(chatty(question, Scripted(script)))
+    return Debugger(session), session
 
 
-def do(made: Debugger, *texts: str) -> None:
-    for text in texts:
-        made._controls[
-            {"Step": "step", "Continue": "go", "Back": "back", "To the start": "start"}[text]
-        ].click()
-        settled(made.session)
+def do(made: Debugger, *labels: str) -> None:
+    for label in labels:
+        press(made, label)
+        settle(made.session, made.asking)
+
+
+def rows(made: Debugger) -> dict[str, Element]:
+    """The lines of the timeline by key."""
+    return {
+        one.attributes["data-arg"]: one for one in page(made).elements if one.attributes.get("class") == "go"
+    }
+
+
+def choose(made: Debugger, key: str) -> None:
+    made.update({"do": "choose", "arg": key})
 
 
 def test_nothing_is_executed_until_the_person_says_so() -> None:
     made, session, model = debugger()
     assert (model.calls(), session.run.status) == (0, "new")
-    assert timeline(made) == ["○ split", "○ look_up", "○ deciding", "○ guess"]
+    assert list(rows(made)) == ["split", "look_up", "deciding", "guess"]
+    assert "No answer yet" in text(made)
 
 
-def test_steps_forward_and_back() -> None:
+def test_step_and_back_go_over_agents_that_work() -> None:
     made, session, model = debugger()
-    do(made, "Step", "Step")
-    assert [step.key for step in session.run.steps] == KEYS[:2]
+    reached = []
+    for _ in LEAVES:
+        do(made, "Step")
+        reached.append(made.key if made.key in LEAVES else session.run.steps[-1].key)
+    assert reached == LEAVES
+    do(made, "Step")
+    assert session.run.status == "done"
     calls = model.calls()
     do(made, "Back")
-    assert [step.key for step in session.run.steps] == KEYS[:1]
-    do(made, "Step")
-    assert model.calls() == calls
+    assert "guess#3" not in session.run.by_key
+    assert session.run.by_key["guess#2"].done
+    do(made, "Back", "Step", "Step", "Step")
+    assert (session.run.status, model.calls()) == ("done", calls)
     do(made, "To the start")
     assert session.run.steps == []
 
@@ -55,23 +76,24 @@ def test_steps_forward_and_back() -> None:
 def test_the_steps_of_a_supervisor_stand_below_it() -> None:
     made, _, _ = debugger()
     do(made, "Continue")
-    rows = {row.key: row for row in made._timeline.children[1:]}
-    assert list(rows) == KEYS
-    indents = [rows[key]._open.layout.margin for key in ("deciding", "guess", "guess#3")]
-    assert indents == ["1px 0 1px 0px", "1px 0 1px 14px", "1px 0 1px 14px"]
+    depth = {key: one.attributes["style"] for key, one in rows(made).items()}
+    assert list(depth) == KEYS
+    assert [depth[key] for key in ("deciding", "guess", "guess#3")] == ["--d:0", "--d:1", "--d:1"]
 
 
-def test_a_breakpoint_stops_after_its_agent_every_round() -> None:
+def test_a_stop_holds_after_its_agent_every_round_with_its_result_open() -> None:
     made, session, _ = debugger()
-    [row] = [row for row in made._timeline.children[1:] if row.key == "guess"]
-    row._stop.value = True
+    made.update({"do": "stop", "arg": "guess"})
     reached = []
     for _ in range(3):
         do(made, "Continue")
         reached.append(session.run.steps[-1].key)
+        assert 'id="panel-result"' in made.html
+        assert rows(made)[reached[-1]].attributes["aria-current"] == "step"
     assert reached == ["guess", "guess#2", "guess#3"]
-    assert session.run.status == "paused"
-    row._stop.value = False
+    assert "the run stands here" in made.html
+    made.update({"do": "stop", "arg": "guess#2"})
+    assert session.run.breakpoints == set()
     do(made, "Continue")
     assert session.run.status == "done"
 
@@ -79,110 +101,150 @@ def test_a_breakpoint_stops_after_its_agent_every_round() -> None:
 def test_the_step_that_was_done_last_is_shown_until_the_person_chooses_another() -> None:
     made, _, _ = debugger()
     do(made, "Step", "Step")
-    assert made._cell.key == "look_up[Arrival]"
-    made.choose("split")
-    assert made._cell.key == "split"
-    assert "Dune" in shown(made._cell)
+    assert made.key == "look_up[Arrival]"
+    choose(made, "split")
+    assert "Dune" in text(made)
+    do(made, "Step")
+    assert made.key == "look_up[Dune]"
+
+
+def test_unused_agents_stand_greyed_where_they_would_work() -> None:
+    made, _ = chatty_debugger()
+    do(made, "Continue")
+    assert "rephraser not needed" in text(made)
+    order = list(rows(made))
+    assert order.index("classifier") < order.index("rephraser") < order.index("qir")
+    nodes = re.findall(r'class="node ([^"]*)"', made.html)
+    assert sum("unused" in one for one in nodes) == 3
+    assert "Denis Villeneuve" in text(made)
+    assert "stands on 1 triple" in text(made)
 
 
 def test_an_edit_in_the_middle_is_gone_on_from() -> None:
     made, session, model = debugger({**SCRIPT, "made_up/guess": [unsure("one"), *[sure("two")] * 2]})
     do(made, "Continue")
     session.replace("split", ("Arrival",)).result()
-    assert [text for text in timeline(made) if "stale" in text]
+    assert "Stale" in text(made)
+    assert "before your edit: two" in text(made)
     do(made, "Continue")
-    assert not [text for text in timeline(made) if "stale" in text]
+    assert "Stale" not in text(made)
     assert "look_up[Dune]" not in session.steps
     assert asked(model) == {"split": 1, "look_up": 2, "guess": 3}  # it guesses anew, knowing less
 
 
-def test_cancel_cancels() -> None:
+def test_compare_shows_the_first_decision_that_differs_on_top() -> None:
+    made, session = chatty_debugger(HOMONYMS, "Who directed Dune?")
+    do(made, "Continue")
+    choose(made, "vertex_selection[Dune]")
+    made.update({"do": "take", "arg": "1"})
+    settle(session)
+    do(made, "Continue")
+    press(made, "Compare")
+    shown = text(made)
+    assert shown.index("First decision that differs") < shown.index("vertex selection Dune")
+    assert "steps the same" in shown
+    press(made, "The same under profile paper")
+    settle(made.others[0][1])
+    assert "under profile paper" in text(made)
+
+
+def test_cancel_cancels_and_buttons_wait() -> None:
     made, session, model = debugger(delay_s=30, remote=True)
-    made._controls["go"].click()
+    press(made, "Continue")
     wait_for(lambda: model.calls() == 1)
-    assert "kgwb-dim" in made._controls["step"]._dom_classes
-    made._controls["cancel"].click()
-    settled(session)
+    wait_for(lambda: page(made).find("Step").attributes.get("aria-disabled") == "true")
+    press(made, "Cancel")
+    settle(session)
     assert session.run.status == "cancelled"
-    assert "cancelled" in shown(made)
+    assert "Cancelled" in text(made)
 
 
 def test_every_view_says_something_before_and_after() -> None:
-    model = Scripted(DIRECTED)
-    made = Debugger(Session(chatty("Who directed Arrival?", model)))
+    made, _ = chatty_debugger()
     for _ in range(2):
-        for view in made._views.options:
-            made._views.value = view
-            assert made.message.value == ""
-            assert made._view.children
-        do(made, "Continue")
-    made._views.value = "Answer"
-    assert "Denis Villeneuve" in shown(made)
-    made._views.value = "Time"
-    assert "model (M)" in shown(made)
+        for view in VIEWS:
+            made.update({"do": "view", "arg": view})
+            assert made.problem is None
+            assert "Failed" not in text(made)
+        if made.run.status == "new":
+            do(made, "Continue")
+    press(made, "Answer")
+    assert "model" in text(made) and "in all:" in text(made)
+    press(made, "Subgraph")
+    assert 'class="ans lit"' in made.html
 
 
 def test_a_failure_is_said_and_the_page_goes_on() -> None:
     made, session, _ = debugger()
-    made.session.run.prompts = made.session.run.prompts.with_text(
-        "made_up/look_up", session.run.prompts.text("made_up/split").replace("Split", "Look")
-    )
+    prompts = session.run.prompts
+    wrong = prompts.text("made_up/split").replace("Split", "Look")
+    session.run.prompts = prompts.with_text("made_up/look_up", wrong)
     do(made, "Continue")
     assert session.run.status == "failed"
-    assert "What to do" in made.message.value
-    assert [text for text in timeline(made) if "✗ failed: look_up" in text]
+    assert "What to do" in text(made)
+    assert "isbad" in made.html
+    do(made, "Back")
+    assert session.run.steps == []
 
 
 def test_a_saved_run_opens_without_model_or_graph(tmp_path: Path) -> None:
     run = chatty("Who directed Arrival?", Scripted(DIRECTED)).go()
     made = kgwb.debug(kgwb.load_run(run.save(tmp_path / "run.jsonl")))
-    assert "Denis Villeneuve" in shown(made)
+    assert "Denis Villeneuve" in text(made)
     do(made, "To the start", "Step", "Continue")
     assert made.session.run.status == "done"
 
 
-@pytest.mark.parametrize("name", ["Step", "Continue"])
-def test_a_finished_run_goes_no_further(name: str) -> None:
+def test_a_finished_run_goes_no_further() -> None:
     made, session, model = debugger()
     do(made, "Continue")
-    assert "kgwb-dim" in button(made, name)._dom_classes
-    do(made, name)
+    for name in ("Step", "Continue"):
+        assert page(made).find(name).attributes["aria-disabled"] == "true"
+    made.update({"do": "go"})
+    assert "come to its end" in text(made)
     assert (session.run.status, model.calls()) == ("done", CALLS)
 
 
-def test_without_widgets_the_run_is_seen() -> None:
+def test_what_lies_ahead_after_going_back_stays_and_is_marked() -> None:
+    made, _, _ = debugger()
+    do(made, "Continue", "To the start", "Step")
+    assert made.html.count('class="ahead"') + made.html.count("sup ahead") == len(KEYS) - 1
+
+
+def test_without_a_kernel_the_run_is_seen() -> None:
     made, session, _ = debugger()
     do(made, "Continue")
     assert "three" in made.static()
     assert repr(made) == repr(session.run)
 
 
-def test_what_lies_ahead_after_going_back_is_told_from_what_is_done() -> None:
-    made, _, _ = debugger()
-    do(made, "Continue", "To the start", "Step")
-    marks = [text.partition(" ")[0] for text in timeline(made)]
-    assert marks == ["✓", *"◌" * (len(KEYS) - 1)]
-
-
-def test_a_breakpoint_on_one_step_is_shown_and_can_be_taken_away() -> None:
-    made, session, _ = debugger()
-    session.run.breakpoints.add("look_up[Dune]")
-    do(made, "Continue")
-    rows = {row.key: row for row in made._timeline.children[1:]}
-    assert rows["look_up[Dune]"]._stop.value
-    assert not rows["look_up[Arrival]"]._stop.value
-    rows["look_up[Dune]"]._stop.value = False
-    assert session.run.breakpoints == set()
-    rows["look_up[Arrival]"]._stop.value = True
-    assert rows["look_up[Dune]"]._stop.value
-
-
 def test_a_person_who_plays_is_asked_in_the_debugger_whatever_step_is_shown() -> None:
-    human = kgwb.model("human")
-    made = Debugger(Session(chatty("Who directed Arrival?", human)))
-    made._controls["go"].click()
-    wait_for(lambda: "Waiting for you" in shown(made))
-    made.choose("classifier")
-    assert "Waiting for you" in shown(made)
-    made._controls["cancel"].click()
-    settled(made.session)
+    made = Debugger(Session(chatty("Who directed Arrival?", kgwb.model("human"))))
+    press(made, "Continue")
+    wait_for(lambda: "waits for you" in text(made))
+    choose(made, "classifier")
+    assert "waits for you" in text(made)
+    press(made, "Cancel")
+    settle(made.session)
+
+
+def test_the_keys_of_the_page() -> None:
+    """j and k move along the timeline from the chosen step; s, c and b are on what they press."""
+    made, _ = chatty_debugger()
+    do(made, "Continue")
+    choose(made, "qir")
+    keyed = {one.attributes["data-key"]: one for one in page(made).elements if "data-key" in one.attributes}
+    assert keyed["j ArrowDown"].attributes["data-arg"] == "query_planning"
+    assert keyed["b"].attributes["data-arg"] == "qir"
+    assert {"s", "c", "Enter"} <= set(keyed)
+
+
+def test_dog_shows_its_stages_and_its_loop() -> None:
+    from debate import QUESTION, TWO_HOPS
+
+    made = Debugger(session_of(dog(QUESTION, Scripted(TWO_HOPS)).go()))
+    assert "Find the start" in text(made)
+    assert "×2" in text(made)
+    assert "Gentilly" in text(made)
+    choose(made, "critic[hop 1/round 1]")
+    assert text(made).index("he directed it") < text(made).index("it is about him")

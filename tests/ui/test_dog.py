@@ -6,6 +6,7 @@ from typing import Any
 
 import ipywidgets as widgets
 import pytest
+from kgwb.subgraph import subgraph
 
 from kgwb.errors import OverrideError
 from kgwb.flow import UNGROUNDED
@@ -14,7 +15,6 @@ from kgwb.render import run_html
 from kgwb.render.records import step_record
 from kgwb.render.text import tree
 from kgwb.settings import Settings
-from kgwb.subgraph import subgraph
 from kgwb.ui.cell import AgentCell
 from kgwb.ui.debugger import Debugger
 from kgwb.ui.forms import editor

@@ -38,7 +38,7 @@ def test_a_prompt_is_seen_as_it_will_be_sent_and_nobody_is_asked() -> None:
     assert request.task == "chatty_kg/qir"
     assert QUESTION in request.messages[-1].content
     assert (model.calls(), session.run.status, session.run.calls) == (0, "new", {})
-    session.run_agent("qir").result()
+    session.go("qir").result()
     assert model.requests[0].content() == request.content()
 
 
@@ -94,7 +94,7 @@ def test_an_edited_prompt_makes_its_step_stale_and_is_asked_when_run() -> None:
     text = session.run.prompts.text("chatty_kg/qir")
     session.edit_prompt("chatty_kg/qir", text + "\nBe brief.")
     assert (states(session)["qir"], states(session)["classifier"]) == ("stale", "done")
-    session.run_agent("qir").result()
+    session.go("qir").result()
     assert asked(model)["qir"] == 2
     assert model.requests[-1].messages[-1].content.endswith("Be brief.")
 

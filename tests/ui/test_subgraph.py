@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from engines import leave_out
+from kgwb.subgraph import Edge, Node, Role, Subgraph, subgraph
 from pressing import button, wait_for
 from small import DIRECTED, chatty, films, iri
 from test_subgraph import BORN, HOSTILE
@@ -18,7 +19,6 @@ from test_subgraph import BORN, HOSTILE
 from kgwb import load_run
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.subgraph import Edge, Node, Role, Subgraph, subgraph
 from kgwb.ui.pyvis_page import graph, page
 from kgwb.ui.session import Session
 from kgwb.ui.subgraph import Frame, SubgraphPanel

@@ -16,6 +16,7 @@ from kgwb.show.html import (
     div,
     fold,
     join,
+    note,
     short,
     span,
     state_sign,
@@ -165,7 +166,9 @@ def _kept(value: flow.Generated | flow.Selection, around: Around, *, sign: bool)
         first = state_sign("ok", "kept") if sign else span("num", place + 1)
         score = (aside("score"), span("minibar", bar(one.score)), span("num", f"{one.score:.2f}"))
         head = div("row", first, *score, span("soft cut", " · ".join(map(short, one.predicates))))
-        blocks.append(query_block(place, one.sparql, around, head=head, usable=True))
+        blocks.append(
+            query_block(place, one.sparql, around, head=head, usable=isinstance(value, flow.Generated))
+        )
     return blocks
 
 

@@ -1,0 +1,140 @@
+"""A widget's HTML as a page: press what is on it, type into it, read it; without a browser."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Any
+
+from kgwb.ui.live import Live
+from kgwb.ui.session import Worker
+
+VOID = {"br", "input"}
+
+
+@dataclass
+class Element:
+    tag: str
+    attributes: dict[str, str]
+    form: Element | None
+    texts: list[str] = field(default_factory=list)
+    inputs: list[Element] = field(default_factory=list)
+    """Of a form; the options of a select."""
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.texts).split())
+
+    @property
+    def label(self) -> str:
+        return self.attributes.get("aria-label") or self.text
+
+
+class Page(HTMLParser):
+    """What stands on a page: its text, and every element with what it belongs to."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[Element] = []
+        self._open: list[Element] = []
+        self._texts: list[str] = []
+        self.feed(re.sub("<style>.*?</style>", "", html, flags=re.S))
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        form = next((one for one in reversed(self._open) if one.tag == "form"), None)
+        made = Element(tag, {name: value or "" for name, value in attrs}, form)
+        self.elements.append(made)
+        if not any(one.tag in ("pre", "bdi", "del", "ins", "mark") for one in [*self._open, made]):
+            self.handle_data(" ")
+        above = next((one for one in reversed(self._open) if one.tag in ("form", "select")), None)
+        if tag in ("input", "textarea", "select", "option") and above:
+            above.inputs.append(made)
+        if tag not in VOID:
+            self._open.append(made)
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open.pop().tag != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        self._texts.append(data)
+        for one in self._open:
+            one.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self._texts).split())
+
+    def find(self, label: str, tags: tuple[str, ...] = ("button", "summary")) -> Element:
+        """The element of that label, or the first whose label begins so."""
+        there = [one for one in self.elements if one.tag in tags]
+        same = [one for one in there if one.label == label] or [
+            one for one in there if one.label.startswith(label)
+        ]
+        assert same, f"no {label!r} among {[one.label for one in there]}"
+        return same[0]
+
+    def values(self, form: Element | None) -> dict[str, str]:
+        """What a browser sends of a form."""
+        sent = {}
+        for one in form.inputs if form else ():
+            kind, name = one.attributes.get("type"), one.attributes.get("name", "")
+            if (
+                one.tag == "option"
+                or not name
+                or (kind in ("checkbox", "radio") and "checked" not in one.attributes)
+            ):
+                continue
+            if one.tag == "select":
+                chosen = [two for two in one.inputs if "selected" in two.attributes] or one.inputs[:1]
+                sent[name] = chosen[0].attributes["value"]
+            elif one.tag == "textarea":
+                sent[name] = "".join(one.texts).removeprefix("\n")
+            else:
+                sent[name] = one.attributes.get("value", "on" if kind else "")
+        return sent
+
+
+def page(widget: Live) -> Page:
+    return Page(widget.html)
+
+
+def text(widget: Live) -> str:
+    """All that is read on a widget."""
+    return page(widget).text
+
+
+def press(widget: Live, label: str, tags: tuple[str, ...] = ("button",), **typed: str | None) -> None:
+    """Press the button of that label as a person can, with these values typed over those of its form.
+
+    None takes a value away, as unticking a box does.
+    """
+    shown = page(widget)
+    found = shown.find(label, tags)
+    assert found.attributes.get("aria-disabled") != "true", f"{label} cannot be pressed"
+    form = {**shown.values(found.form), **typed}
+    sent = {
+        name.removeprefix("data-"): value
+        for name, value in found.attributes.items()
+        if name.startswith("data-")
+    }
+    widget.update({**sent, "form": {name: value for name, value in form.items() if value is not None}})
+
+
+def settle(*workers: Worker) -> None:
+    """Wait until workers have done what they were told."""
+    for worker in workers:
+        if worker.worker is not None:
+            worker.worker.join(timeout=20)
+            assert not worker.worker.is_alive()
+
+
+def wait_for(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
+    for _ in range(int(timeout_s * 100)):
+        if condition():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError("waited in vain")
