@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from kgwb import disk
+from rdflib import URIRef
+
+from kgwb import disk, llm
 from kgwb.bench import sections
 from kgwb.bench.cost import Prices
 from kgwb.bench.metrics import score_row
@@ -32,12 +35,17 @@ from kgwb.show.html import (
     seconds,
     section,
     short,
+    span,
+    spoken,
+    state_sign,
     style,
     tag,
 )
 
 if TYPE_CHECKING:
-    from kgwb.ui.report import ReportPanel
+    from kgwb.kg import Graph
+    from kgwb.llm import ChatModel
+    from kgwb.ui.debugger import Debugger
 
 MOST_VALUES = 5
 """Values shown of an answer."""
@@ -117,11 +125,30 @@ class Report:
             raise InputError(f"cannot write {path}: {exc.strerror or exc}", hint="give another file") from exc
         return path
 
-    def browse(self) -> ReportPanel:
-        """A widget: the questions, and the debugger on the run of the one that is opened."""
-        from kgwb.ui.report import ReportPanel
+    def open(
+        self, key: str, *, of: int = 0, kg: Graph | None = None, model: ChatModel | str | None = None
+    ) -> Debugger:
+        """The debugger on the run of a question: live, gold beside its answer, at the agent that lost it.
 
-        return ReportPanel(self)
+        ``of`` says which folder's run. Graph and model are those of the set-up. Where they cannot be opened
+        again, or a model is at an address that only the folder names, what is on record stands for them
+        unless they are given. Raises InputError for a question whose run was not kept.
+        """
+        from kgwb.systems import load_run
+        from kgwb.ui.debugger import Debugger
+        from kgwb.ui.session import session_of
+
+        measured = self.sets[of]
+        row = measured.rows.get(key)
+        if row is None or (file := measured.run_file(row)) is None:
+            hint = "measure with --save-runs (save_runs=True)" if row else "see report.sets[0].rows"
+            raise InputError(f"there is no run of a question {key!r}", hint=hint)
+        kg = kg if kg is not None else _graph_of(measured)
+        own = None if model or kg is None else _models_of(measured)
+        models = llm.model(model) if isinstance(model, str) else model or own
+        run, blamed = load_run(file, kg=kg, model=models), measured.ladder.get(key, {}).get("agent") or ""
+        chosen = blamed if blamed in {spec.name for spec in run.system.agents} else ""
+        return Debugger(session_of(run), chosen=chosen, beside=_gold(row, blamed, kg))
 
     def _repr_html_(self) -> str:
         return page(*self._sections())
@@ -157,6 +184,34 @@ class Report:
                 if not shown.exists() or shown.stat().st_mtime < file.stat().st_mtime:
                     disk.replace(shown, [run_page(file)], "replace")
                 yield file, shown
+
+
+def _graph_of(measured: Measured) -> Graph | None:
+    """The graph of a set-up, if it is still that one."""
+    from kgwb.kg import open_kg
+
+    with suppress(KgwbError):
+        kg = open_kg(str(measured.config.get("source")))
+        return kg if kg.identity == measured.config.get("kg") else None
+    return None
+
+
+def _models_of(measured: Measured) -> dict[str, ChatModel] | None:
+    """The models of a set-up; a folder from elsewhere may not say where the person's key is sent."""
+    specs = {str(name): str(spec) for name, spec in dict(measured.config.get("models", {})).items()}
+    with suppress(KgwbError):
+        return (
+            None
+            if any("@" in spec for spec in specs.values())
+            else {n: llm.model(s) for n, s in specs.items()}
+        )
+    return None
+
+
+def _gold(row: Row, blamed: str, kg: Graph | None) -> Html:
+    """What the answer should have been, and who lost it."""
+    lost_at = state_sign("bad", f"lost at {spoken(blamed)}") if blamed else ""
+    return div("band row", span("caption", "Gold"), _values(row["gold"], kg), span("grow"), lost_at)
 
 
 def standalone(title: str, *contents: object) -> str:
@@ -243,11 +298,13 @@ def _link(one: Measured, row: Row, path: Path, made: Mapping[Path, Path]) -> Htm
     return tag("a", "run", href=quote(shown), title=f'kgwb.debug(kgwb.load_run("{file}"))')
 
 
-def _values(values: Sequence[str] | None) -> Html:
+def _values(values: Sequence[str] | None, kg: Graph | None = None) -> Html:
     if values is None:
         return aside("not known")
     if not values:
         return aside("none")
     texts = first_of([*values], MOST_VALUES)
-    shown = [iri_link(value, local_name(value)) if "://" in value else short(value) for value in texts]
+    iris = [URIRef(value) for value in texts if "://" in value]
+    names = kg.names(iris) if kg is not None and iris else {iri: local_name(iri) for iri in iris}
+    shown = [iri_link(value, names[URIRef(value)]) if "://" in value else short(value) for value in texts]
     return join(*(tag("div", value) for value in shown))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,11 @@ def oracle(name: str) -> Oracle | None:
 
 
 def load_run(
-    path: str | Path, *, kg: Graph | None = None, model: ChatModel | None = None, resume: bool = False
+    path: str | Path,
+    *,
+    kg: Graph | None = None,
+    model: ChatModel | Mapping[str, ChatModel] | None = None,
+    resume: bool = False,
 ) -> Run:
     """A saved run of whichever system, executed as far as its file goes (see ``kgwb.load_run``)."""
     header = next(RunFile(Path(path)).lines(), {})

@@ -28,8 +28,12 @@ class Debugger(StepPanel):
 
     inside = True
 
-    def __init__(self, session: Session, *, chosen: str = "") -> None:
-        """``chosen`` is the key of a step to show at first; else the step that was done last."""
+    def __init__(self, session: Session, *, chosen: str = "", beside: Html | None = None) -> None:
+        """``chosen`` is the key of a step to show at first, else the step that was done last.
+
+        ``beside`` stands under the answer, for example what it should have been.
+        """
+        self.beside = beside
         self.shown = "step"
         """The view that is open."""
         self.followed = not chosen
@@ -89,6 +93,7 @@ class Debugger(StepPanel):
         return join(
             head(self.run),
             answer_banner(standing),
+            self.beside,
             self.person.view(self.revision),
             controls,
             flow_strip(standing, chosen),

@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 from hostile.corpus import IRIS, texts
-from small import DIRECTED, workbench
-from ui.press import press
 
 import kgwb
 from kgwb.bench import Report, load_prices
@@ -21,7 +19,6 @@ from kgwb.bench.report import run_page
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.llm import Scripted
-from kgwb.ui.debugger import Debugger
 
 CONFIG = {
     "kgwb": "0.1.0",
@@ -247,25 +244,39 @@ def test_a_damaged_run_says_so_on_its_page(tmp_path: Path) -> None:
     assert "What to do" in Page(run_page(tmp_path / "a.jsonl")).text
 
 
-def test_a_question_opens_in_the_debugger(tmp_path: Path) -> None:
-    measured = folder(tmp_path / "one", *ROWS[:2], row("z", ["x"], ["y"], run="runs/z.jsonl"))
-    workbench(Scripted(DIRECTED)).ask("Who directed Arrival?").save(measured / "runs" / "z.jsonl")
-    panel = Report(measured).browse()
-    assert [told for told, _ in panel._list.options] == ["✗ b: What is b?", "✗ z: What is z?"]
-    press(panel, "Open in the debugger")
-    assert "no question is chosen" in panel.message.value
-    panel._list.value = (0, "b")
-    press(panel, "Open in the debugger")
-    assert "was not kept" in panel.message.value
-    panel._list.value = (0, "z")
-    press(panel, "Open in the debugger")
-    [opened] = panel._opened.children
-    assert isinstance(opened, Debugger)
-    assert opened.session.run.question == "Who directed Arrival?"
-    assert panel.message.value == ""
-    panel._shown.value = False
-    assert [told[0] for told, _ in panel._list.options] == ["✓", "✗", "✗"]
-    assert "Where answers were lost" in panel.static()
+def test_a_lost_question_opens_live_with_gold_beside_its_answer_at_the_agent_that_lost_it(
+    tmp_path: Path,
+) -> None:
+    bench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
+    rows = (row("z", ["x"], ["https://kgwb.example/films/Arrival"], run="runs/z.jsonl"), ROWS[0])
+    setup = {"source": "films", "kg": bench.kg.identity, "models": {"": "rules"}}
+    measured = folder(tmp_path / "one", *rows, ladder=(lost("z", "vertex_selection"),), **setup)
+    bench.ask("Who directed Dune?").save(measured / "runs" / "z.jsonl")
+    opened = Report(measured).open("z")
+    assert opened.run.graph is not None
+    assert [model.name for model in opened.run.models.values()] == ["rules"]
+    for part in ("Gold", ">Arrival</a>", "lost at vertex selection", 'aria-current="step"'):
+        assert part in opened.html
+    assert opened.key.startswith("vertex_selection")
+    for key in ("a", "nowhere"):
+        with pytest.raises(InputError, match="there is no run"):
+            Report(measured).open(key)
+
+
+def test_a_folder_from_elsewhere_names_no_address_for_a_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a key")
+    bench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
+    setup = {
+        "source": "films",
+        "kg": bench.kg.identity,
+        "models": {"": "openai:x@http://elsewhere.example/v1"},
+    }
+    measured = folder(tmp_path / "one", row("z", [], [], run="runs/z.jsonl"), **setup)
+    bench.ask("Who directed Arrival?").save(measured / "runs" / "z.jsonl")
+    assert not Report(measured).open("z").run.models
+    assert Report(measured).open("z", model="rules").run.models
 
 
 # --- nothing but text
