@@ -68,17 +68,32 @@ def open_kg(
         return LocalGraph.of(source, vocabulary=vocabulary, limits=limits)
     if dialect is not None:
         raise SettingError("a dialect is for endpoints, and this is a file", hint="leave dialect out")
-    path = Path(source).expanduser()
-    if not path.exists() and str(source) in SAMPLES:
-        path = sample_path(str(source))
-    if not path.exists():
-        raise GraphFileError(
-            f"there is no file or folder {path}",
-            hint=f"check the name, seen from {Path.cwd()}, or open a sample: {', '.join(SAMPLES)}",
-        )
+    path = _existing(source)
     graph = LocalGraph.open(path, vocabulary=vocabulary, limits=limits, cache=cache)
     graph.source = str(source)  # as the person wrote it: a sample's name, not where it lies
     return graph
+
+
+def _existing(source: str | os.PathLike[str]) -> Path:
+    """The file or folder of a path or of a sample's name."""
+    hint = f"check the name, seen from {Path.cwd()}, or open a sample: {', '.join(SAMPLES)}"
+    shown = str(source)[:300] or "of the name ''"
+    try:
+        path = Path(source).expanduser()
+        if str(source) in SAMPLES and not path.exists():
+            path = sample_path(str(source))
+        if source != "" and path.exists():
+            str(path).encode()
+            return path
+    except UnicodeEncodeError as error:  # no run file and no page could say where the graph is
+        raise GraphFileError(f"the name {shown} is not UTF-8", hint="rename it") from error
+    except (
+        OSError,
+        RuntimeError,
+    ) as error:  # such as a name that is too long, or ~ of a user who is not there
+        why = getattr(error, "strerror", None) or error
+        raise GraphFileError(f"{shown} cannot be opened: {why}", hint=hint) from error
+    raise GraphFileError(f"there is no file or folder {shown}", hint=hint)
 
 
 def cache_dir() -> Path:
