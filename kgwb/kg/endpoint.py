@@ -20,6 +20,7 @@ from kgwb.kg.base import Found, Hit, Limits, Rows, Vocabulary
 from kgwb.kg.dialects import STAGES, Dialect, Stage, named
 from kgwb.kg.local import from_ox
 from kgwb.kg.naming import WIKIBASE, language_rank
+from kgwb.kg.parsing import reply_parsed
 from kgwb.kg.probing import recognised
 from kgwb.kg.queries import Labelling, labelling, schema
 from kgwb.kg.sparql import HALF, Checked, Form, checked, n3, quoted, writable
@@ -139,16 +140,20 @@ class Endpoint:
         # An error told in JSON is no JSON-LD without triples
         kind = reply.kind.replace("application/json", "")
         form = pyoxigraph.RdfFormat.from_media_type(kind) or pyoxigraph.RdfFormat.TURTLE
+        triples: dict[Triple, None] = {}
         try:
-            quads = [*pyoxigraph.parse(reply.body, form, base_iri=self._url)]
+            for quad in reply_parsed(reply.body, form, self._url, self.limits.query_timeout_s):
+                triples[from_ox(quad.subject), URIRef(quad.predicate.value), from_ox(quad.object)] = None
+                if len(triples) == self.limits.row_limit:
+                    break
+        except TimeoutError:
+            said = f"parsing what {self.source} sent took longer than {self.limits.query_timeout_s:g} s"
+            raise GraphTimeoutError(said, hint="ask for less, or raise query_timeout_s") from None
         except (SyntaxError, ValueError) as error:
             raise _no_result(reply, error) from error
-        if not quads and b"error" in reply.body.lower():  # in a comment, or as JSON-LD that says nothing
+        if not triples and b"error" in reply.body.lower():  # in a comment, or as JSON-LD that says nothing
             raise _no_result(reply, "no triples, but an error")
-        triples = (
-            (from_ox(quad.subject), URIRef(quad.predicate.value), from_ox(quad.object)) for quad in quads
-        )
-        return tuple(dict.fromkeys(triples))[: self.limits.row_limit]
+        return tuple(triples)
 
     def search(self, text: str, limit: int) -> Found:
         """See Graph; a close spelling is not looked for."""
