@@ -125,12 +125,15 @@ def workbench_of(args: argparse.Namespace) -> Workbench:
 
 
 def kg_of(args: argparse.Namespace, source: str) -> Graph:
-    """A graph, opened as the arguments say. Raises what ``open_kg`` does."""
-    from kgwb.kg import open_kg
+    """A graph, opened as the arguments say. Raises what ``open_kg`` does.
+
+    Files beside ``args.kg`` take no dialect: it is for the endpoints among the graphs.
+    """
+    from kgwb.kg import is_endpoint, open_kg
 
     return open_kg(
         source,
-        dialect=args.dialect,
+        dialect=args.dialect if source == args.kg or is_endpoint(source) else None,
         vocabulary=args.vocabulary,
         query_timeout_s=args.query_timeout,
         row_limit=args.row_limit,

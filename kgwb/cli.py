@@ -446,6 +446,7 @@ def _report(args: argparse.Namespace) -> int:
 def _serve(args: argparse.Namespace) -> int:
     from kgwb.bench.runner import Setup
     from kgwb.bench.serve import ANY, Service
+    from kgwb.kg import is_endpoint
 
     named = pairs(args.dataset, "IRI=GRAPH")
     if len(named) < len(args.dataset):
@@ -453,7 +454,7 @@ def _serve(args: argparse.Namespace) -> int:
     graphs = named | ({ANY: args.kg} if args.kg else {})
     if not graphs:
         raise InputError("there is no graph to answer from", hint="give --kg GRAPH, or --dataset IRI=GRAPH")
-    args.kg = next(iter(graphs.values()))
+    args.kg = max(graphs.values(), key=is_endpoint)
     bench = workbench_of(args)
     first = Setup.of(bench)
     opened = {args.kg: first.kg} | {one: kg_of(args, one) for one in {*graphs.values()} - {args.kg}}

@@ -25,6 +25,7 @@ __all__ = [
     "Rows",
     "Vocabulary",
     "cache_dir",
+    "is_endpoint",
     "open_kg",
     "sample_path",
 ]
@@ -58,7 +59,7 @@ def open_kg(
         vocabulary = vocabulary_of(vocabulary)
     if not isinstance(vocabulary, Vocabulary | None):
         raise SettingError(f"{vocabulary!r} is no vocabulary", hint="give a name, or a Vocabulary")
-    if isinstance(source, str) and source.lower().startswith(("http://", "https://")):
+    if isinstance(source, str) and is_endpoint(source):
         from kgwb.kg.endpoint import Endpoint
 
         return Endpoint(source, dialect=dialect, vocabulary=vocabulary, limits=limits)
@@ -79,6 +80,11 @@ def open_kg(
     graph = LocalGraph.open(path, vocabulary=vocabulary, limits=limits, cache=cache)
     graph.source = str(source)  # as the person wrote it: a sample's name, not where it lies
     return graph
+
+
+def is_endpoint(source: str) -> bool:
+    """Whether a source of ``open_kg`` is an endpoint's URL."""
+    return source.lower().startswith(("http://", "https://"))
 
 
 def cache_dir() -> Path:

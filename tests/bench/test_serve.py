@@ -331,6 +331,11 @@ def test_who_goes_away_does_no_harm(capfd: pytest.CaptureFixture[str]) -> None:
         (("--dataset", "a=films", "--dataset", "a=cars"), "a dataset is named twice"),
         (("--kg", "films", "--port", "99999"), "cannot listen on 127.0.0.1:99999"),
         (("--kg", "films", "--host", "192.0.2.1"), "cannot listen on 192.0.2.1:8000"),
+        (("--kg", "films", "--dialect", "generic"), "a dialect is for endpoints, and this is a file"),
+        (
+            ("--kg=films", "--dataset=a=http://127.0.0.1:9", "--dialect=generic", "--port=99999"),
+            "cannot listen on 127.0.0.1:99999",
+        ),
         (("--kg", "nosuch.ttl"), "there is no file or folder nosuch.ttl"),
     ],
 )
