@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args, get_type_hints
 
 from kgwb.errors import SettingError
+from kgwb.network import LONGEST_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ def _wanted(name: str, value: Any, default: Any) -> str:
         return "" if fits else "a number"
     if isinstance(default, int):
         return "" if fits and value >= 1 else "a value of at least 1"
-    return "" if fits and value > 0 else "a value above 0"
+    return "" if fits and 0 < value < LONGEST_S else f"a value above 0 and below {LONGEST_S:,.0f}"
 
 
 PROFILES = {

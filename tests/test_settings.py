@@ -53,6 +53,7 @@ def test_a_limit_below_one_is_refused(name: str, value: int) -> None:
         ({"workers": 0}, "workers is 0"),
         ({"model_timeout_s": 0}, "model_timeout_s is 0"),
         ({"model_timeout_s": -1.0}, "model_timeout_s is -1.0"),
+        ({"model_timeout_s": float("inf")}, "model_timeout_s is inf"),
         ({"max_question_words": 0}, "max_question_words is 0"),
         ({"translate": "no"}, "translate is 'no'"),
         ({"thetta": 3}, "no setting named thetta"),

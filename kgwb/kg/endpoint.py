@@ -328,7 +328,10 @@ def _unbroken(data: dict[str, Any]) -> dict[str, Any]:
 def _no_result(reply: Reply, seen: object) -> GraphError:
     said = reply.body[:1000].decode("utf-8", errors="replace").strip()
     what = "a web page" if said[:1] == "<" and reply.kind[-3:] != "xml" else "what is no SPARQL result"
-    return GraphError(f"the endpoint sent {what} ({reply.kind}): {said[:200]!r}; {seen}", hint=_CHECK)
+    # Cut, because the server's own words and terms have no bound
+    return GraphError(
+        f"the endpoint sent {what} ({reply.kind}): {said[:200]!r}; {str(seen)[:500]}", hint=_CHECK
+    )
 
 
 def _term(data: Mapping[str, str]) -> Term:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeVar
@@ -19,15 +20,10 @@ from kgwb.aside import aside
 from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError, QueryError
 from kgwb.kg.base import Limits
 from kgwb.kg.sparql import Form
+from kgwb.network import ERROR_BYTES, check_redirect, is_key, received
 
 POST_FROM_CHARS = 2_000
 """Queries longer than this are sent by POST: servers and proxies cut long URLs."""
-MOST_SAID = 10_000
-"""Bytes that are read of what an endpoint says of an error."""
-
-
-LEAST_SECRET = 8
-"""Characters of a password that is taken out of results too."""
 Text = TypeVar("Text", str, bytes)
 
 
@@ -91,8 +87,7 @@ def ask(
     request = wrapper._createRequest()
     hidden = [value for _, value in parameters if isinstance(value, Secret)]
     if login:
-        token = Secret(request.headers.pop("Authorization"))
-        request.add_unredirected_header("Authorization", token)  # no other host gets it
+        request.headers["Authorization"] = token = Secret(request.headers["Authorization"])
         hidden += [Secret(token.removeprefix("Basic ")), Secret(":".join(login)), Secret(login[1])]
     try:
         reply = sent(url, request, limits)
@@ -109,7 +104,7 @@ def _without(text: Text, secrets: Iterable[str]) -> Text:
     for secret in secrets:
         for form in (secret, quote(secret), quote(secret, safe=""), quote_plus(secret)):
             if isinstance(text, bytes):
-                text = text.replace(form.encode(), b"***") if len(form) >= LEAST_SECRET else text
+                text = text.replace(form.encode(), b"***") if is_key(secret) else text
             elif form:
                 text = text.replace(form, "***")
     return text
@@ -138,15 +133,14 @@ def _answer(url: str, request: Request, limits: Limits) -> Reply:
         response = _opener().open(request, timeout=limits.query_timeout_s)
     except HTTPError as error:
         with error:
-            raise _refused(url, error, _read(error, until, MOST_SAID)) from error
+            raise _refused(url, error, until) from error
     with response:
         body = _read(response, until, limits.byte_limit + 1)
         if len(body) > limits.byte_limit:
             said = f"{url} sent more than {limits.byte_limit:,} bytes"
             raise GraphError(said, hint="ask for less: fewer rows, or rows without long texts")
-        expected = response.headers.get("Content-Length") or ""
-        if expected.isdecimal() and len(body) < int(expected):
-            raise http.client.IncompleteRead(body, int(expected) - len(body))
+        if response.length:  # announced, and not sent
+            raise http.client.IncompleteRead(body, response.length)
         partial = response.status == 206 or response.headers.get("X-SQL-State") == "S1TAT"
         most = response.headers.get("X-SPARQL-MaxRows", "")
         kind, server = response.headers.get_content_type(), response.headers.get("Server", "")
@@ -154,17 +148,14 @@ def _answer(url: str, request: Request, limits: Limits) -> Reply:
 
 
 class _Redirected(HTTPRedirectHandler):
-    """A query sent by POST is sent on as it is: urllib would leave its body behind, and ask nothing."""
+    """A redirect stays on its server, and takes body and login along: urllib leaves the body behind."""
 
     def redirect_request(
         self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
-    ) -> Request | None:
-        if req.data is None:
-            return super().redirect_request(req, fp, code, msg, headers, newurl)
-        kept = {name: value for name, value in req.headers.items() if name != "Content-length"}
-        return Request(newurl, req.data, kept, origin_req_host=req.origin_req_host, unverifiable=True)
-
-    http_error_308 = HTTPRedirectHandler.http_error_302
+    ) -> Request:
+        fp.close()  # urllib reads it to its end, however far that is
+        check_redirect(req.full_url, newurl)
+        return Request(newurl, req.data, req.headers, origin_req_host=req.origin_req_host, unverifiable=True)
 
 
 @cache
@@ -174,17 +165,15 @@ def _opener() -> OpenerDirector:
 
 def _read(response: Any, until: float, most: int) -> bytes:
     """The body, or its first ``most`` bytes."""
-    body = bytearray()
-    while len(body) < most and (part := response.read1(min(1 << 16, most - len(body)))):
-        body += part
-        if time.monotonic() > until:
-            raise TimeoutError
-    return bytes(body)
+    chunks = iter(lambda: response.read1(1 << 16), b"")
+    return b"".join(received(chunks, response.headers.get("Content-Encoding", ""), most, until))
 
 
-def _refused(url: str, error: HTTPError, body: bytes) -> GraphError:
-    said = " ".join(body.decode("utf-8", errors="replace").split())[:500]
-    code = error.code
+def _refused(url: str, error: HTTPError, until: float) -> GraphError:
+    code, said = error.code, str(error.reason)  # which says why a redirect is not followed
+    with suppress(ValueError):  # the status counts, also with a body that cannot be unpacked
+        said = said if code < 400 else _read(error, until, ERROR_BYTES).decode("utf-8", errors="replace")
+    said = " ".join(said.split())[:500]
     if code in (408, 504) or error.headers.get("X-SQL-State") in ("S1T00", "S1TAT"):
         return GraphTimeoutError(f"{url} gave up on the query (HTTP {code}): {said}", hint="ask for less")
     if code == 400:
@@ -193,7 +182,8 @@ def _refused(url: str, error: HTTPError, body: bytes) -> GraphError:
         )
     hints = {401: _LOGIN, 403: _LOGIN, 404: _REACH, 429: "wait, then ask less often"}
     return GraphUnreachableError(
-        f"{url} fails (HTTP {code}): {said}", hint=hints.get(code, "try again later")
+        f"{url} fails (HTTP {code}): {said}",
+        hint=hints.get(code, _REACH if code < 400 else "try again later"),
     )
 
 

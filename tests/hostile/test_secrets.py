@@ -277,14 +277,6 @@ def test_an_endpoint_that_is_not_there(url: str) -> None:
     assert_kept("the error", told(caught.value))
 
 
-def test_a_redirection_takes_no_password_to_another_host() -> None:
-    with serving() as other, serving(lambda seen: (302, {"Location": f"{other.url}/sparql"}, "")) as server:
-        graph(server.url, dialect="generic").select("SELECT * { ?s ?p ?o }")
-        assert "Authorization" in server.seen[0].headers
-        assert_kept("the other host", *other.seen)
-        assert other.seen
-
-
 @pytest.mark.parametrize("scheme", ["HTTP", "ftp", "htp", "http:"])
 def test_an_address_that_is_none(scheme: str) -> None:
     try:
