@@ -25,6 +25,7 @@ from kgwb.errors import (
     UnknownModelError,
 )
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Mode
+from kgwb.masking import shown
 
 if TYPE_CHECKING:
     from kgwb.kg.base import Graph
@@ -386,6 +387,6 @@ def checked_url(url: str) -> str:
         )
     if not usable:
         raise UnknownModelError(
-            f"{url!r} is not the address of a server", hint="write it like http://localhost:8000/v1"
+            f"{shown(url)!r} is not the address of a server", hint="write it like http://localhost:8000/v1"
         )
     return url.rstrip("/")
