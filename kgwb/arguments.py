@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgwb.errors import InputError, SettingError
+from kgwb.masking import shown
 
 if TYPE_CHECKING:
     from kgwb.kg.base import Graph
@@ -71,7 +72,7 @@ def pairs(given: Sequence[str], form: str) -> dict[str, str]:
     split = [text.partition("=") for text in given]
     wrong = [name + sign + value for name, sign, value in split if not (name.strip() and sign)]
     if wrong:
-        raise InputError(f"{wrong[0]!r} is not {form}", hint=f"write it as {form}")
+        raise InputError(f"{shown(wrong[0])!r} is not {form}", hint=f"write it as {form}")
     return {name: value for name, _, value in split}
 
 

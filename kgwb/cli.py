@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import kgwb
 from kgwb.arguments import (
@@ -26,8 +26,9 @@ from kgwb.arguments import (
     settings_of,
     workbench_of,
 )
-from kgwb.errors import CONTROLS, InputError, KgwbError
+from kgwb.errors import CONTROLS, InputError, KgwbError, harmless
 from kgwb.lab import START, lab_command, notebooks_home
+from kgwb.masking import shown
 
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
@@ -84,8 +85,15 @@ def _colors() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
+class _Parser(argparse.ArgumentParser):
+    """Repeats what was typed without its passwords and keys."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(harmless(" ".join(map(shown, message.split(" ")))))
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         "kgwb", description="Question answering over RDF knowledge graphs by LLM agents, step by step."
     )
     parser.add_argument("--version", action="version", version=f"kgwb {kgwb.__version__}")
@@ -447,6 +455,7 @@ def _serve(args: argparse.Namespace) -> int:
     from kgwb.bench.runner import Setup
     from kgwb.bench.serve import ANY, Service
     from kgwb.kg import is_endpoint
+    from kgwb.render.words import clean
 
     named = pairs(args.dataset, "IRI=GRAPH")
     if len(named) < len(args.dataset):
@@ -461,8 +470,9 @@ def _serve(args: argparse.Namespace) -> int:
     setups = {iri: replace(first, kg=opened[graph]) for iri, graph in graphs.items()}
     with Service((args.host, args.port), setups, workers=args.workers) as service:
         _warn_of_rules(bench)
-        for iri, graph in graphs.items():
-            print(f"{service.url} answers for {iri or 'every other dataset'} from {graph}", flush=True)
+        for iri, setup in setups.items():
+            answers = f"answers for {iri or 'every other dataset'} from {setup.kg.source}"
+            print(f"{service.url} {clean(answers)}", flush=True)
         print("Ctrl+C stops it.", flush=True)
         service.serve_forever()
     return 0

@@ -3,7 +3,7 @@
     python tests/answers.py            compare with tests/answers.jsonl.gz; exit status 1 if an answer differs
     python tests/answers.py --write    replace that file, where answers were changed on purpose
 
-Asks through ``kgwb bench`` with ``rules``: both systems, both profiles. An answer is its values, or its error.
+Asks through ``kgwb bench`` with ``rules``: both systems, both profiles. An answer is its values or its error.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ Answers = dict[str, list[str]]
 """Values, or the error, by "set system profile id"."""
 
 
-def answers(sets: Sequence[str] = (*SAMPLES, "metaqa"), profiles: Sequence[str] = ("fast", "paper")) -> Answers:
-    """What these question sets are answered by every system and profile. Sets that are not here are left out."""
+def answers(
+    sets: Sequence[str] = (*SAMPLES, "metaqa"), profiles: Sequence[str] = ("fast", "paper")
+) -> Answers:
+    """What every system and profile answers to these question sets; sets that are not here are left out."""
     with tempfile.TemporaryDirectory() as folder:
         return {
             f"{name} {system} {profile} {row['id']}": sorted(row["answers"]) or [row["error"] or "no answer"]
@@ -44,7 +46,7 @@ def answers(sets: Sequence[str] = (*SAMPLES, "metaqa"), profiles: Sequence[str] 
 def recorded() -> Answers:
     """What was answered when the file was written."""
     lines = gzip.decompress(FILE.read_bytes()).decode("utf-8").splitlines()
-    return {key: values for key, values in map(json.loads, lines)}
+    return dict(map(json.loads, lines))
 
 
 def _asked(name: str, system: str, profile: str, folder: Path) -> Iterator[dict[str, object]]:

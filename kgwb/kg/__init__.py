@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kgwb.errors import GraphFileError, SettingError
 from kgwb.kg.base import Found, Graph, Hit, Limits, Rows, Vocabulary
 from kgwb.kg.vocabularies import VOCABULARIES, vocabulary_of
+from kgwb.masking import shown
 
 if TYPE_CHECKING:
     import rdflib
@@ -74,7 +75,7 @@ def open_kg(
         path = sample_path(str(source))
     if not path.exists():
         raise GraphFileError(
-            f"there is no file or folder {path}",
+            f"there is no file or folder {shown(str(path))}",
             hint=f"check the name, seen from {Path.cwd()}, or open a sample: {', '.join(SAMPLES)}",
         )
     graph = LocalGraph.open(path, vocabulary=vocabulary, limits=limits, cache=cache)

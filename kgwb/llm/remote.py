@@ -27,6 +27,7 @@ from kgwb.errors import (
     UnknownModelError,
 )
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Mode
+from kgwb.masking import shown
 from kgwb.network import ERROR_BYTES, RedirectError, check_redirect, is_key, received
 
 if TYPE_CHECKING:
@@ -442,6 +443,6 @@ def checked_url(url: str) -> str:
         )
     if not usable:
         raise UnknownModelError(
-            f"{url!r} is not the address of a server", hint="write it like http://localhost:8000/v1"
+            f"{shown(url)!r} is not the address of a server", hint="write it like http://localhost:8000/v1"
         )
     return url.rstrip("/")

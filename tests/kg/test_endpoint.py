@@ -230,7 +230,7 @@ def test_a_closed_port_and_an_unknown_host_are_unreachable() -> None:
 def test_a_password_stays_out_of_sight(server: Server) -> None:
     url = server.url.replace("//", "//ada:s%40crt@") + "/400?api_key=abc&default-graph-uri=urn:g"
     kg = open_kg(url)
-    assert kg.source == kg.identity == server.url + "/400?api_key=%2A%2A%2A&default-graph-uri=urn%3Ag"
+    assert kg.source == kg.identity == server.url + "/400?api_key=***&default-graph-uri=urn:g"
     with pytest.raises(QueryError) as caught:
         kg.select("SELECT * { ?s ?p ?o }")
     assert not any(secret in f"{caught.value} {kg!r}" for secret in ("s%40crt", "s@crt", "abc"))
