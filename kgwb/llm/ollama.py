@@ -10,7 +10,7 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from kgwb.llm.base import ChatReply, ChatRequest
+from kgwb.llm.base import ChatReply, ChatRequest, token_count
 from kgwb.llm.remote import (
     BROKEN_OFF,
     CONNECT_S,
@@ -83,8 +83,8 @@ class OllamaModel(RemoteModel):
         return ChatReply(
             text=arriving.text,
             model=last.model or "",
-            prompt_tokens=last.prompt_eval_count or 0,
-            completion_tokens=last.eval_count or 0,
+            prompt_tokens=token_count(last.prompt_eval_count),
+            completion_tokens=token_count(last.eval_count),
             first_token_s=arriving.first_token_s if len(parts) > 1 else None,
             finish_reason=last.done_reason or "stop",
         )
