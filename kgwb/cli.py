@@ -210,6 +210,7 @@ def _ask(args: argparse.Namespace) -> int:
                 _print_run(run)
         if args.json:
             _print_json(run)
+        sys.stdout.flush()
         _warn_of_rules(workbench)
     finally:
         saved = not args.save or _save(run, args.save)

@@ -112,14 +112,14 @@ class Report:
         Raises InputError, also for a file that is there already and is no page of kgwb.
         """
         path = Path(path)
-        hint = "give another file"
         try:
             if not _is_ours(path):
+                hint = "give another file, or delete that one"
                 raise InputError(f"cannot write {path}: what is there is no report of kgwb", hint=hint)
             made = dict(self._run_pages()) if runs else {}
             disk.replace(path, [self._page(path, made)], "replace")
         except OSError as exc:
-            raise InputError(f"cannot write {path}: {exc.strerror or exc}", hint=hint) from exc
+            raise InputError(f"cannot write {path}: {exc.strerror or exc}", hint="give another file") from exc
         return path
 
     def browse(self) -> ReportPanel:
