@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kgwb import disk
 from kgwb.errors import InputError, SettingError
 from kgwb.masking import shown
 
@@ -60,10 +61,10 @@ def add_setup(parser: argparse.ArgumentParser, *, kg_required: bool = True) -> N
 
 
 def positive(text: str) -> int:
-    """A whole number of at least 1, for argparse."""
+    """A whole number from 1 to 1,000,000,000, for argparse."""
     number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
+    if not 1 <= number <= 1_000_000_000:
+        raise argparse.ArgumentTypeError("must be from 1 to 1,000,000,000")
     return number
 
 
@@ -147,7 +148,7 @@ def recall(workbench: Workbench, path: Path) -> None:
 
     form = 'a JSON list of questions, or of {"question": ..., "answers": [...]}'
     try:
-        entries = from_data(json.loads(path.read_text(encoding="utf-8")), list[str | Turn])
+        entries = from_data(json.loads(disk.read_text(path)), list[str | Turn])
     except (OSError, ValueError, RecursionError) as exc:
         raise InputError(f"cannot use the history {path}: {exc}", hint=f"write it as {form}") from exc
     for entry in entries:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import kgwb
+from kgwb import disk
 from kgwb.arguments import (
     HISTORY_HELP,
     add_setup,
@@ -26,7 +27,7 @@ from kgwb.arguments import (
     settings_of,
     workbench_of,
 )
-from kgwb.errors import CONTROLS, InputError, KgwbError, harmless
+from kgwb.errors import CONTROLS, InputError, KgwbError, RunFileError, harmless
 from kgwb.lab import START, lab_command, notebooks_home
 from kgwb.masking import shown
 
@@ -62,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("kgwb: stopped", file=sys.stderr)
         return INTERRUPTED
     except OSError as exc:
-        if exc.errno not in (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if exc.errno not in (errno.EPIPE, *disk.FULL):
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if exc.errno == errno.EPIPE:  # whoever read our output has read enough
@@ -205,19 +206,48 @@ def _ask(args: argparse.Namespace) -> int:
     workbench = workbench_of(args)
     if args.history:
         recall(workbench, args.history)
-    run = workbench.begin(args.question, path=args.save)
+    run = _begun(workbench, args)
     try:
-        run.go()
+        try:
+            run.go()
+        except RunFileError:  # a full disk: the answer comes without the file, and why after it
+            run = run.fork()
+            run.go()
+        finally:
+            if not args.json:
+                _print_run(run)
+        if args.json:
+            _print_json(run)
+        sys.stdout.flush()
+        _warn_of_rules(workbench)
     finally:
-        if args.save:
-            run.save(args.save)
-        if not args.json:
-            _print_run(run)
-    if args.json:
-        told = json.dumps(_run_data(run), ensure_ascii=False, indent=2)
-        print(CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", told))
-    _warn_of_rules(workbench)
-    return 0
+        saved = not args.save or _save(run, args.save)
+    return 0 if saved else FAILED
+
+
+def _begun(workbench: Workbench, args: argparse.Namespace) -> Run:
+    """The run, kept in the file where the disk is not full."""
+    try:
+        return workbench.begin(args.question, path=args.save)
+    except RunFileError as exc:
+        if not (isinstance(exc.__cause__, OSError) and exc.__cause__.errno in disk.FULL):
+            raise
+        return workbench.begin(args.question)
+
+
+def _save(run: Run, path: Path) -> bool:
+    """Whether the run could be saved; if not, why has been printed."""
+    try:
+        run.save(path)
+    except RunFileError as exc:
+        print(f"kgwb: {exc}", file=sys.stderr)
+        return False
+    return True
+
+
+def _print_json(run: Run) -> None:
+    told = json.dumps(_run_data(run), ensure_ascii=False, indent=2)
+    print(CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", told))
 
 
 def _print_run(run: Run) -> None:

@@ -8,7 +8,7 @@ import re
 import threading
 from typing import TYPE_CHECKING, Any
 
-from kgwb.llm.base import ChatReply, ChatRequest
+from kgwb.llm.base import ChatReply, ChatRequest, token_count
 from kgwb.llm.remote import (
     BROKEN_OFF,
     CONNECT_S,
@@ -81,8 +81,8 @@ class OllamaModel(RemoteModel):
         return ChatReply(
             text=arriving.text,
             model=last.model or "",
-            prompt_tokens=last.prompt_eval_count or 0,
-            completion_tokens=last.eval_count or 0,
+            prompt_tokens=token_count(last.prompt_eval_count),
+            completion_tokens=token_count(last.eval_count),
             first_token_s=arriving.first_token_s if len(parts) > 1 else None,
             finish_reason=last.done_reason or "stop",
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kgwb.errors import UnknownModelError
-from kgwb.llm.base import ChatReply, ChatRequest
+from kgwb.llm.base import ChatReply, ChatRequest, token_count
 from kgwb.llm.remote import (
     BROKEN_OFF,
     CONNECT_S,
@@ -278,8 +278,7 @@ def _loads(text: str) -> Any:
 
 def _count(answer: dict[str, Any], name: str) -> int:
     usage = answer.get("usage")
-    count = usage.get(name) if isinstance(usage, dict) else 0
-    return max(count, 0) if type(count) is int else 0
+    return token_count(usage.get(name) if isinstance(usage, dict) else 0)
 
 
 def _text(content: Any) -> str:
