@@ -14,6 +14,7 @@ from pyoxigraph import NamedNode
 from rdflib import URIRef
 from rdflib.namespace import DCTERMS, FOAF, OWL, PROV, RDF, RDFS, SKOS
 
+from kgwb import disk
 from kgwb.errors import SettingError
 from kgwb.flow import Iri, from_data, to_data
 from kgwb.kg.base import SCHEMA, Vocabulary
@@ -147,7 +148,7 @@ def vocabulary_of(given: str) -> Vocabulary:
     if not given.endswith(".json"):
         raise SettingError(f"no vocabulary named {given!r}", hint=hint)
     try:
-        data = json.loads(Path(given).read_text(encoding="utf-8"))
+        data = json.loads(disk.read_text(Path(given)))
         if not isinstance(data, dict) or not set(data) <= set(known):
             raise ValueError("it holds something else")
         if wrong := next(_wrong(data), ""):
