@@ -372,15 +372,21 @@ class Differences(tuple[StepDifference, ...]):
 
 def difference(first: Mapping[str, Step], second: Mapping[str, Step]) -> Differences:
     """Steps of two executions aligned by key; where both have steps of their own, the first's come first."""
-    keys, place = list(first), 0
+    keys: list[str] = []
+    own: dict[str, list[str]] = {"": []}  # steps of the second alone, by the one of both that they follow
+    shared = ""
     for key in second:
         if key in first:
-            place = keys.index(key) + 1
-            continue
-        while place < len(keys) and keys[place] not in second:
-            place += 1
-        keys.insert(place, key)
-        place += 1
+            own[shared := key] = []
+        else:
+            own[shared].append(key)
+    follow = own[""]
+    for key in first:
+        if key in second:
+            keys += follow
+            follow = own[key]
+        keys.append(key)
+    keys += follow
     return Differences(_differ(key, first.get(key), second.get(key)) for key in keys)
 
 
