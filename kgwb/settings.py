@@ -85,9 +85,16 @@ class Settings:
         return asdict(self)
 
 
+USUAL = (1, 1_000_000)
+"""The least and the most that a number may be: what every engine takes."""
+RANGES: dict[str, tuple[float, float]] = {
+    "spelling": (0, 1),
+    "temperature": (0, 100),
+    "seed": (-(2**63), 2**63 - 1),
+    "model_timeout_s": (0.001, 1_000_000),
+}
+"""The same for settings that differ."""
 CHOICES = {name: get_args(get_type_hints(Settings)[name]) for name in ("profile", "repair", "ablation")}
-FREE = frozenset({"temperature", "seed", "spelling"})
-"""Numbers that may be zero or, some, negative."""
 
 
 def _wanted(name: str, value: Any, default: Any) -> str:
@@ -96,12 +103,10 @@ def _wanted(name: str, value: Any, default: Any) -> str:
         return "" if value in CHOICES[name] else f"one of {', '.join(CHOICES[name])}"
     if isinstance(default, bool):
         return "" if isinstance(value, bool) else "True or False"
-    fits = isinstance(value, type(default) | int) and not isinstance(value, bool)
-    if name in FREE:
-        return "" if fits else "a number"
-    if isinstance(default, int):
-        return "" if fits and value >= 1 else "a value of at least 1"
-    return "" if fits and value > 0 else "a value above 0"
+    low, high = RANGES.get(name, USUAL)
+    fits = isinstance(value, type(default) | int) and not isinstance(value, bool) and low <= value <= high
+    kind = "whole number" if isinstance(default, int) else "number"
+    return "" if fits else f"a {kind} from {low:,} to {high:,}"
 
 
 PROFILES = {

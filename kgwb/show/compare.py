@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from itertools import groupby, zip_longest
 
 from kgwb.agents import kind_of
 from kgwb.record import Call, Differences, Step, StepDifference, difference
+from kgwb.show.alignment import aligned
 from kgwb.show.html import (
     MOST_ROWS,
     Html,
@@ -201,7 +201,7 @@ def beside(first: Sequence[str], second: Sequence[str], heads: Sequence[str] = (
     left = 0
     for same, group in groupby(_pairs(first, second), lambda pair: pair[0] == pair[1]):
         pairs = list(group)
-        if same and len(pairs) > PLAIN:
+        if same and len(pairs) > PLAIN and len(rows) < MOST_ROWS:
             text = "\n".join(short(line, MOST_LETTERS) for line, _ in pairs[:MOST_ROWS])
             folded = fold(aside(f"{len(pairs):,} lines the same"), aside(text))
             rows.append(tag("tr", tag("td", folded, colspan=2)))
@@ -216,10 +216,10 @@ def beside(first: Sequence[str], second: Sequence[str], heads: Sequence[str] = (
 def _pairs(first: Sequence[str], second: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Lines about the same beside each other, in the order of both; scores do not count."""
     about, other = (
-        [re.sub(r"\d+\.\d+", "", line[:MOST_LETTERS]) for line in lines] for lines in (first, second)
+        [re.sub(r"(?<!\d)\d+\.\d+", "", line[:MOST_LETTERS]) for line in lines] for lines in (first, second)
     )
-    for _, a, b, c, d in SequenceMatcher(None, about, other, autojunk=False).get_opcodes():
-        yield from zip_longest(first[a:b], second[c:d], fillvalue="")
+    for part in aligned(about, other):
+        yield from zip_longest(first[part.first], second[part.second], fillvalue="")
 
 
 def marked(first: str, second: str) -> tuple[Html, Html]:
@@ -235,8 +235,8 @@ def marked(first: str, second: str) -> tuple[Html, Html]:
 def _alike(first: str, second: str) -> bool:
     """Whether the words that two texts share are enough to mark the others."""
     words, others = re.findall(r"\w+", first), re.findall(r"\w+", second)
-    blocks = SequenceMatcher(None, words, others, autojunk=False).get_matching_blocks()
-    shared = sum(len(word) for block in blocks for word in words[block.a : block.a + block.size])
+    same = [words[part.first] for part in aligned(words, others) if part.same]
+    shared = sum(len(word) for part in same for word in part)
     return shared > 0 and shared >= LIKE * min(len("".join(words)), len("".join(others)))
 
 

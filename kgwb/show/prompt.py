@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from difflib import SequenceMatcher
+from itertools import zip_longest
 
 from kgwb.llm.base import ChatRequest
 from kgwb.prompts import VARIABLE
+from kgwb.show.alignment import aligned
 from kgwb.show.html import (
     Html,
     aside,
@@ -111,13 +112,10 @@ def changed(before: str, after: str) -> Html:
     """The lines that differ, with the words that differ marked."""
     old, new = before.splitlines(), after.splitlines()
     rows, number = [], 0
-    for what, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if what == "equal":
-            continue
-        number += max(j - i, m - k)
-        for place in range(max(j - i, m - k)):
-            one = old[i + place] if i + place < j else None
-            other = new[k + place] if k + place < m else None
+    for part in aligned(old, new):
+        pairs = [] if part.same else list(zip_longest(old[part.first], new[part.second]))
+        number += len(pairs)
+        for one, other in pairs:
             first, second = (
                 word_changes(one or "", other or "")
                 if None not in (one, other)

@@ -117,7 +117,8 @@ def unequal_lines(one: StepDifference) -> tuple[list[str], list[str]]:
         [] if step is None else compared(step.output) if step.done else [outcome(step)]
         for step in (one.first, one.second)
     )
+    in_first, in_second = set(first), set(second)
     return (
-        [text for text in first if text not in second] or first[:1],
-        [text for text in second if text not in first] or second[:1],
+        [text for text in first if text not in in_second] or first[:1],
+        [text for text in second if text not in in_first] or second[:1],
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from difflib import SequenceMatcher
 from typing import Any
 
 from rdflib import URIRef
@@ -13,6 +12,7 @@ from rdflib import URIRef
 from kgwb import flow
 from kgwb.kg.text import local_name
 from kgwb.show import explain
+from kgwb.show.alignment import aligned
 from kgwb.show.html import (
     MOST_ROWS,
     Html,
@@ -272,10 +272,10 @@ def word_changes(before: str, after: str) -> tuple[Html, Html]:
     """Two texts, each with the words marked that the other has not."""
     old, new = (re.findall(r"\w+|\W", text) for text in (before, after))
     sides: tuple[list[Html], list[Html]] = ([], [])
-    for what, start, end, begin, stop in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        for side, mark, words in ((0, "del", old[start:end]), (1, "ins", new[begin:stop])):
+    for part in aligned(old, new):
+        for side, mark, words in ((0, "del", old[part.first]), (1, "ins", new[part.second])):
             text = "".join(words)
-            sides[side].append(safe(text) if what == "equal" or not text else tag(mark, text))
+            sides[side].append(safe(text) if part.same or not text else tag(mark, text))
     return join(*sides[0]), join(*sides[1])
 
 
