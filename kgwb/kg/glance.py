@@ -57,10 +57,10 @@ class Glance:
 
 
 class Try(NamedTuple):
-    """A question that the graph may answer, with an answer that would be right."""
+    """A question that the graph may answer, with an answer that would be right, if one is known."""
 
     question: str
-    answer: Term
+    answer: Term | None
 
 
 def glance(kg: Graph) -> Glance:
