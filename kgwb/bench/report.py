@@ -37,7 +37,9 @@ from kgwb.show.html import (
 )
 
 if TYPE_CHECKING:
-    from kgwb.ui.report import ReportPanel
+    from kgwb.kg import Graph
+    from kgwb.llm.base import ChatModel
+    from kgwb.ui.debugger import Debugger
 
 MOST_VALUES = 5
 """Values shown of an answer."""
@@ -51,7 +53,8 @@ HEAD = """<!doctype html>
 <style>
 :root { color-scheme: light dark }
 body { max-width: 100em; margin: 0 auto; padding: 1em; background: light-dark(#fff, #131417) }
-h1.h1 { font-size: 20px; font-weight: 650 } h2.h2 { font-size: 17px; font-weight: 650; margin-top: 18px !important }
+h1.h1 { font-size: 20px; font-weight: 650 }
+h2.h2 { font-size: 17px; font-weight: 650; margin-top: 18px !important }
 #questions button:focus-visible { outline: 2px solid } #questions tr:target td { background: var(--bg3) }
 #questions :is(th, td) { max-width: 20em; overflow-wrap: anywhere }
 #questions td:is(:nth-child(4), :nth-child(5)) { min-width: 10em }
@@ -117,11 +120,36 @@ class Report:
             raise InputError(f"cannot write {path}: {exc.strerror or exc}", hint="give another file") from exc
         return path
 
-    def browse(self) -> ReportPanel:
-        """A widget: the questions, and the debugger on the run of the one that is opened."""
-        from kgwb.ui.report import ReportPanel
+    def debug(
+        self,
+        question: str,
+        *,
+        kg: Graph | str | None = None,
+        model: ChatModel | str | None = None,
+        number: int = 0,
+    ) -> Debugger:
+        """The debugger on the run of a question, by its id, in results folder ``number``.
 
-        return ReportPanel(self)
+        Gold stands beside the answer, and the agent that lost it is chosen. With ``kg`` and ``model``, also by
+        their names, it is live; else it needs neither, and asks nobody. Raises InputError if the run was not
+        kept, and RunFileError.
+        """
+        from kgwb.kg import open_kg
+        from kgwb.ui.debugger import Debugger
+        from kgwb.ui.session import session_of
+        from kgwb.workbench import load_run
+
+        one = self.sets[number]
+        row = one.rows.get(question)
+        file = one.run_file(row) if row else None
+        if row is None or file is None:
+            hint = "measure with --save-runs (save_runs=True)"
+            raise InputError(f"the run of {question!r} was not kept", hint=hint)
+        run = load_run(file, kg=open_kg(kg) if isinstance(kg, str) else kg, model=model)
+        agent = str(one.ladder.get(question, {}).get("agent", ""))
+        blamed = next((step.key for step in run.steps if step.agent == agent), "")
+        gold = ", ".join(first_of([*(row["gold"] or ())], MOST_VALUES, local_text))
+        return Debugger(session_of(run), chosen=blamed, gold=gold)
 
     def _repr_html_(self) -> str:
         return page(*self._sections())
@@ -157,6 +185,11 @@ class Report:
                 if not shown.exists() or shown.stat().st_mtime < file.stat().st_mtime:
                     disk.replace(shown, [run_page(file)], "replace")
                 yield file, shown
+
+
+def local_text(value: str) -> str:
+    """A value as it is, an IRI by its last part."""
+    return local_name(value) if "://" in value else short(value)
 
 
 def standalone(title: str, *contents: object) -> str:
@@ -249,5 +282,5 @@ def _values(values: Sequence[str] | None) -> Html:
     if not values:
         return aside("none")
     texts = first_of([*values], MOST_VALUES)
-    shown = [iri_link(value, local_name(value)) if "://" in value else short(value) for value in texts]
+    shown = [iri_link(value, local_text(value)) if "://" in value else short(value) for value in texts]
     return join(*(tag("div", value) for value in shown))

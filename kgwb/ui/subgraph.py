@@ -29,7 +29,7 @@ CHARS = 60
 
 
 class SubgraphPanel(Live):
-    """What a run stands on, as a picture, as a graph to move around in, and as a table; it follows the run."""
+    """What a run stands on: a picture, a graph to move around in, and a table; it follows the run."""
 
     page = Unicode().tag(sync=True)
 
@@ -50,11 +50,9 @@ class SubgraphPanel(Live):
 
     def close(self) -> None:
         """Stop following the run."""
-        if self.redraw in getattr(self, "session", self).listeners:
+        if self.redraw in self.session.listeners:
             self.session.listeners.remove(self.redraw)
         super().close()
-
-    listeners: Sequence[object] = ()
 
     @property
     def working(self) -> bool:
@@ -129,7 +127,7 @@ class SubgraphPanel(Live):
         data = json.dumps({"graph": graph(found), "lit": parts, "picked": self.picked}, ensure_ascii=False)
         title = f"Subgraph of: {clean(self.session.run.question)}"
         words = aside(
-            "Click a node to see what it is. Drag, arrow keys and wheel move the graph, a double-click fits it."
+            "Click a node to see what it is. Drag, arrow keys and wheel move it, a double-click fits it."
         )
         return join(
             div(

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from hostile.corpus import IRIS, texts
-from small import DIRECTED, workbench
-from ui.press import press
+from page import text
+from small import DIRECTED, films, workbench
 
 import kgwb
 from kgwb.bench import Report, load_prices
@@ -21,7 +21,6 @@ from kgwb.bench.report import run_page
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.llm import Scripted
-from kgwb.ui.debugger import Debugger
 
 CONFIG = {
     "kgwb": "0.1.0",
@@ -141,7 +140,7 @@ def test_quality_cost_and_losses(tmp_path: Path) -> None:
         [["", "1"]],
         [["", "2"]],
     ]
-    assert "median" in made.text and "95 % within 8.60 s" in made.text
+    assert "median" in made.text and "95 % within 8.6 s" in made.text
 
 
 def test_a_line_of_the_ladder_counts_only_for_the_result_it_is_about(tmp_path: Path) -> None:
@@ -221,8 +220,8 @@ def test_every_question_is_a_row_that_leads_to_its_run(tmp_path: Path) -> None:
     )
     run.save(measured / kept["run"])
     made = page(tmp_path, measured)
-    assert made.lines(name) == [["1", "list", f"What is {name}?", "y", "x", "0.00", "qir", "run 1.00 s"]]
-    assert made.lines("gone")[0][-1] == "not kept 1.00 s"
+    assert made.lines(name) == [["1", "list", f"What is {name}?", "y", "x", "0.00", "qir", "run 1.0 s"]]
+    assert made.lines("gone")[0][-1] == "not kept 1.0 s"
     assert "one/runs/a%20b%252Fc%23%3F.html" in made.links
     shown = Page((measured / "runs" / f"{name}.html").read_text())
     assert f"kgwb.debug(kgwb.load_run('{name}.jsonl'))" in shown.text
@@ -247,25 +246,20 @@ def test_a_damaged_run_says_so_on_its_page(tmp_path: Path) -> None:
     assert "What to do" in Page(run_page(tmp_path / "a.jsonl")).text
 
 
-def test_a_question_opens_in_the_debugger(tmp_path: Path) -> None:
-    measured = folder(tmp_path / "one", *ROWS[:2], row("z", ["x"], ["y"], run="runs/z.jsonl"))
+def test_a_lost_question_opens_in_the_debugger_with_its_gold_and_the_agent_to_blame(tmp_path: Path) -> None:
+    measured = folder(
+        tmp_path / "one", *ROWS[:2], row("z", ["http://e/Gold_Value"], ["y"], run="runs/z.jsonl"), ladder=(lost("z", "qir"),)
+    )
     workbench(Scripted(DIRECTED)).ask("Who directed Arrival?").save(measured / "runs" / "z.jsonl")
-    panel = Report(measured).browse()
-    assert [told for told, _ in panel._list.options] == ["✗ b: What is b?", "✗ z: What is z?"]
-    press(panel, "Open in the debugger")
-    assert "no question is chosen" in panel.message.value
-    panel._list.value = (0, "b")
-    press(panel, "Open in the debugger")
-    assert "was not kept" in panel.message.value
-    panel._list.value = (0, "z")
-    press(panel, "Open in the debugger")
-    [opened] = panel._opened.children
-    assert isinstance(opened, Debugger)
+    report = Report(measured)
+    with pytest.raises(InputError, match="was not kept"):
+        report.debug("b")
+    opened = report.debug("z")
     assert opened.session.run.question == "Who directed Arrival?"
-    assert panel.message.value == ""
-    panel._shown.value = False
-    assert [told[0] for told, _ in panel._list.options] == ["✓", "✗", "✗"]
-    assert "Where answers were lost" in panel.static()
+    assert "the right answer is Gold Value" in text(opened)
+    live = report.debug("z", kg=films(), model=Scripted(DIRECTED))
+    assert live.session.run.graph is not None
+    assert opened.key == "qir"
 
 
 # --- nothing but text
