@@ -167,8 +167,8 @@ class Chat(Live):
                 aside(f"and {count(left, 'more triple')}") if left > 0 else "",
             ]
         label = "Close the debugger" if self.debugging else "Open in the debugger"
-        ways = (button(label, "debug", "step"), "" if self.debugging else button("Subgraph", "graph", "sparql"))
-        return div("well inner stack", *parts, div("row controls", *ways))
+        graph = button("Subgraph", "graph", "sparql") if not self.debugging else ""
+        return div("well inner stack", *parts, div("row controls", button(label, "debug", "step"), graph))
 
     def _remarks(self) -> Html:
         talk = self.conversation
@@ -179,6 +179,7 @@ class Chat(Live):
         return div("band stack", busy, rerun, failed) if busy or rerun or failed else Html()
 
     def _ask(self) -> Html:
+        source = short(clean(self.conversation.workbench.kg.source), 40)
         typed = tag(
             "textarea",
             "\n",
@@ -189,7 +190,7 @@ class Chat(Live):
             data_rev=self.revision,
             id="question",
             aria_label="Your question",
-            placeholder=f"Ask about {clean(self.conversation.workbench.kg.source)}. “it”, “he” and “there” may mean what came before.",
+            placeholder=f"Ask about {source}. “it”, “he” and “there” may mean what came before.",
         )
         asked = {run.question for run in self.conversation.turns}
         examples = [

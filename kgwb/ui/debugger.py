@@ -28,12 +28,9 @@ class Debugger(StepPanel):
 
     inside = True
 
-    def __init__(self, session: Session, *, chosen: str = "", beside: Html | None = None) -> None:
-        """``chosen`` is the key of a step to show at first, else the step that was done last.
-
-        ``beside`` stands under the answer, for example what it should have been.
-        """
-        self.beside = beside
+    def __init__(self, session: Session, *, chosen: str = "", gold: str = "") -> None:
+        """``chosen`` is the key of a step to show at first, else the one done last; ``gold`` the right answer."""
+        self.gold = gold
         self.shown = "step"
         """The view that is open."""
         self.followed = not chosen
@@ -92,8 +89,7 @@ class Debugger(StepPanel):
         side = div("side", timeline(standing, chosen), div("foot controls", *keys))
         return join(
             head(self.run),
-            answer_banner(standing),
-            self.beside,
+            answer_banner(standing, self._gold()),
             self.person.view(self.revision),
             controls,
             flow_strip(standing, chosen),
@@ -105,6 +101,9 @@ class Debugger(StepPanel):
 
     def __repr__(self) -> str:
         return repr(self.run)
+
+    def _gold(self) -> Html:
+        return div("", aside("the right answer is "), tag("b", self.gold)) if self.gold else Html()
 
     # --- the other views ------------------------------------------------------------------------------------
 

@@ -123,13 +123,13 @@ def glance_view(survey: Survey) -> Html:
         span("chip", state_sign("ok", ""), short(question), " ", aside(short(str(answer), MOST_ANSWER)))
         for question, answer in survey.answered.items()
     ]
-    asked = div("band stack tight", span("caption", "Questions it can answer: asked just now"), div("chips", *chips))
+    caption = span("caption", "Questions it can answer: asked just now")
     sampled = f"It is large: classes, predicates and labels are of a sample of {SAMPLE:,}."
     return join(
         head,
         div("tiles", *tiles),
         div("band", note(sampled, kind="calm")) if seen.sampled else "",
-        asked if chips else "",
+        div("band stack tight", caption, div("chips", *chips)) if chips else "",
         div("two", _classes(seen, survey.chosen), _said(survey)) if seen.kinds else "",
         div("band row", *_labels(seen)),
         busy,
