@@ -28,7 +28,7 @@ from kgwb.show.terms import around, triples
 from kgwb.ui.debugger import Debugger
 from kgwb.ui.dialogue import Conversation
 from kgwb.ui.glance import survey_of
-from kgwb.ui.live import Event, Live, failure
+from kgwb.ui.live import Event, Live, failure, inside
 from kgwb.ui.session import session_of
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ class Chat(Live):
     def _debugger(self) -> Html:
         """The debugger's own view of the opened turn; what is done in it is its own."""
         made = self._opened_debugger() if self.debugging else None
-        return tag("div", made.view(), data_scope="debugger", class_="inside-debugger") if made else Html()
+        return inside("debugger", made) if made else Html()
 
     def _opened_debugger(self) -> Debugger | None:
         if not 0 <= self.opened < len(self.conversation.turns):
@@ -232,24 +232,14 @@ class Chat(Live):
         run = self.conversation.turns[self.opened]
         if run.id not in self.debuggers:
             made = self.debuggers[run.id] = Debugger(session_of(run))
-            made.observe(lambda _: self.redraw(), "html")
+            self.take_in(made)
         return self.debuggers[run.id]
 
     # --- what the person does -------------------------------------------------------------------------------
 
-    def update(self, event: Event) -> None:
-        """What is done in the debugger's part is the debugger's."""
-        inner = (
-            self._opened_debugger() if isinstance(event, dict) and event.get("scope") == "debugger" else None
-        )
-        if inner is None:
-            return super().update(event)
-        number = event.get("seq", 0)
-        self._seen = max(self._seen, number if isinstance(number, int) else 0)
-        inner.update({**event, "seq": 0})
-        self.problem = inner.problem
-        self.redraw()
-        return None
+    def part(self, name: str) -> Live | None:
+        made = self._opened_debugger() if self.debugging else None
+        return made if made is None or name == "debugger" else made.part(name)
 
     def do_ask(self, event: Event) -> None:
         question = str(event.get("form", {}).get("question", ""))

@@ -137,7 +137,7 @@ def glance_view(survey: Survey) -> Html:
 
 
 def _classes(seen: Glance, chosen: Kind | None) -> Html:
-    most = seen.kinds[0].size or 1
+    most = max(kind.size for kind in seen.kinds) or 1
     rows = (
         tag(
             "button",

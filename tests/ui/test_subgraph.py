@@ -20,6 +20,7 @@ from kgwb import load_run
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.show.subgraph import Edge, Node, Role, Subgraph, subgraph
+from kgwb.ui.debugger import Debugger
 from kgwb.ui.pyvis_page import graph, page
 from kgwb.ui.session import Session
 from kgwb.ui.subgraph import SubgraphPanel
@@ -49,11 +50,23 @@ def click(made: SubgraphPanel, node: int) -> None:
 
 def test_the_answers_path_is_lit_at_once() -> None:
     made = panel()
-    assert labels(made) == ["Arrival", "Denis Villeneuve", "Gentilly"]
+    assert labels(made)[:3] == ["Arrival", "Denis Villeneuve", "Gentilly"]
+    assert {"Amy Adams", "Sicario"} <= set(labels(made)[3:])  # pale, around the path
     assert made.html.count('class="ed lit"') == 2
     assert "✓ birth place" in text(made)
     press(made, "nothing marked")
     assert "✓" not in text(made)
+
+
+def test_it_is_the_same_inside_of_the_debugger() -> None:
+    made = Debugger(Session(born()))
+    press(made, "Subgraph")
+    made.update({"do": "node", "arg": "1", "scope": "graph"})
+    assert made.subgraph is not None
+    settle(made.subgraph.asking)
+    assert "Denis Villeneuve ex:denis" in text(made) or "denis" in text(made)
+    made.update({"do": "drawn", "arg": "graph", "scope": "graph"})
+    assert "Content-Security-Policy" in made.page
 
 
 def test_a_click_shows_the_node_and_marks_what_supports_an_answer() -> None:
@@ -76,16 +89,19 @@ def test_a_page_cannot_name_what_is_not_there(picked: str) -> None:
 
 def test_expanding_adds_neighbours_and_says_how_many() -> None:
     made = panel()
-    click(made, 1)
-    press(made, "Expand one hop")
-    settle(made.asking)
     assert {"Dune", "Sicario", "3"} <= set(labels(made))
     assert "Denis Villeneuve: all 3 more triples shown" in text(made)
+    story = labels(made).index("Story of Your Life")
+    click(made, story)
+    press(made, "Expand one hop")
+    settle(made.asking)
+    assert "Story of Your Life: all 1 more triple shown" in text(made)
+    assert "Ted Chiang" in labels(made)
 
 
 def test_a_replay_cannot_be_expanded_and_says_why(tmp_path: Path) -> None:
     replay = panel(load_run(born().save(tmp_path / "run.jsonl")))
-    assert labels(replay) == ["Arrival", "Denis Villeneuve", "Gentilly"]
+    assert labels(replay) == ["Arrival", "Denis Villeneuve", "Gentilly"]  # nobody is asked for more
     click(replay, 0)
     press(replay, "Expand one hop")
     assert "load_run" in text(replay)
@@ -98,7 +114,7 @@ def test_it_follows_the_run_and_does_nothing_if_nothing_changed() -> None:
     session.go("matching").result(10)
     assert labels(made) == ["Arrival"]
     session.go().result(10)
-    assert labels(made) == ["Arrival", "Denis Villeneuve"]
+    assert labels(made)[:2] == ["Arrival", "Denis Villeneuve"]
     before = made.subgraph
     session.tell()
     assert made.subgraph is before
@@ -115,9 +131,8 @@ def test_the_table_and_the_graph_to_move_around_in() -> None:
     press(made, "To move around in")
     assert "Content-Security-Policy" in made.page
     place = next(one for one in page_of(made).elements if "data-graph" in one.attributes)
-    assert [node["label"] for node in json.loads(place.attributes["data-graph"])["graph"]["nodes"]][
-        0
-    ].startswith("Arr")
+    shown = json.loads(place.attributes["data-graph"])["graph"]["nodes"]
+    assert shown[0]["label"].startswith("Arrival")
 
 
 # --- the page
