@@ -488,7 +488,7 @@ def _serve(args: argparse.Namespace) -> int:
     from kgwb.bench.runner import Setup
     from kgwb.bench.serve import ANY, Service
     from kgwb.kg import is_endpoint
-    from kgwb.render.words import clean
+    from kgwb.show.html import clean
 
     named = pairs(args.dataset, "IRI=GRAPH")
     if len(named) < len(args.dataset):

@@ -119,7 +119,9 @@ def counted(number: int, noun: str) -> str:
     if noun.endswith("ex"):
         plural = noun[:-2] + "ices"
     else:
-        plural = noun[:-1] + "ies" if noun.endswith("y") else noun + ("es" if noun.endswith("ch") else "s")
+        plural = (
+            noun[:-1] + "ies" if noun.endswith("y") else noun + ("es" if noun.endswith(("ch", "ss")) else "s")
+        )
     return f"{number:,} {noun if number == 1 else plural}"
 
 

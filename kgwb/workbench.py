@@ -113,9 +113,8 @@ class Workbench:
     def chat(self) -> Chat:
         """The dialogue as a widget; any turn opens in the debugger."""
         from kgwb.ui.chat import Chat
-        from kgwb.ui.debugger import Debugger
 
-        return Chat(self, open_turn=Debugger)
+        return Chat(self)
 
     def _latest(self) -> Run:
         if not self.runs:

@@ -20,7 +20,7 @@ DECLARED = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
 RANKS = [
     {"aside", "disk", "errors", "flow", "masking", "network", "settings", "walk"},
     {"embeddings", "kg", "llm", "prompts"},
-    set("agents engine explain gold provenance record recorded render run saved structured subgraph".split()),
+    set("agents engine gold provenance record recorded run saved show structured".split()),
     {"systems"},
     {"bench", "ui"},
     {"kgwb", "workbench"},  # the facade; takes from `ui` only inside functions

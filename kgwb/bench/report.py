@@ -35,16 +35,13 @@ from kgwb.show.html import (
     seconds,
     section,
     short,
-    span,
-    spoken,
-    state_sign,
     style,
     tag,
 )
 
 if TYPE_CHECKING:
     from kgwb.kg import Graph
-    from kgwb.llm import ChatModel
+    from kgwb.llm.base import ChatModel
     from kgwb.ui.debugger import Debugger
 
 MOST_VALUES = 5
@@ -60,7 +57,8 @@ HEAD = """<!doctype html>
 <style>
 :root { color-scheme: light dark }
 body { max-width: 100em; margin: 0 auto; padding: 1em; background: light-dark(#fff, #131417) }
-h1.h1 { font-size: 20px; font-weight: 650 } h2.h2 { font-size: 17px; font-weight: 650; margin-top: 18px !important }
+h1.h1 { font-size: 20px; font-weight: 650 }
+h2.h2 { font-size: 17px; font-weight: 650; margin-top: 18px !important }
 #questions button:focus-visible { outline: 2px solid } #questions tr:target td { background: var(--bg3) }
 #questions :is(th, td) { max-width: 20em; overflow-wrap: anywhere }
 #questions td:is(:nth-child(4), :nth-child(5)) { min-width: 10em }
@@ -132,30 +130,42 @@ class Report:
             raise InputError(f"cannot write {path}: {exc.strerror or exc}", hint="give another file") from exc
         return path
 
-    def open(
-        self, key: str, *, of: int = 0, kg: Graph | None = None, model: ChatModel | str | None = None
+    def debug(
+        self,
+        question: str,
+        *,
+        kg: Graph | str | None = None,
+        model: ChatModel | str | None = None,
+        number: int = 0,
     ) -> Debugger:
-        """The debugger on the run of a question: live, gold beside its answer, at the agent that lost it.
+        """The debugger on the run of a question, by its id, in results folder ``number``.
 
-        ``of`` says which folder's run. Graph and model are those of the set-up. Where they cannot be opened
-        again, or a model is at an address that only the folder names, what is on record stands for them
-        unless they are given. Raises InputError for a question whose run was not kept.
+        Gold stands beside the answer, and the agent that lost it is chosen. It is live: graph and model are
+        those of the set-up, or ``kg`` and ``model``, also by their names. Where the set-up's cannot be opened
+        any more, or the model is at an address that only the folder names, what is on record stands for
+        them. Raises InputError if the run was not kept, and RunFileError.
         """
+        from kgwb.kg import open_kg
         from kgwb.systems import load_run
         from kgwb.ui.debugger import Debugger
         from kgwb.ui.session import session_of
 
-        measured = self.sets[of]
-        row = measured.rows.get(key)
-        if row is None or (file := measured.run_file(row)) is None:
-            hint = "measure with --save-runs (save_runs=True)" if row else "see report.sets[0].rows"
-            raise InputError(f"there is no run of a question {key!r}", hint=hint)
-        kg = kg if kg is not None else _graph_of(measured)
-        own = None if model or kg is None else _models_of(measured)
-        models = llm.model(model) if isinstance(model, str) else model or own
-        run, blamed = load_run(file, kg=kg, model=models), measured.ladder.get(key, {}).get("agent") or ""
-        chosen = blamed if blamed in {spec.name for spec in run.system.agents} else ""
-        return Debugger(session_of(run), chosen=chosen, beside=_gold(row, blamed, kg))
+        one = self.sets[number]
+        row = one.rows.get(question)
+        file = one.run_file(row) if row else None
+        if row is None or file is None:
+            hint = "measure with --save-runs (save_runs=True)"
+            raise InputError(f"the run of {question!r} was not kept", hint=hint)
+        graph = open_kg(kg) if isinstance(kg, str) else kg or graph_of(one)
+        own = None if model or graph is None else models_of(one)
+        run = load_run(file, kg=graph, model=llm.model(model) if isinstance(model, str) else model or own)
+        agent = str(one.ladder.get(question, {}).get("agent", ""))
+        blamed = next((step.key for step in run.steps if step.agent == agent), "")
+        gold = [*(row["gold"] or ())]
+        iris = [URIRef(value) for value in gold[:MOST_VALUES] if "://" in value]
+        names = {str(iri): name for iri, name in graph.names(iris).items()} if graph and iris else {}
+        texts = first_of(gold, MOST_VALUES, lambda value: names.get(value) or local_text(value))
+        return Debugger(session_of(run), chosen=blamed, gold=", ".join(texts))
 
     def _repr_html_(self) -> str:
         return page(*self._sections())
@@ -195,32 +205,28 @@ class Report:
                 yield file, shown
 
 
-def _graph_of(measured: Measured) -> Graph | None:
-    """The graph of a set-up, if it is still that one."""
+def graph_of(one: Measured) -> Graph | None:
+    """The graph of a set-up, if it can be opened and is still that one."""
     from kgwb.kg import open_kg
 
     with suppress(KgwbError):
-        kg = open_kg(str(measured.config.get("source")))
-        return kg if kg.identity == measured.config.get("kg") else None
+        kg = open_kg(str(one.config.get("source")))
+        return kg if kg.identity == one.config.get("kg") else None
     return None
 
 
-def _models_of(measured: Measured) -> dict[str, ChatModel] | None:
+def models_of(one: Measured) -> dict[str, ChatModel] | None:
     """The models of a set-up; a folder from elsewhere may not say where the person's key is sent."""
-    specs = {str(name): str(spec) for name, spec in dict(measured.config.get("models", {})).items()}
+    models = one.config.get("models")
+    specs = {str(name): str(spec) for name, spec in models.items()} if isinstance(models, dict) else {}
     with suppress(KgwbError):
-        return (
-            None
-            if any("@" in spec for spec in specs.values())
-            else {n: llm.model(s) for n, s in specs.items()}
-        )
+        return None if "@" in "".join(specs.values()) else {n: llm.model(spec) for n, spec in specs.items()}
     return None
 
 
-def _gold(row: Row, blamed: str, kg: Graph | None) -> Html:
-    """What the answer should have been, and who lost it."""
-    lost_at = state_sign("bad", f"lost at {spoken(blamed)}") if blamed else ""
-    return div("band row", span("caption", "Gold"), _values(row["gold"], kg), span("grow"), lost_at)
+def local_text(value: str) -> str:
+    """A value as it is, an IRI by its last part."""
+    return local_name(value) if "://" in value else short(value)
 
 
 def _is_ours(path: Path) -> bool:
@@ -315,13 +321,11 @@ def _link(one: Measured, row: Row, path: Path, made: Mapping[Path, Path]) -> Htm
     return tag("a", "run", href=quote(shown), title=f'kgwb.debug(kgwb.load_run("{file}"))')
 
 
-def _values(values: Sequence[str] | None, kg: Graph | None = None) -> Html:
+def _values(values: Sequence[str] | None) -> Html:
     if values is None:
         return aside("not known")
     if not values:
         return aside("none")
     texts = first_of([*values], MOST_VALUES)
-    iris = [URIRef(value) for value in texts if "://" in value]
-    names = kg.names(iris) if kg is not None and iris else {iri: local_name(iri) for iri in iris}
-    shown = [iri_link(value, names[URIRef(value)]) if "://" in value else short(value) for value in texts]
+    shown = [iri_link(value, local_text(value)) if "://" in value else short(value) for value in texts]
     return join(*(tag("div", value) for value in shown))

@@ -48,7 +48,7 @@ class Glance:
     things: int | None
     predicates: int | None
     kinds: tuple[Kind, ...]
-    """The classes, the largest first."""
+    """The classes, the largest first, then what has none."""
     unlabelled: int | None
     """Things without a label."""
     languages: tuple[tuple[str, int], ...]
@@ -57,10 +57,10 @@ class Glance:
 
 
 class Try(NamedTuple):
-    """A question that the graph may answer, with an answer that would be right."""
+    """A question that the graph may answer, with an answer that would be right, if one is known."""
 
     question: str
-    answer: Term
+    answer: Term | None
 
 
 def glance(kg: Graph) -> Glance:
@@ -101,7 +101,7 @@ def glance(kg: Graph) -> Glance:
         _number(
             kg, f"SELECT (COUNT(DISTINCT ?p) AS ?n) WHERE {{ {{ SELECT ?p WHERE {{ ?s ?p ?o }}{limit} }} }}"
         ),
-        tuple(sorted(found, key=lambda kind: -kind.size)),
+        tuple(found),
         _number(
             kg, f"SELECT (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {things} FILTER NOT EXISTS {{ {named} }} }}"
         ),

@@ -268,7 +268,10 @@ def rows_of(standing: Standing) -> list[Row]:
         ]
         before = [n for n in within or range(len(rows)) if order.index(agent_of(rows[n].key)) < place]
         at = max(before, default=-1) + 1
-        rows.insert(at, Row(agent, None, min(level, rows[at - 1].depth + 1 if at else 0)))
+        level = min(level, rows[at - 1].depth + 1 if at else 0)
+        while at < len(rows) and rows[at].depth > level:
+            at += 1
+        rows.insert(at, Row(agent, None, level))
     return rows
 
 

@@ -171,11 +171,11 @@ def triple_text(triple: Triple, names: Names) -> str:
 
 def triple_chain(triple: Triple, around: Around, answers: Iterable[Term] = ()) -> Html:
     """A triple as pills and an arrow; the ends that are answers have a double frame."""
-    answers = {*map(str, answers)}
+    asked = {*map(str, answers)}
 
     def end(value: Term) -> Html:
         title = str(value) if isinstance(value, URIRef) else None
-        class_ = "unk asked plain" if str(value) in answers else "ent"
+        class_ = "unk asked plain" if str(value) in asked else "ent"
         return span(class_, term_text(value, around.names), title=title and short(title))
 
     subject, predicate, object_ = triple

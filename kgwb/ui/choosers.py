@@ -2,143 +2,185 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Iterable
+from concurrent.futures import Future
 from typing import Generic, TypeVar
 
-import ipywidgets as widgets
-
 from kgwb import llm
-from kgwb.errors import KgwbError, ModelError
+from kgwb.errors import KgwbError, ModelError, SettingError
 from kgwb.kg import SAMPLES, Graph, open_kg
-from kgwb.kg.local import LocalGraph
-from kgwb.kg.sparql import n3
 from kgwb.llm import ChatModel, ModelStatus, OllamaModel, OpenAIModel, available
-from kgwb.masking import shown
-from kgwb.render.html import Html, aside, join, page, table, tag
-from kgwb.render.words import clean
-from kgwb.ui.entry import Entry
-from kgwb.ui.kit import Panel, body, field, markup, row
+from kgwb.masking import masked, shown
+from kgwb.show.html import Html, aside, button, clean, div, fold, join, span, state_sign, table, tag
+from kgwb.ui.glance import Survey, glance_view, survey_of
+from kgwb.ui.live import Event, Live, failure
+from kgwb.ui.session import Worker
 
 T = TypeVar("T")
 MOST_LISTED = 100
 """Models of one server that are listed; others are chosen by writing their name."""
 KEYS = "Keys are read from the environment that JupyterLab was started in, never from a notebook."
+STATIC_S = 2.0
+"""How long the form for where no kernel is waits for what is counted."""
 LIST_S = 3.0
 """How long a server may take to list its models."""
+KEY = re.compile(r"\b(sk|gsk|hf|xai|AIza)[-_\w]{16,}", re.I)
+"""What looks like a key; texts of widgets are saved with a notebook."""
 
 
-class Chooser(Panel, Generic[T]):
+class Chooser(Live, Generic[T]):
     """A text that names something, and ``chosen``, the latest thing of that kind that could be opened.
 
     ``start`` is opened at once; "" opens nothing.
     """
 
-    asks = example = lists = ""
-    """The labels of the text and of the list beside it, and an example of the text."""
+    asks = example = ""
+    """The label of the text, and an example of it."""
 
     def __init__(self, start: str) -> None:
-        super().__init__()
         self.chosen: T | None = None
         """A failure leaves it as it was."""
         self.name = ""
         """How it was named, without passwords and keys."""
-        self._latest: object = None
-        self._told = markup()
-        wide = widgets.Layout(width="34em")
-        self._text = Entry(self, self.choose, value=start, placeholder=self.example, layout=wide)
-        self._listed = widgets.Dropdown(layout=widgets.Layout(width="18em"))
-        self.watch(self._listed, self._pick)
-        choose = self.button("Choose", self.choose, button_style="primary")
-        fields = (field(self.lists, self._listed), field(self.asks, self._text), choose)
-        self._parts = (row(*fields, align_items="flex-end"), self._told)
-        self.show(*self._parts)
+        self.typed, self.revision = start, 0
+        self.seen = Html()
+        """What there is to say of what was chosen."""
+        self.opening = Worker(self.redraw)
+        super().__init__()
         if start:
-            self._open(start, None)
+            try:
+                self._open(start)
+            except KgwbError as exc:
+                self.problem = exc
+        self.redraw()
 
-    def choose(self, name: str = "") -> threading.Thread:
-        """Open what is named, or what the text says, on a thread of its own; the latest wish counts."""
-        name = name.strip() or self._text.spoken()
-        wish = self._latest = object()
-        self.message.say(f"opening {clean(shown(name))} ...")
-        return _meanwhile(self._open, name, wish)
+    @property
+    def working(self) -> bool:
+        return bool(self.opening.busy)
 
-    def static(self) -> str:
-        """See Panel."""
-        return page(tag("b", self.name or "none chosen"), Html(self._told.value))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({clean(self.name) or 'none'})"
+    def choose(self, name: str) -> Future[None]:
+        """Open what is named, on a thread of its own. Raises SettingError while something is opened."""
+        self.typed = name.strip()
+        return self.opening.do(f"opening {clean(shown(name))}", lambda: self._open(self.typed))
 
     def make(self, name: str) -> tuple[T, Html]:
         """What a name means, and what there is to say of it. Raises KgwbError."""
         raise NotImplementedError
 
-    def _offer(self, names: Iterable[str]) -> None:
-        self._listed.options = [("choose ...", ""), *((clean(name), name) for name in names)]
-        self._listed.index = 0
+    def offered(self) -> Iterable[str]:
+        """Names to choose from by a click."""
+        return ()
 
-    def _pick(self, name: str) -> None:
-        if name:
-            self._text.value = name
-            self.choose(name)
+    def below(self) -> Html:
+        """What stands under what was chosen."""
+        return Html()
 
-    def _open(self, name: str, wish: object) -> None:
-        with self.message.guarding():
-            try:
-                made, told = self.make(name)
-            except KgwbError:
-                if wish is self._latest:
-                    raise
-                return
-            if wish is self._latest:
-                self.chosen, self.name, self._told.value = made, shown(name), body(told)
-                self.message.clear()
+    def view(self) -> Html:
+        typed = tag(
+            "input",
+            type="text",
+            name="name",
+            value=self.typed,
+            placeholder=self.example,
+            aria_label=self.asks,
+            id="name",
+            data_rev=self.revision,
+            autocomplete="off",
+        )
+        form = tag(
+            "form",
+            tag("label", span("", self.asks), typed, class_="f grow"),
+            button("Choose", "choose", "", "primary", off=self.working),
+            class_="row ends",
+            data_do="choose",
+        )
+        chips = (
+            tag("button", one, class_="chip", type="button", data_do="pick", data_arg=one)
+            for one in self.offered()
+        )
+        busy = aside(f"{self.opening.busy} …") if self.opening.busy else ""
+        failed = failure(self.opening.failure) if self.opening.failure else ""
+        return join(
+            div("body stack controls", form, div("chips", *chips), busy, failed), self.seen, self.below()
+        )
+
+    def static_view(self) -> Html:
+        return join(div("body", tag("b", self.name or "none chosen")), self.seen, self.below())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({clean(self.name) or 'none'})"
+
+    def do_choose(self, event: Event) -> None:
+        text = str(event["form"].get("name", "")).strip()
+        if KEY.search(text) or masked(text) != text or (" " not in text and shown(text) != text):
+            self.typed, self.revision = "", self.revision + 1
+            raise SettingError(
+                "what was written looks as if it held a key or a password, and was taken away again",
+                hint="a notebook saves what its widgets hold: set keys in the environment before JupyterLab "
+                "starts, and open an address that has a password in a cell",
+            )
+        self.choose(text)
+
+    def do_pick(self, event: Event) -> None:
+        self.revision += 1
+        self.choose(str(event["arg"]))
+
+    def _open(self, name: str) -> None:
+        self.chosen, self.seen = self.make(name)
+        self.name = shown(name)
 
 
 class GraphChooser(Chooser[Graph]):
     """Opens a sample, a file, a folder or an endpoint; ``kg`` is the graph that was opened latest."""
 
-    lists, asks = "Samples", "Graph: a sample, an RDF file or folder, or the URL of an endpoint"
+    asks = "Graph: a sample, an RDF file or folder, or the URL of an endpoint"
     example = "my_graph.ttl, or http://localhost:8890/sparql"
 
     def __init__(self, start: str = "films") -> None:
+        self.survey: Survey | None = None
+        """Of the graph that was opened latest."""
         super().__init__(start)
-        self._offer(SAMPLES)
 
     @property
     def kg(self) -> Graph | None:
         """The graph that was opened latest."""
         return self.chosen
 
+    def offered(self) -> Iterable[str]:
+        return SAMPLES
+
     def make(self, name: str) -> tuple[Graph, Html]:
         """See Chooser; an endpoint that does not answer is not opened."""
         kg = open_kg(name)
-        size = f"{len(kg.store):,} triples" if isinstance(kg, LocalGraph) else "an endpoint that answers"
-        told = tag("b", f"✓ {clean(kg.source)}: ")
-        return kg, tag("div", told, f"{size}. ", _example(kg), class_="kgwb-good")
+        kg.ask("ASK { ?s ?p ?o }")
+        self.survey = survey_of(kg)
+        self.survey.listeners.append(self.redraw)
+        return kg, Html()
 
+    def below(self) -> Html:
+        return glance_view(self.survey) if self.survey is not None else Html()
 
-def _example(kg: Graph) -> Html:
-    """A label of the graph, so that one has something to ask about."""
-    labels = " ".join(n3(predicate) for predicate in kg.vocabulary.labels)
-    rows = kg.select(f"SELECT ?label WHERE {{ VALUES ?by {{ {labels} }} ?vertex ?by ?label }} LIMIT 1").rows
-    if not rows:
-        return aside(f"No label found under {labels}: names are taken from the IRIs.")
-    return join("It knows, for example, ", tag("i", clean(rows[0][0])), ".")
+    def static_view(self) -> Html:
+        if self.survey is not None and self.survey.worker is not None:
+            self.survey.worker.join(STATIC_S)
+        return super().static_view()
+
+    def do_class(self, event: Event) -> None:
+        if self.survey is not None:
+            self.survey.choose(str(event["arg"]))
 
 
 class ModelChooser(Chooser[ChatModel]):
     """Chooses among the models that can be reached; ``model`` is the one that was chosen latest."""
 
-    lists, asks = "What there is", "Model, by its specification"
+    asks = "Model, by its specification"
     example = "ollama:phi4, or openai:MODEL@http://HOST:PORT/v1"
 
     def __init__(self, start: str = "rules") -> None:
+        self.found: tuple[ModelStatus, ...] = ()
+        self.looking = Worker(self.redraw)
         super().__init__(start)
-        self._kinds = markup()
-        forms = markup(aside(f"A specification is one of {', '.join(llm.FORMS)}"))
-        self.show(*self._parts, forms, self._kinds, row(self.button("Look again", self.look)))
         self.look()
 
     @property
@@ -146,24 +188,40 @@ class ModelChooser(Chooser[ChatModel]):
         """The model that was chosen latest."""
         return self.chosen
 
-    def look(self) -> threading.Thread:
+    def look(self) -> Future[None]:
         """Ask the servers, on a thread of its own, what they have."""
-        self._kinds.value = body(aside("looking for models ..."))
-        return _meanwhile(self._look)
+
+        def look() -> None:
+            self.found = tuple(available())
+
+        return self.looking.do("looking for models", look)
+
+    def do_look(self, event: Event) -> None:
+        self.look()
+
+    def offered(self) -> Iterable[str]:
+        plain = [form for form in llm.FORMS if ":" not in form]
+        return [
+            *plain,
+            *(f"{one.kind}:{name}" for one in self.found for name in sorted(one.models)[:MOST_LISTED]),
+        ]
+
+    def below(self) -> Html:
+        forms = aside(f"A specification is one of {', '.join(llm.FORMS)}")
+        seen = table(("kind", "", "what was seen"), map(_seen, self.found))
+        busy = aside(f"{self.looking.busy} …") if self.looking.busy else button("Look again", "look")
+        return div(
+            "body stack",
+            fold(aside("What there is"), seen, forms, unfolded=True, key="found"),
+            aside(KEYS),
+            div("controls", busy),
+        )
 
     def make(self, name: str) -> tuple[ChatModel, Html]:
         """See Chooser; a model whose server does not answer now is chosen, and that is said."""
         model = llm.model(name)
-        told, class_ = _reached(model)
-        return model, tag("div", tag("b", f"{clean(model.name)}: "), told, class_=class_)
-
-    def _look(self) -> None:
-        with self.message.guarding():
-            found = available()
-            plain = [form for form in llm.FORMS if ":" not in form]
-            listed = [f"{one.kind}:{name}" for one in found for name in sorted(one.models)[:MOST_LISTED]]
-            self._offer([*plain, *listed])
-            self._kinds.value = body(table(("kind", "", "what was seen"), map(_seen, found)), aside(KEYS))
+        sign, words = _reached(model)
+        return model, div("band", state_sign(sign, clean(model.name)), f" {words}")
 
 
 def _seen(one: ModelStatus) -> tuple[str, str, str]:
@@ -175,17 +233,11 @@ def _seen(one: ModelStatus) -> tuple[str, str, str]:
 def _reached(model: ChatModel) -> tuple[str, str]:
     """What is known of a model's server now, and how good that is."""
     if not isinstance(model, OpenAIModel | OllamaModel):
-        return "✓ ready", "kgwb-good"
+        return "ok", "is ready"
     try:
         listed = model.models(LIST_S)
     except ModelError as error:
-        return f"chosen, but: {error.message}. What to do: {error.hint}", "kgwb-bad"
+        return "bad", f"is chosen, but: {error.message}. What to do: {error.hint}"
     if model.model in listed or f"{model.model}:latest" in listed:
-        return "✓ its server answers and has it", "kgwb-good"
-    return f"its server answers, but does not list it among {len(listed):,} models", "kgwb-note"
-
-
-def _meanwhile(work: Callable[..., None], *given: object) -> threading.Thread:
-    thread = threading.Thread(target=work, args=given, name="kgwb-choosing", daemon=True)
-    thread.start()
-    return thread
+        return "ok", "its server answers and has it"
+    return "none", f"its server answers, but does not list it among {len(listed):,} models"

@@ -9,14 +9,13 @@ from kgwb.errors import SettingError
 from kgwb.settings import PROFILES
 from kgwb.show.compare import Side, comparison
 from kgwb.show.html import Html, aside, button, div, fold, join, note, span, tabs, tag
-from kgwb.show.picture import NOTHING, legend, svg, tables
 from kgwb.show.run import Standing, answer_banner, flow_strip, head, run_body, timeline, waterfall
-from kgwb.show.subgraph import subgraph
 from kgwb.show.terms import around
 from kgwb.show.views import answer_parts
 from kgwb.ui.cell import StepPanel
-from kgwb.ui.live import Event
+from kgwb.ui.live import Event, Live, inside
 from kgwb.ui.session import Session, Version, session_of
+from kgwb.ui.subgraph import SubgraphPanel
 
 VIEWS = ("step", "answer", "graph", "compare")
 LABELS = {"step": "Step", "answer": "Answer", "graph": "Subgraph", "compare": "Compare"}
@@ -28,20 +27,16 @@ class Debugger(StepPanel):
 
     inside = True
 
-    def __init__(self, session: Session, *, chosen: str = "", beside: Html | None = None) -> None:
-        """``chosen`` is the key of a step to show at first, else the step that was done last.
-
-        ``beside`` stands under the answer, for example what it should have been.
-        """
-        self.beside = beside
+    def __init__(self, session: Session, *, chosen: str = "", gold: str = "") -> None:
+        """``chosen`` is the key of a step to show, else the one done last; ``gold`` the right answer."""
+        self.gold = gold
         self.shown = "step"
         """The view that is open."""
         self.followed = not chosen
         """Whether the step that was done last is the one shown."""
         self.others: list[tuple[str, Session]] = []
         """The same question put otherwise."""
-        self.lit = 0
-        """The answer whose support stands out."""
+        self.subgraph: SubgraphPanel | None = None
         super().__init__(session, chosen)
 
     @property
@@ -55,6 +50,11 @@ class Debugger(StepPanel):
         """Show a step, or an agent that was not reached, in full."""
         self.followed, self.wanted, self.shown, self.section = False, key, "step", ""
         self.redraw()
+
+    def close(self) -> None:
+        if self.subgraph is not None:
+            self.subgraph.close()
+        super().close()
 
     def view(self) -> Html:
         standing, chosen = self.session.standing(), self.key
@@ -92,8 +92,7 @@ class Debugger(StepPanel):
         side = div("side", timeline(standing, chosen), div("foot controls", *keys))
         return join(
             head(self.run),
-            answer_banner(standing),
-            self.beside,
+            answer_banner(standing, self._gold()),
             self.person.view(self.revision),
             controls,
             flow_strip(standing, chosen),
@@ -105,6 +104,9 @@ class Debugger(StepPanel):
 
     def __repr__(self) -> str:
         return repr(self.run)
+
+    def _gold(self) -> Html:
+        return div("", aside("the right answer is "), tag("b", self.gold)) if self.gold else Html()
 
     # --- the other views ------------------------------------------------------------------------------------
 
@@ -120,20 +122,14 @@ class Debugger(StepPanel):
         )
         return div("body stack", *parts, time)
 
+    def part(self, name: str) -> Live | None:
+        return self.subgraph if name == "graph" else None
+
     def _graph(self) -> Html:
-        found = subgraph(self.run)
-        if not found.nodes:
-            return NOTHING
-        lit = found.answers[self.lit] if self.lit < len(found.answers) else None
-        options = [(str(n), one.label, "") for n, one in enumerate(found.answers)]
-        chosen = tabs(options[:12], str(self.lit), "lit", bare=True) if len(options) > 1 else ""
-        return div(
-            "body stack",
-            chosen,
-            legend(found, lit),
-            svg(found, lit),
-            fold(aside("as tables"), tables(found, around(self.run)), key="tables"),
-        )
+        if self.subgraph is None:
+            self.subgraph = SubgraphPanel(self.session, inside=True)
+            self.take_in(self.subgraph)
+        return inside("graph", self.subgraph)
 
     def _compare(self) -> Html:
         """The run before the latest edit, or put otherwise, beside the run as it stands."""
@@ -180,9 +176,6 @@ class Debugger(StepPanel):
 
     def do_view(self, event: Event) -> None:
         self.shown = event["arg"] if event["arg"] in VIEWS else "step"
-
-    def do_lit(self, event: Event) -> None:
-        self.lit = int(event["arg"])
 
     def do_stop(self, event: Event) -> None:
         """Stop after every step of an agent, or no longer after that step or any of its agent."""

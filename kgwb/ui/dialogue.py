@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from kgwb.errors import KgwbError, SettingError
+from kgwb.errors import SettingError
 from kgwb.flow import Dialogue
 from kgwb.run import Run
-from kgwb.ui.session import Session, session_of
+from kgwb.ui.session import Session, Worker, session_of
 
 if TYPE_CHECKING:
     from kgwb.workbench import Workbench
 
 
-class Conversation:
-    """The dialogue of a workbench; one turn is executed at a time, on a thread of its own."""
+class Conversation(Worker):
+    """The dialogue of a workbench; one turn is executed at a time.
+
+    ``failure`` is what kept a turn from being run; what stops a turn is its own session's.
+    """
 
     def __init__(self, workbench: Workbench) -> None:
+        super().__init__()
         self.workbench = workbench
-        self.busy = ""
-        """What is done now; empty if nothing."""
-        self.failure: KgwbError | None = None
-        """What kept a turn from being run; what stops a turn is its own session's."""
         self.replaced: dict[str, Run] = {}
         """The run that stood in a turn before, by the id of the run that stands there now."""
         self.ended: list[tuple[Run, ...]] = []
         """The runs of earlier dialogues."""
-        self.listeners: list[Callable[[], None]] = []
-        """Called after every change, on the thread that made it."""
-        self._lock = threading.RLock()
-        self._cancelled = False
         self._now: Session | None = None
         self._heard: set[str] = set()
         self.listen()
@@ -54,21 +49,21 @@ class Conversation:
 
     def ask(self, question: str) -> Future[None]:
         """The next turn. Raises QuestionError, and SettingError while another turn is run."""
-        self._free()
+        self.free()
         run = self.workbench.begin(question)
-        return self._do("answering", lambda: self._go(run))
+        return self._execute("answering", lambda: self._go(run))
 
     def correct(self, number: int, question: str) -> Future[None]:
         """Ask a turn in other words; what was put in by hand for the old words is left out. Raises as ask."""
-        self._free()
+        self.free()
         run = self.turns[number].fork(question=question, dialogue=self.before(number))
         run.overrides.clear()
         self._put(number, run)
-        return self._do(f"answering turn {number + 1} again", lambda: self._go(run))
+        return self._execute(f"answering turn {number + 1} again", lambda: self._go(run))
 
     def resume(self, number: int) -> Future[None]:
         """Go on with a turn that failed, was cancelled or waits. Raises as ask."""
-        return self._do(f"going on with turn {number + 1}", lambda: self._again(number))
+        return self._execute(f"going on with turn {number + 1}", lambda: self._again(number))
 
     def rerun(self, number: int = 0) -> Future[None]:
         """Run each turn from ``number`` on that is stale again, after what is said before it now.
@@ -76,25 +71,25 @@ class Conversation:
         Only what that changes is asked again. A turn that fails is left out of what is said; a cancel ends
         it. Raises SettingError while another turn is run.
         """
-        return self._do("running the later turns again", lambda: self._rerun(number))
+        return self._execute("running the later turns again", lambda: self._rerun(number))
 
     def cancel(self) -> None:
         """Stop what is done now."""
-        self._cancelled = True
+        super().cancel()
         if self._now is not None:
             self._now.cancel()
 
     def forget(self) -> None:
         """Begin a new dialogue; the old one's runs are in ``ended``. Raises SettingError if busy."""
-        self._free()
+        self.free()
         self.ended.append(self.turns)
         self.workbench.forget()
         self.tell()
 
-    def tell(self) -> None:
-        """Tell every listener that something changed."""
-        for listener in list(self.listeners):
-            listener()
+    def free(self) -> None:
+        """See Worker."""
+        if self.busy:
+            raise SettingError(f"the dialogue is busy: {self.busy}", hint="wait for it, or cancel it")
 
     def listen(self) -> None:
         """Hear of what is done to any turn, wherever that is."""
@@ -105,7 +100,7 @@ class Conversation:
 
     def _rerun(self, number: int) -> None:
         for place in range(number, len(self.turns)):
-            if self.stale(place) and not self._cancelled:
+            if self.stale(place) and not self.cancelled:
                 self._again(place)
 
     def _again(self, number: int) -> None:
@@ -122,31 +117,14 @@ class Conversation:
     def _go(self, run: Run) -> None:
         self.listen()
         self._now = session_of(run)
-        if not self._cancelled:
+        if not self.cancelled:
             self._now.go().result()
 
-    def _free(self) -> None:
-        if self.busy:
-            raise SettingError(f"the dialogue is busy: {self.busy}", hint="wait for it, or cancel it")
-
-    def _do(self, label: str, work: Callable[[], None]) -> Future[None]:
-        with self._lock:
-            self._free()
-            self.busy, self._cancelled, self.failure = label, False, None
-        promise = Future[None]()
-
+    def _execute(self, label: str, work: Callable[[], None]) -> Future[None]:
         def execute() -> None:
             try:
                 work()
-            except KgwbError as exc:
-                self.failure = exc
             finally:
-                self.busy, self._now = "", None
-                try:
-                    self.tell()
-                finally:
-                    promise.set_result(None)
+                self._now = None
 
-        threading.Thread(target=execute, name="kgwb-dialogue", daemon=True).start()
-        self.tell()
-        return promise
+        return self.do(label, execute)

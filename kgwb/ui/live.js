@@ -2,6 +2,7 @@
 // In the HTML:  data-do="name" (+ data-*)  a click, submit or change is sent   data-input="name"  typing is sent, later
 //               data-key="j ArrowDown"     a key presses it                    data-rev="2"       overwrite what was typed
 //               data-keep="id"             its contents are never touched      data-say="…"       read out when it changes
+//               data-follow="3"            comes into view when it changes
 //               data-page="name"           a sandboxed frame that shows data-graph; a click in it is sent
 const TYPED = "textarea, input:not([type=radio]):not([type=checkbox]):not([type=submit]):not([type=button])";
 const LATER_MS = 250;
@@ -51,6 +52,7 @@ function render({ model, el }) {
   let sent = 0;
   let timer = null;
   let pending = null;
+  let followed = null;
 
   // --- from Python to the page
 
@@ -81,6 +83,9 @@ function render({ model, el }) {
     const say = top.dataset.say || "";
     if (spoken.textContent !== say) spoken.textContent = say;
     root.querySelectorAll("[data-page]").forEach(frame);
+    const newest = root.querySelector("[data-follow]");
+    if (newest && followed !== null && newest.dataset.follow !== followed) newest.scrollIntoView({ block: "nearest" });
+    followed = newest ? newest.dataset.follow : "";
   }
 
   // A page of its own in a sandbox: what it shows is data, and all that it says is which node was clicked.
@@ -115,14 +120,16 @@ function render({ model, el }) {
   function send(name, node, form) {
     flush();
     sent += 1;
-    model.send({ ...node.dataset, seq: sent, do: name, form: values(form) });
+    const scope = node.closest?.("[data-scope]")?.dataset.scope; // a widget inside of the widget
+    model.send({ ...node.dataset, scope, seq: sent, do: name, form: values(form) });
   }
 
   function flush() { // what was typed reaches Python before the click that follows it
     clearTimeout(timer);
     const node = pending;
     pending = null;
-    if (node) model.send({ seq: sent, do: node.dataset.input, value: node.value, form: values(node.form) });
+    const scope = node?.closest("[data-scope]")?.dataset.scope;
+    if (node) model.send({ scope, seq: sent, do: node.dataset.input, value: node.value, form: values(node.form) });
   }
 
   function act(node, form) {

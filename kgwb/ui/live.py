@@ -15,7 +15,7 @@ from kgwb.show.html import Html, clean, div, join, note, section, style, tag, wi
 
 HERE = Path(__file__).parent
 Event = dict[str, Any]
-"""``do`` names what was done; ``arg``, ``value`` and ``form`` (texts by name) come with it."""
+"""``do`` says what was done, ``scope`` in which part; ``arg``, ``value``, ``form`` may come too."""
 
 
 @cache
@@ -34,6 +34,8 @@ class Live(anywidget.AnyWidget):
     _esm = script()
     _css = style()
     html = Unicode().tag(sync=True)
+    page = Unicode().tag(sync=True)
+    """What frames in the view load, see pyvis_page."""
 
     def __init__(self) -> None:
         self.problem: BaseException | None = None
@@ -64,6 +66,15 @@ class Live(anywidget.AnyWidget):
         """Whether something is being done that the person waits for."""
         return False
 
+    def part(self, name: str) -> Live | None:
+        """The widget that is shown inside of this one under a name."""
+        return None
+
+    def take_in(self, part: Live) -> None:
+        """Show another widget inside of this one, by ``inside``."""
+        part.observe(lambda _: self.redraw(), "html")
+        part.observe(lambda change: self.set_trait("page", change["new"]), "page")
+
     # --- events and drawing
 
     def update(self, event: Event) -> None:
@@ -77,7 +88,10 @@ class Live(anywidget.AnyWidget):
             try:
                 if event.get("do") != "draft":
                     self.problem, self.remark = None, ""
-                if does is not None:
+                if (inner := self.part(str(event.get("scope")))) is not None:
+                    inner.update({**event, "scope": ""})
+                    self.problem, self.remark = inner.problem, inner.remark
+                elif does is not None:
                     does(event)
             except Exception as exc:  # noqa: BLE001  # whatever a callback raises is shown
                 self.problem = exc
@@ -129,6 +143,11 @@ class Live(anywidget.AnyWidget):
         if data is not None:
             data["text/plain"], data["text/html"] = repr(self), self.static()
         return bundle
+
+
+def inside(name: str, part: Live) -> Html:
+    """A widget inside of another; what is done in it is its own."""
+    return div("inside-part", part.view(), data_scope=name)
 
 
 def failure(error: BaseException) -> Html:

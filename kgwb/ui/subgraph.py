@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from rdflib import URIRef
-from traitlets import Unicode
 
-from kgwb.errors import SettingError
+from kgwb.errors import GraphError, SettingError
 from kgwb.flow import Answer, Link, Linked, Value
 from kgwb.kg.queries import Description, describe
 from kgwb.show.html import Html, aside, button, clean, div, join, short, span, tabs, tag
@@ -24,19 +24,23 @@ from kgwb.ui.pyvis_page import graph, page
 from kgwb.ui.session import Session, Worker
 
 Part = TypeVar("Part")
+MOST_DRAWN, MOST_OFFERED = 60, 12
+"""Nodes that a picture shows readably, and answers to mark."""
+AROUND, CORE = 5, 8
+"""Triples around a node that are shown at once, if no more nodes than these stand on the way."""
 VIEWS = (("picture", "Picture", ""), ("graph", "To move around in", ""), ("table", "Table", ""))
 CHARS = 60
 
 
 class SubgraphPanel(Live):
-    """What a run stands on, as a picture, as a graph to move around in, and as a table; it follows the run."""
+    """What a run stands on: a picture, a graph to move around in, and a table; it follows the run."""
 
-    page = Unicode().tag(sync=True)
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    def __init__(self, session: Session, *, inside: bool = False) -> None:
+        """``inside``: something around it says which run it is of."""
+        self.session, self.inside = session, inside
         self.subgraph = Subgraph()
-        self.shown = "picture"
+        self.shown = ""
+        """The chosen view; empty for the one that fits."""
         self.lit, self.picked = 0, -1
         """The answer whose support stands out, and the node that is looked at; -1 for none."""
         self.about: dict[int, Description] = {}
@@ -50,11 +54,9 @@ class SubgraphPanel(Live):
 
     def close(self) -> None:
         """Stop following the run."""
-        if self.redraw in getattr(self, "session", self).listeners:
+        if self.redraw in self.session.listeners:
             self.session.listeners.remove(self.redraw)
         super().close()
-
-    listeners: Sequence[object] = ()
 
     @property
     def working(self) -> bool:
@@ -67,8 +69,19 @@ class SubgraphPanel(Live):
             outputs = [step.output for step in tuple(run.steps)]
             made_of = (run.answer, [one for one in outputs if isinstance(one, Answer | Link | Linked)])
             if made_of != self._made_of:
-                self.subgraph, self._made_of = subgraph(run), made_of
+                self.subgraph, self._made_of = self._surrounded(subgraph(run)), made_of
                 self.lit, self.picked, self.about = 0, -1, {}
+
+    def _surrounded(self, found: Subgraph) -> Subgraph:
+        """With something of what lies around a short path of a finished run, where that costs nothing."""
+        run = self.session.run
+        if run.status != "done" or run.graph is None or run.graph.remote or len(found.nodes) > CORE:
+            return found
+        for node in found.nodes:
+            if node.shape in ("linked", "unknown") and isinstance(node.term, URIRef):
+                with suppress(GraphError):
+                    found = expand(run.graph, found, node.term, AROUND)
+        return found
 
     # --- what is shown --------------------------------------------------------------------------------------
 
@@ -79,22 +92,16 @@ class SubgraphPanel(Live):
 
     def view(self) -> Html:
         self._take()
-        found, lit = self.subgraph, self.marked
-        if not found.nodes:
-            return join(head(self.session.run), NOTHING)
-        shown = div("band row controls", span("grow"), tabs(VIEWS, self.shown, "view", bare=True))
-        return join(
-            head(self.session.run),
-            shown,
-            div(
-                "body stack",
-                self._chooser(),
-                self._picture(),
-                legend(found, lit),
-                self._standing(),
-                self._node(),
-            ),
-        )
+        top = head(self.session.run) if not self.inside else ""
+        if not self.subgraph.nodes:
+            return join(top, NOTHING)
+        views = tabs(VIEWS, self._view(), "drawn", bare=True)
+        bar = div("row controls", self._chooser(), span("grow"), views)
+        shown = (self._picture(), legend(self.subgraph, self.marked), self._standing(), self._node())
+        return join(top, div("band", bar), div("body stack", *shown))
+
+    def _view(self) -> str:
+        return self.shown or ("picture" if len(self.subgraph.nodes) <= MOST_DRAWN else "graph")
 
     def static_view(self) -> Html:
         self._take()
@@ -111,16 +118,15 @@ class SubgraphPanel(Live):
         options = (
             (str(n), label, n + 1 if labels.count(label) > 1 else "") for n, label in enumerate(labels)
         )
-        return join(
-            aside("what supports "),
-            tabs([*options, ("-1", "nothing marked", "")], str(self.lit), "lit", bare=True),
+        return tabs(
+            [*list(options)[:MOST_OFFERED], ("-1", "nothing marked", "")], str(self.lit), "lit", bare=True
         )
 
     def _picture(self) -> Html:
         found, lit = self.subgraph, self.marked
-        if self.shown == "table":
+        if self._view() == "table":
             return tables(found, self._around())
-        if self.shown == "picture":
+        if self._view() == "picture":
             return svg(found, lit, do="node")
         if not self.page:
             self.page = page()
@@ -129,7 +135,7 @@ class SubgraphPanel(Live):
         data = json.dumps({"graph": graph(found), "lit": parts, "picked": self.picked}, ensure_ascii=False)
         title = f"Subgraph of: {clean(self.session.run.question)}"
         words = aside(
-            "Click a node to see what it is. Drag, arrow keys and wheel move the graph, a double-click fits it."
+            "Click a node to see what it is. Drag, arrow keys and wheel move it, a double-click fits it."
         )
         return join(
             div(
@@ -176,7 +182,7 @@ class SubgraphPanel(Live):
 
     # --- what the person does -------------------------------------------------------------------------------
 
-    def do_view(self, event: Event) -> None:
+    def do_drawn(self, event: Event) -> None:
         self.shown = str(event["arg"])
 
     def do_lit(self, event: Event) -> None:

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 from hostile.corpus import IRIS, texts
-from small import DIRECTED, HOMONYMS, workbench
+from page import text
+from small import DIRECTED, HOMONYMS, films, workbench
 
 import kgwb
 from kgwb.bench import Report, load_prices
@@ -140,7 +141,7 @@ def test_quality_cost_and_losses(tmp_path: Path) -> None:
         [["", "1"]],
         [["", "2"]],
     ]
-    assert "median" in made.text and "95 % within 8.60 s" in made.text
+    assert "median" in made.text and "95 % within 8.6 s" in made.text
 
 
 def test_a_line_of_the_ladder_counts_only_for_the_result_it_is_about(tmp_path: Path) -> None:
@@ -220,8 +221,8 @@ def test_every_question_is_a_row_that_leads_to_its_run(tmp_path: Path) -> None:
     )
     run.save(measured / kept["run"])
     made = page(tmp_path, measured)
-    assert made.lines(name) == [["1", "list", f"What is {name}?", "y", "x", "0.00", "qir", "run 1.00 s"]]
-    assert made.lines("gone")[0][-1] == "not kept 1.00 s"
+    assert made.lines(name) == [["1", "list", f"What is {name}?", "y", "x", "0.00", "qir", "run 1.0 s"]]
+    assert made.lines("gone")[0][-1] == "not kept 1.0 s"
     assert "one/runs/a%20b%252Fc%23%3F.html" in made.links
     shown = Page((measured / "runs" / f"{name}.html").read_text())
     assert f"kgwb.debug(kgwb.load_run('{name}.jsonl'))" in shown.text
@@ -266,39 +267,39 @@ def test_a_damaged_run_says_so_on_its_page(tmp_path: Path) -> None:
     assert "What to do" in Page(run_page(tmp_path / "a.jsonl")).text
 
 
-def test_a_lost_question_opens_live_with_gold_beside_its_answer_at_the_agent_that_lost_it(
-    tmp_path: Path,
-) -> None:
-    bench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
-    rows = (row("z", ["x"], ["https://kgwb.example/films/Arrival"], run="runs/z.jsonl"), ROWS[0])
-    setup = {"source": "films", "kg": bench.kg.identity, "models": {"": "rules"}}
-    measured = folder(tmp_path / "one", *rows, ladder=(lost("z", "vertex_selection"),), **setup)
-    bench.ask("Who directed Dune?").save(measured / "runs" / "z.jsonl")
-    opened = Report(measured).open("z")
-    assert opened.run.graph is not None
-    assert [model.name for model in opened.run.models.values()] == ["rules"]
-    for part in ("Gold", ">Arrival</a>", "lost at vertex selection", 'aria-current="step"'):
-        assert part in opened.html
-    assert opened.key.startswith("vertex_selection")
-    for key in ("a", "nowhere"):
-        with pytest.raises(InputError, match="there is no run"):
-            Report(measured).open(key)
+def test_a_lost_question_opens_in_the_debugger_with_its_gold_and_the_agent_to_blame(tmp_path: Path) -> None:
+    measured = folder(
+        tmp_path / "one",
+        *ROWS[:2],
+        row("z", ["http://e/Gold_Value"], ["y"], run="runs/z.jsonl"),
+        ladder=(lost("z", "qir"),),
+    )
+    workbench(Scripted(DIRECTED)).ask("Who directed Arrival?").save(measured / "runs" / "z.jsonl")
+    report = Report(measured)
+    with pytest.raises(InputError, match="was not kept"):
+        report.debug("b")
+    opened = report.debug("z")
+    assert opened.session.run.question == "Who directed Arrival?"
+    assert "the right answer is Gold Value" in text(opened)
+    live = report.debug("z", kg=films(), model=Scripted(DIRECTED))
+    assert live.session.run.graph is not None
+    assert opened.key == "qir"
 
 
-def test_a_folder_from_elsewhere_names_no_address_for_a_key(
+def test_a_lost_question_opens_live_on_its_own_graph_but_on_no_address_of_a_stranger(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "a key")
     bench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
-    setup = {
-        "source": "films",
-        "kg": bench.kg.identity,
-        "models": {"": "openai:x@http://elsewhere.example/v1"},
-    }
-    measured = folder(tmp_path / "one", row("z", [], [], run="runs/z.jsonl"), **setup)
-    bench.ask("Who directed Arrival?").save(measured / "runs" / "z.jsonl")
-    assert not Report(measured).open("z").run.models
-    assert Report(measured).open("z", model="rules").run.models
+    rows = (row("z", ["x"], ["https://kgwb.example/films/Arrival"], run="runs/z.jsonl"),)
+    for spec, names in (("rules", ["rules"]), ("openai:x@http://elsewhere.example/v1", [])):
+        setup = {"source": "films", "kg": bench.kg.identity, "models": {"": spec}}
+        measured = folder(tmp_path / spec[:5], *rows, **setup)
+        bench.ask("Who directed Dune?").save(measured / "runs" / "z.jsonl")
+        opened = Report(measured).debug("z")
+        assert opened.run.graph is not None
+        assert [model.name for model in opened.run.models.values()] == names
+        assert "the right answer is Arrival" in text(opened)
 
 
 # --- nothing but text
@@ -404,8 +405,8 @@ def test_a_page_that_is_a_link_is_not_written_to(tmp_path: Path) -> None:
 )
 def test_a_damaged_folder_is_said(damage: dict[str, str], said: str, tmp_path: Path) -> None:
     measured = folder(tmp_path / "one", *ROWS)
-    for name, text in damage.items():
-        (measured / name).write_text(text)
+    for name, content in damage.items():
+        (measured / name).write_text(content)
     with pytest.raises(InputError, match=said):
         Report(measured)
 

@@ -1,4 +1,4 @@
-"""A graph at a glance: what is counted, what is said of a class, what is worth asking, what a large one costs."""
+"""A graph at a glance: what is counted, what is said of a class, what is worth asking, what is sampled."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ ODD = (
     FILMS
     + """
 @prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
-:Film rdfs:label "film" . :director a rdf:Property . [] a :Film . :quiet :runtime 9 . :amy rdfs:label "Amy"@de .
+:Film rdfs:label "film" . :director a rdf:Property . [] a :Film .
+:quiet :runtime 9 . :amy rdfs:label "Amy"@de .
 """
 )
 

@@ -1,4 +1,4 @@
-"""A dialogue: ask, open, correct, cancel, run the later turns again."""
+"""A dialogue: ask, open, word otherwise, cancel, run the later turns again."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from typing import Any
 
 import pytest
 from IPython.core.events import EventManager, available_events
+from page import page, press, settle, text, wait_for
 from small import FILMS, asked, films, qir, workbench
 
-from kgwb.errors import ModelError, QuestionError, SettingError
+from kgwb.errors import ModelError, SettingError
 from kgwb.flow import QIR, Fact
 from kgwb.llm import Scripted
 from kgwb.llm.base import ChatRequest
 from kgwb.ui import chat as chats
 from kgwb.ui.chat import Chat
 from kgwb.ui.dialogue import Conversation
-from kgwb.ui.entry import SOON_S, Entry
-from kgwb.ui.kit import Panel
 from kgwb.ui.session import session_of
-from ui.press import button, markup_of, plain, press, text_of, wait_for
 
 KG = films(FILMS + ':ted :birthPlace :port . :port rdfs:label "Port Jefferson" .')
 FIRST, SECOND = "Who directed Arrival?", "Where was he born?"
@@ -45,8 +43,8 @@ def chat_with(model: Scripted | None = None) -> Chat:
 
 
 def say(chat: Chat, question: str) -> None:
-    chat._entry.value = question
-    chat.ask().result()
+    press(chat, "Ask", question=question)
+    settle(chat.conversation)
 
 
 def answers(conversation: Conversation) -> list[str]:
@@ -65,22 +63,24 @@ def chat() -> Chat:
 # --- asking
 
 
-def test_turns_are_asked_one_after_another_and_told(chat: Chat) -> None:
+def test_turns_are_asked_one_after_another_the_newest_in_view(chat: Chat) -> None:
     assert answers(chat.conversation) == ["Denis Villeneuve", "Gentilly"]
-    told = text_of(chat)
-    for part in (f"1. {FIRST}", f"2. {SECOND}", "Gentilly", "stands on 1 triple", "scripted", "2 turns on"):
-        assert part in told
-    assert chat._entry.value == ""
+    shown = text(chat)
+    for part in (FIRST, "understood as Where was Denis Villeneuve born?", "Gentilly", "stands on 1 triple"):
+        assert part in shown
+    assert 'data-follow="2"' in chat.html
+    assert page(chat).values(page(chat).find("Ask").form) == {"question": ""}
     assert repr(chat).startswith("Chat(2 turns on ")
-    assert "Gentilly" in plain(chat.static())
+    assert "Gentilly" in chat.static()
 
 
-def test_a_dialogue_held_before_the_chat_is_in_it() -> None:
-    bench = workbench(Scripted(knows), KG)
-    bench.ask(FIRST)
-    chat = Chat(bench)
-    say(chat, SECOND)
-    assert answers(chat.conversation) == ["Denis Villeneuve", "Gentilly"]
+def test_examples_are_of_this_graph_and_were_answered() -> None:
+    made = Chat(workbench(Scripted(knows), KG))
+    assert made.survey is not None
+    settle(made.survey)
+    assert "try What is the" in text(made)
+    press(made, "What is the director of Arrival?")
+    assert page(made).values(page(made).find("Ask").form)["question"] == "What is the director of Arrival?"
 
 
 def test_a_turn_that_a_cell_asked_is_shown_once_the_cell_has_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,77 +90,60 @@ def test_a_turn_that_a_cell_asked_is_shown_once_the_cell_has_run(monkeypatch: py
     chat = Chat(bench)
     bench.ask(FIRST)
     cells.trigger("post_run_cell", None)
-    assert "1. Who directed Arrival?" in text_of(chat)
+    assert FIRST in text(chat)
     session_of(bench.runs[0]).replace("qir", BY_HAND).result()
-    assert "◐ stopped on the way" in text_of(chat)  # from now on it is heard like the others
+    assert "Stale" in text(chat)  # from now on it is heard like the others
 
 
 def test_a_question_that_cannot_be_asked_stays_in_the_field() -> None:
     chat = chat_with()
-    with pytest.raises(QuestionError):
-        chat.ask()
-    chat._entry.value = "word " * 2000
-    press(chat, "Ask")
-    assert "at most 1,000 are taken" in text_of(chat.message)
-    assert chat._entry.value.startswith("word")
+    for question, said in (("", "the question is empty"), ("word " * 2000, "at most 1,000 are taken")):
+        say(chat, question)
+        assert said in text(chat)
+    assert page(chat).values(page(chat).find("Ask").form)["question"].startswith("word")
     assert chat.conversation.turns == ()
 
 
 def test_a_turn_that_fails_says_what_to_do_and_the_dialogue_goes_on() -> None:
     chat = chat_with()
-    say(chat, FIRST)
-    say(chat, "Does Arrival fail?")
-    assert "failed:  the server is gone" in text_of(chat)
-    assert "What to do: start it again" in text_of(chat)
+    for question in (FIRST, "Does Arrival fail?"):
+        say(chat, question)
+    assert "The server is gone Failed · What to do: start it again" in text(chat)
     say(chat, SECOND)
     assert answers(chat.conversation)[2] == "Gentilly"
     assert len(chat.conversation.turns[2].dialogue.turns) == 1
 
 
-def test_a_cancelled_turn_is_said_to_be_and_can_go_on() -> None:
+def test_a_cancelled_turn_can_go_on_and_one_is_run_at_a_time() -> None:
     chat = chat_with(Scripted(knows, remote=True, delay_s=0.3))
-    chat._entry.value = FIRST
-    asking = chat.ask()
+    press(chat, "Ask", question=FIRST)
     wait_for(lambda: chat.conversation.turns[0].steps)
-    assert not chat._cancel.disabled
-    press(chat, "Cancel")
-    asking.result()
-    assert chat.conversation.turns[0].status == "cancelled"
-    assert "■ cancelled" in text_of(chat)
-    assert chat._cancel.disabled
-    press(chat, "Go on")
-    wait_for(lambda: answers(chat.conversation) == ["Denis Villeneuve"])
-
-
-def test_one_turn_is_run_at_a_time_and_what_was_written_stays() -> None:
-    chat = chat_with(Scripted(knows, remote=True, delay_s=0.3))
-    chat._entry.value = FIRST
-    asking = chat.ask()
-    chat._entry.value = SECOND
-    press(chat, "Ask")
-    assert "the dialogue is busy: answering" in text_of(chat.message)
-    assert chat._entry.value == SECOND
-    with pytest.raises(SettingError):
+    assert page(chat).find("Ask").attributes["aria-disabled"] == "true"
+    with pytest.raises(SettingError, match="the dialogue is busy: answering"):
         chat.conversation.correct(0, WRITER)
-    chat.conversation.cancel()
-    asking.result()
+    press(chat, "Cancel")
+    settle(chat.conversation)
+    assert chat.conversation.turns[0].status == "cancelled"
+    press(chat, "Go on")
+    settle(chat.conversation)
+    assert answers(chat.conversation) == ["Denis Villeneuve"]
 
 
-# --- correcting
+# --- in other words
 
 
 def test_other_words_for_a_turn_make_the_later_ones_stale_until_they_are_run_again(chat: Chat) -> None:
-    chat.conversation.correct(0, WRITER).result()
+    press(chat, "Reword")
+    press(chat, "Ask it so", question=WRITER)
+    settle(chat.conversation)
     assert answers(chat.conversation) == ["Ted Chiang", "Gentilly"]
-    assert [chat.conversation.stale(number) for number in (0, 1)] == [False, True]
-    assert "↻ stale" in text_of(chat)
-    assert chat._rerun.layout.display == ""
-    chat.conversation.rerun().result()
+    assert "stale" in text(chat)
+    press(chat, "Run the later turns again")
+    settle(chat.conversation)
     assert answers(chat.conversation) == ["Ted Chiang", "Port Jefferson"]
-    assert "stale" not in text_of(chat)
-    assert "before: Gentilly" in text_of(chat)
-    assert f"before: “{FIRST}”: Denis Villeneuve" in text_of(chat)
-    assert chat._rerun.layout.display == "none"
+    assert "stale" not in text(chat)
+    assert "before: Gentilly" in text(chat)
+    assert f"before: “{FIRST}”: Denis Villeneuve" in text(chat)
 
 
 def test_only_what_changed_is_asked_again() -> None:
@@ -171,18 +154,10 @@ def test_only_what_changed_is_asked_again() -> None:
     before = asked(model)
     chat.conversation.correct(0, WRITER).result()
     chat.conversation.rerun().result()
-    again = asked(model) - before
-    assert again == {"qir": 2, "rephraser": 1}  # the third turn asks what it has asked already
-
-
-def test_a_turn_edited_by_hand_makes_the_later_ones_stale(chat: Chat) -> None:
-    first = session_of(chat.conversation.turns[0])
-    first.replace("qir", BY_HAND).result()
-    assert "◐ stopped on the way" in text_of(chat)
-    assert chat.conversation.stale(1)
-    first.go().result()
-    press(chat, "Run the later turns again")
-    wait_for(lambda: answers(chat.conversation) == ["Ted Chiang", "Port Jefferson"])
+    assert asked(model) - before == {
+        "qir": 2,
+        "rephraser": 1,
+    }  # the third turn asks what it has asked already
 
 
 def test_values_put_in_by_hand_stay_in_a_turn_run_again_but_not_under_other_words(chat: Chat) -> None:
@@ -194,15 +169,6 @@ def test_values_put_in_by_hand_stay_in_a_turn_run_again_but_not_under_other_word
     assert "rephraser" in chat.conversation.turns[1].overrides
     chat.conversation.correct(1, "Where was she born?").result()
     assert chat.conversation.turns[1].overrides == {}
-
-
-def test_a_turn_is_corrected_with_its_buttons(chat: Chat) -> None:
-    press(chat, "Correct")
-    words = chat._rows[0]._words
-    assert words.value == FIRST
-    words.value = WRITER
-    press(chat, "Ask it so")
-    wait_for(lambda: answers(chat.conversation)[0] == "Ted Chiang")
 
 
 def test_a_cancel_ends_running_the_later_turns_again() -> None:
@@ -223,93 +189,27 @@ def test_a_cancel_ends_running_the_later_turns_again() -> None:
 # --- opening
 
 
-def test_a_turn_is_opened_beside_the_others_and_follows_its_run(chat: Chat) -> None:
-    press(chat, "Open", 1)
-    assert "Turn 2 : Where was he born?" in text_of(chat._opened)
-    assert "Answer: Gentilly" in text_of(chat._opened)
-    before = chat._opened.children[1]
-    chat.conversation.correct(1, "Where was Denis Villeneuve born?").result()
-    assert "Turn 2 : Where was Denis Villeneuve born?" in text_of(chat._opened)
-    assert chat._opened.children[1] is not before
-
-
-def test_what_opens_a_turn_is_given_its_session_once() -> None:
-    opened: list[object] = []
-
-    def open_turn(session: Any) -> Panel:
-        opened.append(session)
-        return Panel()
-
-    chat = Chat(workbench(Scripted(knows), KG), open_turn)
-    say(chat, FIRST)
+def test_a_turn_opens_to_its_triples_and_to_the_debugger_inside_of_the_chat(chat: Chat) -> None:
     press(chat, "Open")
-    press(chat, "Open")
-    assert opened == [session_of(chat.conversation.turns[0])]
-
-
-def test_a_new_dialogue_keeps_the_runs_of_the_old_one(chat: Chat) -> None:
-    press(chat, "Open")
+    assert "It stands on Arrival director Denis Villeneuve" in text(chat)
+    press(chat, "Open in the debugger")
+    assert "entity retriever" in text(chat)
+    chat.update({"do": "choose", "arg": "qir", "scope": "debugger"})
+    assert "Arrival director ?x" in text(chat)
+    chat.update({"do": "start", "scope": "debugger"})
+    settle(session_of(chat.conversation.turns[0]))
+    assert chat.conversation.turns[0].steps == []
     press(chat, "New dialogue")
     assert chat.conversation.turns == ()
     assert len(chat.conversation.ended[0]) == 2
-    assert chat._opened.children == ()
-    say(chat, FIRST)
-    assert chat.conversation.turns[0].dialogue.turns == ()
+    assert "entity retriever" not in text(chat)
 
 
-# --- what is shown
-
-
-def test_markup_in_questions_and_labels_stays_text() -> None:
+def test_markup_stays_text_and_long_texts_are_cut_with_a_number() -> None:
     evil = "<img src=x onerror=alert(1)>"
-    kg = films(FILMS.replace('"Denis Villeneuve"', f'"{evil}"'))
-    chat = Chat(workbench(Scripted(knows), kg))
-    say(chat, f"Who directed Arrival? {evil}")
+    chat = Chat(workbench(Scripted(knows), films(FILMS.replace('"Denis Villeneuve"', f'"{evil}"'))))
+    say(chat, f"Who directed Arrival{'!' * 5_000}? {evil}")
     press(chat, "Open")
-    assert "<img" not in markup_of(chat)
-    assert "&lt;img" in markup_of(chat)
-    assert "<img" not in chat.static()
-
-
-def test_long_texts_are_cut_with_a_number() -> None:
-    chat = chat_with()
-    say(chat, f"Who directed Arrival{'!' * 5_000}?")
-    assert "!!!…" in text_of(chat)
-    assert "5,021 letters" in text_of(chat)
-
-
-# --- the Enter key
-
-
-def entry() -> tuple[Entry, list[str]]:
-    heard: list[str] = []
-    made = Entry(Panel(), lambda: heard.append(made.value))
-    return made, heard
-
-
-def key(of: Entry) -> None:
-    """What the browser sends when Enter is pressed."""
-    of._handle_custom_msg({"event": "submit"}, [])
-
-
-def test_enter_is_heard_with_the_text_that_follows_it() -> None:
-    made, heard = entry()
-    key(made)
-    made.value = "a question"
-    assert heard == ["a question"]
-
-
-def test_enter_is_heard_where_the_text_was_there_before() -> None:
-    made, heard = entry()
-    made.value = "a question"
-    assert heard == []  # the field was only left
-    key(made)
-    wait_for(lambda: heard == ["a question"], SOON_S * 20)
-
-
-def test_enter_asks_in_the_chat() -> None:
-    chat = chat_with()
-    key(chat._entry)
-    chat._entry.value = FIRST
-    wait_for(lambda: answers(chat.conversation) == ["Denis Villeneuve"])
-    assert button(chat, "Open") is not None
+    assert "<img" not in chat.html + chat.static()
+    assert "&lt;img" in chat.html
+    assert "letters)" in text(chat)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
-import threading
 from pathlib import Path
 
 import pytest
+from page import press, settle, text
 from small import FILMS
 
-from kgwb.kg import Graph
 from kgwb.llm import ModelStatus, available
 from kgwb.ui import choosers
 from kgwb.ui.choosers import MOST_LISTED, GraphChooser, ModelChooser
-from ui.press import press, text_of, wait_for
 
 NOWHERE = "http://127.0.0.1:9/sparql"
 
@@ -25,34 +22,53 @@ def nothing_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosers, "available", lambda: ())
 
 
+def choose(chooser: GraphChooser | ModelChooser, name: str) -> None:
+    press(chooser, "Choose", name=name)
+    settle(chooser.opening)
+    looked(chooser)
+
+
+def looked(chooser: GraphChooser | ModelChooser) -> None:
+    """Wait until the graph was looked at, and questions were tried on it."""
+    if isinstance(chooser, GraphChooser) and chooser.survey is not None:
+        settle(chooser.survey)
+
+
 # --- graphs
 
 
-def test_a_sample_is_open_at_once_and_says_what_it_holds() -> None:
+def test_a_sample_is_open_at_once_and_seen_at_a_glance() -> None:
     chooser = GraphChooser()
     assert chooser.kg is not None
-    assert re.search(r"✓ films:\s+2,863 triples. It knows, for example,  \w", text_of(chooser))
+    looked(chooser)
+    for part in (
+        *("2,863 triples", "420 things", "16 classes", "40 predicates", "Person 178", "birth date 93%"),
+        *(
+            "What is said of a Person",
+            "English 420",
+            "Who directed Arrival? Denis Villeneuve",
+            "5 smaller classes",
+        ),
+    ):
+        assert part in text(chooser)
+    press(chooser, "film 79")
+    looked(chooser)
+    assert "What is said of a film" in text(chooser)
     assert repr(chooser) == "GraphChooser(films)"
-    assert chooser._listed.label == "choose ..."
-    assert "films" in chooser.static()
+    assert "2,863" in GraphChooser().static()  # of a graph that was looked at, also without a kernel
 
 
-def test_a_sample_is_chosen_from_the_list() -> None:
+def test_a_graph_is_chosen_by_a_click_or_by_its_name(tmp_path: Path) -> None:
     chooser = GraphChooser(start="")
     assert chooser.kg is None
-    chooser._listed.value = "cars"
-    wait_for(lambda: chooser.name)
-    assert chooser._text.value == chooser.name == "cars"
-    assert chooser.kg is not None
-
-
-def test_a_file_is_opened_by_the_button(tmp_path: Path) -> None:
-    (tmp_path / "mine.ttl").write_text(FILMS)
-    chooser = GraphChooser(start="")
-    chooser._text.value = str(tmp_path / "mine.ttl")
-    press(chooser, "Choose")
-    wait_for(lambda: chooser.kg)
-    assert "triples" in text_of(chooser)
+    press(chooser, "cars")
+    settle(chooser.opening)
+    assert chooser.name == "cars"
+    (tmp_path / "mine.ttl").write_text(FILMS + ":quiet :runtime 9 .")
+    choose(chooser, str(tmp_path / "mine.ttl"))
+    assert chooser.name.endswith("mine.ttl")
+    for part in ("without a class 9", "1 have none", "What is the director of Arrival? Denis Villeneuve"):
+        assert part in text(chooser)
 
 
 @pytest.mark.parametrize(
@@ -61,51 +77,14 @@ def test_a_file_is_opened_by_the_button(tmp_path: Path) -> None:
 def test_a_graph_that_cannot_be_opened_leaves_the_one_before(named: str, said: str) -> None:
     chooser = GraphChooser()
     before = chooser.kg
-    chooser._text.value = named
-    chooser.choose().join()
+    looked(chooser)
+    choose(chooser, named)
     assert chooser.kg is before
-    assert chooser._text.value == named
-    for told in (said, "What to do:"):
-        assert told in text_of(chooser.message)
-    assert "✓ films" in text_of(chooser)
-
-
-def test_a_failure_is_forgotten_with_the_next_success() -> None:
-    chooser = GraphChooser()
-    chooser.choose("nowhere.ttl").join()
-    chooser.choose("cars").join()
-    assert chooser.name == "cars"
-    assert text_of(chooser.message) == ""
-
-
-def test_the_latest_wish_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened, may_end = choosers.open_kg, threading.Event()
-
-    def slowly(name: str) -> Graph:
-        if name == "films":
-            may_end.wait(10)
-        return opened(name)
-
-    monkeypatch.setattr(choosers, "open_kg", slowly)
-    chooser = GraphChooser(start="")
-    slow = chooser.choose("films")
-    chooser.choose("cars").join()
-    may_end.set()
-    slow.join()
-    assert chooser.name == "cars"
-
-
-def test_a_failure_of_an_earlier_wish_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    may_end = threading.Event()
-    chooser = GraphChooser(start="")
-    made = chooser.make
-    monkeypatch.setattr(chooser, "make", lambda name: made(name if may_end.wait(10) else ""))
-    slow = chooser.choose("nowhere.ttl")
-    monkeypatch.undo()
-    chooser.choose("cars").join()
-    may_end.set()
-    slow.join()
-    assert (chooser.name, text_of(chooser.message)) == ("cars", "")
+    assert said in text(chooser)
+    assert "What to do:" in text(chooser)
+    assert "2,863" in text(chooser)
+    choose(chooser, "cars")
+    assert "What to do:" not in text(chooser)
 
 
 @pytest.mark.parametrize(
@@ -114,21 +93,18 @@ def test_a_failure_of_an_earlier_wish_is_not_told(monkeypatch: pytest.MonkeyPatc
 )
 def test_a_secret_is_taken_out_of_the_widget(address: str) -> None:
     chooser = GraphChooser(start="")
-    chooser._text.value = address
-    press(chooser, "Choose")
-    assert chooser._text.value == ""
-    assert "in a cell" in text_of(chooser.message)
-    assert "word" not in text_of(chooser.message).replace("password", "")
+    choose(chooser, address)
+    assert "in a cell" in text(chooser)
+    assert address not in chooser.html
 
 
 def test_a_label_full_of_markup_is_shown_as_text(tmp_path: Path) -> None:
     label = "<img src=x onerror=alert(1)>"
-    (tmp_path / "evil.ttl").write_text(
-        FILMS.replace('"Dune"', f'"{label}"').replace('"Arrival"', f'"{label}"')
-    )
+    (tmp_path / "evil.ttl").write_text(FILMS.replace('"Dune"', f'"{label}"').replace(":Film", ":Film%3Cimg"))
     chooser = GraphChooser(start="")
-    chooser.choose(str(tmp_path)).join()
-    assert "<img" not in chooser._told.value
+    choose(chooser, str(tmp_path))
+    assert chooser.kg is not None
+    assert "<img" not in chooser.html
 
 
 # --- models
@@ -138,17 +114,16 @@ def test_rules_are_chosen_to_begin_with() -> None:
     chooser = ModelChooser()
     assert chooser.name == "rules"
     assert chooser.model is not None
-    assert "rules:  ✓ ready" in text_of(chooser)
+    assert "rules is ready" in text(chooser)
 
 
 def test_a_missing_key_is_told_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosers, "available", available)
     chooser = ModelChooser()
-    chooser.look().join()
-    told = text_of(chooser)
-    assert "set OPENAI_API_KEY" in told
-    assert "never from a notebook" in told
-    assert "✗ not now" in told
+    settle(chooser.looking)
+    shown = text(chooser)
+    for part in ("set OPENAI_API_KEY", "never from a notebook", "✗ not now"):
+        assert part in shown
 
 
 def test_the_models_of_a_server_are_listed_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,18 +131,14 @@ def test_the_models_of_a_server_are_listed_up_to_a_number(monkeypatch: pytest.Mo
     found = (ModelStatus("ollama", True, "http://localhost:11434 has many", names),)
     monkeypatch.setattr(choosers, "available", lambda: found)
     chooser = ModelChooser()
+    settle(chooser.looking)
     press(chooser, "Look again")
-    wait_for(lambda: "ollama:phi001" in dict(chooser._listed.options))
-    assert "human" in dict(chooser._listed.options)
-    assert "; 3 of them are not listed here" in text_of(chooser)
-
-
-def test_a_model_is_chosen_from_the_list() -> None:
-    chooser = ModelChooser(start="")
-    chooser.look().join()
-    chooser._listed.value = "human"
-    wait_for(lambda: chooser.model)
-    assert (chooser.name, chooser._text.value) == ("human", "human")
+    settle(chooser.looking)
+    assert "ollama:phi001" in text(chooser)
+    assert "; 3 of them are not listed here" in text(chooser)
+    press(chooser, "human")
+    settle(chooser.opening)
+    assert chooser.name == "human"
 
 
 @pytest.mark.parametrize(
@@ -181,15 +152,14 @@ def test_a_model_is_chosen_from_the_list() -> None:
 def test_a_model_that_cannot_be_made_leaves_the_one_before(spec: str, said: str) -> None:
     chooser = ModelChooser()
     before = chooser.model
-    chooser._text.value = spec
-    chooser.choose().join()
+    choose(chooser, spec)
     assert chooser.model is before
-    assert said in text_of(chooser.message)
-    assert "✓ ready" in text_of(chooser)
+    assert said in text(chooser)
+    assert "rules is ready" in text(chooser)
 
 
 def test_a_model_whose_server_is_away_is_chosen_and_that_is_said() -> None:
     chooser = ModelChooser()
-    chooser.choose("ollama:phi4@http://127.0.0.1:9").join()
+    choose(chooser, "ollama:phi4@http://127.0.0.1:9")
     assert chooser.name.startswith("ollama:phi4")
-    assert "chosen, but: " in text_of(chooser._told)
+    assert "is chosen, but: " in text(chooser)

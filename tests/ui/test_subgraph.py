@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from engines import leave_out
-from kgwb.subgraph import Edge, Node, Role, Subgraph, subgraph
-from pressing import button, wait_for
-from small import DIRECTED, chatty, films, iri
+from page import page as page_of
+from page import press, settle, text
+from small import DIRECTED, chatty, iri
 from test_subgraph import BORN, HOSTILE
 
 from kgwb import load_run
 from kgwb.llm import Scripted
 from kgwb.run import Run
+from kgwb.show.subgraph import Edge, Node, Role, Subgraph, subgraph
+from kgwb.ui.debugger import Debugger
 from kgwb.ui.pyvis_page import graph, page
 from kgwb.ui.session import Session
-from kgwb.ui.subgraph import Frame, SubgraphPanel
+from kgwb.ui.subgraph import SubgraphPanel
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -35,128 +37,102 @@ def panel(run: Run | None = None) -> SubgraphPanel:
 
 
 def labels(made: SubgraphPanel) -> list[str]:
-    return [node["label"].partition("\n")[0] for node in made.frame.graph["nodes"]]
+    return [node.label for node in made.subgraph.nodes]
+
+
+def click(made: SubgraphPanel, node: int) -> None:
+    made.update({"do": "node", "arg": str(node)})
+    settle(made.asking)
 
 
 # --- the panel
 
 
-def test_the_frame_holds_the_page_and_the_graph() -> None:
+def test_the_answers_path_is_lit_at_once() -> None:
     made = panel()
-    assert labels(made) == ["Arrival", "Denis Villeneuve", "Gentilly"]
-    assert [edge["label"] for edge in made.frame.graph["edges"]] == ["director", "birth place"]
-    assert made.frame.title == "Subgraph of: Where was the director of Arrival born?"
-    assert made.message.value == ""
+    assert labels(made)[:3] == ["Arrival", "Denis Villeneuve", "Gentilly"]
+    assert {"Amy Adams", "Sicario"} <= set(labels(made)[3:])  # pale, around the path
+    assert made.html.count('class="ed lit"') == 2
+    assert "✓ birth place" in text(made)
+    press(made, "nothing marked")
+    assert "✓" not in text(made)
+
+
+def test_it_is_the_same_inside_of_the_debugger() -> None:
+    made = Debugger(Session(born()))
+    press(made, "Subgraph")
+    made.update({"do": "node", "arg": "1", "scope": "graph"})
+    assert made.subgraph is not None
+    settle(made.subgraph.asking)
+    assert "Denis Villeneuve ex:denis" in text(made) or "denis" in text(made)
+    made.update({"do": "drawn", "arg": "graph", "scope": "graph"})
+    assert "Content-Security-Policy" in made.page
 
 
 def test_a_click_shows_the_node_and_marks_what_supports_an_answer() -> None:
     made = panel()
-    made.frame.picked = 1
-    assert "Denis Villeneuve" in made.about.value
-    assert iri("denis") in made.about.value
-    assert made.frame.lit == {}
-    made.frame.picked = 2
-    assert made.supports.label == "Gentilly"
-    assert made.frame.lit == {"nodes": (0, 1, 2), "edges": (0, 1)}
-    assert "stands on" in made.remarks.value
-    made.supports.value = -1
-    assert (made.frame.lit, made.vertex.label) == ({}, "Gentilly")
+    press(made, "nothing marked")
+    click(made, 0)
+    assert "Film" in text(made)
+    assert "linked to “Arrival”" in text(made)
+    click(made, 2)
+    assert made.marked is not None
+    assert made.marked.label == "Gentilly"
 
 
-@pytest.mark.parametrize("picked", [3, -1, -2, 10**9])
-def test_a_page_cannot_name_what_is_not_there(picked: int) -> None:
+@pytest.mark.parametrize("picked", ["3", "-1", "-2", "1000000000", "x"])
+def test_a_page_cannot_name_what_is_not_there(picked: str) -> None:
     made = panel()
-    made.frame.picked = picked
-    assert (made.vertex.value, made.about.value, made.message.value) == (-1, "", "")
-
-
-def test_types_and_description_come_from_the_graph() -> None:
-    made = panel()
-    made.vertex.value = 0
-    assert "Film" in made.about.value
+    made.update({"do": "node", "arg": picked})
+    assert "Click a node to see what it is" in text(made)
 
 
 def test_expanding_adds_neighbours_and_says_how_many() -> None:
     made = panel()
-    made.frame.picked = 2
-    before = made.frame.page
-    made.frame.picked = 1
-    button(made, "Expand one hop").click()
     assert {"Dune", "Sicario", "3"} <= set(labels(made))
-    assert "Denis Villeneuve: all 3 more triples shown" in made.remarks.value
-    assert made.vertex.label == "Denis Villeneuve"
-    assert made.frame.lit == {}  # nothing recedes
-    assert made.frame.page == before  # 0.5 MB that are not sent again
+    assert "Denis Villeneuve: all 3 more triples shown" in text(made)
+    story = labels(made).index("Story of Your Life")
+    click(made, story)
+    press(made, "Expand one hop")
+    settle(made.asking)
+    assert "Story of Your Life: all 1 more triple shown" in text(made)
+    assert "Ted Chiang" in labels(made)
 
 
-def test_what_cannot_be_expanded_says_why(tmp_path: Path) -> None:
+def test_a_replay_cannot_be_expanded_and_says_why(tmp_path: Path) -> None:
     replay = panel(load_run(born().save(tmp_path / "run.jsonl")))
-    assert labels(replay) == ["Arrival", "Denis Villeneuve", "Gentilly"]
-    replay.vertex.value = 0
-    button(replay, "Expand one hop").click()
-    assert "replay" in replay.message.value
-    assert "load_run" in replay.message.value
-    made = panel()
-    button(made, "Expand one hop").click()
-    assert "no node is chosen" in made.message.value
-
-
-def test_a_remote_graph_does_not_hold_up_the_click() -> None:
-    made, asked = panel(), threading.Event()
-    kg = films()
-
-    class Slow:
-        remote, vocabulary = True, kg.vocabulary
-
-        def select(self, query: str) -> Any:
-            asked.wait(10)
-            return kg.select(query)
-
-        def names(self, iris: Any) -> Any:
-            return kg.names(iris)
-
-    made.session.run.kg.inner = Slow()  # type: ignore[attr-defined]
-    made.vertex.value = 1
-    button(made, "Expand one hop").click()
-    assert "asking the graph" in made.message.value
-    asked.set()
-    wait_for(lambda: "Sicario" in labels(made))
-    wait_for(lambda: made.message.value == "")
+    assert labels(replay) == ["Arrival", "Denis Villeneuve", "Gentilly"]  # nobody is asked for more
+    click(replay, 0)
+    press(replay, "Expand one hop")
+    assert "load_run" in text(replay)
 
 
 def test_it_follows_the_run_and_does_nothing_if_nothing_changed() -> None:
     session = Session(chatty("Who directed Arrival?", Scripted(DIRECTED)))
     made = SubgraphPanel(session)
-    assert "No vertex is linked yet" in made.place.value
-    assert made.frame.layout.display == "none"
+    assert "No vertex is linked yet" in text(made)
     session.go("matching").result(10)
     assert labels(made) == ["Arrival"]
     session.go().result(10)
-    assert labels(made) == ["Arrival", "Denis Villeneuve"]
+    assert labels(made)[:2] == ["Arrival", "Denis Villeneuve"]
     before = made.subgraph
     session.tell()
     assert made.subgraph is before
     made.close()
-    assert made._changed not in session.listeners
+    assert made.redraw not in session.listeners
 
 
-def test_picture_and_table_are_there_for_those_who_want_no_frame() -> None:
+def test_the_table_and_the_graph_to_move_around_in() -> None:
     made = panel()
-    made.view.value = "Picture"
-    made.supports.value = 0
-    assert "<svg" in made.place.value
-    assert "✓ birth place" in made.place.value
-    assert made.frame.layout.display == "none"
-    made.view.value = "Table"
-    assert "stands for “birth place”" in made.place.value
+    press(made, "Table")
+    assert "stands for “birth place”" in text(made)
     assert all(part in made.static() for part in ("<svg", "<table", "Gentilly"))
-
-
-def test_equal_labels_are_told_apart_in_the_choosers() -> None:
-    nodes = (Node(iri("a"), "Dune"), Node(iri("b"), "Dune"))
-    made = panel()
-    made._take(Subgraph(nodes))
-    assert made.vertex.options == (("(no node chosen)", -1), ("Dune (1)", 0), ("Dune (2)", 1))
+    assert made.page == ""  # half a megabyte that nobody asked for
+    press(made, "To move around in")
+    assert "Content-Security-Policy" in made.page
+    place = next(one for one in page_of(made).elements if "data-graph" in one.attributes)
+    shown = json.loads(place.attributes["data-graph"])["graph"]["nodes"]
+    assert shown[0]["label"].startswith("Arrival")
 
 
 # --- the page
@@ -306,50 +282,29 @@ def test_in_a_narrow_frame_labels_stay_readable_and_the_question_begins_at_the_l
     assert shown.sides()[-1][1] < 250
 
 
-WIDGET = """async ([script, data]) => {
+WIDGET = """async ([script, html, page]) => {
     const address = URL.createObjectURL(new Blob([script], {type: "text/javascript"}));
-    const changed = {};
-    const model = {
-        get: (name) => data[name],
-        on: (event, heard) => (changed[event] = heard),
-        tell: (graph) => { data.graph = graph; changed["change:graph"](); },
-    };
+    const state = { html, page };
+    window.sent = [];
     const el = document.createElement("div");
-    const scrolled = document.createElement("div");
-    scrolled.style = "width: 520px; height: 480px; overflow: auto";
-    scrolled.innerHTML = "<div></div>";
-    scrolled.append(el);
-    document.body.replaceChildren(scrolled);
+    document.body.replaceChildren(el);
+    const model = { get: (name) => state[name], on() {}, off() {}, send: (message) => sent.push(message) };
     (await import(address)).default.render({ model, el });
-    Object.assign(window, { model, el, above: scrolled.firstChild.style });
 }"""
 
 
-def test_a_graph_that_came_while_the_widget_was_hidden_fits_it(show: Any) -> None:
-    """As in a run that goes from its start to its end while the person looks at another cell."""
-    found = subgraph(born())
-    shown = show(found)
-    data = {"page": page(), "title": "", "height": 200, "graph": graph(found), "lit": {}, "picked": -1}
-    shown.page.evaluate(WIDGET, [Frame._esm, data])
-    shown.page.wait_for_timeout(1500)  # vis-network looks at its size every second
-    shown.page.evaluate(
-        """async (graphs) => {
-            above.height = "3000px";
-            await new Promise((done) => setTimeout(done, 30));
-            for (const [graph, display] of graphs) {
-                model.tell(graph);
-                el.style.display = display;
-                await new Promise((done) => setTimeout(done, display ? 30 : 3));
-            }
-        }""",
-        [(graph(Subgraph()), "none"), (graph(Subgraph(found.nodes[:1])), ""), (graph(found), "")],
-    )
-    shown.page.wait_for_timeout(100)
-    shown.page.evaluate("above.height = 0")
-    shown.page.wait_for_timeout(2000)
+def test_the_widget_frames_the_page_tells_it_the_graph_and_hears_a_click(show: Any) -> None:
+    made = panel()
+    press(made, "To move around in")
+    shown = show(Subgraph())
+    shown.page.evaluate(WIDGET, [made._esm, made.html, made.page])
+    shown.page.wait_for_function("document.querySelector('iframe')?.told")
     shown.frame = shown.page.frames[1]
-    assert shown.sides()[0][0] > 0
-    assert 300 < shown.sides()[-1][1] < 520
+    shown.frame.wait_for_function("nodes.length === 3")
+    assert shown.page.locator("iframe").get_attribute("sandbox") == "allow-scripts"
+    shown.frame.locator("canvas").click(position=shown.place(1))
+    shown.page.wait_for_function("sent.length")
+    assert shown.page.evaluate("[sent[0].do, sent[0].arg]") == ["node", "1"]
     assert shown.colours() > 1_000
 
 

@@ -1,23 +1,28 @@
-"""Forms without widgets."""
+"""Forms: from a schema to fields, as HTML, and back from what was typed."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
 import pytest
+from debate import QUESTION, TWO_HOPS
 from hypothesis import given
 from hypothesis import strategies as st
+from page import Page
 from pydantic import BaseModel
+from small import HOMONYMS, chatty, dog
 
 from kgwb import Workbench, open_kg
 from kgwb.errors import OverrideError
 from kgwb.flow import QIR, Answer, LinkedRelation, to_data
+from kgwb.llm import Scripted
+from kgwb.record import Step
+from kgwb.show import form as fields
+from kgwb.show.form import StepForm, blank, field_of, fitted, form_of, read, record_of, taken, typed, typed_in
 from kgwb.structured import schema_of
 from kgwb.systems import system
 from kgwb.systems.chatty_kg.predicate_selection import SelectionReply
 from kgwb.systems.chatty_kg.qir import QirReply
-from kgwb.ui import fields
-from kgwb.ui.fields import blank, field_of, fitted, form_field, read, record_of, typed
 
 
 class Part(BaseModel):
@@ -91,19 +96,19 @@ def test_labels_and_choices_come_from_the_schema() -> None:
     known = parts(parts_of_everything())
     assert known["label"].choices == ("yes", "no")
     assert known["only"].choices == ("this",)
-    assert parts(form_field(QirReply))["question_type"].label == "question type"
+    assert parts(form_of(QirReply))["question_type"].label == "question type"
     assert [column.name for column in known["parts"].fields] == ["name", "weight", "tags"]
 
 
 def test_a_blank_form_has_every_part() -> None:
-    assert blank(form_field(QirReply)) == {
+    assert blank(form_of(QirReply)) == {
         "entities": [],
         "unknowns": [],
         "triples": [],
         "target": "",
         "question_type": "list",
     }
-    assert blank(form_field(QIR)) == {"facts": [], "target": "", "kind": "list"}
+    assert blank(form_of(QIR)) == {"facts": [], "target": "", "kind": "list"}
     assert blank(parts(parts_of_everything())["maybe"]) is None
 
 
@@ -135,7 +140,7 @@ def test_what_is_shown_is_read_back() -> None:
         ("count", "2"),
         ("part", {"name": "p"}),
         ("parts", [{"name": "p", "weight": 1, "tags": ["a\nb"]}]),
-        ("lists", [["a"]] * (fields.MOST_TABLE_ROWS + 1)),
+        ("lists", [["a"]] * (fields.MOST_FORM_ROWS + 1)),
     ],
 )
 def test_what_a_field_would_lose_is_typed_as_json(name: str, value: Any) -> None:
@@ -190,7 +195,7 @@ def test_every_wrong_field_is_named() -> None:
 
 @pytest.mark.parametrize("text", ["based on", "", "example.org/x", "<http://x/a b>", "http://x/\ud800"])
 def test_what_is_no_iri_is_said_before_a_graph_sees_it(text: str) -> None:
-    predicates = parts(form_field(LinkedRelation))["predicates"]
+    predicates = parts(form_of(LinkedRelation))["predicates"]
     good = ["http://x/a", "a", "out", "1"]
     assert read(predicates, [[" <http://x/a> ", *good[1:]]])[0]["iri"] == "http://x/a"
     with pytest.raises(OverrideError, match=r"predicates, row 2, IRI: .* is not an IRI; copy one"):
@@ -198,7 +203,7 @@ def test_what_is_no_iri_is_said_before_a_graph_sees_it(text: str) -> None:
 
 
 def test_a_list_of_lists_is_a_table_of_lines() -> None:
-    field = parts(form_field(SelectionReply))["predicates"]
+    field = parts(form_of(SelectionReply))["predicates"]
     assert read(field, [["director\nproducer"], [""]]) == [["director", "producer"], []]
 
 
@@ -215,10 +220,56 @@ def test_every_result_of_a_run_has_a_form_that_loses_nothing() -> None:
         assert {step.form for step in run.steps} > {QIR, Answer, str}
         for step in run.steps:
             data = to_data(step.output, step.form)
-            field = fitted(form_field(step.form), data)
+            field = fitted(form_of(step.form), data)
             assert record_of(read(field, typed(field, data)), step.form) == step.output
 
 
 def test_every_agent_has_a_form() -> None:
     for spec in system("chatty_kg").agents:
-        assert form_field(spec.form).kind in ("text", "group")
+        assert form_of(spec.form).kind in ("text", "group")
+
+
+# --- results of steps
+
+
+def steps() -> list[Step]:
+    two_hops = dog(QUESTION, Scripted(TWO_HOPS)).go().steps
+    return [*chatty("Who directed Dune?", Scripted(HOMONYMS)).go().steps, *two_hops]
+
+
+def test_a_form_that_nobody_touched_yields_the_result_of_every_agent() -> None:
+    for step in steps():
+        made = StepForm(step)
+        shown = Page(f"<form>{made.html()}</form>")
+        form = shown.values(next(one for one in shown.elements if one.tag == "form"))
+        assert typed_in(made.field, form) == made.first, step.key
+        assert made.value(typed_in(made.field, form)) == step.output, step.key
+
+
+def test_what_came_in_is_chosen_from() -> None:
+    made = {step.agent: step for step in steps()}
+    link = made["vertex_selection"].output
+    step = next(step for step in steps() if step.key == "vertex_selection[Dune]")
+    other = taken(step, 1)
+    assert (other.vertex, other.reason) == (step.output.candidates[1], "chosen by hand")
+    assert taken(step, -1).vertex is None
+    form = StepForm(step)
+    values = {**form.first, "vertex": -1}
+    assert (form.value(values).vertex, form.value(values).reason) == (None, "chosen by hand")
+    filtering = next(step for step in steps() if step.key == "relation_filtering[hop 1/Arrival]")
+    assert [str(one) for one in StepForm(filtering).offered["relation"]][:2] == ["based on", "director"]
+    assert taken(filtering, 0).relation.name == "based on"
+    selection = made["predicate_selection"]
+    assert StepForm(selection).value({"queries": [0, 1]}).predicates == ("director", "starring")
+    assert link is not None
+
+
+def test_a_row_more_and_a_row_less() -> None:
+    qir = next(step for step in steps() if step.agent == "qir")
+    form = StepForm(qir)
+    longer = fields.with_row(form.field, form.first, "facts")
+    longer["facts"][-1] = ["?person", "birth place", "?place"]
+    assert [fact.relation for fact in form.value(longer).facts] == ["directed by", "birth place"]
+    assert fields.with_row(form.field, longer, "facts.1", less=True) == form.first
+    with pytest.raises(OverrideError, match="none of"):
+        form.value({**form.first, "kind": "maybe"})
