@@ -14,7 +14,7 @@ from rdflib import Literal as RdfLiteral
 from rdflib import URIRef
 
 from kgwb.flow import Value
-from kgwb.show.html import Html, aside, count, div, join, note, section, span, table, tag, with_style
+from kgwb.show.html import Html, aside, count, div, join, section, span, table, tag, with_style
 from kgwb.show.terms import Around, term
 
 if TYPE_CHECKING:
@@ -332,7 +332,8 @@ def legend(subgraph: Subgraph, lit: Value | None) -> Html:
         span("unk asked plain small", "answer"),
         pale,
     )
-    return join(div("row", *signs), *(note(remark, kind="calm") for remark in subgraph.remarks))
+    left_out = div("soft small", "; ".join(subgraph.remarks)) if subgraph.remarks else ""
+    return div("stack tight", div("row", *signs), left_out)
 
 
 def tables(subgraph: Subgraph, around: Around) -> Html:
