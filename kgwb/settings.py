@@ -45,8 +45,11 @@ class Settings:
     """Rounds in which DoG's three roles simplify a question; the paper allows 3, and finds 1 mostly best."""
     fan_out: int = 100
     """Vertices kept of a hop, and triples of it that a model sees; the step tells what was cut."""
-    ablation: Literal["none", "no_focusing", "expert_only", "no_linguist", "fused_agent"] = "none"
-    """What DoG goes without (the paper's Table 2): focusing and simplifying, roles, or the debate."""
+    ablation: Literal[
+        "none", "no_focusing", "expert_only", "no_linguist", "fused_agent", "unneeded_roles"
+    ] = "unneeded_roles"
+    """What DoG goes without: nothing, as published; focusing and simplifying, roles, or the debate, as in the
+    paper's Table 2; or the roles that would come after a question which passes the checks."""
     own_knowledge: bool = False
     """Let the model answer by itself where the graph gave no answer; such an answer is marked."""
     exemplars: int = 5
@@ -116,6 +119,7 @@ PROFILES = {
         predicates_per_relation=21,
         spelling=0.0,
         debate_rounds=3,
+        ablation="none",
         exemplars=10,
         repair="ask_afresh",
     ),

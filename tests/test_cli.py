@@ -67,7 +67,8 @@ def test_ask_as_json_for_other_programs(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_ask_another_system(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ask("--system", "dog", "--set", "debate_rounds=2", "Where was the director of Stalker born?") == 0
+    rounds = ("--set", "debate_rounds=2", "--set", "ablation=none")
+    assert ask("--system", "dog", *rounds, "Where was the director of Stalker born?") == 0
     said = capsys.readouterr().out
     assert "linguist[hop 1/round 2]: " in said
     assert "→ Zavrazhye\n" in said

@@ -73,7 +73,7 @@ def _(value: walk.Filled, around: Around) -> Html:
     return div(
         "body stack",
         div("", in_question(f"[{value.head}]"), f" {value.relation or ''}"),
-        aside(of if value.values else value.reason),
+        aside("; ".join(filter(None, (of if value.values else value.reason, value.note)))),
         table(heads, [tuple(map(short, row)) for row in rows[:MOST_ROWS]], of=len(rows)),
         fold(
             aside("what each tail stands on, from where the walk began"),
