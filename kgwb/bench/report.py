@@ -134,10 +134,11 @@ class Report:
         their names, it is live; else it needs neither, and asks nobody. Raises InputError if the run was not
         kept, and RunFileError.
         """
+        from kgwb import llm
         from kgwb.kg import open_kg
+        from kgwb.systems import load_run
         from kgwb.ui.debugger import Debugger
         from kgwb.ui.session import session_of
-        from kgwb.workbench import load_run
 
         one = self.sets[number]
         row = one.rows.get(question)
@@ -145,7 +146,8 @@ class Report:
         if row is None or file is None:
             hint = "measure with --save-runs (save_runs=True)"
             raise InputError(f"the run of {question!r} was not kept", hint=hint)
-        run = load_run(file, kg=open_kg(kg) if isinstance(kg, str) else kg, model=model)
+        graph = open_kg(kg) if isinstance(kg, str) else kg
+        run = load_run(file, kg=graph, model=llm.model(model) if isinstance(model, str) else model)
         agent = str(one.ladder.get(question, {}).get("agent", ""))
         blamed = next((step.key for step in run.steps if step.agent == agent), "")
         gold = ", ".join(first_of([*(row["gold"] or ())], MOST_VALUES, local_text))

@@ -115,9 +115,8 @@ def test_the_table_and_the_graph_to_move_around_in() -> None:
     press(made, "To move around in")
     assert "Content-Security-Policy" in made.page
     place = next(one for one in page_of(made).elements if "data-graph" in one.attributes)
-    assert [node["label"] for node in json.loads(place.attributes["data-graph"])["graph"]["nodes"]][
-        0
-    ].startswith("Arr")
+    first, *_ = json.loads(place.attributes["data-graph"])["graph"]["nodes"]
+    assert first["label"].startswith("Arrival")
 
 
 # --- the page
