@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from hostile.corpus import IRIS, texts
-from page import text
+from page import text as read
 from small import DIRECTED, films, workbench
 
 import kgwb
@@ -248,7 +248,10 @@ def test_a_damaged_run_says_so_on_its_page(tmp_path: Path) -> None:
 
 def test_a_lost_question_opens_in_the_debugger_with_its_gold_and_the_agent_to_blame(tmp_path: Path) -> None:
     measured = folder(
-        tmp_path / "one", *ROWS[:2], row("z", ["http://e/Gold_Value"], ["y"], run="runs/z.jsonl"), ladder=(lost("z", "qir"),)
+        tmp_path / "one",
+        *ROWS[:2],
+        row("z", ["y"], ["http://e/Gold_Value"], run="runs/z.jsonl"),
+        ladder=(lost("z", "qir"),),
     )
     workbench(Scripted(DIRECTED)).ask("Who directed Arrival?").save(measured / "runs" / "z.jsonl")
     report = Report(measured)
@@ -256,7 +259,7 @@ def test_a_lost_question_opens_in_the_debugger_with_its_gold_and_the_agent_to_bl
         report.debug("b")
     opened = report.debug("z")
     assert opened.session.run.question == "Who directed Arrival?"
-    assert "the right answer is Gold Value" in text(opened)
+    assert "the right answer is Gold Value" in read(opened)
     live = report.debug("z", kg=films(), model=Scripted(DIRECTED))
     assert live.session.run.graph is not None
     assert opened.key == "qir"
