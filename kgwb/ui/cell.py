@@ -24,7 +24,7 @@ from kgwb.show.terms import Around, around, readable
 from kgwb.show.text import BASELINE
 from kgwb.show.views import DEGREE_CAP
 from kgwb.ui.human import Person
-from kgwb.ui.live import Event, Live
+from kgwb.ui.live import Event, Live, failure
 from kgwb.ui.session import Session, Worker
 
 FORM_HINT = "The checks that judge a model judge you too. What follows is stale until it is run again."
@@ -181,7 +181,7 @@ class StepPanel(Live):
     def _asking(self) -> Html:
         if self.asking.busy:
             return div("band soft", self.asking.busy, " …")
-        return div("band", note(self.asking.failure, kind="bad")) if self.asking.failure else Html()
+        return div("band", failure(self.asking.failure)) if self.asking.failure else Html()
 
     def _why_empty(self, step: Step) -> Html:
         """Why there is no vertex, or no predicate: what came nearest."""

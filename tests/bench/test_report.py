@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from hostile.corpus import IRIS, texts
-from page import text
+from page import text as read
 from small import DIRECTED, HOMONYMS, films, workbench
 
 import kgwb
@@ -271,7 +271,7 @@ def test_a_lost_question_opens_in_the_debugger_with_its_gold_and_the_agent_to_bl
     measured = folder(
         tmp_path / "one",
         *ROWS[:2],
-        row("z", ["http://e/Gold_Value"], ["y"], run="runs/z.jsonl"),
+        row("z", ["y"], ["http://e/Gold_Value"], run="runs/z.jsonl"),
         ladder=(lost("z", "qir"),),
     )
     workbench(Scripted(DIRECTED)).ask("Who directed Arrival?").save(measured / "runs" / "z.jsonl")
@@ -280,7 +280,7 @@ def test_a_lost_question_opens_in_the_debugger_with_its_gold_and_the_agent_to_bl
         report.debug("b")
     opened = report.debug("z")
     assert opened.session.run.question == "Who directed Arrival?"
-    assert "the right answer is Gold Value" in text(opened)
+    assert "the right answer is Gold Value" in read(opened)
     live = report.debug("z", kg=films(), model=Scripted(DIRECTED))
     assert live.session.run.graph is not None
     assert opened.key == "qir"
@@ -299,7 +299,7 @@ def test_a_lost_question_opens_live_on_its_own_graph_but_on_no_address_of_a_stra
         opened = Report(measured).debug("z")
         assert opened.run.graph is not None
         assert [model.name for model in opened.run.models.values()] == names
-        assert "the right answer is Arrival" in text(opened)
+        assert "the right answer is </span><b>Arrival</b>" in opened.html
 
 
 # --- nothing but text

@@ -19,8 +19,8 @@ from kgwb import open_kg
 from kgwb.errors import KgwbError, harmless
 from kgwb.kg import Graph
 from kgwb.llm import ChatRequest, Scripted
-from kgwb.render.html import short
 from kgwb.run import Run
+from kgwb.show.html import VOID, short
 
 EACH = 8
 """Texts that one run is made of."""
@@ -124,7 +124,8 @@ class Page(HTMLParser):
         return plain("".join(self._said))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._open.append(tag)
+        if tag not in VOID:
+            self._open.append(tag)
         self.parts |= {(tag, ""), *((tag, name) for name, _ in attrs)}
         for name, value in attrs:
             if name.startswith("on") or name in ("src", "srcdoc", "action", "formaction", "xlink:href"):

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from browser.harness import CHROMIUM, browsing
 from engines import leave_out
-from kgwb.subgraph import subgraph
 from playwright.sync_api import Page
 
 from hostile.corpus import texts
 from hostile.runs import bundles, hostile_run
-from hostile.test_shown import markup, static_forms
+from hostile.test_shown import shown_by_widgets, static_forms
 from kgwb.run import Run
-from kgwb.ui import pyvis_page
-from kgwb.ui import subgraph as panel
-from kgwb.ui.debugger import VIEWS, Debugger
+from kgwb.show.html import style
+from kgwb.ui.live import script
 from kgwb.ui.session import session_of
+from kgwb.ui.subgraph import SubgraphPanel
 
 SHOWN = 24
 """Runs of 8 texts each on the page; their texts are the first, those that stand for a family each."""
@@ -27,12 +27,12 @@ for (const one of document.querySelectorAll("*"))
   for (const name of ["mouseover", "focus", "toggle", "load", "error"]) one.dispatchEvent(new Event(name));
 """
 TOOLTIP = "id => { document.body.append(nodes.get(id).title); return nodes.get(id).title.textContent; }"
-ODD = "script, img, iframe, object, embed, form, base, link, template, meta:not([charset])"
+ODD = "script, img, iframe, object, embed, base, link, template, meta:not([charset])"
 MODEL = """
 const given = %s;
 const el = document.createElement("div");
 document.body.append(el);
-window.render({ el, model: { get: (name) => given[name], set() {}, save_changes() {}, on() {}, off() {} } });
+window.render({ el, model: { get: (name) => given[name], set() {}, send() {}, on() {}, off() {} } });
 """
 
 
@@ -45,7 +45,9 @@ def test_nothing_runs_in_a_browser(tmp_path: Path) -> None:
     saved = tmp_path / "page.html"
     forms = [html for run in runs for _, html in static_forms(run, runs[0])]
     forms += [html for run in runs[::12] for html in shown_by_widgets(run)]
-    saved.write_text(f"<!DOCTYPE html><meta charset=utf-8><body>{''.join(forms)}</body>", encoding="utf-8")
+    bare = re.sub("<style>.*?</style>", "", "".join(forms), flags=re.S)  # hundreds of them are slow
+    head = f"<!DOCTYPE html><meta charset=utf-8><style>{style()}</style>"
+    saved.write_text(f"{head}<body>{bare}</body>", encoding="utf-8")
     asked: list[str] = []
     dialogs: list[str] = []
     with browsing() as browser:
@@ -70,33 +72,17 @@ def test_nothing_runs_in_a_browser(tmp_path: Path) -> None:
     assert [url for url in asked if not url.startswith(("file:", "about:", "blob:", "data:", "x:"))] == []
 
 
-def shown_by_widgets(run: Run) -> list[str]:
-    debugger = Debugger(session_of(run))
-    found = []
-    for view in VIEWS:
-        debugger._views.value = view
-        found += markup(debugger)
-    return found
-
-
 def show_frames(page: Page, runs: list[Run]) -> None:
     """Subgraphs as the widget's own script shows them, each node pointed at until its tooltip is there."""
-    script = Path(panel.__file__).with_name("subgraph.js").read_text(encoding="utf-8")
     page.add_script_tag(
-        content=script.replace("export default { render };", "window.render = render;"), type="module"
+        content=script().replace("export default { render };", "window.render = render;"), type="module"
     )
     page.wait_for_function("typeof window.render === 'function'")
     page.evaluate("document.body.replaceChildren()")
     for run in runs[:: SHOWN // FRAMES][:FRAMES]:
-        given = {
-            "page": pyvis_page.page(),
-            "graph": pyvis_page.graph(subgraph(run)),
-            "height": 300,
-            "title": run.question,
-            "lit": {},
-            "picked": -1,
-        }
-        page.evaluate(MODEL % json.dumps(given))
+        made = SubgraphPanel(session_of(run))
+        made.update({"do": "view", "arg": "graph"})
+        page.evaluate(MODEL % json.dumps({"html": made.html, "page": made.page}))
     tooltips = 0
     for frame, element in zip(page.frames[1:], page.locator("iframe").all(), strict=True):
         frame.wait_for_function("nodes.length > 0 && document.querySelector('canvas').height > 0")

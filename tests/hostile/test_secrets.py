@@ -17,7 +17,7 @@ import ipywidgets as widgets
 import nbformat
 import pytest
 from nbclient import NotebookClient
-from pressing import parts
+from page import press, settle
 from rdflib import URIRef
 from small import DIRECTED, chatty, films
 
@@ -33,6 +33,7 @@ from kgwb.run import Run
 from kgwb.ui.chat import Chat
 from kgwb.ui.choosers import GraphChooser, ModelChooser
 from kgwb.ui.debugger import VIEWS, Debugger
+from kgwb.ui.live import Live
 from kgwb.ui.session import session_of
 
 KEY = "sk-proj-kGwB0123456789/abc+DEF=xyz"
@@ -186,7 +187,7 @@ def test_a_server_that_lists_the_key_as_a_model(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setenv("OLLAMA_HOST", ollama.url)
         assert_kept("what there is", *available())
         chooser = ModelChooser("")
-        chooser.look().join()
+        settle(chooser.looking)
         assert_kept("the chooser", *states(chooser))
 
 
@@ -455,15 +456,14 @@ def assert_nowhere(run: Run, folder: Path) -> None:
     )
     debugger = Debugger(session_of(run))
     for view in VIEWS:
-        debugger._views.value = view
+        debugger.update({"do": "view", "arg": view})
     assert_kept("the debugger", debugger.static(), *states(debugger))
     widgets.Widget.close_all()
     assert_folder(folder)
 
 
-def states(widget: widgets.Widget) -> Iterator[object]:
-    for one in parts(widget):
-        yield one.get_state()
+def states(widget: Live) -> Iterator[object]:
+    yield widget.get_state()
 
 
 def assert_folder(folder: Path) -> None:
@@ -541,17 +541,16 @@ def test_choosers_and_chat(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(sparql_says(401)) as server:
         chooser = GraphChooser("")
         for url in (address(server.url), f"{server.url}?sig={ODD_KEY}", f"{server.url}?{ODD_KEY}"):
-            chooser._text.value = url
-            with chooser.message.guarding():
-                chooser.choose().join()
+            press(chooser, "Choose", name=url)
+            settle(chooser.opening)
             assert_kept("the chooser", *states(chooser))
         bench = kgwb.Workbench(graph(server.url, dialect="generic"), Scripted(DIRECTED))
         chat = Chat(bench)
-        chat._entry.value = "Who directed Arrival?"
-        chat.ask().exception()
+        press(chat, "Ask", question="Who directed Arrival?")
+        settle(chat.conversation)
         assert_kept("the chat", chat.static(), *states(chat))
     with serving() as server:
-        chooser.choose(address(server.url)).join()
+        chooser.choose(address(server.url)).result()
         assert chooser.kg is not None
         assert_kept("the chooser", *states(chooser), repr(chooser), chooser.static())
     assert films()

@@ -345,7 +345,7 @@ def assert_shown(run: Any, *, widgets_too: bool = False) -> None:
     if widgets_too:
         debugger = Debugger(session_of(run))
         for view in VIEWS:
-            debugger._views.value = view
+            debugger.update({"do": "view", "arg": view})
         assert Page(debugger.static()).odd == []
         widgets.Widget.close_all()
 
