@@ -10,7 +10,11 @@ from __future__ import annotations
 
 import importlib
 import logging
+import warnings
 from typing import TYPE_CHECKING, Any
+
+from kgwb.errors import harmless
+from kgwb.masking import masked
 
 if TYPE_CHECKING:
     from kgwb.kg import open_kg
@@ -31,7 +35,17 @@ _HOMES = {
     "profile": "kgwb.settings",
 }
 
+
+def _readable(record: logging.LogRecord) -> bool:
+    """Whether anybody set up logging for a record, of which a text is left that does nothing but be read."""
+    record.msg, record.args, record.exc_info = harmless(masked(record.getMessage())), None, None
+    return logging.getLogger(record.name).hasHandlers()
+
+
 logging.getLogger("kgwb").addHandler(logging.NullHandler())
+for _name in ("kgwb", "rdflib.term"):  # the latter has words, and a traceback, for each odd term of the data
+    logging.getLogger(_name).addFilter(_readable)
+warnings.filterwarnings("ignore", category=UserWarning, module=r"rdflib\.term", append=True)
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kgwb import disk
 from kgwb.errors import InputError, SettingError
+from kgwb.masking import shown
 
 if TYPE_CHECKING:
     from kgwb.kg.base import Graph
@@ -59,10 +61,10 @@ def add_setup(parser: argparse.ArgumentParser, *, kg_required: bool = True) -> N
 
 
 def positive(text: str) -> int:
-    """A whole number of at least 1, for argparse."""
+    """A whole number from 1 to 1,000,000,000, for argparse."""
     number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
+    if not 1 <= number <= 1_000_000_000:
+        raise argparse.ArgumentTypeError("must be from 1 to 1,000,000,000")
     return number
 
 
@@ -71,7 +73,7 @@ def pairs(given: Sequence[str], form: str) -> dict[str, str]:
     split = [text.partition("=") for text in given]
     wrong = [name + sign + value for name, sign, value in split if not (name.strip() and sign)]
     if wrong:
-        raise InputError(f"{wrong[0]!r} is not {form}", hint=f"write it as {form}")
+        raise InputError(f"{shown(wrong[0])!r} is not {form}", hint=f"write it as {form}")
     return {name: value for name, _, value in split}
 
 
@@ -125,12 +127,15 @@ def workbench_of(args: argparse.Namespace) -> Workbench:
 
 
 def kg_of(args: argparse.Namespace, source: str) -> Graph:
-    """A graph, opened as the arguments say. Raises what ``open_kg`` does."""
-    from kgwb.kg import open_kg
+    """A graph, opened as the arguments say. Raises what ``open_kg`` does.
+
+    Files beside ``args.kg`` take no dialect: it is for the endpoints among the graphs.
+    """
+    from kgwb.kg import is_endpoint, open_kg
 
     return open_kg(
         source,
-        dialect=args.dialect,
+        dialect=args.dialect if source == args.kg or is_endpoint(source) else None,
         vocabulary=args.vocabulary,
         query_timeout_s=args.query_timeout,
         row_limit=args.row_limit,
@@ -143,7 +148,7 @@ def recall(workbench: Workbench, path: Path) -> None:
 
     form = 'a JSON list of questions, or of {"question": ..., "answers": [...]}'
     try:
-        entries = from_data(json.loads(path.read_text(encoding="utf-8")), list[str | Turn])
+        entries = from_data(json.loads(disk.read_text(path)), list[str | Turn])
     except (OSError, ValueError, RecursionError) as exc:
         raise InputError(f"cannot use the history {path}: {exc}", hint=f"write it as {form}") from exc
     for entry in entries:

@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import kgwb
+from kgwb import disk
 from kgwb.arguments import (
     HISTORY_HELP,
     add_setup,
@@ -26,8 +27,9 @@ from kgwb.arguments import (
     settings_of,
     workbench_of,
 )
-from kgwb.errors import CONTROLS, InputError, KgwbError
+from kgwb.errors import CONTROLS, InputError, KgwbError, RunFileError, harmless
 from kgwb.lab import START, lab_command, notebooks_home
+from kgwb.masking import shown
 
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
@@ -61,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("kgwb: stopped", file=sys.stderr)
         return INTERRUPTED
     except OSError as exc:
-        if exc.errno not in (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if exc.errno not in (errno.EPIPE, *disk.FULL):
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if exc.errno == errno.EPIPE:  # whoever read our output has read enough
@@ -84,8 +86,15 @@ def _colors() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
+class _Parser(argparse.ArgumentParser):
+    """Repeats what was typed without its passwords and keys."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(harmless(" ".join(map(shown, message.split(" ")))))
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         "kgwb", description="Question answering over RDF knowledge graphs by LLM agents, step by step."
     )
     parser.add_argument("--version", action="version", version=f"kgwb {kgwb.__version__}")
@@ -197,19 +206,48 @@ def _ask(args: argparse.Namespace) -> int:
     workbench = workbench_of(args)
     if args.history:
         recall(workbench, args.history)
-    run = workbench.begin(args.question, path=args.save)
+    run = _begun(workbench, args)
     try:
-        run.go()
+        try:
+            run.go()
+        except RunFileError:  # a full disk: the answer comes without the file, and why after it
+            run = run.fork()
+            run.go()
+        finally:
+            if not args.json:
+                _print_run(run)
+        if args.json:
+            _print_json(run)
+        sys.stdout.flush()
+        _warn_of_rules(workbench)
     finally:
-        if args.save:
-            run.save(args.save)
-        if not args.json:
-            _print_run(run)
-    if args.json:
-        told = json.dumps(_run_data(run), ensure_ascii=False, indent=2)
-        print(CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", told))
-    _warn_of_rules(workbench)
-    return 0
+        saved = not args.save or _save(run, args.save)
+    return 0 if saved else FAILED
+
+
+def _begun(workbench: Workbench, args: argparse.Namespace) -> Run:
+    """The run, kept in the file where the disk is not full."""
+    try:
+        return workbench.begin(args.question, path=args.save)
+    except RunFileError as exc:
+        if not (isinstance(exc.__cause__, OSError) and exc.__cause__.errno in disk.FULL):
+            raise
+        return workbench.begin(args.question)
+
+
+def _save(run: Run, path: Path) -> bool:
+    """Whether the run could be saved; if not, why has been printed."""
+    try:
+        run.save(path)
+    except RunFileError as exc:
+        print(f"kgwb: {exc}", file=sys.stderr)
+        return False
+    return True
+
+
+def _print_json(run: Run) -> None:
+    told = json.dumps(_run_data(run), ensure_ascii=False, indent=2)
+    print(CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", told))
 
 
 def _print_run(run: Run) -> None:
@@ -446,6 +484,8 @@ def _report(args: argparse.Namespace) -> int:
 def _serve(args: argparse.Namespace) -> int:
     from kgwb.bench.runner import Setup
     from kgwb.bench.serve import ANY, Service
+    from kgwb.kg import is_endpoint
+    from kgwb.render.words import clean
 
     named = pairs(args.dataset, "IRI=GRAPH")
     if len(named) < len(args.dataset):
@@ -453,15 +493,16 @@ def _serve(args: argparse.Namespace) -> int:
     graphs = named | ({ANY: args.kg} if args.kg else {})
     if not graphs:
         raise InputError("there is no graph to answer from", hint="give --kg GRAPH, or --dataset IRI=GRAPH")
-    args.kg = next(iter(graphs.values()))
+    args.kg = max(graphs.values(), key=is_endpoint)
     bench = workbench_of(args)
     first = Setup.of(bench)
     opened = {args.kg: first.kg} | {one: kg_of(args, one) for one in {*graphs.values()} - {args.kg}}
     setups = {iri: replace(first, kg=opened[graph]) for iri, graph in graphs.items()}
     with Service((args.host, args.port), setups, workers=args.workers) as service:
         _warn_of_rules(bench)
-        for iri, graph in graphs.items():
-            print(f"{service.url} answers for {iri or 'every other dataset'} from {graph}", flush=True)
+        for iri, setup in setups.items():
+            answers = f"answers for {iri or 'every other dataset'} from {setup.kg.source}"
+            print(f"{service.url} {clean(answers)}", flush=True)
         print("Ctrl+C stops it.", flush=True)
         service.serve_forever()
     return 0

@@ -1,12 +1,35 @@
-"""Writing files so that a full disk or a killed process leaves them whole, or as they were."""
+"""Reading plain files only, and writing them so that a full disk or a killed process leaves them whole."""
 
 from __future__ import annotations
 
+import errno
 import os
+import secrets
+import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the operating system answers where no more can be written."""
+
+
+def plain(path: Path) -> Path:
+    """The path, unless a device, pipe or socket is there: it may never end, and must not be replaced.
+
+    Raises OSError.
+    """
+    with suppress(FileNotFoundError):
+        mode = path.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a folder has errors of its own
+            raise OSError(errno.EINVAL, "it is a device or a pipe, not a file", str(path))
+    return path
+
+
+def read_text(path: Path, encoding: str = "utf-8") -> str:
+    """The text of a plain file. Raises OSError, UnicodeDecodeError."""
+    return plain(path).read_text(encoding=encoding)
 
 
 def append(path: Path, text: str, errors: str = "strict") -> None:
@@ -14,7 +37,7 @@ def append(path: Path, text: str, errors: str = "strict") -> None:
 
     Raises OSError; the file is then as it was. A killed process leaves a part of the text at most.
     """
-    file = _opened(path, errors)
+    file = _opened(plain(path), errors)
     size = os.fstat(file.fileno()).st_size
     try:
         with file:
@@ -34,12 +57,17 @@ def _opened(path: Path, errors: str) -> TextIO:
 
 
 def replace(path: Path, texts: Iterable[str], errors: str = "strict") -> None:
-    """Make a new file of these texts; one that is there stays until the new one is whole. Raises OSError."""
-    path = path.resolve()  # a link stays a link
-    draft = path.with_name(path.name + ".part")
+    """Make a new file of these texts; one that is there stays until the new one is whole. Raises OSError.
+
+    The draft has a name of its own, so that of several processes that replace one file each writes it whole.
+    """
+    path = plain(Path(os.path.realpath(path)))  # a link stays a link
+    draft = path.with_name(f".kgwb-{secrets.token_hex(8)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("w", encoding="utf-8", errors=errors) as file:
+        with draft.open("x", encoding="utf-8", errors=errors) as file:
+            with suppress(OSError):  # there is none yet, or the file system knows no modes
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
             file.writelines(texts)
         draft.replace(path)
     finally:

@@ -32,17 +32,14 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from kgwb.masking import cut, masked
+
 if TYPE_CHECKING:
     from kgwb.record import Attempt
 
 
-SECRET_NAME = re.compile("key|token|secret|pass|pwd|auth", re.IGNORECASE)
-"""What is in the names of parameters that hold a key."""
-SECRET = re.compile(
-    rf"(:/{{1,3}}(?=[^/@\s]+@)|[?&][^=&\s]*(?:{SECRET_NAME.pattern})[^=&\s]*=)[^@&\s'\"<>/]+",
-    re.IGNORECASE,
-)
-"""User and password, or a key, in an address that somebody gave."""
+MOST_CHARS = 4_000
+"""Characters of a message: it may hold what a server sent, however much that is."""
 CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """What is not seen but acts on what is: on a terminal, or on the direction of the text around it."""
 
@@ -56,8 +53,9 @@ class KgwbError(Exception):
     """Base of all errors of kgwb; ``hint`` says what to do next."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.message, self.hint = (SECRET.sub(r"\1***", text) for text in (message, hint))
+        self.message = masked(cut(message, MOST_CHARS))
+        super().__init__(self.message)
+        self.hint = hint  # our own words, with an address to write like; what else it holds was masked before
 
     def __str__(self) -> str:
         todo = f"\n  What to do: {self.hint}" if self.hint else ""

@@ -18,7 +18,7 @@ from rdflib.plugins.sparql.sparql import SPARQLError
 from kgwb.errors import GraphError
 from kgwb.flow import Kind
 from kgwb.kg.base import Vocabulary
-from kgwb.kg.sparql import PARSER, checked, n3
+from kgwb.kg.sparql import checked, n3, parsing
 
 if TYPE_CHECKING:
     from kgwb.run import Run
@@ -109,14 +109,15 @@ def _parsed(sparql: str) -> tuple[Kind, tuple[str, ...], tuple[Any, ...]]:
     if known.undeclared:
         raise GraphError(f"the gold query does not declare {', '.join(known.undeclared)}")
     try:
-        with PARSER:
+        with parsing():
             algebra = translateQuery(parseQuery(sparql)).algebra
-    except (ParseBaseException, SPARQLError, NotImplementedError) as exc:
+            groups = list(_named(algebra, "BGP"))
+            counted = next(_named(algebra, "Aggregate_Count"), None) if _COUNTS.search(sparql) else None
+    except (ParseBaseException, SPARQLError, NotImplementedError, RecursionError) as exc:
         raise GraphError(f"the gold query cannot be taken apart: {exc}") from exc
-    triples = tuple(dict.fromkeys(triple for group in _named(algebra, "BGP") for triple in group.triples))
+    triples = tuple(dict.fromkeys(triple for group in groups for triple in group.triples))
     if known.form == "ask":
         return "boolean", (), triples
-    counted = next(_named(algebra, "Aggregate_Count"), None) if _COUNTS.search(sparql) else None
     return (
         "count" if counted else "list",
         tuple(f"?{name}" for name in ([counted.vars] if counted else algebra.PV)),

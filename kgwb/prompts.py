@@ -164,7 +164,7 @@ class Prompts:
             return self.texts[name]
         path = self.path(name)
         try:
-            return path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
+            return disk.read_text(path, "utf-8-sig")  # some editors begin a file with a mark
         except (OSError, UnicodeDecodeError) as exc:
             raise PromptError(
                 f"cannot read {path}: {exc}", hint="the file must be readable, in UTF-8"

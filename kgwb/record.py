@@ -10,6 +10,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -249,16 +250,15 @@ class RunFile:
 
         Raises RunFileError if that is not possible, and for a file that is no run file.
         """
-        if self.path.exists() and (not self.path.is_file() or self.path.stat().st_size):
-            self._must_be_ours()
         try:
+            self._must_be_ours()
             disk.replace(self.path, map(_line, entries), "surrogatepass")
         except OSError as exc:
             raise self._cannot_write(exc) from exc
 
     def mend(self) -> None:
         """Cut off a last line that a killed process left unfinished."""
-        raw = self.path.read_bytes() if self.path.exists() else b""
+        raw = disk.plain(self.path).read_bytes() if self.path.exists() else b""
         if not raw or raw.endswith(b"\n"):
             return
         if b"\n" not in raw and self.found():  # a header that lacks nothing but its line end
@@ -279,7 +279,7 @@ class RunFile:
         An unfinished last line is left out. Raises RunFileError for anything that is no run file.
         """
         try:
-            *raw, torn = self.path.read_bytes().split(b"\n")
+            *raw, torn = disk.plain(self.path).read_bytes().split(b"\n")
         except OSError as exc:
             reason = exc.strerror or exc
             raise RunFileError(
@@ -300,15 +300,14 @@ class RunFile:
             yield entry
 
     def _must_be_ours(self) -> None:
+        if not self.path.exists() or (self.path.is_file() and not self.path.stat().st_size):
+            return
         first = None
-        try:
-            if self.path.is_file():  # not a device or a pipe
-                with self.path.open("rb") as file:
-                    first = json.loads(file.readline())
-        except OSError as exc:
-            raise self._cannot_write(exc) from exc
-        except (ValueError, RecursionError):
-            first = None
+        with (
+            suppress(IsADirectoryError, ValueError, RecursionError),
+            disk.plain(self.path).open("rb") as file,
+        ):
+            first = json.loads(file.readline())
         if not isinstance(first, dict) or "kgwb_run" not in first:
             hint = "choose another name for the run; this file was left as it is"
             raise RunFileError(f"{self.path} is there already and is not a kgwb run file", hint=hint)
@@ -373,15 +372,21 @@ class Differences(tuple[StepDifference, ...]):
 
 def difference(first: Mapping[str, Step], second: Mapping[str, Step]) -> Differences:
     """Steps of two executions aligned by key; where both have steps of their own, the first's come first."""
-    keys, place = list(first), 0
+    keys: list[str] = []
+    own: dict[str, list[str]] = {"": []}  # steps of the second alone, by the one of both that they follow
+    shared = ""
     for key in second:
         if key in first:
-            place = keys.index(key) + 1
-            continue
-        while place < len(keys) and keys[place] not in second:
-            place += 1
-        keys.insert(place, key)
-        place += 1
+            own[shared := key] = []
+        else:
+            own[shared].append(key)
+    follow = own[""]
+    for key in first:
+        if key in second:
+            keys += follow
+            follow = own[key]
+        keys.append(key)
+    keys += follow
     return Differences(_differ(key, first.get(key), second.get(key)) for key in keys)
 
 

@@ -45,8 +45,11 @@ class Settings:
     """Rounds in which DoG's three roles simplify a question; the paper allows 3, and finds 1 mostly best."""
     fan_out: int = 100
     """Vertices kept of a hop, and triples of it that a model sees; the step tells what was cut."""
-    ablation: Literal["none", "no_focusing", "expert_only", "no_linguist", "fused_agent"] = "none"
-    """What DoG goes without (the paper's Table 2): focusing and simplifying, roles, or the debate."""
+    ablation: Literal[
+        "none", "no_focusing", "expert_only", "no_linguist", "fused_agent", "unneeded_roles"
+    ] = "unneeded_roles"
+    """What DoG goes without: nothing, as published; focusing and simplifying, roles, or the debate, as in the
+    paper's Table 2; or the roles that would come after a question which passes the checks."""
     own_knowledge: bool = False
     """Let the model answer by itself where the graph gave no answer; such an answer is marked."""
     exemplars: int = 5
@@ -85,9 +88,16 @@ class Settings:
         return asdict(self)
 
 
+USUAL = (1, 1_000_000)
+"""The least and the most that a number may be: what every engine takes."""
+RANGES: dict[str, tuple[float, float]] = {
+    "spelling": (0, 1),
+    "temperature": (0, 100),
+    "seed": (-(2**63), 2**63 - 1),
+    "model_timeout_s": (0.001, 1_000_000),
+}
+"""The same for settings that differ."""
 CHOICES = {name: get_args(get_type_hints(Settings)[name]) for name in ("profile", "repair", "ablation")}
-FREE = frozenset({"temperature", "seed", "spelling"})
-"""Numbers that may be zero or, some, negative."""
 
 
 def _wanted(name: str, value: Any, default: Any) -> str:
@@ -96,12 +106,10 @@ def _wanted(name: str, value: Any, default: Any) -> str:
         return "" if value in CHOICES[name] else f"one of {', '.join(CHOICES[name])}"
     if isinstance(default, bool):
         return "" if isinstance(value, bool) else "True or False"
-    fits = isinstance(value, type(default) | int) and not isinstance(value, bool)
-    if name in FREE:
-        return "" if fits else "a number"
-    if isinstance(default, int):
-        return "" if fits and value >= 1 else "a value of at least 1"
-    return "" if fits and value > 0 else "a value above 0"
+    low, high = RANGES.get(name, USUAL)
+    fits = isinstance(value, type(default) | int) and not isinstance(value, bool) and low <= value <= high
+    kind = "whole number" if isinstance(default, int) else "number"
+    return "" if fits else f"a {kind} from {low:,} to {high:,}"
 
 
 PROFILES = {
@@ -111,6 +119,7 @@ PROFILES = {
         predicates_per_relation=21,
         spelling=0.0,
         debate_rounds=3,
+        ablation="none",
         exemplars=10,
         repair="ask_afresh",
     ),

@@ -97,6 +97,10 @@ class Filled(Answer):
     relation: Relation | None = None
     triples: tuple[tuple[str, ...], ...] = ()
     """In words, as a model sees them; five parts where a node without a name lies between."""
+    ends: tuple[tuple[Term, Term], ...] = ()
+    """Head and tail of each of the triples: two vertices can have one name."""
+    note: str = ""
+    """Whether the triples are all of them, and which vertices of the head have none."""
     found: int = 0
     """Tails found; more than there are values if the fan-out was cut."""
 
@@ -159,8 +163,13 @@ def plain(text: str) -> str:
 
 
 def name_of(values: Sequence[Value]) -> str:
-    """What several vertices are called in a question: "Dune", "Dune and Tenet", "Dune and 11 others"."""
-    labels = [" ".join(value.label.split()).replace("[", "(").replace("]", ")") for value in values]
-    if len(labels) <= 2:
-        return " and ".join(labels)
-    return f"{labels[0]} and {len(labels) - 1} others"
+    """What several vertices are called in a question: "Dune", "Dune | Tenet", "Dune | 11 others".
+
+    "and" would not do: many a name has it inside.
+    """
+    labels = [" ".join(value.label.split()).translate(MARKS) for value in values]
+    return " | ".join(labels if len(labels) <= 2 else (labels[0], f"{len(labels) - 1} others"))
+
+
+MARKS = str.maketrans("[]|", "()/")
+"""What sets names off in a question, and what stands for it inside a name."""

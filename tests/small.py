@@ -98,9 +98,12 @@ def chatty(question: str, model: Scripted, kg: Graph | None = None, **options: A
     return Run(CHATTY, question, kg=kg or films(), models=model, **options)
 
 
-def dog(question: str, model: Any, kg: Graph | None = None, **options: Any) -> Run:
-    """A run of DoG, not executed yet."""
-    return Run(DOG, question, kg=kg or films(), models=model, **options)
+def dog(
+    question: str, model: Any, kg: Graph | None = None, settings: Settings | None = None, **options: Any
+) -> Run:
+    """A run of DoG, not executed yet; all three roles speak unless the settings say otherwise."""
+    settings = settings or Settings(ablation="none")
+    return Run(DOG, question, kg=kg or films(), models=model, settings=settings, **options)
 
 
 class Alone:

@@ -34,6 +34,16 @@ def wrong(name: str, content: str) -> Callable[[], Any]:
     return give
 
 
+def vocabulary(text: str) -> Callable[[], Any]:
+    """Opening a graph with a vocabulary file of this content."""
+
+    def give() -> Any:
+        Path("v.json").write_text(text)
+        return kgwb.open_kg("films", vocabulary="v.json")
+
+    return give
+
+
 GOOD = "Who directed Arrival?"
 BROKEN = "@prefix : <http://e.org/> .\n:a :b ;;\n  :c.d e"
 UNUSED = {"qri": Scripted({})}
@@ -50,6 +60,11 @@ def ask(question: str) -> Any:
 BAD: dict[str, tuple[Callable[[], Any], type[KgwbError], str, str]] = {
     "no such file": (lambda: kgwb.open_kg("none.ttl"), GraphFileError, "no file or folder none.ttl", "films"),
     "no such sample": (lambda: kgwb.open_kg("flims"), GraphFileError, "flims", "films, cars, scholars"),
+    "no name": (lambda: kgwb.open_kg(""), GraphFileError, "no file or folder of the name ''", "check"),
+    "no such user": (lambda: kgwb.open_kg("~nobody_at_all/x.ttl"), GraphFileError, "~nobody_at_all", "check"),
+    "long path": (lambda: kgwb.open_kg("a/" * 5_000), GraphFileError, "cannot be opened", "check"),
+    "name of bytes": (wrong("\udcff.ttl", "<a:s> <a:p> 1 ."), GraphFileError, "not UTF-8", "rename"),
+    "no IRI": (vocabulary('{"labels": ["http://e/\\ue000"]}'), SettingError, "stand in labels", "choose"),
     "broken Turtle": (wrong("a.ttl", BROKEN), GraphFileError, "a.ttl does not parse", "mend"),
     "unknown format": (wrong("a.docx", "x"), GraphFileError, "no extension of an RDF format", ".ttl"),
     "empty graph": (wrong("a.ttl", "# nothing"), GraphFileError, "holds no triple", "check"),

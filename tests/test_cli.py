@@ -67,7 +67,8 @@ def test_ask_as_json_for_other_programs(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_ask_another_system(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ask("--system", "dog", "--set", "debate_rounds=2", "Where was the director of Stalker born?") == 0
+    rounds = ("--set", "debate_rounds=2", "--set", "ablation=none")
+    assert ask("--system", "dog", *rounds, "Where was the director of Stalker born?") == 0
     said = capsys.readouterr().out
     assert "linguist[hop 1/round 2]: " in said
     assert "→ Zavrazhye\n" in said
@@ -130,6 +131,9 @@ def test_one_agent_can_have_a_model_of_its_own(capsys: pytest.CaptureFixture[str
         (["--set", "theta", QUESTION], "'theta' is not NAME=VALUE"),
         (["--set", "theta=many", QUESTION], "theta is 'many'"),
         (["--set", "theta=0", QUESTION], "theta is 0"),
+        (["--set", f"v_limit={10**20}", QUESTION], "v_limit is 100000000000000000000"),
+        (["--set", f"query_num={10**20}", QUESTION], "query_num is 100000000000000000000"),
+        (["--set", "model_timeout_s=inf", QUESTION], "model_timeout_s is inf"),
         (["--set", "tehta=1", QUESTION], "no setting named tehta"),
         (["--agent-model", "oracle=rules", QUESTION], "chatty_kg has no agent 'oracle'"),
         ([""], "the question is empty"),
@@ -212,7 +216,7 @@ def test_bench_measures_each_value_of_a_setting(tmp_path: Path, capsys: pytest.C
         (["--each", "theta=1,2,01"], "--each has theta=01 twice", "give each value once"),
         (["--each", "theta"], "'theta' is not NAME=V1,V2,...", "write it as"),
         (["--each", "=1"], "'=1' is not NAME=V1,V2,...", "write it as"),
-        (["--each", "theta="], "theta is ''", "give theta a value of at least 1"),
+        (["--each", "theta="], "theta is ''", "give theta a whole number from 1 to 1,000,000"),
         (["--each", "tehta=1,2"], "no setting named tehta", "the settings are"),
         (["--ladder"], "dog does not say what gold means to its agents", "leave --ladder out"),
     ],

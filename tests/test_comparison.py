@@ -13,6 +13,7 @@ from kgwb.flow import QIR, Answer, Candidate, Fact, Generated, Link, Retrieved, 
 from kgwb.llm import Scripted
 from kgwb.record import Step, difference
 from kgwb.render import difference_html
+from kgwb.render.alignment import aligned
 from kgwb.render.comparison import MOST_LETTERS, Side, beside, comparison, marked, rows
 from kgwb.render.html import MOST_ROWS
 from kgwb.render.text import differing
@@ -68,6 +69,44 @@ def test_long_texts_are_cut_before_they_are_compared_and_that_is_told(letters: s
         assert len(one) < MOST_LETTERS * 2
         assert "<ins" in other
     assert time.perf_counter() - begun < 5  # it was minutes
+
+
+def test_in_long_lists_what_stands_once_is_aligned() -> None:
+    first = [*"abc" * 50, "one", *"de" * 50, "two", "three", *"f" * 200]
+    second = [*"abc" * 40, "one", *"ed" * 50, "three", "two", *"g" * 200]
+    parts = list(aligned(first, second))
+    for side, wanted in (([part.first for part in parts], first), ([part.second for part in parts], second)):
+        assert [item for where in side for item in wanted[where]] == wanted, "each item once, in order"
+    same = [item for part in parts if part.same for item in first[part.first]]
+    assert same == [item for part in parts if part.same for item in second[part.second]]
+    assert same.count("a") == 40
+    assert ("one" in same, "two" in same, "three" in same) in ((True, True, False), (True, False, True))
+
+
+LINES = 10_000
+REPLIES = {
+    "equal": (["the same"] * LINES, ["the same"] * LINES),
+    "one more": (["the same"] * LINES, ["the same"] * (LINES + 1)),
+    "ends differ": (["a", *["the same"] * LINES, "b"], ["c", *["the same"] * (LINES + 5), "d"]),
+    "every other": ([f"row {n}" for n in range(LINES)], [f"row {n + n % 2 * LINES}" for n in range(LINES)]),
+    "nothing": (["the same"] * LINES, ["another"] * LINES),
+    "turned round": ([f"row {n}" for n in range(LINES)], [f"row {n}" for n in reversed(range(LINES))]),
+    "one line": (["a b " * LINES], ["b a " * LINES]),
+    "long lines": (["a b " * 500] * 500, ["b a " * 501] * 500),
+    "digits": (["1" * 2000] * 2000, ["2" * 2000] * 2000),
+}
+
+
+@pytest.mark.parametrize("kind", REPLIES)
+def test_runs_with_long_replies_are_compared_in_time(kind: str) -> None:
+    replies = ("\n".join(lines) for lines in REPLIES[kind])
+    models = [Scripted(DIRECTED | {"chatty_kg/qir": [reply, DIRECTED["chatty_kg/qir"]]}) for reply in replies]
+    first, second = (chatty(QUESTION, model).go() for model in models)
+    begun = time.perf_counter()
+    shown = first.diff(second)._repr_html_()
+    assert time.perf_counter() - begun < 20  # it was minutes
+    assert "replies differ" in shown or kind == "equal"
+    assert len(shown) < 2_000_000
 
 
 def test_equal_texts_are_not_marked() -> None:

@@ -18,7 +18,7 @@ DECLARED = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
 
 # A module imports from its own rank and those before it; imports for the type checker alone are free.
 RANKS = [
-    {"aside", "disk", "errors", "flow", "settings", "walk"},
+    {"aside", "disk", "errors", "flow", "masking", "network", "settings", "walk"},
     {"embeddings", "kg", "llm", "prompts"},
     set("agents engine explain gold provenance record recorded render run saved structured subgraph".split()),
     {"systems"},

@@ -36,11 +36,11 @@ def test_settings_are_plain_data_and_back() -> None:
 
 
 @pytest.mark.parametrize("name", ["theta", "answers_in_context", "v_limit", "query_num"])
-@pytest.mark.parametrize("value", [0, -1])
-def test_a_limit_below_one_is_refused(name: str, value: int) -> None:
+@pytest.mark.parametrize("value", [0, -1, 10**20])
+def test_a_limit_that_no_engine_takes_is_refused(name: str, value: int) -> None:
     with pytest.raises(SettingError, match=f"{name} is {value}") as caught:
         profile("fast", **{name: value})
-    assert caught.value.hint == f"give {name} a value of at least 1"
+    assert caught.value.hint == f"give {name} a whole number from 1 to 1,000,000"
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,10 @@ def test_a_limit_below_one_is_refused(name: str, value: int) -> None:
         ({"workers": 0}, "workers is 0"),
         ({"model_timeout_s": 0}, "model_timeout_s is 0"),
         ({"model_timeout_s": -1.0}, "model_timeout_s is -1.0"),
+        ({"model_timeout_s": float("inf")}, "model_timeout_s is inf"),
+        ({"temperature": float("nan")}, "temperature is nan"),
+        ({"seed": 2**63}, "seed is 9223372036854775808"),
+        ({"spelling": 1.5}, "spelling is 1.5"),
         ({"max_question_words": 0}, "max_question_words is 0"),
         ({"translate": "no"}, "translate is 'no'"),
         ({"thetta": 3}, "no setting named thetta"),

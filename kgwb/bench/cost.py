@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from kgwb import disk
 from kgwb.agents import System
 from kgwb.errors import InputError
 from kgwb.record import Call, Step
@@ -61,7 +62,7 @@ def load_prices(path: str | Path | None = None) -> Prices:
     """The prices of a TOML file like the shipped one (None). Raises InputError."""
     path = Path(path or SHIPPED)
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(disk.read_text(path))
         prices = tuple(Price(**entry) for entry in data.get("price", ()))
         if not all(isinstance(price.model, str) for price in prices):
             raise ValueError("model is a text")

@@ -234,7 +234,7 @@ class _Parted(NamedTuple):
 
 def _parted(path: Path) -> _Parted:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = disk.read_text(path, "utf-8-sig")
     except (OSError, UnicodeDecodeError) as exc:
         hint = "give a file of questions, in UTF-8"
         raise InputError(f"cannot read the questions {path}: {exc}", hint=hint) from exc

@@ -11,7 +11,7 @@ from rdflib import Literal, URIRef
 from kgwb.bench.questions import BenchQuestion, term_string
 from kgwb.errors import GraphError
 from kgwb.kg.base import Graph
-from kgwb.kg.sparql import check, n3
+from kgwb.kg.sparql import check, n3, writable
 
 _BARE_COUNT = re.compile(
     r"\b(?P<select>SELECT\s+(?:DISTINCT\s+)?)COUNT\s*\(\s*(?P<distinct>DISTINCT\s+)?(?P<what>[?$]\w+|\*)"
@@ -53,9 +53,11 @@ def with_queries(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQue
 def _of_path(question: BenchQuestion, relations: dict[str, str]) -> str | None:
     words = (question.path or "").split("_to_")
     steps = [(word, relations.get(later if word == "movie" else word)) for word, later in pairwise(words)]
-    if not (question.topic_entity and "://" in question.topic_entity and steps and all(r for _, r in steps)):
-        return None
-    topic = n3(URIRef(question.topic_entity))
+    entity = question.topic_entity or ""
+    known = "://" in entity and writable(URIRef(entity))
+    if not (known and steps and all(relation for _, relation in steps)):
+        return None  # the entity is given by its label, or a relation is not in the graph
+    topic = n3(URIRef(entity))
     ends = [topic, *(f"?x{number}" for number in range(1, len(steps))), "?x"]
     patterns = [
         f"{here} {relation} {there} ." if word == "movie" else f"{there} {relation} {here} ."

@@ -30,6 +30,7 @@ HEAD = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta name="generator" content="kgwb">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy"
   content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
@@ -56,6 +57,8 @@ a { color: var(--jp-content-link-color) }
 input, select { font: inherit; color: inherit; background: inherit; padding: .15em .3em }
 </style>
 """
+MARK = HEAD[: HEAD.index('<meta name="viewport"')].encode()
+"""How every page of kgwb begins; no other file is replaced by one."""
 SCRIPT = """<script>
 const table = document.getElementById("questions"), rows = [...table.tBodies[0].rows];
 const words = document.getElementById("words"), which = document.getElementById("which");
@@ -105,10 +108,14 @@ class Report:
     def save(self, path: str | Path, *, runs: bool = True) -> Path:
         """Write the page, and beside every run that was kept a page of it, unless ``runs`` is False.
 
-        A run's page that is younger than the run stays. Returns the path. Raises InputError.
+        A run's page has the time of the run, and is made again when the run has another. Returns the path.
+        Raises InputError, also for a file that is there already and is no page of kgwb.
         """
         path = Path(path)
         try:
+            if not _is_ours(path):
+                hint = "give another file, or delete that one"
+                raise InputError(f"cannot write {path}: what is there is no report of kgwb", hint=hint)
             made = dict(self._run_pages()) if runs else {}
             disk.replace(path, [self._page(path, made)], "replace")
         except OSError as exc:
@@ -150,11 +157,21 @@ class Report:
         for one in self.sets:
             for file in filter(None, map(one.run_file, one.rows.values())):
                 shown = file.with_suffix(".html")
-                if shown.is_symlink():  # it may lead anywhere
+                if shown.is_symlink() or not _is_ours(shown):  # a link may lead anywhere
                     continue
-                if not shown.exists() or shown.stat().st_mtime < file.stat().st_mtime:
+                written = file.stat().st_mtime_ns
+                if not shown.exists() or shown.stat().st_mtime_ns != written:
                     disk.replace(shown, [run_page(file)], "replace")
+                    os.utime(shown, ns=(written, written))
                 yield file, shown
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a page may be written there: nothing, an empty file or a page of kgwb is. Raises OSError."""
+    if not path.is_file():
+        return not path.exists()
+    with path.open("rb") as file:
+        return file.read(len(MARK)) in (b"", MARK)
 
 
 def standalone(title: str, *contents: object) -> str:

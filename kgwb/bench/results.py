@@ -26,7 +26,8 @@ FOR_PEOPLE = frozenset({"source", "questions", "versions"})
 Row = dict[str, Any]
 """One line of the results file, as JSON data."""
 Whole = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
-Seconds = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(strict=True, ge=0, le=1e12)]
+Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 
 
 class _Used(BaseModel):
@@ -45,19 +46,45 @@ class _Linking(BaseModel):
     predicates: _Linked
 
 
+_NONE = _Linked(gold=0, linked=0, candidates=0)
+
+
 class Line(BaseModel):
-    """What every line holds, also one of the ladder."""
+    """What every line holds, also one of the ladder; a field with a default may be absent, but not null."""
 
     id: str
     error: str | None
-    f1: Seconds | None = None
-    hops: int | str | None = None
+    f1: Share = 0
+    hops: int | str = ""
+
+    @classmethod
+    def text(cls, row: Row) -> str:
+        """The line of this data. Raises ValueError if ``row`` would refuse it."""
+        line = _json_line(row)
+        cls.row(line)
+        return line
+
+    @classmethod
+    def row(cls, line: str) -> Row:
+        """The data of a line. Raises ValueError saying what is wrong with it."""
+        try:
+            row: Row = json.loads(line)
+            cls.model_validate(row)
+        except ValidationError as exc:
+            error = exc.errors(include_url=False)[0]
+            raise ValueError(f"{'.'.join(map(str, error['loc']))}: {error['msg']}") from exc
+        except (ValueError, RecursionError) as exc:
+            raise ValueError("it is not JSON") from exc
+        return row
 
 
 class Result(Line):
     """What is read of a line of the results file; what is not named here is only kept."""
 
     question: str
+    type: str = ""
+    language: str = ""
+    source: str = ""
     answers: list[str]
     gold: list[str] | None
     seconds: Seconds
@@ -67,12 +94,12 @@ class Result(Line):
     completion_tokens: Whole = 0
     models: dict[str, _Used] = {}
     stages: dict[str, Seconds] = {}
-    linking: _Linking | None = None
+    linking: _Linking = _Linking(vertices=_NONE, predicates=_NONE)
     run: str = ""
     remembered: Annotated[Any, PlainValidator(lambda data: from_data(data, Turn | None))] = None
 
     def model_post_init(self, context: object, /) -> None:
-        if self.gold is not None and self.f1 is None:
+        if self.gold is not None and "f1" not in self.model_fields_set:
             raise ValueError("gold without f1")
 
 
@@ -81,7 +108,7 @@ def locked(folder: Path) -> Iterator[None]:
     """Keep other benchmarks out of a folder, made if it is not there. Raises InputError if one is in it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / ".lock").open("w")
+        lock = disk.plain(folder / ".lock").open("a")
     except OSError as exc:
         raise InputError(f"{folder} cannot be used: {exc}", hint="give another --out folder") from exc
     with lock:
@@ -112,20 +139,27 @@ class Lines:
             raise InputError(f"{path} cannot be used: {exc}", hint="give another --out folder") from exc
 
     def _read(self) -> None:
-        lines = self.path.read_text(encoding="utf-8").split("\n")[:-1] if self.path.exists() else []
+        lines = disk.read_text(self.path).split("\n")[:-1] if self.path.exists() else []
         for number, line in enumerate(lines, 1):
             try:
-                row = json.loads(line)
-                self.rows[self.form.model_validate(row).id] = row
-            except (ValueError, RecursionError) as exc:
+                row = self.form.row(line)
+            except ValueError as exc:
                 hint = "delete this line: its question is then asked again"
-                seen = _seen(exc) if isinstance(exc, ValidationError) else "it is not JSON"
-                raise InputError(f"{self.path}, line {number}, is no result: {seen}", hint=hint) from exc
+                raise InputError(f"{self.path}, line {number}, is no result: {exc}", hint=hint) from exc
+            self.rows[row["id"]] = row
 
     def add(self, row: Row) -> None:
-        """Write one line and hand it to the operating system. Raises InputError if the disk takes no more."""
+        """Write one line and hand it to the operating system.
+
+        Raises InputError if the disk takes no more, and for a line that would be refused when it is read.
+        """
+        try:
+            line = self.form.text(row)
+        except ValueError as exc:
+            what = f"the result of {row['id']!r} cannot be kept: {exc}"
+            raise InputError(what, hint="see which model, graph or question gives it") from exc
         with self._writing():
-            disk.append(self.path, _json_line(row), _AS_JSON)
+            disk.append(self.path, line, _AS_JSON)
         self.rows[row["id"]] = row
 
     @contextmanager
@@ -212,15 +246,10 @@ def run_file(folder: Path, row: Row) -> Path | None:
 
 
 def _read_config(path: Path) -> dict[str, Any]:
-    config = json.loads(path.read_text(encoding="utf-8"))
+    config = json.loads(disk.read_text(path))
     if not isinstance(config, dict):
         raise ValueError(f"{CONFIG} holds no object")
     return config
-
-
-def _seen(exc: ValidationError) -> str:
-    error = exc.errors(include_url=False)[0]
-    return f"{'.'.join(map(str, error['loc']))}: {error['msg']}"
 
 
 _AS_JSON = "backslashreplace"

@@ -24,7 +24,7 @@ from kgwb.bench.cost import Budget, by_model, stages
 from kgwb.bench.gold import standard
 from kgwb.bench.metrics import NOTHING, Scores, score
 from kgwb.bench.questions import BenchQuestion, conversations, term_string
-from kgwb.bench.results import FOR_PEOPLE, RUNS, Results, Row, run_file
+from kgwb.bench.results import FOR_PEOPLE, RUNS, Result, Results, Row, run_file
 from kgwb.embeddings import Embeddings
 from kgwb.errors import Cancelled, InputError, InvalidReplyError, KgwbError
 from kgwb.flow import Dialogue, Turn, from_data, to_data
@@ -320,6 +320,10 @@ def ask(
     except KgwbError as exc:
         error = exc.message
     row = row_of(question, run, error)
+    try:
+        Result.text(row)
+    except ValueError as exc:  # what a server or a recording says may be no figure that can be kept
+        row = row_of(question, None, f"its result cannot be kept: {exc}")
     if question.dialogue is not None:
         row["remembered"] = to_data(turn, Turn | None)
     if run and (save_runs is True or (save_runs and lost(row))):

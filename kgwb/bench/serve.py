@@ -13,7 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BufferedReader, RawIOBase
+from socket import socket
 from threading import BoundedSemaphore
+from time import monotonic
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -39,8 +42,10 @@ NO_ANSWER = "SELECT ?answer WHERE { ?answer ?property ?value FILTER(false) }"
 """What is sent where the graph has no answer: a query without solutions is that answer in SPARQL."""
 ANY = ""
 """The dataset under which a set-up answers for every dataset that is not named."""
-IDLE_S = 60
-"""The longest wait for a request that was begun."""
+READ_S, SEND_S = 10.0, 60.0
+"""The longest that a request may take to arrive, and its reply to be taken."""
+WAITING = 60
+"""Requests that are read, or wait for a worker, at the same time; later ones wait to be accepted."""
 STATUS = {
     InputError: HTTPStatus.BAD_REQUEST,
     GraphTimeoutError: HTTPStatus.GATEWAY_TIMEOUT,
@@ -143,16 +148,32 @@ class Service(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = 128
 
     def __init__(self, address: tuple[str, int], setups: Mapping[str, Setup], *, workers: int = 4) -> None:
         """Raises InputError if the address cannot be listened on."""
         self.setups = setups
-        self._free = BoundedSemaphore(workers)
+        self._free, self._connections = BoundedSemaphore(workers), BoundedSemaphore(workers + WAITING)
+        if not address[0].strip():  # to the operating system that is every address of this machine
+            hint = "give 127.0.0.1 for this machine only, or 0.0.0.0 for all who can reach it"
+            raise InputError("the host is empty", hint=hint)
         try:
             super().__init__(address, _Handler)
-        except (OSError, OverflowError) as exc:
+        except (OSError, OverflowError, ValueError) as exc:
             hint = "give another --port (0 takes a free one) or --host"
             raise InputError(f"cannot listen on {address[0]}:{address[1]}: {exc}", hint=hint) from exc
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Give a connection a thread, as soon as there are few enough."""
+        self._connections.acquire()
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer a connection, and leave its thread to another."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._connections.release()
 
     @property
     def url(self) -> str:
@@ -175,10 +196,27 @@ class Service(ThreadingHTTPServer):
         return told | ({"reason": reason} if reason else {})
 
 
+class _Arriving(RawIOBase):
+    """The bytes of one request, all of which must have come within READ_S, however they are spread."""
+
+    def __init__(self, connection: socket) -> None:
+        self.connection, self.end = connection, monotonic() + READ_S
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self.connection.settimeout(max(self.end - monotonic(), 0.001))
+        return self.connection.recv_into(buffer)
+
+
 class _Handler(BaseHTTPRequestHandler):
     server: Service
-    timeout = IDLE_S
     server_version, sys_version = "kgwb", ""
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile = BufferedReader(_Arriving(self.connection))
 
     def do_GET(self) -> None:
         try:
@@ -213,7 +251,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: HTTPStatus | int, told: Mapping[str, str]) -> None:
         body = json.dumps(told).encode()
-        with suppress(ConnectionError):  # whoever asked has gone
+        self.connection.settimeout(SEND_S)
+        with suppress(ConnectionError, TimeoutError):  # whoever asked has gone
             self.send_response(status)
             self.send_header("Content-Type", "application/json; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))

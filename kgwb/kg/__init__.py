@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kgwb.errors import GraphFileError, SettingError
 from kgwb.kg.base import Found, Graph, Hit, Limits, Rows, Vocabulary
 from kgwb.kg.vocabularies import VOCABULARIES, vocabulary_of
+from kgwb.masking import shown
 
 if TYPE_CHECKING:
     import rdflib
@@ -25,6 +26,7 @@ __all__ = [
     "Rows",
     "Vocabulary",
     "cache_dir",
+    "is_endpoint",
     "open_kg",
     "sample_path",
 ]
@@ -58,7 +60,7 @@ def open_kg(
         vocabulary = vocabulary_of(vocabulary)
     if not isinstance(vocabulary, Vocabulary | None):
         raise SettingError(f"{vocabulary!r} is no vocabulary", hint="give a name, or a Vocabulary")
-    if isinstance(source, str) and source.lower().startswith(("http://", "https://")):
+    if isinstance(source, str) and is_endpoint(source):
         from kgwb.kg.endpoint import Endpoint
 
         return Endpoint(source, dialect=dialect, vocabulary=vocabulary, limits=limits)
@@ -68,17 +70,34 @@ def open_kg(
         return LocalGraph.of(source, vocabulary=vocabulary, limits=limits)
     if dialect is not None:
         raise SettingError("a dialect is for endpoints, and this is a file", hint="leave dialect out")
-    path = Path(source).expanduser()
-    if not path.exists() and str(source) in SAMPLES:
-        path = sample_path(str(source))
-    if not path.exists():
-        raise GraphFileError(
-            f"there is no file or folder {path}",
-            hint=f"check the name, seen from {Path.cwd()}, or open a sample: {', '.join(SAMPLES)}",
-        )
+    path = _existing(source)
     graph = LocalGraph.open(path, vocabulary=vocabulary, limits=limits, cache=cache)
     graph.source = str(source)  # as the person wrote it: a sample's name, not where it lies
     return graph
+
+
+def is_endpoint(source: str) -> bool:
+    """Whether a source of ``open_kg`` is an endpoint's URL."""
+    return source.lower().startswith(("http://", "https://"))
+
+
+def _existing(source: str | os.PathLike[str]) -> Path:
+    """The file or folder of a path or of a sample's name."""
+    hint = f"check the name, seen from {Path.cwd()}, or open a sample: {', '.join(SAMPLES)}"
+    name = shown(str(source))[:300] or "of the name ''"
+    try:
+        path = Path(source).expanduser()
+        if str(source) in SAMPLES and not path.exists():
+            path = sample_path(str(source))
+        if source != "" and path.exists():
+            str(path).encode()
+            return path
+    except UnicodeEncodeError as error:  # no run file and no page could say where the graph is
+        raise GraphFileError(f"the name {name} is not UTF-8", hint="rename it") from error
+    except (OSError, RuntimeError) as error:  # a name that is too long, or ~ of a user who is not there
+        why = getattr(error, "strerror", None) or error
+        raise GraphFileError(f"{name} cannot be opened: {why}", hint=hint) from error
+    raise GraphFileError(f"there is no file or folder {name}", hint=hint)
 
 
 def cache_dir() -> Path:

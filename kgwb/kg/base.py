@@ -11,10 +11,9 @@ from rdflib.namespace import DCTERMS, FOAF, OWL, RDF, RDFS, SKOS
 
 from kgwb.errors import SettingError
 from kgwb.flow import Iri, Term, Triple, from_data, to_data
+from kgwb.network import LONGEST_S
 
 SCHEMA = "http://schema.org/"
-LONGEST_S = 1e6
-"""Seconds that a query may be allowed at most; clocks take no more."""
 
 
 class Predicates(frozenset[URIRef]):

@@ -15,6 +15,7 @@ from typing import Literal
 from kgwb.errors import SettingError
 from kgwb.kg.base import Vocabulary
 from kgwb.kg.sparql import n3, quoted
+from kgwb.masking import shown
 
 Stage = Literal["all words", "prefix", "any word"]
 STAGES: tuple[Stage, ...] = ("all words", "prefix", "any word")
@@ -86,7 +87,8 @@ class Dialect:
         if found := re.fullmatch(self.form, self.argument):
             return found.groupdict()
         hint = "give INSTANCE/FIELD, or a URL without user, password and query, as CONTRIBUTING.md shows"
-        raise SettingError(f"the dialect {self.name!r} cannot be used with {self.argument!r}", hint=hint)
+        seen = shown(self.argument)
+        raise SettingError(f"the dialect {self.name!r} cannot be used with {seen!r}", hint=hint)
 
     @property
     def whole(self) -> bool:

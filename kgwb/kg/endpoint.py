@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
+from itertools import starmap
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 import pyoxigraph
 from rdflib import BNode, Literal, URIRef
 
-from kgwb.errors import SECRET_NAME, GraphError, GraphTimeoutError, QueryError, SettingError
+from kgwb.errors import GraphError, GraphTimeoutError, QueryError, SettingError
 from kgwb.flow import Term, Triple
 from kgwb.kg import wikibase
 from kgwb.kg.base import Found, Hit, Limits, Rows, Vocabulary
 from kgwb.kg.dialects import STAGES, Dialect, Stage, named
 from kgwb.kg.local import from_ox
 from kgwb.kg.naming import WIKIBASE, language_rank
+from kgwb.kg.parsing import reply_parsed
 from kgwb.kg.probing import recognised
 from kgwb.kg.queries import Labelling, labelling, schema
 from kgwb.kg.sparql import HALF, Checked, Form, checked, n3, quoted, writable
 from kgwb.kg.text import local_name, normal, ranked, spelled
-from kgwb.kg.transport import Reply, Secret, ask
+from kgwb.kg.transport import Reply, Secret, ask, hidden_in
 from kgwb.kg.vocabularies import well_known
+from kgwb.masking import SECRET_NAME, cut, is_plain, shown, without
 
 _STRING = URIRef("http://www.w3.org/2001/XMLSchema#string")
 _AT_ONCE = 100
@@ -54,24 +59,14 @@ class Endpoint:
         limits: Limits | None = None,
     ) -> None:
         self._named = None if dialect is None else named(dialect)
-        try:
-            parts = urlsplit(url)
-            _ = parts.port
-        except ValueError as error:
-            hint = "write it like https://dbpedia.org/sparql"
-            raise SettingError(f"{url!r} is not an address: {error}", hint=hint) from error
-        host = parts.netloc.rpartition("@")[2]
+        parts = _parts(url)
+        login, _, host = parts.netloc.rpartition("@")
         self._url = urlunsplit((parts.scheme, host, parts.path, "", ""))
-        self._parameters = [
-            (name, Secret(value) if SECRET_NAME.search(name) else value)
-            for name, value in parse_qsl(parts.query, keep_blank_values=True)
-        ]
-        user, password = (Secret(unquote(part or "")) for part in (parts.username, parts.password))
+        self._parameters = list(starmap(_parameter, parse_qsl(parts.query, keep_blank_values=True)))
+        user, password = (Secret(unquote(part)) for part in login.partition(":")[::2])
         self._login = (user, password) if user else None
-        shown = urlencode(
-            [(name, "***" if isinstance(value, Secret) else value) for name, value in self._parameters]
-        )
-        self.source = self.identity = urlunsplit((parts.scheme, host, parts.path, shown, ""))
+        self.source = shown(urlunsplit((parts.scheme, host, parts.path, parts.query, "")))
+        self.identity = self.source + _fingerprint(self._parameters)
         self.vocabulary, self.limits = vocabulary or well_known(url), limits or Limits()
         self.server = ""
 
@@ -139,16 +134,20 @@ class Endpoint:
         # An error told in JSON is no JSON-LD without triples
         kind = reply.kind.replace("application/json", "")
         form = pyoxigraph.RdfFormat.from_media_type(kind) or pyoxigraph.RdfFormat.TURTLE
+        triples: dict[Triple, None] = {}
         try:
-            quads = [*pyoxigraph.parse(reply.body, form, base_iri=self._url)]
+            for quad in reply_parsed(reply.body, form, self._url, self.limits.query_timeout_s):
+                triples[from_ox(quad.subject), URIRef(quad.predicate.value), from_ox(quad.object)] = None
+                if len(triples) == self.limits.row_limit:
+                    break
+        except TimeoutError:
+            said = f"parsing what {self.source} sent took longer than {self.limits.query_timeout_s:g} s"
+            raise GraphTimeoutError(said, hint="ask for less, or raise query_timeout_s") from None
         except (SyntaxError, ValueError) as error:
             raise _no_result(reply, error) from error
-        if not quads and b"error" in reply.body.lower():  # in a comment, or as JSON-LD that says nothing
+        if not triples and b"error" in reply.body.lower():  # in a comment, or as JSON-LD that says nothing
             raise _no_result(reply, "no triples, but an error")
-        triples = (
-            (from_ox(quad.subject), URIRef(quad.predicate.value), from_ox(quad.object)) for quad in quads
-        )
-        return tuple(dict.fromkeys(triples))[: self.limits.row_limit]
+        return tuple(triples)
 
     def search(self, text: str, limit: int) -> Found:
         """See Graph; a close spelling is not looked for."""
@@ -286,6 +285,30 @@ class Endpoint:
         return {iri: rank[-1] for iri, rank in best.items()}
 
 
+def _parts(url: str) -> SplitResult:
+    """The parts of an address. Raises SettingError, without urllib's words, which may hold a password."""
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        if "@" not in f"{parts.path}{parts.query}{parts.fragment}":  # else a login may have ended too early
+            _ = parts.port
+            return parts
+    hint = "write it like https://dbpedia.org/sparql; in user and password write %2F %3F %23 for / ? #"
+    raise SettingError(f"{shown(url)!r} is not an address", hint=f"{hint}, and after the host %40 for @")
+
+
+def _parameter(name: str, value: str) -> tuple[str, str]:
+    """A parameter as it is sent, with what of it may not be shown as a Secret."""
+    if is_plain(name, value):
+        return name, value
+    return (name, Secret(value)) if value.strip("=") else (Secret(name), value)
+
+
+def _fingerprint(parameters: Sequence[tuple[str, str]]) -> str:
+    """What sets addresses apart whose parameters are hidden, but for keys: too short to find a value by."""
+    hidden = [pair for pair in parameters if hidden_in([pair]) and not SECRET_NAME.search(pair[0])]
+    return f"#{hashlib.sha256(urlencode(hidden).encode()).hexdigest()[:6]}" if hidden else ""
+
+
 _CHECK = "ask again, and check that the URL is the SPARQL endpoint itself, not its web page"
 
 
@@ -328,7 +351,8 @@ def _unbroken(data: dict[str, Any]) -> dict[str, Any]:
 def _no_result(reply: Reply, seen: object) -> GraphError:
     said = reply.body[:1000].decode("utf-8", errors="replace").strip()
     what = "a web page" if said[:1] == "<" and reply.kind[-3:] != "xml" else "what is no SPARQL result"
-    return GraphError(f"the endpoint sent {what} ({reply.kind}): {said[:200]!r}; {seen}", hint=_CHECK)
+    message = f"the endpoint sent {what} ({reply.kind}): {cut(said, 200)!r}; {seen}"
+    return GraphError(without(message, reply.secrets), hint=_CHECK)
 
 
 def _term(data: Mapping[str, str]) -> Term:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from rdflib import URIRef
 
+from kgwb.errors import GraphFileError
 from kgwb.kg.base import Found, Hit
 from kgwb.kg.text import MAX_CHARS, Spelling, local_name, normal, ranked, words
 
@@ -193,6 +194,11 @@ class LabelIndex:
             connection = self._connect(self._path)
         try:
             return read(connection.execute(sql, values))
+        except sqlite3.DatabaseError as error:  # the cached file was damaged since it was opened
+            hint = "open the graph again: what is damaged is made anew"
+            raise GraphFileError(
+                f"the label index {self._path} cannot be read: {error}", hint=hint
+            ) from error
         finally:
             self._idle.append(connection)
 

@@ -19,7 +19,7 @@ from rdflib import Literal as RdfLiteral
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 from kgwb.aside import aside
-from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError
+from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError, QueryRefusedError
 from kgwb.flow import Term, Triple
 from kgwb.kg.base import Found, Limits, Rows, Vocabulary
 from kgwb.kg.files import CACHE_VERSION, open_files
@@ -87,8 +87,12 @@ class LocalGraph:
 
     @cached_property
     def graph(self) -> rdflib.Graph:
-        """The same store as an ordinary rdflib Graph, to read: changes would not reach the label index."""
-        behind = OxigraphStore(store=self.store)
+        """The same store as an rdflib Graph that only reads.
+
+        It takes no changes, and its ``query`` only a text that the gate lets through.
+        """
+        behind = _ReadOnlyStore(store=self.store)
+        behind.allow_service = self.limits.allow_service
         if self._union:
             return rdflib.Dataset(store=behind, default_union=True)
         return rdflib.Graph(store=behind, identifier=DATASET_DEFAULT_GRAPH_ID)
@@ -169,6 +173,24 @@ class LocalGraph:
             triples[from_ox(triple.subject), URIRef(triple.predicate.value), from_ox(triple.object)] = None
             _check_clock(until)
         return tuple(triples)
+
+
+class _ReadOnlyStore(OxigraphStore):
+    """What kgwb's own queries may do, for rdflib."""
+
+    allow_service = False
+
+    def query(self, query: Any, *args: Any, **options: Any) -> Any:
+        """The result of a query that passes the gate; raises QueryRefusedError and QueryError."""
+        if not isinstance(query, str):  # rdflib would evaluate it itself, SERVICE too
+            raise QueryRefusedError("a prepared query cannot be checked", hint="give the query as a text")
+        checked(query, allow_service=self.allow_service)
+        return super().query(query, *args, **options)
+
+    def _refuse(self, *_: object, **__: object) -> None:
+        raise QueryRefusedError("kgwb only reads", hint="change the file or a copy, and open that")
+
+    add = addN = remove = update = add_graph = remove_graph = destroy = _refuse
 
 
 def from_ox(term: Any) -> Term:

@@ -8,7 +8,10 @@ inside a string or an IRI, for a character that could not end it.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
@@ -26,6 +29,10 @@ from kgwb.flow import Term
 MAX_DEPTH = 100
 MAX_SIGNS = 10_000
 """Brackets inside each other, and signs outside strings and IRIs: many more overflow Oxigraph's stack."""
+MAX_FRAMES = 15_000
+"""Python frames while a query is parsed: rdflib takes 49 for a bracket and 11 for a triple pattern."""
+MAX_EXPLAINED = 120
+"""Tokens of a broken query whose error Oxigraph explains: beyond, planning what it can parse takes long."""
 
 Form = Literal["select", "ask", "construct", "describe"]
 
@@ -44,7 +51,9 @@ _CHARS = _U + "0-9\u00b7\u0300-\u036f\u203f\u2040\\-"
 _PLX = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?\#@%]"
 _UNICODE = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}"
 _ECHAR = rf"\\[tbnrf\"'\\]|{_UNICODE}"
-_TOKEN = re.compile(  # SPARQL 1.1, section 19.8; the longest match wins
+# SPARQL 1.1, section 19.8; the longest match wins. A word is as long as a prefix would be, and digits that
+# are no number stand together: nothing is read again from its next letter on.
+_TOKEN = re.compile(
     rf"""
     (?P<space> [ \t\n]+ )
   | (?P<comment> \#[^\n]* )
@@ -56,10 +65,10 @@ _TOKEN = re.compile(  # SPARQL 1.1, section 19.8; the longest match wins
       (?: (?:[{_U}:0-9]|{_PLX}) (?:\.*(?:[{_CHARS}:]|{_PLX}))* )? )
   | (?P<variable> [?$][{_U}0-9]+ )
   | (?P<tag> @[A-Za-z]+(?:-[A-Za-z0-9]+)* )
-  | (?P<number> (?P<double>(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+) (?!\.?\w)
-      | (?P<decimal>[0-9]*\.[0-9]+) (?!\.?\w) | [0-9]+ (?!\.?\w) )
-  | (?P<word> [^\W\d]\w* )
-  | (?P<other> [^"'\\\#\x00-\x1f\x7f] )
+  | (?P<number> (?P<double>(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)[eE][+-]?[0-9]++) (?!\.?\w)
+      | (?P<decimal>[0-9]*+\.[0-9]++) (?!\.?\w) | [0-9]++ (?!\.?\w) )
+  | (?P<word> (?:[^\W\d]|[{_BASE}])(?:\.*[\w{_CHARS}])* )
+  | (?P<other> [0-9]+ | [^"'\\\#\x00-\x1f\x7f] )
     """,
     re.VERBOSE,
 )
@@ -126,13 +135,15 @@ def checked(query: str, *, allow_service: bool = False, magic: str = "") -> Chec
     if service and not allow_service and not known:
         raise _asks_another()
     try:
-        form, found, limited, values, monotone, variables = _parsed(shape)
-    except QueryError:
-        # A "<" without spaces may be less-than in the text and an IRI in the shape.
         try:
-            form, found, limited, values, monotone, variables = _parsed(re.sub(_UNICODE, "u", text))
-        except QueryError:
-            raise _broken(text, shape, undeclared, bool(service)) from None
+            parsed = _parsed(shape)
+        except _NO_QUERY:  # a "<" without spaces may be less-than in the text and an IRI in the shape
+            parsed = _parsed(re.sub(_UNICODE, "u", text))
+    except _NO_QUERY:
+        raise _broken(text, shape, undeclared, bool(service)) from None
+    except RecursionError:
+        raise _too_large() from None
+    form, found, limited, values, monotone, variables = parsed
     if found and not allow_service and not (known and found == len(services)):
         raise _asks_another()
     return Checked(form, text, limited, values, monotone, undeclared, variables)
@@ -203,7 +214,7 @@ def _lexed(query: str) -> tuple[str, str, set[str], tuple[str, ...], list[str]]:
             signs += 1
             depth += (part in "([{") - (part in ")]}")
             if signs > MAX_SIGNS or depth > MAX_DEPTH:
-                raise QueryError("the query is too long or nested too deeply", hint="ask in several queries")
+                raise _too_large()
         if kind not in ("space", "comment"):
             if before == "SERVICE":
                 services.append(part)
@@ -241,18 +252,31 @@ def _stray(query: str, position: int) -> QueryError | QueryRefusedError:
     return _wrong(query, position, f"there is {what}")
 
 
-PARSER = Lock()
-"""rdflib's parser completes itself at first use: two threads doing so at once spoil it for good."""
+_PARSER = Lock()
+_NO_QUERY = (ParseBaseException, TypeError, ValueError)
+"""What rdflib's parser raises for a text that is no query."""
+
+
+@contextmanager
+def parsing() -> Iterator[None]:
+    """rdflib's parser for one thread at a time, with frames for long and deep queries wherever it is called.
+
+    The parser completes itself at first use: two threads doing so at once spoil it for good.
+    """
+    with _PARSER:
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(before, MAX_FRAMES))
+        try:
+            yield
+        finally:
+            sys.setrecursionlimit(before)
 
 
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> tuple[Form, int, bool, bool, bool, tuple[str, ...]]:
     """The form, how often SERVICE, whether an outer LIMIT and a trailing VALUES, and whether monotone."""
-    try:
-        with PARSER:
-            query = parseQuery(text)[1]
-    except (ParseBaseException, TypeError, ValueError, RecursionError) as error:
-        raise QueryError(str(error)) from error
+    with parsing():
+        query = parseQuery(text)[1]
     limit = bool(query.limitoffset and query.limitoffset.limit is not None)
     kinds = _kinds(query)
     ranked = {"OrderClause", "LimitOffsetClauses"} <= kinds.keys()
@@ -272,15 +296,26 @@ def _broken(text: str, shape: str, undeclared: tuple[str, ...], service: bool) -
             hint="only SELECT, ASK, CONSTRUCT and DESCRIBE are sent",
         )
     position, expected = len(text), "SELECT, ASK, CONSTRUCT or DESCRIBE" if not text.strip() else ""
+    tokens = sum(token.lastgroup != "space" for token in _TOKEN.finditer(shape))
     try:
-        if not service and len(text) < 5_000:
+        if not service and tokens <= MAX_EXPLAINED:
             pyoxigraph.Store().query(text, prefixes=dict.fromkeys(undeclared, "x:"))
+    except (RuntimeError, ValueError, OSError):
+        pass  # it parses there, and cannot be executed
     except SyntaxError as error:
         if found := re.match(r"error at (\d+):(\d+): expected (?:one of )?(.*)", error.msg, re.DOTALL):
             lines = text.split("\n")[: int(found[1])]
             position = sum(len(line) + 1 for line in lines[:-1]) + int(found[2]) - 1
             expected = ", ".join(item for item in found[3].split(", ") if re.fullmatch(_READABLE, item))
     return _wrong(text, position, f"expected {expected}" if expected else "what follows cannot stand here")
+
+
+def _too_large() -> QueryError:
+    return QueryError(
+        "the query is too long or nested too deeply to be checked",
+        hint=f"ask in several queries, of about 1,000 patterns, {MAX_SIGNS:,} signs and {MAX_DEPTH} brackets "
+        "inside each other at most",
+    )
 
 
 def _asks_another() -> QueryRefusedError:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 from urllib.error import HTTPError, URLError
-from urllib.parse import quote, quote_plus
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 from SPARQLWrapper import JSON, POST, TURTLE, SPARQLWrapper
@@ -19,16 +20,11 @@ from kgwb.aside import aside
 from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError, QueryError
 from kgwb.kg.base import Limits
 from kgwb.kg.sparql import Form
+from kgwb.masking import SECRET_NAME, cut, without
+from kgwb.network import ERROR_BYTES, check_redirect, is_key, received
 
 POST_FROM_CHARS = 2_000
 """Queries longer than this are sent by POST: servers and proxies cut long URLs."""
-MOST_SAID = 10_000
-"""Bytes that are read of what an endpoint says of an error."""
-
-
-LEAST_SECRET = 8
-"""Characters of a password that is taken out of results too."""
-Text = TypeVar("Text", str, bytes)
 
 
 class Secret(str):
@@ -53,6 +49,8 @@ class Reply:
     """Rows the endpoint gives at most, where it says so."""
     server: str = ""
     """What the server calls itself."""
+    secrets: Sequence[str] = field(default=(), repr=False)
+    """What was sent and may not be shown; a body may hold it where it may be a word of the data."""
 
     @property
     def broken(self) -> str:
@@ -69,7 +67,7 @@ def ask(
     text: str,
     form: Form,
     limits: Limits,
-    parameters: Iterable[tuple[str, str]] = (),
+    parameters: Sequence[tuple[str, str]] = (),
     login: tuple[str, str] | None = None,
 ) -> Reply:
     """The whole reply to a query that passed the gate, within the time and the bytes that ``limits`` allow.
@@ -80,8 +78,6 @@ def ask(
     wrapper.setOnlyConneg(True)
     for name, value in parameters:
         wrapper.addParameter(name, value)
-    if login:
-        wrapper.setCredentials(*login)
     # Set here, as SPARQLWrapper guesses the form by pattern and could take a query for an update.
     wrapper.queryString, wrapper.queryType = text, form.upper()
     wrapper.setReturnFormat(JSON if form in ("select", "ask") else TURTLE)
@@ -89,30 +85,27 @@ def ask(
         wrapper.setMethod(POST)
     # Not wrapper.query(), which reads whatever an error says to its end, however far that is.
     request = wrapper._createRequest()
-    hidden = [value for _, value in parameters if isinstance(value, Secret)]
+    hidden = hidden_in(parameters)
+    keys = hidden_in(pair for pair in parameters if SECRET_NAME.search(pair[0]))
     if login:
-        token = Secret(request.headers.pop("Authorization"))
-        request.add_unredirected_header("Authorization", token)  # no other host gets it
-        hidden += [Secret(token.removeprefix("Basic ")), Secret(":".join(login)), Secret(login[1])]
+        both = Secret(":".join(login))
+        token = Secret(base64.b64encode(both.encode()).decode())
+        request.add_header("Authorization", Secret(f"Basic {token}"))
+        hidden, keys = ([*some, token, both, login[1] or login[0]] for some in (hidden, keys))
     try:
         reply = sent(url, request, limits)
-        return replace(reply, body=_without(reply.body, hidden), server=_without(reply.server, hidden))
+        body, server = without(reply.body, filter(is_key, keys)), without(reply.server, hidden)
+        return replace(reply, body=body, server=server, secrets=hidden)
     except GraphError as error:
         if not any(hidden):
             raise
-        kind, message, hint = type(error), _without(error.message, hidden), error.hint
+        kind, message, hint = type(error), without(error.message, hidden), without(error.hint, hidden)
     raise kind(message, hint=hint)  # on its own: what urllib raises holds what was sent
 
 
-def _without(text: Text, secrets: Iterable[str]) -> Text:
-    """A text without the secrets that a server sends back; a body keeps what may be a word of the data."""
-    for secret in secrets:
-        for form in (secret, quote(secret), quote(secret, safe=""), quote_plus(secret)):
-            if isinstance(text, bytes):
-                text = text.replace(form.encode(), b"***") if len(form) >= LEAST_SECRET else text
-            elif form:
-                text = text.replace(form, "***")
-    return text
+def hidden_in(parameters: Iterable[tuple[str, str]]) -> list[str]:
+    """What may not be shown of the parameters of an address."""
+    return [text for pair in parameters for text in pair if isinstance(text, Secret)]
 
 
 def sent(url: str, request: Request, limits: Limits) -> Reply:
@@ -138,15 +131,14 @@ def _answer(url: str, request: Request, limits: Limits) -> Reply:
         response = _opener().open(request, timeout=limits.query_timeout_s)
     except HTTPError as error:
         with error:
-            raise _refused(url, error, _read(error, until, MOST_SAID)) from error
+            raise _refused(url, error, until) from error
     with response:
         body = _read(response, until, limits.byte_limit + 1)
         if len(body) > limits.byte_limit:
             said = f"{url} sent more than {limits.byte_limit:,} bytes"
             raise GraphError(said, hint="ask for less: fewer rows, or rows without long texts")
-        expected = response.headers.get("Content-Length") or ""
-        if expected.isdecimal() and len(body) < int(expected):
-            raise http.client.IncompleteRead(body, int(expected) - len(body))
+        if response.length:  # announced, and not sent
+            raise http.client.IncompleteRead(body, response.length)
         partial = response.status == 206 or response.headers.get("X-SQL-State") == "S1TAT"
         most = response.headers.get("X-SPARQL-MaxRows", "")
         kind, server = response.headers.get_content_type(), response.headers.get("Server", "")
@@ -154,17 +146,14 @@ def _answer(url: str, request: Request, limits: Limits) -> Reply:
 
 
 class _Redirected(HTTPRedirectHandler):
-    """A query sent by POST is sent on as it is: urllib would leave its body behind, and ask nothing."""
+    """A redirect stays on its server, and takes body and login along: urllib leaves the body behind."""
 
     def redirect_request(
         self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
-    ) -> Request | None:
-        if req.data is None:
-            return super().redirect_request(req, fp, code, msg, headers, newurl)
-        kept = {name: value for name, value in req.headers.items() if name != "Content-length"}
-        return Request(newurl, req.data, kept, origin_req_host=req.origin_req_host, unverifiable=True)
-
-    http_error_308 = HTTPRedirectHandler.http_error_302
+    ) -> Request:
+        fp.close()  # urllib reads it to its end, however far that is
+        check_redirect(req.full_url, newurl)
+        return Request(newurl, req.data, req.headers, origin_req_host=req.origin_req_host, unverifiable=True)
 
 
 @cache
@@ -174,17 +163,15 @@ def _opener() -> OpenerDirector:
 
 def _read(response: Any, until: float, most: int) -> bytes:
     """The body, or its first ``most`` bytes."""
-    body = bytearray()
-    while len(body) < most and (part := response.read1(min(1 << 16, most - len(body)))):
-        body += part
-        if time.monotonic() > until:
-            raise TimeoutError
-    return bytes(body)
+    chunks = iter(lambda: response.read1(1 << 16), b"")
+    return b"".join(received(chunks, response.headers.get("Content-Encoding", ""), most, until))
 
 
-def _refused(url: str, error: HTTPError, body: bytes) -> GraphError:
-    said = " ".join(body.decode("utf-8", errors="replace").split())[:500]
-    code = error.code
+def _refused(url: str, error: HTTPError, until: float) -> GraphError:
+    code, said = error.code, str(error.reason)  # which says why a redirect is not followed
+    with suppress(ValueError):  # the status counts, also with a body that cannot be unpacked
+        said = said if code < 400 else _read(error, until, ERROR_BYTES).decode("utf-8", errors="replace")
+    said = cut(" ".join(said.split()), 500)
     if code in (408, 504) or error.headers.get("X-SQL-State") in ("S1T00", "S1TAT"):
         return GraphTimeoutError(f"{url} gave up on the query (HTTP {code}): {said}", hint="ask for less")
     if code == 400:
@@ -193,7 +180,8 @@ def _refused(url: str, error: HTTPError, body: bytes) -> GraphError:
         )
     hints = {401: _LOGIN, 403: _LOGIN, 404: _REACH, 429: "wait, then ask less often"}
     return GraphUnreachableError(
-        f"{url} fails (HTTP {code}): {said}", hint=hints.get(code, "try again later")
+        f"{url} fails (HTTP {code}): {said}",
+        hint=hints.get(code, _REACH if code < 400 else "try again later"),
     )
 
 

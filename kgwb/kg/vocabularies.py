@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from pyoxigraph import NamedNode
 from rdflib import URIRef
 from rdflib.namespace import DCTERMS, FOAF, OWL, PROV, RDF, RDFS, SKOS
 
+from kgwb import disk
 from kgwb.errors import SettingError
 from kgwb.flow import Iri, from_data, to_data
 from kgwb.kg.base import SCHEMA, Vocabulary
@@ -36,7 +38,6 @@ _SPACES = {
 
 
 TAG = re.compile(r"([A-Za-z]+(-[A-Za-z0-9]+)*)?")
-ABSOLUTE = re.compile(r"[A-Za-z][\w+.-]*:[^<>\"{}|^`\\\s]+")
 
 
 def _iris(names: str) -> tuple[Iri, ...]:
@@ -118,14 +119,21 @@ def well_known(url: str) -> Vocabulary:
     return VOCABULARIES.get(found, VOCABULARIES["default"])
 
 
+def _is_iri(text: str) -> bool:
+    try:
+        return bool(NamedNode(text))
+    except ValueError:
+        return False
+
+
 def _wrong(data: dict[str, Any]) -> Iterator[str]:
     for name, texts in data.items():
-        form = TAG if name == "languages" else ABSOLUTE
+        fits = TAG.fullmatch if name == "languages" else _is_iri
         listed = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
         if not listed or (name == "labels" and not texts):
             yield f"{name} is no list of texts, or an empty one"
         else:
-            yield from (f"{text!r} cannot stand in {name}" for text in texts if not form.fullmatch(text))
+            yield from (f"{text!r} cannot stand in {name}" for text in texts if not fits(text))
 
 
 def vocabulary_of(given: str) -> Vocabulary:
@@ -140,7 +148,7 @@ def vocabulary_of(given: str) -> Vocabulary:
     if not given.endswith(".json"):
         raise SettingError(f"no vocabulary named {given!r}", hint=hint)
     try:
-        data = json.loads(Path(given).read_text(encoding="utf-8"))
+        data = json.loads(disk.read_text(Path(given)))
         if not isinstance(data, dict) or not set(data) <= set(known):
             raise ValueError("it holds something else")
         if wrong := next(_wrong(data), ""):

@@ -62,7 +62,7 @@ def _entities(url: str, limits: Limits) -> tuple[_Entity, ...]:
         seen = body[:200].decode(errors="replace")
         raise GraphError(f"{url} sent what is no list of entities: {seen!r}", hint=_CHECK) from error
     if reply.error:
-        raise GraphError(f"{url} rejects the search: {reply.error.info}", hint=_CHECK)
+        raise GraphError(f"{url} rejects the search: {reply.error.info[:500]}", hint=_CHECK)
     return reply.search
 
 

@@ -16,6 +16,7 @@ from kgwb.llm.openai import OpenAIModel
 from kgwb.llm.replay import Replay
 from kgwb.llm.scripted import Scripted
 from kgwb.llm.status import ModelStatus, available
+from kgwb.masking import shown
 
 __all__ = [
     "Asked",
@@ -56,4 +57,4 @@ def model(spec: str, **options: Any) -> ChatModel:
     if kind in ("openai", "ollama") and name:
         adapter = OpenAIModel if kind == "openai" else OllamaModel
         return adapter(name, **({"base_url": address} if address else {}), **options)
-    raise UnknownModelError(f"no model named {spec!r}", hint=f"write it as one of {', '.join(FORMS)}")
+    raise UnknownModelError(f"no model named {shown(spec)!r}", hint=f"write it as one of {', '.join(FORMS)}")

@@ -73,6 +73,11 @@ class ChatReply:
     """Seconds from sending the request that was answered until its first text came; None if not streamed."""
 
 
+def token_count(value: object) -> int:
+    """The tokens that a server says it counted; 0 where that is no number of tokens."""
+    return value if type(value) is int and 0 <= value < 2**53 else 0
+
+
 class ChatModel(Protocol):
     """A language model, or whatever stands in for one."""
 

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import os
 import re
 import threading
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from kgwb.llm.base import ChatReply, ChatRequest
+from kgwb.llm.base import ChatReply, ChatRequest, token_count
 from kgwb.llm.remote import (
     BROKEN_OFF,
     CONNECT_S,
     EMPTY,
-    MOST_BYTES,
+    HEADERS,
     Arriving,
     Failure,
     Form,
     RemoteModel,
     chat_messages,
     checked_url,
+    hooks,
     status_failure,
     transport_errors,
     transport_failure,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    import httpx
     import ollama
 
 OLLAMA_URL = "http://127.0.0.1:11434"
@@ -72,7 +70,7 @@ class OllamaModel(RemoteModel):
                 if left.is_set():
                     break
 
-        failure = self._ask(chat, request.timeout_s, left)
+        failure = self._ask(chat, request.timeout_s)
         if isinstance(failure, Failure):
             return arriving.cut(failure)
         if not parts:
@@ -83,27 +81,26 @@ class OllamaModel(RemoteModel):
         return ChatReply(
             text=arriving.text,
             model=last.model or "",
-            prompt_tokens=last.prompt_eval_count or 0,
-            completion_tokens=last.eval_count or 0,
+            prompt_tokens=token_count(last.prompt_eval_count),
+            completion_tokens=token_count(last.eval_count),
             first_token_s=arriving.first_token_s if len(parts) > 1 else None,
             finish_reason=last.done_reason or "stop",
         )
 
     def _list(self, timeout_s: float) -> tuple[str, ...] | Failure:
-        answer = self._ask(lambda client: client.list(), timeout_s, threading.Event())
+        answer = self._ask(lambda client: client.list(), timeout_s)
         if isinstance(answer, Failure):
             return answer
         return tuple(sorted(entry.model for entry in answer.models if entry.model))
 
-    def _ask(self, call: Callable[[ollama.Client], Any], timeout_s: float, left: threading.Event) -> Any:
+    def _ask(self, call: Callable[[ollama.Client], Any], timeout_s: float) -> Any:
         import httpx  # the transport of ollama
         import ollama
 
         timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S))
         # One client a call, because only the client has a timeout; "close" leaves no socket behind
-        hooks = {"response": [partial(_watch, left)]}
-        headers = {"Connection": "close"}
-        client = ollama.Client(self.url, timeout=timeout, headers=headers, event_hooks=hooks)
+        headers = HEADERS | {"Connection": "close"}
+        client = ollama.Client(self.url, timeout=timeout, headers=headers, event_hooks=hooks(self.url))
         try:
             return call(client)
         except ollama.ResponseError as error:
@@ -135,8 +132,8 @@ class OllamaModel(RemoteModel):
                 self._context *= 2
             return self._context
 
-    def _keys(self) -> tuple[str, ...]:
-        return (os.environ.get("OLLAMA_API_KEY", ""),)
+    def _key(self) -> str:
+        return os.environ.get("OLLAMA_API_KEY", "")
 
     def _hints(self) -> tuple[str, str]:
         return "check the environment variable OLLAMA_API_KEY", f"fetch it with: ollama pull {self.model}"
@@ -148,29 +145,6 @@ def _refusal(error: ollama.ResponseError) -> Failure:
         return Failure("nonsense", text)
     response = getattr(error.__context__, "response", None)
     return status_failure(error.status_code, text, response.headers if response is not None else {})
-
-
-def _watch(left: threading.Event, response: httpx.Response) -> None:
-    """Let a body end in a ValueError where it has no end, is no UTF-8, or nobody waits for it any more."""
-    import httpx
-
-    source, packed = cast(httpx.SyncByteStream, response.stream), "content-encoding" in response.headers
-
-    class Watched(httpx.SyncByteStream):
-        def __iter__(self) -> Iterator[bytes]:
-            read, decoder = 0, codecs.getincrementaldecoder("utf-8")()
-            for chunk in source:
-                read += len(chunk)
-                if left.is_set() or read > MOST_BYTES:
-                    raise ValueError(f"more than {MOST_BYTES:,} bytes")
-                if not packed:
-                    decoder.decode(chunk)
-                yield chunk
-
-        def close(self) -> None:
-            source.close()
-
-    response.stream = Watched()
 
 
 def _seen(error: Exception) -> str:

@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kgwb.errors import UnknownModelError
-from kgwb.llm.base import ChatReply, ChatRequest
+from kgwb.llm.base import ChatReply, ChatRequest, token_count
 from kgwb.llm.remote import (
     BROKEN_OFF,
     CONNECT_S,
     EMPTY,
-    MOST_BYTES,
+    HEADERS,
     Arriving,
     Failure,
     Form,
     RemoteModel,
     chat_messages,
     checked_url,
+    hooks,
     status_failure,
     transport_errors,
     transport_failure,
@@ -59,7 +60,8 @@ class OpenAIModel(RemoteModel):
         if not _is_openai(url):  # others know this older field, and may pass over the newer in silence
             self._form = Form(tokens_field="max_tokens")
         # Repeats are ours: the SDK would repeat timeouts too, and its waits cannot be cancelled
-        self._client = openai.OpenAI(api_key=_key(url), base_url=url, max_retries=0)
+        client = openai.DefaultHttpxClient(headers=HEADERS, event_hooks=hooks(url))
+        self._client = openai.OpenAI(api_key=_key(url), base_url=url, max_retries=0, http_client=client)
         weakref.finalize(self, self._client.close)  # else its open sockets wait for the garbage collector
 
     def _send(self, form: Form, request: ChatRequest, left: threading.Event) -> ChatReply | Failure:
@@ -102,11 +104,11 @@ class OpenAIModel(RemoteModel):
             failure = Failure("nonsense", str(error))
         return None if page.done else failure
 
-    def _keys(self) -> tuple[str, ...]:
-        return () if self._client.api_key == _NO_KEY else (self._client.api_key,)
+    def _key(self) -> str:
+        return self._client.api_key
 
     def _hints(self) -> tuple[str, str]:
-        set_or_check = "check" if self._keys() else "set"
+        set_or_check = "set" if self._key() == _NO_KEY else "check"
         return (
             f"{set_or_check} the environment variable OPENAI_API_KEY",
             "check the model's name, and the address: it usually ends in /v1",
@@ -255,25 +257,15 @@ _EVENT_FIELDS = frozenset({"", "data", "error", "event", "id", "retry"})
 
 def _lines(chunks: Iterable[bytes], left: threading.Event) -> Iterator[str]:
     """Lines as they end in line feeds: splitlines would break JSON at other separators inside its texts."""
-    rest, read = bytearray(), 0
+    rest = bytearray()
     for chunk in chunks:
-        read += len(chunk)
         if left.is_set():
             return
-        if read > MOST_BYTES:
-            raise ValueError(f"more than {MOST_BYTES:,} bytes")
         rest += chunk
         if b"\n" in chunk:
             *whole, rest = rest.split(b"\n")
-            yield from map(_decoded, whole)
-    yield _decoded(rest)
-
-
-def _decoded(line: bytearray) -> str:
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"no UTF-8: {bytes(line[:100])!r} ({error.reason})") from error
+            yield from (line.decode() for line in whole)
+    yield rest.decode()
 
 
 def _loads(text: str) -> Any:
@@ -286,8 +278,7 @@ def _loads(text: str) -> Any:
 
 def _count(answer: dict[str, Any], name: str) -> int:
     usage = answer.get("usage")
-    count = usage.get(name) if isinstance(usage, dict) else 0
-    return max(count, 0) if type(count) is int else 0
+    return token_count(usage.get(name) if isinstance(usage, dict) else 0)
 
 
 def _text(content: Any) -> str:

@@ -6,13 +6,15 @@ import re
 import threading
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
 from urllib.parse import urlsplit
 
 from kgwb.aside import aside
@@ -25,8 +27,12 @@ from kgwb.errors import (
     UnknownModelError,
 )
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Mode
+from kgwb.masking import shown
+from kgwb.network import ERROR_BYTES, RedirectError, check_redirect, is_key, received
 
 if TYPE_CHECKING:
+    import httpx
+
     from kgwb.kg.base import Graph
 
 REPEATS = 2
@@ -212,8 +218,12 @@ class RemoteModel(ChatModel):
     def _list(self, timeout_s: float) -> tuple[str, ...] | Failure: ...
 
     @abstractmethod
+    def _key(self) -> str:
+        """What the server is given as key; may be empty."""
+
     def _keys(self) -> tuple[str, ...]:
-        """What must never be shown."""
+        """What must never be shown or kept."""
+        return tuple(filter(is_key, [self._key()]))
 
     @abstractmethod
     def _hints(self) -> tuple[str, str]:
@@ -281,10 +291,54 @@ def send_repeatedly(
         cancel.wait(BACKOFF_S * 2 ** (tries - 1) if outcome.wait_s is None else outcome.wait_s)
 
 
+HEADERS = {"Accept-Encoding": "identity"}
+"""Headers of a client: replies are short, and need no compression."""
+
+
+def hooks(url: str) -> dict[str, list[Callable[..., None]]]:
+    """Event hooks of a client of httpx or httpx2: redirects stay on the server, and a body is bounded."""
+
+    def check(request: httpx.Request) -> None:
+        check_redirect(str(type(request.url)(url)), str(request.url))  # spelled alike
+
+    return {"request": [check], "response": [_bound]}
+
+
+def _bound(response: httpx.Response) -> None:
+    """Unpack a body; a reply that is too long is a ValueError, a late one a TimeoutError, an error is cut."""
+    source = cast("httpx.SyncByteStream", response.stream)
+    coding = response.headers.pop("content-encoding", "")  # so httpx, which has no bound, unpacks nothing
+    until = time.monotonic() + response.request.extensions["timeout"]["read"]
+
+    def error() -> Iterator[bytes]:
+        with closing(source), suppress(ValueError):  # the status counts, also with a body that is unreadable
+            yield from received(source, coding, ERROR_BYTES, until)
+
+    def reply() -> Iterator[bytes]:
+        size, decoder = 0, getincrementaldecoder("utf-8")()
+        for part in received(source, coding, MOST_BYTES + 1, until):
+            size += len(part)
+            if size > MOST_BYTES:
+                raise ValueError(f"more than {MOST_BYTES:,} bytes")
+            decoder.decode(part)
+            yield part
+
+    class Bound(import_module(type(response).__module__.partition(".")[0]).SyncByteStream):  # type: ignore[misc]
+        def __iter__(self) -> Iterator[bytes]:
+            return reply() if response.is_success else error()
+
+        def close(self) -> None:
+            source.close()
+
+    response.stream = Bound()
+
+
 @cache
 def transport_errors() -> tuple[type[Exception], ...]:
-    """What a transport may raise: httpx, and httpx2, which openai 3 uses."""
-    return tuple(import_module(name).HTTPError for name in ("httpx", "httpx2") if find_spec(name))
+    """What a transport may raise: httpx, and httpx2, which openai 3 uses; and what ``hooks`` do."""
+    packages = [import_module(name) for name in ("httpx", "httpx2") if find_spec(name)]
+    raised = [error for package in packages for error in (package.HTTPError, package.InvalidURL)]
+    return (RedirectError, TimeoutError, *raised)
 
 
 def status_failure(status: int, text: str, headers: Mapping[str, str], param: str = "") -> Failure:
@@ -308,10 +362,12 @@ def _wait_s(headers: Mapping[str, str]) -> float | None:
 
 
 def transport_failure(error: BaseException) -> Failure:
-    """The failure behind an exception of httpx, or of httpx2, which openai 3 uses: the same names in both."""
+    """The failure behind an exception of ``transport_errors``: the names are the same in httpx and httpx2."""
+    if isinstance(error, RedirectError):
+        return Failure("connection", str(error), final=True)
     if type(error).__name__ in ("ConnectTimeout", "PoolTimeout"):
         return Failure("connection", "no connection in time", final=True)
-    if type(error).__name__ in ("ReadTimeout", "WriteTimeout"):
+    if type(error).__name__ in ("ReadTimeout", "WriteTimeout", "TimeoutError"):
         return Failure("timeout", "")
     return Failure("connection", str(error) or type(error).__name__)
 
@@ -360,12 +416,13 @@ def no_such_model(model: str, url: str, models: tuple[str, ...], hint: str) -> M
 
 def scrub(text: str, keys: Sequence[str] = ()) -> str:
     """An excerpt of a server's words in one line, with everything masked that is, or looks like, a key."""
-    text = " ".join(_KEY_LIKE.sub("***", _without(text, keys)).split())
+    # Cut first: what follows takes far more time and memory than a text of this size
+    text = " ".join(_KEY_LIKE.sub("***", _without(text, keys)[:ERROR_BYTES]).split())
     return text if len(text) <= EXCERPT else text[:EXCERPT] + " …"
 
 
 def _without(text: str, keys: Sequence[str]) -> str:
-    for key in filter(None, keys):
+    for key in keys:
         text = text.replace(key, "***")
     return text
 
@@ -386,6 +443,6 @@ def checked_url(url: str) -> str:
         )
     if not usable:
         raise UnknownModelError(
-            f"{url!r} is not the address of a server", hint="write it like http://localhost:8000/v1"
+            f"{shown(url)!r} is not the address of a server", hint="write it like http://localhost:8000/v1"
         )
     return url.rstrip("/")

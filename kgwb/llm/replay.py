@@ -11,6 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kgwb import disk
 from kgwb.errors import NotRecordedError, RunFileError
 from kgwb.flow import from_data
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
@@ -77,7 +78,7 @@ def read_replies(path: str | Path) -> Iterator[tuple[str, ChatReply]]:
     torn = 0
     try:
         # A line may be cut inside a character
-        with open(path, encoding="utf-8", errors="replace") as lines:
+        with disk.plain(Path(path)).open(encoding="utf-8", errors="replace") as lines:
             for number, line in enumerate(lines, 1):
                 if torn:
                     raise RunFileError(f"line {torn} of {path} is no JSON", hint="take an undamaged copy")

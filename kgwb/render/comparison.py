@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from itertools import groupby, zip_longest
 from typing import Any
 
 from kgwb import flow
 from kgwb.record import Call, Step, StepDifference, Totals, difference
+from kgwb.render.alignment import aligned
 from kgwb.render.html import MOST_ROWS, Html, aside, fold, join, page, safe, short, table, tag
 from kgwb.render.pictures import changes
 from kgwb.render.records import MOST_SUPPORT
@@ -198,7 +198,7 @@ def beside(first: Sequence[str], second: Sequence[str], heads: Sequence[str]) ->
     left = 0
     for same, group in groupby(_pairs(first, second), lambda pair: pair[0] == pair[1]):
         pairs = list(group)
-        if same and len(pairs) > PLAIN:
+        if same and len(pairs) > PLAIN and len(shown) < MOST_ROWS:
             told = aside(f"{len(pairs):,} lines the same")
             text = "\n".join(short(line, MOST_LETTERS) for line, _ in pairs[:MOST_ROWS])
             shown.append((fold(told, aside(text)), told))
@@ -216,13 +216,13 @@ def beside(first: Sequence[str], second: Sequence[str], heads: Sequence[str]) ->
 def _pairs(first: Sequence[str], second: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Lines about the same beside each other, in the order of both; others as they come."""
     about, other = ([_about(line) for line in lines] for lines in (first, second))
-    for _, a, b, c, d in SequenceMatcher(None, about, other, autojunk=False).get_opcodes():
-        yield from zip_longest(first[a:b], second[c:d], fillvalue="")
+    for part in aligned(about, other):
+        yield from zip_longest(first[part.first], second[part.second], fillvalue="")
 
 
 def _about(line: str) -> str:
     """A line without its scores: the same candidate, predicate or query, better or worse."""
-    return re.sub(r"\d+\.\d+", "", line[:MOST_LETTERS])
+    return re.sub(r"(?<!\d)\d+\.\d+", "", line[:MOST_LETTERS])
 
 
 def marked(first: str, second: str) -> tuple[Html, Html]:
@@ -242,6 +242,6 @@ def _alone(name: str, mark: str, text: str) -> Html:
 def _alike(first: str, second: str) -> bool:
     """Whether the words that two texts share are enough to mark the others."""
     words, others = re.findall(r"\w+", first), re.findall(r"\w+", second)
-    blocks = SequenceMatcher(None, words, others, autojunk=False).get_matching_blocks()
-    shared = sum(len(word) for block in blocks for word in words[block.a : block.a + block.size])
+    same = [words[part.first] for part in aligned(words, others) if part.same]
+    shared = sum(len(word) for part in same for word in part)
     return shared > 0 and shared >= LIKE * min(len("".join(words)), len("".join(others)))

@@ -12,6 +12,9 @@ MOST_ROWS = 60
 MOST_LETTERS, MOST_TEXT = 300, 50_000
 """Letters shown of a label or literal, and of any text; where there are more, their number is said."""
 
+LETTER_FOR_LETTER = "tex2jax_ignore mathjax_ignore"
+"""Classes of what MathJax leaves alone, version 2 (nbconvert's pages) and 3 (JupyterLab, Notebook, Voila)."""
+
 # Colours come from JupyterLab's theme; without one from the page around it, so that dark pages stay dark.
 STYLE = """
 .kgwb-record { color: var(--jp-ui-font-color1, inherit); font-size: var(--jp-ui-font-size1, 13px);
@@ -98,7 +101,12 @@ def join(*contents: object) -> Html:
 
 def page(*contents: object) -> Html:
     """Contents with the style they need, in a scope of their own."""
-    return tag("div", Html(f"<style>{STYLE}</style>"), *contents, class_="kgwb-record")
+    return body(Html(f"<style>{STYLE}</style>"), *contents)
+
+
+def body(*contents: object, class_: str = "") -> Html:
+    """Contents in the scope of the style, which ``page`` or a panel brings; no text is taken for TeX."""
+    return tag("div", *contents, class_=f"kgwb-record {LETTER_FOR_LETTER} {class_}".strip())
 
 
 def fold(summary: object, *contents: object, unfolded: bool = False) -> Html:

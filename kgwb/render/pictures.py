@@ -5,10 +5,10 @@ from __future__ import annotations
 import cmath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from kgwb.flow import QIR, is_unknown
+from kgwb.render.alignment import aligned
 from kgwb.render.html import Html, join, safe, tag
 from kgwb.render.layout import ARROW_CHARS, LINE, Arrow, Box, Place, Shape, layout, shorten
 
@@ -40,10 +40,10 @@ def changes(before: str, after: str) -> tuple[Html, Html]:
     """Two texts, the words of the one that the other has not struck out, those it gained underlined."""
     old, new = (re.findall(r"\w+|\W", text) for text in (before, after))
     told: tuple[list[Html], list[Html]] = ([], [])
-    for what, start, end, begin, stop in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        for side, mark, words in ((0, "del", old[start:end]), (1, "ins", new[begin:stop])):
+    for part in aligned(old, new):
+        for side, mark, words in ((0, "del", old[part.first]), (1, "ins", new[part.second])):
             text = "".join(words)
-            told[side].append(safe(text) if what == "equal" or not text else tag(mark, text))
+            told[side].append(safe(text) if part.same or not text else tag(mark, text))
     return join(*told[0]), join(*told[1])
 
 

@@ -340,7 +340,7 @@ def _(value: walk.Filled, around: _Around) -> Html:
     of = f"{count(value.found, 'tail')} found, {len(value.values)} kept"
     return join(
         tag("div", tag("b", f"[{value.head}] {value.relation or ''}")),
-        tag("div", of if value.values else value.reason),
+        tag("div", of if value.values else value.reason, aside(f" ({value.note})") if value.note else ""),
         table(heads, rows[:MOST_ROWS], of=len(rows)),
         fold("what each tail stands on, from where the walk began", _answer(value, around)),
     )

@@ -98,9 +98,10 @@ def _difference(one: StepDifference, color: bool) -> Iterator[str]:
 def unequal_lines(one: StepDifference) -> tuple[list[str], list[str]]:
     """What each run's step yielded and the other's did not; its first line where that is nothing."""
     first, second = _told(one.first), _told(one.second)
+    in_first, in_second = set(first), set(second)
     return (
-        [line for line in first if line not in second] or first[:1],
-        [line for line in second if line not in first] or second[:1],
+        [line for line in first if line not in in_second] or first[:1],
+        [line for line in second if line not in in_first] or second[:1],
     )
 
 

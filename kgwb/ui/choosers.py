@@ -14,6 +14,7 @@ from kgwb.kg import SAMPLES, Graph, open_kg
 from kgwb.kg.local import LocalGraph
 from kgwb.kg.sparql import n3
 from kgwb.llm import ChatModel, ModelStatus, OllamaModel, OpenAIModel, available
+from kgwb.masking import shown
 from kgwb.render.html import Html, aside, join, page, table, tag
 from kgwb.render.words import clean
 from kgwb.ui.entry import Entry
@@ -41,7 +42,7 @@ class Chooser(Panel, Generic[T]):
         self.chosen: T | None = None
         """A failure leaves it as it was."""
         self.name = ""
-        """How it was named."""
+        """How it was named, without passwords and keys."""
         self._latest: object = None
         self._told = markup()
         wide = widgets.Layout(width="34em")
@@ -59,7 +60,7 @@ class Chooser(Panel, Generic[T]):
         """Open what is named, or what the text says, on a thread of its own; the latest wish counts."""
         name = name.strip() or self._text.spoken()
         wish = self._latest = object()
-        self.message.say(f"opening {clean(name)} ...")
+        self.message.say(f"opening {clean(shown(name))} ...")
         return _meanwhile(self._open, name, wish)
 
     def static(self) -> str:
@@ -91,7 +92,7 @@ class Chooser(Panel, Generic[T]):
                     raise
                 return
             if wish is self._latest:
-                self.chosen, self.name, self._told.value = made, name, body(told)
+                self.chosen, self.name, self._told.value = made, shown(name), body(told)
                 self.message.clear()
 
 

@@ -10,12 +10,11 @@ from typing import Any
 import ipywidgets as widgets
 
 from kgwb.errors import SettingError
+from kgwb.masking import masked, shown
 from kgwb.ui.kit import Panel
 
-SECRET = re.compile(
-    r"\b(sk|gsk|hf|xai|AIza)[-_\w]{16,}|//[^/@\s]+@|[?&][^=&]*(key|token|secret|password|auth)[^=&]*=", re.I
-)
-"""What looks like a key, or a password in an address; texts of widgets are saved with a notebook."""
+KEY = re.compile(r"\b(sk|gsk|hf|xai|AIza)[-_\w]{16,}", re.I)
+"""What looks like a key; texts of widgets are saved with a notebook."""
 SOON_S = 0.2
 """How long after the Enter key the text itself may arrive."""
 
@@ -51,7 +50,7 @@ class Entry(widgets.Text):
     def spoken(self) -> str:
         """The text, trimmed; raises SettingError, and takes the text away, if it seems to hold a secret."""
         text = self.value.strip()
-        if SECRET.search(text):
+        if KEY.search(text) or masked(text) != text or (" " not in text and shown(text) != text):
             self.value = ""
             raise SettingError(
                 "what was written looks as if it held a key or a password, and was taken away again",

@@ -171,13 +171,13 @@ class SelectionEditor(Editor[flow.Selection]):
         before, generated = self.step.output or flow.Selection((), ()), self.came_in(flow.Generated)
         self.offered = generated.queries if generated else before.queries
         kept = {query.sparql for query in before.queries}
-        narrow = widgets.Layout(width="24em")
-        self.inputs = tuple(
-            widgets.Checkbox(one.sparql in kept, description=_scored(one), indent=False, layout=narrow)
+        narrow = widgets.Layout(width="22px")
+        self.inputs = tuple(  # ipywidgets typesets a description as TeX: what the graph says stands beside it
+            widgets.Checkbox(one.sparql in kept, tooltip=_scored(one), indent=False, layout=narrow)
             for one in self.offered
         )
         pairs = zip(self.inputs, self.offered, strict=True)
-        lines = [row(tick, markup(fold("SPARQL", sparql(one.sparql)))) for tick, one in pairs]
+        lines = [row(tick, markup(fold(_scored(one), sparql(one.sparql)))) for tick, one in pairs]
         return _scrolled("queries to execute", lines)
 
     def read(self) -> flow.Selection:

@@ -10,7 +10,7 @@ import ipywidgets as widgets
 
 from kgwb.errors import KgwbError
 from kgwb.render.html import STYLE as RECORD_STYLE
-from kgwb.render.html import Html, join, tag
+from kgwb.render.html import Html, body, join, tag
 from kgwb.render.words import clean
 
 # Every colour is a variable of the theme with a fallback that holds on light and dark pages.
@@ -37,11 +37,6 @@ STYLE = """
 def markup(*contents: object) -> widgets.HTML:
     """A widget that shows markup; what is not ``Html`` is escaped."""
     return widgets.HTML(body(*contents), layout=widgets.Layout(width="auto", margin="2px 0"))
-
-
-def body(*contents: object, class_: str = "") -> Html:
-    """Markup in the scope of the records' style, which the panel around it brings."""
-    return tag("div", *contents, class_=f"kgwb-record {class_}".strip())
 
 
 class Message(widgets.HTML):

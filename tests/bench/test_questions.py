@@ -97,6 +97,14 @@ def test_gold_that_cannot_be_had_is_told_and_the_question_kept(given: dict[str, 
     assert other.answers == ("true",)
 
 
+@pytest.mark.parametrize("entity", ["http://e/a b", "Alien://{3}", "http://e/<\ud800>"])
+def test_a_topic_entity_that_is_no_iri_has_no_gold_query(kg: Graph, entity: str) -> None:
+    odd = BenchQuestion(id="1", question="?", answers=(), topic_entity=entity, path="movie_to_director")
+    good = odd.model_copy(update={"topic_entity": EX + "arrival"})
+    named = open_kg(rdflib.Graph().parse(data=f"<{EX}arrival> <{EX}directed_by> <{EX}villeneuve> ."))
+    assert [bool(one.sparql) for one in bench.with_queries([odd, good], named)] == [False, True]
+
+
 @pytest.mark.parametrize(
     ("written", "sent"),
     [

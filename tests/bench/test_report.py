@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 from hostile.corpus import IRIS, texts
-from small import DIRECTED, workbench
+from small import DIRECTED, HOMONYMS, workbench
 from ui.press import press
 
 import kgwb
@@ -233,13 +234,33 @@ def test_a_page_of_a_run_is_made_once(tmp_path: Path) -> None:
     measured = folder(tmp_path / "one", row("a", ["x"], ["y"], run="runs/a.jsonl"))
     workbench(Scripted(DIRECTED)).ask("Who directed Arrival?").save(measured / "runs" / "a.jsonl")
     Report(measured).save(tmp_path / "first.html", runs=False)
-    shown = measured / "runs" / "a.html"
+    shown, made = measured / "runs" / "a.html", []
     assert not shown.exists()
-    for text in ("", "mine"):
-        if text:
-            shown.write_text(text)
+    for asked in ("", "", "Who directed Dune?"):
+        if asked:
+            os.utime(shown, (2**32, 2**32))  # a clock that was ahead
+            workbench(Scripted(HOMONYMS)).ask(asked).save(measured / "runs" / "a.jsonl")
         Report(measured).save(tmp_path / "report.html")
+        made.append(shown.stat().st_ino)
+    assert (made[0], "Who directed Dune?" in shown.read_text()) == (made[1], True)
+    shown.write_text("mine")
+    assert "one/runs/a.jsonl" in page(tmp_path, measured).links
     assert shown.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["results.jsonl", "config.json", "notes", "pipe", "."])
+def test_only_a_report_is_replaced_by_a_report(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured = folder(tmp_path / "one", *ROWS)
+    (measured / "notes").write_text("mine")
+    os.mkfifo(measured / "pipe")
+    before = {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in measured.iterdir()}
+    assert main(["report", str(measured), "--out", str(measured / name)]) == 2
+    assert "no report of kgwb" in capsys.readouterr().err
+    assert {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in measured.iterdir()} == before
+    (measured / "report.html").touch()
+    assert [main(["report", str(measured)]) for _ in range(2)] == [0, 0]
 
 
 def test_a_damaged_run_says_so_on_its_page(tmp_path: Path) -> None:
@@ -357,6 +378,13 @@ def test_a_page_that_is_a_link_is_not_written_to(tmp_path: Path) -> None:
                 {"seconds": float("nan")},
                 {"stages": {"linking": "long"}},
                 {"linking": {"vertices": {}}},
+                {"linking": None},
+                {"f1": None},
+                {"f1": 2},
+                {"hops": None},
+                {"type": 5},
+                {"language": None},
+                {"seconds": 1e300},
                 {"remembered": 5},
             )
         ),

@@ -25,7 +25,7 @@ from kgwb.embeddings import Embeddings
 from kgwb.errors import InputError, ModelUnreachableError
 from kgwb.flow import Answer, Dialogue, Question, Turn, Value
 from kgwb.kg import open_kg
-from kgwb.llm import ChatRequest, Message, Scripted
+from kgwb.llm import ChatReply, ChatRequest, Message, Scripted
 from kgwb.prompts import Prompts
 from kgwb.run import Run, agent, spec_of
 from kgwb.settings import Settings
@@ -273,6 +273,19 @@ def test_a_question_that_fails_is_written_and_the_others_go_on(tmp_path: Path) -
     results = Results(tmp_path, setup().config())
     results.retry_errors()
     assert [row["f1"] for row in Bench(setup(), results).run(QUESTIONS)][-2:] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("tokens", [2**63, -1])
+def test_a_result_that_could_not_be_read_again_is_an_error_of_its_own_line(
+    tmp_path: Path, tokens: int
+) -> None:
+    def odd_for_dune(request: ChatRequest) -> ChatReply:
+        return ChatReply("ok", prompt_tokens=tokens if "Dune" in request.messages[0].content else 1)
+
+    bench(tmp_path, setup(Scripted(odd_for_dune)))
+    assert {row["id"]: row["f1"] for row in read_results(tmp_path)[1] if not row["error"]}["1"] == 1.0
+    [error] = [row["error"] for row in bench(tmp_path, setup(Scripted(odd_for_dune))) if row["error"]]
+    assert error.startswith("its result cannot be kept: prompt_tokens: ")
 
 
 def test_an_empty_question_is_an_error_of_its_own_line(tmp_path: Path) -> None:

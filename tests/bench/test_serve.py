@@ -10,9 +10,10 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,7 +31,7 @@ from small import DIRECTED, EX, films, iri, predicates, qir, vertex, workbench
 from small import FILMS as FILMS_TURTLE
 
 import kgwb
-from kgwb.bench import load_questions
+from kgwb.bench import load_questions, serve
 from kgwb.bench.metrics import score
 from kgwb.bench.questions import term_string
 from kgwb.bench.runner import Setup
@@ -322,6 +323,28 @@ def test_who_goes_away_does_no_harm(capfd: pytest.CaptureFixture[str]) -> None:
     assert "Traceback" not in capfd.readouterr().err
 
 
+def test_requests_that_never_end_hold_few_threads_and_only_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(serve, "READ_S", 1.0)
+    monkeypatch.setattr(serve, "WAITING", 4)
+    before = threading.active_count()
+    with serving(workers=1) as service, ExitStack() as opened, ThreadPoolExecutor(1) as pool:
+        address: Any = service.server_address[:2]
+        held = [opened.enter_context(socket.create_connection(address, timeout=60)) for _ in range(30)]
+        for one in held[1:]:
+            one.sendall(b"GET / HT")
+        asked = pool.submit(get, service.url, dataset="d", question="Who directed Arrival?")
+        most = 0
+        with suppress(ConnectionError):
+            while not asked.done():  # a byte now and then does not help
+                held[0].sendall(b"G")
+                most = max(most, threading.active_count() - before)
+                time.sleep(0.1)
+        assert asked.result(timeout=60)[0] == 200
+    assert most <= 1 + 1 + 5  # who serves, who asks, and a worker with four who wait
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -331,6 +354,14 @@ def test_who_goes_away_does_no_harm(capfd: pytest.CaptureFixture[str]) -> None:
         (("--dataset", "a=films", "--dataset", "a=cars"), "a dataset is named twice"),
         (("--kg", "films", "--port", "99999"), "cannot listen on 127.0.0.1:99999"),
         (("--kg", "films", "--host", "192.0.2.1"), "cannot listen on 192.0.2.1:8000"),
+        (("--kg", "films", "--dialect", "generic"), "a dialect is for endpoints, and this is a file"),
+        (
+            ("--kg=films", "--dataset=a=http://127.0.0.1:9", "--dialect=generic", "--port=99999"),
+            "cannot listen on 127.0.0.1:99999",
+        ),
+        (("--kg", "films", "--host", ""), "the host is empty"),
+        (("--kg", "films", "--host", " "), "the host is empty"),
+        (("--kg", "films", "--host", "a" * 70), "cannot listen on aaa"),
         (("--kg", "nosuch.ttl"), "there is no file or folder nosuch.ttl"),
     ],
 )

@@ -35,7 +35,8 @@ def finished():
 walk = begun()
 
 def hopping():
-    workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules", system="dog")
+    settings = kgwb.profile("fast", ablation="none")
+    workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules", system="dog", settings=settings)
     workbench.begin("Who starred in films that share a director with Inception?")
     return workbench
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -17,9 +18,11 @@ import numpy as np
 import pytest
 from small import CALLS, SCRIPT, MadeUp, films, made_up, prompt
 
+from kgwb import load_run
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import CONFIG, RESULTS, Results
 from kgwb.bench.runner import Bench, Setup
+from kgwb.cli import main
 from kgwb.embeddings import Embeddings
 from kgwb.errors import InputError, PromptError, RunFileError
 from kgwb.kg import open_kg
@@ -54,9 +57,9 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Path,
 
 
 @contextmanager
-def _no_longer_files() -> Iterator[None]:
+def _no_longer_files(room: int = 0) -> Iterator[None]:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
     try:
         yield
     finally:
@@ -105,6 +108,22 @@ def test_a_run_that_cannot_be_begun_in_a_file_says_so(disk: tuple[Path, Full]) -
     with full(), pytest.raises(RunFileError, match=FULL):
         made_up(Scripted(SCRIPT), path=folder / "run.jsonl")
     assert names(folder) == []
+
+
+@pytest.mark.parametrize("room", [0, 8_000])
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_the_answer_comes_first_where_its_run_cannot_be_saved(
+    room: int, form: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.jsonl"
+    command = ["ask", "--kg", "films", *form, "--save", str(path), "Who directed Stalker?"]
+    with _no_longer_files(room):
+        assert main(command) == 2
+    answer, problem = capsys.readouterr()
+    assert "Andrei Tarkovsky" in answer
+    assert re.search(rf"kgwb: cannot write the run to .*({FULL})", problem)
+    assert path.exists() == bool(room)  # what there was room for
+    assert main(command) == 0 and load_run(path).answer
 
 
 def test_a_save_leaves_the_earlier_file(disk: tuple[Path, Full]) -> None:

@@ -209,8 +209,6 @@ def test_a_benchmark_killed_again_and_again_asks_no_question_twice(benchmark: Be
 
 def _mess(folder: Path, kill: int) -> None:
     """What a process that is killed in the middle of writing can leave behind."""
-    for name in (RESULTS, CONFIG):
-        (folder / f"{name}.part").write_text('{"id": "1')
     if kill % 2:
         with (folder / RESULTS).open("ab") as file:
             file.write('{"id": "11", "question": "Who directed Fü'.encode()[:-1])
@@ -239,7 +237,6 @@ def test_a_run_file_of_a_header_alone_goes_on(tmp_path: Path, end: bytes) -> Non
     films = open_kg("films")
     run = Workbench(films).begin("Who directed Stalker?", path=path)
     path.write_bytes(path.read_bytes().rstrip(b"\n") + end)
-    (tmp_path / "run.jsonl.part").write_text('{"kgwb_run": 1')
     resumed = load_run(path, kg=films, model="rules", resume=True)
     assert load_run(path).answer == resumed.answer is not None
     run.save(path)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 Said = tuple[int, dict[str, str], Any]
-"""Status, headers and body (JSON data, text or bytes) of an answer."""
+"""Status, headers and body (JSON data, text, bytes, or an iterator of bytes) of an answer."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,9 @@ def serving(answer: Callable[[Seen], Said] = no_rows) -> Iterator[Server]:
             seen = Seen(self.command, self.path, dict(self.headers), body)
             made.seen.append(seen)
             status, headers, said = made.answer(seen)
+            if isinstance(said, Iterator):
+                self.stream(status, headers, said)
+                return
             payload = (
                 said
                 if isinstance(said, bytes)
@@ -75,6 +78,15 @@ def serving(answer: Callable[[Seen], Said] = no_rows) -> Iterator[Server]:
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(payload)
+
+        def stream(self, status: int, headers: dict[str, str], parts: Iterator[bytes]) -> None:
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            with suppress(OSError):  # whoever asked has left
+                for part in parts:
+                    self.wfile.write(part)
 
         do_POST = do_PUT = do_DELETE = do_PATCH = do_GET
 

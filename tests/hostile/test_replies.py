@@ -373,14 +373,15 @@ def test_an_agent_makes_nothing_of_a_reply_that_is_turned_away(name: str) -> Non
             assert error.attempts[-1].reply == text
             outcomes.add("turned away")
             continue
-        assert wanted or name in ("qir", "predicate_selection_published", "linguist"), (
-            "which go on with the last of theta"
-        )
+        on = ("qir", "predicate_selection_published", "linguist", "topic_entity")
+        assert wanted or name in on, "which go on with the last of theta"
         outcomes.add("taken")
         if name.startswith("vertex"):
             assert made.vertex is None or made.vertex in CANDIDATES
         if name == "relation_filtering":
             assert made.relation is None or made.relation in RELATIONS.found
+        if name == "topic_entity":
+            assert {*made.entities} <= {"Dune", "Arrival"}
         if name == "own_knowledge":
             assert made.ungrounded == bool(made.values)
         if name.startswith("predicate"):

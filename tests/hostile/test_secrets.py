@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import base64
 import logging
+import subprocess
+import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +28,7 @@ from kgwb.errors import KgwbError
 from kgwb.kg import Graph
 from kgwb.llm import Scripted, model
 from kgwb.llm.status import available
+from kgwb.masking import masked, shown
 from kgwb.run import Run
 from kgwb.ui.chat import Chat
 from kgwb.ui.choosers import GraphChooser, ModelChooser
@@ -277,20 +281,145 @@ def test_an_endpoint_that_is_not_there(url: str) -> None:
     assert_kept("the error", told(caught.value))
 
 
-def test_a_redirection_takes_no_password_to_another_host() -> None:
-    with serving() as other, serving(lambda seen: (302, {"Location": f"{other.url}/sparql"}, "")) as server:
-        graph(server.url, dialect="generic").select("SELECT * { ?s ?p ?o }")
-        assert "Authorization" in server.seen[0].headers
-        assert_kept("the other host", *other.seen)
-        assert other.seen
+PLAIN = ("http://h/g", "json")
+"""Values of parameters that are shown."""
+FORMS = {
+    "unencoded": ("rea'd<e&r\":pa'55<w&or\"d@7@{}/sparql", ["pa'55<w", "rea'd"]),
+    "short": ("reader:pw7@{}/sparql?v=k9&b", ["pw7", "k9", "&b", "reader"]),
+    "no password": ("longusertoken77@{}/sparql", ["longusertoken77"]),
+    "no name": ("{}/sparql?k9Zq2/7+value==", ["k9Zq2"]),
+    "in an address": ("{}/sparql?graph=http://h/?k9Zq2ofit", ["k9Zq2"]),
+    "in the path": ("{}/sparql;jsessionid=k9Zq2ofit", ["k9Zq2"]),
+} | {
+    name: (f"{{}}/sparql?{name}=k9Zq2ofit&default-graph-uri={PLAIN[0]}&format={PLAIN[1]}", ["k9Zq2"])
+    for name in (
+        "sig signature jwt code sid session SessionID credential bearer private pw pin login key access_token"
+        " k unheard-of"
+    ).split()
+}
+"""Addresses, and what of them nobody may see."""
 
 
-@pytest.mark.parametrize("scheme", ["HTTP", "ftp", "htp", "http:"])
-def test_an_address_that_is_none(scheme: str) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_an_address_is_shown_without_its_secrets(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By every command that takes one, in every file that keeps one, whatever the server sends back of it."""
+    monkeypatch.setattr("kgwb.bench.serve.Service.serve_forever", lambda _: None)
+    written, hidden = FORMS[form]
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text('{"id": "1", "question": "Who directed Arrival?", "answers": ["http://e/a"]}\n')
+    for status in (200, 401):
+        with serving(sparql_says(status)) as server:
+            url = f"http://{written.format(server.url.removeprefix('http://'))}"
+            kg, out = open_kg(url, dialect="generic"), tmp_path / str(status)
+            with pytest.raises(KgwbError) as caught:
+                kg.select("SELECT * { ?s ?p ?o }")
+            seen = [repr(kg), kg.source, kg.identity, str(caught.value)]
+            cli.main(["ask", "--kg", url, "--save", str(out / "run"), "Who directed Arrival?"])
+            cli.main(["bench", "--kg", url, "--questions", str(questions), "--out", str(out), "--save-runs"])
+            cli.main(["doctor", "--kg", url])
+            cli.main(["serve", "--kg", url, "--dataset", f"http://d={url}", "--port", "0"])
+            cli.main(["serve", "--dataset", f"={url}"])
+            with pytest.raises(SystemExit):
+                cli.main(["serve", "--kgs", url])
+            assert server.seen
+        seen += [*capsys.readouterr(), *(file.read_text() for file in out.rglob("*") if file.is_file())]
+        for secret in hidden:
+            assert [text[max(0, at - 99) : at + 99] for text in seen if (at := text.find(secret)) >= 0] == []
+        assert "default-graph-uri" not in url or all(value in kg.source for value in PLAIN)
+
+
+def test_two_endpoints_are_two_and_one_is_one_whatever_its_key() -> None:
+    urls = [f"http://h/sparql?{rest}" for rest in ("", "k=1", "k=2", "k=1&key=1", "graph=a", "graph=b")]
+    assert len({open_kg(url).identity for url in urls}) == len(urls)
+    for one, same in (("http://a:b@h/sparql?key=1", "http://h/sparql?key=2"), (urls[1], urls[1])):
+        assert open_kg(one).identity == open_kg(same).identity
+
+
+def test_a_hint_of_kgwb_is_not_masked() -> None:
+    with serving(sparql_says(401)) as server, pytest.raises(KgwbError) as caught:
+        open_kg(server.url, dialect="generic").select("SELECT * { ?s ?p ?o }")
+    assert "https://USER:PASSWORD@host/sparql" in caught.value.hint
+
+
+SHAPES = ("?key", "://", "://a:", "://@a", "&key=", ";", "?" * 70, "key", "@", ":/", "k" * 81 + "=?", "a b ")
+
+
+def test_what_a_server_says_is_cut_before_it_is_searched() -> None:
+    """In another process, as a pattern that takes for ever holds every thread of its own."""
+
+    def answer(seen: Seen) -> Said:
+        shape = SHAPES[int(seen.path.partition("?")[0].removeprefix("/"))]
+        return 200, {"Content-Type": "application/json"}, {"error": shape * (1_000_000 // len(shape))}
+
+    code = (
+        "import kgwb, sys\nfrom kgwb.errors import KgwbError\n"
+        f"for n in range({len(SHAPES)}):\n"
+        "    try: kgwb.open_kg(f'{sys.argv[1]}/{n}', dialect='generic').select('SELECT * { ?s ?p ?o }')\n"
+        "    except KgwbError as error: assert len(str(error)) < 5_000, n"
+    )
+    with serving(answer) as server:
+        subprocess.run([sys.executable, "-c", code, server.url], check=True, timeout=60)
+        assert len(server.seen) == len(SHAPES)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_masking_takes_time_in_proportion(shape: str) -> None:
+    def seconds(size: int) -> float:
+        began = time.process_time()
+        masked(shape * (size // len(shape)))
+        shown(shape * (size // len(shape)))
+        return time.process_time() - began
+
+    assert seconds(400_000) <= 12 * seconds(100_000) + 0.5
+
+
+ODD = {
+    "v": {"type": "uri", "value": "http://e/ \x1b[31mred\x1b]0;t\x07\u202e"},
+    "n": {"type": "literal", "value": "\x1b[31mx", "datatype": "http://www.w3.org/2001/XMLSchema#integer"},
+    "b": {"type": "literal", "value": "maybe", "datatype": "http://www.w3.org/2001/XMLSchema#boolean"},
+}
+
+
+@pytest.mark.parametrize("logging_by", ["", "logging.basicConfig();"])
+def test_what_a_library_says_of_odd_terms_acts_on_no_terminal(logging_by: str, tmp_path: Path) -> None:
+    """Whoever set up logging still sees that something was said."""
+    run = chatty("Who directed Arrival?", Scripted(DIRECTED)).go().save(tmp_path / "run")
+    lines = run.read_text()
+    assert '"http://example.org/arrival"' in lines
+    run.write_text(lines.replace("http://example.org/arrival", "http://e/ \\u001b[31m"))
+    code = (
+        f"import logging, sys; {logging_by} import kgwb\n"
+        "print(kgwb.open_kg(sys.argv[1], dialect='generic').select('SELECT * { ?v ?n ?b }').rows)\n"
+        "try: kgwb.load_run(sys.argv[2])\nexcept kgwb.errors.KgwbError: pass"
+    )
+    body = {"head": {"vars": list(ODD)}, "results": {"bindings": [ODD]}}
+    with serving(lambda seen: (200, {"Content-Type": "application/json"}, body)) as server:
+        line = [sys.executable, "-c", code, server.url, str(run)]
+        done = subprocess.run(line, check=True, capture_output=True, text=True, timeout=60)
+    assert "red" in done.stdout
+    assert not any(sign in done.stderr for sign in ("\x1b", "\x07", "\u202e", "Traceback"))
+    assert ("does not look like a valid URI" in done.stderr) == bool(logging_by), done.stderr
+    assert logging_by or not done.stderr
+
+
+UNCLEAR = [f"http://reader:{mark.join(PASSWORD.split('/'))}@h/sparql?apikey={API_KEY}" for mark in "/?#"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(address("127.0.0.1:9", scheme) for scheme in ("HTTP", "ftp", "htp", "http:")),
+        *UNCLEAR,
+        f"reader:{PASSWORD}@h/sparql?apikey={API_KEY}",
+    ],
+)
+def test_an_address_that_is_none(url: str) -> None:
     try:
-        kg = open_kg(address("127.0.0.1:9", scheme))
+        kg = open_kg(url)
     except KgwbError as error:
-        assert_kept("the error", str(error))
+        assert_kept("the error", str(error), repr(error))
     else:
         assert_kept("the graph", repr(kg), kg.source)
 
@@ -411,13 +540,18 @@ def test_an_executed_notebook_holds_none(tmp_path: Path, monkeypatch: pytest.Mon
 def test_choosers_and_chat(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(sparql_says(401)) as server:
         chooser = GraphChooser("")
-        chooser._text.value = address(server.url)
-        with chooser.message.guarding():
-            chooser.choose().join()
-        assert_kept("the chooser", *states(chooser))
+        for url in (address(server.url), f"{server.url}?sig={ODD_KEY}", f"{server.url}?{ODD_KEY}"):
+            chooser._text.value = url
+            with chooser.message.guarding():
+                chooser.choose().join()
+            assert_kept("the chooser", *states(chooser))
         bench = kgwb.Workbench(graph(server.url, dialect="generic"), Scripted(DIRECTED))
         chat = Chat(bench)
         chat._entry.value = "Who directed Arrival?"
         chat.ask().exception()
         assert_kept("the chat", chat.static(), *states(chat))
+    with serving() as server:
+        chooser.choose(address(server.url)).join()
+        assert chooser.kg is not None
+        assert_kept("the chooser", *states(chooser), repr(chooser), chooser.static())
     assert films()

@@ -22,8 +22,8 @@ from kgwb.cli import _print_run
 from kgwb.errors import CONTROLS, GraphError
 from kgwb.llm import Scripted
 from kgwb.render import tree
+from kgwb.render.html import LETTER_FOR_LETTER, page
 from kgwb.render.html import iri as linked
-from kgwb.render.html import page
 from kgwb.render.records import record_html
 from kgwb.render.subgraph import subgraph_html
 from kgwb.render.waterfall import waterfall
@@ -86,6 +86,7 @@ def assert_only_text(html: str, where: str) -> Page:
     assert page.parts <= usual()[0], (where, page.parts - usual()[0])
     assert page.styles <= usual()[1], where
     assert not CONTROLS.search(html), where
+    assert not page.text or html.startswith(f'<div class="kgwb-record {LETTER_FOR_LETTER}'), where
     html.encode()
     return page
 

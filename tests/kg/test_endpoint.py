@@ -230,7 +230,7 @@ def test_a_closed_port_and_an_unknown_host_are_unreachable() -> None:
 def test_a_password_stays_out_of_sight(server: Server) -> None:
     url = server.url.replace("//", "//ada:s%40crt@") + "/400?api_key=abc&default-graph-uri=urn:g"
     kg = open_kg(url)
-    assert kg.source == kg.identity == server.url + "/400?api_key=%2A%2A%2A&default-graph-uri=urn%3Ag"
+    assert kg.source == kg.identity == server.url + "/400?api_key=***&default-graph-uri=urn:g"
     with pytest.raises(QueryError) as caught:
         kg.select("SELECT * { ?s ?p ?o }")
     assert not any(secret in f"{caught.value} {kg!r}" for secret in ("s%40crt", "s@crt", "abc"))
@@ -290,27 +290,6 @@ def test_half_a_character_in_a_label_is_replaced(server: Server, monkeypatch: py
     monkeypatch.setitem(FAULTS, "half", (200, "application/json", body.encode()))
     [[label]] = Endpoint(f"{server.url}/half").select(QUERIES["select"]).rows
     assert str(label) == "x\ufffd"
-
-
-@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
-def test_a_redirected_query_is_asked_in_full(people: LocalGraph, server: Server, code: int) -> None:
-    class Moved(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(code)
-            self.send_header("Location", server.url)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: Any) -> None:
-            """Nothing on standard error."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Moved) as moved:
-        threading.Thread(target=moved.serve_forever, args=(0.01,), daemon=True).start()
-        kg = Endpoint(f"http://127.0.0.1:{moved.server_port}/sparql")
-        query = f"SELECT ?o {{ <{ADA}> ?p ?o FILTER(?o != {'1' * 2_100}) }} ORDER BY ?o"
-        assert set(kg.select(query).rows) == set(people.select(query).rows)
-        moved.shutdown()
 
 
 @pytest.mark.parametrize("url", ["http://[bad", "http://host:port/sparql"])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import time
+
 import pyoxigraph
 import pytest
 from hypothesis import given
@@ -75,8 +78,30 @@ BROKEN = [
     "SELECT * { ?s ?p ?o # \ud800",
     "\ud800",
     "SELECT * { ?s ?p 'a\x00b' \x00 }",
-    "SELECT * { " + "{" * 3000 + "}" * 3000 + " }",
+    "SELECT * { FILTER(<http://e/f>(1)) LATERAL { ?s ?p ?o } }",  # Oxigraph fails otherwise
 ]
+LARGE = {
+    "patterns": "SELECT * { " + "?s ?p ?o . " * 800 + "}",
+    "template": "CONSTRUCT { " + "?s ?p ?o . " * 800 + "} { ?s ?p ?o }",
+    "groups": "SELECT * { " + "{" * 90 + "?s ?p ?o" + "}" * 90 + " }",
+    "subqueries": "SELECT * { " + "{ SELECT * { " * 45 + "?s ?p ?o" + " } }" * 45 + " }",
+    "functions": "SELECT * { FILTER(" + "<http://e/f>(" * 90 + "1" + ")" * 90 + ") }",
+    "sums": "SELECT * { FILTER(" + "(1 + " * 90 + "1" + ")" * 90 + ") }",
+    "a function by an odd name": "SELECT (COUNT(*) AS ?n) { ?s e:p ?o } GROUP BY ?s H_:bAVING(?n<3)",
+}
+TOO_LARGE = [
+    "SELECT * { " + "{" * 3000 + "}" * 3000 + " }",
+    "SELECT * { " + "?s ?p ?o . " * 3000 + "}",
+    "SELECT * { FILTER(1" + " + 1" * 10_001 + ") }",
+]
+SLOW = {
+    "dotted words": "a." * 9000 + "b" * 100_000,
+    "digits": "1" * 100_000,
+    "digits before a letter": "1" * 30_000 + "a",
+    "signs that begin a prefix": "™." * 9000 + "b" * 100_000,
+    "patterns that only Oxigraph parses": "SELECT * { " + "?s ?p ?o . " * 300 + "LATERAL { } }",
+    "a list that only Oxigraph parses": "SELECT * { ?s ?p (" + "1 " * 300 + ") LATERAL { } }",
+}
 
 
 @pytest.mark.parametrize(("query", "form"), PASSED.items())
@@ -94,6 +119,33 @@ def test_what_is_more_than_reading_is_refused(query: str) -> None:
 def test_what_does_not_parse_is_an_error(query: str) -> None:
     with pytest.raises(QueryError):
         check(query)
+
+
+def deep(frames: int, query: str) -> str:
+    """What ``check`` says where so many frames are on the stack already."""
+    return deep(frames - 1, query) if frames else check(query)
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_long_and_deep_queries_pass_wherever_they_are_asked(name: str) -> None:
+    limit = sys.getrecursionlimit()
+    assert deep(880, LARGE[name]) == ("construct" if name == "template" else "select")
+    assert sys.getrecursionlimit() == limit
+
+
+@pytest.mark.parametrize("query", TOO_LARGE)
+def test_what_is_too_large_is_refused_as_such(query: str) -> None:
+    with pytest.raises(QueryError, match="too long or nested too deeply") as caught:
+        check(query)
+    assert "about 1,000 patterns" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_no_text_is_read_for_long(name: str) -> None:
+    begun = time.perf_counter()
+    with pytest.raises(QueryError):
+        check(SLOW[name])
+    assert time.perf_counter() - begun < 10  # it was up to minutes
 
 
 def test_service_passes_by_leave() -> None:

@@ -9,11 +9,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import rdflib
 from rdflib import BNode, Literal, URIRef
+from rdflib.plugins.sparql import prepareQuery
 
 from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError, QueryRefusedError
 from kgwb.kg import Limits, cache_dir, files, open_kg, queries
@@ -30,7 +32,11 @@ SOURCES = {
     '<rdf:Description rdf:about="http://e/s"><e:p>o</e:p></rdf:Description></rdf:RDF>',
     "a.jsonld": '{"@id": "http://e/s", "http://e/p": "o"}',
 }
-SOURCES |= {"a.owl": SOURCES["a.rdf"], "a.xml": SOURCES["a.rdf"], "A.JSON": SOURCES["a.jsonld"]}
+SOURCES |= {f"marked{Path(name).suffix}": f"\ufeff{text}" for name, text in SOURCES.items()}  # by Windows
+SOURCES |= {"a.xml": SOURCES["a.rdf"], "A.JSON": SOURCES["a.jsonld"]}
+SOURCES["a.owl"] = '<!DOCTYPE rdf:RDF [<!ENTITY e "http://e/">]>' + SOURCES["a.rdf"].replace(
+    "http://e/", "&e;"
+)
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -76,6 +82,27 @@ def test_the_graph_is_an_ordinary_rdflib_graph(people: LocalGraph) -> None:
     assert len(people.graph) == 20
 
 
+CHANGES: dict[str, Callable[[rdflib.Graph], object]] = {
+    "add": lambda graph: graph.add((ADA, ADA, ADA)),
+    "remove": lambda graph: graph.remove((None, None, None)),
+    "parse": lambda graph: graph.parse(data="<a:s> <a:p> <a:o> ."),
+    "update": lambda graph: graph.update("DELETE WHERE { ?s ?p ?o }"),
+    "own update": lambda graph: graph.update("DELETE WHERE { ?s ?p ?o }", use_store_provided=False),
+    "service": lambda graph: graph.query("ASK { SERVICE <http://127.0.0.1:9/> { ?s ?p ?o } }"),
+    "prepared": lambda graph: graph.query(prepareQuery("ASK { SERVICE <http://127.0.0.1:9/> { ?s ?p ?o } }")),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_the_rdflib_graph_only_reads_too(
+    people: LocalGraph, change: Callable[[rdflib.Graph], object]
+) -> None:
+    with pytest.raises(QueryRefusedError):
+        change(people.graph)
+    assert len(people.graph) == 20
+    assert people.graph.query(f"ASK {{ <{ADA}> <{EX}bornIn> <{LONDON}> }}").askAnswer
+
+
 def test_samples_open_by_name() -> None:
     assert open_kg("films").search("Arrival", 1).hits
 
@@ -97,6 +124,7 @@ def test_opening_needs_no_network_library() -> None:
             "no whole gzip",
         ),
         ("plain.nt.gz", b"<http://e/s> <http://e/p> <http://e/o> .\n", "no whole gzip"),
+        ("utf16.ttl", "<http://e/s> <http://e/p> 1 .".encode("utf-16"), "UTF-16"),
         ("context.jsonld", b'{"@context": "http://schema.org", "name": "x"}', "contexts are not fetched"),
     ],
 )
@@ -226,16 +254,30 @@ def test_a_large_file_is_loaded_once(cached: Path, monkeypatch: pytest.MonkeyPat
     assert again.graph.value(ADA, URIRef(EX + "bornIn")) == LONDON
 
 
-@pytest.mark.parametrize("damage", ["labels.sqlite", "sizes.json", "store"])
-def test_a_damaged_cache_is_made_anew(cached: Path, damage: str) -> None:
+@pytest.mark.parametrize(
+    "damaged", ["labels.sqlite", "checksums.json", "store/*.sst", "store/MANIFEST*", "store/CURRENT", "store"]
+)
+def test_a_damaged_cache_is_made_anew(cached: Path, damaged: str, caplog: pytest.LogCaptureFixture) -> None:
     LocalGraph.open(cached)
-    victim = _folder() / damage
-    if victim.is_dir():
-        shutil.rmtree(victim)
-    else:
-        victim.write_bytes(b"nonsense")
-    assert LocalGraph.open(cached).search("lovelace", 5).hits
+    for victim in sorted(_folder().glob(damaged)):
+        if victim.is_dir():
+            shutil.rmtree(victim)
+        else:
+            data = bytearray(victim.read_bytes())
+            data[len(data) // 2] ^= 1  # one bit, and the size stays
+            victim.write_bytes(data)
+    again = LocalGraph.open(cached)
+    assert "is damaged" in caplog.text
+    assert (len(again.store), len(again.search("lovelace", 5).hits)) == (20, 1)
     assert len(list((cache_dir() / "graphs").iterdir())) == 1
+
+
+def test_a_cache_damaged_while_it_is_open_is_an_error_until_it_is_opened_again(cached: Path) -> None:
+    kg, labels = LocalGraph.open(cached), _folder() / "labels.sqlite"
+    labels.write_bytes(bytes(labels.stat().st_size))
+    with pytest.raises(GraphFileError, match="label index"):
+        kg.search("lovelace", 5)
+    assert LocalGraph.open(cached).search("lovelace", 5).hits
 
 
 def test_an_unusable_cache_folder_is_done_without(

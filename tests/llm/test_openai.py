@@ -341,7 +341,7 @@ def test_other_shapes_of_content(openai_server: OpenAIServer, content: Any, text
     assert complete(tiny(openai_server)).text == text
 
 
-@pytest.mark.parametrize("usage", [None, {}, "many"])
+@pytest.mark.parametrize("usage", [None, {}, "many", {"prompt_tokens": 2**63, "completion_tokens": -1}])
 def test_missing_usage_counts_as_zero(openai_server: OpenAIServer, usage: Any) -> None:
     openai_server.always = Answer({**openai_reply("x").body, "usage": usage})
     reply = complete(tiny(openai_server))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from kgwb.kg import Graph
 from kgwb.llm.base import ChatRequest
 from kgwb.llm.rules import Rules, dialogue, grammar
 from kgwb.llm.rules.words import mentions, tokens_of
+from kgwb.workbench import Workbench
 
 GRAPH = """
 @prefix : <http://example.org/> .
@@ -225,3 +227,14 @@ def test_rules_names_no_benchmark_and_no_sample_entity() -> None:
 def test_what_it_cannot_read_it_does_not_answer(question: str) -> None:
     with pytest.raises(ModelError, match="rules does not read"):
         grammar.triples(question, None)
+
+
+def test_names_of_20_000_letters_are_compared_in_little_time() -> None:
+    long = "a" * 20_000
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    turtle = f'<http://e/1> {label} "{long} b" . <http://e/2> {label} "{long} c" .'
+    kg = open_kg(rdflib.Graph().parse(data=turtle, format="turtle"))
+    started = time.monotonic()
+    run = Workbench(kg, "rules").ask(f"Who directed [{long}]?")
+    assert len(run.output("entity_retriever").candidates) == 2
+    assert time.monotonic() - started < 30

@@ -264,7 +264,7 @@ def test_queries_are_ticked() -> None:
     made, _ = edit(session, "predicate_selection")
     generated: Generated = session.steps["query_generator"].output
     assert len(made.inputs) == len(generated.queries) > 1
-    assert "director" in made.inputs[0].description
+    assert "director" in made.inputs[0].tooltip
     for tick in made.inputs:
         tick.value = True
     names = {name for query in generated.queries for name in query.predicates}
@@ -303,7 +303,7 @@ def test_an_edited_result_leads_to_another_answer() -> None:
     session.go("predicate_selection").result(10)  # the model knows nothing of the new predicate
     made, _ = edit(session, "predicate_selection")
     made.inputs[0].value = True
-    assert made.inputs[0].description.endswith("starring")
+    assert made.inputs[0].tooltip.endswith("starring")
     session.replace("predicate_selection", made.value()).result(10)
     session.go().result(10)
     assert session.failure is None

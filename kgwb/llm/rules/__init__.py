@@ -22,6 +22,8 @@ from kgwb.llm.rules.words import FUNCTION_WORDS, stem
 
 NEAR_ENOUGH = 0.82
 """Ratio of matching characters from which a label that is not the name itself is taken for it."""
+LETTERS = 300
+"""Of a name that are compared for likeness, which takes quadratic time."""
 SPELLING = 0.3
 """Share of spelling in the similarity of names."""
 RELEVANT = 0.34
@@ -138,7 +140,9 @@ def _plain(text: str) -> str:
 
 
 def _alike(one: str, other: str) -> float:
-    return SequenceMatcher(None, _plain(one), _plain(other), autojunk=False).ratio()
+    """The ratio of matching characters."""
+    one, other = _plain(one)[:LETTERS], _plain(other)[:LETTERS]
+    return SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 
 def _content(text: str) -> set[str]:

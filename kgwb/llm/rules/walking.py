@@ -55,6 +55,7 @@ def relation(given: Given, kg: Graph | None, like: Like) -> dict[str, str]:
     best = next(iter(like(says, list(names))), "")
     noun = says.partition(" ")[0]
     asked = f"what has [{entity}] as its {noun}" if back else f"what is the {noun} of [{entity}]"
+    asked = asked if len(steps) > 1 else ""  # the question itself is one hop
     if not best:
         return _no_relation(asked, f"no relation is named like {says!r}")
     against = (grammar.passive(says) == grammar.passive(best)) == back
@@ -69,20 +70,29 @@ def _no_relation(asked: str, reason: str) -> dict[str, str]:
 
 def trying(given: Given, kg: Graph | None, like: Like) -> dict[str, Any]:
     """Yes with all tails if one step is left of every chain; several entities must agree on them."""
-    question, triples = given["question"], given["triples"]
+    question = given["question"]
+    found = [one for one in given["found"] if one["triples"] or one["note"].startswith("no triple")]
     read, kind = chains(question, kg), grammar.triples(question, kg)["question_type"]
-    if kind == "boolean" or (kind == "count" and not all(_number(triple[-1]) for triple in triples)):
+    numbers = all(_number(triple[-1]) for one in found for triple in one["triples"])
+    if kind == "boolean" or (kind == "count" and not numbers):
         return _no("a walk finds names; it neither counts nor says yes or no")
     left = max((len(steps) for steps in read.values()), default=0)
     if left > 1:
         return _no(f"{left} relations are read in the question, and one is gone along")
-    groups = _groups(triples, len(read))
-    says = next((steps[0][0] for steps in read.values() if steps), "")
-    tails = [list(dict.fromkeys(one[-1] for one in _behind(group, says, like))) for group in groups]
+    tails = []
+    for one in found:
+        triples, (says, _) = one["triples"], next(iter(read.get(one["entity"], ())), ("", False))
+        if says and triples and not like(says, _relations(triples)):  # it was the only one there
+            return _no(f"no relation is named like {says!r}")
+        tails.append(list(dict.fromkeys(triple[-1] for triple in _behind(triples, says, like))))
     common = [tail for tail in tails[0] if all(tail in others for others in tails[1:])] if tails else []
     if not common:
         return _no("the entities have no tail in common")
     return {"sufficient": "yes", "reason": "the only relation left is gone along", "answers": common}
+
+
+def _relations(triples: Sequence[Sequence[str]]) -> list[str]:
+    return list(dict.fromkeys(name.removeprefix(INVERSE) for one in triples for name in one[1:-1:2]))
 
 
 def _number(text: str) -> bool:
@@ -91,19 +101,6 @@ def _number(text: str) -> bool:
 
 def _no(reason: str) -> dict[str, Any]:
     return {"sufficient": "no", "reason": reason, "answers": []}
-
-
-def _groups(triples: Sequence[Sequence[str]], names: int) -> list[list[Sequence[str]]]:
-    """The triples of each entity: by head, or by relation where the entities are several vertices each."""
-    if names < 2:
-        return [list(triples)]
-    for part in (0, 1):
-        groups: dict[str, list[Sequence[str]]] = {}
-        for triple in triples:
-            groups.setdefault(triple[part], []).append(triple)
-        if len(groups) == names:
-            return list(groups.values())
-    return [list(triples)]
 
 
 def _behind(triples: Sequence[Sequence[str]], says: str, like: Like) -> Sequence[Sequence[str]]:
@@ -116,17 +113,12 @@ def _behind(triples: Sequence[Sequence[str]], says: str, like: Like) -> Sequence
 # --- the debate
 
 
-def expert(given: Given, kg: Graph | None) -> dict[str, str]:
-    """What was found in place of the shortest words that say the solved relation, if that reads well."""
-    return _proposed(given, kg, plainly=True)
-
-
 def critic(given: Given, kg: Graph | None) -> dict[str, str]:
     """Reads the proposed question again, and rewords it if it does not say what is left."""
     proposed = given["debate"][-1]["question"] if given["debate"] else given["question"]
     if _alike(chains(proposed, kg), _wanted(given, kg)):
         return {"remark": "It is one hop shorter and asks for the same: I agree.", "question": proposed}
-    better = _proposed(given, kg, plainly=False)
+    better = expert(given, kg)
     return {"remark": f"That does not say what is left. {better['remark']}", "question": better["question"]}
 
 
@@ -155,31 +147,31 @@ def _wanted(given: Given, kg: Graph | None) -> Chains:
     return read
 
 
-def _proposed(given: Given, kg: Graph | None, *, plainly: bool) -> dict[str, str]:
+def expert(given: Given, kg: Graph | None) -> dict[str, str]:
+    """What was found in place of the shortest words that say the solved relation, if that reads well."""
     question, told = given["question"], []
     for one in given["solved"]:
         wanted = _wanted({"question": question, "solved": [one]}, kg)
-        shorter = _shortened(question, one, wanted, kg, plainly=plainly)
+        shorter = _shortened(question, one, wanted, kg)
         told.append(f"From [{one['entity']}] {one['relation']!r} leads to [{one['found']}].")
         question = shorter or question.replace(f"[{one['entity']}]", f"[{one['found']}]")
     return {"remark": " ".join(told), "question": question}
 
 
-def _shortened(question: str, solved: Given, wanted: Chains, kg: Graph | None, *, plainly: bool) -> str:
+def _shortened(question: str, solved: Given, wanted: Chains, kg: Graph | None) -> str:
     """The question with the fewest words replaced in which the grammar reads the wanted chains."""
     name = f"[{solved['found']}]"
     left = wanted[solved["found"]]
-    puts = [name]
-    if not plainly and left:
-        puts += [f"{word} {name}" for word in ("of", "by", "with", *_participles(left[0][0]))]
-    for start, end in _spans(question, solved["entity"]):
-        before = question[:start].split()
-        being = "are" if before and before[-1] in RELATIVES else ""  # movies that are directed by
-        for put in puts:
-            candidate = _joined(*before, being if put != name else "", put, question[end:])
-            if _alike(chains(candidate, kg), wanted):
-                return candidate
-    anew = _anew(*left[0], name) if not plainly and len(left) == len(wanted) == 1 else ()
+    links = ("of", "by", "with", *_participles(left[0][0])) if left else ()
+    for puts in ([name], [f"{word} {name}" for word in links]):
+        for start, end in _spans(question, solved["entity"]):
+            before = question[:start].split()
+            being = "are" if before and before[-1] in RELATIVES else ""  # movies that are directed by
+            for put in puts:
+                candidate = _joined(*before, being if put != name else "", put, question[end:])
+                if _alike(chains(candidate, kg), wanted):
+                    return candidate
+    anew = _anew(*left[0], name) if len(left) == len(wanted) == 1 else ()
     return next((one for one in anew if _alike(chains(one, kg), wanted, directed=False)), "")
 
 

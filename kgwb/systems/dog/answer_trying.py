@@ -33,8 +33,15 @@ def problems(tried: Tried, question: str, filled: Sequence[Filled]) -> Iterator[
 @agent("answer_trying", check=problems)
 def try_answer(question: str, filled: tuple[Filled, ...], run: Run) -> Tried:
     """Whether the triples answer the question, and with which names; every answer is among the triples."""
-    triples = [list(triple) for one in filled for triple in one.triples]
-    variables = {"question": question, "triples": triples}
+    found = [
+        {
+            "entity": one.head,
+            "triples": [list(triple) for triple in one.triples],
+            "note": "; ".join(filter(None, (one.note, one.reason))),
+        }
+        for one in filled
+    ]
+    variables = {"question": question, "found": found}
     reply = ask("dog/answer_trying", variables, TryingReply, run, checks=checks_of(filled))
     return Tried(reply.sufficient, reply.reason, tuple(dict.fromkeys(reply.answers)))
 

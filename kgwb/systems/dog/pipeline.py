@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from rdflib import URIRef
 
-from kgwb.flow import Answer, Dialogue, Link, Question, Turn
+from kgwb.flow import Answer, Dialogue, Link, Question, Term, Turn
 from kgwb.run import AgentSpec, Run, agent, spec_of
 from kgwb.systems.dog import simplifying
 from kgwb.systems.dog.answer_trying import try_answer, values_of
+from kgwb.systems.dog.homonyms import tell_apart
 from kgwb.systems.dog.own_knowledge import remember
 from kgwb.systems.dog.relation_filtering import filter_relation
 from kgwb.systems.dog.relations import get_relations
@@ -59,13 +61,13 @@ def iterate(place: str, focus: Focus, run: Run) -> Hop:
     relations = run.map(get_relations, focus.heads)
     filtered = run.map(filter_relation, relations, focus.question)
     pairs = list(zip(filtered, focus.heads, strict=True))
-    filled = tuple(fill(one, head, run) for one, head in pairs)
+    filled = tell_apart([fill(one, head, run) for one, head in pairs], focus.heads, run)
     reached = tuple(one for one in filled if one.values)
     if not reached:
         return Hop(focus.question, filled, before=focus.before)
     if run.settings.ablation == "no_focusing":
         return Hop(focus.question, filled, left=Focus(focus.question, _next(focus.heads, filled)))
-    tried = try_answer(focus.question, reached, run)
+    tried = try_answer(focus.question, filled, run)
     if tried.sufficient == "yes":
         return Hop(focus.question, filled, tried, before=focus.before)
     heads = _next(focus.heads, filled)
@@ -96,6 +98,8 @@ def _answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer:
         return Answer("list", queries=queries, reason=f"{NOT_HERE}: {_why(hops, run)}")
     iris = {term for value in values for triple in value.support for term in triple}
     names = run.kg.names(sorted(iri for iri in iris if isinstance(iri, URIRef)))
+    plainly: dict[Term, str] = dict(names.items())  # without what tells homonyms apart
+    values = tuple(replace(value, label=plainly.get(value.term, value.label)) for value in values)
     return Answer("list", values, queries, names=tuple(sorted(names.items())))
 
 

@@ -8,11 +8,11 @@ from pydantic import BaseModel, ConfigDict
 
 from kgwb.run import Run, agent
 from kgwb.structured import Check, ask
-from kgwb.walk import Filtered, Relations
+from kgwb.walk import MARKED, Filtered, Relations
 
 
 class FilteringReply(BaseModel):
-    """The first-hop sub-question, then its relation as it stands in the list; "" if none fits."""
+    """The first-hop sub-question ("" if one hop is left), then its relation; "" if none fits."""
 
     model_config = ConfigDict(extra="forbid")
     subquestion: str
@@ -30,9 +30,16 @@ def problems(filtered: Filtered, relations: Relations, question: str) -> Iterato
 
 @agent("relation_filtering", subject="relations", check=problems)
 def filter_relation(relations: Relations, question: str, run: Run) -> Filtered:
-    """The relation of the question's first hop from a head ("only the best unique relation")."""
+    """The relation of the question's first hop from a head ("only the best unique relation").
+
+    No model is asked where there is one relation, unless "none" is a choice that says something: that another
+    head comes first, or, without focusing, that the walk ends.
+    """
     if not relations.found:
         return Filtered(relations.head, "", None, "the graph tells nothing about it")
+    alone = len({*MARKED.findall(question)}) <= 1 and run.settings.ablation != "no_focusing"
+    if len(relations.found) == 1 and alone:
+        return Filtered(relations.head, "", relations.found[0], "the only relation")
     variables = {
         "question": question,
         "entity": relations.head,

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from kgwb.run import Run, agent
 from kgwb.structured import Check, ask
-from kgwb.walk import Filled, Remark, Simplified, Solved, plain
+from kgwb.walk import MARKED, Filled, Remark, Simplified, Solved, plain
 
 Debate = tuple[Remark, ...]
 
@@ -29,12 +29,20 @@ def problems(put_in: Simplified | Remark, *came_in: object) -> Iterator[str]:
 
 @agent("simplifying", check=problems)
 def simplify(question: str, solved: tuple[Solved, ...], filled: tuple[Filled, ...], run: Run) -> Simplified:
-    """The question without the hop that was solved: the roles speak in turn, each hearing all before."""
+    """The question without the hop that was solved: the roles speak in turn, each hearing all before.
+
+    By a setting, who would speak after a question that passes the checks is not asked.
+    """
     debate: Debate = ()
     rounds = [f"round {number}" for number in range(1, run.settings.debate_rounds + 1)]
+    checks = checks_of(question, solved)
     for place in rounds:
         for speak in ROLES[run.settings.ablation]:
             debate = (*debate, speak(place, question, solved, debate, filled, run))
+            proposed = RemarkReply(remark="", question=debate[-1].question)
+            passes = not any(check.test(proposed) for check in checks)
+            if passes and run.settings.ablation == "unneeded_roles":
+                return Simplified(debate[-1].question, question, debate)
     return Simplified(debate[-1].question, question, debate)
 
 
@@ -49,12 +57,10 @@ def _role(prompt: str, purpose: str) -> Role:
         filled: tuple[Filled, ...],
         run: Run,
     ) -> Remark:
-        last = ROLES[run.settings.ablation][-1] is spoken
-        return _speak(prompt, last, question, solved, debate, filled, run)
+        return _speak(prompt, question, solved, debate, filled, run)
 
     speak.__doc__ = purpose
-    spoken = agent(prompt.removeprefix("dog/"), subject="place", check=problems)(speak)
-    return spoken
+    return agent(prompt.removeprefix("dog/"), subject="place", check=problems)(speak)
 
 
 Role = Callable[[str, str, tuple[Solved, ...], Debate, tuple[Filled, ...], Run], Remark]
@@ -63,7 +69,7 @@ simplify_first = _role(
 )
 criticise = _role(
     "dog/critic",
-    "The critic compares the new question with the old, and says what is wrong and how to mend it (R2).",
+    "The critic compares the new question with the old, and says what is wrong and how to fix it (R2).",
 )
 polish = _role(
     "dog/linguist", "The linguist takes out what is solved, and has the last word of the round (R3)."
@@ -71,6 +77,7 @@ polish = _role(
 simplify_alone = _role("dog/fused_agent", "One agent with the tasks of all three roles (QS' of Table 2).")
 ROLES: dict[str, tuple[Role, ...]] = {
     "none": (simplify_first, criticise, polish),
+    "unneeded_roles": (simplify_first, criticise, polish),
     "no_linguist": (simplify_first, criticise),
     "expert_only": (simplify_first,),
     "fused_agent": (simplify_alone,),
@@ -80,24 +87,28 @@ ROLES: dict[str, tuple[Role, ...]] = {
 
 def _speak(
     prompt: str,
-    last: bool,
     question: str,
     solved: Sequence[Solved],
     debate: Debate,
     filled: Sequence[Filled],
     run: Run,
 ) -> Remark:
-    """One turn of the debate; a question that fails the checks to the last is used as it is, and says so.
-
-    Only the ``last`` word of a round is checked: the others may err, for the debate is there to mend it.
-    """
+    """One turn of the debate; a question that fails the checks to the last is used as it is, and says so."""
     variables = {
         "question": question,
-        "solved": [{"entity": one.entity, "relation": one.relation, "found": one.found} for one in solved],
-        "triples": [list(triple) for one in filled for triple in one.triples],
+        "solved": [
+            {
+                "entity": one.entity,
+                "relation": one.relation,
+                "found": one.found,
+                "count": by.found,
+                "examples": [list(triple) for triple in by.triples[:EXAMPLES]],
+            }
+            for one, by in zip(solved, filled, strict=False)
+        ],
         "debate": [{"role": one.role, "remark": one.words, "question": one.question} for one in debate],
     }
-    checks = checks_of(solved) if last else ()
+    checks = checks_of(question, solved)
     reply = ask(
         prompt, variables, RemarkReply, run, checks=checks, last_resort=lambda r: bool(r.question.strip())
     )
@@ -105,11 +116,21 @@ def _speak(
     return Remark(role, " ".join(reply.remark.split()), " ".join(reply.question.split()))
 
 
-def checks_of(solved: Sequence[Solved]) -> tuple[Check[RemarkReply], ...]:
-    """The question goes on from what was found, in brackets, and no longer from what was solved."""
+EXAMPLES = 3
+"""Triples of a hop that the roles see; how many were found is said beside them."""
+
+
+def checks_of(question: str, solved: Sequence[Solved]) -> tuple[Check[RemarkReply], ...]:
+    """The question goes on from what was found, in brackets, and no longer from what was solved.
+
+    What else the question names in brackets is still to be gone on from.
+    """
+    entities = {plain(one.entity) for one in solved}
+    kept = [name for name in MARKED.findall(question) if plain(name) not in entities]
 
     def found(reply: RemarkReply) -> str:
-        lost = [f"[{one.found}]" for one in solved if f"[{plain(one.found)}]" not in plain(reply.question)]
+        names = [*(one.found for one in solved), *kept]
+        lost = [f"[{name}]" for name in names if f"[{plain(name)}]" not in plain(reply.question)]
         return f"the question does not go on from {', '.join(lost)}" if lost else ""
 
     def gone(reply: RemarkReply) -> str:

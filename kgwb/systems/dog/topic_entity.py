@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 
 from pydantic import BaseModel, ConfigDict
 
@@ -11,7 +12,7 @@ from kgwb.flow import Context, Link, Value
 from kgwb.run import Run, agent
 from kgwb.structured import Check, ask
 from kgwb.systems.vertex_selection import link_entity
-from kgwb.walk import MARKED, Focus, Head, Topics
+from kgwb.walk import MARKED, Focus, Head, Topics, plain
 
 
 class TopicReply(BaseModel):
@@ -37,14 +38,54 @@ def find_topics(question: str, run: Run) -> Topics:
         run.note("DoG has no dialogue: the question is read alone")
     if marked := MARKED.findall(question):
         return Topics(question, tuple(dict.fromkeys(marked)))
-    checks = (Check("at least one entity", _some), written_in(question))
-    reply = ask("dog/topic_entity", {"question": question}, TopicReply, run, checks=checks)
-    names = tuple(dict.fromkeys(" ".join(name.split()) for name in reply.entities))
+    checks = (some_in(question), written_in(question))
+    reply = ask(
+        "dog/topic_entity",
+        {"question": question},
+        TopicReply,
+        run,
+        checks=checks,
+        last_resort=lambda reply: bool(_usable(question, reply, run)),
+    )
+    names = _usable(question, reply, run)
+    if names != _names(reply):
+        run.note(f"taken instead, from the graph's names in the question: {', '.join(names)}")
     return mark(question, names)
 
 
-def _some(reply: TopicReply) -> str:
-    return "" if reply.entities else "no entity is named"
+def _names(reply: TopicReply) -> list[str]:
+    return list(dict.fromkeys(" ".join(name.split()) for name in reply.entities))
+
+
+def _usable(question: str, reply: TopicReply, run: Run) -> list[str]:
+    """The names that stand in the question; for one that does not, the nearest of the graph's that does."""
+    names = _names(reply)
+    refused = [name for name in names if not name or not _places(question, name)]
+    nearest = {name: _nearest(name, question, run) for name in refused}
+    written = list(dict.fromkeys(name for one in names if (name := nearest.get(one, one))))
+    return [one for one in written if not any(one != other and one in other for other in written)]
+
+
+def _nearest(name: str, question: str, run: Run) -> str:
+    """The name of the graph in the question that is spelled most like this one; empty if none is like it."""
+    words = [match.span() for match in re.finditer(r"\w+", question)]
+    starts = enumerate(words)
+    spans = [question[a:b] for n, (a, _) in starts for _, b in words[n : n + MOST_WORDS]]
+    there = {plain(label): label for label in run.kg.exact(spans)}
+    sought = plain(name)[:MOST_LETTERS]
+    inside = [label for label in there if {*label.split()} <= {*re.findall(r"\w+", sought)}]
+    near = get_close_matches(sought, there, 1) or sorted(inside, key=len)[-1:]
+    return there[near[0]] if near else ""
+
+
+MOST_WORDS, MOST_LETTERS = 8, 200
+"""Words of a name of the graph that is looked for in a question, and letters of the name it shall be like."""
+
+
+def some_in(question: str) -> Check[TopicReply]:
+    """At least one entity is named: a walk over the graph has to begin somewhere."""
+    problem = f"no entity is named: name what {question!r} is about"
+    return Check("at least one entity", lambda reply: "" if reply.entities else problem)
 
 
 def written_in(question: str) -> Check[TopicReply]:
@@ -54,7 +95,7 @@ def written_in(question: str) -> Check[TopicReply]:
         names = [" ".join(name.split()) for name in reply.entities]
         lost = [name for name in names if not name or not _places(question, name)]
         if lost:
-            return f"{', '.join(map(repr, lost))} is not in the question: copy the names from it"
+            return f"{', '.join(map(repr, lost))} is not in the question: copy the names from {question!r}"
         inside = [one for one in names for other in names if one != other and one in other]
         return f"{inside[0]!r} is part of another name" if inside else ""
 

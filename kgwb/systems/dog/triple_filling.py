@@ -34,8 +34,9 @@ def fill(filtered: Filtered, head: Head, run: Run) -> Filled:
     relation = filtered.relation
     if relation is None:
         return Filled("list", head=head.name, reason=filtered.reason or "no relation was chosen")
-    steps, query = _steps(head, relation, run)
+    steps, query, whole = _steps(head, relation, run)
     queries = [query] if query else []
+    led = {step.head for step in steps}
     steps = [step for step in steps if step.tail not in head.start]
     if nameless := _nameless([step.tail for step in steps], head, run):
         further, query = _further(head, relation, nameless, run)
@@ -45,13 +46,16 @@ def fill(filtered: Filtered, head: Head, run: Run) -> Filled:
         if further:
             run.note("behind nodes without a name: one hop further")
         steps = [*kept, *further]
-    return _filled(head, relation, steps, queries, run)
+    silent = (value for value in head.values if value.term not in led and not isinstance(value.term, BNode))
+    lost = [value.label for value in silent] if whole else None
+    return _filled(head, relation, steps, queries, run, lost)
 
 
-def _steps(head: Head, relation: Relation, run: Run) -> tuple[list[_Step], str]:
+def _steps(head: Head, relation: Relation, run: Run) -> tuple[list[_Step], str, bool]:
+    """The steps, the query that found them, and whether the graph gave all of its rows."""
     vertices = _writable(head.values, subjects=relation.direction == "out")
     if not vertices:
-        return [], ""
+        return [], "", True
     pattern = "?head ?p ?tail" if relation.direction == "out" else "?tail ?p ?head"
     query = f"SELECT DISTINCT ?head ?p ?tail WHERE {{ {_given(vertices, relation)} {pattern} }}"
     rows = run.kg.select(query)
@@ -59,7 +63,7 @@ def _steps(head: Head, relation: Relation, run: Run) -> tuple[list[_Step], str]:
         run.note(f"the result was cut at {len(rows.rows):,} rows: raise the graph's row_limit")
     back = relation.direction == "in"
     found = [(h, p, t) for h, p, t in rows.rows if h is not None and isinstance(p, URIRef) and t is not None]
-    return [_Step(h, t, ((t, p, h) if back else (h, p, t),)) for h, p, t in found], query
+    return [_Step(h, t, ((t, p, h) if back else (h, p, t),)) for h, p, t in found], query, not rows.cut
 
 
 def _writable(values: Iterable[Value], *, subjects: bool) -> list[Term]:
@@ -126,8 +130,14 @@ def _further(head: Head, relation: Relation, nameless: set[Term], run: Run) -> t
 
 
 def _filled(
-    head: Head, relation: Relation, steps: Sequence[_Step], queries: Sequence[str], run: Run
+    head: Head,
+    relation: Relation,
+    steps: Sequence[_Step],
+    queries: Sequence[str],
+    run: Run,
+    lost: Sequence[str] | None,
 ) -> Filled:
+    """``lost``: the vertices without a triple; None if rows are missing, so that nobody knows."""
     tails: dict[Term, list[_Step]] = {}
     rank = {value.term: place for place, value in enumerate(head.values)}
     asked = (step for step in steps if step.head in rank)  # an engine may spell an IRI its own way
@@ -143,6 +153,7 @@ def _filled(
     before = {value.term: value for value in head.values}
     values = tuple(Value(term, labels[term], _way(tails[term], before)) for term in kept)
     triples = tuple(dict.fromkeys(_in_words(kept, tails, before, labels, relation, names)))
+    found = {(step.head, tail, step.middle) for tail in tails for step in tails[tail]}
     shown = triples[: run.settings.fan_out]
     if len(shown) < len(triples):
         run.note(f"a model sees {len(shown)} of {len(triples):,} triples (fan_out)")
@@ -155,9 +166,26 @@ def _filled(
         names=tuple(sorted(run.kg.names(sorted(supports)).items())),
         head=head.name,
         relation=relation,
-        triples=shown,
+        triples=tuple(words for words, _ in shown),
+        ends=tuple(ends for _, ends in shown),
+        note=_note(len(shown), len(found), lost),
         found=len(order),
     )
+
+
+NAMED = 10
+"""Vertices without a triple that are named; the others are counted."""
+
+
+def _note(shown: int, found: int, lost: Sequence[str] | None) -> str:
+    more = "more than " if lost is None else ""
+    notes = []
+    if found:
+        notes.append(f"cut: {shown:,} of {more}{found:,} triples" if more or shown < found else "all triples")
+    if lost:
+        others = f" and {len(lost) - NAMED:,} others" if len(lost) > NAMED else ""
+        notes.append(f"no triple for {', '.join(lost[:NAMED])}{others}")
+    return "; ".join(notes)
 
 
 def _way(steps: Sequence[_Step], before: dict[Term, Value]) -> tuple[Triple, ...]:
@@ -178,14 +206,14 @@ def _in_words(
     labels: dict[Term, str],
     relation: Relation,
     names: Mapping[URIRef, str],
-) -> Iterator[tuple[str, ...]]:
-    """The triples as a model sees them: one of every tail first, then the others."""
+) -> Iterator[tuple[tuple[str, ...], tuple[Term, Term]]]:
+    """The triples as a model sees them, and their ends: one of every tail first, then the others."""
     for place in range(max((len(steps[tail]) for tail in tails), default=0)):
         for tail in tails:
             for step in steps[tail][place : place + 1]:
-                first = (before[step.head].label, str(relation))
-                if step.middle is None:
-                    yield (*first, labels[tail])
-                else:
+                between: tuple[str, ...] = ()
+                if step.middle is not None:
                     iri, against = step.middle
-                    yield (*first, "…", f"{INVERSE if against else ''}{names[iri]}", labels[tail])
+                    between = ("…", f"{INVERSE if against else ''}{names[iri]}")
+                words = (before[step.head].label, str(relation), *between, labels[tail])
+                yield words, (step.head, tail)

@@ -14,7 +14,7 @@ from kgwb.systems.dog.answer_trying import try_answer, values_of
 from kgwb.walk import Filled, Head, Tried
 
 TRIPLES = (("Arrival", "starring", "Amy Adams"), ("Arrival", "starring", "…", "as", "Louise Banks"))
-FILLED = Filled("list", head="Arrival", triples=TRIPLES)
+FILLED = Filled("list", head="Arrival", triples=TRIPLES, note="all triples")
 
 
 def tried(*replies: Any) -> tuple[Tried, Any]:
@@ -26,7 +26,23 @@ def tried(*replies: Any) -> tuple[Tried, Any]:
 def test_answers_are_names_of_the_triples_letter_case_and_spaces_aside() -> None:
     made, model = tried(trying("amy  adams", "Louise Banks", "Arrival"))
     assert (made.sufficient, len(made.answers)) == ("yes", 3)
-    assert model.requests[0].variables["triples"] == [list(triple) for triple in TRIPLES]
+    [found] = model.requests[0].variables["found"]
+    assert found == {
+        "entity": "Arrival",
+        "triples": [list(triple) for triple in TRIPLES],
+        "note": "all triples",
+    }
+
+
+def test_what_has_no_triple_is_said_beside_what_has() -> None:
+    filled = (FILLED, Filled("list", reason="nothing further", head="Roma", note="no triple for Roma"))
+    script = {"answer_trying": trying()}
+    _, _, model = alone(lambda run: try_answer("who?", filled, run), script, of=DOG)
+    assert model.requests[0].variables["found"][1] == {
+        "entity": "Roma",
+        "triples": [],
+        "note": "no triple for Roma; nothing further",
+    }
 
 
 @pytest.mark.parametrize(

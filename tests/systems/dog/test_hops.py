@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import rdflib
 from debate import ARRIVAL, DIRECTOR, filtering
 from rdflib import BNode, Literal
 from small import DOG, FILMS, alone, films, iri
 
+from kgwb import open_kg
 from kgwb.errors import InvalidReplyError
 from kgwb.flow import Value
 from kgwb.settings import Settings
@@ -111,6 +113,23 @@ def test_without_relations_no_model_is_asked() -> None:
     assert (made.relation, model.calls()) == (None, 0)
 
 
+@pytest.mark.parametrize(
+    ("question", "ablation", "calls"),
+    [("where is [x]", "none", 0), ("which [x] has [y]", "none", 1), ("where is [x]", "no_focusing", 1)],
+)
+def test_the_only_relation_is_taken_unless_none_would_say_something(
+    question: str, ablation: Any, calls: int
+) -> None:
+    script = {"relation_filtering": filtering("")}
+    made, _, model = alone(
+        lambda run: filter_relation(Relations("x", (DIRECTOR,)), question, run),
+        script,
+        settings=Settings(ablation=ablation),
+        of=DOG,
+    )
+    assert (made.relation, model.calls()) == (None if calls else DIRECTOR, calls)
+
+
 # --- the triples
 
 
@@ -143,6 +162,26 @@ def test_no_more_triples_are_shown_than_the_fan_out_but_one_of_every_tail() -> N
     made, notes = filled("r", "out", head("a", "b", "c"), turtle, settings=Settings(fan_out=2))
     assert made.triples == (("a", "r", "X"), ("a", "r", "Y"))
     assert notes == ["a model sees 2 of 6 triples (fan_out)"]
+
+
+@pytest.mark.parametrize(
+    ("names", "relation", "fan_out", "row_limit", "note"),
+    [
+        (["arrival", "dune"], "director", 9, 9, "all triples"),
+        (["arrival", "gentilly"], "director", 9, 9, "all triples; no triple for gentilly"),
+        (["gentilly", "missoula"], "director", 9, 9, "no triple for gentilly, missoula"),
+        (["arrival", "dune", "gentilly"], "starring", 2, 9, "cut: 2 of 3 triples; no triple for gentilly"),
+        (["arrival", "dune", "gentilly"], "starring", 9, 2, "cut: 2 of more than 2 triples"),
+    ],
+)
+def test_a_list_says_what_has_no_triple_and_whether_it_was_cut(
+    names: list[str], relation: str, fan_out: int, row_limit: int, note: str
+) -> None:
+    chosen = Filtered("these", "", Relation(relation, "out", (iri(relation),)))
+    kg = open_kg(rdflib.Graph().parse(data=FILMS, format="turtle"), row_limit=row_limit)
+    settings = Settings(fan_out=fan_out)
+    made, _, _ = alone(lambda run: fill(chosen, head(*names), run), kg=kg, settings=settings, of=DOG)
+    assert made.note == note
 
 
 def test_empty_tails_are_told_and_no_error() -> None:
@@ -189,7 +228,7 @@ def test_a_page_on_the_web_is_no_node_between() -> None:
 
 @pytest.mark.parametrize(
     ("names", "shown"),
-    [(["Dune"], "Dune"), (["A", "B"], "A and B"), (["A", "B", "C"], "A and 2 others"), (["[REC]"], "(REC)")],
+    [(["Dune"], "Dune"), (["A", "B"], "A | B"), (["A", "B", "C"], "A | 2 others"), (["[REC|2]"], "(REC/2)")],
 )
 def test_what_several_vertices_are_called_in_a_question(names: list[str], shown: str) -> None:
     assert name_of([Value(iri("x"), name) for name in names]) == shown

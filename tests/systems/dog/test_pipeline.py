@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from debate import CALLS, KEYS, LEFT, MARKED, QUESTION, TWO_HOPS, filtering, remark, trying
-from small import DOG, asked, dog, films, iri, keys, workbench
+from small import DOG, FILMS, alone, asked, dog, films, iri, keys, workbench
 
 import kgwb
 from kgwb.errors import InvalidReplyError, ModelTimeoutError, NotRecordedError, OverrideError
 from kgwb.flow import Dialogue, Turn
 from kgwb.llm import Scripted
+from kgwb.prompts import Prompts
 from kgwb.run import Run
-from kgwb.settings import Settings
-from kgwb.walk import Hop, Remark, Tried
+from kgwb.settings import Settings, profile
+from kgwb.systems.dog.simplifying import RemarkReply, checks_of, criticise
+from kgwb.walk import Filled, Hop, Remark, Solved, Tried
+
+ROLES = ("simplifying_expert", "critic", "linguist")
 
 
 def two_hops(**changed: Any) -> Scripted:
@@ -57,7 +62,7 @@ def test_an_answer_that_is_there_at_once_needs_no_debate() -> None:
 
 def test_no_answer_within_the_iteration_limit_is_said_with_what_is_still_open() -> None:
     model = two_hops(answer_trying=trying())
-    run = dog(QUESTION, model, settings=Settings(iteration_limit=1)).go()
+    run = dog(QUESTION, model, settings=Settings(iteration_limit=1, ablation="none")).go()
     assert not run.answer
     assert str(run.answer) == f"not in this graph: no answer at the iteration limit of 1; still open: {LEFT}"
 
@@ -92,6 +97,33 @@ def test_every_topic_entity_is_walked_from() -> None:
     assert {triple[2] for triple in run.answer.support} == {iri("amy"), iri("jeremy")}
 
 
+COMMENTS = ':dune rdfs:comment "film of 2021" . :lynchs_dune rdfs:comment "film of 1984" .'
+
+
+@pytest.mark.parametrize(
+    ("described", "newer", "older"),
+    [
+        ("", "Dune (dune)", "Dune (lynchs_dune)"),
+        (COMMENTS, "Dune (film of 2021)", "Dune (film of 1984)"),
+        (":dune a :Part .", "Dune (Film, Part)", "Dune (Film)"),
+    ],
+)
+def test_films_of_one_name_are_told_apart_hop_by_hop(described: str, newer: str, older: str) -> None:
+    turtle = f"{FILMS} :novel rdfs:label 'The Novel' . :dune :basedOn :novel . :lynchs_dune :basedOn :novel ."
+    model = two_hops(
+        topic_entity={"entities": ["The Novel"]},
+        relation_filtering=filtering("director"),
+        answer_trying=[trying(), trying(older)],
+        simplifying_expert=remark(f"Which of [{newer} | {older}] did Lynch direct?"),
+    )
+    run = dog("Which film of The Novel did Lynch direct?", model, films(turtle + described), Settings()).go()
+    first, second = (request.variables["found"] for request in model.requests if "found" in request.variables)
+    assert [triple[-1] for triple in first[0]["triples"]] == [newer, older]
+    assert [older, "director", "David Lynch"] in second[0]["triples"]
+    assert run.answer is not None
+    assert [(value.term, value.label) for value in run.answer.values] == [(iri("lynchs_dune"), "Dune")]
+
+
 def test_an_entity_whose_turn_comes_later_stays_a_head() -> None:
     model = Scripted(
         {
@@ -103,8 +135,8 @@ def test_an_entity_whose_turn_comes_later_stays_a_head() -> None:
                 filtering("~based on"),
             ],
             "dog/answer_trying": [trying(), trying("Arrival")],
-            **{name: remark("Which of [Arrival and 2 others] is based on [Story of Your Life]?")
-               for name in ("dog/simplifying_expert", "dog/critic", "dog/linguist")},
+            **{f"dog/{role}": remark("Which of [Arrival | 2 others] is based on [Story of Your Life]?")
+               for role in ROLES},
         }
     )  # fmt: skip
     run = dog("Which film by Denis Villeneuve is based on Story of Your Life?", model).go()
@@ -132,13 +164,9 @@ def test_dog_reads_each_question_alone() -> None:
 
 def test_the_roles_hear_each_other_round_by_round() -> None:
     model = two_hops()
-    run = dog(QUESTION, model, settings=Settings(debate_rounds=2)).go()
+    run = dog(QUESTION, model, settings=Settings(debate_rounds=2, ablation="none")).go()
     spoken = [key for key in keys(run) if "round" in key]
-    assert spoken == [
-        f"{role}[hop 1/round {number}]"
-        for number in (1, 2)
-        for role in ("simplifying_expert", "critic", "linguist")
-    ]
+    assert spoken == [f"{role}[hop 1/round {number}]" for number in (1, 2) for role in ROLES]
     heard = [len(request.variables["debate"]) for request in model.requests if "debate" in request.variables]
     assert heard == [0, 1, 2, 3, 4, 5]
     assert [one.role for one in run.output("simplifying").debate[:3]] == [
@@ -148,20 +176,66 @@ def test_the_roles_hear_each_other_round_by_round() -> None:
     ]
 
 
-def test_who_has_the_last_word_is_checked_and_the_others_may_err() -> None:
+@pytest.mark.parametrize("role", ROLES)
+def test_every_role_is_checked_alike(role: str) -> None:
     lost = remark("What are some of his films?")
     still = remark("Where was the director [Denis Villeneuve] of [Arrival] born?")
-    model = two_hops(simplifying_expert=lost, critic=lost, linguist=[lost, still, remark(LEFT)])
-    run = dog(QUESTION, model).go()
+    run = dog(QUESTION, two_hops(**{role: [lost, still, remark(LEFT)]})).go()
     assert str(run.answer) == "Gentilly"
-    problems = [
-        check.problem for attempt in run["linguist"].attempts for check in attempt.checks if check.problem
-    ]
-    assert problems == [
+    assert [check.problem for attempt in run[role].attempts for check in attempt.checks if check.problem] == [
         "the question does not go on from [Denis Villeneuve]",
         "the question still names [Arrival], which is solved",
     ]
-    assert len(run["critic"].attempts) == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "speakers"),
+    [
+        (LEFT, ["simplifying_expert"]),
+        ("Where was he born?", ["simplifying_expert", "critic"]),
+        ("Where was the director of [Arrival] born?", ["simplifying_expert", "critic"]),
+    ],
+)
+def test_who_comes_after_a_question_that_passes_the_checks_is_not_asked(
+    first: str, speakers: list[str]
+) -> None:
+    model = two_hops(simplifying_expert=remark(first))
+    run = dog(QUESTION, model, settings=Settings(debate_rounds=2)).go()
+    assert str(run.answer) == "Gentilly"
+    assert [step.agent for step in run.steps if "round" in step.key] == speakers
+    assert model.calls() == (
+        6 if len(speakers) == 1 else 9
+    )  # three attempts of the expert, one of the critic
+
+
+def test_the_roles_see_a_few_triples_and_how_many_there_are() -> None:
+    solved = (Solved("Arrival", "starring", "A | 11 others"),)
+    triples = tuple(("Arrival", "starring", f"A{number}") for number in range(12))
+    filled = (Filled("list", triples=triples, found=12),)
+    script = {"critic": remark("Where were [A | 11 others] born?")}
+    _, _, model = alone(lambda run: criticise("round 1", MARKED, solved, (), filled, run), script, of=DOG)
+    [shown] = model.requests[0].variables["solved"]
+    assert (shown["count"], shown["examples"]) == (12, [list(triple) for triple in triples[:3]])
+
+
+@pytest.mark.parametrize("role", [*ROLES, "fused_agent"])
+def test_the_example_of_a_role_obeys_the_checks(role: str) -> None:
+    [(_, example)] = Prompts().load(f"dog/{role}").examples
+    question, solved, _, reply = example.splitlines()
+    steps = [Solved(one["entity"], one["relation"], one["found"]) for one in json.loads(solved[8:])]
+    said = RemarkReply.model_validate_json(reply)
+    assert [check.test(said) for check in checks_of(question, steps)] == ["", ""]
+    assert not any(step.entity in said.question for step in steps)
+
+
+def test_a_name_that_is_still_open_must_stay_in_the_question() -> None:
+    solved = (Solved("Denis Villeneuve", "~director", "Arrival | Dune"),)
+    checks = checks_of("Which film by [Denis Villeneuve] is based on [Story of Your Life]?", solved)
+    reply = RemarkReply(remark="", question="Which of [Arrival | Dune] is based on a story?")
+    assert [check.test(reply) for check in checks] == [
+        "the question does not go on from [Story of Your Life]",
+        "",
+    ]
 
 
 def test_a_debate_that_ends_badly_is_used_as_it_is_and_the_walk_goes_on_from_what_was_found() -> None:
@@ -191,6 +265,10 @@ def test_the_ablations_of_table_2(ablation: Any, calls: int, speakers: list[str]
     assert [step.agent for step in run.steps if "round" in step.key] == speakers
 
 
+def test_the_published_debate_lets_every_role_speak() -> None:
+    assert (profile("paper").ablation, profile("fast").ablation) == ("none", "unneeded_roles")
+
+
 def test_without_focusing_one_try_sees_all_triples_and_the_whole_question() -> None:
     model = two_hops(
         relation_filtering=[*TWO_HOPS["dog/relation_filtering"], filtering("")],
@@ -200,9 +278,12 @@ def test_without_focusing_one_try_sees_all_triples_and_the_whole_question() -> N
     [tried] = [request for request in model.requests if request.task == "dog/answer_trying"]
     assert tried.variables == {
         "question": MARKED,
-        "triples": [
-            ["Arrival", "director", "Denis Villeneuve"],
-            ["Denis Villeneuve", "birth place", "Gentilly"],
+        "found": [
+            {"entity": head, "triples": [[head, relation, tail]], "note": "all triples"}
+            for head, relation, tail in (
+                ("Arrival", "director", "Denis Villeneuve"),
+                ("Denis Villeneuve", "birth place", "Gentilly"),
+            )
         ],
     }
 
@@ -246,7 +327,7 @@ def test_stepping_through_gives_the_same_answer_and_asks_nothing_twice() -> None
 
 def test_breakpoints_stop_at_an_agent_in_every_hop_and_at_one_role_of_one_round() -> None:
     model = two_hops()
-    run = dog(QUESTION, model, settings=Settings(debate_rounds=2))
+    run = dog(QUESTION, model, settings=Settings(debate_rounds=2, ablation="none"))
     run.breakpoints = {"triple_filling", "critic[hop 1/round 2]"}
     stops = []
     while run.go().status == "paused":
@@ -298,7 +379,7 @@ def test_a_chosen_relation_by_hand_leads_elsewhere() -> None:
     model = two_hops(
         relation_filtering=[filtering("director"), filtering("author", "Who wrote it?")],
         answer_trying=[trying("Denis Villeneuve"), trying(), trying("Ted Chiang")],
-        linguist=remark("Who wrote [Story of Your Life]?"),
+        **{role: remark("Who wrote [Story of Your Life]?") for role in ROLES},
     )
     run = dog("Who made Arrival?", model).go()
     offered = run.output("relations").found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -44,14 +46,22 @@ def test_a_name_is_marked_where_it_stands(question: str, names: list[str], marke
 
 
 @pytest.mark.parametrize(
-    ("names", "problem"),
+    ("names", "problem", "taken"),
     [
-        ([], "no entity is named"),
-        (["Sicario"], "'Sicario' is not in the question"),
-        (["Dune", " "], "'' is not in the question"),
-        (["Dune", "Dune Part Two"], "'Dune' is part of another name"),
+        ([], "no entity is named: name what 'who directed Dune or arrival?' is about", None),
+        (["Solaris"], "'Solaris' is not in the question: copy the names from 'who directed Dune or", None),
+        (["Dune", " "], "'' is not in the question", ["Dune"]),
+        (["Dune or", "Dune"], "'Dune' is part of another name", ["Dune or"]),
+        (["Dune: Part One"], "'Dune: Part One' is not in the question", ["Dune"]),
+        (["Arrivals", "Dune"], "'Arrivals' is not in the question", ["Dune", "arrival"]),
     ],
 )
-def test_a_name_that_is_not_copied_is_sent_back(names: list[str], problem: str) -> None:
-    with pytest.raises(InvalidReplyError, match=problem):
-        found("who directed Dune Part Two?", *names)
+def test_a_refused_name_is_sent_back_with_the_question_and_the_graphs_nearest_taken_at_last(
+    names: list[str], problem: str, taken: list[str] | None
+) -> None:
+    question = "who directed Dune or arrival?"
+    with pytest.raises(InvalidReplyError, match=re.escape(problem)) if not taken else nullcontext():
+        topics, model = found(question, *names)
+        assert problem in model.requests[-1].messages[-1].content
+        assert list(topics.entities) == taken
+        assert topics.question.replace("[", "").replace("]", "") == question

@@ -1,0 +1,96 @@
+"""The program of the process that parses RDF: ``kgwb.kg.parsing`` starts it, and says why it is a process.
+
+The first line of stdin is a JSON list of sources: path, media type, base IRI, bytes of memory and of output.
+A source without a path is what follows on stdin. All triples go to stdout as N-Quads. Stderr gets a line when
+a source is begun, and one that says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import resource
+import sys
+import zlib
+from contextlib import suppress
+from typing import Any
+
+import pyoxigraph
+
+TOO_MUCH = "it is nested too deeply or expands to far more than its size"
+STACK_BYTES = 2 << 20
+"""Less than a thread has: what can be parsed here does not overflow the stack of who reads the N-Quads."""
+
+
+class _Output:
+    """Stdout, for a number of bytes."""
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+
+    def write(self, data: bytes) -> int:
+        self.left -= len(data)
+        if self.left < 0:
+            raise MemoryError
+        return sys.stdout.buffer.write(data)
+
+    def flush(self) -> None:
+        sys.stdout.buffer.flush()
+
+
+def _limit(kind: int, most: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    with suppress(ValueError, OSError):  # macOS refuses some limits; a crash still ends this process alone
+        resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def _convert(path: str, media_type: str, base_iri: str, memory: int, output: int) -> None:
+    _limit(resource.RLIMIT_AS, memory)
+    source: Any = open(path, "rb") if path else sys.stdin.buffer  # noqa: SIM115 (the process ends soon)
+    if path.lower().endswith(".gz"):
+        source = gzip.GzipFile(fileobj=source)
+    start = source.peek(3)[:3]
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise SyntaxError("it is UTF-16, and RDF is read as UTF-8")
+    if start == b"\xef\xbb\xbf":  # UTF-8 with the mark that Windows puts first
+        source.read(3)
+    form, sink = pyoxigraph.RdfFormat.from_media_type(media_type), _Output(output)
+    # Files are one graph, but _:a of one is not _:a of the next.
+    quads = pyoxigraph.parse(source, form, base_iri=base_iri, rename_blank_nodes=bool(path))
+    pyoxigraph.serialize(quads, sink, pyoxigraph.RdfFormat.N_QUADS)  # type: ignore[arg-type]
+
+
+def _wrong(source: list[Any]) -> dict[str, Any]:
+    """What is wrong with a source; empty if nothing is."""
+    try:
+        _convert(*source)
+    except SyntaxError as error:
+        return {"message": error.msg, "line": error.lineno, "column": error.offset}
+    except MemoryError:
+        return {"message": TOO_MUCH}
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        return {"message": str(error), "gzip": True}
+    except (OSError, ValueError) as error:
+        return {"message": str(error)}
+    return {}
+
+
+def _report(data: dict[str, Any]) -> None:
+    sys.stderr.write(f"{json.dumps(data)}\n")
+    sys.stderr.flush()
+
+
+def _main() -> int:
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_STACK, STACK_BYTES)
+    for number, source in enumerate(json.loads(sys.stdin.buffer.readline())):
+        _report({"source": number})
+        if wrong := _wrong(source):
+            _report(wrong)
+            return 1
+    sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

@@ -1,0 +1,101 @@
+"""What may be shown of texts that may hold a user, a password or a key."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+from urllib.parse import quote, quote_plus, unquote_plus
+
+MASK = "***"
+LEAST_SECRET = 8
+"""Characters of a secret that is hidden in bodies too, and where it is part of a word."""
+Text = TypeVar("Text", str, bytes)
+PLAIN_PARAMETERS = frozenset(
+    """accept action analytic base baseuri collection context database dataset db debug default-graph
+    default-graph-uri distinct explain format graph graph-uri include-inferred includeinferred infer inference
+    lang language limit maxquerytime maxquerytimemillis maxrows named-graph named-graph-uri namespace offset
+    output query queryln reasoning repo repository resultformat results rulebase ruleset sameas schema send
+    should-sponge soft-limit stylesheet timeout type using-graph-uri using-named-graph-uri version""".split()
+)
+"""Parameters of an endpoint's address that hold no secret, in lower case; the values of others are hidden.
+
+From SPARQL's protocol, Virtuoso, Fuseki, RDF4J, GraphDB, Blazegraph, Stardog, AllegroGraph and MarkLogic.
+"""
+SECRET_NAME = re.compile(
+    "key|token|secret|pass|pwd|auth|credential|bearer|signature|session|private|login|jwt"
+    "|(?<![a-z])(?:code|pin|pw|sid|sig)(?![a-z])",
+    re.IGNORECASE,
+)
+"""What is in the names of parameters that hold a secret for certain."""
+
+# Bounded and without overlap: a server's own words are searched with these.
+_LOGIN = re.compile(r"(:/{1,3})[^\s/:]{0,100}(?::\S{0,200})?@")
+_PARAMETER = re.compile(r"""([?&;]([^\s=&?;<>"']{1,80})=)[^\s&"'<>]+""")
+_ADDRESS = re.compile(r"(.*?:/+|(?=[^/@:\s]+:\S+@[\w.-]+(?::\d+)?/))(.*)", re.DOTALL)
+"""What leads to the host, be it forgotten before USER:PASSWORD@HOST/, and the rest."""
+_LAST_WORD = re.compile(r"""(.*[\s"'<>,;{}])""", re.DOTALL)
+
+
+def shown(address: str) -> str:
+    """An address without its login, and of its parameters only those that are known to hold no secret.
+
+    What is no address, as a file's name or a sample's, is returned as it is.
+    """
+    if not (found := _ADDRESS.match(address)):
+        return address
+    scheme, rest = found.groups()
+    _, login, rest = rest.rpartition("@")
+    place, mark, query = rest.partition("#")[0].partition("?")
+    head = f"{scheme}{MASK}@" if login else scheme
+    return head + masked(place) + mark + "&".join(map(_shown_parameter, query.split("&")))
+
+
+def _shown_parameter(parameter: str) -> str:
+    name, _, value = parameter.partition("=")
+    if not parameter or is_plain(unquote_plus(name), unquote_plus(value)):
+        return parameter
+    named = value.strip("=") and re.fullmatch("[A-Za-z_.-]{1,30}", name)  # else it may be the key itself
+    return f"{name}={MASK}" if named else MASK
+
+
+def is_plain(name: str, value: str) -> bool:
+    """Whether a parameter of an address, decoded, holds no secret: neither itself nor as an address in it."""
+    return name.lower() in PLAIN_PARAMETERS and not re.search("[@?]", value)
+
+
+def masked(text: str) -> str:
+    """A text without what looks like a login or a key in the addresses that it holds."""
+    return _PARAMETER.sub(
+        lambda found: found[1] + MASK if SECRET_NAME.search(found[2]) else found[0],
+        _LOGIN.sub(rf"\1{MASK}@", text),
+    )
+
+
+def without(text: Text, secrets: Iterable[str]) -> Text:
+    """A text or a body without the secrets that a server sends back; a body may hold short ones as data."""
+    for form in _forms(secrets):
+        long = len(form) >= LEAST_SECRET
+        if isinstance(text, bytes):
+            text = text.replace(form.encode(), MASK.encode()) if long else text
+        else:
+            text = re.sub(re.escape(form) if long else rf"(?<!\w){re.escape(form)}(?!\w)", MASK, text)
+    return text
+
+
+def _forms(secrets: Iterable[str]) -> Iterator[str]:
+    """Secrets as they are, and as addresses, HTML, JSON and Python write them."""
+    for secret in filter(None, map(str, secrets)):
+        quoted = (code(secret, safe=safe) for code in (quote, quote_plus) for safe in ("/", ""))
+        escaped = (html.escape(secret), json.dumps(secret)[1:-1], repr(secret)[1:-1])
+        yield from dict.fromkeys((secret, *quoted, *escaped))
+
+
+def cut(text: str, most: int) -> str:
+    """A text of at most so many characters, cut between words: half a secret would not be recognised."""
+    if len(text) <= most:
+        return text
+    words = _LAST_WORD.match(text[: most - 1])
+    return (words[1].rstrip() if words else "") + "…"

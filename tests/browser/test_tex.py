@@ -1,0 +1,50 @@
+"""What looks like TeX is shown letter for letter, wherever the page around typesets mathematics."""
+
+from __future__ import annotations
+
+import pytest
+
+from browser.harness import Site
+
+TEX = r"from $5 to $10, \(a\), \[b\], $$c$$, \begin{align}d\end{align}, $\color{white}{e}$"
+MADE = rf'''
+import kgwb, rdflib
+from IPython.display import HTML
+from kgwb.llm import Scripted
+tex = r"{TEX}"
+turtle = f"""
+@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:arrival a :Film ; rdfs:label "Arrival" ; :director :denis . :Film rdfs:label "Film {{tex}}" .
+:denis rdfs:label "Denis {{tex}}" . :director rdfs:label "director {{tex}}" .
+""".replace("\\", "\\\\")
+qir = {{"entities": ["Arrival"], "unknowns": ["?person"], "target": "?person", "question_type": "list",
+    "triples": [{{"subject": "Arrival", "predicate": f"director {{tex}}", "object": "?person"}}]}}
+selection = {{"reasoning": f"because {{tex}}", "predicates": [f"director {{tex}}"]}}
+model = Scripted({{"chatty_kg/qir": qir, "chatty_kg/predicate_selection": selection}})
+kg = kgwb.open_kg(rdflib.Graph().parse(data=turtle, format="turtle"))
+workbench = kgwb.Workbench(kg, model)
+first = kgwb.Workbench(kg, model).begin(f"Who directed Arrival? {{tex}}").go()
+second = workbench.begin(f"Who made Arrival? {{tex}}").go()
+'''
+SHOWN = {
+    "first": ("Who directed Arrival?", "Denis"),
+    "second['qir']": ("director",),
+    "first.diff(second)": ("Who directed Arrival?", "Who made Arrival?"),
+    "workbench.chat()": (),
+    "workbench.debug()": ("Who made Arrival?", "Denis"),
+    "workbench.cell('predicate_selection')": ("director",),
+}
+"""Cells, and the words that stand before the text in each."""
+
+
+@pytest.mark.parametrize("place", ["lab", "notebook7", "voila"])
+def test_tex_is_shown_letter_for_letter(place: str, request: pytest.FixtureRequest) -> None:
+    site: Site = request.getfixturevalue(place)
+    with site.visit(site.server.write("tex.ipynb", MADE, *SHOWN, "HTML('<p>$x$</p>')")) as page:
+        page.run_all()
+        page.cell("<p>$x$").show().output.locator("mjx-container").wait_for()  # the page does typeset
+        page.cell(len(SHOWN)).show().click("Edit the result").wait("Use this result")
+        for place_of, (code, words) in enumerate(SHOWN.items(), 1):
+            shown = page.cell(place_of)
+            assert all(f"{word} {TEX}" in shown.text for word in words), (code, shown.text)
+            assert shown.output.locator("mjx-container").count() == 0, code

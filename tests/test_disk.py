@@ -1,0 +1,86 @@
+"""Files that a person names: only plain ones are read, and each is replaced whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from small import SCRIPT, made_up
+
+from kgwb.bench import load_questions, save_questions
+from kgwb.bench.questions import BenchQuestion
+from kgwb.cli import main
+from kgwb.errors import InputError, RunFileError
+from kgwb.llm import Scripted
+
+QUESTION = "Who directed Arrival?"
+ASK = ("ask", "--kg", "films")
+BENCH = ("bench", "--kg", "films", "--out", "out")
+
+
+@pytest.fixture
+def pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Pipes of the test's own, for what runs as root may replace a device; who reads one is interrupted."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("q.jsonl", "measured/config.json", "measured/results.jsonl"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text("" if "results" in name else json.dumps({"id": "1", "question": QUESTION}))
+    for name in ("pipe", "pipe.json", "out/config.json", "out/.lock"):
+        Path(name).parent.mkdir(exist_ok=True)
+        os.mkfifo(name)
+    before = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("it reads without end"))
+    signal.alarm(30)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        (*ASK, "--save", "pipe", QUESTION),
+        (*ASK, "--history", "pipe", QUESTION),
+        (*ASK, "--model", "replay:pipe", QUESTION),
+        (*ASK, "--vocabulary", "pipe.json", QUESTION),
+        (*BENCH, "--questions", "pipe"),
+        (*BENCH, "--questions", "q.jsonl", "--prices", "pipe"),
+        (*BENCH, "--questions", "q.jsonl"),
+        ("report", "out"),
+        ("report", "measured", "--prices", "pipe"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.usefixtures("pipes")
+def test_a_pipe_is_no_file(command: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command) == 2
+    assert "it is a device or a pipe, not a file" in capsys.readouterr().err
+    assert Path("pipe").is_fifo()
+
+
+def test_a_file_replaced_while_it_is_replaced_is_always_one_of_both(tmp_path: Path) -> None:
+    path, first, second = tmp_path / "q.jsonl", *(BenchQuestion(id=id_, question="?") for id_ in "12")
+
+    def while_another_writes() -> Iterator[BenchQuestion]:
+        yield first
+        save_questions([second], path)
+        assert load_questions(path) == [second]
+        yield second
+
+    save_questions(while_another_writes(), path)
+    assert load_questions(path) == [first, second]
+    path.chmod(0o600)
+    save_questions([first], path)
+    assert [(one.name, one.stat().st_mode & 0o777) for one in tmp_path.iterdir()] == [("q.jsonl", 0o600)]
+
+
+def test_a_file_that_cannot_be_replaced_leaves_no_draft(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match="cannot write"):
+        save_questions([], tmp_path / "folder")
+    with pytest.raises(RunFileError, match="is there already"):
+        made_up(Scripted(SCRIPT)).save(tmp_path / "folder")
+    assert [one.name for one in tmp_path.iterdir()] == ["folder"]

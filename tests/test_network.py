@@ -1,0 +1,255 @@
+"""What servers may do to requests for graphs and for models: redirect them, pack replies, never end."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import re
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from hostile.servers import Said, Seen, serving
+
+from kgwb import open_kg
+from kgwb.errors import GraphError, KgwbError, ModelTimeoutError
+from kgwb.kg import Limits, Vocabulary, wikibase
+from kgwb.llm import ChatRequest, Message, model
+from kgwb.network import RedirectError, check_redirect
+
+KEY = "q7Zp-api-key-value-1"
+SELECT = "SELECT ?x { ?s ?p ?x }"
+
+
+def _graph(url: str, query: str = SELECT, key: str = KEY) -> str:
+    kg = open_kg(f"{url.replace('//', f'//reader:{key}@')}/sparql?apikey={key}", dialect="generic")
+    [[term]] = kg.select(query).rows
+    return str(term)
+
+
+def _model(spec: str) -> Callable[[str], str]:
+    def ask(url: str) -> str:
+        request = ChatRequest("task", (Message("user", "Who wrote Faust?"),), timeout_s=20.0)
+        return model(f"{spec}@{url}").complete(request, None, threading.Event()).text
+
+    return ask
+
+
+ASK: dict[str, Callable[[str], str]] = {
+    "GET": _graph,
+    "POST": lambda url: _graph(url, f"{SELECT} #{'long' * 600}"),
+    "openai": _model("openai:tiny"),
+    "ollama": _model("ollama:tiny"),
+}
+SERVERS = ("GET", "openai", "ollama")
+
+
+def body(text: str, name: str) -> bytes:
+    """A whole reply that says ``text``."""
+    message = {"role": "assistant", "content": text}
+    rows = [{"x": {"type": "literal", "value": text}}]
+    if name == "openai":
+        data: Any = {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
+    elif name == "ollama":
+        data = {"model": "tiny", "done": True, "done_reason": "stop", "message": message}
+    else:
+        data = {"head": {"vars": ["x"]}, "results": {"bindings": rows}}
+    return json.dumps(data).encode()
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgwb.llm.remote.BACKOFF_S", 0.001)
+    for name in ("OPENAI_API_KEY", "OLLAMA_API_KEY"):
+        monkeypatch.setenv(name, KEY)
+
+
+# --- redirects
+
+CODES = (301, 302, 303, 307, 308)
+
+
+@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("name", ASK)
+def test_a_redirect_to_another_server_is_refused(name: str, code: int) -> None:
+    with serving() as other, serving(lambda seen: (code, {"Location": f"{other.url}/x"}, "")) as server:
+        with pytest.raises(KgwbError, match=rf"redirects to {other.url}, another server") as caught:
+            ASK[name](server.url)
+        assert (len(server.seen), other.seen) == (1, [])
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("target", ["ftp://127.0.0.1/x", "file:///etc/hostname", "data:,x", "//127.0.0.1:9/"])
+@pytest.mark.parametrize("name", ASK)
+def test_a_redirect_leads_to_http_only(name: str, target: str) -> None:
+    with (
+        serving(lambda seen: (302, {"Location": target}, "elsewhere")) as server,
+        pytest.raises(
+            KgwbError, match=r"(?i)(redirect.*(ftp|file|data|127\.0\.0\.1:9)|Invalid URL|For absolute URLs)"
+        ) as caught,
+    ):
+        ASK[name](server.url)
+    assert "try again" not in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [*itertools.product(("GET", "POST"), CODES), ("openai", 307), ("ollama", 308)]
+)
+def test_a_redirect_on_the_server_keeps_query_and_login(name: str, code: int) -> None:
+    def answer(seen: Seen) -> Said:
+        path, query = urlsplit(seen.path).path, urlsplit(seen.path).query
+        if path.endswith("/"):
+            return 200, {}, body("Goethe", name)
+        return code, {"Location": f"{path}/?{query}".rstrip("?")}, itertools.repeat(bytes(1 << 16))
+
+    with serving(answer) as server:
+        assert ASK[name](server.url) == "Goethe"
+    first, last = server.seen
+    login = re.search("(?i)authorization: .+", str(first))
+    assert login
+    assert login.group() in str(last)
+    assert (first.method, first.body, first.fields) == (last.method, last.body, last.fields)
+
+
+@pytest.mark.parametrize(
+    ("url", "target", "allowed"),
+    [
+        ("http://h/sparql", "https://h/sparql", True),
+        ("http://h:80/sparql", "https://h:443/sparql", True),
+        ("https://h/sparql", "http://h/sparql", False),
+        ("http://h:8000/sparql", "https://h/sparql", False),
+        ("http://h:8000/sparql", "http://h:8001/sparql", False),
+        ("http://h/sparql", "http://H:80/sparql/", True),
+        ("http://h/sparql", "http://h@other/sparql", False),
+        ("http://h/sparql", "http://h.other/sparql", False),
+    ],
+)
+def test_what_is_the_same_server(url: str, target: str, allowed: bool) -> None:
+    try:
+        check_redirect(url, target)
+    except RedirectError:
+        assert not allowed
+    else:
+        assert allowed
+
+
+# --- bodies
+
+
+def members(data: bytes) -> bytes:
+    return gzip.compress(data[:9]) + gzip.compress(data[9:])
+
+
+def bomb(data: bytes) -> bytes:
+    return gzip.compress(bytes(40_000_000))
+
+
+PACKED: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
+    "gzip": ("gzip", gzip.compress, ""),
+    "several members": ("x-gzip", members, ""),
+    "deflate": ("deflate", zlib.compress, ""),
+    "a bomb": ("gzip", bomb, "more than 32,000,000 bytes"),
+    "twice": (
+        "gzip, gzip",
+        lambda data: gzip.compress(gzip.compress(data)),
+        "Content-Encoding is 'gzip, gzip'",
+    ),
+    "unknown": ("br", lambda data: data, "Content-Encoding is 'br'"),
+    "cut": ("gzip", lambda data: gzip.compress(data)[:-9], "its gzip breaks off"),
+    "broken": ("gzip", lambda data: data, "its gzip is broken"),
+}
+
+
+@pytest.mark.parametrize("packed", PACKED)
+@pytest.mark.parametrize("status", [200, 400])
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_packed_body_is_unpacked_within_its_bound(name: str, status: int, packed: str) -> None:
+    coding, pack, problem = PACKED[packed]
+    reply = body("Goethe", name) if status == 200 else b"syntax error"
+    with serving(lambda seen: (status, {"Content-Encoding": coding}, pack(reply))) as server:
+        if status == 200 and not problem:
+            assert ASK[name](server.url) == "Goethe"
+            return
+        says = problem if status == 200 else "rejects" if name == "GET" else "answers 400"
+        with pytest.raises(KgwbError, match=says) as caught:
+            ASK[name](server.url)
+    assert status == 200 or problem or "syntax error" in caught.value.message
+
+
+@pytest.mark.parametrize(("status", "says"), [(200, "more than 32,000,000 bytes"), (400, "400|rejects")])
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_body_without_end_has_one(name: str, status: int, says: str) -> None:
+    with (
+        serving(lambda seen: (status, {}, itertools.repeat(b"x" * (1 << 16)))) as server,
+        pytest.raises(KgwbError, match=says) as caught,
+    ):
+        ASK[name](server.url)
+    assert len(str(caught.value)) < 1_500
+
+
+@pytest.mark.parametrize("name", ["openai", "ollama"])
+def test_a_list_of_models_that_drips_is_not_waited_for(name: str) -> None:
+    def drip() -> Iterator[bytes]:
+        while True:
+            yield b" "
+            time.sleep(0.05)
+
+    with serving(lambda seen: (200, {}, drip())) as server, pytest.raises(ModelTimeoutError):
+        model(f"{name}:tiny@{server.url}").models(0.3)  # type: ignore[attr-defined]
+
+
+LONG = "x" * 5_000_000
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"error": LONG},
+        {"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "odd", "value": LONG}}]}},
+        {"head": {"vars": [LONG]}, "results": {"bindings": {}}},
+    ],
+)
+def test_what_an_endpoint_says_is_cut(reply: Any) -> None:
+    with serving(lambda seen: (200, {}, reply)) as server, pytest.raises(GraphError) as caught:
+        _graph(server.url)
+    assert len(str(caught.value)) < 1_500
+
+
+def test_what_an_api_of_wikidata_says_is_cut() -> None:
+    with (
+        serving(lambda seen: (200, {}, {"error": {"info": LONG}})) as server,
+        pytest.raises(GraphError, match="rejects the search") as caught,
+    ):
+        wikibase.find(server.url, "ada", 1, Vocabulary(), Limits())
+    assert len(str(caught.value)) < 1_500
+
+
+# --- keys that come back
+
+
+@pytest.mark.parametrize("key", ["x", "none", "EMPTY", "ollama", "lm-studio", "sk-no-key-required", "1" * 8])
+@pytest.mark.parametrize("name", SERVERS)
+def test_what_is_no_real_key_is_a_word_of_the_reply(
+    name: str, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    monkeypatch.setenv("OLLAMA_API_KEY", key)
+    text = f"the xenon {key} example"
+    with serving(lambda seen: (200, {}, body(text, name))) as server:
+        assert (_graph(server.url, key=key) if name == "GET" else ASK[name](server.url)) == text
+
+
+@pytest.mark.parametrize("key", [KEY, "0123THEKEY", "hf_" + "abcDEF" * 6, "secret-123"])
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_key_is_masked_before_a_reply_is_read(name: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So what is recorded is what was read, and a replay reads the same."""
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    monkeypatch.setenv("OLLAMA_API_KEY", key)
+    with serving(lambda seen: (200, {}, body(f"your key is {key}", name))) as server:
+        told = _graph(server.url, key=key) if name == "GET" else ASK[name](server.url)
+    assert told == "your key is ***"
