@@ -61,8 +61,9 @@ class Chooser(Live, Generic[T]):
 
     def choose(self, name: str) -> Future[None]:
         """Open what is named, on a thread of its own. Raises SettingError while something is opened."""
-        self.typed = name.strip()
-        return self.opening.do(f"opening {clean(shown(name))}", lambda: self._open(self.typed))
+        name = name.strip()
+        self.typed = shown(name)
+        return self.opening.do(f"opening {clean(self.typed)}", lambda: self._open(name))
 
     def make(self, name: str) -> tuple[T, Html]:
         """What a name means, and what there is to say of it. Raises KgwbError."""
