@@ -130,7 +130,7 @@ class Report:
     ) -> Debugger:
         """The debugger on the run of a question, by its id, in results folder ``number``.
 
-        Gold stands beside the answer, and the agent that lost it is chosen. With ``kg`` and ``model``, also by
+        Gold stands beside the answer, and the agent that lost it is chosen. With ``kg`` and ``model``, or
         their names, it is live; else it needs neither, and asks nobody. Raises InputError if the run was not
         kept, and RunFileError.
         """

@@ -29,7 +29,7 @@ class Debugger(StepPanel):
     inside = True
 
     def __init__(self, session: Session, *, chosen: str = "", gold: str = "") -> None:
-        """``chosen`` is the key of a step to show at first, else the one done last; ``gold`` the right answer."""
+        """``chosen`` is the key of the step to show at first, else the latest; ``gold`` the right answer."""
         self.gold = gold
         self.shown = "step"
         """The view that is open."""
