@@ -17,7 +17,6 @@ from kgwb.show.html import (
     KINDS,
     Html,
     aside,
-    button,
     clean,
     count,
     div,
@@ -27,7 +26,6 @@ from kgwb.show.html import (
     join,
     kind_tile,
     note,
-    page,
     seconds,
     section,
     short,
@@ -668,6 +666,3 @@ def step_html(step: Step, calls: Mapping[str, Call] = NO_CALLS) -> str:
 def record_html(value: object, names: Mapping[str, str] | None = None) -> str:
     """A record as HTML that stands alone; ``names`` are display names by IRI."""
     return with_style(section(view(value, Around(names or {})), data_static=True))
-
-
-__all__ = ["button", "page", "record_html", "run_html", "step_html"]
