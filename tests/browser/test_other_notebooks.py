@@ -73,12 +73,13 @@ def test_a_person_plays_an_agent(lab: Site) -> None:
 def test_a_dialogue_is_held_with_the_newest_turn_in_view(lab: Site) -> None:
     with lab.visit("13_your_own_graph.ipynb") as page:
         page.run_all()
-        page.cell("GraphChooser").wait("Your graph at a glance").wait("Questions it can answer")
+        page.cell("GraphChooser").wait("Your graph at a glance").wait("What is the keeper of")
         cell = page.cell("workbench.chat()").click("New dialogue").wait("A new dialogue has begun")
         cell.fill(cell.output.locator("#question"), "Who is the keeper of Otto?")
         cell.output.locator("#question").press("Enter")
         cell.wait("Maria Lopez").click("Open").wait("It stands on")
-        cell.click("Open in the debugger").wait("entity retriever")
+        cell.click("Open in the debugger").wait("entity retriever").click("Close the debugger")
+        cell.click("Subgraph").wait("pale: around it").tab("Table").wait("what it is")
 
 
 def test_a_lost_question_opens_from_its_benchmark(lab: Site) -> None:
