@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(run=run)
         return added
 
-    _ask_arguments(command("ask", _ask, "answer one question and show the way to the answer"))
+    _ask_arguments(command("ask", _ask, "answer one question, and with --steps show the way to the answer"))
     _bench_arguments(command("bench", _bench, "ask every question of a file and score the answers"))
     _report_arguments(command("report", _report, "make one HTML file of one or several results folders"))
     _serve_arguments(command("serve", _serve, "answer with SPARQL over HTTP, as TEXT2SPARQL asks"))
@@ -123,6 +123,7 @@ def _ask_arguments(ask: argparse.ArgumentParser) -> None:
     ask.add_argument("--history", type=Path, metavar="FILE", help=HISTORY_HELP)
     ask.add_argument("--json", action="store_true", help="print answer, steps and totals as JSON")
     ask.add_argument("--save", type=Path, metavar="FILE", help="write the run to this file, call by call")
+    ask.add_argument("--steps", action="store_true", help="print the way to the answer too, as a tree")
     ask.add_argument("question", metavar="QUESTION")
 
 
@@ -215,7 +216,7 @@ def _ask(args: argparse.Namespace) -> int:
             run.go()
         finally:
             if not args.json:
-                _print_run(run)
+                _print_run(run, args.steps)
         if args.json:
             _print_json(run)
         sys.stdout.flush()
@@ -250,15 +251,17 @@ def _print_json(run: Run) -> None:
     print(CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", told))
 
 
-def _print_run(run: Run) -> None:
+def _print_run(run: Run, steps: bool) -> None:
+    """The answer with its triples first; then, if it is wanted or there is none, the way to it."""
     from kgwb.show.html import clean
     from kgwb.show.terms import names_of
     from kgwb.show.text import totals_text, tree
 
     print(clean(run.question))
-    print(tree(run.steps, run.calls, names=names_of(run), color=_colors()))
-    print(f"{run.status}: {totals_text(run.totals)}")
     _print_answer(run)
+    if steps or run.answer is None:
+        print(tree(run.steps, run.calls, names=names_of(run), color=_colors()))
+    print(f"{run.status}: {totals_text(run.totals)}")
 
 
 def _print_answer(run: Run) -> None:

@@ -35,12 +35,20 @@ def ask(*arguments: str) -> int:
 # --- ask
 
 
-def test_ask_prints_the_way_and_the_answer_with_what_it_stands_on(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ask_prints_the_answer_with_what_it_stands_on_and_the_way_if_wanted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert ask(QUESTION) == 0
     said, aside = capsys.readouterr()
     assert said.startswith(QUESTION)
+    answer = "→ Denis Villeneuve\n    Denis Villeneuve: Arrival — director → Denis Villeneuve\n"
+    assert said.startswith(f"{QUESTION}\n{answer}")
+    assert "├─ qir: " not in said
+    assert said.count("\n") == 4
+    ask("--steps", QUESTION)
+    said, aside = capsys.readouterr()
+    assert said.startswith(f"{QUESTION}\n{answer}├─ ")
     assert "├─ qir: " in said
-    assert said.endswith("→ Denis Villeneuve\n    Denis Villeneuve: Arrival — director → Denis Villeneuve\n")
     assert "\x1b[" not in said
     assert "rules is a baseline" in aside
 
@@ -68,7 +76,7 @@ def test_ask_as_json_for_other_programs(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_ask_another_system(capsys: pytest.CaptureFixture[str]) -> None:
     rounds = ("--set", "debate_rounds=2", "--set", "ablation=none")
-    assert ask("--system", "dog", *rounds, "Where was the director of Stalker born?") == 0
+    assert ask("--steps", "--system", "dog", *rounds, "Where was the director of Stalker born?") == 0
     said = capsys.readouterr().out
     assert "linguist[hop 1/round 2]: " in said
     assert "→ Zavrazhye\n" in said

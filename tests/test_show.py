@@ -33,7 +33,7 @@ from kgwb.flow import (
 from kgwb.record import Attempt, CheckResult, Step
 from kgwb.run import Run
 from kgwb.show.html import seconds, style
-from kgwb.show.run import came_in, record_html, run_html, spent, step_html, waterfall
+from kgwb.show.run import came_in, doubt, record_html, run_html, spent, step_html, waterfall
 from kgwb.show.tell import line, lines, view
 from kgwb.show.terms import Around, laid_out, readable, sparql
 from kgwb.show.text import difference_text, tree
@@ -457,3 +457,23 @@ def test_times_are_readable(value: float, said: str) -> None:
 def test_what_came_in_names_the_step_it_came_from(run: Run) -> None:
     made = came_in(run["execution"], Around(steps=tuple(run.steps)))
     assert "selection from predicate selection" in plain(made)
+
+
+@pytest.mark.parametrize(
+    ("question", "values", "said"),
+    [
+        (
+            "Where was Amy born?",
+            (Literal("1967-10-03"), URIRef(EX + "Gentilly")),
+            "1967-10-03 is a date where a place",
+        ),
+        ("Where was Amy born?", (URIRef(EX + "Gentilly"),), ""),
+        ("When was Amy born?", (URIRef(EX + "Gentilly"),), "Gentilly is a thing where a time was asked"),
+        ("Who directed it?", (Literal("12"),), "12 is a number where somebody was asked"),
+        ("Which films are there?", (Literal("12"),), ""),
+    ],
+)
+def test_an_answer_of_the_wrong_kind_says_so(question: str, values: tuple[URIRef, ...], said: str) -> None:
+    answer = Answer("list", tuple(Value(term, str(term).rpartition("/")[2]) for term in values))
+    assert doubt(question, answer).startswith(said)
+    assert bool(doubt(question, answer)) == bool(said)

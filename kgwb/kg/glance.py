@@ -152,7 +152,7 @@ def _try(kg: Graph, kind: Kind, place: int) -> Iterator[Try]:
     things = [(v, o) for v, _, o in rows if isinstance(v, URIRef) and o is not None]
     names = kg.names([v for v, _ in things]) if things else {}
     alone = kg.exact([names[v] for v, _ in things]) if things else {}
-    for thing, value in things[place:]:
+    for thing, value in (*things[place:], *things[:place]):
         if len(alone.get(names[thing], ())) == 1:
             yield Try(f"What is the {asked.name} of {names[thing]}?", value)
             return

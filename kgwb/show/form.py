@@ -20,7 +20,7 @@ from kgwb.errors import OverrideError
 from kgwb.flow import adapter, from_data, marks_of, to_data
 from kgwb.kg.sparql import HALF, writable
 from kgwb.record import Step
-from kgwb.show.html import Html, button, div, join, short, span, spoken, tag
+from kgwb.show.html import Html, button, div, short, span, spoken, tag
 from kgwb.show.tell import line
 
 Kind = Literal["text", "iri", "number", "flag", "choice", "texts", "table", "group", "json", "pick", "ticks"]
@@ -478,6 +478,3 @@ def taken(step: Step, place: int) -> Any:
         if mark == "explanation" and field == "reason"
     }
     return followed(replace(step.output, **{name: chosen, **reasons}))
-
-
-__all__ = ["Field", "StepForm", "join", "read", "taken"]

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from rdflib import Literal
+
 from kgwb.agents import kind_of, spec_at, stages_of, supervisors_of
 from kgwb.errors import KgwbError
-from kgwb.flow import Answer
+from kgwb.flow import Answer, Term
 from kgwb.record import QUERIES, SEARCHES, Attempt, Call, Step, Totals
 from kgwb.show.html import (
     KINDS,
     Html,
     aside,
-    button,
     clean,
     count,
     div,
@@ -24,7 +26,6 @@ from kgwb.show.html import (
     join,
     kind_tile,
     note,
-    page,
     seconds,
     section,
     short,
@@ -54,6 +55,13 @@ SIGNS = {
     "done": ("ok", "done"),
 }
 """The icon and the word of each state of a step."""
+WANTED = {
+    "where": ("a place", {"a thing", "a text"}),
+    "when": ("a time", {"a date", "a number", "a text"}),
+    "who": ("somebody", {"a thing", "a text"}),
+    "how many": ("a number", {"a number"}),
+}
+"""What question words ask for, and the kinds of values that can be that."""
 STATUS = {
     "new": "Not run yet",
     "running": "Running",
@@ -172,9 +180,34 @@ def answer_state(standing: Standing) -> tuple[str, str, str, str]:  # noqa: PLR0
     return "none", "Not in this graph", "No answer in this graph", f"{reason} · {cost}" if reason else cost
 
 
+def doubt(question: str, answer: Answer) -> str:
+    """What is odd about an answer: "1967-10-03 is a date where a place was asked"."""
+    asked = re.search(r"\b(where|when|who|how many)\b", question.casefold())
+    if asked is None or not answer or answer.kind != "list":
+        return ""
+    wanted, fits = WANTED[asked[1]]
+    odd = [(value.label, kind) for value in answer.values if (kind := _kind_of_value(value.term)) not in fits]
+    if not odd:
+        return ""
+    shown = "; ".join(f"{short(label, 60)} is {kind}" for label, kind in odd[:3])
+    return f"{shown} where {wanted} was asked"
+
+
+def _kind_of_value(term: Term) -> str:
+    if not isinstance(term, Literal):
+        return "a thing"
+    kind = str(term.datatype or "").rpartition("#")[2].casefold()
+    if "date" in kind or kind.startswith("g") or re.fullmatch(r"-?\d{4}(-\d\d){0,2}", str(term)):
+        return "a date"
+    return "a number" if re.fullmatch(r"[-+]?[\d.,]+", str(term)) else "a text"
+
+
 def answer_banner(standing: Standing, more: object = "", *, slim: bool = False) -> Html:
     """The answer, large, with its state and its cost."""
     sign, word, big, under = answer_state(standing)
+    odd = doubt(standing.run.question, standing.answer) if sign == "ok" and standing.answer else ""
+    if odd:
+        sign, word, under = "none", "Answered, with doubt", f"{odd} · {under}"
     role = "alert" if sign == "bad" else "status"
     return div(
         f"answer {'run' if sign == 'wait' else sign}{' slim' if slim else ''}",
@@ -636,6 +669,3 @@ def step_html(step: Step, calls: Mapping[str, Call] = NO_CALLS) -> str:
 def record_html(value: object, names: Mapping[str, str] | None = None) -> str:
     """A record as HTML that stands alone; ``names`` are display names by IRI."""
     return with_style(section(view(value, Around(names or {})), data_static=True))
-
-
-__all__ = ["button", "page", "record_html", "run_html", "step_html"]

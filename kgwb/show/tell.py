@@ -6,7 +6,7 @@ view, registered by ``view`` in the module of its system.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import singledispatch
 from typing import Any
@@ -30,7 +30,7 @@ from kgwb.show.html import (
     table,
     tag,
 )
-from kgwb.show.terms import Around, candidate_line, curie, sparql, term, triple_text
+from kgwb.show.terms import Around, curie, sparql, term, triple_text
 
 BEST, VALUES, TRIPLES = 3, 5, 3
 """Parts, values and triples of a value that text shows; HTML shows more."""
@@ -170,11 +170,6 @@ def cell(part: Any, mark: str, around: Around) -> Html:  # noqa: PLR0911  # a ca
     return tag("bdi", short(str(part)) if part is not None else "")
 
 
-def step_view(step: Step, around: Around) -> Html:
-    """What a step yielded."""
-    return view(step.output, around)
-
-
 def says_more(value: Any) -> bool:
     """Whether a record has more to show than its line."""
     return view.dispatch(type(value)) is not view.dispatch(object) or len(lines(value)) > 1
@@ -194,7 +189,3 @@ def compared(value: Any, names: Mapping[str, str] | None = None) -> list[str]:
         elif isinstance(part, tuple) and part and is_dataclass(part[0]):
             made += [text for one in part for text in compared(one, names)]
     return made
-
-
-Register = Callable[[Callable[[Any, Around], Html]], Callable[[Any, Around], Html]]
-__all__ = ["candidate_line", "cell", "compared", "generic", "line", "lines", "outcome", "view"]

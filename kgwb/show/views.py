@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from rdflib import URIRef
 
@@ -40,7 +39,6 @@ from kgwb.show.terms import (
     sparql,
     supporting,
     term,
-    term_text,
     triples,
 )
 
@@ -334,7 +332,3 @@ def _(value: explain.Blocking, around: Around) -> Html:
         head = tag("b", short(explain.part_text(part, around.names)))
         shown.append(div("", head, f": {', and '.join(reasons)}. ", aside(f"{wrote}.")))
     return join(*shown) if shown else div("", f"{str(value).capitalize()}.")
-
-
-def plain_text(value: Any, around: Around) -> str:
-    return term_text(value, around.names)

@@ -69,7 +69,7 @@ class StepPanel(Live):
     def key(self) -> str:
         """The key of the step that is shown; the agent's name if it has none."""
         steps = self.session.steps
-        if self.wanted in steps:
+        if self.wanted in steps or (not self.inside and "[" in self.wanted):
             return self.wanted
         return next((step.key for step in steps.values() if step.agent == agent_of(self.wanted)), self.wanted)
 

@@ -112,16 +112,16 @@ function render({ model, el }) {
     const place = [...root.querySelectorAll("[data-page]")].find(
       (node) => node.firstElementChild?.contentWindow === event.source);
     const number = event.data?.kgwb?.picked;
-    if (place && Number.isInteger(number)) send(place.dataset.page, { dataset: { arg: String(number) } }, null);
+    if (place && Number.isInteger(number)) send(place.dataset.page, place, null, { arg: String(number) });
   }
 
   // --- from the page to Python
 
-  function send(name, node, form) {
+  function send(name, node, form, data = node.dataset) {
     flush();
     sent += 1;
-    const scope = node.closest?.("[data-scope]")?.dataset.scope; // a widget inside of the widget
-    model.send({ ...node.dataset, scope, seq: sent, do: name, form: values(form) });
+    const scope = node.closest("[data-scope]")?.dataset.scope; // a widget inside of the widget
+    model.send({ ...data, scope, seq: sent, do: name, form: values(form) });
   }
 
   function flush() { // what was typed reaches Python before the click that follows it

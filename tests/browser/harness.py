@@ -148,6 +148,11 @@ class NotebookPage:
         self.page.wait_for_function(READY, timeout=WAIT_MS)
         self.choose_theme(theme)
 
+    def reload(self) -> None:
+        """Load the page again, whose kernel stays alive."""
+        self.page.reload(wait_until="domcontentloaded")
+        self.page.wait_for_function(READY, timeout=WAIT_MS)
+
     def choose_theme(self, theme: str) -> None:
         """Switch to "light" or "dark", as the menu does."""
         splash = self.page.locator("#jupyterlab-splash")

@@ -73,19 +73,20 @@ def test_a_person_plays_an_agent(lab: Site) -> None:
 def test_a_dialogue_is_held_with_the_newest_turn_in_view(lab: Site) -> None:
     with lab.visit("13_your_own_graph.ipynb") as page:
         page.run_all()
-        page.cell("GraphChooser").wait("Your graph at a glance").wait("and answered")
+        page.cell("GraphChooser").wait("Your graph at a glance").wait("What is the keeper of")
         cell = page.cell("workbench.chat()").click("New dialogue").wait("A new dialogue has begun")
         cell.fill(cell.output.locator("#question"), "Who is the keeper of Otto?")
         cell.output.locator("#question").press("Enter")
         cell.wait("Maria Lopez").click("Open").wait("It stands on")
-        cell.click("Open in the debugger").wait("entity retriever")
+        cell.click("Open in the debugger").wait("entity retriever").click("Close the debugger")
+        cell.click("Subgraph").wait("pale: around it").tab("Table").wait("what it is")
 
 
 def test_a_lost_question_opens_from_its_benchmark(lab: Site) -> None:
     with lab.visit("50_benchmark.ipynb") as page:
         page.run_all()
         page.cell('Report(folder / "fast")').wait("Where answers were lost")
-        page.cell("report.debug(").wait("the right answer is").wait("Run again")
+        page.cell("report.debug(").wait("the right answer is").wait("What came in")
 
 
 def test_a_walk_is_run_hop_by_hop_and_its_debate_is_read(lab: Site) -> None:
@@ -118,9 +119,9 @@ def test_what_is_wrong_is_said_in_the_cell_and_the_page_goes_on(lab: Site) -> No
             execution.click(execution.output.locator("summary", has_text=fold))
         sparql = execution.output.locator("textarea")
         for wrong in ("SELECT ?x WHERE {", "DELETE WHERE { ?s ?p ?o }"):
-            execution.fill(sparql, wrong).click("Run query").wait("What to do")
+            execution.fill(sparql, wrong).click("Run query").wait("Failed")
             execution.fill(sparql, "SELECT ?s WHERE { ?s ?p ?o } LIMIT 3")
-            execution.click("Run query").wait("3 rows").wait("What to do", gone=True)
+            execution.click("Run query").wait("3 rows").wait("Failed", gone=True)
         qir.click("Run again").wait("done").tab("Edit as a form").wait("Use this result")
         qir.fill(qir.output.locator("input[type=text]:visible").first, "")
         qir.click("Use this result").wait("Failed: ")

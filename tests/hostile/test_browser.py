@@ -81,7 +81,7 @@ def show_frames(page: Page, runs: list[Run]) -> None:
     page.evaluate("document.body.replaceChildren()")
     for run in runs[:: SHOWN // FRAMES][:FRAMES]:
         made = SubgraphPanel(session_of(run))
-        made.update({"do": "view", "arg": "graph"})
+        made.update({"do": "drawn", "arg": "graph"})
         page.evaluate(MODEL % json.dumps({"html": made.html, "page": made.page}))
     tooltips = 0
     for frame, element in zip(page.frames[1:], page.locator("iframe").all(), strict=True):

@@ -103,7 +103,7 @@ def test_static_forms_show_text_and_nothing_else(batch: int) -> None:
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_texts_for_a_terminal_do_nothing_to_it(batch: int, capsys: pytest.CaptureFixture[str]) -> None:
     for bundle, run in runs(batch):
-        _print_run(run)
+        _print_run(run, True)
         for text in (
             repr(run),
             tree(run.steps, run.calls),
