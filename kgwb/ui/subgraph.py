@@ -109,8 +109,9 @@ class SubgraphPanel(Live):
         options = (
             (str(n), label, n + 1 if labels.count(label) > 1 else "") for n, label in enumerate(labels)
         )
-        return join(
-            aside("what supports "),
+        return div(
+            "row",
+            aside("what supports"),
             tabs([*options, ("-1", "nothing marked", "")], str(self.lit), "lit", bare=True),
         )
 
