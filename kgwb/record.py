@@ -375,8 +375,9 @@ class Differences(tuple[StepDifference, ...]):
 
     @property
     def parting(self) -> StepDifference | None:
-        """The first step whose decision differs; None if all decided the same."""
-        return next((one for one in self.leaves if one.status != "same" and one.decides), None)
+        """The first step of both that decided otherwise, else the first of one alone, if there is any."""
+        unequal = [one for one in self.leaves if one.status != "same" and one.decides]
+        return next((one for one in unequal if one.first and one.second), next(iter(unequal), None))
 
     def __repr__(self) -> str:
         from kgwb.show.text import difference_text

@@ -64,7 +64,7 @@ def comparison(first: Side, second: Side, *, all_steps: bool = False) -> Html:
         for n, side in enumerate((first, second))
     )
     differences = difference(first.steps, second.steps)
-    return join(div("ab", *heads), steps_beside(differences, first.standing, all_steps=all_steps))
+    return join(div("ab heads", *heads), steps_beside(differences, first.standing, all_steps=all_steps))
 
 
 def letter(number: int) -> Html:

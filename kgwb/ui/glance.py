@@ -163,7 +163,7 @@ def _said(survey: Survey) -> Html:
     chosen = survey.chosen
     if chosen is None:
         return div("")
-    of = f"a {chosen.name}" if chosen.iri else "things without a class"
+    of = f"each {chosen.name}" if chosen.iri else "things without a class"
     rows = (
         div(
             "hbar wide sparql",

@@ -143,8 +143,7 @@ def test_an_answers_path_is_lit_at_once_and_a_node_says_what_it_is(page: Noteboo
 
 
 def test_a_page_reload_finds_the_widgets_of_the_living_kernel(page: NotebookPage) -> None:
-    page.page.keyboard.press("Control+s")
-    page.page.wait_for_timeout(1500)
+    page.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
     page.reload()
     cell = page.cell("workbench.debug()").show().wait("2001-11-16")
     cell.tab("Answer").wait("Where the time went")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from small import FILMS, films, iri
 
 from kgwb import open_kg
 from kgwb.errors import GraphTimeoutError
+from kgwb.kg import sample_path
 from kgwb.kg.glance import LARGE, SAMPLE, Kind, glance, said_of, tries
 
 ODD = (
@@ -70,3 +73,17 @@ def test_of_a_large_graph_a_sample_is_looked_at(count: int | None, monkeypatch: 
     )
     assert all(f"LIMIT {SAMPLE}" in query for query in asked if "COUNT(*)" not in query)
     assert said_of(kg, seen.kinds[0], sampled=True)[0].share == 1
+
+
+@pytest.mark.parametrize("engine", ["oxigraph", "virtuoso"])
+def test_an_endpoint_is_seen_as_its_file_is(engine: str, request: pytest.FixtureRequest) -> None:
+    url = request.getfixturevalue(engine).load(sample_path("films"))
+    kg, file = open_kg(url), open_kg("films")
+    there, here = glance(kg), glance(file)
+    assert replace(there, kinds=()) == replace(here, kinds=())
+    assert set(there.kinds) == set(here.kinds)
+    person = here.kinds[0]
+    assert {one.name: one.share for one in said_of(kg, person)} == {
+        one.name: one.share for one in said_of(file, person)
+    }
+    assert len([*islice(tries(kg, there), 5)]) == 5

@@ -44,7 +44,7 @@ def test_a_sample_is_open_at_once_and_seen_at_a_glance() -> None:
     for part in (
         *("2,863 triples", "420 things", "16 classes", "40 predicates", "Person 178", "birth date 93%"),
         *(
-            "What is said of a Person",
+            "What is said of each Person",
             "English 420",
             "Who directed Arrival? Denis Villeneuve",
             "5 smaller classes",
@@ -53,7 +53,7 @@ def test_a_sample_is_open_at_once_and_seen_at_a_glance() -> None:
         assert part in text(chooser)
     press(chooser, "film 79")
     looked(chooser)
-    assert "What is said of a film" in text(chooser)
+    assert "What is said of each film" in text(chooser)
     assert repr(chooser) == "GraphChooser(films)"
     assert "2,863" in GraphChooser().static()  # of a graph that was looked at, also without a kernel
 
