@@ -70,11 +70,10 @@ class SavedEngine(Engine):
         """
         if path:
             self._file = RunFile(Path(path))
-            if self._file.path.exists():
-                header, *entries = self._file.found() or [{}]
-                ended = [entry["end"]["status"] for entry in entries if "end" in entry]
-                if header.get("question") == self.question and ended[-1:] != ["done"]:
-                    self._read(entry for entry in entries if "call" in entry)
+            header, *entries = self._file.found() or [{}]
+            ended = [entry["end"]["status"] for entry in entries if "end" in entry]
+            if header.get("question") == self.question and ended[-1:] != ["done"]:
+                self._read(entry for entry in entries if "call" in entry)
             self._file.write([self._header(), *self._entries()])
 
     def _header(self) -> dict[str, Any]:
