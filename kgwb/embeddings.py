@@ -15,10 +15,11 @@ import sqlite3
 import threading
 import zlib
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+from kgwb.aside import undisturbed
 from kgwb.errors import EmbeddingError
 
 DEFAULT = "all-MiniLM-L6-v2"
@@ -85,7 +86,8 @@ class Embeddings:
                 f"the file asks for the embeddings {self.name}, which are not loaded on a file's word",
                 hint=f"if you trust them, set KGWB_EMBEDDINGS={self.name}",
             )
-        model, lock = _load(self.name)
+        # An import of torch that is broken off in the middle cannot be tried again
+        model, lock = undisturbed(partial(_load, self.name))
         with lock:
             return list(model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False))
 

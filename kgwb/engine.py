@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Literal, TypeVar
 
 from kgwb.agents import AgentSpec, System, tells_apart
-from kgwb.aside import aside
+from kgwb.aside import LOOK_S, aside
 from kgwb.embeddings import Embeddings
 from kgwb.errors import (
     Cancelled,
@@ -37,6 +37,8 @@ from kgwb.settings import Settings
 T = TypeVar("T")
 R = TypeVar("R")
 Status = Literal["new", "running", "paused", "done", "failed", "cancelled"]
+LEFT_S = 60.0
+"""How long a new execution waits for a cancelled one to end the slow call it is in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ class Engine:
         self._lock = threading.RLock()
         self._busy = threading.Lock()
         self._cancel = threading.Event()
+        """Of the latest execution: ends it at its next look."""
         self._goal = Goal()
         self._counts: dict[str, int] = {}
         self._asked: dict[tuple[str, str, str], int] = {}
@@ -299,11 +302,23 @@ class Engine:
     # --- the mechanism --------------------------------------------------------------------------------------
 
     @contextmanager
+    def _alone(self, cancel: threading.Event) -> Iterator[None]:
+        """Keep other executions of this run out, of which each has its own ``cancel``."""
+        until = time.monotonic() + LEFT_S
+        while not self._busy.acquire(timeout=LOOK_S):
+            if not self._cancel.is_set() or time.monotonic() > until:
+                raise SettingError("this run is being executed already", hint="wait for it, or cancel it")
+        try:
+            if cancel.is_set():  # whoever wanted this execution left while it waited
+                raise Cancelled
+            self._cancel = cancel
+            yield
+        finally:
+            self._busy.release()
+
+    @contextmanager
     def _executing(self, goal: Goal) -> Iterator[None]:
         """One execution from the start: afterwards status, error and position say how it ended."""
-        if not self._busy.acquire(blocking=False):
-            raise SettingError("this run is being executed already", hint="wait for it, or cancel it")
-        self._cancel.clear()
         self.steps, self._counts, self._asked, self.error, self.answer = [], {}, {}, None, None
         self._goal, self.status, self.position = goal, "running", 0
         token = _frame.set(Frame(None, self.steps))
@@ -316,8 +331,7 @@ class Engine:
             self.status = "paused"
         except Cancelled:
             self.status = "cancelled"
-        except KeyboardInterrupt:
-            self._cancel.set()
+        except KeyboardInterrupt:  # raised by an agent or a model; those of a person hit the main thread
             self.status = "cancelled"
             raise
         except BaseException as exc:
@@ -327,7 +341,6 @@ class Engine:
             self._seconds = time.perf_counter() - started
             _frame.reset(token)
             self._goal = Goal()
-            self._busy.release()
 
     def _enter(self, spec: AgentSpec, inputs: Mapping[str, Any], parent: Frame) -> Step:
         own = str(inputs[spec.subject]) if spec.subject else ""

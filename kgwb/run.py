@@ -8,13 +8,16 @@ are in ``kgwb.agents``.
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kgwb.agents import AGENTS, AgentSpec, System, agent, spec_at, spec_of
+from kgwb.aside import undisturbed
 from kgwb.embeddings import Embeddings
 from kgwb.engine import Goal, Status
 from kgwb.errors import InputError, OverrideError, QuestionError, RunFileError, SettingError, Stopped
@@ -24,11 +27,9 @@ from kgwb.llm.base import ChatModel, ChatRequest
 from kgwb.prompts import Prompts
 from kgwb.record import Differences, Origin, RunFile, Step, difference, now
 from kgwb.recorded import RecordedGraph
-from kgwb.saved import SavedEngine
+from kgwb.saved import DAMAGED, SavedEngine
 from kgwb.settings import Settings
 
-DAMAGED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""What comes of a file whose entries have not their form, or do not fit together."""
 Models = Mapping[str, ChatModel] | ChatModel | None
 
 
@@ -82,7 +83,8 @@ class Run(SavedEngine):
 
         ``until`` is an agent's name or a step's key that shall be done, or a number of steps in all;
         ``before`` stops as the named agent or step begins. What is recorded is not asked again. Raises the
-        KgwbError that stopped it; everything up to there is kept, and the next ``go`` resumes.
+        KgwbError that stopped it; everything up to there is kept, and the next ``go`` resumes. An interrupt
+        cancels it, and is raised.
         """
         names = frozenset({until} if isinstance(until, str) else ()) | self.breakpoints
         stops = frozenset({before} if before else ())
@@ -310,20 +312,25 @@ class Run(SavedEngine):
     # --- the mechanism --------------------------------------------------------------------------------------
 
     def _run(self, goal: Goal) -> Run:
-        try:
-            with self._executing(goal):
-                if goal.count == 0:
-                    raise Stopped
-                self.answer = self.system.answer(Question(self.question), self.dialogue, self)
-                self.turn = self.system.turn(self)
-        except BaseException:
-            with suppress(RunFileError):  # the first failure is the one to tell
-                self._end()
-            raise
-        finally:
-            self._begun = frozenset(step.key for step in self.steps)
-        self._end()
+        cancel = threading.Event()
+        undisturbed(partial(self._carry_out, goal, cancel), leave=cancel.set)
         return self
+
+    def _carry_out(self, goal: Goal, cancel: threading.Event) -> None:
+        with self._alone(cancel):
+            try:
+                with self._executing(goal):
+                    if goal.count == 0:
+                        raise Stopped
+                    self.answer = self.system.answer(Question(self.question), self.dialogue, self)
+                    self.turn = self.system.turn(self)
+            except BaseException:
+                with suppress(RunFileError):  # the first failure is the one to tell
+                    self._end()
+                raise
+            finally:
+                self._begun = frozenset(step.key for step in self.steps)
+            self._end()
 
     def _know(self, *names: str) -> None:
         for name in names:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kgwb import __version__
 from kgwb.agents import spec_at
+from kgwb.aside import undisturbed
 from kgwb.engine import Engine
 from kgwb.flow import Dialogue, from_data, to_data
 from kgwb.record import FORMAT, Call, RunFile, Totals
+
+DAMAGED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What comes of a file whose entries have not their form, or do not fit together."""
 
 
 class SavedEngine(Engine):
@@ -41,8 +47,7 @@ class SavedEngine(Engine):
 
         Returns its path. Raises RunFileError.
         """
-        steps = [{"step": step.to_data()} for step in self.steps]
-        RunFile(Path(path)).write([self._header(), *self._entries(), *steps, self._ending()])
+        self._write(lambda: RunFile(Path(path)).write([*self._whole()]))
         return Path(path)
 
     def _read(self, lines: Iterator[dict[str, Any]]) -> None:
@@ -64,17 +69,19 @@ class SavedEngine(Engine):
                 self.recorded_position = entry["end"]["position"]
 
     def _keep_in(self, path: str | Path | None) -> None:
-        """Begin a file that every further call is written to as it ends.
-
-        If it holds this question, and its run did not come to an end, what was asked then is not asked again.
-        """
+        """Begin a file that every further call is written to as it ends, with what it holds already."""
         if path:
             self._file = RunFile(Path(path))
-            header, *entries = self._file.found() or [{}]
-            ended = [entry["end"]["status"] for entry in entries if "end" in entry]
-            if header.get("question") == self.question and ended[-1:] != ["done"]:
-                self._read(entry for entry in entries if "call" in entry)
+            self.resume(path)
             self._file.write([self._header(), *self._entries()])
+
+    def resume(self, path: str | Path) -> None:
+        """Take the calls of a file that holds this question, if its run did not come to an end."""
+        header, *entries = RunFile(Path(path)).found() or [{}]
+        with suppress(*DAMAGED):  # what cannot be read is asked again
+            ended = [entry["end"]["status"] for entry in entries if "end" in entry]
+            if header["question"] == self.question and ended[-1:] != ["done"]:
+                self._read(entry for entry in entries if "call" in entry)
 
     def _header(self) -> dict[str, Any]:
         return {
@@ -93,6 +100,12 @@ class SavedEngine(Engine):
             "vocabulary": to_data(self.kg.vocabulary),
             "prompts": {**self._used_prompts, **self.prompts.texts},
         }
+
+    def _whole(self) -> Iterator[dict[str, Any]]:
+        yield self._header()
+        yield from self._entries()
+        yield from ({"step": step.to_data()} for step in self.steps)
+        yield self._ending()
 
     def _entries(self) -> Iterator[dict[str, Any]]:
         for call in list(self.calls.values()):
@@ -121,5 +134,13 @@ class SavedEngine(Engine):
 
     def _append(self, **entry: Any) -> None:
         if self._file:
+            self._write(partial(self._file.append, **entry))
+
+    def _write(self, write: Callable[[], None]) -> None:
+        """Write where no interrupt can hit it, and in order: an earlier save must not replace a later one."""
+
+        def alone() -> None:
             with self._lock:
-                self._file.append(**entry)
+                write()
+
+        undisturbed(alone)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -34,6 +36,24 @@ def test_whoever_watches_can_leave() -> None:
     with pytest.raises(Cancelled):
         aside(lambda: done.wait(30), watch=watch)
     done.set()
+
+
+def test_a_process_ends_when_the_work_that_an_interrupt_left_behind_has_ended() -> None:
+    code = """
+import _thread, threading, time
+from kgwb import aside
+aside.ENDING_S = 0.1
+def work():
+    _thread.interrupt_main()
+    time.sleep(1)
+    print("ended", flush=True)
+try:
+    aside.undisturbed(work)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["interrupted", "ended"]
 
 
 def test_a_server_that_drips_does_not_outlast_the_time_allowed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import quote
 
 from kgwb import __version__
+from kgwb.aside import undisturbed
 from kgwb.bench.cost import Budget, by_model, stages
 from kgwb.bench.gold import standard
 from kgwb.bench.metrics import NOTHING, Scores, score
 from kgwb.bench.questions import BenchQuestion, conversations, term_string
-from kgwb.bench.results import FOR_PEOPLE, RUNS, Result, Results, Row
+from kgwb.bench.results import FOR_PEOPLE, RUNS, Result, Results, Row, run_file
 from kgwb.embeddings import Embeddings
-from kgwb.errors import Cancelled, InputError, KgwbError
+from kgwb.errors import Cancelled, InputError, InvalidReplyError, KgwbError
 from kgwb.flow import Dialogue, Turn, from_data, to_data
 from kgwb.gold import read
 from kgwb.kg.base import Graph
@@ -178,9 +179,19 @@ def work_off(
 ) -> None:
     """Do all tasks, and those they lead to, until there is none left, or ``enough``: then what runs finishes.
 
-    ``executor`` can be a number of threads. ``then`` is called here, one at a time; at most ``most`` tasks
-    are on their way. Raises the first error, with nothing left waiting and what ``watch`` sees interrupted.
+    ``executor`` can be a number of threads. ``then`` is called one at a time; at most ``most`` tasks are on
+    their way. Raises the first error, with nothing left waiting and what ``watch`` sees interrupted.
     """
+    undisturbed(lambda: _work_off(tasks, executor, watch, enough, most), leave=watch.interrupt)
+
+
+def _work_off(
+    tasks: Iterable[Task],
+    executor: Executor | int,
+    watch: Watch,
+    enough: Callable[[], object],
+    most: int | None,
+) -> None:
     ended: SimpleQueue[Future[Any]] = SimpleQueue()
     waiting: dict[Future[Any], Task] = {}
     left = iter(tasks)
@@ -260,11 +271,10 @@ class Bench:
 
         Lines keep what a dialogue remembers of them; a turn whose line does not is asked again for that.
         """
-        rows = self.results.rows
-        if all(turn.id in rows for turn in turns):
+        if all(self._line(turn) for turn in turns):
             return None
         question, *later = turns
-        known = rows.get(question.id)
+        known = self._line(question)
         if known is not None and "remembered" in known:
             turn = from_data(known["remembered"], Turn | None)
             return self._next(later, (*earlier, turn) if turn else earlier, watch)
@@ -283,6 +293,11 @@ class Bench:
         call = (ask, self.setup, question, Dialogue(earlier), folder, self.save_runs, watch)
         return Task(call, then)
 
+    def _line(self, question: BenchQuestion) -> Row | None:
+        """The line of a question; none if its run is wanted and a full disk left it unsaved."""
+        row = self.results.rows.get(question.id)
+        return None if row and self.save_runs and row.get("run") == "" else row
+
 
 def ask(
     setup: Setup,
@@ -294,12 +309,13 @@ def ask(
 ) -> tuple[Row, Turn | None, InputError | None]:
     """The line of one question, what its dialogue remembers if it was answered, and why no run was saved.
 
-    Raises Cancelled.
+    A run that is in the folder and was not answered is resumed. Raises Cancelled.
     """
     run, turn, unsaved = None, None, None
+    name = f"{RUNS}/{_file_name(question.id)}.jsonl"
     try:
         run = setup.begin(question.question, dialogue)
-        error = go(run, watch)
+        error = _resumed(run, run_file(folder, {"run": name}), watch)
         turn = setup.system.turn(run) if error is None else None
     except KgwbError as exc:
         error = exc.message
@@ -311,13 +327,27 @@ def ask(
     if question.dialogue is not None:
         row["remembered"] = to_data(turn, Turn | None)
     if run and (save_runs is True or (save_runs and lost(row))):
-        name = f"{RUNS}/{_file_name(question.id)}.jsonl"
+        row["run"] = ""
         try:
             run.save(folder / name)
             row["run"] = name
         except InputError as exc:  # told once the answer is safe
             unsaved = exc
     return row, turn, unsaved
+
+
+def _resumed(run: Run, kept: Path | None, watch: Watch) -> str | None:
+    """``go`` with the calls of a kept run; replies among them that failed their checks are asked for anew."""
+    if kept:
+        run.resume(kept)
+    recorded = set(run.calls)
+    error = go(run, watch)
+    if isinstance(run.error, InvalidReplyError) and {one.call for one in run.error.attempts} <= recorded:
+        for step in run.steps:
+            if step.error and step.attempts and not step.attempts[-1].accepted:
+                run.refresh(step.key)
+        error = go(run, watch)
+    return error
 
 
 def _file_name(key: str) -> str:

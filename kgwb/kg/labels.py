@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import queue
 import sqlite3
+import threading
 import time
 import weakref
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import partial
 from math import log
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -66,13 +66,13 @@ class LabelIndex:
 
     def __init__(self, path: Path | None, first: sqlite3.Connection | None = None) -> None:
         self._path = path.absolute() if path else None
-        self._idle: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
-        self._all: list[sqlite3.Connection] = []
+        self._lock = threading.Lock()
+        """Held while the only connection of an index in memory is used."""
+        self._idle: deque[sqlite3.Connection] = deque()
+        """Connections to the file that no thread uses."""
+        self._all: list[sqlite3.Connection] = [first] if first else []
         self._spellings: dict[str, tuple[Spelling, ...]] = {}
         self.close = weakref.finalize(self, _close, self._all)
-        if first is not None:
-            self._all.append(first)
-            self._idle.put(first)
 
     @classmethod
     def open(cls, path: Path) -> LabelIndex:
@@ -176,52 +176,50 @@ class LabelIndex:
         return self._spellings[word]
 
     def _spelled_like(self, word: str) -> tuple[Spelling, ...]:
-        until, found = time.monotonic() + CLOSE_S, []
-        letters = set(word)
-        for number, term in enumerate(self._as_long_as(word)):
-            if number % 256 == 0 and time.monotonic() > until:
-                break
-            if len(letters & set(term)) >= CLOSE * len(letters) - 1:
-                matcher = SequenceMatcher(None, word, term)
-                if matcher.quick_ratio() >= CLOSE and (likeness := matcher.ratio()) >= CLOSE:
-                    found.append(Spelling(term, likeness))
+        until, window = time.monotonic() + CLOSE_S, max(1, len(word) // 3)
+        values = (word[0], word[0] + "\U0010ffff", len(word) - window, len(word) + window)
+        found: list[Spelling] = []
+        for no in ("", "NOT "):  # by far most slips leave the first letter
+            sql = f"SELECT word FROM vocabulary WHERE {no}word BETWEEN ? AND ? {_LONG}"
+            found += self._rows(sql, *values, read=partial(_near, word, until))
         return tuple(sorted(found, key=lambda near: (-near.likeness, near.word))[:5])
 
-    def _as_long_as(self, word: str) -> Iterator[str]:
-        """The words of the index about as long as this one, as they are read from it.
-
-        Those with the same first letter come first: by far most slips leave it.
-        """
-        window = max(1, len(word) // 3)
-        for no in ("", "NOT "):
-            sql = f"SELECT word FROM vocabulary WHERE {no}word BETWEEN ? AND ? {_LONG}"
-            given = (word[0], word[0] + "\U0010ffff", len(word) - window, len(word) + window)
-            with self._connection() as connection:
-                yield from (term for (term,) in connection.execute(sql, given))
-
-    def _rows(self, sql: str, *values: Any) -> list[Any]:
-        with self._connection() as connection:
-            return connection.execute(sql, values).fetchall()
-
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        """A connection for this thread alone: of a file as many as needed, of memory the only one."""
+    def _rows(self, sql: str, *values: Any, read: Callable[[sqlite3.Cursor], list[Any]] = list) -> list[Any]:
+        if self._path is None:
+            with self._lock:  # a lock alone is always released: an interrupt can hit any other way of lending
+                return read(self._all[0].execute(sql, values))
         try:
-            connection = self._idle.get(block=self._path is None)
-        except queue.Empty:
-            assert self._path is not None
-            uri = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"
-            connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
-            self._all.append(connection)
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._connect(self._path)
         try:
-            yield connection
+            return read(connection.execute(sql, values))
         except sqlite3.DatabaseError as error:  # the cached file was damaged since it was opened
             hint = "open the graph again: what is damaged is made anew"
             raise GraphFileError(
                 f"the label index {self._path} cannot be read: {error}", hint=hint
             ) from error
         finally:
-            self._idle.put(connection)
+            self._idle.append(connection)
+
+    def _connect(self, path: Path) -> sqlite3.Connection:
+        uri = f"{path.as_uri()}?mode=ro&immutable=1"
+        connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        self._all.append(connection)
+        return connection
+
+
+def _near(word: str, until: float, terms: Iterable[tuple[str]]) -> list[Spelling]:
+    """Those of the words that are spelled like this one, as far as the time allows."""
+    letters, found = set(word), []
+    for number, (term,) in enumerate(terms):
+        if number % 256 == 0 and time.monotonic() > until:
+            break
+        if len(letters & set(term)) >= CLOSE * len(letters) - 1:
+            matcher = SequenceMatcher(None, word, term)
+            if matcher.quick_ratio() >= CLOSE and (likeness := matcher.ratio()) >= CLOSE:
+                found.append(Spelling(term, likeness))
+    return found
 
 
 def _row(iri: str, text: str, shown: bool, searched: bool) -> tuple[int, str, str, str, bool]:

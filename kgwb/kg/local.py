@@ -5,13 +5,9 @@ from __future__ import annotations
 import hashlib
 import time
 import traceback
-import weakref
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Thread
 from typing import Any, TypeVar, cast
 
 import pyoxigraph as ox
@@ -21,6 +17,7 @@ from oxrdflib._converter import to_ox
 from rdflib import BNode, URIRef
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
+from kgwb.aside import aside
 from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError, QueryRefusedError
 from kgwb.flow import Term, Triple, literal
 from kgwb.kg.base import Found, Limits, Rows, Vocabulary
@@ -50,7 +47,6 @@ class LocalGraph:
     ) -> None:
         self.store, self.labels, self.source, self.identity = store, labels, source, identity
         self.vocabulary, self.limits = vocabulary or Vocabulary(), limits or Limits()
-        self._workers = _Workers()
 
     @classmethod
     def open(
@@ -141,11 +137,15 @@ class LocalGraph:
         until = time.monotonic() + self.limits.query_timeout_s
 
         def work() -> T:
-            result = self.store.query(found.text, use_default_graph_as_union=self._union)
-            return read(result, until)
+            try:
+                return read(self.store.query(found.text, use_default_graph_as_union=self._union), until)
+            except BaseException as error:
+                # Oxigraph's iterators must not outlive this thread's frames: no other thread may drop them.
+                traceback.clear_frames(error.__traceback__)
+                raise
 
-        try:
-            return self._workers.run(work, self.limits.query_timeout_s)
+        try:  # Aside, as a query inside Oxigraph cannot be stopped, only left.
+            return aside(work, most_s=self.limits.query_timeout_s)
         except TimeoutError:
             raise GraphTimeoutError(
                 f"the query took longer than {self.limits.query_timeout_s:g} s",
@@ -207,48 +207,3 @@ def from_ox(term: Any) -> Term:
 def _check_clock(until: float) -> None:
     if time.monotonic() > until:
         raise TimeoutError
-
-
-class _Workers:
-    """Threads to run queries in, kept for the next: a query inside Oxigraph cannot be stopped, only left."""
-
-    def __init__(self) -> None:
-        self._idle: deque[SimpleQueue[Any]] = deque()
-        weakref.finalize(self, _dismiss, self._idle)
-
-    def run(self, work: Callable[[], T], timeout_s: float) -> T:
-        """What ``work`` returns or raises; TimeoutError if it takes longer."""
-        try:
-            tasks = self._idle.pop()
-        except IndexError:
-            tasks = SimpleQueue()
-            Thread(target=_serve, args=(tasks, self._idle), name="kgwb-query", daemon=True).start()
-        reply: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
-        tasks.put((work, reply))
-        try:
-            value, error = reply.get(timeout=timeout_s)
-        except Empty:
-            raise TimeoutError from None
-        if error is not None:
-            raise error
-        return value  # type: ignore[no-any-return]
-
-
-def _serve(tasks: SimpleQueue[Any], idle: deque[SimpleQueue[Any]]) -> None:
-    while (task := tasks.get()) is not None:
-        work, reply = task
-        try:
-            answer: tuple[Any, BaseException | None] = (work(), None)
-        except BaseException as error:  # noqa: BLE001 (raised again by the one who waits)
-            # Oxigraph's iterators must not outlive this thread's frames: no other thread may drop them.
-            traceback.clear_frames(error.__traceback__)
-            answer = (None, error)
-        del task, work
-        idle.append(tasks)
-        reply.put(answer)
-        del reply, answer
-
-
-def _dismiss(idle: deque[SimpleQueue[Any]]) -> None:
-    for tasks in idle:
-        tasks.put(None)

@@ -13,7 +13,8 @@ from kgwb.gold import Oracle
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel
 from kgwb.record import RunFile
-from kgwb.run import DAMAGED, Run, System
+from kgwb.run import Run, System
+from kgwb.saved import DAMAGED
 
 
 def names() -> tuple[str, ...]:

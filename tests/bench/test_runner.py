@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import rdflib
 from rdflib import URIRef
-from small import CHATTY
+from small import CHATTY, DIRECTED, asked, films
 
 from kgwb.bench.cost import costs
 from kgwb.bench.metrics import groups, table
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.results import CONFIG, RESULTS, Results, Row, locked, read_results
+from kgwb.bench.results import CONFIG, RESULTS, Results, Row, locked, read_results, run_file
 from kgwb.bench.runner import Bench, Setup
 from kgwb.cli import main
 from kgwb.embeddings import Embeddings
@@ -384,13 +384,47 @@ def test_any_id_has_a_file_and_a_fingerprint(tmp_path: Path) -> None:
     assert files[-1].name == "plain.jsonl"
 
 
-def test_an_answer_whose_run_cannot_be_saved_is_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("wanted", [True, False])
+def test_an_answer_whose_run_cannot_be_saved_is_kept_until_a_later_run_can_be(
+    tmp_path: Path, wanted: bool
+) -> None:
     (tmp_path / "runs").write_text("in the way")
     with pytest.raises(InputError, match="cannot write"):
         bench(tmp_path, save_runs=True)
     [row] = lines(tmp_path)
-    assert (row["id"], row["answers"], "run" in row) == ("1", [EX + "villeneuve"], False)
-    assert len(bench(tmp_path)) == len(QUESTIONS)
+    assert (row["id"], row["answers"], row["run"]) == ("1", [EX + "villeneuve"], "")
+    (tmp_path / "runs").unlink()
+    model = Scripted(lambda request: "ok")
+    for _ in range(2):
+        rows = bench(tmp_path, setup(model), save_runs=wanted)
+        assert [run_file(tmp_path, row) is not None for row in rows] == [wanted] * len(QUESTIONS)
+        assert model.calls() == len(QUESTIONS) - (not wanted)
+
+
+@pytest.mark.parametrize("failure", [ModelUnreachableError("no route"), "no JSON"])
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_question_tried_again_goes_on_from_its_kept_run(
+    tmp_path: Path, failure: str | Exception, damaged: bool
+) -> None:
+    selection = "chatty_kg/predicate_selection"
+    kg, questions = (
+        films(),
+        [BenchQuestion(id="1", question="Who directed Arrival?", answers=(EX + "denis",))],
+    )
+    told = []
+    for reply in (failure, failure, DIRECTED[selection]):
+        model = Scripted({**DIRECTED, selection: reply})
+        given = Setup(kg, CHATTY, {"": model}, Settings(theta=1), Prompts(), Embeddings("lexical"))
+        results = Results(tmp_path, given.config())
+        results.retry_errors()
+        [row] = Bench(given, results, save_runs=True).run(questions)
+        told.append((row["f1"], dict(asked(model))))
+        if damaged:
+            path = tmp_path / row["run"]
+            path.write_text(path.read_text().replace('"key"', '"kex"'))
+    again = {"predicate_selection": 1}
+    rest = {"qir": 1, **again} if damaged else again
+    assert told == [(0, {"qir": 1, **again}), (0, rest), (1, rest)]
 
 
 # --- in the terminal
