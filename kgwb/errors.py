@@ -11,7 +11,7 @@
     │   ├── GraphFileError      no such file, nothing in it, or it does not parse
     │   ├── GraphUnreachableError   an endpoint refuses or cannot be found
     │   ├── GraphTimeoutError   a query took longer than allowed
-    │   ├── QueryRefusedError   not a read-only query, or SERVICE without leave
+    │   ├── QueryRefusedError   not a read-only query, or it needs leave (allow_service)
     │   └── QueryError          the engine rejects the query or answers nonsense
     ├── ModelError              a language model cannot be asked
     │   ├── UnknownModelError   no such model, or its key is missing

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_type_hints
 
 from pydantic import PlainSerializer, PlainValidator, TypeAdapter
-from rdflib import BNode, URIRef
+from rdflib import RDF, BNode, URIRef
 from rdflib import Literal as RdfLiteral
 
 T = TypeVar("T")
@@ -48,14 +48,24 @@ def term_from_data(data: Any) -> URIRef | RdfLiteral | BNode:
         case "bnode":
             return BNode(value)
         case "literal" | "typed-literal":
-            datatype = data.get("datatype")
-            return RdfLiteral(
-                value,
-                lang=data.get("xml:lang"),
-                datatype=URIRef(datatype) if datatype else None,
-                normalize=False,
-            )
+            return literal(value, data.get("datatype") or "", data.get("xml:lang") or "")
     raise ValueError(f"not an RDF term: {data!r}")
+
+
+def literal(text: str, datatype: str = "", language: str = "") -> RdfLiteral:
+    """A literal, lexical form untouched. Raises ValueError for what is no datatype or language."""
+    kind = _iri(datatype) if datatype and not language else None
+    if kind in (RDF.XMLLiteral, RDF.HTML):
+        made = RdfLiteral(text)  # made in two steps, as rdflib parses these: 1 MB takes 200 MB
+        made.__setstate__((None, {"language": None, "datatype": kind}))
+        return made
+    return RdfLiteral(text, lang=str(language or "") or None, datatype=kind, normalize=False)
+
+
+def _iri(data: object) -> URIRef:
+    if not isinstance(data, str):
+        raise ValueError(f"not an IRI: {data!r}")
+    return URIRef(data)
 
 
 Term: TypeAlias = Annotated[
@@ -63,7 +73,7 @@ Term: TypeAlias = Annotated[
     PlainValidator(term_from_data),
     PlainSerializer(term_to_data, when_used="json"),
 ]
-Iri: TypeAlias = Annotated[URIRef, PlainValidator(URIRef), PlainSerializer(str, when_used="json")]
+Iri: TypeAlias = Annotated[URIRef, PlainValidator(_iri), PlainSerializer(str, when_used="json")]
 Triple: TypeAlias = tuple[Term, Iri, Term]
 
 

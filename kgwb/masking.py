@@ -25,7 +25,8 @@ PLAIN_PARAMETERS = frozenset(
 From SPARQL's protocol, Virtuoso, Fuseki, RDF4J, GraphDB, Blazegraph, Stardog, AllegroGraph and MarkLogic.
 """
 SECRET_NAME = re.compile(
-    "key|token|secret|pass|pwd|auth|credential|bearer|signature|session|private|login|jwt"
+    "key(?!space|word)|token|secret|pass(?!age|enger)|pwd|auth(?!or(?:s|ity)?$)|credential|bearer|signature"
+    "|session|private|login|jwt"
     "|(?<![a-z])(?:code|pin|pw|sid|sig)(?![a-z])",
     re.IGNORECASE,
 )
@@ -36,6 +37,7 @@ _LOGIN = re.compile(r"(:/{1,3})[^\s/:]{0,100}(?::\S{0,200})?@")
 _PARAMETER = re.compile(r"""([?&;]([^\s=&?;<>"']{1,80})=)[^\s&"'<>]+""")
 _ADDRESS = re.compile(r"(.*?:/+|(?=[^/@:\s]+:\S+@[\w.-]+(?::\d+)?/))(.*)", re.DOTALL)
 """What leads to the host, be it forgotten before USER:PASSWORD@HOST/, and the rest."""
+_CODED = re.compile("%..")
 _LAST_WORD = re.compile(r"""(.*[\s"'<>,;{}])""", re.DOTALL)
 
 
@@ -86,11 +88,13 @@ def without(text: Text, secrets: Iterable[str]) -> Text:
 
 
 def _forms(secrets: Iterable[str]) -> Iterator[str]:
-    """Secrets as they are, and as addresses, HTML, JSON and Python write them."""
+    """Secrets as they are, and as addresses (of addresses), HTML, JSON and Python write them."""
     for secret in filter(None, map(str, secrets)):
-        quoted = (code(secret, safe=safe) for code in (quote, quote_plus) for safe in ("/", ""))
-        escaped = (html.escape(secret), json.dumps(secret)[1:-1], repr(secret)[1:-1])
-        yield from dict.fromkeys((secret, *quoted, *escaped))
+        quoted = [code(secret, safe=safe) for code in (quote, quote_plus) for safe in ("/", "")]
+        lower = [_CODED.sub(lambda found: found[0].lower(), form) for form in quoted]
+        as_json = json.dumps(secret)[1:-1]
+        escaped = (html.escape(secret), as_json, as_json.replace("/", "\\/"), repr(secret)[1:-1])
+        yield from dict.fromkeys((secret, *quoted, *lower, *map(quote, quoted + lower), *escaped))
 
 
 def cut(text: str, most: int) -> str:

@@ -60,7 +60,7 @@ def _unpacked(chunks: Iterable[bytes], coding: str) -> Iterator[bytes]:
         yield from chunks
         return
     if coding not in ("gzip", "x-gzip", "deflate"):
-        raise ValueError(f"its Content-Encoding is {coding!r}, which it was not asked for")
+        raise ValueError(f"its Content-Encoding is {coding[:100]!r}, which it was not asked for")
     unpacker = zlib.decompressobj(_ANY_HEADER)
     for chunk in chunks:
         rest = chunk

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -167,7 +168,7 @@ def _model(given: ChatModel | str) -> ChatModel:
 
 
 def _prompts(folder: str | Path | None) -> Prompts:
-    if folder and not Path(folder).is_dir():
+    if folder and not os.path.isdir(folder):  # which is False for a name that is too long
         hint = "make the folder, or leave `prompts` out to use kgwb's own"
         raise PromptError(f"there is no folder {folder} for prompts", hint=hint)
     return Prompts(Path(folder) if folder else None)

@@ -144,6 +144,8 @@ def test_one_agent_can_have_a_model_of_its_own(capsys: pytest.CaptureFixture[str
         (["--set", "model_timeout_s=inf", QUESTION], "model_timeout_s is inf"),
         (["--set", "tehta=1", QUESTION], "no setting named tehta"),
         (["--agent-model", "oracle=rules", QUESTION], "chatty_kg has no agent 'oracle'"),
+        (["--save", "x" * 300, QUESTION], "cannot write the run"),
+        (["--prompts", "x" * 300, QUESTION], "there is no folder x"),
         ([""], "the question is empty"),
         (["why " * 1001], "the question has 1,001 words"),
     ],

@@ -104,7 +104,7 @@ class Report:
     ) -> None:
         if not folders:
             raise InputError("there is nothing to report on", hint="name a folder of kgwb bench --out")
-        paths = [Path(folder).resolve() for folder in folders]
+        paths = [Path(os.path.realpath(folder)) for folder in folders]  # links in a circle, too
         own = [path.name for path in paths]
         names = [clean(path.name if own.count(path.name) == 1 else path) for path in paths]
         tails = [f", {name}" if len(names) > 1 else "" for name in names]
@@ -317,7 +317,7 @@ def _link(one: Measured, row: Row, path: Path, made: Mapping[Path, Path]) -> Htm
     file = one.run_file(row)
     if file is None:
         return aside("not kept")
-    shown = os.path.relpath(made.get(file, file), path.resolve().parent)
+    shown = os.path.relpath(made.get(file, file), os.path.dirname(os.path.realpath(path)))
     return tag("a", "run", href=quote(shown), title=f'kgwb.debug(kgwb.load_run("{file}"))')
 
 

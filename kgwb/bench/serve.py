@@ -159,7 +159,7 @@ class Service(ThreadingHTTPServer):
             raise InputError("the host is empty", hint=hint)
         try:
             super().__init__(address, _Handler)
-        except (OSError, OverflowError, ValueError) as exc:
+        except (OSError, OverflowError, TypeError, ValueError) as exc:
             hint = "give another --port (0 takes a free one) or --host"
             raise InputError(f"cannot listen on {address[0]}:{address[1]}: {exc}", hint=hint) from exc
 

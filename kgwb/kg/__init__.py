@@ -51,7 +51,8 @@ def open_kg(
     instead of probing it. ``graphdb-connector:INSTANCE/FIELD`` and ``neptune:OPENSEARCH_URL`` must be named.
     ``vocabulary`` (one of VOCABULARIES by name, a JSON file, or your own) says which predicates carry labels
     and which are noise; without it, that of the well-known graph at this URL, or else the default. ``cache``
-    lets large files be kept, loaded, in the cache folder.
+    lets large files be kept, loaded, in the cache folder. ``allow_service`` lets SERVICE clauses pass, and
+    functions by which an engine may do more than read.
 
     Raises GraphFileError, SettingError for an unknown dialect or vocabulary, or GraphUnreachableError.
     """

@@ -75,7 +75,7 @@ class Limits:
     row_limit: int = 10_000
     """Rows, or triples, read of a result; more are cut."""
     allow_service: bool = False
-    """Whether SERVICE clauses are sent."""
+    """Whether SERVICE clauses are sent, and calls of functions by which an engine may do more than read."""
     byte_limit: int = 32_000_000
     """Bytes read of an endpoint's reply; a longer one is an error."""
 

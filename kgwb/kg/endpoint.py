@@ -17,7 +17,7 @@ import pyoxigraph
 from rdflib import BNode, Literal, URIRef
 
 from kgwb.errors import GraphError, GraphTimeoutError, QueryError, SettingError
-from kgwb.flow import Term, Triple
+from kgwb.flow import Term, Triple, literal
 from kgwb.kg import wikibase
 from kgwb.kg.base import Found, Hit, Limits, Rows, Vocabulary
 from kgwb.kg.dialects import STAGES, Dialect, Stage, named
@@ -32,7 +32,7 @@ from kgwb.kg.transport import Reply, Secret, ask, hidden_in
 from kgwb.kg.vocabularies import well_known
 from kgwb.masking import SECRET_NAME, cut, is_plain, shown, without
 
-_STRING = URIRef("http://www.w3.org/2001/XMLSchema#string")
+_STRING = "http://www.w3.org/2001/XMLSchema#string"
 _AT_ONCE = 100
 _VALUES = 200  # at once in a query: Virtuoso 7.2.5 loses rows of a VALUES of some 700, and says nothing
 _SPELLINGS = 4  # of a label
@@ -366,8 +366,6 @@ def _term(data: Mapping[str, str]) -> Term:
         case "bnode":
             return BNode(value)
         case "literal" | "typed-literal":
-            datatype = URIRef(data["datatype"]) if "datatype" in data else None
-            if data.get("xml:lang"):
-                return Literal(value, lang=data["xml:lang"])
-            return Literal(value, datatype=None if datatype == _STRING else datatype, normalize=False)
+            datatype = data.get("datatype", "")
+            return literal(value, "" if datatype == _STRING else datatype, data.get("xml:lang", ""))
     raise ValueError(f"not an RDF term: {data!r}")

@@ -133,6 +133,8 @@ def _cached(
     making = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
     try:
         _make(making / "graph", path, files, vocabulary)
+        if _fingerprint(path, files, vocabulary) != folder.name:  # other triples under its name, for ever
+            raise GraphFileError(f"{path} changed while it was read", hint="open it again")
         try:
             os.rename(making / "graph", folder)
         except OSError:
@@ -180,5 +182,5 @@ def _checksum(file: Path) -> int:
 def _sweep(folder: Path) -> None:
     """Removes what a process that was killed a day ago or more has left."""
     for left in folder.glob(".making-*"):
-        if time.time() - left.stat().st_mtime > 86_400:
+        if time.time() - left.lstat().st_mtime > 86_400:
             shutil.rmtree(left, ignore_errors=True)

@@ -15,12 +15,11 @@ import rdflib
 from oxrdflib import OxigraphStore
 from oxrdflib._converter import to_ox
 from rdflib import BNode, URIRef
-from rdflib import Literal as RdfLiteral
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 from kgwb.aside import aside
 from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError, QueryRefusedError
-from kgwb.flow import Term, Triple
+from kgwb.flow import Term, Triple, literal
 from kgwb.kg.base import Found, Limits, Rows, Vocabulary
 from kgwb.kg.files import CACHE_VERSION, open_files
 from kgwb.kg.labels import LabelIndex
@@ -198,12 +197,8 @@ def from_ox(term: Any) -> Term:
     if isinstance(term, ox.NamedNode):
         return URIRef(term.value)
     if isinstance(term, ox.Literal):
-        if term.language:
-            return RdfLiteral(term.value, lang=term.language)
         datatype = term.datatype.value
-        if datatype == _STRING:
-            return RdfLiteral(term.value)
-        return RdfLiteral(term.value, datatype=URIRef(datatype), normalize=False)
+        return literal(term.value, "" if datatype == _STRING else datatype, term.language or "")
     if isinstance(term, ox.BlankNode):
         return BNode(term.value)
     raise QueryError(f"the result holds {term}, which is no RDF 1.1 term", hint="ask for its parts")

@@ -2,7 +2,7 @@
 
 The first line of stdin is a JSON list of sources: path, media type, base IRI, bytes of memory and of output.
 A source without a path is what follows on stdin. All triples go to stdout as N-Quads. Stderr gets a line when
-a source is begun, and one that says what is wrong with it.
+a source is begun, one that says what is wrong with it, and one when all were parsed.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def _wrong(source: list[Any]) -> dict[str, Any]:
         _convert(*source)
     except SyntaxError as error:
         return {"message": error.msg, "line": error.lineno, "column": error.offset}
-    except MemoryError:
-        return {"message": TOO_MUCH}
+    except MemoryError as error:
+        return {"message": str(error) or TOO_MUCH}  # Oxigraph names its limit of a term's size
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         return {"message": str(error), "gzip": True}
     except (OSError, ValueError) as error:
@@ -89,6 +89,7 @@ def _main() -> int:
             _report(wrong)
             return 1
     sys.stdout.flush()
+    _report({"done": True})
     return 0
 
 

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from pyoxigraph import Quad, RdfFormat, parse
 
-from kgwb.errors import GraphFileError
+from kgwb.errors import GraphError, GraphFileError
 from kgwb.kg import parser_process
 
 MEMORY_BYTES, OUTPUT_BYTES = 400_000_000, 100_000_000
@@ -39,10 +39,11 @@ _REMOTE = "JSON-LD contexts are not fetched: write the context into the file, or
 def files_parsed(files: Sequence[tuple[Path, RdfFormat, str]]) -> Iterator[IO[bytes]]:
     """N-Quads of files (with their format and base IRI), to be read to the end.
 
-    Raises GraphFileError for the first that does not parse; what was read until then is not all.
+    Raises GraphFileError for the first that does not parse; what was read until then is not all. Raises
+    GraphError where no process can be started.
     """
     sources = [(str(file), form.media_type, base, *_limits(_size(file))) for file, form, base in files]
-    with subprocess.Popen(_COMMAND, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+    with _started() as process:
         assert process.stdin and process.stdout and process.stderr
         lines: deque[bytes] = deque(maxlen=20)
         reader = Thread(target=lines.extend, args=(process.stderr,), name="kgwb-parser")
@@ -61,25 +62,39 @@ def files_parsed(files: Sequence[tuple[Path, RdfFormat, str]]) -> Iterator[IO[by
             process.stdout.close()  # a process that still writes is ended by this
             code = process.wait()
             reader.join()
-    if code:
-        report = _report(code, lines)
+    report = _report(code, lines)
+    if "done" not in report:
         raise _unparsed(files[report["source"]][0], report)
     if cut:
         raise cut
 
 
 def reply_parsed(body: bytes, form: RdfFormat, base_iri: str, timeout_s: float) -> Iterator[Quad]:
-    """The quads of an endpoint's reply. Raises SyntaxError, or TimeoutError if parsing takes longer."""
+    """The quads of an endpoint's reply. Raises SyntaxError, or TimeoutError if parsing takes longer.
+
+    Raises GraphError as ``files_parsed`` does.
+    """
     source = ("", form.media_type, base_iri, *_limits(min(len(body), REPLY_BYTES)))
     job = json.dumps([source]).encode() + b"\n" + body
-    try:
-        done = subprocess.run(_COMMAND, input=job, capture_output=True, timeout=timeout_s, check=False)
-    except subprocess.TimeoutExpired:
-        raise TimeoutError from None
-    if done.returncode:
-        report = _report(done.returncode, done.stderr.splitlines())
+    with _started() as process:
+        try:
+            quads, lines = process.communicate(job, timeout_s)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError from None
+        finally:
+            process.kill()
+    report = _report(process.returncode, lines.splitlines())
+    if "done" not in report:
         raise SyntaxError(report["message"])
-    return parse(done.stdout, RdfFormat.N_QUADS, lenient=True)
+    return parse(quads, RdfFormat.N_QUADS, lenient=True)
+
+
+def _started() -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(_COMMAND, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+    except OSError as error:
+        message = f"the process that parses RDF cannot be started: {error}"
+        raise GraphError(message, hint="close other programs, or files that this one holds open") from error
 
 
 def _size(file: Path) -> int:
@@ -91,7 +106,10 @@ def _limits(size: int) -> tuple[int, int]:
 
 
 def _report(code: int, lines: Iterable[bytes]) -> dict[str, Any]:
-    """What a process that failed wrote of it: which source, and what is wrong with it."""
+    """What a process wrote: the source it was at, what is wrong with it, and "done" if it came to the end.
+
+    Its code says less: it is 0 for a process that was killed where SIGCHLD is ignored.
+    """
     message = parser_process.TOO_MUCH if code < 0 else f"the parser ended with {code}"
     report: dict[str, Any] = {"source": 0, "message": message}
     for line in lines:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from threading import Lock
 from typing import Any, Literal
 
@@ -76,6 +77,10 @@ _ESCAPE = re.compile(rf"(?<!\\)(?:\\\\)*({_UNICODE})")
 _AMBIGUOUS = re.compile(r"(?<!\\)(?:\\\\)+(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})")
 _READABLE = r'"[^"]+"|(?!LATERAL|SERVICE)[A-Z ]+|The SELECT[\w ]+'
 _UNESCAPED = "write the character itself"
+_PUBLIC = re.compile("<(?:https?|urn|tag):", re.IGNORECASE)
+"""Names that do not reach into an engine, as Virtuoso's ``bif:`` and ``sql:`` and Jena's ``java:`` do."""
+_READING = re.compile("bif:(?:contains|st_[a-z_]+)", re.IGNORECASE)
+"""Functions of Virtuoso that only read, for search and for places."""
 _UPDATE = re.compile(
     r"(?:^|[;}>])\s*(INSERT|DELETE|LOAD|CLEAR|CREATE|DROP|COPY|MOVE|ADD|WITH)\b", re.IGNORECASE
 )
@@ -110,8 +115,8 @@ class Checked:
 def check(query: str, *, allow_service: bool = False) -> Form:
     """The form of a query that only reads.
 
-    Raises QueryRefusedError for an update and (without leave) for SERVICE, and QueryError where it does not
-    parse, with line and column.
+    Raises QueryRefusedError for an update, and (without leave) for SERVICE and for functions by which an
+    engine runs code of its own, and QueryError where it does not parse, with line and column.
     """
     return checked(query, allow_service=allow_service).form
 
@@ -128,12 +133,14 @@ def checked(query: str, *, allow_service: bool = False, magic: str = "") -> Chec
     if not query.isascii() and (half := HALF.search(query)):
         raise _wrong(query, half.start(), "there is half a character", "read the text as UTF-8")
     _check_escapes(query)
-    text, shape, words, undeclared, services = _lexed(query)
+    text, shape, words, undeclared, services, function = _lexed(query)
+    if function and not allow_service:
+        raise _needs_leave(f"calls {function}, by which an engine may do more than read")
     # Said of the tokens too, so that no way of reading "a<b" can hide the clause from the parse.
     service = {word for word in words if "SERVICE" in word}
     known = magic and service == {"SERVICE"} and set(services) == {f"<{magic}>"}
     if service and not allow_service and not known:
-        raise _asks_another()
+        raise _needs_leave("asks another endpoint (SERVICE)")
     try:
         try:
             parsed = _parsed(shape)
@@ -145,7 +152,7 @@ def checked(query: str, *, allow_service: bool = False, magic: str = "") -> Chec
         raise _too_large() from None
     form, found, limited, values, monotone, variables = parsed
     if found and not allow_service and not (known and found == len(services)):
-        raise _asks_another()
+        raise _needs_leave("asks another endpoint (SERVICE)")
     return Checked(form, text, limited, values, monotone, undeclared, variables)
 
 
@@ -195,9 +202,11 @@ def _check_escapes(query: str) -> None:
             raise _wrong(query, found.start(1), f"the escape {found[1]} may end a token", _UNESCAPED)
 
 
-def _lexed(query: str) -> tuple[str, str, set[str], tuple[str, ...], list[str]]:
-    """The text to send, its shape, the bare words in upper case, prefixes not declared, services by name."""
+def _lexed(query: str) -> tuple[str, str, set[str], tuple[str, ...], list[str], str]:
+    """The text to send, its shape, the bare words in upper case, prefixes not declared, services by name, and
+    a function that needs leave."""
     text, shape, services = [], [], []
+    tokens: list[re.Match[str]] = []
     words: set[str] = set()
     names: list[tuple[str, str]] = []
     position, before, signs, depth = 0, "", 0, 0
@@ -219,12 +228,26 @@ def _lexed(query: str) -> tuple[str, str, set[str], tuple[str, ...], list[str]]:
             if before == "SERVICE":
                 services.append(part)
             before = part.upper()
+            tokens.append(token)
         text.append(" " * len(part) if kind == "comment" else part)
         shape.append(_PLACEHOLDERS[kind](token) if kind in _PLACEHOLDERS else part)
         position = token.end()
     declared = {prefix for word, prefix in names if word == "PREFIX"}
     undeclared = tuple(dict.fromkeys(prefix for _, prefix in names if prefix not in declared))
-    return "".join(text), "".join(shape), words, undeclared, services
+    return "".join(text), "".join(shape), words, undeclared, services, _function(tokens)
+
+
+def _function(tokens: Sequence[re.Match[str]]) -> str:
+    """The name of a function that may do more than read; empty if none is called."""
+    inside = {"bif", "sql"}
+    for word, name, iri in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if word[0].upper() == "PREFIX" and not _PUBLIC.match(iri[0]):
+            inside.add(name["prefix"])
+    for name, bracket in pairwise(tokens):
+        reaching = name["prefix"] in inside or (name["iri"] and not _PUBLIC.match(name[0]))
+        if bracket[0] == "(" and reaching and not _READING.fullmatch(name[0]):
+            return name[0]
+    return ""
 
 
 def _number(token: re.Match[str]) -> str:
@@ -318,11 +341,9 @@ def _too_large() -> QueryError:
     )
 
 
-def _asks_another() -> QueryRefusedError:
-    return QueryRefusedError(
-        "the query asks another endpoint (SERVICE)",
-        hint="open the graph with allow_service=True to allow it",
-    )
+def _needs_leave(what: str) -> QueryRefusedError:
+    hint = "open the graph with allow_service=True to allow it"
+    return QueryRefusedError(f"the query {what}", hint=hint)
 
 
 def _kinds(tree: Any) -> Counter[str]:

@@ -6,7 +6,7 @@ import base64
 import http.client
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -119,6 +119,9 @@ def sent(url: str, request: Request, limits: Limits) -> Reply:
         if isinstance(error.reason, TimeoutError):
             raise _late(url, timeout_s) from error
         raise GraphUnreachableError(f"{url} cannot be reached: {error.reason}", hint=_REACH) from error
+    except http.client.InvalidURL:  # its words may hold the password of a proxy
+        said = f"{url} cannot be asked: it, or what HTTP_PROXY or HTTPS_PROXY says, is no address"
+        raise GraphUnreachableError(said, hint=_REACH) from None
     except ValueError as error:  # of an address, where it was given or where a redirection leads
         raise GraphUnreachableError(f"{url} cannot be asked: {error}", hint=_REACH) from error
     except (OSError, http.client.HTTPException) as error:
@@ -130,7 +133,7 @@ def _answer(url: str, request: Request, limits: Limits) -> Reply:
     try:
         response = _opener().open(request, timeout=limits.query_timeout_s)
     except HTTPError as error:
-        with error:
+        with closing(error):  # not ``with error``, as that of a redirect in a circle is closed already
             raise _refused(url, error, until) from error
     with response:
         body = _read(response, until, limits.byte_limit + 1)
@@ -142,7 +145,7 @@ def _answer(url: str, request: Request, limits: Limits) -> Reply:
         partial = response.status == 206 or response.headers.get("X-SQL-State") == "S1TAT"
         most = response.headers.get("X-SPARQL-MaxRows", "")
         kind, server = response.headers.get_content_type(), response.headers.get("Server", "")
-        return Reply(body, kind, partial, int(most) if most.isdecimal() else None, server)
+        return Reply(body, kind, partial, int(most[:18]) if most.isdecimal() else None, server)
 
 
 class _Redirected(HTTPRedirectHandler):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from urllib.parse import urlencode
 from urllib.request import Request
 
@@ -14,6 +15,7 @@ from kgwb.kg.sparql import writable
 from kgwb.kg.transport import sent
 
 _MOST_HITS, _MOST_CHARS = 50, 250  # that the API gives, and takes
+_MOST_BYTES = 1_000_000  # of so many hits
 
 
 class _Match(BaseModel):
@@ -55,6 +57,7 @@ def find(
 
 def _entities(url: str, limits: Limits) -> tuple[_Entity, ...]:
     headers = {"User-Agent": f"kgwb/{__version__}", "Accept": "application/json"}
+    limits = replace(limits, byte_limit=min(limits.byte_limit, _MOST_BYTES))
     body = sent(url, Request(url, headers=headers), limits).body
     try:
         reply = _Reply.model_validate_json(body)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kgwb.llm.base import ChatReply, ChatRequest, token_count
@@ -20,6 +21,7 @@ from kgwb.llm.remote import (
     RemoteModel,
     chat_messages,
     checked_url,
+    client_of,
     hooks,
     status_failure,
     transport_errors,
@@ -95,12 +97,10 @@ class OllamaModel(RemoteModel):
 
     def _ask(self, call: Callable[[ollama.Client], Any], timeout_s: float) -> Any:
         import httpx  # the transport of ollama
+
+        client = client_of(partial(self._client, httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S))))
         import ollama
 
-        timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S))
-        # One client a call, because only the client has a timeout; "close" leaves no socket behind
-        headers = HEADERS | {"Connection": "close"}
-        client = ollama.Client(self.url, timeout=timeout, headers=headers, event_hooks=hooks(self.url))
         try:
             return call(client)
         except ollama.ResponseError as error:
@@ -111,6 +111,13 @@ class OllamaModel(RemoteModel):
             return transport_failure(error)
         except (AttributeError, RecursionError, TypeError, ValueError) as error:
             return Failure("nonsense", _seen(error))  # the SDK takes every line for an object of its own
+
+    def _client(self, timeout: Any) -> ollama.Client:
+        import ollama  # which makes a client for OLLAMA_HOST as well
+
+        # One client a call, because only the client has a timeout; "close" leaves no socket behind
+        headers = HEADERS | {"Connection": "close"}
+        return ollama.Client(self.url, timeout=timeout, headers=headers, event_hooks=hooks(self.url))
 
     def _options(self, request: ChatRequest, form: Form) -> dict[str, Any]:
         options: dict[str, Any] = {
@@ -152,7 +159,10 @@ def _seen(error: Exception) -> str:
 
     if isinstance(error, json.JSONDecodeError):
         return error.doc or "an empty page"
-    return str(error.errors()[0]["input"]) if isinstance(error, pydantic.ValidationError) else str(error)
+    if not isinstance(error, pydantic.ValidationError):
+        return str(error)
+    count = error.error_count()
+    return str(error.errors()[0]["input"]) if count < 100 else f"{count:,} times what does not belong there"
 
 
 def _address(host: str) -> str:

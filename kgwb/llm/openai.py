@@ -24,6 +24,7 @@ from kgwb.llm.remote import (
     RemoteModel,
     chat_messages,
     checked_url,
+    client_of,
     hooks,
     status_failure,
     transport_errors,
@@ -60,7 +61,7 @@ class OpenAIModel(RemoteModel):
         if not _is_openai(url):  # others know this older field, and may pass over the newer in silence
             self._form = Form(tokens_field="max_tokens")
         # Repeats are ours: the SDK would repeat timeouts too, and its waits cannot be cancelled
-        client = openai.DefaultHttpxClient(headers=HEADERS, event_hooks=hooks(url))
+        client = client_of(lambda: openai.DefaultHttpxClient(headers=HEADERS, event_hooks=hooks(url)))
         self._client = openai.OpenAI(api_key=_key(url), base_url=url, max_retries=0, http_client=client)
         weakref.finalize(self, self._client.close)  # else its open sockets wait for the garbage collector
 

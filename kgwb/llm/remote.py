@@ -47,6 +47,8 @@ EXCERPT = 300
 """Characters of a server's own words that an error shows."""
 MOST_BYTES = 32_000_000
 """Bytes read of one reply, with all that a stream wraps its tokens in; more is no model's reply."""
+MOST_DOCUMENT_BYTES = 2_000_000
+"""Bytes of a JSON document in it, which is a line of a stream: what is made of it may take 300 times that."""
 MOST_LETTERS = 1_000_000
 """Length of a reply's text; a longer one would be sent back with what is wrong with it."""
 
@@ -205,10 +207,16 @@ class RemoteModel(ChatModel):
 
     def models(self, timeout_s: float = 2.0) -> tuple[str, ...]:
         """Names of the models that the server lists, sorted; raises a ModelError. Asks once only."""
-        outcome = self._list(timeout_s)
+        outcome = self._listed(timeout_s)
         if isinstance(outcome, Failure):
             raise self._error(outcome, timeout_s, name_models=False)
         return tuple(_without(name, self._keys()) for name in outcome)
+
+    def _listed(self, timeout_s: float) -> tuple[str, ...] | Failure:
+        try:  # no timeout of a socket sees a name looked up for long, or interim responses without end
+            return aside(partial(self._list, timeout_s), most_s=1.5 * timeout_s)
+        except TimeoutError:
+            return Failure("timeout", "")
 
     @abstractmethod
     def _send(self, form: Form, request: ChatRequest, left: threading.Event) -> ChatReply | Failure:
@@ -239,7 +247,7 @@ class RemoteModel(ChatModel):
     def _error(self, failure: Failure, timeout_s: float, *, name_models: bool = True) -> ModelError:
         key_hint, missing_hint = self._hints()
         if failure.status == 404 and name_models:
-            listed = self._list(min(timeout_s, 2.0))
+            listed = self._listed(min(timeout_s, 2.0))
             models = (
                 () if isinstance(listed, Failure) else tuple(scrub(name, self._keys()) for name in listed)
             )
@@ -291,6 +299,20 @@ def send_repeatedly(
         cancel.wait(BACKOFF_S * 2 ** (tries - 1) if outcome.wait_s is None else outcome.wait_s)
 
 
+def client_of(make: Callable[[], T]) -> T:
+    """A client that ``make`` makes. Raises UnknownModelError where the environment allows none."""
+    errors: tuple[type[Exception], ...] = (ImportError, OSError, ValueError, *transport_errors())
+    try:
+        return make()
+    except errors as error:
+        kind = type(error).__name__  # and not its words, which may hold the password of a proxy
+    raise UnknownModelError(
+        f"no connection can be set up with what the environment says ({kind})",
+        hint="check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY (for a SOCKS proxy, install socksio), "
+        "SSL_CERT_FILE, SSL_CERT_DIR, OLLAMA_HOST and the key",
+    )
+
+
 HEADERS = {"Accept-Encoding": "identity"}
 """Headers of a client: replies are short, and need no compression."""
 
@@ -308,6 +330,7 @@ def _bound(response: httpx.Response) -> None:
     """Unpack a body; a reply that is too long is a ValueError, a late one a TimeoutError, an error is cut."""
     source = cast("httpx.SyncByteStream", response.stream)
     coding = response.headers.pop("content-encoding", "")  # so httpx, which has no bound, unpacks nothing
+    response.encoding = "utf-8"  # whatever it says: JSON is UTF-8, and Python has codecs that are no charset
     until = time.monotonic() + response.request.extensions["timeout"]["read"]
 
     def error() -> Iterator[bytes]:
@@ -315,11 +338,14 @@ def _bound(response: httpx.Response) -> None:
             yield from received(source, coding, ERROR_BYTES, until)
 
     def reply() -> Iterator[bytes]:
-        size, decoder = 0, getincrementaldecoder("utf-8")()
+        size, document, decoder = 0, 0, getincrementaldecoder("utf-8")()
+        streamed = re.search(rb'"stream": ?true', response.request.read())
         for part in received(source, coding, MOST_BYTES + 1, until):
-            size += len(part)
-            if size > MOST_BYTES:
-                raise ValueError(f"more than {MOST_BYTES:,} bytes")
+            _, newline, rest = part.rpartition(b"\n")
+            size, document = size + len(part), len(rest) + (0 if newline and streamed else document)
+            for length, most in ((size, MOST_BYTES), (document, MOST_DOCUMENT_BYTES)):
+                if length > most:
+                    raise ValueError(f"more than {most:,} bytes")
             decoder.decode(part)
             yield part
 
@@ -363,7 +389,7 @@ def _wait_s(headers: Mapping[str, str]) -> float | None:
 
 def transport_failure(error: BaseException) -> Failure:
     """The failure behind an exception of ``transport_errors``: the names are the same in httpx and httpx2."""
-    if isinstance(error, RedirectError):
+    if isinstance(error, RedirectError) or type(error).__name__ == "TooManyRedirects":
         return Failure("connection", str(error), final=True)
     if type(error).__name__ in ("ConnectTimeout", "PoolTimeout"):
         return Failure("connection", "no connection in time", final=True)

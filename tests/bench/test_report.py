@@ -399,6 +399,7 @@ def test_a_page_that_is_a_link_is_not_written_to(tmp_path: Path) -> None:
                 {"language": None},
                 {"seconds": 1e300},
                 {"remembered": 5},
+                {"remembered": {"question": "?", "linked": [True]}},
             )
         ),
     ],
@@ -420,8 +421,12 @@ def test_in_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["report", str(measured)]) == 0
     assert capsys.readouterr().out == f"{measured / 'report.html'}\n"
     assert "measured here" not in (measured / "report.html").read_text()
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
     for wrong, said in (
         ([str(tmp_path)], "holds no results"),
+        ([str(loop)], "holds no results"),
+        ([str(measured), "--out", str(loop)], "cannot write"),
         ([str(measured), "--published", "qald"], "name one of qald-9, lc-quad-1"),
         ([str(measured), "--out", str(measured)], "cannot write"),
     ):

@@ -354,6 +354,7 @@ def test_requests_that_never_end_hold_few_threads_and_only_for_a_while(
         (("--dataset", "a=films", "--dataset", "a=cars"), "a dataset is named twice"),
         (("--kg", "films", "--port", "99999"), "cannot listen on 127.0.0.1:99999"),
         (("--kg", "films", "--host", "192.0.2.1"), "cannot listen on 192.0.2.1:8000"),
+        (("--kg", "films", "--host", "\udcff"), "cannot listen on"),
         (("--kg", "films", "--dialect", "generic"), "a dialect is for endpoints, and this is a file"),
         (
             ("--kg=films", "--dataset=a=http://127.0.0.1:9", "--dialect=generic", "--port=99999"),

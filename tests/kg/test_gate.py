@@ -29,6 +29,8 @@ PASSED = {
     "SELECT * { ?s ?p -2.5, 1e3, .5, 7. }": "select",
     'SELECT * { ?s ?p "caf\\u00e9", <http://e/caf\\u00e9> }': "select",
     r"PREFIX ex: <http://e/> SELECT * { ?s ex:it\'s ex:a\#b }": "select",
+    "ASK { ?s ?p ?o FILTER(bif:contains(?o, 'x') && bif:st_point(1, 2) && xsd:date(?o) < NOW()) }": "ask",
+    "PREFIX e: <urn:e:> SELECT (e:f(?o) + <http://e/f>(1) AS ?x) { ?s e:p (1 2), 'bif:exec(' }": "select",
 }
 REFUSED = [
     "INSERT DATA { <http://e/a> <http://e/b> 1 }",
@@ -57,6 +59,14 @@ REFUSED = [
     r"SELECT * { \u0053ERVICE <http://e/s> { ?s ?p ?o } }",
     r"\u0049NSERT DATA { <http://e/a> <http://e/b> 1 }",
     'SELECT * { ?s ?p """a""" SERVICE <http://e/s> { ?s ?p "b" } }',
+    "SELECT (bif:exec('SPARQL INSERT { <http://e/s> <http://e/p> 1 }') AS ?x) {}",  # Virtuoso does
+    "SELECT * { ?s ?p ?o } ORDER BY bif:http_get # at last\n ('http://e/')",
+    "SELECT (<LONG::bif:http_get>('http://e/') AS ?x) {}",
+    "prefix b: <bif:> SELECT (b:http_get('http://e/') AS ?x) {}",
+    "PREFIX b: <http://e/> PREFIX b: <sql:> SELECT (COUNT(b:SPARQL_EVAL('DROP ALL', '', 0)) AS ?x) {}",
+    "BASE <bif:x> SELECT (<http_get>('http://e/') AS ?x) {}",
+    r"SELECT (<b\u0069f:http_get>('http://e/') AS ?x) {}",
+    "ASK { FILTER(<java:org.example.Run>(1)) }",
 ]
 BROKEN = [
     "SELECT * { ?s ?p ?o FILTER(?a<?b&&'>'&&\"'\"=\"'\") SERVICE <http://e/s> { ?s ?p '\"' } }",
@@ -148,8 +158,10 @@ def test_no_text_is_read_for_long(name: str) -> None:
     assert time.perf_counter() - begun < 10  # it was up to minutes
 
 
-def test_service_passes_by_leave() -> None:
-    query = "SELECT * { SERVICE <http://e/sparql> { ?s ?p ?o } }"
+@pytest.mark.parametrize(
+    "query", ["SELECT * { SERVICE <http://e/sparql> { ?s ?p ?o } }", "SELECT (bif:exec('status()') AS ?x) {}"]
+)
+def test_what_needs_leave_passes_by_leave(query: str) -> None:
     assert check(query, allow_service=True) == "select"
     with pytest.raises(QueryRefusedError):
         check(query)

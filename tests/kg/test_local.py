@@ -5,20 +5,22 @@ from __future__ import annotations
 import gzip
 import logging
 import shutil
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import rdflib
 from rdflib import BNode, Literal, URIRef
 from rdflib.plugins.sparql import prepareQuery
 
-from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError, QueryRefusedError
-from kgwb.kg import Limits, cache_dir, files, open_kg, queries
+from kgwb.errors import GraphError, GraphFileError, GraphTimeoutError, QueryError, QueryRefusedError
+from kgwb.kg import Limits, cache_dir, files, open_kg, parsing, queries
 from kgwb.kg.local import LocalGraph
 
 EX = "http://example.org/"
@@ -124,6 +126,7 @@ def test_opening_needs_no_network_library() -> None:
             "no whole gzip",
         ),
         ("plain.nt.gz", b"<http://e/s> <http://e/p> <http://e/o> .\n", "no whole gzip"),
+        ("long.nt", b'<http://e/s> <http://e/p> "' + b"a" * 20_000_000, "maximal size"),
         ("utf16.ttl", "<http://e/s> <http://e/p> 1 .".encode("utf-16"), "UTF-16"),
         ("context.jsonld", b'{"@context": "http://schema.org", "name": "x"}', "contexts are not fetched"),
     ],
@@ -136,6 +139,25 @@ def test_what_cannot_be_opened_says_what_to_do(
     with pytest.raises(GraphFileError, match=says) as caught:
         open_kg(tmp_path / name)
     assert caught.value.hint
+
+
+def test_a_parser_that_does_not_finish_is_an_error(
+    tmp_path: Path, people_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken.nt").write_text("<http://e/s> <http://e/p> <http://e/o> .\n" * 9 + "broken")
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # then every process seems to end with 0
+    try:
+        with pytest.raises(GraphFileError, match="does not parse"):
+            open_kg(tmp_path / "broken.nt")
+        assert open_kg(people_file)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    monkeypatch.setattr(parsing, "_COMMAND", (sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"))
+    with pytest.raises(GraphFileError, match="does not parse"):
+        open_kg(people_file)
+    monkeypatch.setattr(parsing, "_COMMAND", (str(tmp_path / "none"),))
+    with pytest.raises(GraphError, match="cannot be started"):
+        open_kg(people_file)
 
 
 def test_a_folder_without_rdf_is_an_error(tmp_path: Path) -> None:
@@ -270,6 +292,23 @@ def test_a_damaged_cache_is_made_anew(cached: Path, damaged: str, caplog: pytest
     assert "is damaged" in caplog.text
     assert (len(again.store), len(again.search("lovelace", 5).hits)) == (20, 1)
     assert len(list((cache_dir() / "graphs").iterdir())) == 1
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_cached(
+    cached: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, load = cached.read_bytes(), files._load
+
+    def changed(*args: Any) -> None:
+        cached.write_bytes(before + b"<http://e/s> <http://e/p> 1 .")
+        load(*args)
+
+    monkeypatch.setattr(files, "_load", changed)
+    with pytest.raises(GraphFileError, match="changed while it was read"):
+        LocalGraph.open(cached)
+    monkeypatch.setattr(files, "_load", load)
+    cached.write_bytes(before)
+    assert len(LocalGraph.open(cached).store) == 20
 
 
 def test_a_cache_damaged_while_it_is_open_is_an_error_until_it_is_opened_again(cached: Path) -> None:
