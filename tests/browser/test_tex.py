@@ -43,7 +43,8 @@ def test_tex_is_shown_letter_for_letter(place: str, request: pytest.FixtureReque
     with site.visit(site.server.write("tex.ipynb", MADE, *SHOWN, "HTML('<p>$x$</p>')")) as page:
         page.run_all()
         page.cell("<p>$x$").show().output.locator("mjx-container").wait_for()  # the page does typeset
-        page.cell(len(SHOWN)).show().click("Edit the result").wait("Use this result")
+        page.cell(len(SHOWN)).show().tab("Edit as a form").wait("Use this result")
+        page.cell(len(SHOWN)).tab("Result")
         for place_of, (code, words) in enumerate(SHOWN.items(), 1):
             shown = page.cell(place_of)
             assert all(f"{word} {TEX}" in shown.text for word in words), (code, shown.text)
