@@ -88,13 +88,15 @@ class _Task:
 
 
 _left: WeakSet[_Task] = WeakSet()
+os.register_at_fork(after_in_child=_left.clear)
 
 
 @atexit.register
 def _let_end() -> None:
     """Native code, as of an import of torch, aborts the process if its thread is killed in the middle."""
+    until = time.monotonic() + EXIT_S
     for task in list(_left):
-        task.ended_within(EXIT_S)
+        task.ended_within(max(0.0, until - time.monotonic()))
 
 
 def _hand_over(task: _Task) -> None:

@@ -86,13 +86,16 @@ class Run(SavedEngine):
         KgwbError that stopped it; everything up to there is kept, and the next ``go`` resumes. An interrupt
         cancels it, and is raised.
         """
+        return self._run(self._goal_of(until, before))
+
+    def _goal_of(self, until: str | int | None, before: str | None) -> Goal:
         names = frozenset({until} if isinstance(until, str) else ()) | self.breakpoints
         stops = frozenset({before} if before else ())
         self._know(*names, *stops)
         count = until if isinstance(until, int) else None
         if self.status != "paused":
-            return self._run(Goal(count, names, before=stops))
-        return self._run(Goal(count, names, self.position, stops, self._begun))
+            return Goal(count, names, before=stops)
+        return Goal(count, names, self.position, stops, self._begun)
 
     def step(self) -> Run:
         """Execute until one more step is done."""
@@ -109,11 +112,13 @@ class Run(SavedEngine):
         """
         import asyncio
 
+        cancel = threading.Event()  # of this execution alone: the run may be in another one still
         try:
-            return await asyncio.to_thread(self.go, until, before=before)
+            await asyncio.to_thread(self._carry_out, self._goal_of(until, before), cancel)
         except asyncio.CancelledError:
-            self.cancel()
+            cancel.set()
             raise
+        return self
 
     def cancel(self) -> None:
         """Stop the execution at its next call, leaving a slow one behind; what is recorded stays."""

@@ -65,3 +65,28 @@ def test_a_server_that_drips_does_not_outlast_the_time_allowed(monkeypatch: pyte
     assert isinstance(outcome, remote.Failure)
     assert (outcome.kind, tries) == ("timeout", 1)
     assert time.monotonic() - started < 10
+
+
+def test_a_forked_process_does_not_wait_for_what_its_parent_left_behind() -> None:
+    code = """
+import _thread, os, sys, threading, time
+from kgwb import aside
+aside.ENDING_S, ended = 0.1, threading.Event()
+def work():
+    _thread.interrupt_main()
+    ended.wait()
+try:
+    aside.undisturbed(work)
+except KeyboardInterrupt:
+    pass
+if os.fork() == 0:
+    sys.exit()
+began = time.monotonic()
+os.wait()
+ended.set()
+print(time.monotonic() - began < aside.EXIT_S / 2)
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["True"]

@@ -271,5 +271,8 @@ def test_a_row_more_and_a_row_less() -> None:
     longer["facts"][-1] = ["?person", "birth place", "?place"]
     assert [fact.relation for fact in form.value(longer).facts] == ["directed by", "birth place"]
     assert fields.with_row(form.field, longer, "facts.1", less=True) == form.first
+    for path, less in (("", False), ("1", True), ("target", False)):
+        with pytest.raises(OverrideError, match="not a row of a table"):
+            fields.with_row(form.field, form.first, path, less=less)
     with pytest.raises(OverrideError, match="none of"):
         form.value({**form.first, "kind": "maybe"})

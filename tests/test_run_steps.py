@@ -272,6 +272,30 @@ def test_awaiting_keeps_the_loop_free_and_cancelling_the_task_cancels_the_run() 
     assert asyncio.run(cancelled()) == "cancelled"
 
 
+def test_cancelling_the_task_cancels_the_execution_that_waits_for_another_to_end() -> None:
+    leave = threading.Event()
+    model = Scripted(SCRIPT)
+    run = made_up(model)
+    run.listeners.append(lambda event, step: leave.wait(10) and None)
+    other = threading.Thread(target=run.go)
+    other.start()
+
+    async def cancelled() -> None:
+        while run.status != "running":
+            await asyncio.sleep(0.01)
+        run.cancel()
+        task = asyncio.create_task(run.ago())
+        await asyncio.sleep(0.2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        leave.set()
+
+    asyncio.run(cancelled())  # ends when the thread of its task has ended
+    other.join(10)
+    assert (run.status, model.calls()) == ("cancelled", 0)
+
+
 # --- side by side
 
 WORDS = [f"word {n}" for n in range(8)]

@@ -359,6 +359,8 @@ def with_row(field: Field, values: Any, path: str, *, less: bool = False) -> Any
         if rest:
             inner = next(part for part in field.fields if part.name == rest[0])
             return {**values, rest[0]: at(inner, values[rest[0]], rest[1:])}
+        if field.kind != "table":
+            raise OverrideError(f"{path!r} is not a row of a table", hint="press a button beside a row")
         if less:
             return [one for n, one in enumerate(values) if n != row]
         return [*values, [typed(fitted(column, blank(column)), blank(column)) for column in field.fields]]

@@ -24,7 +24,7 @@ from kgwb.show.terms import Around, around, readable
 from kgwb.show.text import BASELINE
 from kgwb.show.views import DEGREE_CAP
 from kgwb.ui.human import Person
-from kgwb.ui.live import Event, Live, failure
+from kgwb.ui.live import Event, Live, failure, typed_name
 from kgwb.ui.session import Session, Worker
 
 FORM_HINT = "The checks that judge a model judge you too. What follows is stale until it is run again."
@@ -273,7 +273,13 @@ class StepPanel(Live):
         self.section = str(event["arg"])
 
     def do_which(self, event: Event) -> None:
-        self.wanted, self.section = str(event["arg"]), ""
+        self.wanted, self.section = self._known(event), ""
+
+    def _known(self, event: Event) -> str:
+        """The agent or step that an event names. Raises SettingError for one the system has not."""
+        key = str(event["arg"])
+        spec_at(self.run.system, key)
+        return key
 
     def do_take(self, event: Event) -> None:
         step = self.session.steps[self.key]
@@ -418,7 +424,7 @@ class StepPanel(Live):
         self.person.toggle(event.get("form", {}))
 
     def do_beside(self, event: Event) -> None:
-        self.person.ask_beside(llm.model(str(event["form"].get("model") or "rules")), self.asking)
+        self.person.ask_beside(llm.model(typed_name(event, "model") or "rules"), self.asking)
 
 
 class AgentCell(StepPanel):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
@@ -11,10 +10,10 @@ from kgwb import llm
 from kgwb.errors import KgwbError, ModelError, SettingError
 from kgwb.kg import SAMPLES, Graph, open_kg
 from kgwb.llm import ChatModel, ModelStatus, OllamaModel, OpenAIModel, available
-from kgwb.masking import masked, shown
+from kgwb.masking import shown
 from kgwb.show.html import Html, aside, button, clean, div, fold, join, span, state_sign, table, tag
 from kgwb.ui.glance import Survey, glance_view, survey_of
-from kgwb.ui.live import Event, Live, failure
+from kgwb.ui.live import Event, Live, failure, typed_name
 from kgwb.ui.session import Worker
 
 T = TypeVar("T")
@@ -25,8 +24,6 @@ STATIC_S = 2.0
 """How long the form for where no kernel is waits for what is counted."""
 LIST_S = 3.0
 """How long a server may take to list its models."""
-KEY = re.compile(r"\b(sk|gsk|hf|xai|AIza)[-_\w]{16,}", re.I)
-"""What looks like a key; texts of widgets are saved with a notebook."""
 
 
 class Chooser(Live, Generic[T]):
@@ -113,15 +110,12 @@ class Chooser(Live, Generic[T]):
         return f"{type(self).__name__}({clean(self.name) or 'none'})"
 
     def do_choose(self, event: Event) -> None:
-        text = str(event["form"].get("name", "")).strip()
-        if KEY.search(text) or masked(text) != text or (" " not in text and shown(text) != text):
+        try:
+            name = typed_name(event, "name")
+        except SettingError:
             self.typed, self.revision = "", self.revision + 1
-            raise SettingError(
-                "what was written looks as if it held a key or a password, and was taken away again",
-                hint="a notebook saves what its widgets hold: set keys in the environment before JupyterLab "
-                "starts, and open an address that has a password in a cell",
-            )
-        self.choose(text)
+            raise
+        self.choose(name)
 
     def do_pick(self, event: Event) -> None:
         self.revision += 1

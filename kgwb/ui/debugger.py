@@ -13,7 +13,7 @@ from kgwb.show.run import Standing, answer_banner, flow_strip, head, run_body, t
 from kgwb.show.terms import around
 from kgwb.show.views import answer_parts
 from kgwb.ui.cell import StepPanel
-from kgwb.ui.live import Event, Live, inside
+from kgwb.ui.live import Event, Live, inside, typed_name
 from kgwb.ui.session import Session, Version, session_of
 from kgwb.ui.subgraph import SubgraphPanel
 
@@ -172,14 +172,14 @@ class Debugger(StepPanel):
     # --- what the person does -------------------------------------------------------------------------------
 
     def do_choose(self, event: Event) -> None:
-        self.choose(str(event["arg"]))
+        self.choose(self._known(event))
 
     def do_view(self, event: Event) -> None:
         self.shown = event["arg"] if event["arg"] in VIEWS else "step"
 
     def do_stop(self, event: Event) -> None:
         """Stop after every step of an agent, or no longer after that step or any of its agent."""
-        key = str(event["arg"])
+        key = self._known(event)
         agent, stops = key.partition("[")[0].partition("#")[0], self.run.breakpoints
         if stops.isdisjoint((key, agent)):
             stops.add(agent)
@@ -216,7 +216,7 @@ class Debugger(StepPanel):
         self.fork(f"under profile {name}", settings=PROFILES[name])
 
     def do_model(self, event: Event) -> None:
-        spec = str(event["form"].get("model", "")).strip()
+        spec = typed_name(event, "model")
         self.fork(f"with model {spec}", models=llm.model(spec))
 
     def fork(self, name: str, **changes: Any) -> None:

@@ -15,6 +15,7 @@ from kgwb.kg import Graph, sample_path
 from kgwb.kg.glance import SAMPLE, Glance, Kind, Share, Try, glance, said_of, tries
 from kgwb.run import Run
 from kgwb.show.html import Html, aside, bar, clean, count, div, fold, join, note, short, span, state_sign, tag
+from kgwb.ui.live import failure
 from kgwb.ui.session import Worker
 
 OFFERED, MOST_TRIED = 3, 12
@@ -44,21 +45,22 @@ class Survey(Worker):
         self.do("looking at the graph", self._look)
 
     def choose(self, name: str) -> None:
-        """Look at the class of that name. Raises SettingError while something else is asked."""
-        self.chosen = (
-            next((kind for kind in self.seen.kinds if kind.name == name), None) if self.seen else None
-        )
-        if self.chosen is not None and self.chosen not in self.said:
-            self.do("asking the graph", self._describe)
+        """Look at the class of that name or IRI. Raises SettingError while something else is asked."""
+        seen = self.seen
+        kinds = seen.kinds if seen else ()
+        chosen = next((kind for kind in kinds if name in (str(kind.iri), kind.name)), None)
+        if seen and chosen and chosen not in self.said:
+            self.do("asking the graph", lambda: self._describe(seen, chosen))
+        self.chosen = chosen
 
-    def _describe(self) -> None:
-        if self.seen is not None and self.chosen is not None:
-            self.said[self.chosen] = said_of(self.kg, self.chosen, sampled=self.seen.sampled)
+    def _describe(self, seen: Glance, kind: Kind) -> None:
+        self.said[kind] = said_of(self.kg, kind, sampled=seen.sampled)
 
     def _look(self) -> None:
-        self.seen = glance(self.kg)
-        self.chosen = next(iter(self.seen.kinds), None)
-        self._describe()
+        self.seen = seen = glance(self.kg)
+        if seen.kinds:
+            self.chosen = seen.kinds[0]
+            self._describe(seen, seen.kinds[0])
         self.busy = "trying questions on it"
         self.tell()
         for one in islice(chain(known(self.kg.source), tries(self.kg, self.seen)), MOST_TRIED):
@@ -110,6 +112,7 @@ def glance_view(survey: Survey) -> Html:
         "head", tag("h2", "Your graph at a glance", class_="title grow"), span("id", clean(survey.kg.source))
     )
     busy = div("band soft", survey.busy, " …") if survey.busy else ""
+    busy = div("band", failure(survey.failure)) if survey.failure else busy
     if (seen := survey.seen) is None:
         return join(head, busy)
     numbers = (
@@ -147,7 +150,7 @@ def _classes(seen: Glance, chosen: Kind | None) -> Html:
             class_="hbar search b" if kind == chosen else "hbar",
             type="button",
             data_do="class",
-            data_arg=kind.name,
+            data_arg=kind.iri or kind.name,
             aria_pressed=str(kind == chosen).lower(),
             title=kind.iri,
         )

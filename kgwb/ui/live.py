@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from functools import cache
 from pathlib import Path
@@ -10,10 +11,13 @@ from typing import Any
 import anywidget
 from traitlets import Unicode
 
-from kgwb.errors import KgwbError
+from kgwb.errors import KgwbError, SettingError
+from kgwb.masking import masked, shown
 from kgwb.show.html import Html, clean, div, join, note, section, style, tag, with_style
 
 HERE = Path(__file__).parent
+KEY = re.compile(r"\b(sk|gsk|hf|xai|AIza)[-_\w]{16,}", re.I)
+"""What looks like a key; texts of widgets are saved with a notebook."""
 Event = dict[str, Any]
 """``do`` says what was done, ``scope`` in which part; ``arg``, ``value``, ``form`` may come too."""
 
@@ -110,7 +114,11 @@ class Live(anywidget.AnyWidget):
                     self._drawing = False
                     return
                 self._again, seen = False, self._seen
-            self.html = str(self._framed(seen))
+            try:
+                self.html = str(self._framed(seen))
+            except BaseException:  # an interrupt too: what is drawn next must not wait for this
+                self._drawing = False
+                raise
 
     def _framed(self, seen: int) -> Html:
         try:
@@ -143,6 +151,18 @@ class Live(anywidget.AnyWidget):
         if data is not None:
             data["text/plain"], data["text/html"] = repr(self), self.static()
         return bundle
+
+
+def typed_name(event: Event, field: str) -> str:
+    """What was typed to name something. Raises SettingError for what looks like a key or a password."""
+    text = str(event["form"].get(field) or "").strip()
+    if KEY.search(text) or masked(text) != text or (" " not in text and shown(text) != text):
+        raise SettingError(
+            "what was written looks as if it held a key or a password, and was taken away again",
+            hint="a notebook saves what its widgets hold: set keys in the environment before JupyterLab "
+            "starts, and open an address that has a password in a cell",
+        )
+    return text
 
 
 def inside(name: str, part: Live) -> Html:

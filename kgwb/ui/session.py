@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from kgwb.aside import undisturbed
 from kgwb.errors import EmbeddingError, KgwbError, SettingError
 from kgwb.flow import Answer
 from kgwb.llm.base import ChatRequest
@@ -42,14 +43,22 @@ class Worker:
 
     def do(self, label: str, work: Callable[[], Any]) -> Future[None]:
         """Have the work done. Raises SettingError while other work is done."""
-        with self._lock:
-            self.free()
-            self.busy, self.cancelled, self.failure = label, False, None
         promise = Future[None]()
-        self.worker = threading.Thread(
-            target=self._work, args=(work, promise), name="kgwb-worker", daemon=True
-        )
-        self.worker.start()
+
+        def begin() -> None:
+            with self._lock:
+                self.free()
+                self.busy, self.cancelled, self.failure = label, False, None
+                self.worker = threading.Thread(
+                    target=self._work, args=(work, promise), name="kgwb-worker", daemon=True
+                )
+                try:
+                    self.worker.start()
+                except RuntimeError:  # the process may have no more threads
+                    self.busy = ""
+                    raise
+
+        undisturbed(begin)  # an interrupt in the middle would leave it busy for good
         self.tell()
         return promise
 

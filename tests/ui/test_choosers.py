@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 from page import press, settle, text
-from small import FILMS
+from small import FILMS, films
 
+from kgwb.errors import GraphTimeoutError
 from kgwb.llm import ModelStatus, available
 from kgwb.ui import choosers
 from kgwb.ui.choosers import MOST_LISTED, GraphChooser, ModelChooser
+from kgwb.ui.glance import Survey, glance_view
 
 NOWHERE = "http://127.0.0.1:9/sparql"
 
@@ -105,6 +107,29 @@ def test_a_label_full_of_markup_is_shown_as_text(tmp_path: Path) -> None:
     choose(chooser, str(tmp_path))
     assert chooser.kg is not None
     assert "<img" not in chooser.html
+
+
+def test_two_classes_of_one_name_are_looked_at_each() -> None:
+    kg = films(FILMS + ':Story rdfs:label "same" . :Film rdfs:label "same" .')
+    survey = Survey(kg)
+    settle(survey)
+    assert survey.seen is not None
+    for kind in survey.seen.kinds[:2]:
+        assert f'data-arg="{kind.iri}"' in glance_view(survey)
+        survey.choose(str(kind.iri))
+        settle(survey)
+        assert (survey.chosen, kind in survey.said) == (kind, True)
+
+
+def test_a_graph_that_fails_while_it_is_looked_at_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object) -> None:
+        raise GraphTimeoutError("the endpoint is gone", hint="wait")
+
+    kg = films()
+    monkeypatch.setattr(type(kg), "names", gone)
+    survey = Survey(kg)
+    settle(survey)
+    assert "the endpoint is gone" in glance_view(survey)
 
 
 # --- models

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from page import Element, page, press, settle, text, wait_for
 from small import CALLS, DIRECTED, HOMONYMS, KEYS, SCRIPT, asked, chatty, dog, made_up, sure, unsure
 
@@ -248,3 +249,38 @@ def test_dog_shows_its_stages_and_its_loop() -> None:
     assert "Gentilly" in text(made)
     choose(made, "critic[hop 1/round 1]")
     assert text(made).index("he directed it") < text(made).index("it is about him")
+
+
+# --- events that no button sends
+
+
+@pytest.mark.parametrize("do_", ["choose", "which", "stop"])
+def test_an_agent_that_is_not_there_is_refused_and_everything_stays(do_: str) -> None:
+    made, session, _ = debugger()
+    do(made, "Continue")
+    before, stops = made.view(), set(session.run.breakpoints)
+    made.update({"do": do_, "arg": "<img>"})
+    assert "has no agent" in text(made)
+    assert (made.view(), session.run.breakpoints) == (before, stops)
+
+
+@pytest.mark.parametrize("do_", ["model", "beside"])
+def test_a_key_typed_in_the_place_of_a_model_is_not_kept(do_: str) -> None:
+    made, _, _ = debugger()
+    key = "sk-abcdefghijklmnopqrstuvwxyz"
+    made.update({"do": do_, "form": {"model": key}})
+    assert "in a cell" in text(made)
+    assert key not in str(made.get_state())
+
+
+def test_a_drawing_that_is_interrupted_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, _, _ = debugger()
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(made, "view", interrupted)
+        made.redraw()
+    made.update({"do": "view", "arg": "answer"})
+    assert "No answer yet." in text(made)

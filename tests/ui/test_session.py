@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from kgwb.errors import ModelError, OverrideError, SettingError
 from kgwb.flow import QIR, Fact
 from kgwb.llm import Scripted
 from kgwb.prompts import Prompts
-from kgwb.ui.session import Session, session_of
+from kgwb.ui.session import Session, Worker, session_of
 
 QUESTION = "Who directed Arrival?"
 
@@ -243,3 +244,30 @@ def test_asking_anew_in_vain_keeps_what_was_recorded() -> None:
     assert "the server is down" in str(session.failure)
     session.go().result()
     assert (session.failure, str(session.run.answer)) == (None, "Denis Villeneuve")
+
+
+def test_an_interrupt_while_work_begins_does_not_leave_it_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(threading.Thread):
+        def start(self) -> None:
+            _thread.interrupt_main()
+            super().start()
+
+    worker = Worker()
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr("kgwb.ui.session.threading.Thread", Interrupted)
+        worker.do("working", lambda: None)
+    wait_for(lambda: not worker.busy)
+    worker.do("working again", lambda: None).result()
+
+
+def test_work_for_which_there_is_no_thread_does_not_leave_it_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    class NoThread(threading.Thread):
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    worker = Worker()
+    worker.do("working", lambda: None).result()  # the thread that starts it is there
+    with monkeypatch.context() as patched, pytest.raises(RuntimeError):
+        patched.setattr("kgwb.ui.session.threading.Thread", NoThread)
+        worker.do("working", lambda: None)
+    assert not worker.busy
