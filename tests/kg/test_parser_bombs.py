@@ -119,7 +119,7 @@ def outcomes() -> Iterator[dict[str, Any]]:
             plain, packed = Path(folder, name), Path(folder, f"{name}.gz")
             plain.write_text(text)
             packed.write_bytes(gzip.compress(text.encode(), 1))
-            kg = open_kg(f"{url}/{name}", dialect="generic")
+            kg = open_kg(f"{url}/{name}", dialect="generic", query_timeout_s=200)
             ways = (
                 partial(open_kg, plain, cache=False),
                 partial(open_kg, packed, cache=False),
