@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
 from math import inf
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 from weakref import WeakSet
 
@@ -22,6 +22,8 @@ ENDING_S = 2.0
 """How long an interrupt waits for the work to end before it is raised."""
 EXIT_S = 30.0
 """How long the process waits at its exit for work that an interrupt left behind."""
+IDLE_S = 2.0
+"""How long a thread without work waits for more."""
 _idle: deque[SimpleQueue[_Task]] = deque()
 """For each thread without work, the queue it takes its next task from. Starting one takes 0.1 ms."""
 os.register_at_fork(after_in_child=_idle.clear)  # no thread survives a fork
@@ -118,7 +120,14 @@ def _wait(task: _Task, watch: Callable[[], None] | None, until: float) -> None:
 
 def _serve(tasks: SimpleQueue[_Task]) -> None:
     while True:
-        task = tasks.get()
+        try:
+            task = tasks.get(timeout=IDLE_S)
+        except Empty:
+            try:
+                _idle.remove(tasks)
+            except ValueError:  # somebody has taken it, to put a task in
+                continue
+            return
         try:
             task.value = None if task.left else task.work()
         except BaseException as error:  # noqa: BLE001  # raised again by the one who waits

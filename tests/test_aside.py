@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -90,3 +91,14 @@ print(time.monotonic() - began < aside.EXIT_S / 2)
         [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["True"]
+
+
+def test_threads_without_work_end() -> None:
+    before = threading.active_count()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: aside(lambda: time.sleep(0.05)), range(16)))
+    until = time.monotonic() + 60
+    while threading.active_count() > before and time.monotonic() < until:
+        time.sleep(0.1)
+    assert threading.active_count() <= before
+    assert aside(lambda: "more") == "more"
