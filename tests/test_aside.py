@@ -41,8 +41,9 @@ def test_whoever_watches_can_leave() -> None:
 
 def test_a_process_ends_when_the_work_that_an_interrupt_left_behind_has_ended() -> None:
     code = """
-import _thread, threading, time
+import _thread, signal, threading, time
 from kgwb import aside
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 aside.ENDING_S = 0.1
 def work():
     _thread.interrupt_main()
@@ -70,8 +71,9 @@ def test_a_server_that_drips_does_not_outlast_the_time_allowed(monkeypatch: pyte
 
 def test_a_forked_process_does_not_wait_for_what_its_parent_left_behind() -> None:
     code = """
-import _thread, os, sys, threading, time
+import _thread, os, signal, sys, threading, time
 from kgwb import aside
+signal.signal(signal.SIGINT, signal.default_int_handler)
 aside.ENDING_S, ended = 0.1, threading.Event()
 def work():
     _thread.interrupt_main()
