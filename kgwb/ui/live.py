@@ -135,7 +135,7 @@ class Live(anywidget.AnyWidget):
             data_seen=seen,
             data_say=clean(self.spoken()) or None,
             aria_busy=busy,
-            id=f"kg-{self.model_id or id(self)}",
+            id=f"kg-{id(self):x}",
         )
 
     def static(self) -> str:

@@ -188,3 +188,10 @@ def test_a_model_whose_server_is_away_is_chosen_and_that_is_said() -> None:
     choose(chooser, "ollama:phi4@http://127.0.0.1:9")
     assert chooser.name.startswith("ollama:phi4")
     assert "is chosen, but: " in text(chooser)
+
+
+def test_a_closed_widget_can_still_be_drawn() -> None:
+    chooser = GraphChooser("")
+    chooser.close()
+    chooser.redraw()  # as its work may do that ends later
+    assert "Choose" in chooser.html
