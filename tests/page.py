@@ -110,11 +110,11 @@ def text(widget: Live) -> str:
 def press(widget: Live, label: str, tags: tuple[str, ...] = ("button",), **typed: str | None) -> None:
     """Press the button of that label as a person can, with these values typed over those of its form.
 
-    None takes a value away, as unticking a box does.
+    None takes a value away, as unticking a box does. A thread may be drawing still: it is waited for.
     """
+    wait_for(lambda: page(widget).find(label, tags).attributes.get("aria-disabled") != "true")
     shown = page(widget)
     found = shown.find(label, tags)
-    assert found.attributes.get("aria-disabled") != "true", f"{label} cannot be pressed"
     form = {**shown.values(found.form), **typed}
     sent = {
         name.removeprefix("data-"): value

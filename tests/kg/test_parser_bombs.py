@@ -162,9 +162,14 @@ def _error(way: Callable[[], object]) -> str:
 
 
 def _peak_bytes() -> int:
-    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     unit = 1 if sys.platform == "darwin" else 1024
-    return max(resource.getrusage(kind).ru_maxrss for kind in kinds) * unit
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit
+    if sys.platform == "darwin":
+        return max(children, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    status = Path(
+        "/proc/self/status"
+    ).read_text()  # ru_maxrss counts what the process was before its exec, too
+    return max(children, int(status.partition("VmHWM:")[2].split()[0]) * 1024)
 
 
 if __name__ == "__main__":
