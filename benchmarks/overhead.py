@@ -43,8 +43,8 @@ from kgwb.flow import (
     Selection,
 )
 from kgwb.llm.base import ChatReply, ChatRequest
-from kgwb.record import Call
 from kgwb.run import Run
+from kgwb.run.record import Call
 from kgwb.workbench import Workbench
 
 ROUNDS = 5

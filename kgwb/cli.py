@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from kgwb.bench.questions import BenchQuestion
     from kgwb.bench.results import Results
     from kgwb.bench.runner import Setup
-    from kgwb.record import Step
     from kgwb.run import Run
+    from kgwb.run.record import Step
     from kgwb.workbench import Workbench
 
 FAILED, SPENT, INTERRUPTED = 2, 3, 130

@@ -94,7 +94,7 @@ def _other_models(spec: str) -> Iterator[Finding]:
 
 
 def _embeddings() -> Finding:
-    from kgwb.embeddings import DEFAULT, LEXICAL, Embeddings, bundled_model
+    from kgwb.kg.embeddings import DEFAULT, LEXICAL, Embeddings, bundled_model
 
     embeddings = Embeddings()
     started = time.perf_counter()

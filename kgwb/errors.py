@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING
 from kgwb.masking import cut, masked
 
 if TYPE_CHECKING:
-    from kgwb.record import Attempt
+    from kgwb.run.record import Attempt
 
 
 MOST_CHARS = 4_000

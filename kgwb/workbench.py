@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgwb import llm, systems
-from kgwb.embeddings import Embeddings
 from kgwb.errors import PromptError, SettingError
 from kgwb.flow import Dialogue, Turn
 from kgwb.kg import Graph, cache_dir
+from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
-from kgwb.prompts import Prompts
 from kgwb.run import Run
+from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 from small import iri
 
 from kgwb.flow import Value
-from kgwb.walk import Head, Relation, Solved
+from kgwb.systems.dog.records import Head, Relation, Solved
 
 QUESTION = "Where was the director of Arrival born?"
 MARKED = "Where was the director of [Arrival] born?"

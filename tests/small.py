@@ -11,14 +11,14 @@ from pydantic import BaseModel, ConfigDict
 from rdflib import URIRef
 
 from kgwb import open_kg, profile
-from kgwb.embeddings import Embeddings
 from kgwb.flow import Answer, Dialogue, Question, Turn, Value
 from kgwb.kg import Graph
+from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import Scripted
-from kgwb.prompts import Prompts
 from kgwb.run import Run, agent, spec_of
+from kgwb.run.ask import Check, ask
+from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
-from kgwb.structured import Check, ask
 from kgwb.systems import system
 from kgwb.workbench import Workbench
 

@@ -151,7 +151,7 @@ def test_a_graph_without_labels_works_by_the_names_in_its_iris() -> None:
 def test_a_prompt_file_with_a_problem_stops_its_agent_and_loses_nothing(
     tmp_path: Path, change: tuple[str, str], problem: str
 ) -> None:
-    from kgwb.prompts import Prompts
+    from kgwb.run.prompts import Prompts
 
     text = Prompts().text("chatty_kg/qir")
     path = tmp_path / "chatty_kg" / "qir.md"
@@ -169,7 +169,7 @@ def test_a_prompt_file_with_a_problem_stops_its_agent_and_loses_nothing(
 
 
 def test_a_variable_that_the_agent_does_not_give() -> None:
-    from kgwb.prompts import Prompts
+    from kgwb.run.prompts import Prompts
 
     text = Prompts().text("chatty_kg/qir").replace("variables: question", "variables: question, dialogue")
     run = chatty("Who directed Arrival?", Scripted(DIRECTED))

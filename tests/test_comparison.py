@@ -13,8 +13,8 @@ from small import DIRECTED, chatty, iri, predicates, qir
 import kgwb
 from kgwb.flow import QIR, Answer, Candidate, Fact, Generated, Link, Retrieved, Value
 from kgwb.llm import Scripted
-from kgwb.record import Step, difference
 from kgwb.run import Run
+from kgwb.run.record import Step, difference
 from kgwb.show.alignment import aligned
 from kgwb.show.compare import MOST_LETTERS, Side, beside, comparison, difference_html, marked
 from kgwb.show.html import MOST_ROWS

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kgwb.embeddings import Embeddings
 from kgwb.errors import EmbeddingError
+from kgwb.kg.embeddings import Embeddings
 
 NAMES = ("director", "birth place", "runtime")
 
@@ -93,7 +93,7 @@ def test_embeddings_that_cannot_be_loaded_say_what_to_do(monkeypatch: pytest.Mon
 
 
 def test_vectors_in_memory_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgwb.embeddings.MOST_KEPT", 3)
+    monkeypatch.setattr("kgwb.kg.embeddings.MOST_KEPT", 3)
     stub = Stub(tmp_path)
     close = stub.similarity("a", ["b", "ab", "aab"])
     for text in ("abb", "bba", "bab", "bbb"):

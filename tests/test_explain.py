@@ -26,7 +26,7 @@ from kgwb.flow import (
 )
 from kgwb.kg import Graph
 from kgwb.kg.base import Found
-from kgwb.record import Step
+from kgwb.run.record import Step
 from kgwb.show import explain
 from kgwb.show.run import record_html
 from kgwb.systems.chatty_kg.query_generator import generate

@@ -16,10 +16,10 @@ from kgwb import Workbench, open_kg
 from kgwb.errors import OverrideError
 from kgwb.flow import QIR, Answer, LinkedRelation, to_data
 from kgwb.llm import Scripted
-from kgwb.record import Step
+from kgwb.run.ask import schema_of
+from kgwb.run.record import Step
 from kgwb.show import form as fields
 from kgwb.show.form import StepForm, blank, field_of, fitted, form_of, read, record_of, taken, typed, typed_in
-from kgwb.structured import schema_of
 from kgwb.systems import system
 from kgwb.systems.chatty_kg.predicate_selection import SelectionReply
 from kgwb.systems.chatty_kg.qir import QirReply

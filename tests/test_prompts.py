@@ -13,7 +13,7 @@ from small import DIRECTED, prompt, workbench
 
 from kgwb.errors import PromptError
 from kgwb.llm import Scripted
-from kgwb.prompts import VARIABLE, Prompts, parse, shipped_folder
+from kgwb.run.prompts import VARIABLE, Prompts, parse, shipped_folder
 
 SHIPPED = sorted(
     path.relative_to(shipped_folder()).with_suffix("").as_posix() for path in shipped_folder().rglob("*.md")

@@ -9,10 +9,10 @@ import rdflib
 from rdflib import XSD, BNode, Literal, URIRef
 from small import FILMS, films, iri
 
-from kgwb import provenance
 from kgwb.flow import CandidateQuery, Triple
 from kgwb.kg import Graph, Rows
-from kgwb.provenance import ground, support, term_of, unknowns_of, where, witness
+from kgwb.kg import support as provenance
+from kgwb.kg.support import ground, support, term_of, unknowns_of, where, witness
 
 GRAPH = rdflib.Graph().parse(data=FILMS, format="turtle")
 DIRECTOR, PLACE, STARRING = (iri(name).n3() for name in ("director", "birthPlace", "starring"))

@@ -38,8 +38,8 @@ from kgwb.errors import (
 )
 from kgwb.flow import Candidate, Link
 from kgwb.llm import Scripted
-from kgwb.prompts import Prompts
 from kgwb.run import Run
+from kgwb.run.prompts import Prompts
 
 QIR_PROMPT = Prompts().text("chatty_kg/qir")
 

@@ -36,8 +36,8 @@ from kgwb.errors import (
     SettingError,
 )
 from kgwb.llm import Scripted
-from kgwb.record import RunFile
 from kgwb.run import Run
+from kgwb.run.record import RunFile
 
 # --- replay
 

@@ -15,9 +15,9 @@ import engines
 import pytest
 
 from kgwb import Workbench, open_kg
-from kgwb.embeddings import DEFAULT, Embeddings
 from kgwb.errors import KgwbError
 from kgwb.kg import SAMPLES, Graph, sample_path
+from kgwb.kg.embeddings import DEFAULT, Embeddings
 
 METAQA = 200
 WORKERS = 4

@@ -10,9 +10,9 @@ import pytest
 from rdflib import URIRef
 
 from kgwb import open_kg
-from kgwb.embeddings import DEFAULT
 from kgwb.errors import KgwbError
 from kgwb.kg import Graph
+from kgwb.kg.embeddings import DEFAULT
 from kgwb.workbench import Workbench
 
 FOLDER = Path(__file__).parents[1] / "sample_kgs"

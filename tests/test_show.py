@@ -30,8 +30,8 @@ from kgwb.flow import (
     Value,
     decision,
 )
-from kgwb.record import Attempt, CheckResult, Step
 from kgwb.run import Run
+from kgwb.run.record import Attempt, CheckResult, Step
 from kgwb.show.html import seconds, style
 from kgwb.show.run import came_in, doubt, record_html, run_html, spent, step_html, waterfall
 from kgwb.show.tell import line, lines, view

@@ -14,10 +14,10 @@ from small import TEXTS, MadeUp, films
 from kgwb.errors import InvalidReplyError
 from kgwb.flow import Answer, Value
 from kgwb.llm import ChatReply, Scripted
-from kgwb.prompts import Prompts
 from kgwb.run import Run, agent, spec_of
+from kgwb.run.ask import RIGHT_FORM, WELL_FORMED, Check, ask, judge
+from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
-from kgwb.structured import RIGHT_FORM, WELL_FORMED, Check, ask, judge
 
 
 class Reply(BaseModel):

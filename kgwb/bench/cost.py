@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from kgwb import disk
-from kgwb.agents import System
 from kgwb.errors import InputError
-from kgwb.record import Call, Step
+from kgwb.run.agents import System
+from kgwb.run.record import Call, Step
 from kgwb.show.html import clean
 from kgwb.systems import oracle
 

@@ -27,10 +27,10 @@ from kgwb.errors import (
     QuestionError,
 )
 from kgwb.flow import Dialogue, Turn, from_data
-from kgwb.gold import Gold, Rung, read
 from kgwb.run import Run
 from kgwb.show.html import clean
 from kgwb.systems import oracle
+from kgwb.systems.gold import Gold, Rung, read
 
 LADDER = "ladder.jsonl"
 NO_GOLD = "there is no gold query that can be read"

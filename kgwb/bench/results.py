@@ -15,7 +15,7 @@ from kgwb import disk
 from kgwb.bench.questions import BenchQuestion
 from kgwb.errors import InputError
 from kgwb.flow import Turn, from_data
-from kgwb.record import RunFile
+from kgwb.run.record import RunFile
 
 CONFIG = "config.json"
 RESULTS = "results.jsonl"

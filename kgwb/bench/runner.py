@@ -25,16 +25,16 @@ from kgwb.bench.gold import standard
 from kgwb.bench.metrics import NOTHING, Scores, score
 from kgwb.bench.questions import BenchQuestion, conversations, term_string
 from kgwb.bench.results import FOR_PEOPLE, RUNS, Result, Results, Row, run_file
-from kgwb.embeddings import Embeddings
 from kgwb.errors import Cancelled, InputError, InvalidReplyError, KgwbError
 from kgwb.flow import Dialogue, Turn, from_data, to_data
-from kgwb.gold import read
 from kgwb.kg.base import Graph
+from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
-from kgwb.prompts import Prompts, shipped_folder
 from kgwb.run import Run, System
+from kgwb.run.prompts import Prompts, shipped_folder
 from kgwb.settings import Settings
 from kgwb.systems import oracle
+from kgwb.systems.gold import read
 
 if TYPE_CHECKING:
     from kgwb.workbench import Workbench

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
 
-from kgwb.agents import kind_of
-from kgwb.record import Call, Differences, Step, StepDifference, difference
+from kgwb.run.agents import kind_of
+from kgwb.run.record import Call, Differences, Step, StepDifference, difference
 from kgwb.show.alignment import aligned
 from kgwb.show.html import (
     MOST_ROWS,

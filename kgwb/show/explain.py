@@ -22,9 +22,9 @@ from kgwb import flow
 from kgwb.errors import QueryError
 from kgwb.kg.base import Graph, Rows
 from kgwb.kg.sparql import checked, n3, writable
+from kgwb.kg.support import conjunction, unknowns_of
 from kgwb.kg.text import local_name, normal
-from kgwb.provenance import conjunction, unknowns_of
-from kgwb.record import Step
+from kgwb.run.record import Step
 
 Pattern = tuple[str, str, str]
 """A triple pattern: terms in N-Triples form, variables as "?x"."""

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from kgwb.errors import OverrideError
 from kgwb.flow import adapter, from_data, marks_of, to_data
 from kgwb.kg.sparql import HALF, writable
-from kgwb.record import Step
+from kgwb.run.record import Step
 from kgwb.show.html import Html, button, div, short, span, spoken, tag
 from kgwb.show.tell import line
 

@@ -6,7 +6,7 @@ import re
 from itertools import zip_longest
 
 from kgwb.llm.base import ChatRequest
-from kgwb.prompts import VARIABLE
+from kgwb.run.prompts import VARIABLE
 from kgwb.show.alignment import aligned
 from kgwb.show.html import (
     Html,

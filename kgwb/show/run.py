@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rdflib import Literal
 
-from kgwb.agents import kind_of, spec_at, stages_of, supervisors_of
 from kgwb.errors import KgwbError
 from kgwb.flow import Answer, Term
-from kgwb.record import QUERIES, SEARCHES, Attempt, Call, Step, Totals
+from kgwb.run.agents import kind_of, spec_at, stages_of, supervisors_of
+from kgwb.run.record import QUERIES, SEARCHES, Attempt, Call, Step, Totals
 from kgwb.show.html import (
     KINDS,
     Html,

@@ -18,11 +18,11 @@ from kgwb.errors import SettingError
 from kgwb.flow import Answer, Link, Linked, Term, Triple, Value
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import n3
-from kgwb.provenance import ground, term_of
+from kgwb.kg.support import ground, term_of
 from kgwb.show.html import clean, count, short
 from kgwb.show.picture import Shape
 from kgwb.show.terms import names_in, term_text
-from kgwb.walk import Filled
+from kgwb.systems.dog.records import Filled
 
 if TYPE_CHECKING:
     from kgwb.run import Run

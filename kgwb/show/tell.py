@@ -14,7 +14,7 @@ from typing import Any
 from rdflib import BNode, Literal, URIRef
 
 from kgwb.flow import Answer, marks_of
-from kgwb.record import Step
+from kgwb.run.record import Step
 from kgwb.show.html import (
     Html,
     clean,

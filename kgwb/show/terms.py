@@ -14,7 +14,7 @@ from rdflib import URIRef
 
 from kgwb.flow import Answer, Candidate, Link, Term, Triple
 from kgwb.kg.text import local_name
-from kgwb.record import Call, Step
+from kgwb.run.record import Call, Step
 from kgwb.show.html import MOST_ROWS, Html, Names, aside, count, iri_link, join, safe, short, span, tag
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kgwb.record import QUERIES, Call, Differences, Step, StepDifference, Totals
+from kgwb.run.record import QUERIES, Call, Differences, Step, StepDifference, Totals
 from kgwb.show.html import clean, count, seconds
 from kgwb.show.tell import compared, lines, outcome
 from kgwb.show.terms import names_in

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from kgwb.errors import KgwbError, RunFileError, SettingError
-from kgwb.gold import Oracle
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel
-from kgwb.record import RunFile
 from kgwb.run import Run, System
-from kgwb.saved import DAMAGED
+from kgwb.run.record import RunFile
+from kgwb.run.saved import DAMAGED
+from kgwb.systems.gold import Oracle
 
 
 def names() -> tuple[str, ...]:

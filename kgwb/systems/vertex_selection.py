@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, field_validator
 
 from kgwb.flow import Candidate, Context, Link, Retrieved
 from kgwb.run import Run, agent
-from kgwb.structured import Check, ask
+from kgwb.run.ask import Check, ask
 from kgwb.systems.retriever import retrieve
 
 

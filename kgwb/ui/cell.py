@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from kgwb import llm
-from kgwb.agents import kind_of, spec_at
 from kgwb.aside import aside as left_behind
 from kgwb.errors import GraphError, InputError, KgwbError, PromptError
 from kgwb.flow import CandidateQuery
 from kgwb.kg.queries import degrees
-from kgwb.record import Step
+from kgwb.run.agents import kind_of, spec_at
+from kgwb.run.record import Step
 from kgwb.show import explain
 from kgwb.show.form import StepForm, followed, taken, typed_in, with_row
 from kgwb.show.html import Html, button, div, join, note, short, span, tabs, tag

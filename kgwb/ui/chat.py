@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from IPython import get_ipython
 
-from kgwb.agents import kind_of, stages_of
 from kgwb.run import Run
+from kgwb.run.agents import kind_of, stages_of
 from kgwb.show.html import (
     Html,
     aside,

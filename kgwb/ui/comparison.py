@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kgwb.record import difference
 from kgwb.run import Run
+from kgwb.run.record import difference
 from kgwb.show.compare import Side, comparison
 from kgwb.show.html import Html, clean, div, join, tabs
 from kgwb.show.run import Standing

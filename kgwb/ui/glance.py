@@ -8,10 +8,10 @@ from itertools import chain, islice
 from weakref import WeakKeyDictionary
 
 from kgwb import llm, systems
-from kgwb.embeddings import LEXICAL, Embeddings
 from kgwb.errors import GraphFileError, KgwbError
 from kgwb.flow import Answer
 from kgwb.kg import Graph, sample_path
+from kgwb.kg.embeddings import LEXICAL, Embeddings
 from kgwb.kg.glance import SAMPLE, Glance, Kind, Share, Try, glance, said_of, tries
 from kgwb.run import Run
 from kgwb.show.html import Html, aside, bar, clean, count, div, fold, join, note, short, span, state_sign, tag

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from kgwb.agents import spec_at
 from kgwb.errors import InputError, InvalidReplyError, KgwbError, ModelError
 from kgwb.llm.base import ChatModel
 from kgwb.llm.human import Asked, Human
-from kgwb.record import Attempt, Step
 from kgwb.run import Run
+from kgwb.run.agents import spec_at
+from kgwb.run.record import Attempt, Step
 from kgwb.show.form import Field, blank, field_of, fitted, inputs, read, typed, typed_in, with_row
 from kgwb.show.html import (
     Html,

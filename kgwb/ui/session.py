@@ -17,8 +17,8 @@ from kgwb.aside import undisturbed
 from kgwb.errors import EmbeddingError, KgwbError, SettingError
 from kgwb.flow import Answer
 from kgwb.llm.base import ChatRequest
-from kgwb.record import Differences, Step, Totals, difference
 from kgwb.run import Run
+from kgwb.run.record import Differences, Step, Totals, difference
 from kgwb.show.html import spoken
 from kgwb.show.run import Standing, agent_of
 

@@ -12,11 +12,11 @@ from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import Results
 from kgwb.bench.runner import Bench, Setup
 from kgwb.cli import main
-from kgwb.embeddings import Embeddings
 from kgwb.errors import InputError
+from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatReply, Scripted
-from kgwb.prompts import Prompts
-from kgwb.record import Step
+from kgwb.run.prompts import Prompts
+from kgwb.run.record import Step
 from kgwb.settings import Settings
 
 TABLE = """

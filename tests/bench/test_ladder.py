@@ -23,13 +23,13 @@ from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import Results, Row
 from kgwb.bench.runner import Bench, Setup
 from kgwb.cli import main
-from kgwb.embeddings import Embeddings
 from kgwb.errors import InputError, ModelUnreachableError
-from kgwb.gold import read
 from kgwb.kg.base import Vocabulary
+from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatRequest, Scripted
-from kgwb.prompts import Prompts
+from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
+from kgwb.systems.gold import read
 
 BORN = "SELECT DISTINCT ?city WHERE { :arrival :director ?d . ?d :birthPlace ?city }"
 QUESTION = "In which city was the director of Arrival born?"

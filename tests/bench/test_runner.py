@@ -21,13 +21,13 @@ from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import CONFIG, RESULTS, Results, Row, locked, read_results, run_file
 from kgwb.bench.runner import Bench, Setup
 from kgwb.cli import main
-from kgwb.embeddings import Embeddings
 from kgwb.errors import InputError, ModelUnreachableError
 from kgwb.flow import Answer, Dialogue, Question, Turn, Value
 from kgwb.kg import open_kg
+from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatReply, ChatRequest, Message, Scripted
-from kgwb.prompts import Prompts
 from kgwb.run import Run, agent, spec_of
+from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
 
 EX = "http://example.org/"

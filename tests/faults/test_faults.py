@@ -18,7 +18,6 @@ from rdflib import URIRef
 from small import DIRECTED, EX, FILMS, GuessReply, prompt
 
 from kgwb.cli import main
-from kgwb.embeddings import Embeddings
 from kgwb.errors import (
     GraphError,
     GraphTimeoutError,
@@ -30,12 +29,13 @@ from kgwb.errors import (
 )
 from kgwb.flow import Answer, Dialogue, Question, Turn, Value
 from kgwb.kg import Graph, Limits
+from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.endpoint import Endpoint
 from kgwb.kg.local import LocalGraph
 from kgwb.llm import model as open_model
-from kgwb.prompts import Prompts
 from kgwb.run import Run, agent, spec_of
-from kgwb.structured import ask
+from kgwb.run.ask import ask
+from kgwb.run.prompts import Prompts
 from kgwb.ui.session import session_of
 from kgwb.workbench import Workbench, load_run
 

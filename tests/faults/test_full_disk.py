@@ -23,12 +23,12 @@ from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import CONFIG, RESULTS, Results
 from kgwb.bench.runner import Bench, Setup
 from kgwb.cli import main
-from kgwb.embeddings import Embeddings
 from kgwb.errors import InputError, PromptError, RunFileError
 from kgwb.kg import open_kg
+from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import Scripted
-from kgwb.prompts import Prompts
 from kgwb.run import Run
+from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
 from kgwb.systems import system
 

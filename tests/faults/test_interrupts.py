@@ -25,7 +25,7 @@ from kgwb import Workbench, model, open_kg
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import Results
 from kgwb.bench.runner import Bench, Setup
-from kgwb.embeddings import Embeddings
+from kgwb.kg.embeddings import Embeddings
 from kgwb.run import Run
 
 INTERRUPTS = int(os.environ.get("KGWB_INTERRUPTS", "300"))

@@ -49,7 +49,7 @@ def until(met: Callable[[], Any]) -> None:
 
 ASKING = """
 import kgwb
-from kgwb.embeddings import Embeddings
+from kgwb.kg.embeddings import Embeddings
 kg = kgwb.open_kg({graph!r}, dialect="generic")
 workbench = kgwb.Workbench(kg, {model!r}, embeddings=Embeddings("lexical"))
 workbench.ask("Who directed Dune?", path={path!r})
@@ -249,7 +249,7 @@ OPENING = """
 import sys
 from pathlib import Path
 import numpy as np
-from kgwb.embeddings import Embeddings
+from kgwb.kg.embeddings import Embeddings
 from kgwb.kg import cache_dir, open_kg
 
 class Counted(Embeddings):

@@ -25,7 +25,6 @@ from rdflib import Literal
 from small import CHATTY, DIRECTED, DOG, HOMONYMS, PAPER, alone, chatty, films, iri, predicates, qir, vertex
 
 from hostile.corpus import HALVES, NUL, ORDERS, PLAIN, SEED, texts
-from kgwb import structured
 from kgwb.errors import InvalidReplyError
 from kgwb.flow import (
     Answer,
@@ -44,8 +43,9 @@ from kgwb.flow import (
 )
 from kgwb.llm import Scripted
 from kgwb.run import Run
+from kgwb.run import ask as structured
+from kgwb.run.ask import Check, judge
 from kgwb.settings import Settings
-from kgwb.structured import Check, judge
 from kgwb.systems import vertex_selection
 from kgwb.systems.chatty_kg import (
     chat,
@@ -57,7 +57,7 @@ from kgwb.systems.chatty_kg import (
     qir as qirs,
 )
 from kgwb.systems.dog import answer_trying, own_knowledge, relation_filtering, simplifying, topic_entity
-from kgwb.walk import Filled, Relation, Relations, Solved
+from kgwb.systems.dog.records import Filled, Relation, Relations, Solved
 
 MUTATED, FREE, PLAYED = 850, 200, 60
 """Replies tried of each agent: spoilt ones, free texts, and spoilt ones through the whole agent."""

@@ -24,8 +24,8 @@ from hostile.test_replies import JUNK
 from kgwb.errors import CONTROLS, InputError, KgwbError, NotRecordedError, PromptError, RunFileError
 from kgwb.llm import ChatRequest, Message, Replay, Scripted
 from kgwb.llm.replay import read_replies
-from kgwb.prompts import Prompts, shipped_folder
-from kgwb.record import call_key
+from kgwb.run.prompts import Prompts, shipped_folder
+from kgwb.run.record import call_key
 from kgwb.ui.debugger import VIEWS, Debugger
 from kgwb.ui.session import session_of
 

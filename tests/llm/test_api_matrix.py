@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict
 
 from kgwb.errors import Cancelled, ModelError, ModelRefusedError, ModelTimeoutError, ModelUnreachableError
 from kgwb.llm import ChatReply, OllamaModel, OpenAIModel
-from kgwb.structured import judge
+from kgwb.run.ask import judge
 
 GOETHE = '{"answer": "Goethe"}'
 

@@ -13,9 +13,9 @@ import rdflib
 
 import kgwb.llm.rules
 from kgwb import open_kg
-from kgwb.embeddings import Embeddings
 from kgwb.errors import ModelError
 from kgwb.kg import Graph
+from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatRequest
 from kgwb.llm.rules import Rules, dialogue, grammar
 from kgwb.llm.rules.words import mentions, tokens_of

@@ -27,14 +27,14 @@ from kgwb import systems
 from kgwb.bench.questions import BenchQuestion, conversations
 from kgwb.bench.results import RESULTS, Results
 from kgwb.bench.runner import RUNS, Bench, Setup
-from kgwb.embeddings import Embeddings
 from kgwb.errors import InvalidReplyError, KgwbError
 from kgwb.flow import Answer, Dialogue, Question, Turn, to_data
 from kgwb.kg import Graph, open_kg
+from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.openai import OpenAIModel
-from kgwb.prompts import Prompts
-from kgwb.record import FORMS, Call, RunFile
 from kgwb.run import Run
+from kgwb.run.prompts import Prompts
+from kgwb.run.record import FORMS, Call, RunFile
 from kgwb.settings import Settings
 from kgwb.workbench import Workbench
 

@@ -11,7 +11,7 @@ from small import DIRECTED, HOMONYMS, asked, chatty, predicates, qir, workbench
 from kgwb.errors import ModelError, SettingError
 from kgwb.flow import Answer
 from kgwb.llm import Scripted
-from kgwb.prompts import Prompts
+from kgwb.run.prompts import Prompts
 from kgwb.ui.cell import AgentCell
 from kgwb.ui.session import Session, session_of
 

@@ -13,7 +13,7 @@ from small import DIRECTED, TEXTS, asked, chatty, iri, made_up
 from kgwb.errors import ModelError, OverrideError, SettingError
 from kgwb.flow import QIR, Fact
 from kgwb.llm import Scripted
-from kgwb.prompts import Prompts
+from kgwb.run.prompts import Prompts
 from kgwb.ui.session import Session, Worker, session_of
 
 QUESTION = "Who directed Arrival?"

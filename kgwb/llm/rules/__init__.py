@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
-from kgwb.embeddings import Embeddings
 from kgwb.errors import ModelError
 from kgwb.kg.base import Graph
+from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatReply, ChatRequest
 from kgwb.llm.rules import dialogue, grammar, walking
 from kgwb.llm.rules.words import FUNCTION_WORDS, stem

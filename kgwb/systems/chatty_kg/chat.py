@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from kgwb.flow import Answer, Context, Dialogue, Question
 from kgwb.run import Run, agent
-from kgwb.structured import Check, ask
+from kgwb.run.ask import Check, ask
 
 SHORT_ANSWER = 5
 """Values of an answer that may be reworded; longer lists read better as lists."""

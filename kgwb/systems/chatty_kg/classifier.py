@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from kgwb.flow import Classified, Context
 from kgwb.run import Run, agent
-from kgwb.structured import ask
+from kgwb.run.ask import ask
 
 
 class ClassifierReply(BaseModel):

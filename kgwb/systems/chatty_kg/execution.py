@@ -10,7 +10,7 @@ from rdflib.namespace import XSD
 
 from kgwb.flow import QIR, Answer, CandidateQuery, Linked, Selection, Term, Triple, Value
 from kgwb.kg.queries import counted
-from kgwb.provenance import support, where, witness
+from kgwb.kg.support import support, where, witness
 from kgwb.run import Run, agent
 
 SURE = 0.6

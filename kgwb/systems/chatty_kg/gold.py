@@ -24,9 +24,9 @@ from kgwb.flow import (
     Selection,
 )
 from kgwb.flow import Candidate as Vertex
-from kgwb.gold import Gold, Pattern, Rung
-from kgwb.gold import Linked as LinkedIris
 from kgwb.run import Run
+from kgwb.systems.gold import Gold, Pattern, Rung
+from kgwb.systems.gold import Linked as LinkedIris
 
 UNDERSTANDING, LINKING, EXECUTION = "understanding", "linking", "execution and selection"
 STAGES = MappingProxyType(

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from kgwb.flow import CandidateQuery, Generated, Linked, LinkedRelation, Selection
 from kgwb.run import Run, agent
-from kgwb.structured import Check, ask
+from kgwb.run.ask import Check, ask
 
 NEAR, FAR = 0.7, 0.25
 """A predicate this like the relation, and the others less like it by this much, needs no model."""

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from kgwb.flow import QIR, Fact, Kind, is_unknown
 from kgwb.run import Run, agent
-from kgwb.structured import Check, ask
+from kgwb.run.ask import Check, ask
 
 BOOLEAN_OPENERS = frozenset(
     "is are was were am do does did has have had can could will would should isn't aren't wasn't weren't "

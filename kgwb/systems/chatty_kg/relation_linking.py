@@ -15,7 +15,7 @@ from rdflib import URIRef
 
 from kgwb.flow import QIR, Direction, Fact, Link, LinkedRelation, RankedPredicate, is_unknown
 from kgwb.kg.sparql import n3
-from kgwb.provenance import conjunction
+from kgwb.kg.support import conjunction
 from kgwb.run import Run, agent
 
 Pattern = tuple[str, str, str]

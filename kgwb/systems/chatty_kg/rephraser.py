@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from kgwb.flow import Context, Rephrased
 from kgwb.run import Run, agent
-from kgwb.structured import Check, ask
+from kgwb.run.ask import Check, ask
 
 
 class RephraserReply(BaseModel):

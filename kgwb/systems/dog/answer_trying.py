@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict
 
 from kgwb.flow import Term, Value
 from kgwb.run import Run, agent
-from kgwb.structured import Check, ask
-from kgwb.walk import Filled, Head, Tried, plain
+from kgwb.run.ask import Check, ask
+from kgwb.systems.dog.records import Filled, Head, Tried, plain
 
 
 class TryingReply(BaseModel):

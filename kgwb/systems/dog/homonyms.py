@@ -10,7 +10,7 @@ from rdflib import URIRef
 from kgwb.flow import Term
 from kgwb.kg.queries import describe
 from kgwb.run import Run
-from kgwb.walk import Filled, Head, plain
+from kgwb.systems.dog.records import Filled, Head, plain
 
 
 def tell_apart(filled: Sequence[Filled], heads: Sequence[Head], run: Run) -> tuple[Filled, ...]:

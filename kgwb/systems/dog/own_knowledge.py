@@ -7,7 +7,7 @@ from rdflib import Literal
 
 from kgwb.flow import Answer, Value
 from kgwb.run import Run, agent
-from kgwb.structured import ask
+from kgwb.run.ask import ask
 
 
 class KnowledgeReply(BaseModel):

@@ -14,13 +14,13 @@ from kgwb.systems.dog import views as _views  # noqa: F401  # its records show t
 from kgwb.systems.dog.answer_trying import try_answer, values_of
 from kgwb.systems.dog.homonyms import tell_apart
 from kgwb.systems.dog.own_knowledge import remember
+from kgwb.systems.dog.records import Filled, Focus, Head, Hop, Solved, Topics, name_of
 from kgwb.systems.dog.relation_filtering import filter_relation
 from kgwb.systems.dog.relations import get_relations
 from kgwb.systems.dog.topic_entity import begin, find_topics
 from kgwb.systems.dog.triple_filling import fill
 from kgwb.systems.retriever import retrieve
 from kgwb.systems.vertex_selection import link_entity, select
-from kgwb.walk import Filled, Focus, Head, Hop, Solved, Topics, name_of
 
 NOT_HERE = "not in this graph"
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pydantic import BaseModel, ConfigDict
 
 from kgwb.run import Run, agent
-from kgwb.structured import Check, ask
-from kgwb.walk import MARKED, Filtered, Relations
+from kgwb.run.ask import Check, ask
+from kgwb.systems.dog.records import MARKED, Filtered, Relations
 
 
 class FilteringReply(BaseModel):

@@ -7,7 +7,7 @@ from rdflib import BNode, Literal, URIRef
 from kgwb.flow import Direction, Iri
 from kgwb.kg.queries import predicates
 from kgwb.run import Run, agent
-from kgwb.walk import Head, Relation, Relations
+from kgwb.systems.dog.records import Head, Relation, Relations
 
 
 @agent("relations", subject="head", kind="sparql")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pydantic import BaseModel, ConfigDict
 
 from kgwb.run import Run, agent
-from kgwb.structured import Check, ask
-from kgwb.walk import MARKED, Filled, Remark, Simplified, Solved, plain
+from kgwb.run.ask import Check, ask
+from kgwb.systems.dog.records import MARKED, Filled, Remark, Simplified, Solved, plain
 
 Debate = tuple[Remark, ...]
 

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict
 
 from kgwb.flow import Context, Link, Value
 from kgwb.run import Run, agent
-from kgwb.structured import Check, ask
+from kgwb.run.ask import Check, ask
+from kgwb.systems.dog.records import MARKED, Focus, Head, Topics, plain
 from kgwb.systems.vertex_selection import link_entity
-from kgwb.walk import MARKED, Focus, Head, Topics, plain
 
 
 class TopicReply(BaseModel):

@@ -9,9 +9,9 @@ from rdflib import BNode, Literal, URIRef
 
 from kgwb.flow import Term, Triple, Value
 from kgwb.kg.sparql import n3
-from kgwb.provenance import TRIPLES_PER_VALUE
+from kgwb.kg.support import TRIPLES_PER_VALUE
 from kgwb.run import Run, agent
-from kgwb.walk import INVERSE, Filled, Filtered, Head, Relation
+from kgwb.systems.dog.records import INVERSE, Filled, Filtered, Head, Relation
 
 
 @dataclass(frozen=True, slots=True)

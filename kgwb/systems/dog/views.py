@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kgwb import walk
 from kgwb.show.html import MOST_ROWS, Html, aside, count, div, fold, join, short, span, table, tag
 from kgwb.show.tell import because, view
 from kgwb.show.terms import Around, curie
 from kgwb.show.views import answer_parts, choice_rows, word_changes
+from kgwb.systems.dog import records as walk
 
 
 def in_question(text: str) -> Html:

@@ -25,8 +25,8 @@ from kgwb.flow import (
     Selection,
 )
 from kgwb.kg import Graph
+from kgwb.kg.support import conjunction
 from kgwb.llm import Scripted
-from kgwb.provenance import conjunction
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.execution import execute
 

@@ -14,9 +14,9 @@ import pytest
 from small import CHATTY, DIRECTED, FILMS, PAPER, chatty, films, iri, predicates, qir, workbench
 
 from kgwb import Workbench, open_kg
-from kgwb.embeddings import DEFAULT
 from kgwb.flow import Dialogue, Turn
 from kgwb.kg import SAMPLES, sample_path
+from kgwb.kg.embeddings import DEFAULT
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.settings import Settings
 

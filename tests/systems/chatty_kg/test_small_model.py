@@ -21,8 +21,8 @@ from kgwb.errors import KgwbError
 from kgwb.flow import CandidateQuery
 from kgwb.kg import Graph
 from kgwb.llm import ChatModel
-from kgwb.record import Step
 from kgwb.run import Run
+from kgwb.run.record import Step
 from kgwb.settings import Settings
 
 QUESTIONS = Path(__file__).parents[3] / "sample_kgs" / "films.questions.jsonl"

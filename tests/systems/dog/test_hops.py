@@ -14,10 +14,10 @@ from kgwb import open_kg
 from kgwb.errors import InvalidReplyError
 from kgwb.flow import Value
 from kgwb.settings import Settings
+from kgwb.systems.dog.records import Filled, Filtered, Head, Relation, Relations, name_of
 from kgwb.systems.dog.relation_filtering import filter_relation
 from kgwb.systems.dog.relations import get_relations
 from kgwb.systems.dog.triple_filling import fill
-from kgwb.walk import Filled, Filtered, Head, Relation, Relations, name_of
 
 
 def head(*names: str) -> Head:

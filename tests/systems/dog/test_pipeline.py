@@ -14,11 +14,11 @@ import kgwb
 from kgwb.errors import InvalidReplyError, ModelTimeoutError, NotRecordedError, OverrideError
 from kgwb.flow import Dialogue, Turn
 from kgwb.llm import Scripted
-from kgwb.prompts import Prompts
 from kgwb.run import Run
+from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings, profile
+from kgwb.systems.dog.records import Filled, Hop, Remark, Solved, Tried
 from kgwb.systems.dog.simplifying import RemarkReply, checks_of, criticise
-from kgwb.walk import Filled, Hop, Remark, Solved, Tried
 
 ROLES = ("simplifying_expert", "critic", "linguist")
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kgwb import open_kg
-from kgwb.embeddings import DEFAULT
 from kgwb.errors import KgwbError
 from kgwb.kg import SAMPLES, sample_path
+from kgwb.kg.embeddings import DEFAULT
 from kgwb.llm.rules import walking
 from kgwb.settings import Settings
 from kgwb.workbench import Workbench

@@ -10,8 +10,8 @@ import pytest
 from small import DOG, alone
 
 from kgwb.errors import InvalidReplyError
+from kgwb.systems.dog.records import Topics
 from kgwb.systems.dog.topic_entity import find_topics, mark
-from kgwb.walk import Topics
 
 
 def found(question: str, *entities: str) -> tuple[Topics, Any]:

@@ -129,7 +129,7 @@ def _header_line(name: str, line: str) -> tuple[str, str]:
 
 def shipped_folder() -> Path:
     """The prompts that came with kgwb: the checkout's, else the installed package's copy."""
-    here = Path(__file__).parent
+    here = Path(__file__).parent.parent
     checkout = here.parent / "prompts"
     return (
         checkout

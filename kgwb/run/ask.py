@@ -18,9 +18,9 @@ from pydantic import BaseModel, ValidationError
 from kgwb.errors import InvalidReplyError
 from kgwb.kg.sparql import HALF
 from kgwb.llm.base import ChatRequest, Message
-from kgwb.prompts import parse
-from kgwb.record import Attempt, CheckResult
-from kgwb.run import Run
+from kgwb.run.prompts import parse
+from kgwb.run.record import Attempt, CheckResult
+from kgwb.run.run import Run
 
 Reply = TypeVar("Reply", bound=BaseModel)
 

@@ -1,10 +1,4 @@
-"""The run that can be re-run: one question to one system over one graph, recorded.
-
-A system is a plain function from a question and its dialogue to an answer. Whatever it does that costs,
-varies or can fail goes through its Run, which records it by content. What a person does with a run is here;
-how it is executed is in ``kgwb.engine``, its form on disk in ``kgwb.saved``, and what a system and its agents
-are in ``kgwb.agents``.
-"""
+"""What a person does with a run."""
 
 from __future__ import annotations
 
@@ -16,25 +10,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kgwb.agents import AGENTS, AgentSpec, System, agent, spec_at, spec_of
 from kgwb.aside import undisturbed
-from kgwb.embeddings import Embeddings
-from kgwb.engine import Goal, Status
 from kgwb.errors import InputError, OverrideError, QuestionError, RunFileError, SettingError, Stopped
 from kgwb.flow import Dialogue, Question, Turn, adapter, from_data, to_data
 from kgwb.kg.base import Graph, Vocabulary
+from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatRequest
-from kgwb.prompts import Prompts
-from kgwb.record import Differences, Origin, RunFile, Step, difference, now
-from kgwb.recorded import RecordedGraph
-from kgwb.saved import DAMAGED, SavedEngine
+from kgwb.run.agents import System, spec_at
+from kgwb.run.engine import Goal
+from kgwb.run.prompts import Prompts
+from kgwb.run.record import Differences, RunFile, Step, difference, now
+from kgwb.run.recorded import RecordedGraph
+from kgwb.run.saved import DAMAGED, SavedEngine
 from kgwb.settings import Settings
 
 Models = Mapping[str, ChatModel] | ChatModel | None
 
 
 class Run(SavedEngine):
-    """One question to one system over one graph, recorded; see the module's docstring.
+    """One question to one system over one graph, recorded; see ``kgwb.run``.
 
     ``steps`` are those of the latest execution, supervisors before what they supervise.
     """
@@ -392,17 +386,3 @@ def listening(run: Run, listener: Callable[[str, Step], None]) -> Iterator[None]
         yield
     finally:
         run.listeners.remove(listener)
-
-
-__all__ = [
-    "AGENTS",
-    "AgentSpec",
-    "Origin",
-    "Run",
-    "Status",
-    "System",
-    "agent",
-    "check_question",
-    "listening",
-    "spec_of",
-]

@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from kgwb.agents import AgentSpec, System, subject_of, tells_apart
 from kgwb.aside import LOOK_S, aside
-from kgwb.embeddings import Embeddings
 from kgwb.errors import (
     Cancelled,
     KgwbError,
@@ -29,9 +27,11 @@ from kgwb.errors import (
 )
 from kgwb.flow import Answer
 from kgwb.kg.base import Graph, Rows
+from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
-from kgwb.prompts import Prompts
-from kgwb.record import Attempt, Call, Step, call_key, now
+from kgwb.run.agents import AgentSpec, System, subject_of, tells_apart
+from kgwb.run.prompts import Prompts
+from kgwb.run.record import Attempt, Call, Step, call_key, now
 from kgwb.settings import Settings
 
 T = TypeVar("T")

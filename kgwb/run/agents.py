@@ -12,7 +12,7 @@ from kgwb.errors import SettingError
 from kgwb.flow import Answer, Dialogue, Question, Turn
 
 if TYPE_CHECKING:
-    from kgwb.run import Run
+    from kgwb.run.run import Run
 
 P = ParamSpec("P")
 T = TypeVar("T")
