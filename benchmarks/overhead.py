@@ -28,23 +28,11 @@ from pipeline import Recorded, recorded
 from table import Row, show
 
 import kgwb.run
-from kgwb.flow import (
-    QIR,
-    Answer,
-    Classified,
-    Context,
-    Dialogue,
-    Generated,
-    Link,
-    Linked,
-    LinkedRelation,
-    Question,
-    Retrieved,
-    Selection,
-)
+from kgwb.flow import Answer, Context, Dialogue, Link, Question, Retrieved
 from kgwb.llm.base import ChatReply, ChatRequest
 from kgwb.run import Run
 from kgwb.run.record import Call
+from kgwb.systems.chatty_kg.records import QIR, Classified, Generated, Linked, LinkedRelation, Selection
 from kgwb.workbench import Workbench
 
 ROUNDS = 5

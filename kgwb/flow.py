@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_type_hints
 
@@ -206,83 +206,6 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Classified:
-    """Whether a question can be understood alone (Chatty-KG, section 4.2.1)."""
-
-    label: Literal["self-contained", "dependent"]
-    reason: Explanation = ""
-
-    def __str__(self) -> str:
-        return self.label
-
-
-@dataclass(frozen=True, slots=True)
-class Rephrased:
-    """The standalone form of a question (Chatty-KG, section 4.2.2)."""
-
-    question: str
-    original: str
-
-    def __str__(self) -> str:
-        return self.question
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """One relational fact of a QIR; a name that begins with "?" is an unknown, any other an entity."""
-
-    subject: str
-    relation: str
-    object: str
-
-    @property
-    def ends(self) -> tuple[str, str]:
-        return self.subject, self.object
-
-    @property
-    def words(self) -> tuple[str, str, str]:
-        return self.subject, self.relation, self.object
-
-    def __str__(self) -> str:
-        return f"⟨{self.subject}, {self.relation}, {self.object}⟩"
-
-
-def is_unknown(name: str) -> bool:
-    """Whether a name of a QIR is an unknown ("?x") and not an entity."""
-    return name.startswith("?")
-
-
-@dataclass(frozen=True, slots=True)
-class QIR:
-    """Question intermediate representation (E, U, R, RF) (Chatty-KG, Definition 3.2)."""
-
-    facts: tuple[Fact, ...]
-    target: str = ""
-    """The unknown that is asked for; empty for a boolean question."""
-    kind: Kind = "list"
-
-    @property
-    def entities(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(end for fact in self.facts for end in fact.ends if not is_unknown(end)))
-
-    @property
-    def unknowns(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(end for fact in self.facts for end in fact.ends if is_unknown(end)))
-
-    @property
-    def relations(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(fact.relation for fact in self.facts))
-
-    def __str__(self) -> str:
-        wanted = {"list": self.target, "count": f"how many {self.target}", "boolean": "whether it is so"}
-        return f"{' '.join(map(str, self.facts))} asks for {wanted[self.kind]}"
-
-    @property
-    def outcome(self) -> str:
-        return f"{counted(len(self.facts), 'triple')}, asks for {self.target or 'yes or no'}"
-
-
-@dataclass(frozen=True, slots=True)
 class Candidate:
     """A vertex that a mention may mean."""
 
@@ -348,53 +271,6 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class RankedPredicate:
-    """A predicate that a relation may mean, seen from the fact's subject: "out" is subject to object."""
-
-    iri: Iri
-    name: str
-    direction: Direction
-    similarity: Score = 1.0
-
-    def __str__(self) -> str:
-        return f"{'→' if self.direction == 'out' else '←'} {self.name} <{self.iri}>"
-
-
-@dataclass(frozen=True, slots=True)
-class LinkedRelation:
-    """The ranked predicates of one fact, best first (Chatty-KG, section 5.1.3)."""
-
-    fact: Fact
-    predicates: tuple[RankedPredicate, ...]
-
-    def __str__(self) -> str:
-        best = f", best: {self.predicates[0].name}" if self.predicates else f" for {self.fact}"
-        return counted(len(self.predicates), "predicate") + best
-
-    @property
-    def outcome(self) -> str:
-        return f"→ {self.predicates[0].name}" if self.predicates else "no predicate"
-
-
-@dataclass(frozen=True, slots=True)
-class Linked:
-    """What the matching agent hands on: EntToVertex and RelToPred (Chatty-KG, Algorithm 2)."""
-
-    links: tuple[Link, ...]
-    relations: tuple[LinkedRelation, ...]
-
-    def vertex(self, entity: str) -> URIRef | None:
-        """The vertex linked to an entity, or None."""
-        return next((link.vertex.iri for link in self.links if link.entity == entity and link.vertex), None)
-
-    def __str__(self) -> str:
-        vertices = sum(link.vertex is not None for link in self.links)
-        relations = sum(bool(relation.predicates) for relation in self.relations)
-        entities, facts = counted(len(self.links), "entity"), counted(len(self.relations), "relation")
-        return f"{vertices} of {entities} and {relations} of {facts} linked"
-
-
-@dataclass(frozen=True, slots=True)
 class CandidateQuery:
     """A SPARQL query that may answer the question, and its triple patterns (subject, predicate, object)."""
 
@@ -410,43 +286,6 @@ class CandidateQuery:
 
     def __str__(self) -> str:
         return self.sparql
-
-
-@dataclass(frozen=True, slots=True)
-class Generated:
-    """The candidate queries after truncation, and how many there were before."""
-
-    queries: tuple[CandidateQuery, ...]
-    before_truncation: Hidden[int]
-
-    def __str__(self) -> str:
-        cut = f" of {self.before_truncation:,}" if self.before_truncation > len(self.queries) else ""
-        return f"{counted(len(self.queries), 'candidate query')}{cut}"
-
-    @property
-    def outcome(self) -> str:
-        return counted(len(self.queries), "query")
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The queries kept for execution, and the predicate names judged relevant (Chatty-KG, Algorithm 3)."""
-
-    queries: tuple[CandidateQuery, ...]
-    predicates: Hidden[tuple[str, ...]]
-
-    def __str__(self) -> str:
-        relevant = f", relevant: {', '.join(self.predicates)}" if self.predicates else ""
-        return f"{counted(len(self.queries), 'query')} kept{relevant}"
-
-    @property
-    def outcome(self) -> str:
-        return f"{len(self.queries):,} kept"
-
-    def follow(self) -> Selection:
-        """With what follows from the queries, after these were chosen by hand."""
-        names = dict.fromkeys(name for query in self.queries for name in query.predicates)
-        return replace(self, predicates=tuple(names))
 
 
 @dataclass(frozen=True, slots=True)

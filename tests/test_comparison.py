@@ -11,7 +11,7 @@ from rdflib import URIRef
 from small import DIRECTED, chatty, iri, predicates, qir
 
 import kgwb
-from kgwb.flow import QIR, Answer, Candidate, Fact, Generated, Link, Retrieved, Value
+from kgwb.flow import Answer, Candidate, Link, Retrieved, Value
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.record import Step, difference
@@ -21,6 +21,7 @@ from kgwb.show.html import MOST_ROWS
 from kgwb.show.run import Standing
 from kgwb.show.tell import compared
 from kgwb.show.text import differing
+from kgwb.systems.chatty_kg.records import QIR, Fact, Generated
 from kgwb.ui.comparison import ComparisonPanel
 from kgwb.ui.session import session_of
 

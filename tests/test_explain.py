@@ -9,27 +9,14 @@ import pytest
 from small import FILMS, alone, films, iri
 
 from kgwb.errors import GraphTimeoutError, QueryError, QueryRefusedError
-from kgwb.flow import (
-    QIR,
-    Candidate,
-    CandidateQuery,
-    Direction,
-    Fact,
-    Generated,
-    Kind,
-    Link,
-    Linked,
-    LinkedRelation,
-    RankedPredicate,
-    Retrieved,
-    Triple,
-)
+from kgwb.flow import Candidate, CandidateQuery, Direction, Kind, Link, Retrieved, Triple
 from kgwb.kg import Graph
 from kgwb.kg.base import Found
 from kgwb.run.record import Step
 from kgwb.show import explain
 from kgwb.show.run import record_html
 from kgwb.systems.chatty_kg.query_generator import generate
+from kgwb.systems.chatty_kg.records import QIR, Fact, Generated, Linked, LinkedRelation, RankedPredicate
 
 DIRECTOR, STARRING, PLACE = (iri(name).n3() for name in ("director", "starring", "birthPlace"))
 DENIS, AMY, LYNCH = (iri(name).n3() for name in ("denis", "amy", "lynch"))

@@ -14,7 +14,7 @@ from small import HOMONYMS, chatty, dog
 
 from kgwb import Workbench, open_kg
 from kgwb.errors import OverrideError
-from kgwb.flow import QIR, Answer, LinkedRelation, to_data
+from kgwb.flow import Answer, to_data
 from kgwb.llm import Scripted
 from kgwb.run.ask import schema_of
 from kgwb.run.record import Step
@@ -23,6 +23,7 @@ from kgwb.show.form import StepForm, blank, field_of, fitted, form_of, read, rec
 from kgwb.systems import system
 from kgwb.systems.chatty_kg.predicate_selection import SelectionReply
 from kgwb.systems.chatty_kg.qir import QirReply
+from kgwb.systems.chatty_kg.records import QIR, LinkedRelation
 
 
 class Part(BaseModel):

@@ -10,26 +10,7 @@ from rdflib import Literal, URIRef
 
 import kgwb
 from kgwb.errors import CONTROLS
-from kgwb.flow import (
-    QIR,
-    Answer,
-    Candidate,
-    CandidateQuery,
-    Classified,
-    Context,
-    Fact,
-    Generated,
-    Link,
-    Linked,
-    LinkedRelation,
-    RankedPredicate,
-    Rephrased,
-    Retrieved,
-    Selection,
-    Turn,
-    Value,
-    decision,
-)
+from kgwb.flow import Answer, Candidate, CandidateQuery, Context, Link, Retrieved, Turn, Value, decision
 from kgwb.run import Run
 from kgwb.run.record import Attempt, CheckResult, Step
 from kgwb.show.html import seconds, style
@@ -37,6 +18,17 @@ from kgwb.show.run import came_in, doubt, record_html, run_html, spent, step_htm
 from kgwb.show.tell import line, lines, view
 from kgwb.show.terms import Around, laid_out, readable, sparql
 from kgwb.show.text import difference_text, tree
+from kgwb.systems.chatty_kg.records import (
+    QIR,
+    Classified,
+    Fact,
+    Generated,
+    Linked,
+    LinkedRelation,
+    RankedPredicate,
+    Rephrased,
+    Selection,
+)
 from kgwb.workbench import Workbench
 
 EX = "http://example.org/"

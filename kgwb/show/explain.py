@@ -25,6 +25,7 @@ from kgwb.kg.sparql import checked, n3, writable
 from kgwb.kg.support import conjunction, unknowns_of
 from kgwb.kg.text import local_name, normal
 from kgwb.run.record import Step
+from kgwb.systems.chatty_kg import records
 
 Pattern = tuple[str, str, str]
 """A triple pattern: terms in N-Triples form, variables as "?x"."""
@@ -104,7 +105,7 @@ def _candidates(output: Any) -> Iterable[flow.CandidateQuery]:
     return [query for query in getattr(output, "queries", ()) if isinstance(query, flow.CandidateQuery)]
 
 
-def ends_of(fact: flow.Fact, steps: Iterable[Step]) -> Ends:
+def ends_of(fact: records.Fact, steps: Iterable[Step]) -> Ends:
     """The vertices that the ends of a fact were linked to."""
     links = [step.output for step in steps if step.done and isinstance(step.output, flow.Link)]
     vertices = {link.entity: link.vertex.iri for link in reversed(links) if link.vertex}
@@ -126,7 +127,7 @@ def nearest(output: Any, steps: Sequence[Step]) -> list[str]:
         near = ", ".join(f"{one.label} ({one.score:.2f})" for one in link.candidates[:NEAR])
         told = f"nearest are {near}" if near else "the graph has no label like it"
         lost.append(f"no vertex for “{link.entity}”: {told}")
-    for one in dict.fromkeys(one for one in found if isinstance(one, flow.LinkedRelation)):
+    for one in dict.fromkeys(one for one in found if isinstance(one, records.LinkedRelation)):
         near = ", ".join(f"{best.name} ({best.similarity:.2f})" for best in one.predicates[:3])
         if not one.predicates:
             lost.append(f"no predicate for “{one.fact.relation}”: nothing that was linked touches one")
@@ -179,11 +180,11 @@ def _written_by(output: Any) -> Iterator[tuple[str, str]]:
     """What of a query stands in a step's output."""
     if isinstance(output, flow.Link) and output.vertex:
         yield "vertex", f"<{output.vertex.iri}>"
-    elif isinstance(output, flow.LinkedRelation):
+    elif isinstance(output, records.LinkedRelation):
         yield from (("predicate", f"<{predicate.iri}>") for predicate in output.predicates)
-    elif isinstance(output, flow.Generated):
+    elif isinstance(output, records.Generated):
         yield from (("filters", query.filters.strip()) for query in output.queries)
-    elif isinstance(output, flow.Linked):
+    elif isinstance(output, records.Linked):
         for part in (*output.links, *output.relations):
             yield from _written_by(part)
 
@@ -256,7 +257,7 @@ class Examples:
     names: Named = ()
 
 
-def examples(kg: Graph, ends: Ends, ranked: flow.RankedPredicate, most: int = 5) -> Examples:
+def examples(kg: Graph, ends: Ends, ranked: records.RankedPredicate, most: int = 5) -> Examples:
     """At most ``most`` triples of a predicate at the linked ends of its fact; if none, from anywhere.
 
     Raises a GraphError.

@@ -15,13 +15,15 @@ from rdflib import Literal as RdfLiteral
 
 from kgwb import flow
 from kgwb.errors import SettingError
-from kgwb.flow import Answer, Link, Linked, Term, Triple, Value
+from kgwb.flow import Answer, Link, Term, Triple, Value
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import n3
 from kgwb.kg.support import ground, term_of
 from kgwb.show.html import clean, count, short
 from kgwb.show.picture import Shape
 from kgwb.show.terms import names_in, term_text
+from kgwb.systems.chatty_kg import records
+from kgwb.systems.chatty_kg.records import Linked
 from kgwb.systems.dog.records import Filled
 
 if TYPE_CHECKING:
@@ -205,7 +207,7 @@ def _roles(
             yield link.vertex.iri, Role("linked", link.entity)
     linked = [output.relations for output in outputs if isinstance(output, Linked)]
     meant = [relation.fact.relation for relation in (linked or [()])[-1] if relation.predicates]
-    generated = [output for output in outputs if isinstance(output, flow.Generated | flow.Selection)]
+    generated = [output for output in outputs if isinstance(output, records.Generated | records.Selection)]
     for query in {query.sparql: query for output in generated for query in output.queries}.values():
         for one in answers if query.sparql in answer.queries else ():
             yield from _matched(query, meant if len(meant) == len(query.patterns) else [], one.support)

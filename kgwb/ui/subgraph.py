@@ -11,7 +11,7 @@ from typing import TypeVar
 from rdflib import URIRef
 
 from kgwb.errors import GraphError, SettingError
-from kgwb.flow import Answer, Link, Linked, Value
+from kgwb.flow import Answer, Link, Value
 from kgwb.kg.queries import Description, describe
 from kgwb.show.html import Html, aside, button, clean, div, join, short, span, tabs, tag
 from kgwb.show.picture import NOTHING, in_words, legend, lit_parts, shorten, svg, tables
@@ -19,6 +19,7 @@ from kgwb.show.run import head
 from kgwb.show.subgraph import Node, Subgraph, expand, subgraph
 from kgwb.show.tell import MOST_LINE
 from kgwb.show.terms import Around, around, curie
+from kgwb.systems.chatty_kg.records import Linked
 from kgwb.ui.live import Event, Live
 from kgwb.ui.pyvis_page import graph, page
 from kgwb.ui.session import Session, Worker

@@ -28,13 +28,14 @@ from hostile.servers import Server, serving
 from kgwb import open_kg
 from kgwb.cli import main
 from kgwb.errors import GraphError, KgwbError, OverrideError, QueryError, QueryRefusedError
-from kgwb.flow import CandidateQuery, Generated
+from kgwb.flow import CandidateQuery
 from kgwb.kg.dialects import DIALECTS
 from kgwb.kg.sparql import _TOKEN
 from kgwb.kg.text import spelled
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.show import explain
+from kgwb.systems.chatty_kg.records import Generated
 from kgwb.ui.cell import AgentCell
 from kgwb.ui.session import session_of
 

@@ -26,21 +26,7 @@ from small import CHATTY, DIRECTED, DOG, HOMONYMS, PAPER, alone, chatty, films, 
 
 from hostile.corpus import HALVES, NUL, ORDERS, PLAIN, SEED, texts
 from kgwb.errors import InvalidReplyError
-from kgwb.flow import (
-    Answer,
-    Candidate,
-    CandidateQuery,
-    Context,
-    Fact,
-    Generated,
-    Linked,
-    LinkedRelation,
-    Question,
-    RankedPredicate,
-    Retrieved,
-    Turn,
-    Value,
-)
+from kgwb.flow import Answer, Candidate, CandidateQuery, Context, Question, Retrieved, Turn, Value
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run import ask as structured
@@ -56,6 +42,7 @@ from kgwb.systems.chatty_kg import (
 from kgwb.systems.chatty_kg import (
     qir as qirs,
 )
+from kgwb.systems.chatty_kg.records import Fact, Generated, Linked, LinkedRelation, RankedPredicate
 from kgwb.systems.dog import answer_trying, own_knowledge, relation_filtering, simplifying, topic_entity
 from kgwb.systems.dog.records import Filled, Relation, Relations, Solved
 

@@ -11,9 +11,9 @@ from page import page, press, settle, text, wait_for
 from small import FILMS, asked, films, qir, workbench
 
 from kgwb.errors import ModelError, SettingError
-from kgwb.flow import QIR, Fact
 from kgwb.llm import Scripted
 from kgwb.llm.base import ChatRequest
+from kgwb.systems.chatty_kg.records import QIR, Fact
 from kgwb.ui import chat as chats
 from kgwb.ui.chat import Chat
 from kgwb.ui.dialogue import Conversation

@@ -11,9 +11,9 @@ from pressing import wait_for
 from small import DIRECTED, TEXTS, asked, chatty, iri, made_up
 
 from kgwb.errors import ModelError, OverrideError, SettingError
-from kgwb.flow import QIR, Fact
 from kgwb.llm import Scripted
 from kgwb.run.prompts import Prompts
+from kgwb.systems.chatty_kg.records import QIR, Fact
 from kgwb.ui.session import Session, Worker, session_of
 
 QUESTION = "Who directed Arrival?"

@@ -7,9 +7,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from kgwb.flow import Classified, Context
+from kgwb.flow import Context
 from kgwb.run import Run, agent
 from kgwb.run.ask import ask
+from kgwb.systems.chatty_kg.records import Classified
 
 
 class ClassifierReply(BaseModel):

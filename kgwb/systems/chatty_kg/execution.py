@@ -8,10 +8,11 @@ from dataclasses import replace
 from rdflib import Literal, URIRef
 from rdflib.namespace import XSD
 
-from kgwb.flow import QIR, Answer, CandidateQuery, Linked, Selection, Term, Triple, Value
+from kgwb.flow import Answer, CandidateQuery, Term, Triple, Value
 from kgwb.kg.queries import counted
 from kgwb.kg.support import support, where, witness
 from kgwb.run import Run, agent
+from kgwb.systems.chatty_kg.records import QIR, Linked, Selection
 
 SURE = 0.6
 """Score from which a query's wording tells the direction; "relatives" is both father and child."""

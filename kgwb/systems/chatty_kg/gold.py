@@ -11,20 +11,18 @@ from typing import Any, NamedTuple
 
 from rdflib import URIRef
 
-from kgwb.flow import (
+from kgwb.flow import Candidate as Vertex
+from kgwb.flow import CandidateQuery, Direction, Link
+from kgwb.run import Run
+from kgwb.systems.chatty_kg.records import (
     QIR,
-    CandidateQuery,
-    Direction,
     Fact,
     Generated,
-    Link,
     Linked,
     LinkedRelation,
     RankedPredicate,
     Selection,
 )
-from kgwb.flow import Candidate as Vertex
-from kgwb.run import Run
 from kgwb.systems.gold import Gold, Pattern, Rung
 from kgwb.systems.gold import Linked as LinkedIris
 

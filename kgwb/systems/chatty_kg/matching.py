@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kgwb.flow import QIR, Context, Linked
+from kgwb.flow import Context
 from kgwb.run import Run, agent
+from kgwb.systems.chatty_kg.records import QIR, Linked
 from kgwb.systems.chatty_kg.relation_linking import link_relations
 from kgwb.systems.vertex_selection import link_entity
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from rdflib import URIRef
 
-from kgwb.flow import QIR, Answer, Classified, Context, Dialogue, Link, Question, Turn
+from kgwb.flow import Answer, Context, Dialogue, Link, Question, Turn
 from kgwb.run import AgentSpec, Run, agent, spec_of
 from kgwb.systems.chatty_kg import chat
 from kgwb.systems.chatty_kg import views as _views  # noqa: F401  # its records show themselves by them
@@ -16,6 +16,7 @@ from kgwb.systems.chatty_kg.matching import match
 from kgwb.systems.chatty_kg.predicate_selection import select_queries
 from kgwb.systems.chatty_kg.qir import extract
 from kgwb.systems.chatty_kg.query_generator import generate
+from kgwb.systems.chatty_kg.records import QIR, Classified
 from kgwb.systems.chatty_kg.relation_linking import link_relation
 from kgwb.systems.chatty_kg.rephraser import rephrase
 from kgwb.systems.retriever import retrieve

@@ -7,9 +7,10 @@ from operator import contains
 
 from pydantic import BaseModel, ConfigDict
 
-from kgwb.flow import CandidateQuery, Generated, Linked, LinkedRelation, Selection
+from kgwb.flow import CandidateQuery
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, ask
+from kgwb.systems.chatty_kg.records import Generated, Linked, LinkedRelation, Selection
 
 NEAR, FAR = 0.7, 0.25
 """A predicate this like the relation, and the others less like it by this much, needs no model."""

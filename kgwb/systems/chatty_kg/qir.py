@@ -8,9 +8,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from kgwb.flow import QIR, Fact, Kind, is_unknown
+from kgwb.flow import Kind
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, ask
+from kgwb.systems.chatty_kg.records import QIR, Fact, is_unknown
 
 BOOLEAN_OPENERS = frozenset(
     "is are was were am do does did has have had can could will would should isn't aren't wasn't weren't "

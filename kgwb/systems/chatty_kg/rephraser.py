@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from kgwb.flow import Context, Rephrased
+from kgwb.flow import Context
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, ask
+from kgwb.systems.chatty_kg.records import Rephrased
 
 
 class RephraserReply(BaseModel):

@@ -26,6 +26,7 @@ from kgwb.show.html import (
 from kgwb.show.tell import because, parts_table, view
 from kgwb.show.terms import Around, curie
 from kgwb.show.views import marked, query_block, shown_of, word_changes
+from kgwb.systems.chatty_kg import records
 
 MOST_RANKED, MOST_KEPT, MOST_OTHERS = 8, 3, 40
 """Predicates and kept queries shown at once, and other queries that unfold."""
@@ -33,14 +34,14 @@ MOST_RANKED, MOST_KEPT, MOST_OTHERS = 8, 3, 40
 
 def pill(name: str, target: str = "") -> Html:
     """An end of a fact: an entity is solid, an unknown dashed, what is asked for double."""
-    if not flow.is_unknown(name):
+    if not records.is_unknown(name):
         return span("ent", short(name), title="entity")
     return span(
         "unk asked" if name == target else "unk", name, title="asked for" if name == target else "unknown"
     )
 
 
-def chains(qir: flow.QIR) -> Html:
+def chains(qir: records.QIR) -> Html:
     """The facts from left to right; one that goes on from where another ended stands on its line."""
     lines: list[list[Html]] = []
     last = ""
@@ -55,7 +56,7 @@ def chains(qir: flow.QIR) -> Html:
 
 
 @view.register
-def _(value: flow.QIR, around: Around) -> Html:
+def _(value: records.QIR, around: Around) -> Html:
     asks = {"list": "", "count": "asks how many", "boolean": "asks whether it is so"}[value.kind]
     return div(
         "body stack",
@@ -66,7 +67,7 @@ def _(value: flow.QIR, around: Around) -> Html:
 
 
 @view.register
-def _(value: flow.Classified, around: Around) -> Html:
+def _(value: records.Classified, around: Around) -> Html:
     quoted = re.findall(r"['\"‘“]([^'\"‘’“”]+)['\"’”]", value.reason)
     question = around.of(str)
     return div(
@@ -78,7 +79,7 @@ def _(value: flow.Classified, around: Around) -> Html:
 
 
 @view.register
-def _(value: flow.Rephrased, around: Around) -> Html:
+def _(value: records.Rephrased, around: Around) -> Html:
     context = around.of(flow.Context)
     shown = join(div("b", value.question), aside("nothing was changed"))
     if value.question != value.original:
@@ -94,8 +95,8 @@ def _(value: flow.Rephrased, around: Around) -> Html:
 
 
 @view.register
-def _(value: flow.LinkedRelation, around: Around) -> Html:
-    kept = [step.output for step in around.steps if step.done and isinstance(step.output, flow.Selection)]
+def _(value: records.LinkedRelation, around: Around) -> Html:
+    kept = [step.output for step in around.steps if step.done and isinstance(step.output, records.Selection)]
     used = {
         part.strip("<>") for one in kept[-1:] for query in one.queries[:1] for _, part, _ in query.patterns
     }
@@ -114,7 +115,7 @@ def _(value: flow.LinkedRelation, around: Around) -> Html:
     return div("ranks", head, *rows[:MOST_RANKED], more, nothing)
 
 
-def _rank(place: int, one: flow.RankedPredicate, used: bool, around: Around) -> Html:
+def _rank(place: int, one: records.RankedPredicate, used: bool, around: Around) -> Html:
     arrow, way = (
         ("→", "from subject to object") if one.direction == "out" else ("←", "from object to subject")
     )
@@ -141,7 +142,7 @@ def _rank(place: int, one: flow.RankedPredicate, used: bool, around: Around) -> 
 
 
 @view.register
-def _(value: flow.Generated, around: Around) -> Html:
+def _(value: records.Generated, around: Around) -> Html:
     kept = len(value.queries)
     cut = f"{kept:,} kept (query_num)" if kept < value.before_truncation else "all kept"
     head = f"{count(value.before_truncation, 'combination')}, {cut}" if kept else "no combination"
@@ -150,9 +151,9 @@ def _(value: flow.Generated, around: Around) -> Html:
 
 
 @view.register
-def _(value: flow.Selection, around: Around) -> Html:
+def _(value: records.Selection, around: Around) -> Html:
     """The queries kept, and those that came in: a click takes one of them instead."""
-    generated = around.of(flow.Generated)
+    generated = around.of(records.Generated)
     nothing = "" if value.queries else note("no query was kept")
     others = (
         _others(generated.queries, 0, around, takes=around.live) if generated and generated.queries else ""
@@ -160,14 +161,14 @@ def _(value: flow.Selection, around: Around) -> Html:
     return div("body stack", *_kept(value, around, sign=True), nothing, others)
 
 
-def _kept(value: flow.Generated | flow.Selection, around: Around, *, sign: bool) -> list[Html]:
+def _kept(value: records.Generated | records.Selection, around: Around, *, sign: bool) -> list[Html]:
     blocks = []
     for place, one in enumerate(value.queries[:MOST_KEPT]):
         first = state_sign("ok", "kept") if sign else span("num", place + 1)
         score = (aside("score"), span("minibar", bar(one.score)), span("num", f"{one.score:.2f}"))
         head = div("row", first, *score, span("soft cut", " · ".join(map(short, one.predicates))))
         blocks.append(
-            query_block(place, one.sparql, around, head=head, usable=isinstance(value, flow.Generated))
+            query_block(place, one.sparql, around, head=head, usable=isinstance(value, records.Generated))
         )
     return blocks
 

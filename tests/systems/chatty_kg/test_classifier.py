@@ -6,9 +6,10 @@ import pytest
 from small import PAPER, alone
 
 from kgwb.errors import InvalidReplyError
-from kgwb.flow import Classified, Context, Turn
+from kgwb.flow import Context, Turn
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.classifier import classify
+from kgwb.systems.chatty_kg.records import Classified
 
 REPLY = {"classifier": {"reason": "elliptical", "label": "dependent"}}
 TALKED = Context((Turn("Who directed Dune?", ("Denis Villeneuve",)),))

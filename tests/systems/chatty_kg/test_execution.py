@@ -11,24 +11,13 @@ from rdflib import Literal
 from small import FILMS, PAPER, alone, chatty, films, iri, qir
 
 from kgwb import open_kg
-from kgwb.flow import (
-    QIR,
-    Answer,
-    Candidate,
-    CandidateQuery,
-    Fact,
-    Kind,
-    Link,
-    Linked,
-    LinkedRelation,
-    RankedPredicate,
-    Selection,
-)
+from kgwb.flow import Answer, Candidate, CandidateQuery, Kind, Link
 from kgwb.kg import Graph
 from kgwb.kg.support import conjunction
 from kgwb.llm import Scripted
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.execution import execute
+from kgwb.systems.chatty_kg.records import QIR, Fact, Linked, LinkedRelation, RankedPredicate, Selection
 
 ANY = (RankedPredicate(iri("r"), "r", "out", 1.0),)
 GRAPH = rdflib.Graph().parse(data=FILMS, format="turtle")

@@ -8,10 +8,11 @@ from typing import Any
 
 from small import FILMS, Alone, alone, films, vertex
 
-from kgwb.flow import QIR, Context, Fact
+from kgwb.flow import Context
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
 from kgwb.systems.chatty_kg.matching import match
+from kgwb.systems.chatty_kg.records import QIR, Fact
 
 FACTS = (Fact("?film", "director", "Denis Villeneuve"), Fact("?film", "starring", "Amy Adams"))
 

@@ -9,8 +9,9 @@ from rdflib import URIRef
 from small import PAPER, alone, predicates
 
 from kgwb.errors import InvalidReplyError, OverrideError
-from kgwb.flow import CandidateQuery, Fact, Generated, Linked, LinkedRelation, RankedPredicate, Selection
+from kgwb.flow import CandidateQuery
 from kgwb.systems.chatty_kg.predicate_selection import inverted_index, select_queries
+from kgwb.systems.chatty_kg.records import Fact, Generated, Linked, LinkedRelation, RankedPredicate, Selection
 
 
 def query(*names: str) -> CandidateQuery:

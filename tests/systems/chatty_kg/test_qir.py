@@ -8,9 +8,10 @@ import pytest
 from small import PAPER, alone, qir
 
 from kgwb.errors import InvalidReplyError, OverrideError
-from kgwb.flow import QIR, Fact, Kind
+from kgwb.flow import Kind
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.qir import extract, kind_of
+from kgwb.systems.chatty_kg.records import QIR, Fact
 
 GOOD = qir("Dune | director | ?person")
 

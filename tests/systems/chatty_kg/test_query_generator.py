@@ -8,19 +8,10 @@ import pytest
 from rdflib import URIRef
 from small import EX, PAPER, alone, films, iri
 
-from kgwb.flow import (
-    QIR,
-    Candidate,
-    Direction,
-    Fact,
-    Generated,
-    Link,
-    Linked,
-    LinkedRelation,
-    RankedPredicate,
-)
+from kgwb.flow import Candidate, Direction, Link
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.query_generator import generate
+from kgwb.systems.chatty_kg.records import QIR, Fact, Generated, Linked, LinkedRelation, RankedPredicate
 
 
 def predicate(name: str, similarity: float = 1.0, direction: Direction = "out") -> RankedPredicate:

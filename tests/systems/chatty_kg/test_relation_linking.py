@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from small import FILMS, PAPER, alone, films, iri
 
-from kgwb.flow import QIR, Candidate, Fact, Link, LinkedRelation
+from kgwb.flow import Candidate, Link
 from kgwb.settings import Settings
+from kgwb.systems.chatty_kg.records import QIR, Fact, LinkedRelation
 from kgwb.systems.chatty_kg.relation_linking import link_relations
 
 

@@ -6,7 +6,8 @@ import pytest
 from small import alone
 
 from kgwb.errors import InvalidReplyError
-from kgwb.flow import Context, Rephrased, Turn
+from kgwb.flow import Context, Turn
+from kgwb.systems.chatty_kg.records import Rephrased
 from kgwb.systems.chatty_kg.rephraser import rephrase
 
 TALKED = Context(
