@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kgwb import disk
 from kgwb.aside import undisturbed
 from kgwb.errors import InputError, OverrideError, QuestionError, RunFileError, SettingError, Stopped
 from kgwb.flow import Dialogue, Question, Turn, adapter, from_data, to_data
@@ -304,7 +305,7 @@ class Run(SavedEngine):
         except (*DAMAGED, InputError) as exc:
             raise RunFileError(f"{path} is damaged: {exc!r}", hint="restore the file from a copy") from exc
         if resume:
-            file.mend()
+            disk.cut_unfinished(file.path)
             run._file = file
         return run
 
