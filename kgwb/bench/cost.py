@@ -138,14 +138,19 @@ class Budget:
     It is counted over what the results folder holds and what is asked now.
     """
 
-    def __init__(self, limits: Mapping[str, float], prices: Prices | None = None) -> None:
-        """Raises InputError for a limit that is none of ``BUDGETS``, and for one that is not above 0."""
+    def __init__(self, limits: Mapping[str, float | str], prices: Prices | None = None) -> None:
+        """Raises InputError for a limit that is none of ``BUDGETS``, or no number above 0."""
+        self.limits: dict[str, float] = {}
         for name, limit in limits.items():
             if name not in BUDGETS:
                 raise InputError(f"{name!r} is no budget", hint=f"give one of {', '.join(BUDGETS)}")
-            if not limit > 0:  # nor is NaN
+            try:
+                self.limits[name] = float(limit)
+            except ValueError as exc:
+                raise InputError(f"{name} cannot be {limit!r}", hint="give a number") from exc
+            if not self.limits[name] > 0:  # nor is NaN
                 raise InputError(f"the budget {name}={limit} is not above 0", hint="give a larger one")
-        self.limits, self.prices = limits, prices or load_prices()
+        self.prices = prices or load_prices()
         self.used = dict.fromkeys(limits, 0.0)
 
     def add(self, row: Mapping[str, Any]) -> None:
