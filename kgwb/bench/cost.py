@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -85,17 +86,13 @@ def stages(system: System, steps: Iterable[Step]) -> dict[str, float]:
     return {name: round(value, 6) for name, value in seconds.items()}
 
 
-def by_model(calls: Iterable[Call]) -> dict[str, dict[str, int]]:
+def by_model(calls: Iterable[Call]) -> dict[str, Counter[str]]:
     """Calls and tokens by the model's name."""
-    models: dict[str, dict[str, int]] = {}
+    models: dict[str, Counter[str]] = {}
     for call in calls:
         if call.kind == "model":
-            used = models.setdefault(
-                call.request["model"], {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
-            )
-            used["calls"] += 1
-            used["prompt_tokens"] += call.result.prompt_tokens
-            used["completion_tokens"] += call.result.completion_tokens
+            tokens = {name: getattr(call.result, name) for name in ("prompt_tokens", "completion_tokens")}
+            models.setdefault(call.request["model"], Counter()).update({"calls": 1, **tokens})
     return models
 
 

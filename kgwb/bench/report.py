@@ -204,33 +204,30 @@ Sets = tuple[Measured, ...]
 
 def _measured(sets: Sets) -> Iterator[Html]:
     """Everything needed to repeat it; what differs between the folders is marked."""
-    configs = [one.config for one in sets]
-    yield _beside(sets, "", [{name: config[name] for name in _FIRST if name in config} for config in configs])
-    if any("rules" in _mapping(config.get("models")).values() for config in configs):
+    configs = [dict(_flat(one.config)) for one in sets]
+    heads = ["", *(one.name for one in sets)]
+    first: list[tuple[object, ...]] = []
+    rest: list[tuple[object, ...]] = []
+    for name in dict.fromkeys(name for config in configs for name in config):
+        values = [str(config.get(name, "–")) for config in configs]
+        cells = [tag("mark", value) if len({*values}) > 1 else value for value in values]
+        (first if name.partition(" ")[0] in _FIRST else rest).append((name, *cells))
+    yield h.table(heads, first)
+    if any("rules" in _mapping(one.config.get("models")).values() for one in sets):
         yield h.note(BASELINE, kind="calm")
     for one in sets:
         yield h.fold(f"the command that asks {one.name} again", h.preformatted(_command(one)))
-    parts = [*dict.fromkeys(name for config in configs for name in config if name not in _FIRST)]
-    tables = (_beside(sets, name, [_mapping(config.get(name)) for config in configs]) for name in parts)
-    yield h.fold(f"all {', '.join(parts)}", *tables)
+    yield h.fold("all prompts, settings and versions", h.table(heads, rest))
+
+
+def _flat(config: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for name, value in config.items():
+        for part, text in _mapping(value).items():
+            yield f"{name} {part}".strip(), text
 
 
 def _mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {"": value}
-
-
-def _beside(sets: Sets, head: str, entries: list[Mapping[str, object]]) -> Html:
-    rows = []
-    for name in dict.fromkeys(name for entry in entries for name in entry):
-        values = [_words(entry.get(name)) for entry in entries]
-        rows.append((name, *(tag("mark", value) if len({*values}) > 1 else value for value in values)))
-    return h.table([head, *(one.name for one in sets)], rows)
-
-
-def _words(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name}: {_words(part)}" if name else _words(part) for name, part in value.items())
-    return "–" if value is None else str(value)
 
 
 def _command(one: Measured) -> str:
