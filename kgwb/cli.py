@@ -269,6 +269,7 @@ class Bench(Asking):
     def _measure_all(self, questions: list[BenchQuestion]) -> int:
         from kgwb.bench.cost import Budget, load_prices
         from kgwb.bench.ladder import oracle_of
+        from kgwb.bench.metrics import retention
         from kgwb.bench.questions import standalone_forms, with_gold, with_queries
         from kgwb.bench.runner import Setup
         from kgwb.show.html import clean
@@ -290,8 +291,11 @@ class Bench(Asking):
             print("\nthe same questions of dialogues, asked alone:")
             alone = standalone_forms(question for question in questions if question.dialogue is not None)
             code, alone_rows = measure(self.out / "standalone", alone)
+            known = {row["id"] for row in alone_rows if row["gold"] is not None}
             if code == 0:
-                _print_retention(rows, alone_rows)
+                share = retention(*([row for row in of if row["id"] in known] for of in (rows, alone_rows)))
+                kept = "F1 alone is 0" if share is None else f"{share:.2f} % of F1 (as the paper computes it)"
+                print(f"\nkept in dialogues, over {len(known)} questions: {kept}")
         if code == 0:
             _warn_of_rules(workbench)
         return code
@@ -350,15 +354,6 @@ def _print_figures(folder: Path, rows: Rows, prices: Prices) -> None:
         [(error, times)] = errors.most_common(1)
         hint = "fix its cause and give the same command with --retry-errors"
         _complain(f"the most frequent error, {times} times: {clean(error)}", hint)
-
-
-def _print_retention(dialogues: Rows, alone: Rows) -> None:
-    from kgwb.bench import retention
-
-    known = {row["id"] for row in alone if row["gold"] is not None}
-    share = retention(*([row for row in rows if row["id"] in known] for rows in (dialogues, alone)))
-    kept = "F1 alone is 0" if share is None else f"{share:.2f} % of F1 (as the paper computes it)"
-    print(f"\nkept in dialogues, over {len(known)} questions: {kept}")
 
 
 # --- report, serve

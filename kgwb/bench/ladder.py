@@ -97,34 +97,23 @@ def climb(
     """The line of one lost answer. Raises Cancelled, and what says nothing about any agent."""
     line: Row = {name: row[name] for name in ("id", "hops", "type", "question", "f1", "error") if name in row}
     line |= {"agent": None, "stage": None, "mended_by": None, "rungs": {}, "model_calls": 0, "why": ""}
-    gold = _gold(question, setup)
+    gold = read_gold(question, setup.kg)
     if gold is None:
         return line | {"why": NO_GOLD}
+    names = setup.kg.names(sorted(URIRef(iri) for iri in gold.vertices | gold.predicates))
+    standalone = (question.standalone or "") if question.dialogue is not None else ""
+    gold = replace(gold, names={f"<{iri}>": name for iri, name in names.items()}, standalone=standalone)
     try:
-        run = _again(setup, question, run_file(folder, row), dialogue)
+        if file := run_file(folder, row):
+            run = Run.load(file, setup.system, kg=setup.kg, models=setup.models)
+            run = run.fork(prompts=setup.prompts, embeddings=setup.embeddings)
+        else:
+            run = setup.begin(question.question, dialogue)
     except QuestionError:
         return line | {"why": "it cannot be asked"}
     if _executed(run, question, watch) == 1:
         return line | {"why": "it came right when it was asked again"}
     return line | _climbed(run, gold, question, setup, watch)
-
-
-def _gold(question: BenchQuestion, setup: Setup) -> Gold | None:
-    """The gold query with what its IRIs are called."""
-    gold = read_gold(question, setup.kg)
-    if gold is None:
-        return None
-    names = setup.kg.names(sorted(URIRef(iri) for iri in gold.vertices | gold.predicates))
-    standalone = (question.standalone or "") if question.dialogue is not None else ""
-    return replace(gold, names={f"<{iri}>": name for iri, name in names.items()}, standalone=standalone)
-
-
-def _again(setup: Setup, question: BenchQuestion, file: Path | None, dialogue: Dialogue) -> Run:
-    """The saved run of a line, or else one that is asked anew."""
-    if file is None:
-        return setup.begin(question.question, dialogue)
-    saved = Run.load(file, setup.system, kg=setup.kg, models=setup.models)
-    return saved.fork(prompts=setup.prompts, embeddings=setup.embeddings)
 
 
 def _climbed(run: Run, gold: Gold, question: BenchQuestion, setup: Setup, watch: Watch) -> Row:

@@ -188,15 +188,12 @@ def compare(one: Rows, other: Rows, measure: str = "f1", *, resamples: int = RES
     Raises InputError for an unknown measure, if they share no question with gold, or if a gold differs.
     """
     before, after = _by_id(one, measure), _by_id(other, measure)
-    shared = {
-        key: getattr(after[key], measure) - getattr(before[key], measure) for key in before if key in after
-    }
+    shared = [key for key in before if key in after]
+    changes = {key: getattr(after[key], measure) - getattr(before[key], measure) for key in shared}
     golds, others = ({row["id"]: row["gold"] for row in rows} for rows in (one, other))
     if differing := [key for key in shared if set(golds[key]) != set(others[key])]:
         hint = "compare results of one question set on one graph"
-        raise InputError(
-            f"the gold of {len(differing)} questions differs, first of {differing[0]}", hint=hint
-        )
+        raise InputError(f"the gold of {len(differing)} questions differs, as of {differing[0]}", hint=hint)
     columns = [_columns(side[key] for key in shared) for side in (before, after)]
     first, second = (float(_measured(side.mean(axis=0)[None], measure)[0]) for side in columns)
     means = _resampled(numpy.hstack(columns), resamples)
@@ -207,9 +204,9 @@ def compare(one: Rows, other: Rows, measure: str = "f1", *, resamples: int = RES
         first,
         second,
         _interval(_measured(means[:, width:], measure) - _measured(means[:, :width], measure)),
-        tuple(key for key, change in shared.items() if change > 0),
-        tuple(key for key, change in shared.items() if change < 0),
-        tuple(key for key in dict.fromkeys((*golds, *others)) if key not in shared),
+        tuple(key for key, change in changes.items() if change > 0),
+        tuple(key for key, change in changes.items() if change < 0),
+        tuple(key for key in dict.fromkeys((*golds, *others)) if key not in changes),
     )
 
 

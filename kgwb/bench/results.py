@@ -161,12 +161,12 @@ class Results(Lines):
         self.folder = folder = Path(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._agree(folder / CONFIG, config)
+            self._keep(folder / CONFIG, config)
         except OSError as exc:
             raise InputError(f"{folder} cannot be used: {exc}", hint=_ANOTHER) from exc
         super().__init__(folder / RESULTS)
 
-    def _agree(self, path: Path, config: Mapping[str, Any]) -> None:
+    def _keep(self, path: Path, config: Mapping[str, Any]) -> None:
         results = self.folder / RESULTS
         if path.exists() and results.exists() and results.stat().st_size:
             try:

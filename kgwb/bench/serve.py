@@ -21,18 +21,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from rdflib import Literal
 
+from kgwb import errors
 from kgwb.bench.runner import Setup
-from kgwb.errors import (
-    GraphError,
-    GraphTimeoutError,
-    InputError,
-    InvalidReplyError,
-    KgwbError,
-    ModelError,
-    ModelTimeoutError,
-    QueryError,
-    harmless,
-)
+from kgwb.errors import InputError, KgwbError, QueryError, harmless
 from kgwb.flow import Dialogue, Term
 from kgwb.kg.sparql import check, n3
 from kgwb.run import Run
@@ -45,15 +36,12 @@ READ_S, SEND_S = 10.0, 60.0
 """The longest that a request may take to arrive, and its reply to be taken."""
 WAITING = 60
 """Requests that are read, or wait for a worker, at the same time; later ones wait to be accepted."""
-STATUS = {
-    InputError: HTTPStatus.BAD_REQUEST,
-    GraphTimeoutError: HTTPStatus.GATEWAY_TIMEOUT,
-    ModelTimeoutError: HTTPStatus.GATEWAY_TIMEOUT,
-    GraphError: HTTPStatus.BAD_GATEWAY,
-    ModelError: HTTPStatus.BAD_GATEWAY,
-    InvalidReplyError: HTTPStatus.BAD_GATEWAY,
-    KgwbError: HTTPStatus.INTERNAL_SERVER_ERROR,
-}
+STATUS: tuple[tuple[Any, HTTPStatus], ...] = (
+    (InputError, HTTPStatus.BAD_REQUEST),
+    ((errors.GraphTimeoutError, errors.ModelTimeoutError), HTTPStatus.GATEWAY_TIMEOUT),
+    ((errors.GraphError, errors.ModelError, errors.InvalidReplyError), HTTPStatus.BAD_GATEWAY),
+    (KgwbError, HTTPStatus.INTERNAL_SERVER_ERROR),
+)
 _log = logging.getLogger("kgwb")
 
 
@@ -216,27 +204,27 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile = BufferedReader(_Arriving(self.connection))
 
     def do_GET(self) -> None:
+        ask, known = f"ask {self.server.url}", self.server.setups
         try:
             parts = urlsplit(self.path)
         except ValueError as exc:
-            self._fail(HTTPStatus.BAD_REQUEST, f"this is no address: {exc}", f"ask {self.server.url}")
+            self._fail(HTTPStatus.BAD_REQUEST, f"this is no address: {exc}", ask)
             return
-        fields = parse_qs(parts.query, errors="replace")
-        missing = [name for name in ("dataset", "question") if name not in fields]
+        fields = {name: values[-1] for name, values in parse_qs(parts.query, errors="replace").items()}
+        dataset, question = fields.get("dataset"), fields.get("question")
         if parts.path not in ("", "/"):
-            self._fail(HTTPStatus.NOT_FOUND, f"there is nothing at {parts.path}", f"ask {self.server.url}")
-        elif missing:
-            example = f"ask {self.server.url}?dataset=IRI&question=TEXT"
-            self._fail(HTTPStatus.BAD_REQUEST, f"{missing[0]!r} is missing", example)
-        elif fields["dataset"][-1] not in self.server.setups and ANY not in self.server.setups:
-            known = ", ".join(self.server.setups)
-            dataset = fields["dataset"][-1]
-            self._fail(HTTPStatus.NOT_FOUND, f"no dataset {dataset!r} is served", f"ask one of {known}")
+            self._fail(HTTPStatus.NOT_FOUND, f"there is nothing at {parts.path}", ask)
+        elif dataset is None or question is None:
+            missing = "dataset" if dataset is None else "question"
+            self._fail(HTTPStatus.BAD_REQUEST, f"{missing!r} is missing", f"{ask}?dataset=IRI&question=TEXT")
+        elif dataset not in known and ANY not in known:
+            hint = f"ask one of {', '.join(known)}"
+            self._fail(HTTPStatus.NOT_FOUND, f"no dataset {dataset!r} is served", hint)
         else:
             try:
-                self._send(HTTPStatus.OK, self.server.answer(fields["dataset"][-1], fields["question"][-1]))
+                self._send(HTTPStatus.OK, self.server.answer(dataset, question))
             except KgwbError as exc:
-                status = next(status for kind, status in STATUS.items() if isinstance(exc, kind))
+                status = next(status for kinds, status in STATUS if isinstance(exc, kinds))
                 self._fail(status, exc.message, exc.hint)
 
     def _fail(self, status: HTTPStatus | int, error: str, hint: str = "") -> None:

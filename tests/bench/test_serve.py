@@ -87,28 +87,16 @@ def test_one_query_has_the_values_of_the_answer(sample: str, profile: str) -> No
     assert {"ASK", "FILTER(false)"} <= kinds
 
 
-UNITED = (
-    "SELECT DISTINCT ?x WHERE { { SELECT DISTINCT ?x WHERE { <http://example.org/arrival> <http://example.org/"
-    "director> ?x . } } UNION { SELECT DISTINCT ?x WHERE { <http://example.org/arrival> <http://example.org/"
-    "starring> ?x . } } }"
-)
-
-
-@pytest.mark.parametrize(
-    ("kind", "rows", "expected"),
-    [
-        ("list", 10_000, UNITED),
-        ("count", 10_000, UNITED.replace("DISTINCT ?x", "(COUNT(DISTINCT ?x) AS ?count)", 1)),
-    ],
-)
-def test_several_queries_become_one(kind: str, rows: int, expected: str) -> None:
+@pytest.mark.parametrize("kind", ["list", "count"])
+def test_several_queries_become_one(kind: str) -> None:
     replies = {
         "chatty_kg/qir": qir("Arrival | made by | ?x", kind=kind),
         "chatty_kg/predicate_selection": predicates(["director", "starring"]),
     }
     run = workbench(Scripted(replies)).ask("By whom was Arrival made?")
-    assert one_query(run) == expected
-    assert values(expected, films()) == answered(run)
+    sparql = one_query(run)
+    assert (sparql.count("UNION"), "COUNT(" in sparql) == (1, kind == "count")
+    assert values(sparql, films()) == answered(run)
 
 
 @pytest.mark.parametrize("sample", ["films", "scholars"])
@@ -430,19 +418,8 @@ def test_the_challenges_client_scores_kgwb(tmp_path: Path) -> None:
     file.write_text(yaml.safe_dump({"dataset": {"id": FILMS, "prefix": "films"}, "questions": entries}))
     said, right, found, scores = (tmp_path / f"{name}.json" for name in ("said", "right", "found", "scores"))
     with command("--dataset", f"{FILMS}=films", "--dataset", "http://example.org/cars/=cars") as url:
-        client(
-            "ask",
-            file,
-            url,
-            "--answers-db",
-            tmp_path / "db",
-            "--retries",
-            "0",
-            "--retries-log",
-            tmp_path / "log",
-            "-o",
-            said,
-        )
+        log = ("--answers-db", tmp_path / "db", "--retries", "0", "--retries-log", tmp_path / "log")
+        client("ask", file, url, *log, "-o", said)
     with endpoint("films") as graph:
         client("query", file, "-e", graph, "-o", right)
         client("query", file, "-e", graph, "-a", said, "-o", found)
