@@ -324,6 +324,13 @@ class Answer:
     def support(self) -> tuple[Triple, ...]:
         return tuple(dict.fromkeys(triple for value in self.values for triple in value.support))
 
+    @property
+    def vertices(self) -> tuple[URIRef, ...]:
+        """The IRIs at the ends of its support, then those among its values."""
+        terms = [end for triple in self.support for end in triple[::2]]
+        terms += [value.term for value in self.values]
+        return tuple(dict.fromkeys(term for term in terms if isinstance(term, URIRef)))
+
     def __bool__(self) -> bool:
         return bool(self.values)
 

@@ -316,7 +316,7 @@ def ask(
     try:
         run = setup.begin(question.question, dialogue)
         error = _resumed(run, run_file(folder, {"run": name}), watch)
-        turn = setup.system.turn(run) if error is None else None
+        turn = setup.system.remember(run) if error is None else None
     except KgwbError as exc:
         error = exc.message
     row = row_of(question, run, error)

@@ -29,7 +29,7 @@ from kgwb.flow import Answer
 from kgwb.kg.base import Graph, Rows
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
-from kgwb.run.agents import AgentSpec, System, subject_of, tells_apart
+from kgwb.run.agents import AgentSpec, System, spec_of, subject_of
 from kgwb.run.prompts import Prompts
 from kgwb.run.record import Attempt, Call, Step, call_key, now
 from kgwb.settings import Settings
@@ -229,7 +229,9 @@ class Engine:
         stepping. Either way all are done, also after one has failed, and the first error is raised.
         """
         remote = self.kg.remote or any(model.remote for model in self.models.values())
-        if self._goal.stepping or not remote or len(items) < 2 or not tells_apart(function, items):
+        spec = spec_of(function)
+        apart = spec is not None and spec.subject and len({*map(subject_of, items)}) == len(items)
+        if self._goal.stepping or not remote or len(items) < 2 or not apart:
             return _all_of([partial(function, item, *rest, self) for item in items])
         sinks: list[list[Step]] = [[] for _ in items]
 

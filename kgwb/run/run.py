@@ -16,7 +16,7 @@ from kgwb.flow import Dialogue, Question, Turn, adapter, from_data, to_data
 from kgwb.kg.base import Graph, Vocabulary
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatRequest
-from kgwb.run.agents import System, spec_at
+from kgwb.run.agents import System
 from kgwb.run.engine import Goal
 from kgwb.run.prompts import Prompts
 from kgwb.run.record import Differences, RunFile, Step, difference, now
@@ -125,7 +125,7 @@ class Run(SavedEngine):
         Raises OverrideError if it has not the form of the step's output or does not pass its checks.
         """
         key = self._key_of(step)
-        spec = spec_at(self.system, key)
+        spec = self.system.spec(key)
         form = spec.form
         own = isinstance(form, type) and isinstance(value, form)
         try:
@@ -145,7 +145,7 @@ class Run(SavedEngine):
     def restore(self, step: str) -> Run:
         """Take a value put in by hand out again."""
         key = step if step in self.overrides else self._key_of(step)
-        agent = spec_at(self.system, key).name
+        agent = self.system.spec(key).name
         for kept in {key, agent if agent not in self.by_key else key} & set(self.overrides):
             del self.overrides[kept]
             self._append(override={"step": kept, "value": None})
@@ -322,7 +322,7 @@ class Run(SavedEngine):
                     if goal.count == 0:
                         raise Stopped
                     self.answer = self.system.answer(Question(self.question), self.dialogue, self)
-                    self.turn = self.system.turn(self)
+                    self.turn = self.system.remember(self)
             except BaseException:
                 with suppress(RunFileError):  # the first failure is the one to tell
                     self._end()
@@ -333,7 +333,7 @@ class Run(SavedEngine):
 
     def _know(self, *names: str) -> None:
         for name in names:
-            spec_at(self.system, name)
+            self.system.spec(name)
 
     def _key_of(self, step: str) -> str:
         keys = [made.key for made in self.steps if step in (made.key, made.agent)]

@@ -11,7 +11,6 @@ from typing import Any
 from kgwb import __version__
 from kgwb.aside import undisturbed
 from kgwb.flow import Dialogue, from_data, to_data
-from kgwb.run.agents import spec_at
 from kgwb.run.engine import Engine
 from kgwb.run.record import FORMAT, Call, RunFile, Totals
 
@@ -63,7 +62,7 @@ class SavedEngine(Engine):
                 if value is None:
                     self.overrides.pop(key, None)
                 else:
-                    self.overrides[key] = from_data(value, spec_at(self.system, key).form)
+                    self.overrides[key] = from_data(value, self.system.spec(key).form)
             elif "end" in entry:
                 self.recorded_status = entry["end"]["status"]
                 self.recorded_position = entry["end"]["position"]
@@ -111,7 +110,7 @@ class SavedEngine(Engine):
         for call in list(self.calls.values()):
             yield {"call": call.to_data()}
         for key, value in self.overrides.items():
-            yield {"override": {"step": key, "value": to_data(value, spec_at(self.system, key).form)}}
+            yield {"override": {"step": key, "value": to_data(value, self.system.spec(key).form)}}
 
     def _ending(self) -> dict[str, Any]:
         return {

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
 
-from kgwb.run.agents import kind_of
 from kgwb.run.record import Call, Differences, Step, StepDifference, difference
 from kgwb.show.alignment import aligned
 from kgwb.show.html import (
@@ -107,7 +106,7 @@ def _parting(one: StepDifference, standing: Standing | None, names: Mapping[str,
     """The first decision that differs: the step in both, in full."""
     step = one.first or one.second
     assert step is not None, "a difference is of a step"
-    tile = kind_tile(kind_of(standing.run.system, step.agent)) if standing else ""
+    tile = kind_tile(standing.run.system.kind(step.agent)) if standing else ""
     sides = (
         div("", div("row", letter(n), _by(side)), _decided(side, names))
         for n, side in enumerate((one.first, one.second))
@@ -135,7 +134,7 @@ def _decided(step: Step | None, names: Mapping[str, str]) -> Html:
 def _row(one: StepDifference, standing: Standing | None, names: Mapping[str, str]) -> Html:
     """A step of both: its outcomes with the words that differ marked, and all that differs to unfold."""
     agent = agent_of(one.key)
-    tile = kind_tile(kind_of(standing.run.system, agent), small=True) if standing else span("sign", "≠")
+    tile = kind_tile(standing.run.system.kind(agent), small=True) if standing else span("sign", "≠")
     texts = [outcome(step) if step else "no such step" for step in (one.first, one.second)]
     same = texts[0] == texts[1]
     first, second = (safe(texts[0]), aside(texts[1])) if same else marked(*texts)

@@ -11,7 +11,6 @@ from rdflib import Literal
 
 from kgwb.errors import KgwbError
 from kgwb.flow import Answer, Term
-from kgwb.run.agents import kind_of, spec_at, stages_of, supervisors_of
 from kgwb.run.record import QUERIES, SEARCHES, Attempt, Call, Step, Totals
 from kgwb.show.html import (
     KINDS,
@@ -117,7 +116,7 @@ def agent_of(key: str) -> str:
 
 def kind_at(run: Run, agent: str) -> str:
     """The kind of an agent; a person, where one plays it."""
-    kind = kind_of(run.system, agent)
+    kind = run.system.kind(agent)
     return "person" if kind == "model" and run.model_name(agent) == "human" else kind
 
 
@@ -237,7 +236,7 @@ def head(run: Run) -> Html:
 def flow_strip(standing: Standing, chosen: str = "") -> Html:
     """The agents of the system by stage, lit as far as the run came; the timeline says the same in words."""
     stages = []
-    for title, agents in stages_of(standing.run.system):
+    for title, agents in standing.run.system.stages:
         nodes = [_node(standing, agent, agent == agent_of(chosen)) for agent in agents]
         stages.append(div("stage", span("caption", title), tag("ol", *nodes), style=f"--n:{len(agents)}"))
     return div("flow", *stages, aria_hidden="true")
@@ -289,7 +288,7 @@ def rows_of(standing: Standing) -> list[Row]:
         depth[step.key] = depth.get(step.parent, -1) + 1
     rows = [Row(step.key, step, depth[step.key]) for step in standing.steps.values()]
     order = [spec.name for spec in system.agents]
-    above = {under: name for name, below in supervisors_of(system).items() for under in below}
+    above = {under: name for name, below in system.supervisors.items() for under in below}
     reached = {step.agent for step in standing.steps.values()}
     for agent in (name for name in order if name not in reached):
         level, over = 0, above.get(agent)
@@ -311,7 +310,7 @@ def rows_of(standing: Standing) -> list[Row]:
 def timeline(standing: Standing, chosen: str) -> Html:
     """A line for each step: breakpoint, tile, name, outcome, and its time over a bar."""
     rows, run = rows_of(standing), standing.run
-    above = {step.parent for step in standing.steps.values()} | {*supervisors_of(run.system)}
+    above = {step.parent for step in standing.steps.values()} | {*run.system.supervisors}
     longest = max((row.step.seconds for row in rows if row.step and row.key not in above), default=0) or 1.0
     here = next((place for place, row in enumerate(rows) if row.key == chosen), 0)
     reached = {step.key for step in run.steps}
@@ -417,7 +416,7 @@ def step_head(standing: Standing, key: str, controls: object = "") -> Html:
         facts.append(aside(origin_text(step)) if step.calls else "")
         facts.append(aside(f"by {run.model_name(agent)}") if step.attempts else "")
     subject = span("soft cut", subject_text(step)) if step is not None and step.subject else ""
-    purpose = spec_at(run.system, agent).purpose.replace("``", "")
+    purpose = run.system.spec(agent).purpose.replace("``", "")
     name = tag("h3", spoken(agent), class_="title", title=purpose)
     titles = div("row", name, subject, state_sign(sign, word, pill=True))
     return div(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rdflib import URIRef
 
-from kgwb.flow import Answer, Dialogue, Link, Question, Term, Turn
-from kgwb.run import AgentSpec, Run, agent, spec_of
+from kgwb.flow import Answer, Dialogue, Question, Term
+from kgwb.run import Run, System, agent
 from kgwb.systems.dog import simplifying
 from kgwb.systems.dog import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.dog.answer_trying import try_answer, values_of
@@ -115,65 +115,37 @@ def _why(hops: Sequence[Hop], run: Run) -> str:
     return f"no answer at the iteration limit of {len(hops)}; still open: {left}"
 
 
-def turn(run: Run) -> Turn:
-    """What a dialogue remembers: the question, its answers, and what was linked."""
-    answered = run.answer or Answer("list")
-    links = [step.output for step in run.steps if step.done and isinstance(step.output, Link)]
-    linked = {link.entity: link.vertex.iri for link in links if link.vertex}
-    return Turn(
-        run.question,
-        answered.labels,
-        entities=tuple(linked),
-        linked=tuple(linked.values()),
-        vertices=tuple(dict.fromkeys(_stood_on(answered))),
-    )
-
-
-def _stood_on(answered: Answer) -> Iterable[URIRef]:
-    ends = (term for triple in answered.support for term in triple[::2])
-    terms = (*ends, *(value.term for value in answered.values))
-    return (term for term in terms if isinstance(term, URIRef))
-
-
-class DoG:
-    """The system as the run sees it."""
-
-    name = "dog"
-    agents: tuple[AgentSpec, ...] = tuple(
-        spec_of(function)
-        for function in (
-            find_topics,
-            walk,
-            link_entity,
-            retrieve,
-            select,
-            iterate,
-            get_relations,
-            filter_relation,
-            fill,
-            try_answer,
-            simplifying.simplify,
-            simplifying.simplify_first,
-            simplifying.criticise,
-            simplifying.polish,
-            simplifying.simplify_alone,
-            remember,
-        )
-    )
-    stages = (
+SYSTEM = System(
+    "dog",
+    answer,
+    (
+        find_topics,
+        walk,
+        link_entity,
+        retrieve,
+        select,
+        iterate,
+        get_relations,
+        filter_relation,
+        fill,
+        try_answer,
+        simplifying.simplify,
+        simplifying.simplify_first,
+        simplifying.criticise,
+        simplifying.polish,
+        simplifying.simplify_alone,
+        remember,
+    ),
+    stages=(
         ("Find the start", ("topic_entity", "entity_retriever", "vertex_selection")),
         ("Each hop ↻", ("relations", "relation_filtering", "triple_filling", "answer_trying")),
         ("Shorten the question", ("simplifying_expert", "critic", "linguist", "fused_agent")),
         ("Else", ("own_knowledge",)),
-    )
-    supervisors: Mapping[str, tuple[str, ...]] = {
+    ),
+    supervisors={
         "walk": ("entity_linking", "iteration"),
         "entity_linking": ("entity_retriever", "vertex_selection"),
         "iteration": ("relations", "relation_filtering", "triple_filling", "answer_trying", "simplifying"),
         "simplifying": ("simplifying_expert", "critic", "linguist", "fused_agent"),
-    }
-    answer = staticmethod(answer)
-    turn = staticmethod(turn)
-
-
-SYSTEM = DoG()
+    },
+)
