@@ -19,7 +19,7 @@ from kgwb.masking import masked
 if TYPE_CHECKING:
     from kgwb.kg import open_kg
     from kgwb.llm import model
-    from kgwb.settings import profile
+    from kgwb.systems import profile
     from kgwb.workbench import Workbench, compare, debug, load_run
 
 __version__ = "0.1.0"
@@ -32,7 +32,7 @@ _HOMES = {
     "load_run": "kgwb.workbench",
     "model": "kgwb.llm",
     "open_kg": "kgwb.kg",
-    "profile": "kgwb.settings",
+    "profile": "kgwb.systems",
 }
 
 

@@ -102,7 +102,7 @@ def dog(
     question: str, model: Any, kg: Graph | None = None, settings: Settings | None = None, **options: Any
 ) -> Run:
     """A run of DoG, not executed yet; all three roles speak unless the settings say otherwise."""
-    settings = settings or Settings(ablation="none")
+    settings = settings or profile("fast", ablation="none")
     return Run(DOG, question, kg=kg or films(), models=model, settings=settings, **options)
 
 

@@ -160,7 +160,7 @@ def test_the_supervisor_replaced_leaves_its_agents_out() -> None:
 def test_a_fork_with_another_setting_asks_again_only_where_the_content_changed() -> None:
     model = Scripted({**SCRIPT, "made_up/guess": sure("three")})
     run = made_up(model).go()
-    run.fork(settings=run.settings.changed(theta=1, query_num=3)).go()
+    run.fork(settings=run.settings.changed(theta=1, shown_candidates=3)).go()
     assert model.calls() == 4
     run.fork(settings=run.settings.changed(max_output_tokens=99)).go()
     assert model.calls() == 8

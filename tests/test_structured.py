@@ -12,13 +12,13 @@ from pydantic import BaseModel, ConfigDict
 from rdflib import Literal
 from small import TEXTS, films
 
+from kgwb import profile
 from kgwb.errors import InvalidReplyError
 from kgwb.flow import Answer, Value
 from kgwb.llm import ChatReply, Scripted
 from kgwb.run import Run, System, agent
 from kgwb.run.ask import RIGHT_FORM, WELL_FORMED, Check, ask, judge
 from kgwb.run.prompts import Prompts
-from kgwb.settings import Settings
 
 
 class Reply(BaseModel):
@@ -54,7 +54,9 @@ ASKS = System("asks", number_asked, (asking,))
 def run_with(*lines: Any, **settings: Any) -> tuple[Run, Scripted]:
     model = Scripted({"made_up/split": list(lines)})
     prompts = Prompts(texts=TEXTS)
-    return Run(ASKS, "Why?", kg=GRAPH, models=model, prompts=prompts, settings=Settings(**settings)), model
+    return Run(
+        ASKS, "Why?", kg=GRAPH, models=model, prompts=prompts, settings=profile("fast", **settings)
+    ), model
 
 
 # --- what is read as a reply

@@ -55,7 +55,7 @@ class Run(SavedEngine):
         self.id = uuid.uuid4().hex[:12]
         self.created = now()
         self.system = system
-        self.settings = settings or Settings()
+        self.settings = system.settings.of(settings or Settings())
         self.question = check_question(question, self.settings)
         self.dialogue = dialogue or Dialogue()
         self.models = _by_agent(models)
@@ -288,7 +288,7 @@ class Run(SavedEngine):
                 from_data(header["dialogue"], Dialogue),
                 kg=kg,
                 models=models,
-                settings=Settings(**header["settings"]),
+                settings=_settings(system, header["settings"]),
                 prompts=Prompts(texts=from_data(header["prompts"], dict[str, str])),
                 embeddings=Embeddings(from_data(header["embeddings"], str), trusted=False),
             )
@@ -370,6 +370,12 @@ def check_question(text: str, settings: Settings) -> str:
             hint="shorten it, or raise the setting max_question_words",
         )
     return " ".join(words).encode("utf-8", "replace").decode()
+
+
+def _settings(system: System, data: Mapping[str, Any]) -> Settings:
+    """Of a run file; those that another version had are left out."""
+    names = system.settings.names()
+    return system.settings(**{name: value for name, value in data.items() if name in names})
 
 
 def _by_agent(models: Models) -> dict[str, ChatModel]:

@@ -15,6 +15,7 @@ import rdflib
 from rdflib import URIRef
 from small import CHATTY, DIRECTED, asked, films
 
+from kgwb import profile
 from kgwb.bench.cost import costs
 from kgwb.bench.metrics import groups, table
 from kgwb.bench.questions import BenchQuestion
@@ -66,7 +67,7 @@ TOY = System("toy", lambda question, dialogue, run: lookup(question.text, dialog
 def setup(model: Scripted | None = None, **settings: object) -> Setup:
     graph = open_kg(rdflib.Graph().parse(data=GRAPH, format="turtle"))
     models = {"": model or Scripted(lambda request: "ok")}
-    return Setup(graph, TOY, models, Settings().changed(**settings), Prompts(), Embeddings("lexical"))
+    return Setup(graph, TOY, models, profile("fast", **settings), Prompts(), Embeddings("lexical"))
 
 
 def bench(

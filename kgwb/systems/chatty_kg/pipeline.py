@@ -15,6 +15,7 @@ from kgwb.systems.chatty_kg.query_generator import generate
 from kgwb.systems.chatty_kg.records import QIR, Classified, Linked
 from kgwb.systems.chatty_kg.relation_linking import link_relation
 from kgwb.systems.chatty_kg.rephraser import rephrase
+from kgwb.systems.chatty_kg.settings import ChattySettings, settings_of
 from kgwb.systems.retriever import retrieve
 from kgwb.systems.vertex_selection import link_entity, select
 
@@ -37,7 +38,7 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
 @agent("understanding")
 def understand(question: str, context: Context, run: Run) -> str:
     """The question made self-contained where it is not (Algorithm 1, lines 1 to 6)."""
-    if not run.settings.multi_turn:
+    if not settings_of(run).multi_turn:
         return question
     classified = classify(question, context, run)
     for _ in range(1 if run.settings.fast else REPHRASINGS):
@@ -105,4 +106,5 @@ SYSTEM = System(
         "entity_linking": ("entity_retriever", "vertex_selection"),
     },
     remember=remember,
+    settings=ChattySettings,
 )

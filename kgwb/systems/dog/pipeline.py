@@ -17,6 +17,7 @@ from kgwb.systems.dog.own_knowledge import remember
 from kgwb.systems.dog.records import Filled, Focus, Head, Hop, Solved, Topics, name_of
 from kgwb.systems.dog.relation_filtering import filter_relation
 from kgwb.systems.dog.relations import get_relations
+from kgwb.systems.dog.settings import DogSettings, settings_of
 from kgwb.systems.dog.topic_entity import begin, find_topics
 from kgwb.systems.dog.triple_filling import fill
 from kgwb.systems.retriever import retrieve
@@ -43,13 +44,13 @@ def walk(topics: Topics, run: Run) -> Answer:
         return Answer("list", reason=f"{NOT_HERE}: no vertex for {', '.join(lost)}")
     hops: list[Hop] = []
     heads = list(focus.heads)
-    for number in range(1, run.settings.iteration_limit + 1):
+    for number in range(1, settings_of(run).iteration_limit + 1):
         hops.append(hop := iterate(f"hop {number}", focus, run))
         if hop.left is None:
             break
         focus = hop.left
         heads += focus.heads
-    if run.settings.ablation == "no_focusing":
+    if settings_of(run).ablation == "no_focusing":
         evidence = tuple(filled for hop in hops for filled in hop.filled if filled.values)
         tried = try_answer(topics.question, evidence, run) if evidence else None
         hops.append(Hop(topics.question, evidence, tried))
@@ -66,7 +67,7 @@ def iterate(place: str, focus: Focus, run: Run) -> Hop:
     reached = tuple(one for one in filled if one.values)
     if not reached:
         return Hop(focus.question, filled, before=focus.before)
-    if run.settings.ablation == "no_focusing":
+    if settings_of(run).ablation == "no_focusing":
         return Hop(focus.question, filled, left=Focus(focus.question, _next(focus.heads, filled)))
     tried = try_answer(focus.question, filled, run)
     if tried.sufficient == "yes":
@@ -109,7 +110,7 @@ def _why(hops: Sequence[Hop], run: Run) -> str:
     empty = [f"[{one.head}]: {one.reason}" for one in last.filled if not one.values]
     if not last.filled or (last.tried is None and empty):
         return "; ".join(empty) or "the walk found no triple"
-    if run.settings.ablation == "no_focusing":
+    if settings_of(run).ablation == "no_focusing":
         return last.tried.reason if last.tried else "the walk found no triple"
     left = last.left.question if last.left else last.question
     return f"no answer at the iteration limit of {len(hops)}; still open: {left}"
@@ -148,4 +149,5 @@ SYSTEM = System(
         "iteration": ("relations", "relation_filtering", "triple_filling", "answer_trying", "simplifying"),
         "simplifying": ("simplifying_expert", "critic", "linguist", "fused_agent"),
     },
+    settings=DogSettings,
 )

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from kgwb import open_kg
+from kgwb import open_kg, profile
 from kgwb.errors import KgwbError
 from kgwb.kg import SAMPLES, sample_path
 from kgwb.kg.embeddings import DEFAULT
 from kgwb.llm.rules import walking
-from kgwb.settings import Settings
 from kgwb.workbench import Workbench
 
 TARGETS = {1: 0.90, 2: 0.75, 3: 0.60}
@@ -176,7 +175,7 @@ def test_rules_reaches_the_targets_on_metaqa(metaqa: Path, monkeypatch: pytest.M
     monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT)
     kg = open_kg(metaqa)
     entries = list(map(json.loads, metaqa.with_name("metaqa_dev.jsonl").read_text().splitlines()))
-    bench = Workbench(kg, "rules", system="dog", settings=Settings(debate_rounds=1))
+    bench = Workbench(kg, "rules", system="dog", settings=profile("fast", debate_rounds=1))
     for hops, group in groupby(entries, key=lambda entry: entry["hops"]):
         asked = list(group)[::EVERY]
         hits = [answers(bench, entry["question"])[:1] for entry in asked]
