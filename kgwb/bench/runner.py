@@ -56,7 +56,8 @@ class Setup:
     @classmethod
     def of(cls, bench: Workbench) -> Setup:
         """What a workbench asks with."""
-        return cls(bench.kg, bench.system, bench.models, bench.settings, bench.prompts, bench.embeddings)
+        setup = bench.setup
+        return cls(bench.kg, setup.system, setup.models, setup.settings, setup.prompts, setup.embeddings)
 
     @classmethod
     def made_by(cls, recipe: Callable[[], Setup]) -> Setup:

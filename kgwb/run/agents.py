@@ -69,7 +69,7 @@ def agent(
 
 
 def spec_of(function: Agent) -> AgentSpec | None:
-    """The specification of a function that is an agent."""
+    """The specification of a function, or Tool, that is an agent."""
     return getattr(function, "spec", None)
 
 

@@ -37,8 +37,10 @@ FORMS: dict[str, Any] = {
     "exact": dict[str, tuple[Iri, ...]],
     "names": dict[Iri, str],
     "similarity": tuple[float, ...],
+    "nearest": tuple[tuple[int, float], ...],
 }
-"""What each kind of call yields."""
+"""What each kind of call yields; ``Run.call`` adds the kinds of systems."""
+BUILT_IN = frozenset(FORMS)
 
 QUERIES = frozenset({"select", "ask", "construct"})
 SEARCHES = frozenset({"search", "exact"})
@@ -67,7 +69,7 @@ class Call:
             "step": self.step,
             "request": self.request,
             "repeat": self.repeat,
-            "reply": to_data(self.result, FORMS[self.kind]),
+            "reply": to_data(self.result, FORMS.get(self.kind)),
             "taken_at": self.taken_at,
             "seconds": round(self.seconds, 6),
         }
@@ -79,7 +81,7 @@ class Call:
         key = call_key(kind, request, repeat)
         if key != data["key"]:
             raise ValueError(f"call {data['key']} does not have the content its key says")
-        result = from_data(data["reply"], FORMS[kind])
+        result = from_data(data["reply"], FORMS.get(kind, Any))
         step, taken_at, seconds = from_data(
             (data["step"], data["taken_at"], data["seconds"]), tuple[str, str, float]
         )

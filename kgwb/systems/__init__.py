@@ -14,7 +14,7 @@ from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel
 from kgwb.run import Run, System
 from kgwb.run.record import RunFile
-from kgwb.run.saved import DAMAGED
+from kgwb.run.run import DAMAGED
 from kgwb.settings import Settings
 from kgwb.systems.gold import Oracle
 
