@@ -83,7 +83,7 @@ DIRECTED = {
 
 HOMONYMS = {
     "chatty_kg/qir": qir("Dune | directed by | ?person"),
-    "chatty_kg/vertex_selection": vertex(1, "Dune"),
+    "linking/vertex_selection": vertex(1, "Dune"),
     "chatty_kg/predicate_selection": DIRECTED["chatty_kg/predicate_selection"],
 }
 """Who directed Dune? Two films have that label: three model calls."""
@@ -130,7 +130,8 @@ def alone(
     of: System = CHATTY,
 ) -> tuple[Any, Run, Scripted]:
     """What an agent returns, its run, and the model it asked; ``replies`` are by the prompt's name."""
-    model = Scripted({f"{of.name}/{name}": reply for name, reply in (replies or {}).items()})
+    folder = lambda name: "linking" if name.startswith("vertex_selection") else of.name  # noqa: E731
+    model = Scripted({f"{folder(name)}/{name}": reply for name, reply in (replies or {}).items()})
     system = Alone(work, of)
     run = Run(system, "Alone?", kg=kg or films(), models=model, settings=settings).go()
     return system.result, run, model

@@ -133,7 +133,7 @@ def _made_again(recipe: Callable[[], Setup], config: str) -> Setup:
 
 def _prompts(system: str) -> list[str]:
     """Names of a system's prompts, and of those by which every system may link its entities."""
-    forms = (f"{system}/*.md", "chatty_kg/vertex_selection*.md")
+    forms = (f"{system}/*.md", "linking/vertex_selection*.md")
     paths = {path for form in forms for path in shipped_folder().glob(form)}
     return sorted(f"{path.parent.name}/{path.stem}" for path in paths)
 

@@ -138,7 +138,7 @@ def test_what_a_person_said_is_replayed_without_the_person(tmp_path: Path) -> No
     human = Human()
     script = {
         "chatty_kg/qir": [qir("Dune | directed by | ?person")],
-        "chatty_kg/vertex_selection": [vertex(2, "Dune")],
+        "linking/vertex_selection": [vertex(2, "Dune")],
         "chatty_kg/predicate_selection": [predicates(["director"])],
     }
     answering(human, says(script))

@@ -16,8 +16,7 @@ from kgwb.systems.chatty_kg.records import QIR, Classified, Linked
 from kgwb.systems.chatty_kg.relation_linking import link_relation
 from kgwb.systems.chatty_kg.rephraser import rephrase
 from kgwb.systems.chatty_kg.settings import ChattySettings, settings_of
-from kgwb.systems.retriever import retrieve
-from kgwb.systems.vertex_selection import link_entity, select
+from kgwb.systems.linking import link_entity, retrieve, select
 
 REPHRASINGS = 3
 """As published, a rewritten question is classified again, at most this often (reference code)."""

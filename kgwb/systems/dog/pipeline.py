@@ -20,8 +20,7 @@ from kgwb.systems.dog.relations import get_relations
 from kgwb.systems.dog.settings import DogSettings, settings_of
 from kgwb.systems.dog.topic_entity import begin, find_topics
 from kgwb.systems.dog.triple_filling import fill
-from kgwb.systems.retriever import retrieve
-from kgwb.systems.vertex_selection import link_entity, select
+from kgwb.systems.linking import link_entity, retrieve, select
 
 NOT_HERE = "not in this graph"
 
