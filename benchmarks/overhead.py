@@ -162,7 +162,7 @@ def recording_cost(given: Recorded) -> list[Row]:
 
 def plain_agents() -> dict[str, Any]:
     """The system's modules by name, loaded once more with agents that are plain functions and no steps."""
-    ours = ("kgwb.systems.linking", "kgwb.systems.linking")
+    ours = ("kgwb.systems.linking",)
 
     def taken() -> dict[str, Any]:
         names = [name for name in sys.modules if name in ours or name.startswith(SYSTEM)]
