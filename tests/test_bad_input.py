@@ -65,7 +65,7 @@ BAD: dict[str, tuple[Callable[[], Any], type[KgwbError], str, str]] = {
     "long path": (lambda: kgwb.open_kg("a/" * 5_000), GraphFileError, "cannot be opened", "check"),
     "name of bytes": (wrong("\udcff.ttl", "<a:s> <a:p> 1 ."), GraphFileError, "not UTF-8", "rename"),
     "no IRI": (vocabulary('{"labels": ["http://e/\\ue000"]}'), SettingError, "stand in labels", "choose"),
-    "broken Turtle": (wrong("a.ttl", BROKEN), GraphFileError, "a.ttl does not parse", "mend"),
+    "broken Turtle": (wrong("a.ttl", BROKEN), GraphFileError, "a.ttl does not parse", "fix"),
     "unknown format": (wrong("a.docx", "x"), GraphFileError, "no extension of an RDF format", ".ttl"),
     "empty graph": (wrong("a.ttl", "# nothing"), GraphFileError, "holds no triple", "check"),
     "empty rdflib graph": (lambda: kgwb.open_kg(rdflib.Graph()), GraphFileError, "no triple", "parse"),

@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kgwb import __version__
 from kgwb.aside import undisturbed
 from kgwb.flow import Dialogue, from_data, to_data
 from kgwb.run.agents import spec_at
 from kgwb.run.engine import Engine
 from kgwb.run.record import FORMAT, Call, RunFile, Totals
+from kgwb.version import __version__
 
 DAMAGED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What comes of a file whose entries have not their form, or do not fit together."""
