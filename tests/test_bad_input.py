@@ -64,7 +64,7 @@ BAD: dict[str, tuple[Callable[[], Any], type[KgwbError], str, str]] = {
     "no such user": (lambda: kgwb.open_kg("~nobody_at_all/x.ttl"), GraphFileError, "~nobody_at_all", "check"),
     "long path": (lambda: kgwb.open_kg("a/" * 5_000), GraphFileError, "cannot be opened", "check"),
     "name of bytes": (wrong("\udcff.ttl", "<a:s> <a:p> 1 ."), GraphFileError, "not UTF-8", "rename"),
-    "no IRI": (vocabulary('{"labels": ["http://e/\\ue000"]}'), SettingError, "stand in labels", "choose"),
+    "no IRI": (vocabulary('{"labels": ["http://e/\\ue000"]}'), SettingError, "in labels.0", "choose"),
     "broken Turtle": (wrong("a.ttl", BROKEN), GraphFileError, "a.ttl does not parse", "fix"),
     "unknown format": (wrong("a.docx", "x"), GraphFileError, "no extension of an RDF format", ".ttl"),
     "empty graph": (wrong("a.ttl", "# nothing"), GraphFileError, "holds no triple", "check"),

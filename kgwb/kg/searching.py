@@ -282,12 +282,9 @@ def search_wikibase(
     """
     language = next(filter(None, vocabulary.languages), "en")
     limits = replace(limits, byte_limit=min(limits.byte_limit, _WIKIBASE_BYTES))
-    asked = {
-        "action": "wbsearchentities",
-        "format": "json",
-        "search": " ".join(text.split())[:_WIKIBASE_CHARS],
-    }
-    asked |= {"language": language, "uselang": language, "limit": str(min(limit, _WIKIBASE_HITS))}
+    words = " ".join(text.split())[:_WIKIBASE_CHARS]
+    parameters = {"action": "wbsearchentities", "format": "json", "search": words, "language": language}
+    parameters |= {"uselang": language, "limit": str(min(limit, _WIKIBASE_HITS))}
     for kind in ("item", "property"):
         url = f"{api}?{urlencode({**parameters, 'type': kind})}"
         request = Request(url, headers={"User-Agent": AGENT, "Accept": "application/json"})

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pyoxigraph import NamedNode
 
 from kgwb import disk
@@ -76,5 +76,9 @@ def vocabulary_of(name: str) -> Vocabulary:
         raise SettingError(f"no vocabulary named {name!r}", hint=hint)
     try:
         return _made(json.loads(disk.read_text(Path(name))))
+    except ValidationError as error:
+        first = error.errors()[0]
+        problem = f"{first['msg']} in {'.'.join(map(str, first['loc'])) or 'it'}: {first['input']!r}"
     except (OSError, ValueError, RecursionError) as error:
-        raise SettingError(f"the vocabulary {name} cannot be used: {error}", hint=hint) from error
+        problem = str(error)
+    raise SettingError(f"the vocabulary {name} cannot be used: {problem}", hint=hint)
