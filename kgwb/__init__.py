@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kgwb.errors import harmless
 from kgwb.masking import masked
+from kgwb.version import __version__
 
 if TYPE_CHECKING:
     from kgwb.kg import open_kg
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from kgwb.systems import profile
     from kgwb.workbench import Workbench, compare, debug, load_run
 
-__version__ = "0.1.0"
 __all__ = ["Workbench", "__version__", "compare", "debug", "load_run", "model", "open_kg", "profile"]
 
 _HOMES = {

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_type_hints
 
 from pydantic import PlainSerializer, PlainValidator, TypeAdapter
-from rdflib import RDF, BNode, URIRef
+from rdflib import RDF, XSD, BNode, URIRef
 from rdflib import Literal as RdfLiteral
 
 T = TypeVar("T")
@@ -54,7 +54,8 @@ def term_from_data(data: Any) -> URIRef | RdfLiteral | BNode:
 
 def literal(text: str, datatype: str = "", language: str = "") -> RdfLiteral:
     """A literal, lexical form untouched. Raises ValueError for what is no datatype or language."""
-    kind = _iri(datatype) if datatype and not language else None
+    plain = not datatype or language or datatype == str(XSD.string)
+    kind = None if plain else _iri(datatype)
     if kind in (RDF.XMLLiteral, RDF.HTML):
         made = RdfLiteral(text)  # made in two steps, as rdflib parses these: 1 MB takes 200 MB
         made.__setstate__((None, {"language": None, "datatype": kind}))

@@ -18,7 +18,6 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import quote
 
-from kgwb import __version__
 from kgwb.aside import undisturbed
 from kgwb.bench.cost import Budget, by_model, stages
 from kgwb.bench.gold import standard
@@ -35,6 +34,7 @@ from kgwb.run.prompts import Prompts, shipped_folder
 from kgwb.settings import Settings
 from kgwb.systems import oracle
 from kgwb.systems.gold import read
+from kgwb.version import __version__
 
 if TYPE_CHECKING:
     from kgwb.workbench import Workbench

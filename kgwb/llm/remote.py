@@ -27,8 +27,8 @@ from kgwb.errors import (
     UnknownModelError,
 )
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Mode
-from kgwb.masking import shown
-from kgwb.network import ERROR_BYTES, RedirectError, check_redirect, is_key, received
+from kgwb.masking import is_key, shown, without
+from kgwb.network import ERROR_BYTES, RedirectError, check_redirect, received
 
 if TYPE_CHECKING:
     import httpx
@@ -137,7 +137,7 @@ class Arriving:
     @property
     def text(self) -> str:
         """What has arrived, without the keys."""
-        return _without("".join(self._parts), self._keys)
+        return without("".join(self._parts), self._keys)
 
     def add(self, text: str) -> None:
         """Take the next part, and tell whoever watches."""
@@ -201,7 +201,7 @@ class RemoteModel(ChatModel):
         mode: Mode = form.mode if with_schema else "none"
         outcome = replace(outcome, mode=mode, seconds=time.perf_counter() - started, tries=tries)
         text, named, ended = (
-            _without(said, self._keys()) for said in (outcome.text, outcome.model, outcome.finish_reason)
+            without(said, self._keys()) for said in (outcome.text, outcome.model, outcome.finish_reason)
         )
         return replace(outcome, text=text, model=named, finish_reason=ended)
 
@@ -210,7 +210,7 @@ class RemoteModel(ChatModel):
         outcome = self._listed(timeout_s)
         if isinstance(outcome, Failure):
             raise self._error(outcome, timeout_s, name_models=False)
-        return tuple(_without(name, self._keys()) for name in outcome)
+        return tuple(without(name, self._keys()) for name in outcome)
 
     def _listed(self, timeout_s: float) -> tuple[str, ...] | Failure:
         try:  # no timeout of a socket sees a name looked up for long, or interim responses without end
@@ -443,14 +443,8 @@ def no_such_model(model: str, url: str, models: tuple[str, ...], hint: str) -> M
 def scrub(text: str, keys: Sequence[str] = ()) -> str:
     """An excerpt of a server's words in one line, with everything masked that is, or looks like, a key."""
     # Cut first: what follows takes far more time and memory than a text of this size
-    text = " ".join(_KEY_LIKE.sub("***", _without(text, keys)[:ERROR_BYTES]).split())
+    text = " ".join(_KEY_LIKE.sub("***", without(text, keys)[:ERROR_BYTES]).split())
     return text if len(text) <= EXCERPT else text[:EXCERPT] + " …"
-
-
-def _without(text: str, keys: Sequence[str]) -> str:
-    for key in keys:
-        text = text.replace(key, "***")
-    return text
 
 
 def checked_url(url: str) -> str:

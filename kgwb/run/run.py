@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kgwb import __version__
 from kgwb.aside import undisturbed
 from kgwb.errors import InputError, OverrideError, QuestionError, RunFileError, SettingError, Stopped
 from kgwb.flow import Dialogue, Question, Turn, adapter, from_data, to_data
@@ -24,6 +23,7 @@ from kgwb.run.prompts import Prompts
 from kgwb.run.record import FORMAT, Call, Differences, RunFile, Step, Totals, difference, now
 from kgwb.run.recorded import RecordedGraph
 from kgwb.settings import Settings
+from kgwb.version import __version__
 
 DAMAGED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What comes of a file whose entries have not their form, or do not fit together."""

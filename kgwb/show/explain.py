@@ -10,25 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyparsing import ParseBaseException
-from rdflib import BNode, URIRef, Variable
-from rdflib.paths import Path
-from rdflib.plugins.sparql.algebra import translateQuery
-from rdflib.plugins.sparql.parser import parseQuery
-from rdflib.plugins.sparql.parserutils import CompValue
-from rdflib.plugins.sparql.sparql import SPARQLError
+from rdflib import URIRef
 
 from kgwb import flow
 from kgwb.errors import QueryError
+from kgwb.kg.algebra import Pattern, conjunction, parts_of, patterns_of, unknowns_of
 from kgwb.kg.base import Graph, Rows
 from kgwb.kg.sparql import checked, n3, writable
-from kgwb.kg.support import conjunction, unknowns_of
 from kgwb.kg.text import local_name, normal
 from kgwb.run.record import Step
 from kgwb.systems.chatty_kg import records
 
-Pattern = tuple[str, str, str]
-"""A triple pattern: terms in N-Triples form, variables as "?x"."""
 Ends = tuple[URIRef | None, URIRef | None]
 """The vertices of a fact's subject and object, None where it is not linked."""
 Named = tuple[tuple[flow.Iri, str], ...]
@@ -326,90 +318,5 @@ def edited(query: flow.CandidateQuery, sparql: str) -> flow.CandidateQuery:
 
 
 def _asked(sparql: str) -> str:
-    algebra = _algebra(sparql)
-    return f"a SELECT of ?{algebra.PV[0]}" if algebra.name == "SelectQuery" else "an ASK"
-
-
-def patterns_of(sparql: str) -> tuple[tuple[Pattern, ...], str]:
-    """The triple patterns and the filters of a conjunctive SELECT or ASK, in CandidateQuery's form.
-
-    Raises QueryRefusedError for an update, and QueryError if it does not parse or holds anything else.
-    """
-    node, filters = _algebra(sparql).p, ""
-    while node.name in ("Project", "Distinct", "Reduced", "OrderBy", "Slice", "Filter"):
-        if node.name == "Filter":
-            filters += f"FILTER({_written(node.expr)}) "
-        node = node.p
-    triples = list(_joined(node))
-    if not triples:
-        raise QueryError("the query has no triple pattern", hint="write at least one in WHERE { }")
-    return tuple(dict.fromkeys((_end(s), _end(p), _end(o)) for s, p, o in triples)), filters
-
-
-def _algebra(sparql: str) -> Any:
-    found = checked(sparql)
-    if found.form not in ("select", "ask"):
-        raise QueryError("the query is no SELECT or ASK", hint="rows or a truth value make an answer")
-    if found.undeclared:
-        hint = "begin it with PREFIX lines, or write the IRIs out"
-        raise QueryError(f"the query does not declare {', '.join(found.undeclared)}:", hint=hint)
-    try:
-        return translateQuery(parseQuery(found.text)).algebra
-    except (ParseBaseException, SPARQLError, ValueError, TypeError, RecursionError) as error:
-        raise QueryError(f"rdflib does not read the query: {error}", hint="write it more plainly") from error
-
-
-_CALLED = {
-    "LeftJoin": "OPTIONAL",
-    "Extend": "BIND, AS or an aggregate",
-    "AggregateJoin": "an aggregate",
-    "ToMultiSet": "VALUES or a query in the query",
-    "Filter": "a filter in a group of its own",
-}
-"""Parts of rdflib's algebra by their names in SPARQL, where those differ."""
-
-
-def _joined(node: CompValue) -> Iterator[tuple[Any, Any, Any]]:
-    if node.name == "BGP":
-        yield from node.triples
-    elif node.name == "Join":
-        yield from _joined(node.p1)
-        yield from _joined(node.p2)
-    else:
-        raise _not_conjunctive(_CALLED.get(node.name, node.name.upper()))
-
-
-def _end(term: Any) -> str:
-    if isinstance(term, Path):
-        raise _not_conjunctive("a property path")
-    if isinstance(term, Variable | BNode):  # a blank node of a query is a variable without a name
-        return f"?{term}"
-    return n3(term)
-
-
-def _written(node: Any) -> str:
-    """A filter of rdflib's algebra as SPARQL, every prefix resolved."""
-    if not isinstance(node, CompValue):
-        return _end(node)
-    name = node.name.removeprefix("Builtin_")
-    if name in ("ConditionalOrExpression", "ConditionalAndExpression"):
-        sign = " || " if name == "ConditionalOrExpression" else " && "
-        return f"({sign.join(map(_written, (node.expr, *node.other)))})"
-    if name == "UnaryNot":
-        return f"!({_written(node.expr)})"
-    if name == "RelationalExpression":
-        right = _listed(node.other) if isinstance(node.other, list) else _written(node.other)
-        return f"({_written(node.expr)} {node.op} {right})"
-    if name == node.name or name.endswith("EXISTS"):
-        raise _not_conjunctive("EXISTS" if name.endswith("EXISTS") else "arithmetic or a foreign function")
-    return name + _listed([value for key, value in node.items() if key != "_vars"])
-
-
-def _listed(nodes: Iterable[Any]) -> str:
-    flat = (one for node in nodes for one in (node if isinstance(node, list) else [node]))
-    return f"({', '.join(map(_written, flat))})"
-
-
-def _not_conjunctive(what: str) -> QueryError:
-    hint = "use triple patterns and FILTERs only; other queries can be run, but not be taken apart"
-    return QueryError(f"the query holds {what}", hint=hint)
+    parts = parts_of(sparql)
+    return f"a SELECT of {parts.asked[0]}" if parts.asked else "an ASK"

@@ -16,9 +16,9 @@ from rdflib import Literal as RdfLiteral
 from kgwb import flow
 from kgwb.errors import SettingError
 from kgwb.flow import Answer, Link, Term, Triple, Value
+from kgwb.kg.algebra import ground, term_of
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import n3
-from kgwb.kg.support import ground, term_of
 from kgwb.show.html import clean, count, short
 from kgwb.show.picture import Shape
 from kgwb.show.terms import names_in, term_text

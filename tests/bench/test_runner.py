@@ -235,13 +235,13 @@ def test_reading_a_folder_changes_nothing_in_it(tmp_path: Path) -> None:
 def test_the_first_queries_of_a_process_may_come_side_by_side() -> None:
     code = """
 import sys, threading
-from kgwb.kg.sparql import check
+from kgwb.kg.sparql import checked
 sys.setswitchinterval(1e-5)
 queries = [f"SELECT ?x{number} {{ <http://example.org/a> ?p ?x{number} }}" for number in range(4)]
 threads = [threading.Thread(target=check, args=(query,)) for query in queries]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
-print(check("ASK { ?s ?p ?o }"))
+print(checked("ASK { ?s ?p ?o }").form)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("ask\n", "")

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from rdflib import URIRef
 
 from kgwb.flow import Direction, Link
+from kgwb.kg.algebra import conjunction
 from kgwb.kg.sparql import n3
-from kgwb.kg.support import conjunction
 from kgwb.run import Run, agent
 from kgwb.systems.chatty_kg.records import QIR, Fact, LinkedRelation, RankedPredicate, is_unknown
 from kgwb.systems.chatty_kg.settings import settings_of
