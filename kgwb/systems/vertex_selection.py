@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from kgwb.flow import Candidate, Context, Link, Retrieved
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, ask
+from kgwb.systems import rules as _rules  # noqa: F401  # the model rules selects by them
 from kgwb.systems.retriever import retrieve
 
 

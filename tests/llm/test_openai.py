@@ -18,8 +18,6 @@ from kgwb.errors import (
     UnknownModelError,
 )
 from kgwb.llm import ChatReply, ChatRequest, Message, OpenAIModel
-from kgwb.llm.remote import transport_failure
-from kgwb.llm.strict import strict_schema
 
 HTML = Answer("<html><title>Welcome</title></html>", headers={"Content-Type": "text/html"})
 
@@ -255,15 +253,6 @@ def test_a_late_answer_is_a_timeout_and_not_repeated(openai_server: OpenAIServer
     assert len(openai_server.chats) == 1
 
 
-@pytest.mark.parametrize("package", ["httpx", "httpx2"])
-def test_phases_of_a_timeout(package: str) -> None:
-    transport = pytest.importorskip(package)
-    assert transport_failure(transport.ReadTimeout("")).kind == "timeout"
-    assert transport_failure(transport.ConnectTimeout("")).kind == "connection"
-    assert not transport_failure(transport.ConnectTimeout("")).transient
-    assert transport_failure(transport.ConnectError("")).transient
-
-
 def test_a_wrong_key_is_refused_with_a_hint(openai_server: OpenAIServer, key: str) -> None:
     openai_server.always = openai_error(401, f"Incorrect API key provided: {key}")
     with pytest.raises(ModelRefusedError, match="answers 401: Incorrect API key provided") as caught:
@@ -402,52 +391,3 @@ def test_a_key_with_a_line_end_works(openai_server: OpenAIServer, monkeypatch: p
     monkeypatch.setenv("OPENAI_API_KEY", "sk-local\n")
     complete(tiny(openai_server))
     assert openai_server.seen[0].headers["authorization"] == "Bearer sk-local"
-
-
-STRICT = [
-    (
-        {"type": "object", "properties": {}},
-        {"type": "object", "properties": {}, "required": [], "additionalProperties": False},
-    ),
-    ({"type": "array", "items": {"type": "string"}}, None),
-    ({"type": "object", "properties": {"a": {"type": "object"}}}, None),
-    ({"type": "object", "properties": {"a": {"type": "array", "prefixItems": []}}}, None),
-    (
-        {
-            "type": "object",
-            "properties": {
-                "default": {"anyOf": [{"$ref": "#/$defs/A"}, {"type": "null"}], "default": None},
-                "one": {"allOf": [{"$ref": "#/$defs/A"}], "description": "which"},
-                "many": {"type": "array", "items": {"$ref": "#/$defs/A", "description": "each"}},
-                "either": {"oneOf": [{"const": "x"}], "discriminator": {"propertyName": "kind"}},
-            },
-            "$defs": {"A": {"type": "object", "properties": {"b": {"type": "integer", "minimum": 1}}}},
-        },
-        {
-            "type": "object",
-            "properties": {
-                "default": {"anyOf": [{"$ref": "#/$defs/A"}, {"type": "null"}]},
-                "one": {"$ref": "#/$defs/A"},
-                "many": {"type": "array", "items": {"$ref": "#/$defs/A"}},
-                "either": {"anyOf": [{"const": "x"}]},
-            },
-            "$defs": {
-                "A": {
-                    "type": "object",
-                    "properties": {"b": {"type": "integer", "minimum": 1}},
-                    "required": ["b"],
-                    "additionalProperties": False,
-                }
-            },
-            "required": ["default", "one", "many", "either"],
-            "additionalProperties": False,
-        },
-    ),
-]
-
-
-@pytest.mark.parametrize(("schema", "strict"), STRICT)
-def test_strict_copies_of_schemas(schema: dict[str, Any], strict: dict[str, Any] | None) -> None:
-    before = repr(schema)
-    assert strict_schema(schema) == strict
-    assert repr(schema) == before

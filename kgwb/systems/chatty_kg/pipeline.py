@@ -9,6 +9,7 @@ from rdflib import URIRef
 from kgwb.flow import Answer, Context, Dialogue, Link, Question, Turn
 from kgwb.run import AgentSpec, Run, agent, spec_of
 from kgwb.systems.chatty_kg import chat
+from kgwb.systems.chatty_kg import rules as _rules  # noqa: F401  # the model rules answers its agents by them
 from kgwb.systems.chatty_kg import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.chatty_kg.classifier import classify
 from kgwb.systems.chatty_kg.execution import execute
