@@ -19,9 +19,8 @@ from kgwb.version import __version__
 
 if TYPE_CHECKING:
     from kgwb.kg import open_kg
-    from kgwb.llm import model
     from kgwb.systems import profile
-    from kgwb.workbench import Workbench, compare, debug, load_run
+    from kgwb.workbench import Workbench, compare, debug, load_run, model
 
 __all__ = ["Workbench", "__version__", "compare", "debug", "load_run", "model", "open_kg", "profile"]
 
@@ -30,7 +29,7 @@ _HOMES = {
     "compare": "kgwb.workbench",
     "debug": "kgwb.workbench",
     "load_run": "kgwb.workbench",
-    "model": "kgwb.llm",
+    "model": "kgwb.workbench",
     "open_kg": "kgwb.kg",
     "profile": "kgwb.systems",
 }

@@ -17,6 +17,8 @@ from kgwb.run import Run, Setup
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
 
+model = llm.model
+
 if TYPE_CHECKING:
     from kgwb.ui.cell import AgentCell
     from kgwb.ui.chat import Chat

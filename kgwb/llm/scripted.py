@@ -8,13 +8,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kgwb.errors import Cancelled, ModelError
+from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
-
-if TYPE_CHECKING:
-    from kgwb.kg.base import Graph
 
 Line = str | Mapping[str, Any] | ChatReply | BaseException
 """One scripted answer: text, data to send as JSON, a whole reply, or an exception to raise."""

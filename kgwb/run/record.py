@@ -26,6 +26,9 @@ from kgwb.llm.base import ChatReply
 FORMAT = 1
 """Version of the run file; a change that old programs cannot read raises it."""
 
+DAMAGED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What comes of a file whose entries have not their form, or do not fit together."""
+
 Origin = Literal["live", "record", "by hand"]
 
 FORMS: dict[str, Any] = {

@@ -20,13 +20,11 @@ from kgwb.llm.base import ChatModel, ChatRequest
 from kgwb.run.agents import System
 from kgwb.run.engine import Engine, Goal
 from kgwb.run.prompts import Prompts
-from kgwb.run.record import FORMAT, Call, Differences, RunFile, Step, Totals, difference, now
+from kgwb.run.record import DAMAGED, FORMAT, Call, Differences, RunFile, Step, Totals, difference, now
 from kgwb.run.recorded import RecordedGraph
 from kgwb.settings import Settings
 from kgwb.version import __version__
 
-DAMAGED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""What comes of a file whose entries have not their form, or do not fit together."""
 Models = Mapping[str, ChatModel] | ChatModel | None
 
 

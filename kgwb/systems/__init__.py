@@ -13,8 +13,7 @@ from kgwb.errors import KgwbError, RunFileError, SettingError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel
 from kgwb.run import Run, System
-from kgwb.run.record import RunFile
-from kgwb.run.run import DAMAGED
+from kgwb.run.record import DAMAGED, RunFile
 from kgwb.settings import Settings
 from kgwb.systems.gold import Oracle
 

@@ -14,6 +14,7 @@ from kgwb.kg.queries import describe
 from kgwb.kg.sparql import n3
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, ask
+from kgwb.systems import rules as _rules  # noqa: F401  # the model rules selects by them
 
 
 class VertexReply(BaseModel):

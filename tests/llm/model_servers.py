@@ -17,7 +17,9 @@ from kgwb.llm import ChatRequest, Message
 SCHEMA = {
     "type": "object",
     "title": "Reply",
-    "properties": {"answer": {"type": "string", "default": ""}},
+    "properties": {"answer": {"type": "string"}},
+    "required": ["answer"],
+    "additionalProperties": False,
 }
 
 

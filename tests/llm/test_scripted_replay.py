@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kgwb.llm.replay import content_key, read_replies, request_key
 from model_servers import ask
 
 from kgwb.errors import Cancelled, ModelError, ModelTimeoutError, NotRecordedError, RunFileError
 from kgwb.llm import ChatModel, ChatReply, ChatRequest, Message, Replay, Scripted
-from kgwb.llm.replay import content_key, read_replies, request_key
 
 
 def say(model: ChatModel, task: str = "a", **changes: Any) -> str:

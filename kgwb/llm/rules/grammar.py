@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Literal, NamedTuple
 
 from kgwb.errors import ModelError
 from kgwb.kg.base import Graph
@@ -32,6 +33,8 @@ HAS = "starring equipment type"
 """What "with" or "have" says between a noun and a name ("cars with X")."""
 MADE_BY = "author director made by"
 """What "by" says between a noun and a name ("papers by X")."""
+Fact = tuple[str, str, str]
+"""Subject, relation and object; unknowns begin with a question mark."""
 Step = tuple[str, bool]
 """A relation, and whether it leads from the next thing back to the one it was read at."""
 
@@ -65,8 +68,17 @@ class Chunk:
         return " ".join(dict.fromkeys(whole.split()))
 
 
-def triples(question: str, kg: Graph | None) -> dict[str, object]:
-    """The reply of the QIR agent: entities, unknowns, triples, target and question type."""
+class Reading(NamedTuple):
+    """A question as triples, with what is asked for."""
+
+    facts: tuple[Fact, ...]
+    target: str
+    """The unknown that is asked for; of a yes-or-no question what is spoken of."""
+    kind: Literal["boolean", "count", "list"]
+
+
+def read(question: str, kg: Graph | None) -> Reading:
+    """What the grammar reads. Raises ModelError for words that it would pass over ("not", "before")."""
     question = IDIOMS.sub(lambda found: found[1] or "", question)
     tokens = tokens_of(question)
     words = [token.lower for token in tokens]
@@ -83,8 +95,7 @@ def triples(question: str, kg: Graph | None) -> dict[str, object]:
     groups = _groups(words, names)
     asks = bool(words) and words[0] in en.AUXILIARIES and words[1:2] not in (["you"], ["i"], ["we"])
     counts = {("how", "many"), ("how", "much"), ("number", "of")} & {*pairwise(words)}
-    kind = "boolean" if asks else "count" if counts else "list"
-    facts: list[tuple[str, str, str]] = []
+    facts: list[Fact] = []
     target = "?answer"
     chain: list[Step] = []  # a group without relations shares its neighbour's
     start = 0
@@ -102,14 +113,7 @@ def triples(question: str, kg: Graph | None) -> dict[str, object]:
                 (b, says, a) if back else (a, says, b)
                 for (a, b), (says, back) in zip(pairwise(ends), steps, strict=True)
             ]
-    ends = [*dict.fromkeys(end for subject, _, object_ in facts for end in (subject, object_))]
-    return {
-        "entities": [end for end in ends if not end.startswith("?")],
-        "unknowns": [end for end in ends if end.startswith("?")],
-        "triples": [{"subject": s, "predicate": p, "object": o} for s, p, o in facts],
-        "target": "" if asks else target,
-        "question_type": kind,
-    }
+    return Reading(tuple(facts), target, "boolean" if asks else "count" if counts else "list")
 
 
 def _groups(words: Sequence[str], names: Sequence[Mention]) -> list[list[Mention]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kgwb.flow import Answer, Context, Dialogue, Question, Turn
 from kgwb.run import Run, System, agent, remembered
 from kgwb.systems.chatty_kg import chat
+from kgwb.systems.chatty_kg import rules as _rules  # noqa: F401  # the model rules answers its agents by them
 from kgwb.systems.chatty_kg import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.chatty_kg.classifier import classify
 from kgwb.systems.chatty_kg.execution import execute

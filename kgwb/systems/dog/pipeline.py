@@ -9,6 +9,7 @@ from rdflib import URIRef
 
 from kgwb.flow import Answer, Dialogue, Question, Term
 from kgwb.run import Run, System, agent
+from kgwb.systems.dog import rules as _rules  # noqa: F401  # the model rules answers its agents by them
 from kgwb.systems.dog import simplifying
 from kgwb.systems.dog import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.dog.answer_trying import try_answer, values_of

@@ -1,4 +1,4 @@
-"""Classifier and rephraser of rules: pronouns and omissions, resolved from the earlier turns."""
+"""What the model ``rules`` does for the agents of Chatty-KG."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kgwb.kg.base import Graph
+from kgwb.kg.embeddings import Embeddings
+from kgwb.llm.rules import Given, grammar, like, rule
 from kgwb.llm.rules.words import AUXILIARIES, PREPOSITIONS, WH, Token, is_verb, mentions, tokens_of
 
 PERSONAL = frozenset("he she him her his hers himself herself".split())
@@ -20,8 +22,51 @@ YEAR = re.compile(r"\b\d{4}\b")
 Turn = Mapping[str, Any]
 
 
-def classify(question: str, kg: Graph | None) -> dict[str, str]:
+@rule("chatty_kg/translator")
+def translate(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
+    """The question as it is: only English is read."""
+    return {"question": given["question"]}
+
+
+@rule("chatty_kg/qir")
+def extract(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
+    """The triples that the grammar reads."""
+    facts, target, kind = grammar.read(given["question"], kg)
+    ends = [*dict.fromkeys(end for subject, _, object_ in facts for end in (subject, object_))]
+    return {
+        "entities": [end for end in ends if not end.startswith("?")],
+        "unknowns": [end for end in ends if end.startswith("?")],
+        "triples": [{"subject": s, "predicate": p, "object": o} for s, p, o in facts],
+        "target": "" if kind == "boolean" else target,
+        "question_type": kind,
+    }
+
+
+@rule("chatty_kg/predicate_selection")
+def by_triple(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
+    """For each triple the predicates named most like its relation; none if none is like enough."""
+    kept = [like(one["triple"][1], one["predicates"], embeddings) for one in given["relations"]]
+    return {"reasoning": "the names most like each relation", "predicates": kept}
+
+
+@rule("chatty_kg/predicate_selection_published")
+def pooled(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
+    """The predicates named most like any relation of the question."""
+    relations = [relation for _, relation, _ in grammar.read(given["question"], kg).facts]
+    kept = [name for relation in relations for name in like(relation, given["predicates"], embeddings)]
+    return {"reasoning": "the names most like each relation", "predicates": list(dict.fromkeys(kept))}
+
+
+@rule("chatty_kg/answer_writer")
+def write(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
+    """The question and its answers in a row."""
+    return {"sentence": " ".join([given["question"], *given["answer"]])}
+
+
+@rule("chatty_kg/classifier")
+def classify(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
     """Dependent if a pronoun has no name before it, something is left out, or nothing is named at all."""
+    question = given["question"]
     tokens = tokens_of(question)
     named = mentions(question, tokens, kg)
     for number, token in enumerate(tokens):
@@ -35,8 +80,10 @@ def classify(question: str, kg: Graph | None) -> dict[str, str]:
     return {"reason": f"it names {named[0].text!r}", "label": "self-contained"}
 
 
-def rephrase(question: str, dialogue: Sequence[Turn], kg: Graph | None) -> dict[str, str]:
+@rule("chatty_kg/rephraser")
+def rephrase(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
     """The question with its pronouns replaced by what they most likely stand for."""
+    question, dialogue = given["question"], given["dialogue"]
     if not dialogue:
         return {"question": question}
     asked = OPENERS.sub("", question)
