@@ -18,7 +18,7 @@ DECLARED = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
 
 # A module imports from its own rank and those before it; imports for the type checker alone are free.
 RANKS = [
-    {"aside", "disk", "errors", "flow", "masking", "network", "settings", "version"},
+    {"aside", "disk", "display", "errors", "flow", "masking", "network", "settings", "version"},
     {"kg", "llm"},
     {"run", "show"},
     {"systems"},

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kgwb import disk
+from kgwb.display import as_html, as_text
 from kgwb.errors import RunFileError
 from kgwb.flow import Iri, Triple, decision, from_data, to_data
 from kgwb.kg.base import Found, Rows
@@ -162,18 +163,14 @@ class Step:
     """What the agent wants the person to know: a result cut, a fallback taken."""
     seconds: float = 0.0
     error: str = ""
-    known: Mapping[str, Call] = field(default_factory=dict, compare=False)
+    known: Mapping[str, Call] = field(default_factory=dict, compare=False, repr=False)
     """The run's calls, so that a step on its own can show its prompts, its cost and what IRIs are called."""
 
     def __repr__(self) -> str:
-        from kgwb.show.text import tree
+        return as_text(self)
 
-        return tree([self], self.known)
-
-    def _repr_html_(self) -> str:
-        from kgwb.show.run import step_html
-
-        return step_html(self, self.known)
+    def _repr_html_(self) -> str | None:
+        return as_html(self)
 
     def to_data(self) -> dict[str, Any]:
         return {
@@ -385,14 +382,10 @@ class Differences(tuple[StepDifference, ...]):
         return next((one for one in unequal if one.first and one.second), next(iter(unequal), None))
 
     def __repr__(self) -> str:
-        from kgwb.show.text import difference_text
+        return as_text(self)
 
-        return difference_text(self)
-
-    def _repr_html_(self) -> str:
-        from kgwb.show.compare import difference_html
-
-        return difference_html(self)
+    def _repr_html_(self) -> str | None:
+        return as_html(self)
 
 
 def difference(first: Mapping[str, Step], second: Mapping[str, Step]) -> Differences:

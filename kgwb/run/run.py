@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kgwb.aside import undisturbed
+from kgwb.display import as_html, as_text
 from kgwb.errors import InputError, OverrideError, QuestionError, RunFileError, SettingError, Stopped
 from kgwb.flow import Dialogue, Question, Turn, adapter, from_data, to_data
 from kgwb.kg.base import Graph, Vocabulary
@@ -267,15 +268,10 @@ class Run(Engine):
         return self.by_key[key]
 
     def __repr__(self) -> str:
-        from kgwb.show.html import clean
+        return as_text(self)
 
-        shown = clean(self.answer) if self.answer is not None else self.status
-        return f"Run({self.question!r}, {self.status}, {len(self.steps)} steps: {shown})"
-
-    def _repr_html_(self) -> str:
-        from kgwb.show.run import run_html
-
-        return run_html(self)
+    def _repr_html_(self) -> str | None:
+        return as_html(self)
 
     # --- on disk (docs/run_format.md) ---------------------------------------------------------------------
 

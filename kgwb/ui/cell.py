@@ -378,8 +378,9 @@ class StepPanel(Live):
     def do_examples(self, event: Event) -> None:
         place = int(event["arg"])
         output = self.session.steps[self.key].output
-        ends = explain.ends_of(output.fact, tuple(self.session.steps.values()))
-        self._ask(f"examples {place}", lambda kg: explain.examples(kg, ends, output.predicates[place]))
+        ends = explain.ends_of(output.fact.ends, tuple(self.session.steps.values()))
+        best = output.predicates[place]
+        self._ask(f"examples {place}", lambda kg: explain.examples(kg, ends, best.iri, best.direction))
 
     def _query(self, event: Event) -> tuple[int, str]:
         """The number of a query, and its SPARQL as it was typed; as it is, if it was not."""
