@@ -23,7 +23,6 @@ from kgwb.masking import shown
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
     from kgwb.bench.questions import BenchQuestion
-    from kgwb.bench.results import Results
     from kgwb.bench.runner import Setup
     from kgwb.run import Run
     from kgwb.run.record import Step
@@ -43,12 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns the exit code: 0 if all went well, 2 after an error, 3 if a budget is used up, 130 after an
     interrupt.
     """
-    for stream in (
-        sys.stdout,
-        sys.stderr,
-    ):  # where the terminal's encoding lacks a character, "?" stands for it
+    for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors="replace")  # "?" stands for what the terminal's encoding lacks
     parser = _parser()
     arguments, rest = parser.parse_known_args(argv)
     given = vars(arguments)
@@ -199,6 +195,7 @@ def _run_data(run: Run) -> dict[str, Any]:
 
     answer, totals = run.answer, run.totals
     assert answer is not None
+    counts = ("model_calls", "prompt_tokens", "completion_tokens", "queries")
     return {
         "answer": {
             "kind": answer.kind,
@@ -211,11 +208,8 @@ def _run_data(run: Run) -> dict[str, Any]:
         },
         "steps": [step.to_data() for step in run.steps],
         "totals": {
-            "model_calls": totals.model_calls,
+            **{name: getattr(totals, name) for name in counts},
             "tokens": totals.prompt_tokens + totals.completion_tokens,
-            "prompt_tokens": totals.prompt_tokens,
-            "completion_tokens": totals.completion_tokens,
-            "queries": totals.queries,
             "seconds": round(totals.seconds, 6),
         },
     }
@@ -250,9 +244,8 @@ class Bench(Asking):
 
         questions = load_questions(self.questions, self.language)[: self.limit]
         if self.retention and all(question.dialogue is None for question in questions):
-            raise InputError(
-                f"no question of {self.questions} is in a dialogue", hint="leave --retention out"
-            )
+            why = f"no question of {self.questions} is in a dialogue"
+            raise InputError(why, hint="leave --retention out")
         for varied in self._varied() if self.each else [self]:
             if self.each:
                 print(varied.out.name)
@@ -275,14 +268,13 @@ class Bench(Asking):
 
     def _measure_all(self, questions: list[BenchQuestion]) -> int:
         from kgwb.bench.cost import Budget, load_prices
-        from kgwb.bench.gold import with_gold, with_queries
         from kgwb.bench.ladder import oracle_of
-        from kgwb.bench.questions import standalone_forms
+        from kgwb.bench.questions import standalone_forms, with_gold, with_queries
         from kgwb.bench.runner import Setup
         from kgwb.show.html import clean
 
         prices = load_prices(self.prices)
-        budget = Budget(self._limits(), prices)
+        budget = Budget(pairs(self.budget, "NAME=NUMBER"), prices)
         workbench = self.workbench()
         if self.ladder:
             oracle_of(self.system)
@@ -304,69 +296,43 @@ class Bench(Asking):
             _warn_of_rules(workbench)
         return code
 
-    def _limits(self) -> dict[str, float]:
-        limits = {}
-        for name, text in pairs(self.budget, "NAME=NUMBER").items():
-            try:
-                limits[name] = float(text)
-            except ValueError as exc:
-                raise InputError(f"{name} cannot be {text!r}", hint="give a number") from exc
-        return limits
-
     def _measure(
         self, setup: Setup, prices: Prices, budget: Budget, folder: Path, questions: list[BenchQuestion]
     ) -> tuple[int, Rows]:
         """Ask the questions, and print what came of it: the exit code, and their lines."""
-        from kgwb.bench.results import Results, locked
+        from tqdm import tqdm
 
+        from kgwb.bench.ladder import where_lost
+        from kgwb.bench.results import Results, locked, lost
+        from kgwb.bench.runner import Bench as Runner
+
+        progress = partial(tqdm, mininterval=0.5)
+        save_runs: Any = self.save_runs or ("lost" if self.ladder else False)
         with locked(folder):
             results = Results(folder, setup.config(questions))
             if self.retry_errors:
                 results.retry_errors()
+            runner = Runner(setup, results, workers=self.workers, save_runs=save_runs, budget=budget)
             try:
-                rows, spent = self._asked(setup, results, questions, budget)
-                if self.ladder and not spent:
-                    self._climb(setup, results, questions)
-            except KeyboardInterrupt:
                 done = len(results.of(questions))
-                hint = "give the same command again, and it goes on from there"
-                _complain(f"stopped with {done} of {len(questions)} questions asked", hint)
+                with progress(total=len(questions), initial=done, unit="question") as bar:
+                    runner.finished = lambda row: bar.update()
+                    rows = runner.run(questions)
+                if self.ladder and not runner.stopped:
+                    with progress(total=sum(map(lost, rows)), unit="lost answer") as bar:
+                        update = bar.update
+                        where_lost(
+                            setup, results, questions, workers=self.workers, finished=lambda line: update()
+                        )
+            except KeyboardInterrupt:
+                asked = f"{len(results.of(questions))} of {len(questions)} questions asked"
+                _complain(f"stopped with {asked}", "give the same command again, and it goes on from there")
                 return INTERRUPTED, []
             _print_figures(folder, rows, prices)
-        if spent:
-            asked = f"{len(rows)} of {len(questions)} questions asked"
-            hint = "give the same command with a larger budget to go on"
-            _complain(f"stopped with {asked}: the budget is used up ({spent})", hint)
-        return SPENT if spent else 0, rows
-
-    def _asked(
-        self, setup: Setup, results: Results, questions: list[BenchQuestion], budget: Budget
-    ) -> tuple[Rows, str]:
-        from tqdm import tqdm
-
-        from kgwb.bench.runner import Bench as Runner
-
-        done = len(results.of(questions))
-        with tqdm(total=len(questions), initial=done, unit="question", mininterval=0.5) as bar:
-            runner = Runner(
-                setup,
-                results,
-                workers=self.workers,
-                save_runs=self.save_runs or ("lost" if self.ladder else False),
-                budget=budget,
-                finished=lambda row: bar.update(),
-            )
-            return runner.run(questions), runner.stopped
-
-    def _climb(self, setup: Setup, results: Results, questions: list[BenchQuestion]) -> None:
-        from tqdm import tqdm
-
-        from kgwb.bench.ladder import where_lost
-        from kgwb.bench.results import lost
-
-        missed = sum(map(lost, results.of(questions)))
-        with tqdm(total=missed, unit="lost answer", mininterval=0.5) as bar:
-            where_lost(setup, results, questions, workers=self.workers, finished=lambda line: bar.update())
+        if runner.stopped:
+            why = f"{len(rows)} of {len(questions)} questions asked: the budget is used up ({runner.stopped})"
+            _complain(f"stopped with {why}", "give the same command with a larger budget to go on")
+        return SPENT if runner.stopped else 0, rows
 
 
 def _print_figures(folder: Path, rows: Rows, prices: Prices) -> None:

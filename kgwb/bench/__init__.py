@@ -2,9 +2,9 @@
 
 from kgwb.bench.cost import Budget, costs, load_prices
 from kgwb.bench.formats import load_questions, save_questions
-from kgwb.bench.gold import with_gold, with_queries
 from kgwb.bench.ladder import where_lost
-from kgwb.bench.metrics import compare, interval, retention
+from kgwb.bench.metrics import compare, retention
+from kgwb.bench.questions import with_gold, with_queries
 from kgwb.bench.report import Report
 from kgwb.bench.results import Results, read_results
 from kgwb.bench.runner import Bench, Setup
@@ -17,7 +17,6 @@ __all__ = [
     "Setup",
     "compare",
     "costs",
-    "interval",
     "load_prices",
     "load_questions",
     "read_results",

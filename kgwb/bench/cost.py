@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -85,17 +86,13 @@ def stages(system: System, steps: Iterable[Step]) -> dict[str, float]:
     return {name: round(value, 6) for name, value in seconds.items()}
 
 
-def by_model(calls: Iterable[Call]) -> dict[str, dict[str, int]]:
+def by_model(calls: Iterable[Call]) -> dict[str, Counter[str]]:
     """Calls and tokens by the model's name."""
-    models: dict[str, dict[str, int]] = {}
+    models: dict[str, Counter[str]] = {}
     for call in calls:
         if call.kind == "model":
-            used = models.setdefault(
-                call.request["model"], {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
-            )
-            used["calls"] += 1
-            used["prompt_tokens"] += call.result.prompt_tokens
-            used["completion_tokens"] += call.result.completion_tokens
+            tokens = {name: getattr(call.result, name) for name in ("prompt_tokens", "completion_tokens")}
+            models.setdefault(call.request["model"], Counter()).update({"calls": 1, **tokens})
     return models
 
 
@@ -138,14 +135,19 @@ class Budget:
     It is counted over what the results folder holds and what is asked now.
     """
 
-    def __init__(self, limits: Mapping[str, float], prices: Prices | None = None) -> None:
-        """Raises InputError for a limit that is none of ``BUDGETS``, and for one that is not above 0."""
+    def __init__(self, limits: Mapping[str, float | str], prices: Prices | None = None) -> None:
+        """Raises InputError for a limit that is none of ``BUDGETS``, or no number above 0."""
+        self.limits: dict[str, float] = {}
         for name, limit in limits.items():
             if name not in BUDGETS:
                 raise InputError(f"{name!r} is no budget", hint=f"give one of {', '.join(BUDGETS)}")
-            if not limit > 0:  # nor is NaN
+            try:
+                self.limits[name] = float(limit)
+            except ValueError as exc:
+                raise InputError(f"{name} cannot be {limit!r}", hint="give a number") from exc
+            if not self.limits[name] > 0:  # nor is NaN
                 raise InputError(f"the budget {name}={limit} is not above 0", hint="give a larger one")
-        self.limits, self.prices = limits, prices or load_prices()
+        self.prices = prices or load_prices()
         self.used = dict.fromkeys(limits, 0.0)
 
     def add(self, row: Mapping[str, Any]) -> None:

@@ -18,9 +18,8 @@ from kgwb.errors import InputError
 from kgwb.show.html import Html, clean
 from kgwb.show.html import table as html_table
 
-NAMES = dict(
-    zip(MEASURES, "precision|recall|F1|P@1|MRR|Hit@5|exact|paper P|paper F1".split("|"), strict=True)
-)
+_NAMES = "precision", "recall", "F1", "P@1", "MRR", "Hit@5", "exact", "paper P", "paper F1"
+NAMES = dict(zip(MEASURES, _NAMES, strict=True))
 NO_COST = Cost(0, 0.0, 0.0, 0.0)
 MEANS = ("precision", "recall", "hits1", "mrr", "hit5", "exact", "paper_precision")
 
@@ -45,9 +44,8 @@ class Measured:
         config, results = read_results(folder)
         rows = {row["id"]: row for row in results}
         ladder = Lines(folder / LADDER, Lost, writable=False).rows
-        return cls(
-            name, tail, folder, config, rows, {k: v for k, v in ladder.items() if stands(v, rows.get(k))}
-        )
+        ladder = {key: line for key, line in ladder.items() if stands(line, rows.get(key))}
+        return cls(name, tail, folder, config, rows, ladder)
 
     @cached_property
     def groups(self) -> dict[str, Group]:
@@ -67,9 +65,7 @@ class Measured:
         losses: dict[tuple[str, str], Counter[str]] = {}
         for line in self.ladder.values():
             blamed = (line["agent"] or line["why"].partition(";")[0], line["stage"] or "–")
-            losses.setdefault(blamed, Counter()).update(
-                ["", *([str(line["hops"])] if "hops" in line else [])]
-            )
+            losses.setdefault(blamed, Counter()).update({"", str(line.get("hops", ""))})
         return dict(sorted(losses.items(), key=lambda loss: (order.get(loss[0][0], len(order)), loss[0])))
 
 
@@ -99,27 +95,13 @@ def quality(sets: Sets) -> Table:
     """Every measure over all questions and over parts of them, two of them with their intervals."""
     parts = dict.fromkeys(name for one in sets for name in one.groups)
     shown = [(name + one.tail, one.groups[name]) for name in parts for one in sets if name in one.groups]
-    heads = [
-        "",
-        "questions",
-        "F1",
-        "paper F1",
-        *(NAMES[measure] for measure in MEANS),
-        "errors",
-        "without gold",
-    ]
-    rows = [
-        (
-            name,
-            len(group.rows),
-            *(group.figure(measure) or "–" for measure in ("f1", "paper_f1")),
-            *(f"{getattr(group.scores, measure):.3f}" for measure in MEANS),
-            group.errors,
-            group.without_gold,
-        )
-        for name, group in shown
-    ]
-    return Table(heads, rows)
+    means = [NAMES[measure] for measure in MEANS]
+    rows = []
+    for name, group in shown:
+        figures = [group.figure(measure) or "–" for measure in ("f1", "paper_f1")]
+        values = [f"{getattr(group.scores, measure):.3f}" for measure in MEANS]
+        rows.append((name, len(group.rows), *figures, *values, group.errors, group.without_gold))
+    return Table(("", "questions", "F1", "paper F1", *means, "errors", "without gold"), rows)
 
 
 def spent(sets: Sets, prices: Prices | None = None) -> Table:
@@ -151,18 +133,14 @@ def losses(sets: Sets) -> Table:
     columns = [(one, hop) for one in sets for hop in hops]
     heads = [f"hops {hop}{one.tail}" if hop else f"answers{one.tail}" for one, hop in columns]
     blamed = list(dict.fromkeys(key for one in sets for key in one.losses))
-    stages = dict.fromkeys(stage for _, stage in blamed)
+    stages, nothing = dict.fromkeys(stage for _, stage in blamed), Counter[str]()
     lines = [
         *((name, stage, [(name, stage)]) for name, stage in blamed),
         *(("all", stage, [key for key in blamed if key[1] == stage]) for stage in stages),
         *([("all", "", blamed)] if blamed else []),
     ]
     rows = [
-        (
-            name,
-            stage,
-            *(sum(one.losses[key][hop] for key in keys if key in one.losses) for one, hop in columns),
-        )
+        (name, stage, *(sum(one.losses.get(key, nothing)[hop] for key in keys) for one, hop in columns))
         for name, stage, keys in lines
     ]
     return Table(["lost at", "stage", *heads], rows)

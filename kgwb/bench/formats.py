@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field, ValidationError
 
 from kgwb import disk
 from kgwb.bench.questions import BenchQuestion, Lexical
@@ -108,28 +108,22 @@ class _Cell(BaseModel):
     value: Lexical
 
 
-class _Bindings(BaseModel):
-    bindings: tuple[dict[str, _Cell], ...] | None = None
-
-
-class _Head(BaseModel):
-    vars: tuple[str, ...] | None = None
-
-
 class _Answers(BaseModel):
     """SPARQL 1.1 Query Results JSON, with ``results`` empty beside a ``boolean``."""
 
-    head: _Head = _Head()
-    results: _Bindings = _Bindings()
+    variables: tuple[str, ...] | None = Field(None, validation_alias=AliasPath("head", "vars"))
+    bindings: tuple[dict[str, _Cell], ...] | None = Field(
+        None, validation_alias=AliasPath("results", "bindings")
+    )
     boolean: bool | None = None
 
     def values(self) -> list[str] | None:
         """The values of the first variable, or the truth; None if there is neither."""
         if self.boolean is not None:
             return [str(self.boolean).lower()]
-        if self.results.bindings is None:
+        if self.bindings is None:
             return None
-        cells = (row.get(next(iter(self.head.vars or row), "")) for row in self.results.bindings)
+        cells = (row.get(next(iter(self.variables or row), "")) for row in self.bindings)
         return [cell.value for cell in cells if cell]
 
 

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from rdflib import URIRef
 
-from kgwb.bench.gold import read_gold, with_gold
 from kgwb.bench.metrics import score
-from kgwb.bench.questions import BenchQuestion, conversations, term_string
+from kgwb.bench.questions import BenchQuestion, conversations, read_gold, term_string, with_gold
 from kgwb.bench.results import Line, Lines, Results, Row, lost, run_file
 from kgwb.bench.runner import Setup, Watch, Work, work_off
 from kgwb.errors import GraphUnreachableError, InputError, ModelUnreachableError, OverrideError, QuestionError
@@ -171,5 +170,5 @@ def recall(rows: Sequence[Row], what: str, of: str = "linked") -> float | None:
 
     Over the questions whose gold query has any; None if there is none.
     """
-    linked = [row["linking"][what] for row in rows if "linking" in row and row["linking"][what]["gold"]]
+    linked = [counts for row in rows if (counts := row.get("linking", {}).get(what)) and counts["gold"]]
     return sum(each[of] / each["gold"] for each in linked) / len(linked) if linked else None

@@ -10,7 +10,7 @@ the same, also one that ended in an error, which counts 0 throughout. Two conven
   the harmonic mean of macro precision and macro recall, which rewards silence.
 
 Every interval is the 95 % percentile bootstrap over questions (Efron and Tibshirani 1993, chapter 13); the
-same lines and seed give the same.
+same lines give the same.
 """
 
 from __future__ import annotations
@@ -157,14 +157,6 @@ def groups(rows: Rows) -> list[Group]:
     return parts
 
 
-def interval(
-    rows: Rows, measure: str = "f1", *, seed: int = 0, resamples: int = RESAMPLES
-) -> tuple[float, float]:
-    """The interval of a measure. Raises InputError for an unknown measure, and if no line has gold."""
-    columns = _columns(_by_id(rows, measure).values())
-    return _interval(_measured(_resampled(columns, seed, resamples), measure))
-
-
 # --- two result sets
 
 
@@ -190,9 +182,7 @@ class Comparison:
         return self.other - self.one
 
 
-def compare(
-    one: Rows, other: Rows, measure: str = "f1", *, seed: int = 0, resamples: int = RESAMPLES
-) -> Comparison:
+def compare(one: Rows, other: Rows, measure: str = "f1", *, resamples: int = RESAMPLES) -> Comparison:
     """Another result set against one, question by question.
 
     Raises InputError for an unknown measure, if they share no question with gold, or if a gold differs.
@@ -209,7 +199,7 @@ def compare(
         )
     columns = [_columns(side[key] for key in shared) for side in (before, after)]
     first, second = (float(_measured(side.mean(axis=0)[None], measure)[0]) for side in columns)
-    means = _resampled(numpy.hstack(columns), seed, resamples)
+    means = _resampled(numpy.hstack(columns), resamples)
     width = columns[0].shape[1]
     return Comparison(
         measure,
@@ -254,9 +244,9 @@ def _columns(scores: Iterable[Scores]) -> Matrix:
     return columns
 
 
-def _resampled(columns: Matrix, seed: int = 0, resamples: int = RESAMPLES) -> Matrix:
+def _resampled(columns: Matrix, resamples: int = RESAMPLES) -> Matrix:
     """The means of random samples of the questions, as many in each as there are."""
-    generator, count = numpy.random.default_rng(seed), len(columns)
+    generator, count = numpy.random.default_rng(0), len(columns)
     drawn = (columns[generator.integers(count, size=count)] for _ in range(resamples))
     return numpy.array([sample.mean(axis=0) for sample in drawn])
 

@@ -23,28 +23,8 @@ from kgwb.errors import InputError, KgwbError
 from kgwb.kg import Graph, open_kg
 from kgwb.kg.text import local_name
 from kgwb.llm.base import ChatModel
-from kgwb.show.html import (
-    Bar,
-    Html,
-    aside,
-    bars,
-    clean,
-    count,
-    div,
-    first_of,
-    fold,
-    iri_link,
-    join,
-    note,
-    page,
-    preformatted,
-    seconds,
-    section,
-    short,
-    style,
-    table,
-    tag,
-)
+from kgwb.show import html as h
+from kgwb.show.html import Bar, Html, tag
 from kgwb.show.run import run_body
 from kgwb.show.text import BASELINE
 from kgwb.systems import names, profile
@@ -55,8 +35,7 @@ if TYPE_CHECKING:
 MOST_VALUES = 5
 """Values shown of an answer."""
 HERE = Path(__file__).parent
-PAGE = (HERE / "page.html").read_text(encoding="utf-8")
-SCRIPT = f"<script>\n{(HERE / 'report.js').read_text(encoding='utf-8')}</script>\n"
+PAGE, FILTER = ((HERE / name).read_text(encoding="utf-8") for name in ("page.html", "filter.html"))
 MARK = PAGE[: PAGE.index('<meta name="viewport"')].encode()
 """How every page of kgwb begins; no other file is replaced by one."""
 _FIRST = ("kgwb", "system", "models", "source", "kg", "embeddings", "questions")
@@ -78,7 +57,7 @@ class Report:
             raise InputError("there is nothing to report on", hint="name a folder of kgwb bench --out")
         paths = [Path(os.path.realpath(folder)) for folder in folders]  # links in a circle, too
         own = [path.name for path in paths]
-        names = [clean(path.name if own.count(path.name) == 1 else path) for path in paths]
+        names = [h.clean(path.name if own.count(path.name) == 1 else path) for path in paths]
         tails = [f", {name}" if len(names) > 1 else "" for name in names]
         self.sets = tuple(map(Measured.read, paths, names, tails))
         """The results, folder by folder."""
@@ -100,7 +79,7 @@ class Report:
             title = f"Benchmark {', '.join(one.name for one in self.sets)}"
             questions = _questions(self.sets, path, pages)
             html = standalone(title, tag("h1", title, class_="h1"), *self._sections(), *questions)
-            disk.replace(path, [html + SCRIPT], "replace")
+            disk.replace(path, [html], "replace")
         except OSError as exc:
             raise InputError(f"cannot write {path}: {exc.strerror or exc}", hint="give another file") from exc
         return path
@@ -151,26 +130,26 @@ class Report:
         gold = [*(row["gold"] or ())]
         iris = [URIRef(value) for value in gold[:MOST_VALUES] if "://" in value]
         names = {str(iri): name for iri, name in graph.names(iris).items()} if graph and iris else {}
-        texts = first_of(gold, MOST_VALUES, lambda value: names.get(value) or _local(value))
+        texts = h.first_of(gold, MOST_VALUES, lambda value: names.get(value) or _local(value))
         return Debugger(session_of(run), chosen=blamed, gold=", ".join(texts))
 
     def _repr_html_(self) -> str:
-        return page(*self._sections())
+        return h.page(*self._sections())
 
     def __repr__(self) -> str:
-        sizes = (f"{one.name}: {count(len(one.rows), 'question')}" for one in self.sets)
+        sizes = (f"{one.name}: {h.count(len(one.rows), 'question')}" for one in self.sets)
         return f"Report({'; '.join(sizes)})"
 
     def _sections(self) -> Iterator[Html]:
-        yield from _measured(self.sets)
-        yield tag("h2", "How good", class_="h2")
-        yield from _quality(self.sets)
-        yield from self._published
-        yield from _compared(*self.sets)
-        yield tag("h2", "How fast, and how dear", class_="h2")
-        yield from _spent(self.sets, self._prices)
-        yield tag("h2", "Where answers were lost", class_="h2")
-        yield from _lost(self.sets)
+        parts = {
+            "": _measured(self.sets),
+            "How good": (*_quality(self.sets), *self._published, *_compared(*self.sets)),
+            "How fast, and how dear": _spent(self.sets, self._prices),
+            "Where answers were lost": _lost(self.sets),
+        }
+        for title, contents in parts.items():
+            yield tag("h2", title, class_="h2") if title else Html()
+            yield from contents
 
 
 def _graph_of(one: Measured) -> Graph | None:
@@ -202,19 +181,19 @@ def _is_ours(path: Path) -> bool:
 
 def standalone(title: str, *contents: object) -> str:
     """A whole page, light or dark as the browser is."""
-    body = section(div("body stack", *contents))
-    return Template(PAGE).substitute(title=join(title), style=style(), body=body)
+    body = h.section(h.div("body stack", *contents))
+    return Template(PAGE).substitute(title=h.join(title), style=h.style(), body=body)
 
 
 def run_page(file: Path) -> str:
     """A saved run as a page; where it cannot be opened, why."""
     debug = f"import kgwb; kgwb.debug(kgwb.load_run({file.name!r}))"
-    head = join(aside("In a notebook beside this page, this opens it in the debugger:"), preformatted(debug))
+    hint = h.aside("In a notebook beside this page, this opens it in the debugger:")
     try:
         shown = run_body(systems.load_run(file))
     except KgwbError as exc:
-        shown = note(preformatted(exc), kind="bad")
-    return standalone(f"Run {file.stem}", head, shown)
+        shown = h.note(h.preformatted(exc), kind="bad")
+    return standalone(f"Run {file.stem}", hint, h.preformatted(debug), shown)
 
 
 # --- what was measured
@@ -225,35 +204,30 @@ Sets = tuple[Measured, ...]
 
 def _measured(sets: Sets) -> Iterator[Html]:
     """Everything needed to repeat it; what differs between the folders is marked."""
-    configs = [one.config for one in sets]
-    yield _beside(sets, "", [{name: config[name] for name in _FIRST if name in config} for config in configs])
-    if any("rules" in _mapping(config.get("models")).values() for config in configs):
-        yield note(BASELINE, kind="calm")
+    configs = [dict(_flat(one.config)) for one in sets]
+    heads = ["", *(one.name for one in sets)]
+    first: list[tuple[object, ...]] = []
+    rest: list[tuple[object, ...]] = []
+    for name in dict.fromkeys(name for config in configs for name in config):
+        values = [str(config.get(name, "–")) for config in configs]
+        cells = [tag("mark", value) if len({*values}) > 1 else value for value in values]
+        (first if name.partition(" ")[0] in _FIRST else rest).append((name, *cells))
+    yield h.table(heads, first)
+    if any("rules" in _mapping(one.config.get("models")).values() for one in sets):
+        yield h.note(BASELINE, kind="calm")
     for one in sets:
-        yield fold(f"the command that asks {one.name} again", preformatted(_command(one)))
-    parts = [
-        name for name in dict.fromkeys(name for config in configs for name in config) if name not in _FIRST
-    ]
-    tables = (_beside(sets, name, [_mapping(config.get(name)) for config in configs]) for name in parts)
-    yield fold(f"all {', '.join(parts)}", *tables)
+        yield h.fold(f"the command that asks {one.name} again", h.preformatted(_command(one)))
+    yield h.fold("all prompts, settings and versions", h.table(heads, rest))
+
+
+def _flat(config: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for name, value in config.items():
+        for part, text in _mapping(value).items():
+            yield f"{name} {part}".strip(), text
 
 
 def _mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {"": value}
-
-
-def _beside(sets: Sets, head: str, entries: list[Mapping[str, object]]) -> Html:
-    rows = []
-    for name in dict.fromkeys(name for entry in entries for name in entry):
-        values = [_words(entry.get(name)) for entry in entries]
-        rows.append((name, *(tag("mark", value) if len({*values}) > 1 else value for value in values)))
-    return table([head, *(one.name for one in sets)], rows)
-
-
-def _words(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name}: {_words(part)}" if name else _words(part) for name, part in value.items())
-    return "–" if value is None else str(value)
 
 
 def _command(one: Measured) -> str:
@@ -268,32 +242,27 @@ def _command(one: Measured) -> str:
     usual = profile(chosen, system=system if system in names() else "").to_data()
     for name, value in settings.items():
         words += ["--set", f"{name}={value}"] if usual.get(name) != value else []
-    return f"{shlex.join(map(clean, words))} --questions FILE --out DIR"
+    return f"{shlex.join(map(h.clean, words))} --questions FILE --out DIR"
 
 
 # --- figures
 
 
 def _quality(sets: Sets) -> Iterator[Html]:
-    yield aside(
+    yield h.aside(
         "From 0 to 1, averaged over questions, F1 with its 95 % bootstrap interval. What is not of the paper "
         "is strict: an answer withheld counts 0. In Chatty-KG's paper it counts precision 1, and F1 is the "
         "harmonic mean of the averages. An error counts 0; a question without gold is not counted."
     )
     yield quality(sets).html()
-    chart = [
-        Bar(
-            part + one.tail,
-            *f1[:1],
-            f"{f1.value:.3f} ({count(len(group.rows), 'question')})",
-            *f1[1:],
-            number,
-        )
-        for part in dict.fromkeys(part for one in sets for part in one.groups)
-        for number, one in enumerate(sets)
-        if (group := one.groups.get(part)) and (f1 := group.figure("f1"))
-    ]
-    yield bars("Strict F1 by part of the questions, with its interval", chart, 1.0)
+    chart = []
+    for part in dict.fromkeys(part for one in sets for part in one.groups):
+        for number, one in enumerate(sets):
+            group = one.groups.get(part)
+            if group and (f1 := group.figure("f1")):
+                text = f"{f1.value:.3f} ({h.count(len(group.rows), 'question')})"
+                chart.append(Bar(part + one.tail, f1.value, text, f1.low, f1.high, number))
+    yield h.bars("Strict F1 by part of the questions, with its interval", chart, 1.0)
 
 
 def _published(sets: Sets, name: str) -> Iterator[Html]:
@@ -308,7 +277,7 @@ def _published(sets: Sets, name: str) -> Iterator[Html]:
     for one in sets:
         if known.get("questions", len(one.rows)) != len(one.rows):
             sizes = f"{one.name} has {len(one.rows):,} questions, the published set {known['questions']:,}"
-            yield note(f"{sizes}: these figures are not of the same questions.", kind="bad")
+            yield h.note(f"{sizes}: these figures are not of the same questions.", kind="bad")
     rows: list[tuple[object, ...]] = []
     for entry in (entry for entry in data["published"] if entry["set"] == name):
         part, measure = entry.get("group", "all"), entry["measure"]
@@ -316,10 +285,10 @@ def _published(sets: Sets, name: str) -> Iterator[Html]:
             if (group := one.groups.get(part)) and (figure := group.figure(measure)):
                 value = tag("b", f"{100 * figure.value:.2f}")
                 rows.append((part, NAMES[measure], value, tag("b", one.name), "measured here"))
-        source = join("published: ", entry["source"], f"; {entry['note']}" if "note" in entry else "")
+        source = h.join("published: ", entry["source"], f"; {entry['note']}" if "note" in entry else "")
         for who, printed in entry["figures"].items():
             rows.append((part, NAMES[measure], f"{printed:.2f}", who, source))
-    yield table(("questions", "measure", "per cent", "system", "where from"), dict.fromkeys(rows))
+    yield h.table(("questions", "measure", "per cent", "system", "where from"), dict.fromkeys(rows))
 
 
 def _compared(first: Measured, *others: Measured) -> Iterator[Html]:
@@ -328,71 +297,55 @@ def _compared(first: Measured, *others: Measured) -> Iterator[Html]:
     if others:
         yield tag("h2", f"Against {first.name}, question by question")
     for other in others:
+        old, new = [*first.rows.values()], [*other.rows.values()]
         try:
-            pairs = [
-                compare([*first.rows.values()], [*other.rows.values()], measure)
-                for measure in ("f1", "paper_f1")
-            ]
+            pairs = [compare(old, new, measure) for measure in ("f1", "paper_f1")]
         except InputError as exc:
-            yield note(f"{other.name} cannot be compared: {exc}", kind="bad")
+            yield h.note(f"{other.name} cannot be compared: {exc}", kind="bad")
             continue
-        rows = [
-            (
-                *(
-                    other.name,
-                    NAMES[pair.measure],
-                    f"{pair.questions:,}",
-                    f"{pair.one:.3f}",
-                    f"{pair.other:.3f}",
-                ),
-                f"{pair.difference:+.3f} [{pair.interval[0]:+.3f}, {pair.interval[1]:+.3f}]",
-            )
-            for pair in pairs
-        ]
-        yield table(("", "measure", "questions", first.name, other.name, "difference"), rows)
+        rows = []
+        for pair in pairs:
+            difference = f"{pair.difference:+.3f} [{pair.interval[0]:+.3f}, {pair.interval[1]:+.3f}]"
+            values = (f"{pair.questions:,}", f"{pair.one:.3f}", f"{pair.other:.3f}", difference)
+            rows.append((other.name, NAMES[pair.measure], *values))
+        yield h.table(("", "measure", "questions", first.name, other.name, "difference"), rows)
         changed = [
             (other.name, word, tag("a", key, href=f"#question-{numbers[key]}"), first.rows[key]["question"])
             for word, keys in (("better", pairs[0].better), ("worse", pairs[0].worse))
             for key in keys
         ]
-        head = f"{count(len(changed), 'question')} answered better or worse (strict F1)"
-        yield fold(head, table(("", "", "id", "question"), changed))
+        head = f"{h.count(len(changed), 'question')} answered better or worse (strict F1)"
+        yield h.fold(head, h.table(("", "", "id", "question"), changed))
 
 
 def _spent(sets: Sets, prices: Prices | None) -> Iterator[Html]:
-    yield from (note(reason, kind="calm") for reason in without_prices(sets, prices))
-    chart = [
-        Bar(
-            (name.partition(", ")[2] or "in all") + one.tail,
-            cost.median,
-            f"{seconds(cost.median)}, 95 % within {seconds(cost.p95)}",
-            cost.median,
-            cost.p95,
-            number,
-        )
-        for number, one in enumerate(sets)
-        for name, cost in one.costs().items()
-        if name.startswith("seconds")
-    ]
-    yield bars("Seconds a question by stage: the median, and a line to the 95th percentile", chart)
+    yield from (h.note(reason, kind="calm") for reason in without_prices(sets, prices))
+    chart = []
+    for number, one in enumerate(sets):
+        for name, cost in one.costs().items():
+            if name.startswith("seconds"):
+                label = (name.partition(", ")[2] or "in all") + one.tail
+                text = f"{h.seconds(cost.median)}, 95 % within {h.seconds(cost.p95)}"
+                chart.append(Bar(label, cost.median, text, cost.median, cost.p95, number))
+    yield h.bars("Seconds a question by stage: the median, and a line to the 95th percentile", chart)
     yield spent(sets, prices).html()
 
 
 def _lost(sets: Sets) -> Iterator[Html]:
     """The oracle ladder's agents by stage, and the recall of linking."""
     if any(one.losses for one in sets):
-        yield aside(
+        yield h.aside(
             "Gold was put in at one agent after another until the answer came right; the first agent whose "
             "gold mended it is to blame."
         )
     else:
-        yield aside("Nothing is known of where: kgwb bench --ladder finds it out, if an answer was lost.")
+        yield h.aside("Nothing is known of where: kgwb bench --ladder finds it out, if an answer was lost.")
     chart = [
         Bar(f"{name}{one.tail}", by_hops[""], str(by_hops[""]), 0, 0, number)
         for number, one in enumerate(sets)
         for (name, _), by_hops in one.losses.items()
     ]
-    yield bars("Answers lost, by agent", chart)
+    yield h.bars("Answers lost, by agent", chart)
     yield losses(sets).html()
     yield linking(sets).html()
 
@@ -402,18 +355,7 @@ def _lost(sets: Sets) -> Iterator[Html]:
 
 def _questions(sets: Sets, path: Path, pages: Pages) -> Iterator[Html]:
     yield tag("h2", "Every question", class_="h2")
-    choices = {"": "all", "lost": "lost", "error": "ended in an error"}
-    if len(sets) > 1:
-        choices["differs"] = "scored differently"
-    options = (tag("option", words, value=value) for value, words in choices.items())
-    yield tag(
-        "p",
-        *("Show ", tag("select", *options, id="which", aria_label="Which questions"), " with the words "),
-        *(tag("input", id="words", aria_label="Words"), " "),
-        *(tag("span", id="shown", role="status"), ". A column's head sorts by it."),
-        id="filter",
-        hidden="",
-    )
+    yield Html(FILTER)
     by_set = (f"{head}{one.tail}" for one in sets for head in ("answers", "F1", "lost at", "run"))
     heads = ("id", "hops", "type", "question", "gold", *by_set)
     ids = dict.fromkeys(key for one in sets for key in one.rows)
@@ -425,7 +367,7 @@ def _questions(sets: Sets, path: Path, pages: Pages) -> Iterator[Html]:
 def _question(number: int, key: str, sets: Sets, path: Path, pages: Pages) -> Html:
     rows = [one.rows.get(key) for one in sets]
     row = next(row for row in rows if row)
-    cells: list[object] = [short(key), row.get("hops", ""), row.get("type", ""), short(row["question"])]
+    cells: list[object] = [h.short(key), row.get("hops", ""), row.get("type", ""), h.short(row["question"])]
     cells.append(_values(row["gold"]))
     for one, its in zip(sets, rows, strict=True):
         cells += _result(one, its, path, pages) if its else ["not asked", *[""] * 3]
@@ -437,26 +379,26 @@ def _question(number: int, key: str, sets: Sets, path: Path, pages: Pages) -> Ht
 
 def _result(one: Measured, row: Row, path: Path, pages: Pages) -> list[object]:
     scores, line, file = score_row(row), one.ladder.get(row["id"], {}), run_file(one.folder, row)
-    link = aside("not kept")
+    link = h.aside("not kept")
     if file:
         shown = os.path.relpath(pages.get(file, file), os.path.dirname(os.path.realpath(path)))
         link = tag("a", "run", href=quote(shown), title=f'kgwb.debug(kgwb.load_run("{file}"))')
     return [
-        note(short(row["error"]), kind="bad") if row["error"] else _values(row["answers"]),
+        h.note(h.short(row["error"]), kind="bad") if row["error"] else _values(row["answers"]),
         f"{scores.f1:.2f}" if scores else "",
         line.get("agent") or line.get("why") or "",
-        join(link, " ", aside(seconds(row["seconds"]))),
+        h.join(link, " ", h.aside(h.seconds(row["seconds"]))),
     ]
 
 
 def _values(values: list[str] | None) -> Html:
     if not values:
-        return aside("not known" if values is None else "none")
-    texts = first_of(values, MOST_VALUES)
-    shown = [iri_link(value, _local(value)) if "://" in value else short(value) for value in texts]
-    return join(*(tag("div", value) for value in shown))
+        return h.aside("not known" if values is None else "none")
+    texts = h.first_of(values, MOST_VALUES)
+    shown = [h.iri_link(value, _local(value)) if "://" in value else h.short(value) for value in texts]
+    return h.join(*(tag("div", value) for value in shown))
 
 
 def _local(value: str) -> str:
     """A value as it is, an IRI by its last part."""
-    return local_name(value) if "://" in value else short(value)
+    return local_name(value) if "://" in value else h.short(value)

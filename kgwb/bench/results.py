@@ -42,11 +42,6 @@ class _Linked(BaseModel):
     candidates: Whole
 
 
-class _Linking(BaseModel):
-    vertices: _Linked
-    predicates: _Linked
-
-
 class Line(BaseModel):
     """What every line holds, also one of the ladder; a field with a default may be absent, but not null."""
 
@@ -82,7 +77,8 @@ class Result(Line):
     completion_tokens: Whole = 0
     models: dict[str, _Tokens] = {}
     stages: dict[str, Seconds] = {}
-    linking: _Linking = _Linking.model_construct()  # type: ignore[call-arg]
+    linking: dict[str, _Linked] = {}
+    """How many of the gold query's vertices and predicates were linked, and among the candidates."""
     run: str = ""
     remembered: Annotated[Any, PlainValidator(lambda data: from_data(data, Turn | None))] = None
 

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import nullcontext, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -19,9 +19,8 @@ from urllib.parse import quote
 
 from kgwb.aside import undisturbed
 from kgwb.bench.cost import Budget, by_model, stages
-from kgwb.bench.gold import read_gold
 from kgwb.bench.metrics import NOTHING, score
-from kgwb.bench.questions import BenchQuestion, conversations, term_string
+from kgwb.bench.questions import BenchQuestion, conversations, read_gold, term_string
 from kgwb.bench.results import FOR_PEOPLE, RUNS, Result, Results, Row, lost, run_file
 from kgwb.errors import Cancelled, InputError, InvalidReplyError, KgwbError
 from kgwb.flow import Dialogue, Turn, from_data, to_data
@@ -219,31 +218,24 @@ def work_off(
     undisturbed(work_on, leave=watch.interrupt)
 
 
+@dataclass
 class Bench:
     """Asks what has no result yet: dialogues turn by turn, conversations side by side."""
 
-    def __init__(
-        self,
-        setup: Setup,
-        results: Results,
-        *,
-        workers: int = 1,
-        executor: Executor | None = None,
-        save_runs: SaveRuns = False,
-        budget: Budget | None = None,
-        finished: Callable[[Row], object] = lambda row: None,
-    ) -> None:
-        """``executor`` asks in place of threads; one of other processes needs ``Setup.made_by``. With a
-        ``budget`` at most ``workers`` questions are on their way, which it may be exceeded by.
-
-        ``save_runs`` keeps every run in the folder of the results, or those that lost something; with other
-        machines it must be a folder that they share. ``finished`` is called with every line written.
-        """
-        self.setup, self.results, self.budget = setup, results, budget or Budget({})
-        self.workers, self.executor = workers, executor
-        self.save_runs, self.finished = save_runs, finished
-        self.stopped = ""
-        """Which budget stopped the latest ``run``; empty if none did."""
+    setup: Setup
+    results: Results
+    _: KW_ONLY
+    workers: int = 1
+    executor: Executor | None = None
+    """Asks in place of threads; one of other processes needs ``Setup.made_by``."""
+    save_runs: SaveRuns = False
+    """Keeps every run, or those that lost something, in the results' folder, which all machines share."""
+    budget: Budget = field(default_factory=lambda: Budget({}))
+    """At most ``workers`` questions are under way with one, which it may be exceeded by."""
+    finished: Callable[[Row], object] = lambda row: None
+    """Called with every line written."""
+    stopped: str = field(default="", init=False)
+    """Which budget stopped the latest ``run``; empty if none did."""
 
     def run(self, questions: Sequence[BenchQuestion]) -> list[Row]:
         """Ask what is not asked yet, within the budget; the lines of all ``questions`` that there are.

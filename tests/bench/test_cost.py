@@ -130,7 +130,9 @@ def bench(folder: Path, budget: Budget | None, workers: int = 1) -> tuple[Bench,
     }
     model = Scripted(lambda request: replies[request.task], name="openai:large")
     setup = Setup(films(), CHATTY, {"": model}, Settings(), Prompts(), Embeddings("lexical"))
-    runner = Bench(setup, Results(folder, setup.config(QUESTIONS)), workers=workers, budget=budget)
+    runner = Bench(
+        setup, Results(folder, setup.config(QUESTIONS)), workers=workers, budget=budget or Budget({})
+    )
     return runner, runner.run(QUESTIONS)
 
 

@@ -11,7 +11,6 @@ import pytest
 from small import CHATTY, EX, films, predicates, qir, vertex
 
 from kgwb import profile
-from kgwb.bench.gold import with_gold, with_queries
 from kgwb.bench.ladder import (
     GRAPH_OR_GOLD,
     LADDER,
@@ -20,7 +19,7 @@ from kgwb.bench.ladder import (
     recall,
     where_lost,
 )
-from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.questions import BenchQuestion, with_gold, with_queries
 from kgwb.bench.results import Results, Row
 from kgwb.bench.runner import Bench, Setup
 from kgwb.cli import main

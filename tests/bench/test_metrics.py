@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from kgwb.bench import compare, interval, retention
-from kgwb.bench.metrics import ABSTAINED, EVERYTHING, MEASURES, NOTHING, Scores, groups, score
+from kgwb.bench import compare, retention
+from kgwb.bench.metrics import ABSTAINED, EVERYTHING, MEASURES, NOTHING, Figure, Scores, groups, score
 from kgwb.bench.values import value_of
 from kgwb.errors import InputError
 
@@ -189,24 +189,28 @@ def test_a_comparison_names_what_changed_and_leaves_ties_out() -> None:
     assert (found.better, found.worse, found.unpaired) == (("2", "3"), ("0",), ("9",))
 
 
+def figure(rows: Rows, measure: str = "f1") -> Figure:
+    figure = groups(rows)[0].figure(measure)
+    assert figure is not None
+    return figure
+
+
 def test_the_paired_interval_of_a_difference_is_narrower_than_the_intervals_apart() -> None:
     one, other = yes_and_no("10" * 50), yes_and_no("10" * 45 + "1" * 10)
-    found = compare(one, other)
-    assert found.difference == pytest.approx(0.05)
-    assert found.interval[0] <= found.difference <= found.interval[1]
-    assert found.interval[1] - found.interval[0] < 0.1 < interval(one)[1] - interval(one)[0]
+    both, alone = compare(one, other), figure(one)
+    assert both.difference == pytest.approx(0.05)
+    assert both.interval[0] <= both.difference <= both.interval[1]
+    assert both.interval[1] - both.interval[0] < 0.1 < alone.high - alone.low
 
 
 def test_the_bootstrap_interval_is_that_of_theory_and_repeatable() -> None:
-    low, high = interval(yes_and_no("10" * 100), "recall", resamples=4000)
+    half = figure(yes_and_no("10" * 100), "recall")
     # 200 questions, half right: 0.5 +- 1.96 * sqrt(0.25 / 200) = 0.5 +- 0.0693
-    assert (low, high) == pytest.approx((0.4307, 0.5693), abs=0.01)
-    assert interval(yes_and_no("10" * 100), "recall", resamples=4000) == (low, high)
-    few = (interval(yes_and_no("10" * 100), "recall", resamples=5, seed=seed) for seed in (0, 1))
-    assert len({*few}) == 2
-    assert (
-        interval(yes_and_no("11"), "paper_f1") == groups(yes_and_no("11"))[0].figure("paper_f1")[1:] == (1, 1)
-    )  # type: ignore[index]
+    assert half == pytest.approx((0.5, 0.4307, 0.5693), abs=0.011)
+    assert figure(yes_and_no("10" * 100), "recall") == half
+    assert figure(yes_and_no("11"), "paper_f1") == (1, 1, 1)
+    same = compare(yes_and_no("10-1"), yes_and_no("10-1"), "paper_f1")
+    assert (same.interval, same.difference) == ((0, 0), 0)
 
 
 def test_every_measure_can_be_compared() -> None:

@@ -84,18 +84,9 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
-        for name, value in attrs:
-            if name.startswith("on") or name in (
-                "src",
-                "srcset",
-                "action",
-                "formaction",
-                "data",
-                "xlink:href",
-            ):
-                self.odd.append(f"{tag} {name}={value}")
-            if name == "href":
-                self.links.append(value or "")
+        loads = "src srcset action formaction data xlink:href".split()
+        self.odd += [f"{tag} {name}={value}" for name, value in attrs if name[:2] == "on" or name in loads]
+        self.links += [value or "" for name, value in attrs if name == "href"]
         if tag == "tr":
             self.rows.append([])
         if tag in ("td", "th"):
@@ -158,9 +149,9 @@ def test_what_was_measured_can_be_repeated(tmp_path: Path) -> None:
     assert f"{command} --profile paper --set theta=5 --questions FILE --out DIR" in made.text
     assert made.lines("embeddings") == [["lexical", "other"]]
     assert made.tags.count("mark") == 2
-    assert made.lines("theta") == [["5", "5"]]
-    assert made.lines("chatty_kg/qir") == [["4dee1e80", "4dee1e80"]]
-    assert made.lines("python") == [["3.11.7", "3.11.7"]]
+    assert made.lines("settings theta") == [["5", "5"]]
+    assert made.lines("prompts chatty_kg/qir") == [["4dee1e80", "4dee1e80"]]
+    assert made.lines("versions python") == [["3.11.7", "3.11.7"]]
     assert "rules is a baseline" in made.text
 
 
@@ -362,6 +353,21 @@ def test_a_page_that_is_a_link_is_not_written_to(tmp_path: Path) -> None:
 # --- what cannot be reported
 
 
+WRONG: dict[str, list[Any]] = {
+    "answers": [None],
+    "run": [5],
+    "models": [[], {"m": {}}],
+    "seconds": ["x", float("nan"), 1e300],
+    "stages": [{"linking": "long"}],
+    "linking": [{"vertices": {}}, None],
+    "f1": [None, 2],
+    "hops": [None],
+    "type": [5],
+    "language": [None],
+    "remembered": [5, {"question": "?", "linked": [True]}],
+}
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
@@ -377,29 +383,9 @@ def test_a_page_that_is_a_link_is_not_written_to(tmp_path: Path) -> None:
             for name in ("id", "question", "gold", "answers", "error", "seconds", "queries", "f1")
         ),
         *(
-            (
-                {"results.jsonl": json.dumps(ROWS[0] | wrong) + "\n"},
-                f"line 1, is no result: {' '.join(wrong)}",
-            )
-            for wrong in (
-                {"answers": None},
-                {"run": 5},
-                {"models": []},
-                {"models": {"m": {}}},
-                {"seconds": "x"},
-                {"seconds": float("nan")},
-                {"stages": {"linking": "long"}},
-                {"linking": {"vertices": {}}},
-                {"linking": None},
-                {"f1": None},
-                {"f1": 2},
-                {"hops": None},
-                {"type": 5},
-                {"language": None},
-                {"seconds": 1e300},
-                {"remembered": 5},
-                {"remembered": {"question": "?", "linked": [True]}},
-            )
+            ({"results.jsonl": json.dumps(ROWS[0] | {name: value}) + "\n"}, f"line 1, is no result: {name}")
+            for name, values in WRONG.items()
+            for value in values
         ),
     ],
 )
