@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -68,7 +68,21 @@ def safe(content: object) -> Html:
     """Markup as it is; the text of anything else, escaped, of at most MOST_TEXT letters and harmless."""
     if isinstance(content, Html):
         return content
-    return Html(escape(harmless(short(str(content), MOST_TEXT)), quote=True))
+    text = str(content)
+    return _escaped(text) if len(text) <= MOST_LETTERS else _escape(short(text, MOST_TEXT))
+
+
+def _escape(text: str) -> Html:
+    return Html(escape(harmless(text), quote=True))
+
+
+_escaped = lru_cache(maxsize=8192)(_escape)
+"""A widget that is drawn again has the same texts."""
+
+
+@cache
+def _attribute(key: str) -> str:
+    return key.rstrip("_").replace("_", "-")
 
 
 def short(text: str, most: int = MOST_LETTERS) -> str:
@@ -98,9 +112,10 @@ def tag(element: str, /, *contents: object, **attributes: object) -> Html:
     """
     written = ""
     for key, value in attributes.items():
-        if value is not None and value is not False:
-            shown = "" if value is True else round(value, 1) if isinstance(value, float) else value
-            written += f' {key.rstrip("_").replace("_", "-")}="{safe(shown)}"'
+        if value is None or value is False:
+            continue
+        shown = "" if value is True else round(value, 1) if isinstance(value, float) else value
+        written += f' {_attribute(key)}="{safe(shown)}"'
     end = "" if element in VOID else f"</{element}>"
     return Html(f"<{element}{written}>{join(*contents)}{end}")
 

@@ -48,7 +48,7 @@ class StepPanel(Live):
         self.revision = 0
         """Raised whenever Python overwrites what was typed."""
         self.asking = Worker()
-        self.person = Person(session, self, self.asking)
+        self.person = Person(session, self)
         self._about: dict[str, tuple[object, dict[str, Any]]] = {}
         super().__init__(session, self.asking)
 

@@ -1,4 +1,4 @@
-"""Choosing a graph, which is then seen at a glance, and a model."""
+"""Choosing a graph, which is then seen at a glance."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from collections.abc import Iterable
 from concurrent.futures import Future
 from contextlib import suppress
 from itertools import chain, islice
-from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from kgwb import llm, systems
-from kgwb.errors import GraphFileError, KgwbError, ModelError, SettingError
+from kgwb.errors import GraphFileError, KgwbError, SettingError
 from kgwb.flow import Answer
 from kgwb.kg import SAMPLES, Graph, open_kg, sample_path
 from kgwb.kg.embeddings import LEXICAL, Embeddings
 from kgwb.kg.glance import SAMPLE, Glance, Kind, Share, Try, glance, said_of, tries
-from kgwb.llm import ChatModel, ModelStatus, OllamaModel, OpenAIModel, available
 from kgwb.masking import shown
 from kgwb.run import Run
 from kgwb.show.html import (
@@ -33,24 +31,17 @@ from kgwb.show.html import (
     short,
     span,
     state_sign,
-    table,
     tag,
 )
 from kgwb.ui.live import Event, Live, progress, text_field, typed_name
 from kgwb.ui.session import Worker
 
-T = TypeVar("T")
 OFFERED, MOST_TRIED = 3, 12
 """Questions that are offered, and that are tried to find them."""
 MOST_CLASSES, MOST_ANSWER = 11, 60
 """Classes that are shown at once, and letters of an answer."""
-MOST_LISTED = 100
-"""Models of one server that are listed; others are chosen by writing their name."""
-KEYS = "Keys are read from the environment that JupyterLab was started in, never from a notebook."
 STATIC_S = 2.0
 """How long the form for where no kernel is waits for what is counted."""
-LIST_S = 3.0
-"""How long a server may take to list its models."""
 LANGUAGES = {
     **{"": "no language", "ar": "Arabic", "de": "German", "en": "English", "es": "Spanish", "fr": "French"},
     **{"it": "Italian", "ja": "Japanese", "ko": "Korean", "nl": "Dutch", "pl": "Polish", "pt": "Portuguese"},
@@ -202,23 +193,19 @@ def _labels(seen: Glance) -> Iterable[Html]:
 # --- choosing
 
 
-class Chooser(Live, Generic[T]):
-    """A text that names something, and ``chosen``, the latest thing of that kind that could be opened.
+class GraphChooser(Live):
+    """Opens a sample, a file, a folder or an endpoint; ``kg`` is the graph that was opened latest.
 
-    ``start`` is opened at once; "" opens nothing.
+    ``start`` is opened at once; "" opens nothing. A failure leaves the graph as it was.
     """
 
-    asks = example = ""
-    """The label of the text, and an example of it."""
-
-    def __init__(self, start: str) -> None:
-        self.chosen: T | None = None
-        """A failure leaves it as it was."""
+    def __init__(self, start: str = "films") -> None:
+        self.kg: Graph | None = None
         self.name = ""
         """How it was named, without passwords and keys."""
         self.typed, self.revision = start, 0
-        self.remarks = Html()
-        """What there is to say of what was chosen."""
+        self.survey: Survey | None = None
+        """Of the graph."""
         self.opening = Worker()
         super().__init__(self.opening)
         if start:
@@ -229,36 +216,35 @@ class Chooser(Live, Generic[T]):
 
     def choose(self, name: str) -> Future[None]:
         """Open what is named, on a thread of its own."""
-        name = name.strip()
-        self.typed = shown(name)
-        return self.opening.do(f"opening {clean(self.typed)}", lambda: self._open(name))
+        self.typed = shown(name.strip())
+        return self.opening.do(f"opening {clean(self.typed)}", lambda: self._open(name.strip()))
 
-    def make(self, name: str) -> tuple[T, Html]:
-        """What a name means, and what there is to say of it. Raises KgwbError."""
-        raise NotImplementedError
-
-    def offered(self) -> Iterable[str]:
-        """Names to choose from by a click."""
-        return ()
-
-    def below(self) -> Html:
-        """What stands under what was chosen."""
-        return Html()
+    def _open(self, name: str) -> None:
+        kg = open_kg(name)
+        kg.ask("ASK { ?s ?p ?o }")  # an endpoint that does not answer is not opened
+        self.survey = survey_of(kg)
+        self.follow(self.survey)
+        self.kg, self.name = kg, shown(name)
 
     def view(self) -> Html:
-        typed = text_field("name", self.asks, self.typed, placeholder=self.example, data_rev=self.revision)
+        label = "Graph: a sample, an RDF file or folder, or the URL of an endpoint"
+        example = "my_graph.ttl, or http://localhost:8890/sparql"
+        typed = text_field("name", label, self.typed, placeholder=example, data_rev=self.revision)
         choose = button("Choose", "choose", "", "primary", off=bool(self.opening.busy))
-        label = tag("label", span("", self.asks), typed, class_="f grow")
-        form = tag("form", label, choose, class_="row ends", data_do="choose")
+        field = tag("label", span("", label), typed, class_="f grow")
+        form = tag("form", field, choose, class_="row ends", data_do="choose")
         chips = (
             tag("button", name, class_="chip", type="button", data_do="pick", data_arg=name)
-            for name in self.offered()
+            for name in SAMPLES
         )
         body = div("body stack controls", form, div("chips", *chips))
-        return join(body, progress(self.opening), self.remarks, self.below())
+        return join(body, progress(self.opening), self.survey.view() if self.survey else "")
 
     def static_view(self) -> Html:
-        return join(div("body", tag("b", self.name or "none chosen")), self.remarks, self.below())
+        if self.survey is not None and self.survey.worker is not None:
+            self.survey.worker.join(STATIC_S)
+        chosen = div("body", tag("b", self.name or "none chosen"))
+        return join(chosen, self.survey.view() if self.survey else "")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({clean(self.name) or 'none'})"
@@ -275,113 +261,6 @@ class Chooser(Live, Generic[T]):
         self.revision += 1
         self.choose(str(event["arg"]))
 
-    def _open(self, name: str) -> None:
-        self.chosen, self.remarks = self.make(name)
-        self.name = shown(name)
-
-
-class GraphChooser(Chooser[Graph]):
-    """Opens a sample, a file, a folder or an endpoint; ``kg`` is the graph that was opened latest."""
-
-    asks = "Graph: a sample, an RDF file or folder, or the URL of an endpoint"
-    example = "my_graph.ttl, or http://localhost:8890/sparql"
-
-    def __init__(self, start: str = "films") -> None:
-        self.survey: Survey | None = None
-        """Of the graph that was opened latest."""
-        super().__init__(start)
-
-    @property
-    def kg(self) -> Graph | None:
-        """The graph that was opened latest."""
-        return self.chosen
-
-    def offered(self) -> Iterable[str]:
-        return SAMPLES
-
-    def make(self, name: str) -> tuple[Graph, Html]:
-        """See Chooser; an endpoint that does not answer is not opened."""
-        kg = open_kg(name)
-        kg.ask("ASK { ?s ?p ?o }")
-        self.survey = survey_of(kg)
-        self.follow(self.survey)
-        return kg, Html()
-
-    def below(self) -> Html:
-        return self.survey.view() if self.survey is not None else Html()
-
-    def static_view(self) -> Html:
-        if self.survey is not None and self.survey.worker is not None:
-            self.survey.worker.join(STATIC_S)
-        return super().static_view()
-
     def do_class(self, event: Event) -> None:
         if self.survey is not None:
             self.survey.choose(str(event["arg"]))
-
-
-class ModelChooser(Chooser[ChatModel]):
-    """Chooses among the models that can be reached; ``model`` is the one that was chosen latest."""
-
-    asks = "Model, by its specification"
-    example = "ollama:phi4, or openai:MODEL@http://HOST:PORT/v1"
-
-    def __init__(self, start: str = "rules") -> None:
-        self.listed: tuple[ModelStatus, ...] = ()
-        self.looking = Worker()
-        super().__init__(start)
-        self.follow(self.looking)
-        self.look()
-
-    @property
-    def model(self) -> ChatModel | None:
-        """The model that was chosen latest."""
-        return self.chosen
-
-    def look(self) -> Future[None]:
-        """Ask the servers, on a thread of its own, what they have."""
-
-        def look() -> None:
-            self.listed = tuple(available())
-
-        return self.looking.do("looking for models", look)
-
-    def do_look(self, event: Event) -> None:
-        self.look()
-
-    def offered(self) -> Iterable[str]:
-        yield from (form for form in llm.FORMS if ":" not in form)
-        for status in self.listed:
-            yield from (f"{status.kind}:{name}" for name in sorted(status.models)[:MOST_LISTED])
-
-    def below(self) -> Html:
-        forms = aside(f"A specification is one of {', '.join(llm.FORMS)}")
-        seen = table(("kind", "", "what was seen"), map(_seen, self.listed))
-        there = fold(aside("What there is"), seen, forms, unfolded=True, key="found")
-        busy = aside(f"{self.looking.busy} …") if self.looking.busy else button("Look again", "look")
-        return div("body stack", there, aside(KEYS), div("controls", busy))
-
-    def make(self, name: str) -> tuple[ChatModel, Html]:
-        """See Chooser; a model whose server does not answer now is chosen, and that is said."""
-        model = llm.model(name)
-        sign, words = _reached(model)
-        return model, div("band", state_sign(sign, clean(model.name)), f" {words}")
-
-
-def _seen(status: ModelStatus) -> tuple[str, str, str]:
-    left = len(status.models) - MOST_LISTED
-    more = f"; {left:,} of them are not listed here: write their name" if left > 0 else ""
-    return status.kind, "✓ usable" if status.usable else "✗ not now", clean(status.detail) + more
-
-
-def _reached(model: ChatModel) -> tuple[str, str]:
-    """What is known of a model's server now, and how good that is."""
-    if not isinstance(model, OpenAIModel | OllamaModel):
-        return "ok", "is ready"
-    try:
-        listed = model.models(LIST_S)
-    except ModelError as error:
-        return "bad", f"is chosen, but: {error.message}. What to do: {error.hint}"
-    if model.model in listed or f"{model.model}:latest" in listed:
-        return "ok", "its server answers and has it"
-    return "none", f"its server answers, but does not list it among {len(listed):,} models"

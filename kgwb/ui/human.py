@@ -7,11 +7,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from kgwb import llm
-from kgwb.errors import InputError, InvalidReplyError, KgwbError, ModelError
-from kgwb.llm.base import ChatModel
+from kgwb.errors import InvalidReplyError, ModelError
 from kgwb.llm.human import Asked, Human
-from kgwb.run import Run
 from kgwb.run.record import Attempt, Step
 from kgwb.show.form import Field, blank, field_of, fitted, inputs, read, typed, typed_in, with_row
 from kgwb.show.html import (
@@ -30,9 +27,8 @@ from kgwb.show.html import (
 )
 from kgwb.show.prompt import sent
 from kgwb.show.run import agent_of
-from kgwb.show.tell import outcome
-from kgwb.ui.live import Event, Part, text_field, typed_name
-from kgwb.ui.session import Session, Worker
+from kgwb.ui.live import Event, Part
+from kgwb.ui.session import Session
 
 SHORT = 200
 """Letters of a variable of the prompt that is shown beside the question."""
@@ -45,8 +41,8 @@ class Person(Part):
     nobody is here.
     """
 
-    def __init__(self, session: Session, outer: Part, asking: Worker) -> None:
-        self.session, self.outer, self.asking = session, outer, asking
+    def __init__(self, session: Session, outer: Part) -> None:
+        self.session, self.outer = session, outer
         self.humans = {model for model in session.run.models.values() if isinstance(model, Human)}
         self.asked: Asked | None = None
         """The request that is shown."""
@@ -54,8 +50,6 @@ class Person(Part):
         self.as_json = False
         self.revision = 0
         """Raised whenever Python overwrites what was typed."""
-        self.beside: tuple[str, Step, Step] | None = None
-        """A model's name, the person's step, and the same step with that model."""
         self.begun: dict[str, Step] = {}
         """The latest steps by key; steps side by side are in the run only when all are done."""
         if self.humans:
@@ -102,7 +96,7 @@ class Person(Part):
             words = f"No reply of yours to {spoken(failed.key)} passed its checks: ask this step anew."
             return div("body notes", note(words, kind="bad"))
         words = f"yet: {busy}." if busy else "now: run the agent that you play."
-        return join(div("body notes", note(f"Nothing waits for you {words}", kind="calm")), self._beside())
+        return div("body notes", note(f"Nothing waits for you {words}", kind="calm"))
 
     def _wanted(self, asked: Asked, step: Step | None) -> Html:
         """The question, and in one sentence what is wanted."""
@@ -136,21 +130,6 @@ class Person(Part):
         prompt = sent(asked.request, what="The prompt in full, as a model gets it")
         return join(rows, div("body stack", form, row, prompt))
 
-    def _beside(self) -> Html:
-        """What a model replies in the person's place, once there is a step to compare."""
-        mine = [step for step in played(self.session) if step.done]
-        if not mine:
-            return Html()
-        question = join(aside("What would a model say to "), tag("b", spoken(mine[-1].agent)))
-        model = text_field("model", "model", "rules")
-        row = div("row", question, model, button("Ask it", "beside", "model"))
-        parts = [tag("form", row, data_do="beside")]
-        if self.beside is not None:
-            name, own, theirs = self.beside
-            replies = (("you", own), (name, theirs))
-            parts.append(div("ab", *(_side(who, step) for who, step in replies)))
-        return div("band stack controls", *parts)
-
     # --- what the person does -------------------------------------------------------------------------------
 
     def do_send(self, event: Event) -> None:
@@ -178,16 +157,6 @@ class Person(Part):
 
     def do_cancel(self, event: Event) -> None:
         self.session.cancel()
-
-    def do_beside(self, event: Event) -> None:
-        """Have a model play the person's latest step, aside."""
-        model = llm.model(typed_name(event, "model") or "rules")
-        mine = [step for step in played(self.session) if step.done][-1]
-
-        def ask() -> None:
-            self.beside = model.name, mine, beside(self.session.run, mine.key, model)
-
-        self.asking.do(f"asking {model.name} to play {spoken(mine.agent)}", ask)
 
     def _begin(self, asked: Asked) -> None:
         """A form for another request, filled with the reply before it."""
@@ -253,37 +222,7 @@ def _option(number: int, option: Mapping[str, Any], chosen: bool) -> Html:
     return tag("li", tag("label", radio, span("mark"), words, span("take"), class_="cand"), class_="pickable")
 
 
-def _side(who: str, step: Step) -> Html:
-    replies = (tag("pre", attempt.reply, class_="src") for attempt in step.attempts[-1:])
-    return div("", tag("b", who), *replies, div("", outcome(step)))
-
-
-def played(session: Session) -> tuple[Step, ...]:
-    """The steps in which a person replied, in flow order."""
-
-    def by_person(step: Step) -> bool:
-        return any(step.known[key].request.get("model") == Human.name for key in step.calls)
-
-    return tuple(filter(by_person, session.steps.values()))
-
-
 def refused(session: Session) -> Step | None:
     """The step that ended the run because no reply of the person passed its checks."""
     attempts = session.failure.attempts if isinstance(session.failure, InvalidReplyError) else None
-    return next((step for step in played(session) if tuple(step.attempts) == attempts), None)
-
-
-def beside(run: Run, key: str, model: ChatModel) -> Step:
-    """The same step with its agent's replies from another model; a failure is in the step's ``error``.
-
-    All before it is as in ``run``, which stays as it is. Raises whatever keeps the other run from getting to
-    this step.
-    """
-    other = run.fork(models={**run.models, run[key].agent: model})
-    other.restore(key)
-    try:
-        other.go(until=key)
-    except KgwbError as exc:
-        if isinstance(exc, InputError) or key not in other.by_key:
-            raise
-    return other[key]
+    return next((step for step in session.steps.values() if tuple(step.attempts) == attempts), None)
