@@ -45,7 +45,7 @@ class Stub(Embeddings):
         super().__init__("stub/encoder", folder=folder)
         self.encoded: list[str] = []
 
-    def _encode(self, texts: Sequence[str]) -> list[Any]:
+    def encode(self, texts: Sequence[str]) -> list[Any]:
         self.encoded += texts
         return [np.array([text.count("a"), text.count("b")], dtype=np.float32) for text in texts]
 
