@@ -95,7 +95,7 @@ class LocalGraph:
         return f"LocalGraph({self.source!r})"
 
     @cached_property
-    def _has_named_graphs(self) -> bool:
+    def _union(self) -> bool:
         return next(iter(self.store.named_graphs()), None) is not None
 
     def _ask(self, query: str, forms: tuple[Form, ...], read: Callable[[Any, float], T]) -> T:
@@ -109,10 +109,10 @@ class LocalGraph:
 
         def work() -> T:
             try:
-                result = self.store.query(found.text, use_default_graph_as_union=self._has_named_graphs)
-                return read(result, until)
+                # Oxigraph's iterators must not outlive this thread's frames, as no other thread may drop them:
+                # so the result has no name here, in the frame that cannot be cleared.
+                return read(self.store.query(found.text, use_default_graph_as_union=self._union), until)
             except BaseException as error:
-                # Oxigraph's iterators must not outlive this thread's frames: no other thread may drop them.
                 traceback.clear_frames(error.__traceback__)
                 raise
 

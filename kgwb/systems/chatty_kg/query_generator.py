@@ -12,7 +12,7 @@ from rdflib.namespace import XSD
 
 from kgwb.flow import CandidateQuery
 from kgwb.kg.algebra import unknowns_of
-from kgwb.kg.support import where
+from kgwb.kg.queries import where
 from kgwb.run import Run, agent
 from kgwb.systems.chatty_kg.records import QIR, Fact, Generated, Linked, RankedPredicate
 from kgwb.systems.chatty_kg.relation_linking import Ends, pattern_of, terms_of

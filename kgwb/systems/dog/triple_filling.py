@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from rdflib import BNode, Literal, URIRef
 
 from kgwb.flow import Term, Triple, Value
+from kgwb.kg.queries import TRIPLES_PER_VALUE
 from kgwb.kg.sparql import n3
-from kgwb.kg.support import TRIPLES_PER_VALUE
 from kgwb.run import Run, agent
 from kgwb.systems.dog.records import INVERSE, Filled, Filtered, Head, Relation
 from kgwb.systems.dog.settings import settings_of
