@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kgwb import disk
 from kgwb.errors import InputError, SettingError
@@ -90,18 +89,9 @@ def numbers(given: Sequence[str]) -> dict[str, float]:
 
 def settings_of(args: argparse.Namespace) -> Settings:
     """The profile with the settings given; values are read by the type of their setting."""
-    from typing import get_type_hints
+    from kgwb.systems import profile
 
-    from kgwb.flow import from_data
-    from kgwb.settings import Settings, profile
-
-    types = get_type_hints(Settings)
-    changes: dict[str, Any] = {}
-    for name, value in pairs(args.set, "NAME=VALUE").items():
-        changes[name] = value
-        with suppress(ValueError):  # the settings themselves say what is wrong, and what they want
-            changes[name] = from_data(value, types.get(name, str))
-    return profile(args.profile).changed(**changes)
+    return profile(args.profile, system=args.system, texts=True, **pairs(args.set, "NAME=VALUE"))
 
 
 def workbench_of(args: argparse.Namespace) -> Workbench:

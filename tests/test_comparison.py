@@ -15,12 +15,12 @@ from kgwb.flow import Answer, Candidate, Link, Retrieved, Value
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.record import Step, difference
-from kgwb.show.alignment import aligned
 from kgwb.show.compare import MOST_LETTERS, Side, beside, comparison, difference_html, marked
 from kgwb.show.html import MOST_ROWS
 from kgwb.show.run import Standing
 from kgwb.show.tell import compared
 from kgwb.show.text import differing
+from kgwb.show.texts import aligned
 from kgwb.systems.chatty_kg.records import QIR, Fact, Generated
 from kgwb.ui.comparison import ComparisonPanel
 from kgwb.ui.session import session_of

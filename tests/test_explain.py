@@ -9,7 +9,7 @@ import pytest
 from small import FILMS, alone, films, iri
 
 from kgwb.errors import GraphTimeoutError, QueryError, QueryRefusedError
-from kgwb.flow import Candidate, CandidateQuery, Direction, Kind, Link, Retrieved, Triple
+from kgwb.flow import Candidate, CandidateQuery, Kind, Link, Retrieved, Triple
 from kgwb.kg import Graph
 from kgwb.kg.base import Found
 from kgwb.run.record import Step
@@ -95,15 +95,15 @@ STEPS = (
 def test_the_authors_of_a_pattern_are_known_by_what_they_yielded() -> None:
     linked = Linked((STEPS[1].output,), (STEPS[3].output,))
     steps = (replace(STEPS[0], output=linked), *STEPS[1:])
-    told = [author.told({}) for author in explain.author(steps, BY_DENIS)]
-    assert told == ["relate[f] wrote the predicate director", "choose[D] wrote the vertex denis"]
+    wrote = explain.authors(steps, BY_DENIS, {})
+    assert wrote == ["relate[f] wrote the predicate director", "choose[D] wrote the vertex denis"]
 
 
 def test_filters_have_an_author_and_unknown_parts_have_none() -> None:
-    assert [one.step for one in explain.author(STEPS, "FILTER(?x != 1)")] == ["generate"]
-    assert explain.author(STEPS, "FILTER(?x != 2)") == ()
-    assert explain.author(STEPS, (*BY_AMY[:2], "?y")) == explain.author(STEPS, BY_DENIS)[:1]
-    assert explain.author(STEPS, ("?x", PLACE, "?y")) == ()
+    assert explain.authors(STEPS, "FILTER(?x != 1)", {}) == ["generate wrote the filters"]
+    assert explain.authors(STEPS, "FILTER(?x != 2)", {}) == []
+    assert explain.authors(STEPS, (*BY_AMY[:2], "?y"), {}) == explain.authors(STEPS, BY_DENIS, {})[:1]
+    assert explain.authors(STEPS, ("?x", PLACE, "?y"), {}) == []
 
 
 # --- where a vertex is
@@ -148,25 +148,21 @@ def test_a_candidate_may_stand_under_another_label() -> None:
 # --- what a predicate holds
 
 
-def ranked(name: str, direction: Direction) -> RankedPredicate:
-    return RankedPredicate(iri(name), name, direction, 1.0)
-
-
 def test_examples_are_those_of_the_linked_vertex() -> None:
-    found = explain.examples(films(), (iri("arrival"), None), ranked("starring", "out"))
+    found = explain.examples(films(), (iri("arrival"), None), iri("starring"), "out")
     assert not found.anywhere
     assert {triple[2] for triple in found.triples} == {iri("amy"), iri("jeremy")}
     assert dict(found.names)[iri("amy")] == "Amy Adams"
-    incoming = explain.examples(films(), (iri("denis"), None), ranked("director", "in"), most=2)
+    incoming = explain.examples(films(), (iri("denis"), None), iri("director"), "in", most=2)
     assert len(incoming.triples) == 2
     assert all(triple[1:] == (iri("director"), iri("denis")) for triple in incoming.triples)
 
 
 def test_examples_come_from_elsewhere_if_the_vertex_has_none() -> None:
-    found = explain.examples(films(), (iri("sicario"), None), ranked("starring", "out"), most=1)
+    found = explain.examples(films(), (iri("sicario"), None), iri("starring"), "out", most=1)
     assert found.anywhere
     assert len(found.triples) == 1
-    assert explain.examples(films(), (None, None), ranked("nothing", "out")).triples == ()
+    assert explain.examples(films(), (None, None), iri("nothing"), "out").triples == ()
 
 
 # --- a query that a person typed
@@ -290,7 +286,7 @@ def test_nothing_is_asked_without_a_bound() -> None:
 
     watching: Graph = Watching()  # type: ignore[assignment]
     explain.whereabouts(watching, "Sicario", DUNES, 600)
-    explain.examples(watching, (iri("sicario"), iri("amy")), ranked("starring", "out"))
+    explain.examples(watching, (iri("sicario"), iri("amy")), iri("starring"), "out")
     assert len(asked) == 3
     assert all("LIMIT" in query for query in asked)
 

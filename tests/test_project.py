@@ -18,7 +18,7 @@ DECLARED = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
 
 # A module imports from its own rank and those before it; imports for the type checker alone are free.
 RANKS = [
-    {"aside", "disk", "errors", "flow", "masking", "network", "settings"},
+    {"aside", "disk", "display", "errors", "flow", "masking", "network", "settings", "version"},
     {"kg", "llm"},
     {"run", "show"},
     {"systems"},
@@ -104,7 +104,7 @@ def test_a_wrong_import_is_named(tmp_path: Path, module: str, code: str) -> None
         ("systems/spinach/pipeline.py", "from kgwb.systems import Registry"),
         ("__init__.py", "from kgwb.workbench import Workbench\nfrom kgwb import flow"),
         ("errors.py", "if TYPE_CHECKING:\n    from kgwb.run.record import Attempt"),
-        ("run.py", "from kgwb import __version__"),
+        ("run.py", "from kgwb.version import __version__"),
         ("workbench.py", "def chat():\n    from kgwb.ui.chat import Chat"),
         ("cli.py", "import kgwb\nfrom kgwb import Workbench"),
     ],
@@ -183,8 +183,6 @@ def dotted_name(package: Path, path: Path) -> list[str]:
 
 def room(name: list[str]) -> str:
     """`run` of kgwb.run.Run; `kgwb` of the package itself and of its facade (kgwb.Workbench)."""
-    if name[1:] == ["__version__"]:
-        return "settings"  # a constant, free to all
     return name[1] if len(name) > 1 and name[1] in RANK_OF else "kgwb"
 
 

@@ -12,7 +12,8 @@ from small import FILMS, films, iri
 from kgwb.flow import CandidateQuery, Triple
 from kgwb.kg import Graph, Rows
 from kgwb.kg import support as provenance
-from kgwb.kg.support import ground, support, term_of, unknowns_of, where, witness
+from kgwb.kg.algebra import ground, term_of, unknowns_of
+from kgwb.kg.support import support, where, witness
 
 GRAPH = rdflib.Graph().parse(data=FILMS, format="turtle")
 DIRECTOR, PLACE, STARRING = (iri(name).n3() for name in ("director", "birthPlace", "starring"))

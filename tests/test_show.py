@@ -85,7 +85,7 @@ def test_the_first_decision_that_differs_is_no_other_wording_and_no_renamed_unkn
     told = first.diff(first.fork(models=Scripted(named, name="b")).go())
     assert told.parting is None
     assert "no decision differs" in repr(told)
-    other = {**named, "chatty_kg/vertex_selection": vertex(2, "Dune", "another reason")}
+    other = {**named, "linking/vertex_selection": vertex(2, "Dune", "another reason")}
     told = first.diff(first.fork(models=Scripted(other, name="c")).go())
     assert told.parting is not None
     assert told.parting.key == "vertex_selection[Dune]"

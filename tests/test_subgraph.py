@@ -40,7 +40,7 @@ def born() -> Run:
 def answered(answer: Answer) -> Run:
     """The run of a system that has no records but its answer."""
     system = Alone(lambda run: None)
-    system.answer = lambda question, dialogue, run: answer  # type: ignore[method-assign]
+    system.answer = lambda question, dialogue, run: answer
     return Run(system, "Alone?", kg=films(), models=Scripted({})).go()
 
 

@@ -11,7 +11,7 @@ from rdflib import Literal, URIRef
 from kgwb.bench.questions import BenchQuestion, term_string
 from kgwb.errors import GraphError
 from kgwb.kg.base import Graph
-from kgwb.kg.sparql import check, n3, writable
+from kgwb.kg.sparql import checked, n3, writable
 
 _BARE_COUNT = re.compile(
     r"\b(?P<select>SELECT\s+(?:DISTINCT\s+)?)COUNT\s*\(\s*(?P<distinct>DISTINCT\s+)?(?P<what>[?$]\w+|\*)"
@@ -89,7 +89,7 @@ class _NoGoldError(Exception):
 
 
 def _of_query(sparql: str, kg: Graph) -> Iterable[str]:
-    if check(sparql) == "ask":
+    if checked(sparql).form == "ask":
         return [term_string(Literal(kg.ask(sparql)))]
     found = kg.select(sparql)
     if found.cut:

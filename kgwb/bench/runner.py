@@ -18,7 +18,6 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import quote
 
-from kgwb import __version__
 from kgwb.aside import undisturbed
 from kgwb.bench.cost import Budget, by_model, stages
 from kgwb.bench.gold import standard
@@ -35,6 +34,7 @@ from kgwb.run.prompts import Prompts, shipped_folder
 from kgwb.settings import Settings
 from kgwb.systems import oracle
 from kgwb.systems.gold import read
+from kgwb.version import __version__
 
 if TYPE_CHECKING:
     from kgwb.workbench import Workbench
@@ -56,7 +56,8 @@ class Setup:
     @classmethod
     def of(cls, bench: Workbench) -> Setup:
         """What a workbench asks with."""
-        return cls(bench.kg, bench.system, bench.models, bench.settings, bench.prompts, bench.embeddings)
+        setup = bench.setup
+        return cls(bench.kg, setup.system, setup.models, setup.settings, setup.prompts, setup.embeddings)
 
     @classmethod
     def made_by(cls, recipe: Callable[[], Setup]) -> Setup:
@@ -132,7 +133,7 @@ def _made_again(recipe: Callable[[], Setup], config: str) -> Setup:
 
 def _prompts(system: str) -> list[str]:
     """Names of a system's prompts, and of those by which every system may link its entities."""
-    forms = (f"{system}/*.md", "chatty_kg/vertex_selection*.md")
+    forms = (f"{system}/*.md", "linking/vertex_selection*.md")
     paths = {path for form in forms for path in shipped_folder().glob(form)}
     return sorted(f"{path.parent.name}/{path.stem}" for path in paths)
 
@@ -316,7 +317,7 @@ def ask(
     try:
         run = setup.begin(question.question, dialogue)
         error = _resumed(run, run_file(folder, {"run": name}), watch)
-        turn = setup.system.turn(run) if error is None else None
+        turn = setup.system.remember(run) if error is None else None
     except KgwbError as exc:
         error = exc.message
     row = row_of(question, run, error)

@@ -17,7 +17,6 @@ from kgwb.bench.metrics import MEASURES, Group, groups
 from kgwb.bench.results import Lines, Row, read_results, run_file
 from kgwb.bench.statistics import compare, interval
 from kgwb.errors import InputError
-from kgwb.settings import PROFILES
 from kgwb.show.html import (
     Bar,
     Html,
@@ -34,6 +33,7 @@ from kgwb.show.html import (
     tag,
 )
 from kgwb.show.text import BASELINE
+from kgwb.systems import names, profile
 
 PUBLISHED = Path(__file__).with_name("published.toml")
 UNDERSTANDING = "understanding"
@@ -159,12 +159,13 @@ def command(one: Measured) -> str:
     """The command line that measures this again; where the questions lie is not kept, only what they are."""
     config, settings = one.config, _mapping(one.config.get("settings"))
     models = _mapping(config.get("models"))
-    profile = PROFILES.get(str(settings.get("profile")), PROFILES["fast"]).to_data()
+    system = str(config.get("system")) if config.get("system") in names() else ""
+    usual = profile("paper" if settings.get("profile") == "paper" else "fast", system=system).to_data()
     words = ["kgwb", "bench", "--kg", str(config.get("source")), "--system", str(config.get("system"))]
     for agent, model in models.items():
         words += ["--agent-model", f"{agent}={model}"] if agent else ["--model", str(model)]
     words += ["--profile", str(settings.get("profile"))]
-    changed = (name for name, value in settings.items() if profile.get(name) != value)
+    changed = (name for name, value in settings.items() if usual.get(name) != value)
     for name in changed:
         words += ["--set", f"{name}={settings[name]}"]
     return f"{shlex.join(map(clean, words))} --questions FILE --out DIR"

@@ -35,7 +35,7 @@ from kgwb.errors import (
     harmless,
 )
 from kgwb.flow import Dialogue, Term
-from kgwb.kg.sparql import check, n3
+from kgwb.kg.sparql import checked, n3
 from kgwb.run import Run
 
 NO_ANSWER = "SELECT ?answer WHERE { ?answer ?property ?value FILTER(false) }"
@@ -81,7 +81,7 @@ def one_query(run: Run) -> str:
     made = _of_columns(columns, values) or (
         _counting(columns, values) if answer.kind == "count" else NO_ANSWER
     )
-    check(made)
+    checked(made)
     return made
 
 

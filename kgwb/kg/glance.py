@@ -11,8 +11,7 @@ from rdflib import URIRef
 
 from kgwb.errors import GraphError
 from kgwb.flow import Term
-from kgwb.kg.base import Graph
-from kgwb.kg.naming import SCHEMA_CLASSES
+from kgwb.kg.base import SCHEMA_CLASSES, Graph
 from kgwb.kg.queries import counted
 from kgwb.kg.sparql import n3
 

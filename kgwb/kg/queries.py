@@ -10,9 +10,9 @@ from rdflib.namespace import RDF
 
 from kgwb.errors import QueryError
 from kgwb.flow import Direction, Term
-from kgwb.kg.base import Graph, Vocabulary
-from kgwb.kg.naming import SCHEMA_CLASSES, SCHEMA_SPACES, language_rank
+from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_SPACES, Graph, Vocabulary
 from kgwb.kg.sparql import LANGUAGE, n3, quoted
+from kgwb.kg.text import language_rank
 
 SAMPLE, LANGUAGES = 10_000, 8
 """Labels of each predicate looked at to learn their languages, and languages learnt at most."""

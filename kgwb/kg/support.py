@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from rdflib import BNode, Literal, URIRef
-from rdflib.util import from_n3
+from rdflib import BNode, URIRef
 
 from kgwb.flow import CandidateQuery, Term, Triple
+from kgwb.kg.algebra import conjunction, ground, unknowns_of
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import n3, writable
 
@@ -18,19 +17,6 @@ SUPPORT_VALUES = 50
 """Values asked for by name at once."""
 TRIPLES_PER_VALUE = 60
 """Supporting triples kept for one value; a value of a many-to-many chain can have thousands."""
-
-
-def term_of(text: str) -> Term:
-    """The RDF term of its N-Triples form."""
-    if text.startswith("<"):
-        return URIRef(text[1:-1])
-    term: Any = from_n3(text)
-    return term if isinstance(term, URIRef | Literal) else Literal(text)
-
-
-def conjunction(patterns: Iterable[tuple[str, str, str]]) -> str:
-    """Triple patterns as SPARQL."""
-    return " ".join(f"{s} {p} {o} ." for s, p, o in patterns)
 
 
 def where(query: CandidateQuery) -> str:
@@ -48,21 +34,28 @@ def support(
     unknowns = unknowns_of(query.patterns)
     if unknowns == (target,):
         return {value: ground(query.patterns, {target: value}) for value in values}
-    triples: dict[Term, dict[Triple, None]] = {value: {} for value in values}
-    body = where(query)
+    triples: dict[Term | None, dict[Triple, None]] = {value: {} for value in values}
 
-    def collect(bound: str) -> None:
-        sparql = f"SELECT DISTINCT {' '.join(unknowns)} WHERE {{ {bound}{body} }} LIMIT {SUPPORT_ROWS}"
-        _collect(kg, sparql, query, target, triples)
+    def collect(only: str) -> None:
+        columns = " ".join(unknowns)
+        rows = kg.select(f"SELECT DISTINCT {columns} WHERE {{ {only}{where(query)} }} LIMIT {SUPPORT_ROWS}")
+        for row in rows.rows:
+            binding = dict(zip(unknowns, row, strict=True))
+            supporting = triples.get(binding[target])
+            if supporting is not None and len(supporting) < TRIPLES_PER_VALUE:
+                supporting.update(dict.fromkeys(ground(query.patterns, binding)))
 
     collect("")
     missing = [value for value in values if not triples[value] and _nameable(value)]
     while missing:
-        some = missing[:SUPPORT_VALUES]
-        collect(f"VALUES {target} {{ {' '.join(map(n3, some))} }} ")
+        collect(f"VALUES {target} {{ {' '.join(map(n3, missing[:SUPPORT_VALUES]))} }} ")
         left = [value for value in missing if not triples[value]]
         missing = left if len(left) < len(missing) else missing[SUPPORT_VALUES:]
-    return {value: tuple(found) for value, found in triples.items()}
+    return {value: tuple(triples[value]) for value in values}
+
+
+def _nameable(value: Term) -> bool:
+    return writable(value) if isinstance(value, URIRef) else not isinstance(value, BNode)
 
 
 def witness(kg: Graph, query: CandidateQuery) -> tuple[Triple, ...]:
@@ -70,35 +63,5 @@ def witness(kg: Graph, query: CandidateQuery) -> tuple[Triple, ...]:
     unknowns = unknowns_of(query.patterns)
     if not unknowns:
         return ground(query.patterns, {})
-    rows = kg.select(f"SELECT {' '.join(unknowns)} WHERE {{ {where(query)} }} LIMIT 1")
-    return ground(query.patterns, dict(zip(unknowns, rows.rows[0], strict=True))) if rows.rows else ()
-
-
-def unknowns_of(patterns: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
-    """The variables of triple patterns, in order of appearance."""
-    return tuple(dict.fromkeys(end for pattern in patterns for end in pattern if end.startswith("?")))
-
-
-def ground(patterns: Iterable[tuple[str, str, str]], binding: dict[str, Any]) -> tuple[Triple, ...]:
-    """The patterns with their variables replaced."""
-
-    def term(text: str) -> Any:
-        return binding[text] if text in binding else term_of(text)
-
-    return tuple((term(s), term(p), term(o)) for s, p, o in patterns)
-
-
-def _nameable(value: Term) -> bool:
-    return writable(value) if isinstance(value, URIRef) else not isinstance(value, BNode)
-
-
-def _collect(
-    kg: Graph, sparql: str, query: CandidateQuery, target: str, triples: dict[Term, dict[Triple, None]]
-) -> None:
-    rows = kg.select(sparql)
-    unknowns = tuple("?" + name for name in rows.variables)
-    place = unknowns.index(target)
-    for row in rows.rows:
-        found = triples.get(row[place])  # type: ignore[arg-type]
-        if found is not None and len(found) < TRIPLES_PER_VALUE:
-            found.update(dict.fromkeys(ground(query.patterns, dict(zip(unknowns, row, strict=True)))))
+    rows = kg.select(f"SELECT {' '.join(unknowns)} WHERE {{ {where(query)} }} LIMIT 1").rows
+    return ground(query.patterns, dict(zip(unknowns, rows[0], strict=True))) if rows else ()

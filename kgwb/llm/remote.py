@@ -29,8 +29,8 @@ from kgwb.errors import (
 )
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Mode
-from kgwb.masking import MASK, shown, without
-from kgwb.network import ERROR_BYTES, RedirectError, check_redirect, is_key, received
+from kgwb.masking import MASK, is_key, shown, without
+from kgwb.network import ERROR_BYTES, RedirectError, check_redirect, received
 
 REPEATS = 2
 """How often a request that failed for a passing reason is repeated."""

@@ -12,8 +12,7 @@ from kgwb.errors import NotRecordedError, RunFileError
 from kgwb.kg.base import Graph
 from kgwb.llm import KINDS
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
-from kgwb.run.record import Call, RunFile, call_key
-from kgwb.run.saved import DAMAGED
+from kgwb.run.record import DAMAGED, Call, RunFile, call_key
 
 
 class Replay(ChatModel):

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal
+from typing import NamedTuple
 from unicodedata import east_asian_width
 
 import networkx as nx
-from rdflib import Literal as RdfLiteral
-from rdflib import URIRef
+from rdflib import Literal, URIRef
 
 from kgwb.flow import Value
-from kgwb.show.html import Html, aside, count, div, join, section, span, table, tag, with_style
+from kgwb.show.html import Html, aside, count, div, join, span, static, table, tag
+from kgwb.show.subgraph import Node, Role, Shape, Subgraph
 from kgwb.show.terms import Around, term
-
-if TYPE_CHECKING:
-    from kgwb.show.subgraph import Node, Role, Subgraph
 
 ROWS = 24
 """Boxes in one column; where more are at the same distance, they stand in several."""
@@ -30,9 +27,6 @@ DESCRIBED = 20
 ANSWERS = 5
 """Answers named in one row of the table."""
 NOTHING = div("body", "No vertex is linked yet: run on until an entity of the question has its vertex.")
-
-Shape = Literal["linked", "unknown", "answer", "support", "literal", "neighbour"]
-"""What a box stands for; it decides the form of its frame."""
 CLASSES = {"linked": "linked", "unknown": "via", "answer": "ans"}
 BELOW = {"linked": "“{}”", "unknown": "{}", "reached": "{}", "answer": "the answer"}
 """What stands under a node's label: its roles as far as they are a matter of words."""
@@ -52,6 +46,10 @@ class Box:
         """What is written into it."""
         return tuple(shorten(text, BOX_CHARS) for text in (self.label, *filter(None, [self.below])))
 
+    @property
+    def round(self) -> bool:
+        return self.shape in ("linked", "unknown")
+
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
@@ -64,8 +62,7 @@ class Arrow:
     dashed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a box stands: its centre and its size, in pixels."""
 
     x: float
@@ -87,7 +84,10 @@ class Layout:
 
 def layout(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> Layout:
     """Columns by distance from what is linked: a question reads from left to right."""
-    sizes = [_size(box) for box in boxes]
+    sizes = []
+    for box in boxes:
+        widths = [text_width(line, 11 if below else 13) for below, line in enumerate(box.lines)]
+        sizes.append((max(*widths, 30.0) + 26, LINE * len(box.lines) + (14 if box.round else 10)))
     columns = list(_columns(boxes, arrows))
     row = max((height for _, height in sizes), default=0) + APART
     height = row * max(map(len, columns), default=0) + 2 * MARGIN - APART
@@ -95,25 +95,24 @@ def layout(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> Layout:
     placed: dict[int, Place] = {}
     x = MARGIN
     for column in columns:
-        width = max(sizes[box][0] for box in column)
-        for number, box in enumerate(column):
-            y = height / 2 + (number - (len(column) - 1) / 2) * row
-            placed[box] = Place(x + width / 2, y, *sizes[box])
+        width = max(sizes[number][0] for number in column)
+        for at, number in enumerate(column):
+            y = height / 2 + (at - (len(column) - 1) / 2) * row
+            placed[number] = Place(x + width / 2, y, *sizes[number])
         x += width + gap
-    places = tuple(placed[box] for box in range(len(boxes)))
+    places = tuple(placed[number] for number in range(len(boxes)))
     beside = any(places[arrow.start].x == places[arrow.end].x for arrow in arrows)  # they bend to the right
     return Layout(places, _bends(arrows, places), x + MARGIN - (0 if beside else gap), height)
 
 
 def shorten(text: str, most: int) -> str:
     """A text of at most ``most`` characters; wide ones count twice."""
-    kept, room = "", most
-    for char in text:
+    room = most
+    for place, char in enumerate(text):
         room -= 2 if _wide(char) else 1
         if room < 0:
-            return kept[:-1].rstrip() + "…"
-        kept += char
-    return kept
+            return text[: place - 1].rstrip() + "…"
+    return text
 
 
 def text_width(text: str, size: float) -> float:
@@ -123,11 +122,6 @@ def text_width(text: str, size: float) -> float:
 
 def _wide(char: str) -> bool:
     return east_asian_width(char) in "WF"
-
-
-def _size(box: Box) -> tuple[float, float]:
-    width = max(text_width(line, 11 if below else 13) for below, line in enumerate(box.lines)) + 26
-    return max(width, 56), LINE * len(box.lines) + (14 if box.shape in ("linked", "unknown") else 10)
 
 
 def _columns(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> Iterator[list[int]]:
@@ -142,7 +136,7 @@ def _columns(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> Iterator[list[int
     rows: dict[int, float] = {}
     firsts = [min(part, key=rank) for part in nx.connected_components(graph)]
     for layer in nx.bfs_layers(graph, sorted(firsts)):
-        above = {box: fmean([rows[one] for one in graph[box] if one in rows] or [0.0]) for box in layer}
+        above = {box: fmean([rows[other] for other in graph[box] if other in rows] or [0.0]) for box in layer}
         order = sorted(layer, key=lambda box: (above[box], box))
         rows = {box: row / len(order) for row, box in enumerate(order)}
         size = math.ceil(len(order) / math.ceil(len(order) / ROWS))
@@ -165,55 +159,55 @@ def _bends(arrows: Sequence[Arrow], places: Sequence[Place]) -> tuple[float, ...
 # --- as SVG
 
 
-def picture(
-    boxes: Sequence[Box], arrows: Sequence[Arrow], title: str, lit: Lit | None = None, do: str = ""
-) -> Html:
-    """Boxes and arrows; what is ``lit`` stands out, the rest recedes. A click on a box sends ``do``."""
-    placed = layout(boxes, arrows)
+class Lit(NamedTuple):
+    """The numbers of the boxes and of the arrows that stand out."""
+
+    nodes: tuple[int, ...]
+    edges: tuple[int, ...]
+
+
+def lit_parts(subgraph: Subgraph, lit: Value | None) -> Lit | None:
+    """The numbers of an answer's node and of all that supports it."""
+    if lit is None:
+        return None
+    terms = {lit.term, *(end for triple in lit.support for end in triple[::2])}
+    return Lit(
+        tuple(number for number, node in enumerate(subgraph.nodes) if node.term in terms),
+        tuple(number for number, edge in enumerate(subgraph.edges) if edge.triple in lit.support),
+    )
+
+
+def svg(subgraph: Subgraph, lit: Value | None = None, do: str = "") -> Html:
+    """The picture; what supports the answer ``lit`` stands out. A click on a box sends ``do``."""
+    if not subgraph.nodes:
+        return NOTHING
+    boxes, arrows = diagram(subgraph)
+    placed, shown = layout(boxes, arrows), lit_parts(subgraph, lit)
     lines, labels, nodes = [], [], []
     for number, (arrow, bend) in enumerate(zip(arrows, placed.bends, strict=True)):
-        class_ = "" if lit is None else " lit" if number in lit.edges else " dim"
+        class_ = "" if shown is None else " lit" if number in shown.edges else " dim"
         points = _curve(placed.places[arrow.start], placed.places[arrow.end], bend)
         path = "M{} C{} {} {}".format(*map(_at, points))
-        lines.append(
-            tag("path", d=path, class_=f"ed{class_}", stroke_dasharray="5 4" if arrow.dashed else None)
-        )
+        dashes = "5 4" if arrow.dashed else None
+        lines.append(tag("path", d=path, class_=f"ed{class_}", stroke_dasharray=dashes))
         lines.append(tag("polygon", points=_head(points), class_=f"hd{class_}"))
         middle = (points[0] + 3 * points[1] + 3 * points[2] + points[3]) / 8
-        sign = "✓ " if class_ == " lit" else ""
-        label = tag(
-            "text",
-            sign + shorten(arrow.label, ARROW_CHARS),
-            tag("title", arrow.title),
-            x=middle.real,
-            y=middle.imag + 4,
-            text_anchor="middle",
-            class_=f"el{class_}",
-        )
-        labels.append(label)
+        words = join("✓ " if class_ == " lit" else "", shorten(arrow.label, ARROW_CHARS))
+        at = {"x": middle.real, "y": middle.imag + 4, "text_anchor": "middle"}
+        labels.append(tag("text", words, tag("title", arrow.title), **at, class_=f"el{class_}"))
     for number, (box, place) in enumerate(zip(boxes, placed.places, strict=True)):
-        state = "" if lit is None else " lit" if number in lit.nodes else " dim"
-        click = (
-            {"data_do": do, "data_arg": number, "tabindex": "0", "role": "button", "id": f"node-{number}"}
-            if do
-            else {}
-        )
-        nodes.append(
-            tag(
-                "g",
-                tag("title", box.title),
-                *_box(box, place),
-                class_=f"{CLASSES.get(box.shape, box.shape)}{state}",
-                **click,
-            )
-        )
+        class_ = "" if shown is None else " lit" if number in shown.nodes else " dim"
+        parts = (tag("title", box.title), *_box(box, place))
+        sent = {"data_do": do, "data_arg": number, "id": f"node-{number}"} if do else {}
+        role = {"tabindex": "0", "role": "button"} if do else {}
+        nodes.append(tag("g", *parts, class_=f"{CLASSES.get(box.shape, box.shape)}{class_}", **sent, **role))
+    title = f"Subgraph: {count(len(boxes), 'node')}, {count(len(arrows), 'triple')}"
     facts = [f"{boxes[one.start].label} — {one.label} → {boxes[one.end].label}" for one in arrows[:DESCRIBED]]
-    drawn = (*lines, *labels, *nodes)  # lines first, so that none crosses a label
     return tag(
         "svg",
         tag("title", title),
         tag("desc", ". ".join(facts)),
-        *drawn,
+        *(*lines, *labels, *nodes),  # lines first, so that none crosses a label
         class_="graph",
         role="img",
         viewBox=f"0 0 {placed.width:.0f} {placed.height:.0f}",
@@ -221,23 +215,14 @@ def picture(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Lit:
-    """The numbers of the boxes and of the arrows that stand out."""
-
-    nodes: tuple[int, ...]
-    edges: tuple[int, ...]
-
-
 def _box(box: Box, place: Place) -> Iterator[Html]:
-    round_ = place.height / 2 if box.shape in ("linked", "unknown") else 5
-    corner = {"x": place.x - place.width / 2, "y": place.y - place.height / 2, "rx": round_}
-    yield tag("rect", class_="nd", width=place.width, height=place.height, **corner)
+    corner = {"x": place.x - place.width / 2, "y": place.y - place.height / 2}
+    rounded = place.height / 2 if box.round else 5
+    yield tag("rect", class_="nd", width=place.width, height=place.height, **corner, rx=rounded)
     first, *below = box.lines
     yield tag("text", first, x=place.x, y=place.y + (-1 if below else 4), text_anchor="middle")
-    yield from (
-        tag("text", line, x=place.x, y=place.y + 13, text_anchor="middle", class_="sub") for line in below
-    )
+    for line in below:
+        yield tag("text", line, x=place.x, y=place.y + 13, text_anchor="middle", class_="sub")
 
 
 def _curve(start: Place, end: Place, bend: float) -> tuple[complex, complex, complex, complex]:
@@ -256,92 +241,63 @@ def _curve(start: Place, end: Place, bend: float) -> tuple[complex, complex, com
 
 
 def _head(points: tuple[complex, complex, complex, complex]) -> str:
-    back = points[2] - points[3]
+    tip, back = points[3], points[2] - points[3]
     back *= 8 / (abs(back) or 1)
-    return " ".join(
-        map(
-            _at,
-            (
-                points[3] - back * 0.8,
-                points[3] + back * 0.2 + back * 0.5j,
-                points[3] + back * 0.2 - back * 0.5j,
-            ),
-        )
-    )
+    return " ".join(map(_at, (tip - back * 0.8, tip + back * (0.2 + 0.5j), tip + back * (0.2 - 0.5j))))
 
 
 def _at(point: complex) -> str:
     return f"{point.real:.1f},{point.imag:.1f}"
 
 
-# --- a subgraph
-
-
-def lit_parts(subgraph: Subgraph, lit: Value | None) -> Lit | None:
-    """The numbers of an answer's node and of all that supports it."""
-    if lit is None:
-        return None
-    terms = {lit.term, *(end for triple in lit.support for end in triple[::2])}
-    return Lit(
-        tuple(number for number, node in enumerate(subgraph.nodes) if node.term in terms),
-        tuple(number for number, edge in enumerate(subgraph.edges) if edge.triple in lit.support),
-    )
+# --- a subgraph in boxes and in words
 
 
 def diagram(subgraph: Subgraph) -> tuple[list[Box], list[Arrow]]:
     """Nodes and edges as the boxes and arrows of a picture, in their order."""
     number = {node.term: place for place, node in enumerate(subgraph.nodes)}
-    return [_as_box(node) for node in subgraph.nodes], [
-        Arrow(
-            number[edge.triple[0]],
-            number[edge.triple[2]],
-            edge.label,
-            "\n".join(filter(None, (edge.label, in_words(edge.roles), str(edge.triple[1])))),
-            dashed=all(role.kind == "neighbour" for role in edge.roles),
-        )
-        for edge in subgraph.edges
-    ]
+    arrows = []
+    for edge in subgraph.edges:
+        subject, predicate, object_ = edge.triple
+        title = _lines(edge.label, in_words(edge.roles), str(predicate))
+        dashed = all(role.kind == "neighbour" for role in edge.roles)
+        arrows.append(Arrow(number[subject], number[object_], edge.label, title, dashed))
+    return [_as_box(node) for node in subgraph.nodes], arrows
 
 
 def _as_box(node: Node) -> Box:
     below = ", ".join(BELOW[role.kind].format(role.detail) for role in node.roles if role.kind in BELOW)
     what = str(node.term) if isinstance(node.term, URIRef) else ""
-    if isinstance(node.term, RdfLiteral):
+    if isinstance(node.term, Literal):
         what = f"literal, {node.term.language or node.term.datatype or 'text'}"
-    title = "\n".join(filter(None, (node.label, in_words(node.roles), what)))
-    return Box(node.label, below, node.shape, title)
+    return Box(node.label, below, node.shape, _lines(node.label, in_words(node.roles), what))
 
 
-def in_words(roles: tuple[Role, ...]) -> str:
+def _lines(*texts: str) -> str:
+    return "\n".join(filter(None, texts))
+
+
+def in_words(roles: Iterable[Role]) -> str:
     """Roles of a node or an edge: "linked to “Arrival”, support"."""
     return ", ".join(map(str, roles))
 
 
-def svg(subgraph: Subgraph, lit: Value | None = None, do: str = "") -> Html:
-    """The picture; what supports the answer ``lit`` stands out."""
-    title = f"Subgraph: {count(len(subgraph.nodes), 'node')}, {count(len(subgraph.edges), 'triple')}"
-    return picture(*diagram(subgraph), title, lit_parts(subgraph, lit), do) if subgraph.nodes else NOTHING
-
-
 def legend(subgraph: Subgraph, lit: Value | None) -> Html:
     """What the shapes mean, and what is not shown."""
-    pale = aside("pale: around it, not used") if lit is not None else ""
-    signs = (
+    signs = [
         span("ent small", "linked"),
         span("unk small", "on the way"),
         span("unk asked plain small", "answer"),
-        pale,
-    )
+        aside("pale: around it, not used") if lit is not None else "",
+    ]
     left_out = div("soft small", "; ".join(subgraph.remarks)) if subgraph.remarks else ""
     return div("stack tight", div("row", *signs), left_out)
 
 
 def tables(subgraph: Subgraph, around: Around) -> Html:
     """The triples with what they are and support, and the vertices with their roles."""
-    around = around.named(
-        [(node.term, node.label) for node in subgraph.nodes if isinstance(node.term, URIRef)]
-    )
-    around = around.named([(edge.triple[1], edge.label) for edge in subgraph.edges])
+    labels = [(node.term, node.label) for node in subgraph.nodes if isinstance(node.term, URIRef)]
+    around = around.named([*((edge.triple[1], edge.label) for edge in subgraph.edges), *labels])
     triples = []
     for edge in subgraph.edges:
         supported = [one.label for one in subgraph.answers if edge.triple in one.support]
@@ -357,4 +313,4 @@ def subgraph_html(subgraph: Subgraph) -> str:
     """Picture and tables as static HTML that stands alone; the first answer is lit."""
     lit = next(iter(subgraph.answers), None)
     parts = (legend(subgraph, lit), svg(subgraph, lit), tables(subgraph, Around()))
-    return with_style(section(div("body stack", *(parts if subgraph.nodes else [NOTHING])), data_static=True))
+    return static(div("body stack", *(parts if subgraph.nodes else [NOTHING])))

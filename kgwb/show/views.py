@@ -1,4 +1,4 @@
-"""The views of the records that all systems share, and of what is asked of the graph about them."""
+"""The views of the records that all systems share, and what views of other records are made of."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from rdflib import URIRef
 
 from kgwb import flow
 from kgwb.kg.text import local_name
-from kgwb.show import explain
-from kgwb.show.alignment import aligned
 from kgwb.show.html import (
     MOST_ROWS,
     Html,
+    and_more,
     aside,
     bar,
     button,
@@ -23,24 +22,13 @@ from kgwb.show.html import (
     fold,
     join,
     note,
-    safe,
     short,
     span,
     state_sign,
-    table,
     tag,
 )
 from kgwb.show.tell import MOST_LINE, because, view
-from kgwb.show.terms import (
-    Around,
-    candidate_line,
-    curie,
-    readable,
-    sparql,
-    supporting,
-    term,
-    triples,
-)
+from kgwb.show.terms import Around, candidate_line, curie, readable, sparql, supporting, term, triples
 
 DEGREE_CAP = 1_000
 """Degrees are counted up to this many."""
@@ -59,65 +47,52 @@ def choice_rows(
     for place, contents in [*enumerate(lines), (-1, span("soft", nothing))]:
         here = place == taken
         click = span("btn ghost", "take this one" if place >= 0 else "take none") if around.live else ""
-        sign = state_sign("ok", "taken") if here else click
         end = ends[place] if ends and place >= 0 else ""
-        parts = (span("mark"), span("grow", contents, end), span("take", sign))
-        at = {"data_do": "take", "data_arg": place, "id": f"take-{place}"} if around.live else {}
-        row = tag("button", *parts, class_="cand", type="button", aria_pressed=str(here).lower(), **at)
+        sign = span("take", state_sign("ok", "taken") if here else click)
+        sent = {"data_do": "take", "data_arg": place, "id": f"take-{place}"} if around.live else {}
+        state: dict[str, object] = {"type": "button", "aria_pressed": str(here).lower(), **sent}
+        row = tag("button", span("mark"), span("grow", contents, end), sign, class_="cand", **state)
         rows.append(tag("li", row, class_="taken" if here else None))
     return tag("ol", *rows, class_="rows")
 
 
 @view.register
 def _(value: flow.Link, around: Around) -> Html:
-    options = list(dict.fromkeys((*value.candidates, *((value.vertex,) if value.vertex else ()))))[:MOST_ROWS]
+    vertices = (value.vertex,) if value.vertex else ()
+    options = list(dict.fromkeys((*value.candidates, *vertices)))[:MOST_ROWS]
     taken = options.index(value.vertex) if value.vertex in options else -1
-    rows = [candidate_line(one, around) for one in options]
-    left = len(value.candidates) - len(options)
-    more = div("band soft", f"and {left:,} more") if left > 0 else ""
-    why = div("band", because(value.reason)) if value.reason else ""
-    near = around.of(flow.Retrieved) or value
     nothing = "none of them: the graph does not have it"
+    rows = [candidate_line(one, around) for one in options]
     return join(
         choice_rows(rows, taken, nothing, around, ends=_degrees(options, around)),
-        more,
-        why,
-        _among(value.entity, near, around),
+        left_over(len(value.candidates) - len(options)),
+        div("band", because(value.reason)) if value.reason else "",
+        _among(value.entity, around.of(flow.Retrieved) or value, around),
     )
 
 
 @view.register
 def _(value: flow.Retrieved, around: Around) -> Html:
-    ends = _degrees(value.candidates[:MOST_ROWS], around)
-    rows = [
-        tag(
-            "li",
-            div(
-                "cand plain",
-                span("num", place),
-                span("grow", candidate_line(one, around), end),
-                scores(one.score),
-            ),
-        )
-        for place, (one, end) in enumerate(zip(value.candidates[:MOST_ROWS], ends, strict=True), 1)
-    ]
-    left = len(value.candidates) - MOST_ROWS
-    of = f" of {value.found:,} found" if value.found > len(value.candidates) else ""
-    head = div(
-        "band", tag("b", f"{value.outcome}{of}"), span("soft", f" by {value.how}" if value.how else "")
-    )
+    options = value.candidates[:MOST_ROWS]
+    rows = []
+    for place, (one, end) in enumerate(zip(options, _degrees(options, around), strict=True), 1):
+        score = span("take row", span("minibar", bar(one.score)), span("num", f"{one.score:.2f}"))
+        line = span("grow", candidate_line(one, around), end)
+        rows.append(tag("li", div("cand plain", span("num", place), line, score)))
+    how = span("soft", f" by {value.how}" if value.how else "")
     sent = fold(aside("the search as it was sent"), span("id", short(value.query))) if value.query else ""
     return join(
-        head,
+        div("band", tag("b", str(value)), how),
         tag("ol", *rows, class_="rows"),
-        div("band soft", f"and {left:,} more") if left > 0 else "",
+        left_over(len(value.candidates) - MOST_ROWS),
         div("band", sent) if sent else "",
         _among(value.entity, value, around),
     )
 
 
-def scores(share: float) -> Html:
-    return span("take row", span("minibar", bar(share)), span("num", f"{share:.2f}"))
+def left_over(number: int) -> Html:
+    """The line under rows that says how many more there are."""
+    return div("band soft", and_more(number)) if number > 0 else Html()
 
 
 def _degrees(candidates: Iterable[flow.Candidate], around: Around) -> list[Html]:
@@ -135,18 +110,11 @@ def _among(entity: str, asked: flow.Retrieved | flow.Link, around: Around) -> Ht
     if not around.live:
         return Html()
     label = f"Is this among the candidates for “{entity}”?"
-    typed = tag(
-        "input", type="text", name="name", placeholder="a name or an IRI", aria_label=label, id="among"
-    )
+    named = {"type": "text", "name": "name", "placeholder": "a name or an IRI", "id": "among"}
+    typed = tag("label", span("", label), tag("input", **named, aria_label=label), class_="f grow")
     degrees = button("Show degrees", "degrees") if asked.candidates and "degrees" not in around.more else ""
-    form = tag(
-        "form",
-        tag("label", span("", label), typed, class_="f grow"),
-        button("Look for it", "where"),
-        degrees,
-        class_="row ends controls",
-        data_do="where",
-    )
+    look = button("Look for it", "where")
+    form = tag("form", typed, look, degrees, class_="row ends controls", data_do="where")
     return div("band stack", form, shown_of("where", around))
 
 
@@ -166,34 +134,21 @@ def query_block(
     if not around.live:
         return div("", head, shown)
     text = readable(query, around)
-    asked = around.more.get(f"query {number}")
-    empty = asked.empty if isinstance(asked, explain.Executed) else empty
-    typed = tag(
-        "textarea",
-        text,
-        name="sparql",
-        rows=min(text.count("\n") + 1, 16),
-        class_="mono",
-        id=f"sparql-{number}",
-        spellcheck="false",
-        aria_label="SPARQL",
-        data_rev=short(query, 40),
-    )
-    buttons = div(
-        "row controls",
+    executed = around.more.get(f"query {number}")
+    empty = executed.empty if executed is not None else empty
+    named = {"name": "sparql", "rows": min(text.count("\n") + 1, 16), "id": f"sparql-{number}"}
+    kept = {"spellcheck": "false", "aria_label": "SPARQL", "data_rev": short(query, 40)}
+    buttons = (
         button("Run query", "query", "run", arg=number),
         button("Use this query", "use", arg=number) if usable else "",
         button("Why is it empty?", "why", arg=number) if empty else "",
     )
-    form = tag("form", typed, buttons, class_="stack tight", data_do="query", data_arg=number)
-    return div(
-        "",
-        head,
-        shown,
-        fold(aside("edit and run"), form, key=f"edit-{number}", unfolded=empty),
-        shown_of(f"query {number}", around),
-        shown_of(f"why {number}", around),
-    )
+    typed = tag("textarea", text, class_="mono", **named, **kept)
+    sent = {"data_do": "query", "data_arg": number}
+    form = tag("form", typed, div("row controls", *buttons), class_="stack tight", **sent)
+    editor = fold(aside("edit and run"), form, key=f"edit-{number}", unfolded=empty)
+    answers = (shown_of(f"{question} {number}", around) for question in ("query", "why"))
+    return div("", head, shown, editor, *answers)
 
 
 # --- answers
@@ -206,7 +161,7 @@ def _(value: flow.Answer, around: Around) -> Html:
 
 def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
     """What an answer stands on, or why there is none, and the queries it came from."""
-    around = told_apart(value, around.named(value.names))
+    around = _told_apart(value, around.named(value.names))
     parts = [note(flow.UNGROUNDED, kind="bad")] if value.ungrounded else []
     if value.text:
         parts.append(div("b", short(value.text, MOST_LINE)))
@@ -217,11 +172,9 @@ def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
     if shown[MOST_ANSWERS:]:
         parts.append(fold(aside(f"{len(shown) - MOST_ANSWERS} more"), *shown[MOST_ANSWERS:]))
     if len(value.values) > MOST_ROWS:
-        parts.append(aside(f"and {len(value.values) - MOST_ROWS:,} more"))
-    no = value.kind == "boolean" and value.labels == ("false",)
-    blocks = [
-        query_block(n, query, around, empty=no or not value.values) for n, query in enumerate(value.queries)
-    ]
+        parts.append(aside(and_more(len(value.values) - MOST_ROWS)))
+    empty = not value.values or (value.kind == "boolean" and value.labels == ("false",))
+    blocks = [query_block(n, query, around, empty=empty) for n, query in enumerate(value.queries)]
     if blocks:
         head = join("The SPARQL it came from ", aside(count(len(blocks), "query")))
         parts.append(fold(head, *blocks, key="queries", unfolded=around.live and not value.values))
@@ -229,26 +182,17 @@ def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
 
 
 def _value(number: int, one: flow.Value, around: Around) -> Html:
+    """A value by the triples it stands on; by its name too, where it is no end of them."""
     support = triples(one.support, around, [one.term]) if one.support else aside("no triple")
-    alone = not any(str(end) == str(one.term) for triple in one.support for end in triple[::2])
-    name = around.names.get(str(one.term), one.label)
-    label = (
-        div(
-            "row",
-            tag("b", short(name)),
-            curie(one.term, around)
-            if isinstance(one.term, URIRef)
-            else term(one.term, around)
-            if str(one.term) != one.label
-            else "",
-        )
-        if alone
-        else ""
-    )
+    label = Html()
+    if not any(str(end) == str(one.term) for triple in one.support for end in triple[::2]):
+        exact = term(one.term, around) if str(one.term) != one.label else ""
+        exact = curie(one.term, around) if isinstance(one.term, URIRef) else exact
+        label = div("row", tag("b", short(around.names.get(str(one.term), one.label))), exact)
     return div("row top", span("num", number), div("grow stack tight", label, support))
 
 
-def told_apart(answer: flow.Answer, around: Around) -> Around:
+def _told_apart(answer: flow.Answer, around: Around) -> Around:
     """The names, with the local name beside it where an answer shows several vertices of one name."""
     labels = {str(one.term): one.label for one in answer.values[:MOST_ROWS] if isinstance(one.term, URIRef)}
     alike: dict[str, list[str]] = {}
@@ -261,74 +205,3 @@ def told_apart(answer: flow.Answer, around: Around) -> Around:
         for iri, tail in zip(same, beside, strict=True):
             names[iri] = f"{short(name)} ({tail})" if same[1:] else name
     return replace(around, names=names)
-
-
-# --- texts
-
-
-def word_changes(before: str, after: str) -> tuple[Html, Html]:
-    """Two texts, each with the words marked that the other has not."""
-    old, new = (re.findall(r"\w+|\W", text) for text in (before, after))
-    sides: tuple[list[Html], list[Html]] = ([], [])
-    for part in aligned(old, new):
-        for side, mark, words in ((0, "del", old[part.first]), (1, "ins", new[part.second])):
-            text = "".join(words)
-            sides[side].append(safe(text) if part.same or not text else tag(mark, text))
-    return join(*sides[0]), join(*sides[1])
-
-
-def marked(text: str, words: Iterable[str]) -> Html:
-    """A text with some of its words marked, letter case aside."""
-    wanted = "|".join(re.escape(word) for word in words if word.strip())
-    if not wanted:
-        return safe(text)
-    parts = re.split(rf"(?<!\w)({wanted})(?!\w)", text, flags=re.IGNORECASE)
-    return join(
-        *(
-            tag("mark", part, class_="filled") if number % 2 else safe(part)
-            for number, part in enumerate(parts)
-        )
-    )
-
-
-# --- what was asked of the graph
-
-
-@view.register
-def _(value: explain.Whereabouts, around: Around) -> Html:
-    return join(*(div("", line) for line in str(value).splitlines()))
-
-
-@view.register
-def _(value: explain.Examples, around: Around) -> Html:
-    if not value.triples:
-        return div("", "no triple in the graph has this predicate")
-    where = "from anywhere in the graph: the linked vertices have none" if value.anywhere else ""
-    return join(triples(value.triples, around.named(value.names)), aside(where) if where else "")
-
-
-@view.register
-def _(value: explain.Executed, around: Around) -> Html:
-    if value.truth is not None:
-        return div("", tag("b", str(value.truth).lower()), aside(" (ASK)"))
-    around, found = around.named(value.names), value.rows
-    rows = [["" if one is None else term(one, around) for one in row] for row in found.rows[:MOST_ROWS]]
-    cut = "; the result was cut there by the row limit" if found.cut else ""
-    heads = [f"?{variable}" for variable in found.variables]
-    return join(div("", tag("b", count(len(found.rows), "row")), cut), table(heads, rows, of=len(found.rows)))
-
-
-@view.register
-def _(value: explain.Blocking, around: Around) -> Html:
-    """Why a query has no rows, and by its part, which steps wrote it."""
-    if not value.empty:
-        return div("", "This query has rows, or is true.")
-    shown = []
-    for part in dict.fromkeys((*value.culprits, *value.unmatched)):
-        reasons = ["without it the query has rows"] if part in value.culprits else []
-        reasons += ["nothing in the graph matches it"] if part in value.unmatched else []
-        authors = explain.author(around.steps, part)
-        wrote = "; ".join(one.told(around.names) for one in authors) or "no step of this run wrote it"
-        head = tag("b", short(explain.part_text(part, around.names)))
-        shown.append(div("", head, f": {', and '.join(reasons)}. ", aside(f"{wrote}.")))
-    return join(*shown) if shown else div("", f"{str(value).capitalize()}.")

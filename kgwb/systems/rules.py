@@ -18,7 +18,7 @@ LETTERS = 300
 """Of a name that are compared for likeness, which takes quadratic time."""
 
 
-@rule("chatty_kg/vertex_selection")
+@rule("linking/vertex_selection")
 def vertex(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
     """The label that is the name, homonyms told apart; else one spelled nearly alike; else none."""
     entity, candidates = given["entity"], given["candidates"]
@@ -44,13 +44,13 @@ def vertex(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, 
     return {"reason": reason, "number": best["number"], "label": best["label"]}
 
 
-@rule("chatty_kg/vertex_selection_labels")
+@rule("linking/vertex_selection_labels")
 def label(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
     """The label most like the entity."""
     return {"label": _closest(given["entity"], given["labels"])}
 
 
-@rule("chatty_kg/vertex_selection_names")
+@rule("linking/vertex_selection_names")
 def local_name(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
     """The local name most like the entity."""
     return {"name": _closest(given["entity"], given["names"])}

@@ -12,7 +12,6 @@ from kgwb.aside import aside as left_behind
 from kgwb.errors import GraphError, InputError, KgwbError, PromptError
 from kgwb.flow import CandidateQuery
 from kgwb.kg.queries import degrees
-from kgwb.run.agents import kind_of, spec_at
 from kgwb.run.record import Step
 from kgwb.show import explain
 from kgwb.show.form import StepForm, followed, taken, typed_in, with_row
@@ -109,7 +108,7 @@ class StepPanel(Live):
         """The sections there are; an agent that asks no model has no prompt."""
         asks = kind_at(self.run, agent_of(key)) in ("model", "person") or bool(step and step.prompts)
         more = {"prompt": "Prompt", "attempts": "Attempts"} if asks else {}
-        form = {"form": "Edit as a form"} if kind_of(self.run.system, agent_of(key)) != "group" else {}
+        form = {"form": "Edit as a form"} if self.run.system.kind(key) != "group" else {}
         return {"result": "Result", "in": "What came in", **more, **form}
 
     def _fitting(self, key: str, step: Step | None) -> str:
@@ -278,7 +277,7 @@ class StepPanel(Live):
     def _known(self, event: Event) -> str:
         """The agent or step that an event names. Raises SettingError for one the system has not."""
         key = str(event["arg"])
-        spec_at(self.run.system, key)
+        self.run.system.spec(key)
         return key
 
     def do_take(self, event: Event) -> None:
@@ -379,8 +378,9 @@ class StepPanel(Live):
     def do_examples(self, event: Event) -> None:
         place = int(event["arg"])
         output = self.session.steps[self.key].output
-        ends = explain.ends_of(output.fact, tuple(self.session.steps.values()))
-        self._ask(f"examples {place}", lambda kg: explain.examples(kg, ends, output.predicates[place]))
+        ends = explain.ends_of(output.fact.ends, tuple(self.session.steps.values()))
+        best = output.predicates[place]
+        self._ask(f"examples {place}", lambda kg: explain.examples(kg, ends, best.iri, best.direction))
 
     def _query(self, event: Event) -> tuple[int, str]:
         """The number of a query, and its SPARQL as it was typed; as it is, if it was not."""
@@ -432,7 +432,7 @@ class AgentCell(StepPanel):
 
     def __init__(self, session: Session, agent: str) -> None:
         """``agent`` is an agent's name or a step's key. Raises SettingError for one the system has not."""
-        spec_at(session.run.system, agent)
+        session.run.system.spec(agent)
         super().__init__(session, agent)
 
     def view(self) -> Html:

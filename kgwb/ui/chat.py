@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from IPython import get_ipython
 
 from kgwb.run import Run
-from kgwb.run.agents import kind_of, stages_of
 from kgwb.show.html import (
     Html,
     aside,
@@ -290,11 +289,11 @@ class Chat(Live):
 def dots(run: Run) -> Html:
     """A dot for each agent of the system, in the colour of its kind; empty where it had nothing to do."""
     worked = {step.agent for step in run.steps}
-    agents = [agent for _, names in stages_of(run.system) for agent in names]
+    agents = [agent for _, names in run.system.stages for agent in names]
     marks = (
         tag(
             "i",
-            class_=f"{kind_of(run.system, agent)}{'' if agent in worked else ' dim'}",
+            class_=f"{run.system.kind(agent)}{'' if agent in worked else ' dim'}",
             title=spoken(agent),
         )
         for agent in agents

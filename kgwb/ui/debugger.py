@@ -6,7 +6,6 @@ from typing import Any
 
 from kgwb import llm
 from kgwb.errors import SettingError
-from kgwb.settings import PROFILES
 from kgwb.show.compare import Side, comparison
 from kgwb.show.html import Html, aside, button, div, fold, join, note, span, tabs, tag
 from kgwb.show.run import Standing, answer_banner, flow_strip, head, run_body, timeline, waterfall
@@ -133,7 +132,7 @@ class Debugger(StepPanel):
 
     def _compare(self) -> Html:
         """The run before the latest edit, or put otherwise, beside the run as it stands."""
-        ask = [button(f"The same under profile {name}", "profile", arg=name) for name in PROFILES]
+        ask = [button(f"The same under profile {name}", "profile", arg=name) for name in ("fast", "paper")]
         typed = tag(
             "input",
             type="text",
@@ -213,7 +212,7 @@ class Debugger(StepPanel):
 
     def do_profile(self, event: Event) -> None:
         name = str(event["arg"])
-        self.fork(f"under profile {name}", settings=PROFILES[name])
+        self.fork(f"under profile {name}", settings=self.run.system.settings.of_profile(name))
 
     def do_model(self, event: Event) -> None:
         spec = typed_name(event, "model")

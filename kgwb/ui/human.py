@@ -11,7 +11,6 @@ from kgwb.errors import InputError, InvalidReplyError, KgwbError, ModelError
 from kgwb.llm.base import ChatModel
 from kgwb.llm.human import Asked, Human
 from kgwb.run import Run
-from kgwb.run.agents import spec_at
 from kgwb.run.record import Attempt, Step
 from kgwb.show.form import Field, blank, field_of, fitted, inputs, read, typed, typed_in, with_row
 from kgwb.show.html import (
@@ -132,7 +131,7 @@ class Person:
         """The question, and in one sentence what is wanted."""
         request, run = asked.request, self.session.run
         question = request.variables.get("question", run.question)
-        purpose = spec_at(run.system, step.agent).purpose.replace("``", "") if step else ""
+        purpose = run.system.spec(step.agent).purpose.replace("``", "") if step else ""
         shown = [
             div("", aside(f"{spoken(name)} "), span("ent", short(value)))
             for name, value in request.variables.items()

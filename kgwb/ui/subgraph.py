@@ -11,15 +11,14 @@ from typing import TypeVar
 from rdflib import URIRef
 
 from kgwb.errors import GraphError, SettingError
-from kgwb.flow import Answer, Link, Value
+from kgwb.flow import Value
 from kgwb.kg.queries import Description, describe
 from kgwb.show.html import Html, aside, button, clean, div, join, short, span, tabs, tag
 from kgwb.show.picture import NOTHING, in_words, legend, lit_parts, shorten, svg, tables
 from kgwb.show.run import head
-from kgwb.show.subgraph import Node, Subgraph, expand, subgraph
+from kgwb.show.subgraph import Node, Subgraph, expand, sources, subgraph
 from kgwb.show.tell import MOST_LINE
 from kgwb.show.terms import Around, around, curie
-from kgwb.systems.chatty_kg.records import Linked
 from kgwb.ui.live import Event, Live
 from kgwb.ui.pyvis_page import graph, page
 from kgwb.ui.session import Session, Worker
@@ -67,8 +66,7 @@ class SubgraphPanel(Live):
         """Take the run's subgraph anew if what it is made of has changed."""
         with self._taking:
             run = self.session.run
-            outputs = [step.output for step in tuple(run.steps)]
-            made_of = (run.answer, [one for one in outputs if isinstance(one, Answer | Link | Linked)])
+            made_of = (run.answer, sources(run))
             if made_of != self._made_of:
                 self.subgraph, self._made_of = self._surrounded(subgraph(run)), made_of
                 self.lit, self.picked, self.about = 0, -1, {}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from small import CHATTY, EX, films, predicates, qir, vertex
 
+from kgwb import profile
 from kgwb.bench.gold import with_gold, with_queries
 from kgwb.bench.ladder import (
     GRAPH_OR_GOLD,
@@ -28,7 +29,6 @@ from kgwb.kg.base import Vocabulary
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run.prompts import Prompts
-from kgwb.settings import Settings
 from kgwb.systems.gold import read
 
 BORN = "SELECT DISTINCT ?city WHERE { :arrival :director ?d . ?d :birthPlace ?city }"
@@ -77,7 +77,7 @@ class Model:
 
 
 def setup(model: Any, **settings: Any) -> Setup:
-    made = Settings().changed(**settings)
+    made = profile("fast", **settings)
     return Setup(films(), CHATTY, {"": Scripted(model)}, made, Prompts(), Embeddings("lexical"))
 
 

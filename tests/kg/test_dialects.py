@@ -35,11 +35,11 @@ from kgwb.errors import (
     QueryRefusedError,
     SettingError,
 )
-from kgwb.kg import VOCABULARIES, Limits, Vocabulary, cache_dir, open_kg, probing
+from kgwb.kg import VOCABULARIES, Limits, Vocabulary, cache_dir, open_kg, searching
 from kgwb.kg.dialects import DIALECTS, STAGES, Dialect, named
 from kgwb.kg.endpoint import Endpoint
 from kgwb.kg.local import LocalGraph
-from kgwb.kg.sparql import _lexed, checked
+from kgwb.kg.sparql import checked
 from kgwb.kg.text import spelled
 from kgwb.kg.vocabularies import well_known
 
@@ -180,9 +180,9 @@ def _check_meaning(dialect: Dialect, text: str) -> None:
         plain = dialect.search_query(["word"] * len(words), 7, stage, TWO)
         if query is None:
             continue
-        shape = _lexed(query)[1]
         assert plain is not None
-        assert shape == _lexed(plain)[1]
+        magic = dialect.magic
+        assert checked(query, magic=magic).shape == checked(plain, magic=magic).shape
         parseQuery(query)
         _oxigraph_parses(query.replace(f"<{dialect.magic}>", "<tag:nobody>"))  # a test asks no other host
         assert checked(query, magic=dialect.magic).form == "select"
@@ -443,7 +443,7 @@ def test_an_old_memory_is_not_trusted(engine: Engine) -> None:
     (file,) = cache_dir().rglob("*.json")
     fake.sign = ""
     assert Endpoint(fake.url).dialect.name == "jena"
-    old = time.time() - probing.REMEMBERED_S - 60
+    old = time.time() - searching.REMEMBERED_S - 60
     os.utime(file, (old, old))
     assert str(Endpoint(fake.url).dialect) == "generic (probed)"
 

@@ -36,7 +36,7 @@ def kg() -> Graph:
 
 def reply(task: str, kg: Graph | None = None, **variables: Any) -> Any:
     system("chatty_kg")
-    request = ChatRequest(task=f"chatty_kg/{task}", variables=variables, messages=())
+    request = ChatRequest(task=task if "/" in task else f"chatty_kg/{task}", variables=variables, messages=())
     return json.loads(Rules(Embeddings("lexical")).complete(request, kg, threading.Event()).text)
 
 
@@ -76,7 +76,7 @@ def test_hostile_text_does_no_harm(question: str, kg: Graph) -> None:
     ("question", "number"), [("Who wrote the novel Echo?", 2), ("Who made Echo of 1987?", 1)]
 )
 def test_homonyms_are_told_apart_by_year_and_description(question: str, number: int, kg: Graph) -> None:
-    vertex = reply("vertex_selection", kg, question=question, entity="Echo", candidates=HOMONYMS)
+    vertex = reply("linking/vertex_selection", kg, question=question, entity="Echo", candidates=HOMONYMS)
     assert vertex["number"] == number
 
 

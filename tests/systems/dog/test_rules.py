@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from kgwb import open_kg
+from kgwb import open_kg, profile
 from kgwb.errors import KgwbError
 from kgwb.kg import SAMPLES, sample_path
 from kgwb.kg.embeddings import DEFAULT, Embeddings
 from kgwb.llm.base import ChatRequest
 from kgwb.llm.rules import Rules
-from kgwb.settings import Settings
 from kgwb.systems import system
 from kgwb.systems.dog.rules import chains
 from kgwb.workbench import Workbench
@@ -160,7 +159,7 @@ def test_rules_reaches_the_targets_on_metaqa(metaqa: Path, monkeypatch: pytest.M
     monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT)
     kg = open_kg(metaqa)
     entries = list(map(json.loads, metaqa.with_name("metaqa_dev.jsonl").read_text().splitlines()))
-    bench = Workbench(kg, "rules", system="dog", settings=Settings(debate_rounds=1))
+    bench = Workbench(kg, "rules", system="dog", settings=profile("fast", debate_rounds=1))
     for hops, group in groupby(entries, key=lambda entry: entry["hops"]):
         asked = list(group)[::EVERY]
         hits = [answers(bench, entry["question"])[:1] for entry in asked]
