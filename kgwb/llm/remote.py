@@ -123,9 +123,10 @@ class RemoteModel(ChatModel):
 
     remote = True
 
-    def __init__(self, kind: str, model: str, url: str, usual_url: str, form: Form) -> None:
-        self.model, self.url = model, url
-        self.name = f"{kind}:{model}" if url == usual_url else f"{kind}:{model}@{url}"
+    def __init__(self, name: str, model: str, url: str, form: Form, hints: tuple[str, str]) -> None:
+        """``hints`` say what to do about a refused key, and about a model that is not there."""
+        self.name, self.model, self.url = name, model, url
+        self._hints = hints
         self._lock = threading.Lock()
         self._form = form
         self._schema_works = False
@@ -181,10 +182,6 @@ class RemoteModel(ChatModel):
     @abstractmethod
     def _key(self) -> str:
         """What the server is given as key; may be empty."""
-
-    @abstractmethod
-    def _hints(self) -> tuple[str, str]:
-        """What to do about a refused key, and about a model that is not there."""
 
     def _failure(self, error: Exception) -> Failure:
         """What an exception of a transport or of a reader says; the SDKs' own ones are the adapters'."""
@@ -296,9 +293,9 @@ class RemoteModel(ChatModel):
             listed = self._listed(min(timeout_s, 2.0))
             names = () if isinstance(listed, Failure) else listed
             more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-            hint = f"it has {scrub(', '.join(names[:8]))}{more}" if names else self._hints()[1]
+            hint = f"it has {scrub(', '.join(names[:8]))}{more}" if names else self._hints[1]
         elif status in (401, 403):
-            error, hint = ModelRefusedError, self._hints()[0]
+            error, hint = ModelRefusedError, self._hints[0]
         elif status == 429:
             hint = "wait a little, or check the quota of the key"
         elif not failure.transient:

@@ -117,7 +117,7 @@ def read(question: str, kg: Graph | None) -> Reading:
 
 
 def _groups(words: Sequence[str], names: Sequence[Mention]) -> list[list[Mention]]:
-    """Names joined by "and" or a comma are one group: the same is phrases of each."""
+    """Names joined by "and" or a comma are one group: the same is said of each."""
     groups: list[list[Mention]] = []
     for name in names:
         between = words[groups[-1][-1].last : name.first] if groups else ["none"]
