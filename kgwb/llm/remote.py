@@ -8,6 +8,7 @@ import threading
 import time
 from abc import abstractmethod
 from codecs import getincrementaldecoder
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from contextvars import ContextVar
@@ -355,6 +356,7 @@ def _bound(response: Any) -> None:
     source, abandoned = response.stream, _abandoned.get()
     coding = response.headers.pop("content-encoding", "")  # so httpx, which has no bound, unpacks nothing
     response.encoding = "utf-8"  # whatever it says: JSON is UTF-8, and Python has codecs that are no charset
+    finished = False
     until = time.monotonic() + response.request.extensions["timeout"]["read"]
 
     def error() -> Iterator[bytes]:
@@ -362,6 +364,7 @@ def _bound(response: Any) -> None:
             yield from received(source, coding, ERROR_BYTES, until)
 
     def reply() -> Iterator[bytes]:
+        nonlocal finished
         size, document, decoder = 0, 0, getincrementaldecoder("utf-8")()
         streamed = re.search(rb'"stream": ?true', response.request.read())
         for part in received(source, coding, MOST_BYTES + 1, until):
@@ -373,13 +376,19 @@ def _bound(response: Any) -> None:
             decoder.decode(part)
             if abandoned.is_set():
                 return
+            finished = b"[DONE]" in part
             yield part
+
+    body = reply() if response.is_success else error()
 
     class Bound(import_module(type(response).__module__.partition(".")[0]).SyncByteStream):  # type: ignore[misc]
         def __iter__(self) -> Iterator[bytes]:
-            return reply() if response.is_success else error()
+            return body
 
         def close(self) -> None:
+            # The SDK stops at [DONE], and only a connection that was read to its end can be used again
+            with suppress(OSError, ValueError, *transport_errors()):
+                deque(body if finished else (), maxlen=0)
             source.close()
 
     response.stream = Bound()

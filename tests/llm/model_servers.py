@@ -88,6 +88,10 @@ class ModelServer:
         return f"http://127.0.0.1:{self._http.server_port}{self.prefix}"
 
     @property
+    def connections(self) -> int:
+        return self._http.connections
+
+    @property
     def chats(self) -> list[dict[str, Any]]:
         """Bodies of the chat requests seen."""
         return [seen.body for seen in self.seen if seen.path == self.prefix + self.chat_path]
@@ -242,6 +246,12 @@ def _used(body: dict[str, Any]) -> Iterable[str]:
 
 
 class _QuietServer(ThreadingHTTPServer):
+    connections = 0
+
+    def process_request(self, *connected: Any) -> None:
+        self.connections += 1
+        super().process_request(*connected)
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that left early are part of the tests."""
 

@@ -52,6 +52,13 @@ def test_a_request_carries_the_schema_and_asks_for_a_stream(openai_server: OpenA
     assert openai_server.chats[-1]["response_format"] == {"type": "json_schema", "json_schema": named}
 
 
+def test_a_connection_is_used_again(openai_server: OpenAIServer) -> None:
+    model = tiny(openai_server)
+    for _ in range(3):
+        complete(model)
+    assert (len(openai_server.chats), openai_server.connections) == (3, 1)
+
+
 # --- what a server refuses
 
 
