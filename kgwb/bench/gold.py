@@ -12,6 +12,7 @@ from kgwb.bench.questions import BenchQuestion, term_string
 from kgwb.errors import GraphError
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import checked, n3, writable
+from kgwb.systems.gold import Gold, read
 
 _BARE_COUNT = re.compile(
     r"\b(?P<select>SELECT\s+(?:DISTINCT\s+)?)COUNT\s*\(\s*(?P<distinct>DISTINCT\s+)?(?P<what>[?$]\w+|\*)"
@@ -19,9 +20,16 @@ _BARE_COUNT = re.compile(
     re.IGNORECASE,
 )
 METAQA = {
-    **{"director": "directed_by", "writer": "written_by", "actor": "starred_actors", "year": "release_year"},
-    **{"genre": "has_genre", "language": "in_language", "tags": "has_tags", "tag": "has_tags"},
-    **{"imdbrating": "has_imdb_rating", "imdbvotes": "has_imdb_votes"},
+    "director": "directed_by",
+    "writer": "written_by",
+    "actor": "starred_actors",
+    "year": "release_year",
+    "genre": "has_genre",
+    "language": "in_language",
+    "tags": "has_tags",
+    "tag": "has_tags",
+    "imdbrating": "has_imdb_rating",
+    "imdbvotes": "has_imdb_votes",
 }
 """The relation of MetaQA's graph that each word of its question types stands for, from a movie."""
 
@@ -32,7 +40,7 @@ def with_gold(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQuesti
     That is the first variable of the gold query (sent through the gate like any query), or else the vertices
     that bear the gold labels. Where this fails ``answers`` stays None and ``gold_error`` says why.
     """
-    return [_found(one, kg) if one.answers is None else one for one in questions]
+    return [_answered(each, kg) if each.answers is None else each for each in questions]
 
 
 def with_queries(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQuestion]:
@@ -41,16 +49,16 @@ def with_queries(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQue
     Relations are known by their local names. The topic entity is no answer of a path that leads back to it.
     """
     questions = list(questions)
-    if not any(one.path and not one.sparql for one in questions):
+    if not any(each.path and not each.sparql for each in questions):
         return questions
     terms = (term for (term,) in kg.select("SELECT DISTINCT ?p WHERE { ?s ?p ?o }").rows)
     named = {re.split("[/#]", term)[-1]: n3(term) for term in terms if isinstance(term, URIRef)}
     relations = {word: named[name] for word, name in METAQA.items() if name in named}
-    queries = ((one, None if one.sparql else _of_path(one, relations)) for one in questions)
-    return [one.model_copy(update={"sparql": query}) if query else one for one, query in queries]
+    queries = ((each, None if each.sparql else _path_query(each, relations)) for each in questions)
+    return [each.model_copy(update={"sparql": query}) if query else each for each, query in queries]
 
 
-def _of_path(question: BenchQuestion, relations: dict[str, str]) -> str | None:
+def _path_query(question: BenchQuestion, relations: dict[str, str]) -> str | None:
     words = (question.path or "").split("_to_")
     steps = [(word, relations.get(later if word == "movie" else word)) for word, later in pairwise(words)]
     entity = question.topic_entity or ""
@@ -66,45 +74,47 @@ def _of_path(question: BenchQuestion, relations: dict[str, str]) -> str | None:
     return f"SELECT DISTINCT ?x WHERE {{ {' '.join(patterns)} FILTER(?x != {topic}) }}"
 
 
+def read_gold(question: BenchQuestion, kg: Graph) -> Gold | None:
+    """The gold query of a question taken apart; None if there is none that can be read."""
+    return read(standard(question.sparql), kg.vocabulary) if question.sparql else None
+
+
 def standard(sparql: str) -> str:
     """A gold query in SPARQL 1.1: LC-QuAD and QALD count as Virtuoso does, SELECT DISTINCT COUNT(?uri)."""
     return _BARE_COUNT.sub(r"\g<select>(COUNT(\g<distinct>\g<what>) AS ?count)", sparql, count=1)
 
 
-def _found(question: BenchQuestion, kg: Graph) -> BenchQuestion:
+def _answered(question: BenchQuestion, kg: Graph) -> BenchQuestion:
     try:
         if question.sparql and question.sparql.strip():
-            answers = tuple(dict.fromkeys(_of_query(standard(question.sparql), kg)))
+            answers = _of_query(standard(question.sparql), kg)
         elif question.answer_labels:
-            answers = tuple(dict.fromkeys(_of_labels(question.answer_labels, kg)))
+            answers = _of_labels(question.answer_labels, kg)
         else:
-            raise _NoGoldError("the question set gives neither answers nor a gold query")
-    except (_NoGoldError, GraphError) as exc:
-        return question.model_copy(update={"gold_error": exc.args[0]})
-    return question.model_copy(update={"answers": answers, "gold_error": None})
+            raise GraphError("the question set gives neither answers nor a gold query")
+    except GraphError as exc:
+        return question.model_copy(update={"gold_error": exc.message})
+    return question.model_copy(update={"answers": tuple(dict.fromkeys(answers)), "gold_error": None})
 
 
-class _NoGoldError(Exception):
-    pass
-
-
-def _of_query(sparql: str, kg: Graph) -> Iterable[str]:
+def _of_query(sparql: str, kg: Graph) -> list[str]:
     if checked(sparql).form == "ask":
         return [term_string(Literal(kg.ask(sparql)))]
-    found = kg.select(sparql)
-    if found.cut:
-        raise _NoGoldError(f"the gold query has more than {len(found.rows)} rows: open the graph with more")
-    return [term_string(row[0]) for row in found.rows if row[0] is not None]
+    result = kg.select(sparql)
+    if result.cut:
+        raise GraphError(f"the gold query has more than {len(result.rows)} rows: open the graph with more")
+    return [term_string(row[0]) for row in result.rows if row[0] is not None]
 
 
-def _of_labels(labels: Iterable[str], kg: Graph) -> Iterable[str]:
+def _of_labels(labels: tuple[str, ...], kg: Graph) -> list[str]:
     """The one vertex of each label; where several differ in letter case, the one that is written so."""
-    bearers = kg.exact(tuple(labels))
+    bearers, answers = kg.exact(labels), []
     for label in labels:
         vertices = bearers.get(label, ())
         if len(vertices) > 1:
             names = kg.names(vertices)
             vertices = tuple(vertex for vertex in vertices if names[vertex] == label)
         if len(vertices) != 1:
-            raise _NoGoldError(f"{len(bearers.get(label, ()))} vertices of the graph are called {label!r}")
-        yield str(vertices[0])
+            raise GraphError(f"{len(bearers.get(label, ()))} vertices of the graph are called {label!r}")
+        answers.append(str(vertices[0]))
+    return answers

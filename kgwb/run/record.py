@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -258,16 +257,6 @@ class RunFile:
         except OSError as exc:
             raise self._cannot_write(exc) from exc
 
-    def mend(self) -> None:
-        """Cut off a last line that a killed process left unfinished."""
-        raw = disk.plain(self.path).read_bytes() if self.path.exists() else b""
-        if not raw or raw.endswith(b"\n"):
-            return
-        if b"\n" not in raw and self.found():  # a header that lacks nothing but its line end
-            disk.append(self.path, "\n")
-        else:
-            os.truncate(self.path, raw.rfind(b"\n") + 1)
-
     def found(self) -> list[dict[str, Any]]:
         """The entries of a run file of this version; none if it is anything else."""
         try:
@@ -280,26 +269,23 @@ class RunFile:
 
         An unfinished last line is left out. Raises RunFileError for anything that is no run file.
         """
+        first = True
         try:
-            *raw, torn = disk.plain(self.path).read_bytes().split(b"\n")
+            for _, entry in disk.json_lines(self.path):
+                if first:
+                    check_header(entry, self.path)
+                first = False
+                yield entry
         except OSError as exc:
             reason = exc.strerror or exc
             raise RunFileError(
                 f"cannot read the run file {self.path}: {reason}", hint="check the path"
             ) from exc
-        for number, line in enumerate(raw or [torn], 1):
-            if not line.strip():
-                continue
-            try:
-                entry = json.loads(line.decode("utf-8", "surrogatepass"))
-            except (ValueError, RecursionError) as exc:
-                if number == 1:
-                    raise _no_run_file(self.path) from exc
-                hint = "restore the file from a copy"
-                raise RunFileError(f"{self.path}, line {number}, is not JSON", hint=hint) from exc
-            if number == 1:
-                check_header(entry, self.path)
-            yield entry
+        except disk.NotJsonError as exc:
+            if first:
+                raise _no_run_file(self.path) from exc
+            hint = "restore the file from a copy"
+            raise RunFileError(f"{self.path}, line {exc.number}, is not JSON", hint=hint) from exc
 
     def _must_be_ours(self) -> None:
         if not self.path.exists() or (self.path.is_file() and not self.path.stat().st_size):

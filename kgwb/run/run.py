@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kgwb import disk
 from kgwb.aside import undisturbed
 from kgwb.display import as_html, as_text
 from kgwb.errors import InputError, OverrideError, QuestionError, RunFileError, SettingError, Stopped
@@ -401,7 +402,7 @@ class Run(Engine):
         except (*DAMAGED, InputError) as exc:
             raise RunFileError(f"{path} is damaged: {exc!r}", hint="restore the file from a copy") from exc
         if resume:
-            file.mend()
+            disk.cut_unfinished(file.path)
             run._file = file
         return run
 

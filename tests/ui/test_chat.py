@@ -15,8 +15,7 @@ from kgwb.llm import Scripted
 from kgwb.llm.base import ChatRequest
 from kgwb.systems.chatty_kg.records import QIR, Fact
 from kgwb.ui import chat as chats
-from kgwb.ui.chat import Chat
-from kgwb.ui.dialogue import Conversation
+from kgwb.ui.chat import Chat, Conversation
 from kgwb.ui.session import session_of
 
 KG = films(FILMS + ':ted :birthPlace :port . :port rdfs:label "Port Jefferson" .')

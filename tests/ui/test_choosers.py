@@ -11,8 +11,7 @@ from small import FILMS, films
 from kgwb.errors import GraphTimeoutError
 from kgwb.llm import ModelStatus, available
 from kgwb.ui import choosers
-from kgwb.ui.choosers import MOST_LISTED, GraphChooser, ModelChooser
-from kgwb.ui.glance import Survey, glance_view
+from kgwb.ui.choosers import MOST_LISTED, GraphChooser, ModelChooser, Survey
 
 NOWHERE = "http://127.0.0.1:9/sparql"
 
@@ -115,10 +114,10 @@ def test_two_classes_of_one_name_are_looked_at_each() -> None:
     settle(survey)
     assert survey.seen is not None
     for kind in survey.seen.kinds[:2]:
-        assert f'data-arg="{kind.iri}"' in glance_view(survey)
+        assert f'data-arg="{kind.iri}"' in survey.view()
         survey.choose(str(kind.iri))
         settle(survey)
-        assert (survey.chosen, kind in survey.said) == (kind, True)
+        assert (survey.chosen, kind in survey.shares) == (kind, True)
 
 
 def test_a_graph_that_fails_while_it_is_looked_at_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +128,7 @@ def test_a_graph_that_fails_while_it_is_looked_at_says_so(monkeypatch: pytest.Mo
     monkeypatch.setattr(type(kg), "names", gone)
     survey = Survey(kg)
     settle(survey)
-    assert "the endpoint is gone" in glance_view(survey)
+    assert "the endpoint is gone" in survey.view()
 
 
 # --- models

@@ -42,7 +42,7 @@ def shown(session: Session, key: str) -> str:
 def test_every_agent_has_a_cell(agent: str) -> None:
     cell = AgentCell(two_hops(), agent)
     assert ("not needed" in text(cell)) == (agent in SILENT)
-    for section in cell._sections(cell.key, cell.step):
+    for section in cell.sections(cell.key, cell.step):
         cell.update({"do": "section", "arg": section})
         assert "Failed" not in text(cell)
     assert agent.replace("_", " ") in cell.static()

@@ -28,6 +28,7 @@ class Desk:
         self.run = chatty(question, self.human)  # type: ignore[arg-type]
         self.session: Session = session_of(self.run)
         self.cell = AgentCell(self.session, "qir")
+        page(self.cell)  # it is displayed
 
     def wait(self, task: str) -> None:
         def there() -> bool:
@@ -91,6 +92,7 @@ def test_a_vertex_is_chosen_by_its_row() -> None:
     run.models["vertex_selection"] = human
     session = session_of(run)
     cell = AgentCell(session, "vertex_selection")
+    page(cell)
     going = session.go("vertex_selection")
     wait_for(lambda: "none of these is meant" in text(cell))
     press(cell, "Send", option="1", reason="the old one")

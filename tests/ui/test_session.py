@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from pressing import wait_for
+from page import wait_for
 from small import DIRECTED, TEXTS, asked, chatty, iri, made_up
 
 from kgwb.errors import ModelError, OverrideError, SettingError
@@ -166,7 +166,7 @@ def test_a_bug_does_not_leave_the_session_busy() -> None:
 def test_listeners_hear_of_the_beginning_and_the_end_on_any_thread() -> None:
     session, _ = directed()
     heard: list[tuple[str, str]] = []
-    session.listeners.append(lambda: heard.append((session.busy, session.run.status)))
+    session.listen(lambda: heard.append((session.busy, session.run.status)))
     worker = threading.Thread(target=lambda: session.go().result())
     worker.start()
     worker.join()
@@ -196,7 +196,7 @@ def test_another_vertex_by_hand_asks_only_for_what_follows() -> None:
 def test_a_run_that_code_executes_is_shown_too() -> None:
     session = session_of(chatty(QUESTION, Scripted(DIRECTED)))
     heard: list[str] = []
-    session.listeners.append(lambda: heard.append(session.run.status))
+    session.listen(lambda: heard.append(session.run.status))
     session.run.go()
     wait_for(lambda: heard and heard[-1] == "done")
     assert "execution" in session.steps
