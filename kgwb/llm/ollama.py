@@ -41,7 +41,9 @@ class OllamaModel(RemoteModel):
         Raises UnknownModelError if the address is none.
         """
         url = _address(base_url or os.environ.get("OLLAMA_HOST", "").strip() or OLLAMA_URL)
-        super().__init__("ollama", model, url, OLLAMA_URL, Form(("schema", "json", "prompt")))
+        name = f"ollama:{model}" + (f"@{url}" if url != OLLAMA_URL else "")
+        hints = "check the environment variable OLLAMA_API_KEY", f"fetch it with: ollama pull {model}"
+        super().__init__(name, model, url, Form(("schema", "json", "prompt")), hints)
         self._context = LEAST_CONTEXT
 
     def _parts(self, form: Form, request: ChatRequest) -> Iterator[ChatReply]:
@@ -114,9 +116,6 @@ class OllamaModel(RemoteModel):
 
     def _key(self) -> str:
         return os.environ.get("OLLAMA_API_KEY", "")
-
-    def _hints(self) -> tuple[str, str]:
-        return "check the environment variable OLLAMA_API_KEY", f"fetch it with: ollama pull {self.model}"
 
 
 def _address(host: str) -> str:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import openai
 
 OPENAI_URL = "https://api.openai.com/v1"
-_NO_KEY = "no-key-needed"
 
 
 class OpenAIModel(RemoteModel):
@@ -48,10 +47,18 @@ class OpenAIModel(RemoteModel):
         # Others know the older field for the length, and may pass over the newer one in silence
         without = frozenset({"max_tokens"} if _is_openai(url) else ())
         form = Form(("schema", "json with schema", "json", "prompt"), without)
-        super().__init__("openai", model, url, OPENAI_URL, form)
+        key = _key(url)
+        hints = (
+            f"{'check' if key else 'set'} the environment variable OPENAI_API_KEY",
+            "check the model's name, and the address: it usually ends in /v1",
+        )
+        name = f"openai:{model}" + (f"@{url}" if url != OPENAI_URL else "")
+        super().__init__(name, model, url, form, hints)
         # Repeats are ours: the SDK would repeat timeouts too, and its waits cannot be cancelled
         client = client_of(openai.DefaultHttpxClient, url)
-        self._client = openai.OpenAI(api_key=_key(url), base_url=url, max_retries=0, http_client=client)
+        self._client = openai.OpenAI(
+            api_key=key or "no-key-needed", base_url=url, max_retries=0, http_client=client
+        )
         weakref.finalize(self, self._client.close)  # else its open sockets wait for the garbage collector
 
     def _parts(self, form: Form, request: ChatRequest) -> Iterator[ChatReply]:
@@ -81,13 +88,6 @@ class OpenAIModel(RemoteModel):
     def _key(self) -> str:
         return self._client.api_key
 
-    def _hints(self) -> tuple[str, str]:
-        set_or_check = "set" if self._key() == _NO_KEY else "check"
-        return (
-            f"{set_or_check} the environment variable OPENAI_API_KEY",
-            "check the model's name, and the address: it usually ends in /v1",
-        )
-
 
 def _key(url: str) -> str:
     key = os.environ.get("OPENAI_API_KEY", "").strip()
@@ -102,7 +102,7 @@ def _key(url: str) -> str:
             "the environment variable OPENAI_API_KEY holds characters that no key has",
             hint="copy the key again",
         )
-    return key or _NO_KEY
+    return key
 
 
 def _is_openai(url: str) -> bool:

@@ -8,6 +8,7 @@ import threading
 import time
 from abc import abstractmethod
 from codecs import getincrementaldecoder
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from contextvars import ContextVar
@@ -123,9 +124,10 @@ class RemoteModel(ChatModel):
 
     remote = True
 
-    def __init__(self, kind: str, model: str, url: str, usual_url: str, form: Form) -> None:
-        self.model, self.url = model, url
-        self.name = f"{kind}:{model}" if url == usual_url else f"{kind}:{model}@{url}"
+    def __init__(self, name: str, model: str, url: str, form: Form, hints: tuple[str, str]) -> None:
+        """``hints`` say what to do about a refused key, and about a model that is not there."""
+        self.name, self.model, self.url = name, model, url
+        self._hints = hints
         self._lock = threading.Lock()
         self._form = form
         self._schema_works = False
@@ -181,10 +183,6 @@ class RemoteModel(ChatModel):
     @abstractmethod
     def _key(self) -> str:
         """What the server is given as key; may be empty."""
-
-    @abstractmethod
-    def _hints(self) -> tuple[str, str]:
-        """What to do about a refused key, and about a model that is not there."""
 
     def _failure(self, error: Exception) -> Failure:
         """What an exception of a transport or of a reader says; the SDKs' own ones are the adapters'."""
@@ -296,9 +294,9 @@ class RemoteModel(ChatModel):
             listed = self._listed(min(timeout_s, 2.0))
             names = () if isinstance(listed, Failure) else listed
             more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-            hint = f"it has {scrub(', '.join(names[:8]))}{more}" if names else self._hints()[1]
+            hint = f"it has {scrub(', '.join(names[:8]))}{more}" if names else self._hints[1]
         elif status in (401, 403):
-            error, hint = ModelRefusedError, self._hints()[0]
+            error, hint = ModelRefusedError, self._hints[0]
         elif status == 429:
             hint = "wait a little, or check the quota of the key"
         elif not failure.transient:
@@ -358,6 +356,7 @@ def _bound(response: Any) -> None:
     source, abandoned = response.stream, _abandoned.get()
     coding = response.headers.pop("content-encoding", "")  # so httpx, which has no bound, unpacks nothing
     response.encoding = "utf-8"  # whatever it says: JSON is UTF-8, and Python has codecs that are no charset
+    finished = False
     until = time.monotonic() + response.request.extensions["timeout"]["read"]
 
     def error() -> Iterator[bytes]:
@@ -365,6 +364,7 @@ def _bound(response: Any) -> None:
             yield from received(source, coding, ERROR_BYTES, until)
 
     def reply() -> Iterator[bytes]:
+        nonlocal finished
         size, document, decoder = 0, 0, getincrementaldecoder("utf-8")()
         streamed = re.search(rb'"stream": ?true', response.request.read())
         for part in received(source, coding, MOST_BYTES + 1, until):
@@ -376,13 +376,19 @@ def _bound(response: Any) -> None:
             decoder.decode(part)
             if abandoned.is_set():
                 return
+            finished = b"[DONE]" in part
             yield part
+
+    body = reply() if response.is_success else error()
 
     class Bound(import_module(type(response).__module__.partition(".")[0]).SyncByteStream):  # type: ignore[misc]
         def __iter__(self) -> Iterator[bytes]:
-            return reply() if response.is_success else error()
+            return body
 
         def close(self) -> None:
+            # The SDK stops at [DONE], and only a connection that was read to its end can be used again
+            with suppress(OSError, ValueError, *transport_errors()):
+                deque(body if finished else (), maxlen=0)
             source.close()
 
     response.stream = Bound()

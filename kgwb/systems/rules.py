@@ -9,7 +9,7 @@ from typing import Any
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.rules import SPELLING, Given, grammar, rule
+from kgwb.llm.rules import SPELLING, grammar, rule
 from kgwb.llm.rules.words import FUNCTION_WORDS, stem
 
 NEAR_ENOUGH = 0.82
@@ -19,15 +19,16 @@ LETTERS = 300
 
 
 @rule("linking/vertex_selection")
-def vertex(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
+def vertex(
+    question: str, entity: str, candidates: Sequence[Any], kg: Graph | None, embeddings: Embeddings
+) -> dict[str, Any]:
     """The label that is the name, homonyms told apart; else one spelled nearly alike; else none."""
-    entity, candidates = given["entity"], given["candidates"]
     same = [c for c in candidates if _plain(c["label"]) == _plain(entity)]
     holding = [c for c in candidates if {*_plain(entity).split()} <= {*_plain(c["label"]).split()}]
     best = max(same or holding or candidates, key=lambda c: (_alike(entity, c["label"]), -c["number"]))
     if len(same) > 1:
-        read = grammar.read(given["question"], kg).facts
-        asked = _content(given["question"]) - _content(" ".join([entity, *(says for _, says, _ in read)]))
+        read = grammar.read(question, kg).facts
+        asked = _content(question) - _content(" ".join([entity, *(says for _, says, _ in read)]))
         relations = [says for subject, says, object_ in read if entity in (subject, object_)]
 
         def fit(candidate: Any) -> float:
@@ -45,15 +46,15 @@ def vertex(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, 
 
 
 @rule("linking/vertex_selection_labels")
-def label(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
+def label(entity: str, labels: Sequence[str]) -> dict[str, Any]:
     """The label most like the entity."""
-    return {"label": _closest(given["entity"], given["labels"])}
+    return {"label": _closest(entity, labels)}
 
 
 @rule("linking/vertex_selection_names")
-def local_name(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
+def local_name(entity: str, names: Sequence[str]) -> dict[str, Any]:
     """The local name most like the entity."""
-    return {"name": _closest(given["entity"], given["names"])}
+    return {"name": _closest(entity, names)}
 
 
 def _closest(name: str, texts: Sequence[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -128,8 +127,6 @@ CASES = [
          expect={"finish_reason": "length"}),
     Case("refusal", lambda api: [openai_reply(None, refusal="I cannot help with that.")], only="openai",
          text="I cannot help with that.", expect={"finish_reason": "refusal"}),
-    Case("content filter", lambda api: [openai_reply("", "content_filter")], only="openai",
-         text="", expect={"finish_reason": "content_filter"}, first_token=False),
     # Streams
     Case("stream passed over", server={"streams": False}, first_token=False, only="ollama",
          expect={"prompt_tokens": 12, "completion_tokens": 5}),
@@ -141,24 +138,16 @@ CASES = [
          expect={"mode": "schema", "prompt_tokens": 0}),
     Case("stream_options refused by FastAPI", only="openai", chats=2, answers=lambda api: [Answer(
          {"detail": [{"type": "extra_forbidden", "loc": ["body", "stream_options"]}]}, 422)]),
-    Case("no usage", lambda api: [stream(sse(*EVENTS[:-1], "[DONE]"))], only="openai",
-         expect={"prompt_tokens": 0, "completion_tokens": 0}),
     Case("no usage", lambda api: [ollama_reply(GOETHE, prompt_eval_count=None, eval_count=None)],
          only="ollama", expect={"prompt_tokens": 0, "completion_tokens": 0}),
     Case("comments, event names and CRLF", lambda api: [stream(": ping\r\n\r\n" + "".join(
          f"event: message\r\nid: 1\r\n{line}\r\n: ping\r\n\r\n"
          for line in sse(*EVENTS, "[DONE]").split("\n\n")))], only="openai"),
     Case("no [DONE]", lambda api: [stream(sse(*EVENTS))], only="openai"),
-    Case("separators inside the text", lambda api: [openai_reply("a\u2028b\x85c\x0bd")], only="openai",
-         text="a\u2028b\x85c\x0bd"),
-    Case("a stream said to be JSON", lambda api: [Answer(sse(*EVENTS, "[DONE]"))], only="openai"),
     Case("stream ends in the middle", lambda api: [half(api)], chats=2, first_token=False,
          expect={"tries": 2}),
     Case("[DONE] in the middle", lambda api: [stream(api.parts('{"an') + sse("[DONE]"))],
          only="openai", chats=2, first_token=False),
-    Case("stream reset in the middle", lambda api: [half(api, end="reset")], chats=2, first_token=False),
-    Case("stream shorter than announced", lambda api: [cut(stream(api.parts(GOETHE * 9)))], chats=2,
-         first_token=False),
     Case("always broken off", forever=lambda api: cut(api.reply(GOETHE * 9), end="reset"),
          server={"streams": False}, error=ModelUnreachableError, says="cannot be reached", chats=3,
          hint="check that the server runs"),
@@ -175,30 +164,20 @@ CASES = [
         for event in EVENTS), "[DONE]"))], only="openai"),
     Case("a stream of no JSON", lambda api: [stream(sse("<p>busy</p>"))], only="openai",
          error=ModelUnreachableError, says="reply: .*<p>busy</p>"),
-    Case("nothing in the stream", lambda api: [stream("")], chats=2, first_token=False),
     Case("nothing, streamed or not", forever=lambda api: Answer(""), chats=2, error=ModelUnreachableError,
          says="an empty page"),
     # Fields
-    Case("max_tokens refused", server={"refuses": {"max_tokens"}}, only="openai", chats=2),
     Case("json_schema unknown, said with 500", lambda api: [api.error(500, "1 validation error: "
          "{'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'text' or 'json_object'\"}")],
          only="openai", chats=2, expect={"mode": "json", "tries": 2}),
-    Case("schema without a grammar", lambda api: [api.error(500, "failed to parse grammar")], chats=2,
-         expect={"mode": "json", "tries": 2}),
     # Refusals
-    Case("401", forever=lambda api: api.error(401, "invalid key"), error=ModelRefusedError,
-         says="answers 401: invalid key", hint="_API_KEY"),
     Case("404 model", server={"model_names": [f"m{number}" for number in range(10)]}, error=ModelRefusedError,
          says="no model named tiny at http", hint="it has m0, m1, m2, m3, m4, m5, m6, m7 and 2 more"),
     Case("404 model, no list", server={"model_names": [], "listing": lambda: Answer("Not Found", 404)},
          error=ModelRefusedError, says="no model named tiny", hint="tiny|/v1"),
     Case("429, seconds", busy(retry_after="2"), chats=2, waits=(2, 2), expect={"tries": 2}),
     Case("429, no seconds", busy(retry_after="soon"), chats=2, waits=(0.001, 0.001)),
-    Case("429 for ever", forever=lambda api: api.error(429, "quota used up"), chats=3,
-         error=ModelUnreachableError, says="answers 429: quota used up", hint="quota of the key"),
     Case("500", lambda api: [api.error(500, "out of memory")] * 2, chats=3, expect={"tries": 3}),
-    Case("500 for ever", forever=lambda api: api.error(500, "out of memory"), chats=3,
-         error=ModelUnreachableError, says="answers 500: out of memory", hint="look into the server's log"),
     Case("an error that is a list", forever=lambda api: Answer(["what"], 400), chats=1,
          request={"schema": None}, error=ModelError, says="what|no attribute"),
     # Connections
@@ -258,6 +237,7 @@ def test_matrix(api: Api, case: Case, request: pytest.FixtureRequest) -> None:
         assert (reply.first_token_s is not None) == case.first_token
         assert reply.first_token_s is None or 0 < reply.first_token_s <= reply.seconds
         assert not arrived or arrived[-1] == reply.text
+        assert case.name != "schema" or arrived == ['{"answer', '{"answer": "Goet', GOETHE]
     assert len(server.chats) == case.chats
     if case.waits is not None:
         assert case.waits[0] <= waits.seconds[0] <= case.waits[1]
@@ -274,15 +254,6 @@ def test_a_server_that_cannot_stream_is_not_asked_to_again(
     replies = [model.complete(ask(), None, threading.Event()) for _ in range(2)]
     assert [reply.text for reply in replies] == [GOETHE, GOETHE]
     assert [bool(body.get("stream")) for body in server.chats] == [True, False, False]
-
-
-@pytest.mark.parametrize("api", [OPENAI, OLLAMA], ids=lambda api: api.name)
-def test_text_is_seen_as_it_arrives(api: Api, request: pytest.FixtureRequest) -> None:
-    server: ModelServer = request.getfixturevalue(f"{api.name}_server")
-    arrived: list[str] = []
-    model = api.model("tiny", base_url=server.url)
-    model.complete(ask(on_text=arrived.append), None, threading.Event())
-    assert arrived == ['{"answer', '{"answer": "Goet', GOETHE]
 
 
 @pytest.mark.parametrize("how", ["cancel", "timeout"])
@@ -333,14 +304,3 @@ def test_what_is_sent_and_when(api: Api, request: pytest.FixtureRequest) -> None
     assert body["messages"][0]["content"] == "Fun ?"
     assert not body.get("response_format") and not body.get("format")
     assert "seed" not in body | body.get("options", {})
-
-
-@pytest.mark.parametrize("api", [OPENAI, OLLAMA], ids=lambda api: api.name)
-def test_a_late_answer_is_not_waited_for(api: Api, request: pytest.FixtureRequest) -> None:
-    server: ModelServer = request.getfixturevalue(f"{api.name}_server")
-    server.always = Answer({}, delay_s=10)
-    started = time.perf_counter()
-    with pytest.raises(ModelTimeoutError):
-        api.model("tiny", base_url=server.url).complete(ask(timeout_s=0.2), None, threading.Event())
-    assert time.perf_counter() - started < 2
-    assert len(server.chats) == 1

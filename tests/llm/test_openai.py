@@ -15,7 +15,6 @@ from model_servers import SCHEMA, Answer, OpenAIServer, ask, openai_error, opena
 from kgwb.errors import Cancelled, ModelError, ModelRefusedError, ModelUnreachableError, UnknownModelError
 from kgwb.llm import ChatReply, OpenAIModel
 
-HTML = Answer("<html><title>Welcome</title></html>", headers={"Content-Type": "text/html"})
 FIELDS = ("max_tokens", "temperature", "seed", "stream", "stream_options")
 
 
@@ -47,13 +46,17 @@ def test_a_request_carries_the_schema_and_asks_for_a_stream(openai_server: OpenA
             },
         }
     ]
-
-
-def test_a_schema_that_lets_anything_in_is_not_called_strict(openai_server: OpenAIServer) -> None:
-    free = {"type": "object", "additionalProperties": {"type": "string"}}
+    free = {"type": "object", "additionalProperties": {"type": "string"}}  # which cannot be called strict
     complete(tiny(openai_server), schema=free)
-    sent = openai_server.chats[0]["response_format"]["json_schema"]
-    assert (sent["strict"], sent["schema"]) == (False, free)
+    named = {"name": "chatty_kg_qir", "strict": False, "schema": free}
+    assert openai_server.chats[-1]["response_format"] == {"type": "json_schema", "json_schema": named}
+
+
+def test_a_connection_is_used_again(openai_server: OpenAIServer) -> None:
+    model = tiny(openai_server)
+    for _ in range(3):
+        complete(model)
+    assert (len(openai_server.chats), openai_server.connections) == (3, 1)
 
 
 # --- what a server refuses
@@ -81,20 +84,12 @@ def test_a_refused_way_to_enforce_the_form_is_tried_once(
     assert [(reply.mode, reply.tries) for reply in replies] == [(mode, len(formats) - 1), (mode, 1)]
 
 
-@pytest.mark.parametrize(
-    ("refusal", "modes"),
-    [
-        (Answer({"detail": "Unprocessable"}, 422), ["json", "schema"]),
-        (openai_error(400, "Invalid schema", param="response_format"), ["json", "schema"]),
-    ],
-)
-def test_one_refusal_does_not_condemn_a_server_that_honours_schemas(
-    openai_server: OpenAIServer, refusal: Answer, modes: list[str]
-) -> None:
+def test_one_refusal_does_not_condemn_a_server_that_honours_schemas(openai_server: OpenAIServer) -> None:
     model = tiny(openai_server)
     complete(model)
-    openai_server.queue.append(refusal)
-    assert [complete(model).mode for _ in modes] == modes
+    for refusal in (Answer({"detail": "no"}, 422), openai_error(400, "bad", param="response_format")):
+        openai_server.queue.append(refusal)
+        assert [complete(model).mode, complete(model).mode] == ["json", "schema"]
 
 
 @pytest.mark.parametrize(
@@ -128,13 +123,7 @@ def test_a_refused_field_is_left_out_from_then_on(
     assert ("max_completion_tokens" in openai_server.chats[-1]) == (field == "max_tokens")
 
 
-def test_a_server_that_refuses_everything_new_is_still_asked(openai_server: OpenAIServer) -> None:
-    openai_server.refuses = {"json_schema", "json_object", "max_completion_tokens", *FIELDS}
-    assert complete(tiny(openai_server)).mode == "prompt"
-    assert openai_server.chats[-1].keys() == {"model", "messages"}
-
-
-def test_json_mode_carries_the_schema_where_the_server_takes_it(openai_server: OpenAIServer) -> None:
+def test_a_server_that_refuses_much_is_still_asked(openai_server: OpenAIServer) -> None:
     openai_server.refuses = {"json_schema"}
     model = tiny(openai_server)
     complete(model)
@@ -142,6 +131,9 @@ def test_json_mode_carries_the_schema_where_the_server_takes_it(openai_server: O
     openai_server.queue.append(openai_error(400, "Unknown parameter", param="response_format.schema"))
     assert complete(model).mode == "json"
     assert openai_server.chats[-1]["response_format"] == {"type": "json_object"}
+    openai_server.refuses = {"json_schema", "json_object", "max_completion_tokens", *FIELDS}
+    assert complete(tiny(openai_server)).mode == "prompt"
+    assert openai_server.chats[-1].keys() == {"model", "messages"}
 
 
 def test_openai_itself_is_asked_in_its_newer_words(
@@ -168,19 +160,17 @@ def test_many_threads_share_one_model(openai_server: OpenAIServer) -> None:
 # --- repeats
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
-def test_a_server_that_keeps_failing_is_given_up(openai_server: OpenAIServer, status: int) -> None:
-    openai_server.always = openai_error(status, "sorry")
+@pytest.mark.parametrize(
+    ("status", "wait", "chats"),
+    [(408, "0", 3), (409, "0", 3), (429, "0", 3), (500, "0", 3), (503, "0", 3), (429, "3600", 1)],
+)
+def test_a_server_that_keeps_failing_is_given_up(
+    openai_server: OpenAIServer, status: int, wait: str, chats: int
+) -> None:
+    openai_server.always = openai_error(status, "sorry", headers={"Retry-After": wait})
     with pytest.raises(ModelUnreachableError, match=f"answers {status}: sorry"):
         complete(tiny(openai_server))
-    assert len(openai_server.chats) == 3
-
-
-def test_a_server_that_wants_a_long_wait_is_not_asked_again(openai_server: OpenAIServer) -> None:
-    openai_server.always = openai_error(429, "quota used up", headers={"Retry-After": "3600"})
-    with pytest.raises(ModelUnreachableError, match="quota"):
-        complete(tiny(openai_server))
-    assert len(openai_server.chats) == 1
+    assert len(openai_server.chats) == chats
 
 
 def test_a_cancel_ends_the_wait_for_a_repeat(openai_server: OpenAIServer) -> None:
@@ -199,7 +189,7 @@ def test_a_cancel_ends_the_wait_for_a_repeat(openai_server: OpenAIServer) -> Non
 @pytest.mark.parametrize(
     ("answer", "seen"),
     [
-        (HTML, "<title>Welcome"),
+        (Answer("<title>Welcome" + "far too much " * 1000), "<title>Welcome"),
         (Answer("", headers={"Content-Type": "application/json"}), "an empty page"),
         (Answer({"error": {"message": "upstream is down", "code": 502}}), "upstream is down"),
         (Answer({"error": "overloaded"}), "overloaded"),
@@ -212,30 +202,24 @@ def test_a_cancel_ends_the_wait_for_a_repeat(openai_server: OpenAIServer) -> Non
 )
 def test_a_200_without_a_reply_is_an_error(openai_server: OpenAIServer, answer: Answer, seen: str) -> None:
     openai_server.always = answer
-    with pytest.raises(ModelUnreachableError, match=f"other than a model's reply: .*{seen}"):
+    with pytest.raises(ModelUnreachableError, match=f"other than a model's reply: .*{seen}") as caught:
         complete(tiny(openai_server))
-
-
-def test_a_long_page_is_shown_in_part(openai_server: OpenAIServer) -> None:
-    openai_server.always = Answer("<p>" + "far too much " * 1000)
-    with pytest.raises(ModelUnreachableError) as caught:
-        complete(tiny(openai_server))
-    assert len(str(caught.value)) < 600
+    assert len(str(caught.value)) < 700
 
 
 @pytest.mark.parametrize(
-    ("content", "text"), [(None, ""), ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "ab")]
+    ("content", "usage", "text"),
+    [
+        (None, None, ""),
+        ("x", "many", "x"),
+        ("x", {"prompt_tokens": 2**63, "completion_tokens": -1}, "x"),
+        ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], {}, "ab"),
+    ],
 )
-def test_other_shapes_of_content(openai_server: OpenAIServer, content: Any, text: str) -> None:
-    openai_server.always = openai_reply(content)
-    assert complete(tiny(openai_server)).text == text
-
-
-@pytest.mark.parametrize("usage", [None, {}, "many", {"prompt_tokens": 2**63, "completion_tokens": -1}])
-def test_missing_usage_counts_as_zero(openai_server: OpenAIServer, usage: Any) -> None:
-    openai_server.always = Answer({**openai_reply("x").body, "usage": usage})
+def test_odd_contents_and_counts(openai_server: OpenAIServer, content: Any, usage: Any, text: str) -> None:
+    openai_server.always = Answer({**openai_reply(content).body, "usage": usage})
     reply = complete(tiny(openai_server))
-    assert (reply.prompt_tokens, reply.completion_tokens) == (0, 0)
+    assert (reply.text, reply.prompt_tokens, reply.completion_tokens) == (text, 0, 0)
 
 
 # --- keys

@@ -7,10 +7,11 @@ stands with the system that the task belongs to, in ``kgwb/systems/NAME/rules.py
 
 from __future__ import annotations
 
+import inspect
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from kgwb.errors import ModelError
 from kgwb.kg.base import Graph
@@ -25,14 +26,16 @@ RELEVANT = 0.34
 TIMES_AND_PLACES = frozenset(("date", "year", "time", "place", "location", "of"))
 AS_GOOD = 0.06
 """Predicates within this of the best one are kept beside it."""
-Given = Mapping[str, Any]
-"""What the prompt of a task is filled with, by name."""
-Rule = Callable[[Given, Graph | None, Embeddings], dict[str, Any]]
-_rules: dict[str, Rule] = {}
+Rule = TypeVar("Rule", bound=Callable[..., dict[str, Any]])
+_rules: dict[str, Callable[..., dict[str, Any]]] = {}
 
 
 def rule(task: str) -> Callable[[Rule], Rule]:
-    """Makes a function the one that answers a task, named in full as in "dog/critic"."""
+    """Makes a function the one that answers a task, named in full as in "dog/critic".
+
+    It returns the reply as data, and takes by name what it needs of the prompt's variables, ``kg`` (the graph
+    or None) and ``embeddings``.
+    """
 
     def register(function: Rule) -> Rule:
         _rules[task] = function
@@ -55,7 +58,9 @@ class Rules(ChatModel):
         if request.task not in _rules:
             hint = "choose another model for this agent"
             raise ModelError(f"rules has no rule for {request.task}", hint=hint)
-        reply = _rules[request.task](request.variables, kg, self.embeddings)
+        function = _rules[request.task]
+        known = {**request.variables, "kg": kg, "embeddings": self.embeddings}
+        reply = function(**{name: known[name] for name in inspect.signature(function).parameters})
         return ChatReply(json.dumps(reply, ensure_ascii=False), model=self.name)
 
 

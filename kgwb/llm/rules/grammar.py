@@ -79,7 +79,7 @@ class Reading(NamedTuple):
 
 def read(question: str, kg: Graph | None) -> Reading:
     """What the grammar reads. Raises ModelError for words that it would pass over ("not", "before")."""
-    question = IDIOMS.sub(lambda found: found[1] or "", question)
+    question = IDIOMS.sub(lambda idiom: idiom[1] or "", question)
     tokens = tokens_of(question)
     words = [token.lower for token in tokens]
     names = mentions(question, tokens, kg)
@@ -165,8 +165,8 @@ def _chain(left: Sequence[str], right: Sequence[str], *, first: bool) -> list[St
         elif rights[0].words[0] == "belong" and outer[0].asked and outer[0].words[-1] in SENSE_OF:
             lefts, rights = outer[:1], []  # which genre does X belong to
     if not (asked_left or asked_right or any(chunk.verb for chunk in rights)):
-        said = {chunk.phrase for chunk in lefts}  # was the music for X composed
-        rights = [chunk for chunk in rights if chunk.phrase not in said]
+        phrases = {chunk.phrase for chunk in lefts}  # was the music for X composed
+        rights = [chunk for chunk in rights if chunk.phrase not in phrases]
     chain = [*_relations_right(inner, every=True), *reversed(lefts), *rights]
     being = en.BEING & {*left[-3:]} - {*left[:first]}
     if not chain and (being or left in (["a"], ["an"])):
@@ -239,16 +239,16 @@ def _relations_left(chunks: Sequence[Chunk], closing: bool, *, there: bool) -> l
             kept[-1] = replace(kept[-1], same=True)
             continue
         later = chunks[number + 1 :]
-        made = bool(kept) and kept[-1].verb and not chunk.joint  # it is the object of the verb before it
-        made_by = chunk.after in ("by", "with") and not made
-        if made and not chunk.verb and chunk.words[-1] in SENSE_OF:
+        is_object = bool(kept) and kept[-1].verb and not chunk.joint  # it is the object of the verb before it
+        by_somebody = chunk.after in ("by", "with") and not is_object
+        if is_object and not chunk.verb and chunk.words[-1] in SENSE_OF:
             if chunk.agent and kept[-1].phrase == chunk.phrase and chunk.after in ("of", "from", "in"):
                 kept.append(chunk)  # starring actors of X
             else:
                 kept[-1] = replace(kept[-1], words=chunk.words)
         elif chunk.joint == "for" and chunk.after == "of" and chunk.agent:
             kept.append(replace(chunk, same=True))  # films for the director of X
-        elif made_by or chunk.verb or chunk.same or not _is_type(chunk, later, kept, closing, there):
+        elif by_somebody or chunk.verb or chunk.same or not _is_type(chunk, later, kept, closing, there):
             kept.append(chunk)
     return kept
 

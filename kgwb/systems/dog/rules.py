@@ -12,7 +12,7 @@ from typing import Any
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.rules import SPELLING, Given, grammar, like, rule
+from kgwb.llm.rules import SPELLING, grammar, like, rule
 from kgwb.llm.rules.words import (
     AUXILIARIES,
     DETERMINERS,
@@ -34,22 +34,23 @@ MOST_DROPPED = 4
 
 
 @rule("dog/own_knowledge")
-def nothing(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
+def nothing() -> dict[str, Any]:
     """It knows nothing by itself."""
     return {"answers": []}
 
 
 @rule("dog/topic_entity")
-def topics(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
+def topics(question: str, kg: Graph | None) -> dict[str, Any]:
     """The names in a question."""
-    question = given["question"]
     return {"entities": [name.text for name in mentions(question, tokens_of(question), kg)]}
 
 
 @rule("dog/relation_filtering")
-def relation(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
+def relation(
+    question: str, entity: str, relations: Sequence[str], kg: Graph | None, embeddings: Embeddings
+) -> dict[str, Any]:
     """The relation named most like the first step of an entity's chain; the longest chain goes first."""
-    entity, read = given["entity"], chains(given["question"], kg)
+    read = chains(question, kg)
     steps = read.get(entity, ())
     subquestion, reason = "", f"no relation is read at [{entity}]"
     if longer := [name for name, others in read.items() if steps and len(others) > len(steps)]:
@@ -61,11 +62,11 @@ def relation(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str
             subquestion = (
                 f"what has [{entity}] as its {noun}" if back else f"what is the {noun} of [{entity}]"
             )
-        names = dict.fromkeys(name.removeprefix(INVERSE) for name in given["relations"])
+        names = dict.fromkeys(name.removeprefix(INVERSE) for name in relations)
         if best := _best(says, list(names), embeddings):
             against = (grammar.passive(says) == grammar.passive(best)) == back
             ways = (f"{INVERSE * against}{best}", best, f"{INVERSE}{best}")
-            chosen = next(way for way in ways if way in given["relations"])
+            chosen = next(way for way in ways if way in relations)
             reason = f"the name most like {says!r}"
             return {"subquestion": subquestion, "relation": chosen, "reason": reason}
         reason = f"no relation is named like {says!r}"
@@ -80,12 +81,11 @@ def _best(says: str, names: Sequence[str], embeddings: Embeddings) -> str:
 
 
 @rule("dog/answer_trying")
-def trying(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
+def trying(question: str, found: Sequence[Any], kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
     """Yes with all tails if one step is left of every chain; several entities must agree on them."""
-    question = given["question"]
-    filled = [one for one in given["found"] if one["triples"] or one["note"].startswith("no triple")]
+    filled = [each for each in found if each["triples"] or each["note"].startswith("no triple")]
     read, kind = chains(question, kg), grammar.read(question, kg).kind
-    tails = [triple[-1] for one in filled for triple in one["triples"]]
+    tails = [triple[-1] for each in filled for triple in each["triples"]]
     numbers = all(tail.replace(".", "", 1).isdecimal() for tail in tails)
     if kind == "boolean" or (kind == "count" and not numbers):
         return _insufficient("a walk finds names; it neither counts nor says yes or no")
@@ -93,8 +93,8 @@ def trying(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, 
     if left > 1:
         return _insufficient(f"{left} relations are read in the question, and one is gone along")
     tails_of: list[list[str]] = []
-    for one in filled:
-        triples, (says, _) = one["triples"], next(iter(read.get(one["entity"], ())), ("", False))
+    for each in filled:
+        triples, (says, _) = each["triples"], next(iter(read.get(each["entity"], ())), ("", False))
         relations = _relations(name for triple in triples for name in triple[1:-1:2])
         if says and triples and not like(says, relations, embeddings):  # it was the only one there
             return _insufficient(f"no relation is named like {says!r}")
@@ -121,55 +121,55 @@ def _insufficient(reason: str) -> dict[str, Any]:
 
 
 @rule("dog/simplifying_expert")
-def expert(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
+def expert(question: str, solved: Sequence[Any], kg: Graph | None) -> dict[str, Any]:
     """What was found in place of the shortest words that say the solved relation, if that reads well."""
-    question, remarks = given["question"], []
-    for solved in given["solved"]:
-        entity, found = solved["entity"], solved["found"]
-        shorter = _shortened(question, entity, found, _left(question, [solved], kg), kg)
-        remarks.append(f"From [{entity}] {solved['relation']!r} leads to [{found}].")
+    remarks = []
+    for hop in solved:
+        entity, found = hop["entity"], hop["found"]
+        shorter = _shortened(question, entity, found, _left(question, [hop], kg), kg)
+        remarks.append(f"From [{entity}] {hop['relation']!r} leads to [{found}].")
         question = shorter or question.replace(f"[{entity}]", f"[{found}]")
     return {"remark": " ".join(remarks), "question": question}
 
 
 @rule("dog/critic")
-def critic(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
+def critic(question: str, solved: Sequence[Any], debate: Sequence[Any], kg: Graph | None) -> dict[str, Any]:
     """Reads the proposed question again, and rewords it if it does not say what is left."""
-    proposed = _proposed(given)
-    if _alike(chains(proposed, kg), _left(given["question"], given["solved"], kg)):
+    proposed = _proposed(question, debate)
+    if _alike(chains(proposed, kg), _left(question, solved, kg)):
         return {"remark": "It is one hop shorter and asks for the same: I agree.", "question": proposed}
-    better = expert(given, kg, embeddings)
+    better = expert(question, solved, kg)
     return {"remark": f"That does not say what is left. {better['remark']}", "question": better["question"]}
 
 
 @rule("dog/linguist")
-def linguist(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
+def linguist(question: str, solved: Sequence[Any], debate: Sequence[Any], kg: Graph | None) -> dict[str, Any]:
     """Drops the words before what was found that its name makes needless."""
-    question = proposed = _proposed(given)
-    for solved in given["solved"]:
-        question = _without_description(question, solved["found"], kg)
-    same = question == proposed
+    polished = proposed = _proposed(question, debate)
+    for hop in solved:
+        polished = _without_description(polished, hop["found"], kg)
+    same = polished == proposed
     remark = "Nothing in it is redundant." if same else "What is named needs no description."
-    return {"remark": remark, "question": question}
+    return {"remark": remark, "question": polished}
 
 
 @rule("dog/fused_agent")
-def fused(given: Given, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
+def fused(question: str, solved: Sequence[Any], kg: Graph | None) -> dict[str, Any]:
     """One who proposes and polishes, and does not hear a critic."""
-    first = expert(given, kg, embeddings)
-    last = linguist({**given, "debate": [{"question": first["question"]}]}, kg, embeddings)
+    first = expert(question, solved, kg)
+    last = linguist(question, solved, [first], kg)
     return {"remark": f"{first['remark']} {last['remark']}", "question": last["question"]}
 
 
-def _proposed(given: Given) -> str:
-    return str(given["debate"][-1]["question"] if given["debate"] else given["question"])
+def _proposed(question: str, debate: Sequence[Any]) -> str:
+    return str(debate[-1]["question"]) if debate else question
 
 
-def _left(question: str, solved: Sequence[Given], kg: Graph | None) -> Chains:
+def _left(question: str, solved: Sequence[Any], kg: Graph | None) -> Chains:
     """The chains that are left once the solved hops are gone along."""
     read = chains(question, kg)
-    for one in solved:
-        read[one["found"]] = read.pop(one["entity"], ())[1:]
+    for hop in solved:
+        read[hop["found"]] = read.pop(hop["entity"], ())[1:]
     return read
 
 
