@@ -15,7 +15,7 @@ from kgwb.kg.queries import degrees
 from kgwb.run.agents import kind_of, spec_at
 from kgwb.run.record import Step
 from kgwb.show import explain
-from kgwb.show.form import StepForm, followed, taken, typed_in, with_row
+from kgwb.show.form import StepForm, followed, taken, with_row
 from kgwb.show.html import Html, button, div, join, note, short, span, tabs, tag
 from kgwb.show.prompt import prompt_form, split_prompt
 from kgwb.show.run import agent_of, attempts, came_in, kind_at, step_head, step_notes, subject_text
@@ -326,7 +326,7 @@ class StepPanel(Live):
     def _values(self, event: Event) -> tuple[Step, StepForm, Any]:
         step = self.session.steps[self.key]
         form = StepForm(step)
-        values = typed_in(form.field, event.get("form", {}))
+        values = event.get("form", {})
         self.typed[self.key] = step.output, values
         return step, form, values
 

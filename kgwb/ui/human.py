@@ -13,7 +13,7 @@ from kgwb.llm.human import Asked, Human
 from kgwb.run import Run
 from kgwb.run.agents import spec_at
 from kgwb.run.record import Attempt, Step
-from kgwb.show.form import Field, blank, field_of, fitted, inputs, read, typed, typed_in, with_row
+from kgwb.show.form import Field, blank, field_of, fitted, inputs, read, typed, with_row
 from kgwb.show.html import (
     Html,
     aside,
@@ -46,7 +46,8 @@ class Person:
         self.humans = {model for model in session.run.models.values() if isinstance(model, Human)}
         self.asked: Asked | None = None
         """The request that is shown."""
-        self.field, self.values = Field("", "text"), None
+        self.field = Field("", "text")
+        self.values: dict[str, str] = {}
         self.as_json = False
         self.said: tuple[str, Step, Step] | None = None
         """A model's name, the person's step, and the same step with that model."""
@@ -180,7 +181,7 @@ class Person:
         return join(rows, div("body stack", rename(form), row, prompt))
 
     def _picked(self, options: list[dict[str, Any]]) -> int:
-        now = str(self.values.get("number")) if isinstance(self.values, dict) else ""
+        now = self.values.get("number", "")
         return next((n for n, one in enumerate(options) if str(one["number"]) == now), 0)
 
     def _beside(self) -> Html:
@@ -232,17 +233,16 @@ class Person:
     def _step(self, asked: Asked) -> Step | None:
         return step_of(asked, (*self.session.run.steps, *self.begun.values()))
 
-    def _typed(self, form: Mapping[str, str]) -> Any:
-        form = {name.removeprefix("reply."): value for name, value in form.items()}
-        values = typed_in(self.field, form)
+    def _typed(self, form: Mapping[str, str]) -> dict[str, str]:
+        values = {name.removeprefix("reply."): value for name, value in form.items()}
         options = options_of(self.asked) if self.asked and not self.as_json else []
-        if options and isinstance(values, dict):
+        if options:
             place = int(form.get("option", "0"))
             none = {name: 0 if isinstance(value, int) else "" for name, value in options[0].items()}
             chosen = options[place] if place >= 0 else none
-            values |= {
-                part.name: typed(part, chosen[part.name]) for part in self.field.fields if part.name in chosen
-            }
+            for part in self.field.fields:
+                if part.name in chosen:
+                    values |= typed(part, chosen[part.name], part.name)
         self.values = values
         return values
 
@@ -250,9 +250,11 @@ class Person:
         """Reply with what the form holds. Raises OverrideError that says what is wrong where."""
         if self.asked is None:
             raise ModelError("nobody waits for this reply", hint="run the agent again, then reply")
-        text = self._typed(form)
-        if not isinstance(text, str):  # a text is judged as it is, as a model's would be
-            text = json.dumps(read(self.field, text), ensure_ascii=False)
+        values = self._typed(form)
+        if self.field.kind in ("text", "json"):  # a text is judged as it is, as a model's would be
+            text = values.get("value", "").replace("\r\n", "\n")
+        else:
+            text = json.dumps(read(self.field, values), ensure_ascii=False)
         next(human for human in self.humans if self.asked in human.waiting).reply(text, self.asked)
 
     def row(self, form: Mapping[str, str], path: str, *, less: bool = False) -> None:
