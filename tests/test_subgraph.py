@@ -18,7 +18,7 @@ from kgwb.flow import Answer, Triple, Value
 from kgwb.kg import Graph, Rows
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.show.picture import diagram, layout, shorten, subgraph_html, svg, tables, text_width
+from kgwb.show.picture import layout, shorten, subgraph_html, svg, tables, text_width
 from kgwb.show.subgraph import Edge, Node, Role, Subgraph, expand, subgraph
 from kgwb.show.terms import Around
 
@@ -258,7 +258,7 @@ def test_what_supports_an_answer_is_widened_and_marked_and_the_rest_recedes() ->
     "found", [star(1), star(14, "A label of some length"), star(60), star(15, "電影" * 20)]
 )
 def test_no_two_nodes_overlap(found: Subgraph) -> None:
-    placed = layout(*diagram(found))
+    placed = layout(found)
     for one, other in combinations(placed.places, 2):
         beside = abs(one.x - other.x) >= (one.width + other.width) / 2
         above = abs(one.y - other.y) >= (one.height + other.height) / 2

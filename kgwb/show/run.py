@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from rdflib import Literal
-
 from kgwb.display import as_html
 from kgwb.errors import KgwbError
-from kgwb.flow import Answer, Term
+from kgwb.flow import Answer
 from kgwb.run import Run
 from kgwb.run.agents import kind_of, spec_at, stages_of, supervisors_of
 from kgwb.run.record import Attempt, Call, Step, Totals
@@ -54,13 +51,6 @@ SIGNS = {
     "done": ("ok", "done"),
 }
 """The icon and the word of each state of a step."""
-WANTED = {
-    "where": ("a place", {"a thing", "a text"}),
-    "when": ("a time", {"a date", "a number", "a text"}),
-    "who": ("somebody", {"a thing", "a text"}),
-    "how many": ("a number", {"a number"}),
-}
-"""What question words ask for, and the kinds of values that can be that."""
 STATUS = {
     "new": "Not run yet",
     "running": "Running",
@@ -158,33 +148,9 @@ def _outcome_of(answer: Answer, spent: Totals) -> tuple[str, str, str, str]:
     return "none", "Not in this graph", "No answer in this graph", f"{reason} · {cost}" if reason else cost
 
 
-def doubt(question: str, answer: Answer) -> str:
-    """What is odd about an answer: "1967-10-03 is a date where a place was asked"."""
-    asked = re.search(r"\b(where|when|who|how many)\b", question.casefold())
-    if asked is None or not answer or answer.kind != "list":
-        return ""
-    wanted, fitting = WANTED[asked[1]]
-    odd = [(value.label, _kind_of(value.term)) for value in answer.values]
-    odd = [(label, kind) for label, kind in odd if kind not in fitting]
-    shown = "; ".join(f"{short(label, 60)} is {kind}" for label, kind in odd[:3])
-    return f"{shown} where {wanted} was asked" if odd else ""
-
-
-def _kind_of(term: Term) -> str:
-    if not isinstance(term, Literal):
-        return "a thing"
-    kind = str(term.datatype or "").rpartition("#")[2].casefold()
-    if "date" in kind or kind.startswith("g") or re.fullmatch(r"-?\d{4}(-\d\d){0,2}", str(term)):
-        return "a date"
-    return "a number" if re.fullmatch(r"[-+]?[\d.,]+", str(term)) else "a text"
-
-
 def answer_banner(standing: Standing, more: object = "", *, slim: bool = False) -> Html:
     """The answer, large, with its state and its cost."""
     sign, word, big, under = answer_state(standing)
-    odd = doubt(standing.run.question, standing.answer) if sign == "ok" and standing.answer else ""
-    if odd:
-        sign, word, under = "none", "Answered, with doubt", f"{odd} · {under}"
     about = join(" · ", tag("bdi", short(under, 1000))) if under else ""
     return div(
         f"answer {'run' if sign == 'wait' else sign}{' slim' if slim else ''}",
@@ -260,7 +226,7 @@ class Row(NamedTuple):
     depth: int
 
 
-def rows_of(standing: Standing) -> list[Row]:
+def _rows(standing: Standing) -> list[Row]:
     """The steps in flow order, and among them the agents that have none."""
     system, depth = standing.run.system, {"": -1}
     for step in standing.steps.values():
@@ -288,7 +254,7 @@ def rows_of(standing: Standing) -> list[Row]:
 
 def timeline(standing: Standing, chosen: str) -> Html:
     """A line for each step: breakpoint, tile, name, outcome, and its time over a bar."""
-    rows, run = rows_of(standing), standing.run
+    rows, run = _rows(standing), standing.run
     above = {step.parent for step in standing.steps.values()} | {*supervisors_of(run.system)}
     longest = max((row.step.seconds for row in rows if row.step and row.key not in above), default=0) or 1.0
     here = next((place for place, row in enumerate(rows) if row.key == chosen), 0)
@@ -437,63 +403,41 @@ def _attempt(number: int, made: Attempt, call: Call | None) -> Html:
 # --- where the time went
 
 
-class Spent(NamedTuple):
-    """The time of one step without that of the steps it supervises, in seconds."""
+def waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
+    """A bar a step, laid end to end, in model time, graph time and the rest. Nothing without steps.
 
-    key: str
-    depth: int
-    model: float
-    graph: float
-    rest: float
-    recorded: bool
-    """Whether its calls came from the record: their time is what they took when they were made."""
-
-    @property
-    def total(self) -> float:
-        return self.model + self.graph + self.rest
-
-
-def spent(steps: Sequence[Step], calls: Mapping[str, Call]) -> tuple[Spent, ...]:
-    """What each step took; the time of calls from the record is counted as it was when they were made."""
-    below: dict[str, float] = {}
-    depth: dict[str, int] = {}
+    The time of a step is without that of the steps it supervises; calls from the record take what they took
+    when they were made.
+    """
+    below, depth, spent = dict[str, float](), {"": -1}, dict[str, dict[str, float]]()
     for step in steps:
         below[step.parent] = below.get(step.parent, 0.0) + step.seconds
-        depth[step.key] = depth.get(step.parent, -1) + 1 if step.parent else 0
-    shown = []
     for step in steps:
+        depth[step.key] = depth.get(step.parent, -1) + 1
         made = [calls[key] for key in step.calls if key in calls]
         model = sum(call.seconds for call in made if call.kind == "model")
         graph = sum(call.seconds for call in made if call.kind not in ("model", "similarity"))
         own = max(0.0, step.seconds - below.get(step.key, 0.0))
         rest = max(0.0, own - model - graph) if step.origin == "live" else own
-        recorded = bool(made) and step.origin == "record"
-        shown.append(Spent(step.key, depth[step.key], model, graph, rest, recorded))
-    return tuple(shown)
-
-
-def waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
-    """A bar a step, laid end to end, in model time, graph time and the rest. Nothing without steps."""
-    rows = spent(steps, calls)
-    whole = sum(row.total for row in rows)
+        spent[step.key] = {"model": model, "graph": graph, "rest": rest}
+    whole, begun, rows = sum(sum(times.values()) for times in spent.values()), 0.0, []
     if not whole:
         return Html()
     kinds = {"model": "model", "graph": "sparql", "rest": "code"}
-    begun, drawn = 0.0, []
-    for row in rows:
-        times = {name: getattr(row, name) for name in kinds if getattr(row, name)}
-        widths = [(None, begun), *((kinds[name], time) for name, time in times.items())]
-        bars = (
-            tag("i", class_=kind, style=f"width:{time / whole * 100:.2f}%") for kind, time in widths if time
-        )
+    for step in steps:
+        times = {name: time for name, time in spent[step.key].items() if time}
+        lane = [(None, begun), *((kinds[name], time) for name, time in times.items())]
+        widths = [(kind, f"width:{time / whole * 100:.2f}%") for kind, time in lane if time]
         words = ", ".join(f"{name} {seconds(time)}" for name, time in times.items())
-        name = span("cut", clean(row.key), style=f"padding-left:{row.depth}em", title=clean(row.key))
-        figures = span("num", f"{words} (recorded)" if row.recorded else words)
-        drawn.append(div("fall", name, span("lane", *bars), figures))
-        begun += row.total
-    sums = ", ".join(f"{name} {seconds(sum(getattr(row, name) for row in rows))}" for name in kinds)
+        known = step.origin == "record" and not calls.keys().isdisjoint(step.calls)
+        name = span("cut", clean(step.key), style=f"padding-left:{depth[step.key]}em", title=clean(step.key))
+        figures = span("num", f"{words} (recorded)" if known else words)
+        bars = (tag("i", class_=kind, style=width) for kind, width in widths)
+        rows.append(div("fall", name, span("lane", *bars), figures))
+        begun += sum(times.values())
+    sums = ", ".join(f"{name} {seconds(sum(times[name] for times in spent.values()))}" for name in kinds)
     total = f"{seconds(whole)} in all: {sums}. Steps are laid end to end, also those that ran side by side."
-    return div("stack tight", *drawn, aside(total))
+    return div("stack tight", *rows, aside(total))
 
 
 # --- static forms

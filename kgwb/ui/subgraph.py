@@ -16,7 +16,7 @@ from kgwb.kg.queries import Description, describe
 from kgwb.show.html import Html, aside, button, clean, div, join, short, span, tabs, tag
 from kgwb.show.picture import NOTHING, in_words, legend, lit_parts, shorten, svg, tables
 from kgwb.show.run import head
-from kgwb.show.subgraph import Node, Subgraph, expand, sources, subgraph
+from kgwb.show.subgraph import Node, Subgraph, expand, subgraph
 from kgwb.show.tell import MOST_LINE
 from kgwb.show.terms import Around, around, curie
 from kgwb.ui.live import Event, Live
@@ -47,6 +47,7 @@ class SubgraphPanel(Live):
         """What the graph says of nodes, by their numbers."""
         self.asking = Worker(self.redraw)
         self._made_of: object = None
+        self._found: Subgraph | None = None
         self._taking = threading.RLock()
         super().__init__()
         session.listeners.append(self.redraw)
@@ -66,9 +67,12 @@ class SubgraphPanel(Live):
         """Take the run's subgraph anew if what it is made of has changed."""
         with self._taking:
             run = self.session.run
-            made_of = (run.answer, sources(run))
-            if made_of != self._made_of:
-                self.subgraph, self._made_of = self._surrounded(subgraph(run)), made_of
+            made_of = (run.answer, [step.output for step in tuple(run.steps)])
+            if made_of == self._made_of:
+                return
+            found, self._made_of = subgraph(run), made_of
+            if found != self._found:
+                self._found, self.subgraph = found, self._surrounded(found)
                 self.lit, self.picked, self.about = 0, -1, {}
 
     def _surrounded(self, found: Subgraph) -> Subgraph:
