@@ -32,13 +32,11 @@ from kgwb.show.html import (
     spoken,
     state_sign,
     static,
-    table,
     tag,
 )
-from kgwb.show.tell import line, outcome, says_more, view
+from kgwb.show.tell import answer_parts, line, outcome, says_more, view
 from kgwb.show.terms import Around, around, names_in
 from kgwb.show.text import cost_of
-from kgwb.show.views import answer_parts
 
 SIGNS = {
     "failed": ("bad", "failed"),
@@ -482,33 +480,23 @@ def _folded(standing: Standing, around: Around, parent: str = "", depth: int = 0
 
 
 def _inside(step: Step, around: Around, calls: Mapping[str, Call], supervises: bool) -> Html:
-    """A step in full; one that supervises others only what came of it."""
+    """A step in full; one that supervises others without what came of them."""
     of_step = replace(around, inputs=tuple(step.inputs.values()))
-    shown = view(step.output, of_step) if step.done and not supervises and says_more(step.output) else Html()
-    inputs = table((), [(spoken(name), tag("bdi", line(value))) for name, value in step.inputs.items()])
+    shown = view(step.output, of_step) if step.done and not supervises else Html()
     cost = div("small", dotted(aside(clean(step.key)), *_cost_and_origin(step, calls)))
-    about = div("body stack tight", cost, *_inputs_and_attempts(step, inputs, calls))
-    return div("inside", step_notes(step), shown, about)
-
-
-def _inputs_and_attempts(step: Step, inputs: Html, calls: Mapping[str, Call]) -> Iterator[Html]:
-    """What came in and the replies, folded; nothing where there is none."""
-    if step.inputs:
-        yield fold(aside(count(len(step.inputs), "input")), inputs)
-    if step.attempts:
-        yield fold(aside(count(len(step.attempts), "attempt")), attempts(step, calls))
+    inputs = fold(aside(count(len(step.inputs), "input")), came_in(step, around)) if step.inputs else ""
+    replies = aside(count(len(step.attempts), "attempt"))
+    tried = fold(replies, attempts(step, calls)) if step.attempts else ""
+    return div("inside", step_notes(step), shown, div("body stack tight", cost, inputs, tried))
 
 
 @as_html.register
 def step_html(step: Step) -> str:
     """One step alone: what it yielded, what came in, prompt and replies."""
-    calls = step.known
-    known = Around(names_in([step], calls), inputs=tuple(step.inputs.values()), steps=(step,))
-    facts = dotted(aside(subject_text(step)), *_cost_and_origin(step, calls))
-    title = div("head", tag("h3", spoken(step.agent), class_="title"), facts)
-    shown = view(step.output, known) if step.done else div("body soft", outcome(step))
-    more = _inputs_and_attempts(step, came_in(step, known), calls)
-    return static(title, step_notes(step), shown, div("band", *more))
+    known = Around(names_in([step], step.known), steps=(step,))
+    came_to = span("" if step.done else "soft", outcome(step))
+    title = div("head", tag("h3", spoken(step.agent), class_="title"), aside(subject_text(step)), came_to)
+    return static(title, _inside(step, known, step.known, False))
 
 
 def record_html(value: object, names: Mapping[str, str] | None = None) -> str:
