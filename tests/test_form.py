@@ -255,7 +255,7 @@ def test_what_came_in_is_chosen_from() -> None:
     assert (other.vertex, other.reason) == (step.output.candidates[1], "chosen by hand")
     assert taken(step, -1).vertex is None
     form = StepForm(step)
-    values = {**form.first, "vertex": "-1"}
+    values = {**form.first, "vertex": "0"}
     assert (form.value(values).vertex, form.value(values).reason) == (None, "chosen by hand")
     filtering = next(step for step in steps() if step.key == "relation_filtering[hop 1/Arrival]")
     assert [str(one) for one in StepForm(filtering).offered["relation"]][:2] == ["based on", "director"]

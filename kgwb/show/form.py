@@ -24,8 +24,8 @@ from kgwb.run.record import Step
 from kgwb.show.html import Html, button, div, short, span, spoken, tag
 from kgwb.show.tell import line
 
-Kind = Literal["text", "iri", "number", "flag", "choice", "texts", "table", "group", "json", "pick", "ticks"]
-"""``texts`` is a text a line, ``table`` a group a row; ``pick`` and ``ticks`` choose among what came in."""
+Kind = Literal["text", "iri", "number", "flag", "choice", "texts", "table", "group", "json", "ticks"]
+"""``texts`` is a text a line, ``table`` a group a row; ``choice`` is one of several, ``ticks`` are any."""
 Typed = Mapping[str, str]
 """What stands in the inputs by their names; a box that is not ticked has none."""
 MOST_FORM_ROWS = 60
@@ -44,17 +44,16 @@ class Field:
     name: str
     kind: Kind
     choices: tuple[Any, ...] = ()
-    """JSON values to choose from, or what came in; of a choice only."""
+    """JSON data to choose from."""
     fields: tuple[Field, ...] = ()
     """Parts of a group, columns of a table; a column without a name stands for the whole row."""
     default: Any = NO_DATA
+    labels: tuple[str, ...] = ()
+    """Of the choices, where these do not speak for themselves."""
 
     @property
     def label(self) -> str:
         return "IRI" if self.name == "iri" else spoken(self.name)
-
-
-# --- from a schema
 
 
 def field_of(schema: Mapping[str, Any]) -> Field:
@@ -105,7 +104,7 @@ def blank(field: Field) -> Any:
 
 def fitted(field: Field, data: Any) -> Field:
     """The form that shows this data and loses nothing of it; parts that would are typed as JSON."""
-    if field.kind in ("pick", "ticks"):
+    if field.kind == "ticks":  # in an order of their own
         return field
     if field.kind == "group" and isinstance(data, Mapping):
         field = replace(field, fields=tuple(fitted(part, data.get(part.name)) for part in field.fields))
@@ -116,9 +115,6 @@ def fitted(field: Field, data: Any) -> Field:
         if json.dumps(read(field, typed(field, data)), sort_keys=True) == json.dumps(data, sort_keys=True):
             return field
     return replace(field, kind="json")
-
-
-# --- from data to what is typed, and back
 
 
 def _at(path: str, *parts: object) -> str:
@@ -138,7 +134,7 @@ def typed(field: Field, data: Any, path: str = "") -> dict[str, str]:
                 for k, column in enumerate(field.fields)
             ]
         case "ticks":
-            parts = [{_at(path, n): "on" for n in data}]
+            parts = [{_at(path, field.choices.index(one)): "on" for one in data}]
         case "flag":
             parts = [{name: "on"} if data else {}]
         case "choice":
@@ -174,7 +170,7 @@ def _read(field: Field, values: Typed, path: str, where: str, problems: list[str
             rows.append(cells.get("", cells))
         return rows
     if field.kind == "ticks":
-        return [n for n in range(len(field.choices)) if _at(path, n) in values]
+        return [one for n, one in enumerate(field.choices) if _at(path, n) in values]
     if field.kind == "flag":
         return name in values
     try:
@@ -207,8 +203,6 @@ def _read_text(field: Field, text: str) -> Any:
             value = _iri(text)
         case "number":
             value = _number(text.strip())
-        case "pick":
-            value = int(text or -1)
         case "choice":
             if not text.isdecimal() or int(text) >= len(field.choices):
                 raise ValueError(f"{text!r} is none of {', '.join(map(str, field.choices))}")
@@ -263,9 +257,6 @@ def with_row(field: Field, values: Typed, path: str, *, less: bool = False) -> d
     return {**values, **{name: text for cell in added for name, text in cell.items()}}
 
 
-# --- as HTML
-
-
 def inputs(field: Field, values: Typed, path: str = "", revision: int = 0) -> Html:
     """The inputs of a field with what stands in them."""
     match field.kind:
@@ -276,9 +267,9 @@ def inputs(field: Field, values: Typed, path: str = "", revision: int = 0) -> Ht
             return _table(field, values, path, revision)
         case "ticks":
             ticks = []
-            for n, one in enumerate(field.choices):
+            for n, label in enumerate(field.labels):
                 box = tag("input", type="checkbox", name=_at(path, n), checked=_at(path, n) in values)
-                ticks.append(tag("label", box, " ", tag("bdi", line(one)), class_="tick"))
+                ticks.append(tag("label", box, " ", tag("bdi", label), class_="tick"))
             return div("stack tight scroll", *ticks)
     return _input(field, values, path, revision)
 
@@ -297,11 +288,9 @@ def _input(field: Field, values: Typed, path: str, revision: int) -> Html:
     if field.kind == "flag":
         return tag("input", type="checkbox", checked=name in values, **named)
     value, hint = values.get(name, ""), HINTS.get(field.kind)
-    if field.kind in ("choice", "pick"):
-        pick = field.kind == "pick"
-        texts = [("none", -1)] if pick else []
-        texts += [(line(one) if pick else str(one), n) for n, one in enumerate(field.choices)]
-        options = (tag("option", short(text, 120), value=n, selected=str(n) == value) for text, n in texts)
+    if field.kind == "choice":
+        labels = enumerate(field.labels or map(str, field.choices))
+        options = (tag("option", short(text, 120), value=n, selected=str(n) == value) for n, text in labels)
         return tag("select", *options, **named)
     if field.kind not in ("texts", "json") and len(value) <= 80 and "\n" not in value:
         return tag("input", type="text", value=value, placeholder=hint, autocomplete="off", **named)
@@ -320,9 +309,6 @@ def _table(field: Field, values: Typed, path: str, revision: int) -> Html:
     heads = div("triple-in", *(span("caption", column.label) for column in columns), style=grid)
     more = button("Another row", "more", "plus", "ghost", arg=path or "value")
     return div("stack tight", heads, *rows, more)
-
-
-# --- the result of a step
 
 
 def choices(step: Step) -> dict[str, tuple[Any, ...]]:
@@ -365,44 +351,38 @@ class StepForm:
         if whole.kind == "group":
             if not step.done:
                 known = {part.name: step.inputs.get(part.name) for part in whole.fields}
+                known = {name: value for name, value in known.items() if name not in self.offered}
                 data |= {name: to_data(value) for name, value in known.items() if value is not None}
             data = {part.name: data[part.name] for part in whole.fields}
-            for name, options in self.offered.items():
-                now = getattr(step.output, name, None)
-                if isinstance(now, tuple):
-                    data[name] = [n for n, one in enumerate(options) if one in now]
-                else:
-                    data[name] = options.index(now) if now in options else -1
             whole = replace(whole, fields=tuple(map(self._choice, whole.fields)))
-        self.field, self.data = fitted(whole, data), data
+        self.field = fitted(whole, data)
         self.first = typed(self.field, data)
+        self.data = read(self.field, self.first)
 
     def _choice(self, part: Field) -> Field:
-        if part.name not in self.offered:
+        """The field, or the choice that it is."""
+        options = self.offered.get(part.name)
+        if options is None:
             return part
-        many = getattr(get_type_hints(self.step.form)[part.name], "__origin__", None) is tuple
-        return Field(part.name, "ticks" if many else "pick", self.offered[part.name])
+        choices, labels = tuple(map(to_data, options)), tuple(map(line, options))
+        if getattr(get_type_hints(self.step.form)[part.name], "__origin__", None) is tuple:
+            return Field(part.name, "ticks", choices, labels=labels)
+        return Field(part.name, "choice", (None, *choices), labels=("none", *labels))
 
     def html(self, values: Typed | None = None, revision: int = 0) -> Html:
         return inputs(self.field, self.first if values is None else values, "", revision)
 
     def value(self, values: Typed) -> Any:
         """The record of what was typed; the step's own result if nothing was. Raises OverrideError."""
-        data = read(self.field, values)
-        if self.step.done and data == self.data:
-            return self.step.output
-        if self.field.kind != "group":
-            return record_of(data, self.step.form)
-        kept = {**(to_data(self.step.output, self.step.form) if self.step.done else {}), **data}
-        for name, options in self.offered.items():
-            place = data[name]
-            many = isinstance(place, list)
-            chosen = tuple(options[n] for n in place) if many else options[place] if place >= 0 else None
-            kept[name] = None if chosen is None else to_data(chosen)
-        rechosen = self.step.done and any(data[name] != self.data[name] for name in self.offered)
-        if rechosen and kept.get("reason") == getattr(self.step.output, "reason", None) is not None:
-            kept["reason"] = BY_HAND
-        return followed(record_of(kept, self.step.form))
+        data, step = read(self.field, values), self.step
+        if step.done and data == self.data:
+            return step.output
+        if self.field.kind == "group":
+            rechosen = step.done and any(data[name] != self.data[name] for name in self.offered)
+            data = {**(to_data(step.output, step.form) if step.done else {}), **data}
+            if rechosen and data.get("reason") == getattr(step.output, "reason", NO_DATA):
+                data["reason"] = BY_HAND
+        return followed(record_of(data, step.form))
 
 
 def followed(value: Any) -> Any:
@@ -416,6 +396,6 @@ def taken(step: Step, place: int) -> Any:
     form = StepForm(step)
     name = next(iter(form.offered))
     part = next(part for part in form.field.fields if part.name == name)
-    chosen: Any = place if part.kind == "pick" else [place] if place >= 0 else []
-    others = {key: text for key, text in form.first.items() if key.partition(".")[0] != name}
-    return form.value({**others, **typed(part, chosen, name)})
+    kept = {key: text for key, text in form.first.items() if key.partition(".")[0] != name}
+    chosen = {name: str(place + 1)} if part.kind == "choice" else {f"{name}.{place}": "on"}
+    return form.value(kept | chosen)

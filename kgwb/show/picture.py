@@ -130,9 +130,6 @@ def _bends(ends: Sequence[tuple[int, int]], places: Sequence[Place]) -> tuple[fl
     return tuple(bends)
 
 
-# --- as SVG
-
-
 class Lit(NamedTuple):
     """The numbers of the boxes and of the arrows that stand out."""
 
@@ -221,9 +218,6 @@ def _head(points: tuple[complex, complex, complex, complex]) -> str:
 
 def _at(point: complex) -> str:
     return f"{point.real:.1f},{point.imag:.1f}"
-
-
-# --- nodes and edges in words
 
 
 def _round(node: Node) -> bool:

@@ -113,9 +113,6 @@ def subject_text(step: Step) -> str:
     return clean(step.subject).replace("⟨", "").replace("⟩", "").replace("/", " · ")
 
 
-# --- the answer
-
-
 def answer_state(standing: Standing) -> tuple[str, str, str, str]:
     """Icon, word, the large text and what stands under it."""
     run, answer, failure = standing.run, standing.answer, standing.failure
@@ -171,9 +168,6 @@ def head(run: Run) -> Html:
     return div("head", question, span("soft small", set_up(run)))
 
 
-# --- the agents in their stages
-
-
 def flow_strip(standing: Standing, chosen: str = "") -> Html:
     """The agents of the system by stage, lit as far as the run came; the timeline says the same in words."""
     stages = []
@@ -211,9 +205,6 @@ def _node(standing: Standing, agent: str, chosen: bool) -> Html:
 
 def _chosen_classes(classes: Mapping[str, bool]) -> str:
     return " ".join(name for name, chosen in classes.items() if chosen)
-
-
-# --- the timeline
 
 
 class Row(NamedTuple):
@@ -320,9 +311,6 @@ def _time(step: Step | None, kind: str, longest: float) -> Html:
     return span("ms", seconds(step.seconds), span(f"track {kind}", tag("i", class_=kind, style=width)))
 
 
-# --- one step
-
-
 def step_head(standing: Standing, key: str, controls: object = "") -> Html:
     """Tile, name, subject and state; under them kind, cost and model."""
     run, step, agent = standing.run, standing.steps.get(key), agent_of(key)
@@ -398,9 +386,6 @@ def _attempt(number: int, made: Attempt, call: Call | None) -> Html:
     return div("stack tight", title, preformatted(made.reply), div("row", *checks), sent)
 
 
-# --- where the time went
-
-
 def waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
     """A bar a step, laid end to end, in model time, graph time and the rest. Nothing without steps.
 
@@ -436,9 +421,6 @@ def waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
     sums = ", ".join(f"{name} {seconds(sum(times[name] for times in spent.values()))}" for name in kinds)
     total = f"{seconds(whole)} in all: {sums}. Steps are laid end to end, also those that ran side by side."
     return div("stack tight", *rows, aside(total))
-
-
-# --- static forms
 
 
 @as_html.register

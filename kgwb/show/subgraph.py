@@ -228,9 +228,6 @@ def _bindings(
             yield from _bindings(rest, triples, more)
 
 
-# --- names
-
-
 def _asked(kg: Graph, terms: Iterable[Term]) -> dict[str, str]:
     """What a graph calls the IRIs among terms."""
     iris = sorted({term for term in terms if isinstance(term, URIRef)})
@@ -241,9 +238,6 @@ def _label(term: Term, names: dict[str, str]) -> str:
     if isinstance(term, BNode):
         return "blank node"
     return clean(term_text(term, names)) or clean(short(term)) or "empty text"
-
-
-# --- the neighbourhood
 
 
 def expand(kg: Graph, subgraph: Subgraph, node: Term, most: int = 20) -> Subgraph:

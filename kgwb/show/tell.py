@@ -157,9 +157,6 @@ def says_more(value: Any) -> bool:
     return view.dispatch(type(value)) is not view.dispatch(object) or len(lines(value)) > 1
 
 
-# --- HTML
-
-
 @singledispatch
 def view(value: Any, around: Around) -> Html:
     """A record as HTML, by the types of its fields; register a view for a type that deserves its own."""
@@ -222,9 +219,6 @@ def cell(part: Any, mark: str, around: Around) -> Html:
 
 def _plain(text: str) -> Html:
     return tag("bdi", short(text))
-
-
-# --- rows of which one is taken
 
 
 def choice_rows(
@@ -311,9 +305,6 @@ def shown_of(question: str, around: Around) -> Html:
     return div("well", view(around.more[question], around)) if question in around.more else Html()
 
 
-# --- queries
-
-
 def query_block(
     number: int, query: str, around: Around, *, head: object = "", usable: bool = False, empty: bool = False
 ) -> Html:
@@ -337,9 +328,6 @@ def query_block(
     editor = fold(aside("edit and run"), form, key=f"edit-{number}", unfolded=empty)
     answers = (shown_of(f"{question} {number}", around) for question in ("query", "why"))
     return div("", head, shown, editor, *answers)
-
-
-# --- answers
 
 
 @view.register

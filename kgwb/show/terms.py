@@ -100,9 +100,6 @@ def supporting(answer: Answer) -> set[URIRef]:
     return {term for triple in shown for term in triple if isinstance(term, URIRef)}
 
 
-# --- terms
-
-
 def curie(iri: str, around: Around) -> Html:
     """An IRI as "fl:Harry_Potter"; whole where it cannot be cut."""
     namespace, local = _split(str(iri))
@@ -169,9 +166,6 @@ def candidate_line(one: Candidate, around: Around) -> Html:
     types = (span("type", short(name)) for name in one.types[:3])
     under = span("under soft", curie(one.iri, around), join(" · ", about) if about else "")
     return join(span("row", tag("b", short(one.label)), *types), under)
-
-
-# --- queries
 
 
 def laid_out(text: str) -> str:
