@@ -109,7 +109,7 @@ class LocalGraph:
 
         def work() -> T:
             try:
-                # Oxigraph's iterators must not outlive this thread's frames, as no other thread may drop them:
+                # Oxigraph's iterators must not outlive this thread's frames, as no other may drop them:
                 # so the result has no name here, in the frame that cannot be cleared.
                 return read(self.store.query(found.text, use_default_graph_as_union=self._union), until)
             except BaseException as error:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from itertools import groupby, zip_longest
+from collections.abc import Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 from kgwb.display import as_html
 from kgwb.run.record import Call, Differences, Step, StepDifference, difference
 from kgwb.show.html import (
-    MOST_ROWS,
     Html,
     Names,
     aside,
@@ -20,7 +18,6 @@ from kgwb.show.html import (
     join,
     kind_tile,
     safe,
-    short,
     span,
     spoken,
     state_sign,
@@ -31,14 +28,7 @@ from kgwb.show.run import Standing, agent_of, answer_banner, set_up, subject_tex
 from kgwb.show.tell import compared, outcome, view
 from kgwb.show.terms import Around, names_in
 from kgwb.show.text import cost_of
-from kgwb.show.texts import aligned, word_changes
-
-LIKE = 0.35
-"""Share of the shorter text's letters that two texts must have in common for single words to be marked."""
-MOST_LETTERS = 2_000
-"""Letters of a text that are compared and shown; its length is said where it has more."""
-PLAIN = 2
-"""Equal lines in a row that are shown; more are folded away."""
+from kgwb.show.texts import changes, word_changes
 
 
 class Side(NamedTuple):
@@ -121,7 +111,7 @@ def _row(one: StepDifference, standing: Standing | None, names: Names) -> Html:
     tile = kind_tile(standing.run.system.kind(agent), small=True) if standing else span("sign", "≠")
     texts = [outcome(side) if side else "no such step" for side in (one.first, one.second)]
     same, differs = texts[0] == texts[1], one.status != "same"
-    first, second = (safe(texts[0]), aside(texts[1])) if same else marked(*texts)
+    first, second = (safe(texts[0]), aside(texts[1])) if same else word_changes(*texts)
     ways = ", ".join(part for part in one.what if part != "output") or "its parts"
     what = aside(f" the same outcome; {ways} differ") if same and differs else ""
     subject = aside(f" {subject_text(step)}") if step is not None and step.subject else ""
@@ -133,14 +123,11 @@ def _row(one: StepDifference, standing: Standing | None, names: Names) -> Html:
 
 def _sections(one: StepDifference, names: Names) -> Iterator[Html]:
     """What a step yielded, got, asked for and was told in both, where that differs."""
-    sides = (one.first, one.second)
-    mine, theirs = (_parts(step, names) for step in sides)
-    costs = [" · ".join(cost_of(step, step.known)) if step else "no such step" for step in sides]
-    for name in ("yielded", "came in", "calls", "replies"):
+    mine, theirs = _parts(one.first, names), _parts(one.second, names)
+    for name in {**mine, **theirs}:
         first, second = mine.get(name, []), theirs.get(name, [])
         if first != second:
-            columns = beside(first, second, costs if name == "yielded" else ())
-            yield div("", span("caption", name), columns)
+            yield div("", span("caption", name), changes(first, second)[1])
 
 
 def _parts(step: Step | None, names: Names) -> dict[str, list[str]]:
@@ -157,6 +144,7 @@ def _parts(step: Step | None, names: Names) -> dict[str, list[str]]:
         "came in": [f"{name}: {text}" for name, text in inputs],
         "calls": [text for key in step.calls if key in step.known for text in _called(step.known[key])],
         "replies": replies,
+        "cost": [" · ".join(cost_of(step, step.known))],
     }
 
 
@@ -167,51 +155,3 @@ def _called(call: Call) -> list[str]:
         return f"model {call.request['model']}{prompt}".splitlines()
     wanted = [value for name, value in call.request.items() if name in ("query", "text", "phrase")]
     return [f"{call.kind}: {text}" for text in wanted]
-
-
-# --- lines and words beside each other
-
-
-def beside(first: Sequence[str], second: Sequence[str], heads: Sequence[str] = ()) -> Html:
-    """Two lists of lines in two columns, aligned; of very many, the first MOST_ROWS and how many are left."""
-    rows: list[Html] = [tag("tr", *(tag("th", head) for head in heads))] if heads else []
-    left = 0
-    for same, group in groupby(_pairs(first, second), lambda pair: pair[0] == pair[1]):
-        pairs = list(group)
-        if same and len(pairs) > PLAIN and len(rows) < MOST_ROWS:
-            text = "\n".join(short(line, MOST_LETTERS) for line, _ in pairs[:MOST_ROWS])
-            folded = fold(aside(f"{len(pairs):,} lines the same"), aside(text))
-            rows.append(tag("tr", tag("td", folded, colspan=2)))
-            continue
-        fitting = pairs[: max(MOST_ROWS - len(rows) + bool(heads), 0)]
-        left += len(pairs) - len(fitting)
-        rows += [tag("tr", *(tag("td", side) for side in marked(*pair))) for pair in fitting]
-    more = aside(f"and {count(left, 'more line')}") if left else ""
-    return join(tag("table", *rows, class_="beside"), more) if rows else Html()
-
-
-def _pairs(first: Sequence[str], second: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Lines about the same beside each other, in the order of both; scores do not count."""
-    about, other = (
-        [re.sub(r"(?<!\d)\d+\.\d+", "", line[:MOST_LETTERS]) for line in lines] for lines in (first, second)
-    )
-    for part in aligned(about, other):
-        yield from zip_longest(first[part.first], second[part.second], fillvalue="")
-
-
-def marked(first: str, second: str) -> tuple[Html, Html]:
-    """Two texts with the words marked that only one of them has; whole if they have little in common."""
-    one, other = short(first, MOST_LETTERS), short(second, MOST_LETTERS)
-    if first == second:
-        return safe(one), safe(other)
-    if one != other and _alike(first[:MOST_LETTERS], second[:MOST_LETTERS]):
-        return word_changes(one, other)
-    return tag("del", "− ", one) if one else Html(), tag("ins", "+ ", other) if other else Html()
-
-
-def _alike(first: str, second: str) -> bool:
-    """Whether the words that two texts share are enough to mark the others."""
-    words, others = re.findall(r"\w+", first), re.findall(r"\w+", second)
-    same = (words[part.first] for part in aligned(words, others) if part.same)
-    shared = sum(len(word) for part in same for word in part)
-    return shared > 0 and shared >= LIKE * min(len("".join(words)), len("".join(others)))

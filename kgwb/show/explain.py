@@ -32,8 +32,8 @@ Named = tuple[tuple[flow.Iri, str], ...]
 
 FARTHER = 10
 """A vertex that a search does not bring is looked for among so many times more."""
-NEAR = 5
-"""Vertices named where a name is that of several, or of none."""
+NEAR, EXAMPLES = 5, 5
+"""Vertices named where a name is that of several, or of none, and triples shown of a predicate."""
 
 
 # --- why a query has no rows --------------------------------------------------------------------------------
@@ -49,13 +49,6 @@ class Blocking:
     """The patterns, or the filters, each of which alone, once removed, brings rows back."""
     unmatched: tuple[Pattern, ...] = ()
     """The patterns that nothing in the graph matches, each asked for alone."""
-
-    def __str__(self) -> str:
-        reasons = [f"without {part_text(part)} the query has rows" for part in self.culprits]
-        reasons += [f"nothing in the graph matches {part_text(pattern)}" for pattern in self.unmatched]
-        return (
-            "; ".join(reasons) or "each pattern has matches, but no one of them brings rows back once removed"
-        )
 
 
 def blocking(kg: Graph, patterns: Sequence[Pattern], filters: str = "") -> Blocking:
@@ -173,7 +166,8 @@ def _(value: Blocking, around: Around) -> Html:
         wrote = "; ".join(authors(around.steps, part, around.names)) or "no step of this run wrote it"
         head = tag("b", short(part_text(part, around.names)))
         shown.append(div("", head, f": {', and '.join(reasons)}. ", aside(f"{wrote}.")))
-    return join(*shown) if shown else div("", f"{str(value).capitalize()}.")
+    nothing = "Each pattern has matches, but no one of them brings rows back once removed."
+    return join(*shown) or div("", nothing)
 
 
 # --- where a vertex is --------------------------------------------------------------------------------------
@@ -242,30 +236,23 @@ class Examples:
     names: Named = ()
 
 
-def ends_of(entities: tuple[str, str], steps: Iterable[Step]) -> Ends:
-    """The vertices that the two ends of a fact were linked to."""
-    links = [step.output for step in steps if step.done and isinstance(step.output, flow.Link)]
-    vertices = {link.entity: link.vertex.iri for link in reversed(links) if link.vertex}
-    return vertices.get(entities[0]), vertices.get(entities[1])
-
-
 def examples(
-    kg: Graph, ends: Ends, predicate: URIRef, direction: flow.Direction = "out", most: int = 5
+    kg: Graph, ends: tuple[str, str], predicate: URIRef, direction: flow.Direction, steps: Iterable[Step]
 ) -> Examples:
-    """At most ``most`` triples of a predicate at the linked ends of its fact; if none, from anywhere.
+    """Some triples of a predicate at the vertices that the ends of its fact were linked to, or from anywhere.
 
     Raises a GraphError.
     """
-    subject, object_ = ends if direction == "out" else ends[::-1]
-    anywhere = f"?s {n3(predicate)} ?o"
-    near = [f"{n3(subject)} {n3(predicate)} ?o"] if subject else []
-    near += [f"?s {n3(predicate)} {n3(object_)}"] if object_ else []
-    triples: tuple[flow.Triple, ...] = ()
-    for pattern in (*near, anywhere):
-        triples = kg.construct(f"CONSTRUCT WHERE {{ {pattern} }} LIMIT {most}")
+    links = [step.output for step in steps if step.done and isinstance(step.output, flow.Link)]
+    vertices = {link.entity: n3(link.vertex.iri) for link in reversed(links) if link.vertex}
+    subject, object_ = map(vertices.get, ends if direction == "out" else ends[::-1])
+    near = [f"{subject} {n3(predicate)} ?o"] if subject else []
+    near += [f"?s {n3(predicate)} {object_}"] if object_ else []
+    for pattern in (*near, f"?s {n3(predicate)} ?o"):
+        triples = kg.construct(f"CONSTRUCT WHERE {{ {pattern} }} LIMIT {EXAMPLES}")
         if triples:
             break
-    return Examples(triples, pattern == anywhere, _named(kg, triples))
+    return Examples(triples, pattern not in near, _named(kg, triples))
 
 
 def _named(kg: Graph, rows: Iterable[Iterable[Any]]) -> Named:

@@ -139,9 +139,6 @@ def dotted(*parts: object) -> Html:
     return join(*(join(span("soft", " · ") if place else "", part) for place, part in enumerate(shown)))
 
 
-# --- a whole piece of a page
-
-
 def section(*contents: object, **attributes: object) -> Html:
     """The outermost element of every view; in it, no text is set as TeX."""
     return tag("section", *contents, class_=f"kg {NO_TEX}", **attributes)
@@ -181,9 +178,6 @@ def _rules() -> tuple[tuple[frozenset[str], str], ...]:
             (frozenset(classes) - {"kg", "light", "dark", "theme-light", "theme-dark"}, rule.strip())
         )
     return tuple(rules)
-
-
-# --- signs
 
 
 def icon(name: str, class_: str = "") -> Html:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
 from unicodedata import east_asian_width
@@ -14,7 +13,7 @@ from rdflib import Literal, URIRef
 
 from kgwb.flow import Value
 from kgwb.show.html import Html, aside, count, div, join, span, static, table, tag
-from kgwb.show.subgraph import Node, Role, Shape, Subgraph
+from kgwb.show.subgraph import Edge, Node, Role, Subgraph
 from kgwb.show.terms import Around, term
 
 ROWS = 24
@@ -32,38 +31,8 @@ BELOW = {"linked": "“{}”", "unknown": "{}", "reached": "{}", "answer": "the 
 """What stands under a node's label: its roles as far as they are a matter of words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A node of a picture: its label, a line below that, and what shows under the pointer."""
-
-    label: str
-    below: str = ""
-    shape: Shape = "support"
-    title: str = ""
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """What is written into it."""
-        return tuple(shorten(text, BOX_CHARS) for text in (self.label, *filter(None, [self.below])))
-
-    @property
-    def round(self) -> bool:
-        return self.shape in ("linked", "unknown")
-
-
-@dataclass(frozen=True, slots=True)
-class Arrow:
-    """An edge of a picture between two boxes, named by their numbers."""
-
-    start: int
-    end: int
-    label: str
-    title: str = ""
-    dashed: bool = False
-
-
 class Place(NamedTuple):
-    """Where a box stands: its centre and its size, in pixels."""
+    """Where a node stands: the centre of its box and its size, in pixels."""
 
     x: float
     y: float
@@ -71,27 +40,30 @@ class Place(NamedTuple):
     height: float
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The places of a picture's boxes and the bends of its arrows, in their order."""
+class Layout(NamedTuple):
+    """The places of the nodes, the ends of the edges by the numbers of nodes, and how each edge bends."""
 
     places: tuple[Place, ...]
+    ends: tuple[tuple[int, int], ...]
     bends: tuple[float, ...]
-    """How far the middle of each arrow leaves the straight line, to the left of its direction."""
+    """How far the middle of each edge leaves the straight line, to the left of its direction."""
     width: float
     height: float
 
 
-def layout(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> Layout:
+def layout(subgraph: Subgraph) -> Layout:
     """Columns by distance from what is linked: a question reads from left to right."""
+    numbers = {node.term: number for number, node in enumerate(subgraph.nodes)}
+    ends = tuple((numbers[edge.triple[0]], numbers[edge.triple[2]]) for edge in subgraph.edges)
     sizes = []
-    for box in boxes:
-        widths = [text_width(line, 11 if below else 13) for below, line in enumerate(box.lines)]
-        sizes.append((max(*widths, 30.0) + 26, LINE * len(box.lines) + (14 if box.round else 10)))
-    columns = list(_columns(boxes, arrows))
+    for node in subgraph.nodes:
+        widths = [text_width(line, 11 if below else 13) for below, line in enumerate(box_lines(node))]
+        sizes.append((max(*widths, 30.0) + 26, LINE * len(widths) + (14 if _round(node) else 10)))
+    columns = list(_columns(subgraph.nodes, ends))
     row = max((height for _, height in sizes), default=0) + APART
     height = row * max(map(len, columns), default=0) + 2 * MARGIN - APART
-    gap = max([BESIDE, *(text_width(shorten(arrow.label, ARROW_CHARS), 11) + 56 for arrow in arrows)])
+    labels = (text_width(shorten(edge.label, ARROW_CHARS), 11) for edge in subgraph.edges)
+    gap = max([BESIDE, *(width + 56 for width in labels)])
     placed: dict[int, Place] = {}
     x = MARGIN
     for column in columns:
@@ -100,9 +72,9 @@ def layout(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> Layout:
             y = height / 2 + (at - (len(column) - 1) / 2) * row
             placed[number] = Place(x + width / 2, y, *sizes[number])
         x += width + gap
-    places = tuple(placed[number] for number in range(len(boxes)))
-    beside = any(places[arrow.start].x == places[arrow.end].x for arrow in arrows)  # they bend to the right
-    return Layout(places, _bends(arrows, places), x + MARGIN - (0 if beside else gap), height)
+    places = tuple(placed[number] for number in range(len(sizes)))
+    beside = any(places[start].x == places[end].x for start, end in ends)  # they bend to the right
+    return Layout(places, ends, _bends(ends, places), x + MARGIN - (0 if beside else gap), height)
 
 
 def shorten(text: str, most: int) -> str:
@@ -124,39 +96,38 @@ def _wide(char: str) -> bool:
     return east_asian_width(char) in "WF"
 
 
-def _columns(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> Iterator[list[int]]:
-    """Each box in the column of its distance from the first of its part, near the boxes it hangs on."""
-    graph: nx.Graph[int] = nx.Graph((arrow.start, arrow.end) for arrow in arrows)
-    graph.add_nodes_from(range(len(boxes)))
+def _columns(nodes: Sequence[Node], ends: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
+    """Each node in the column of its distance from the first of its part, near the nodes it hangs on."""
+    graph: nx.Graph[int] = nx.Graph(ends)
+    graph.add_nodes_from(range(len(nodes)))
 
-    def rank(box: int) -> tuple[bool, int, int]:
-        linked = boxes[box].shape == "linked"
-        return not linked, 0 if linked else -graph.degree(box), box
+    def rank(node: int) -> tuple[bool, int, int]:
+        linked = nodes[node].shape == "linked"
+        return not linked, 0 if linked else -graph.degree(node), node
 
     rows: dict[int, float] = {}
     firsts = [min(part, key=rank) for part in nx.connected_components(graph)]
     for layer in nx.bfs_layers(graph, sorted(firsts)):
-        above = {box: fmean([rows[other] for other in graph[box] if other in rows] or [0.0]) for box in layer}
-        order = sorted(layer, key=lambda box: (above[box], box))
-        rows = {box: row / len(order) for row, box in enumerate(order)}
+        above = {
+            node: fmean([rows[other] for other in graph[node] if other in rows] or [0]) for node in layer
+        }
+        order = sorted(layer, key=lambda node: (above[node], node))
+        rows = {node: row / len(order) for row, node in enumerate(order)}
         size = math.ceil(len(order) / math.ceil(len(order) / ROWS))
         yield from (order[start : start + size] for start in range(0, len(order), size))
 
 
-def _bends(arrows: Sequence[Arrow], places: Sequence[Place]) -> tuple[float, ...]:
-    """Arrows between the same boxes part from each other; one within a column goes round what is between."""
+def _bends(ends: Sequence[tuple[int, int]], places: Sequence[Place]) -> tuple[float, ...]:
+    """Edges between the same nodes part from each other; one within a column goes round what is between."""
     bends = []
-    for number, arrow in enumerate(arrows):
-        alike = [at for at, one in enumerate(arrows) if {one.start, one.end} == {arrow.start, arrow.end}]
-        bend = (alike.index(number) - (len(alike) - 1) / 2) * (30 if arrow.start <= arrow.end else -30)
-        start, end = places[arrow.start], places[arrow.end]
+    for number, pair in enumerate(ends):
+        alike = [at for at, other in enumerate(ends) if {*other} == {*pair}]
+        bend = (alike.index(number) - (len(alike) - 1) / 2) * (30 if pair[0] <= pair[1] else -30)
+        start, end = places[pair[0]], places[pair[1]]
         if start.x == end.x:
             bend -= math.copysign(40 + abs(end.y - start.y) / 8, end.y - start.y)
         bends.append(bend)
     return tuple(bends)
-
-
-# --- as SVG
 
 
 class Lit(NamedTuple):
@@ -181,45 +152,44 @@ def svg(subgraph: Subgraph, lit: Value | None = None, do: str = "") -> Html:
     """The picture; what supports the answer ``lit`` stands out. A click on a box sends ``do``."""
     if not subgraph.nodes:
         return NOTHING
-    boxes, arrows = diagram(subgraph)
-    placed, shown = layout(boxes, arrows), lit_parts(subgraph, lit)
-    lines, labels, nodes = [], [], []
-    for number, (arrow, bend) in enumerate(zip(arrows, placed.bends, strict=True)):
+    drawn, shown = layout(subgraph), lit_parts(subgraph, lit)
+    lines, labels, nodes, facts = [], [], [], []
+    for number, (edge, (start, end)) in enumerate(zip(subgraph.edges, drawn.ends, strict=True)):
         class_ = "" if shown is None else " lit" if number in shown.edges else " dim"
-        points = _curve(placed.places[arrow.start], placed.places[arrow.end], bend)
+        points = _curve(drawn.places[start], drawn.places[end], drawn.bends[number])
         path = "M{} C{} {} {}".format(*map(_at, points))
-        dashes = "5 4" if arrow.dashed else None
+        dashes = "5 4" if is_pale(edge) else None
         lines.append(tag("path", d=path, class_=f"ed{class_}", stroke_dasharray=dashes))
         lines.append(tag("polygon", points=_head(points), class_=f"hd{class_}"))
         middle = (points[0] + 3 * points[1] + 3 * points[2] + points[3]) / 8
-        words = join("✓ " if class_ == " lit" else "", shorten(arrow.label, ARROW_CHARS))
+        words = join("✓ " if class_ == " lit" else "", shorten(edge.label, ARROW_CHARS))
         at = {"x": middle.real, "y": middle.imag + 4, "text_anchor": "middle"}
-        labels.append(tag("text", words, tag("title", arrow.title), **at, class_=f"el{class_}"))
-    for number, (box, place) in enumerate(zip(boxes, placed.places, strict=True)):
-        class_ = "" if shown is None else " lit" if number in shown.nodes else " dim"
-        parts = (tag("title", box.title), *_box(box, place))
+        labels.append(tag("text", words, tag("title", about(edge)), **at, class_=f"el{class_}"))
+        facts.append(f"{subgraph.nodes[start].label} — {edge.label} → {subgraph.nodes[end].label}")
+    for number, (node, place) in enumerate(zip(subgraph.nodes, drawn.places, strict=True)):
+        class_ = CLASSES.get(node.shape, node.shape)
+        class_ += "" if shown is None else " lit" if number in shown.nodes else " dim"
         sent = {"data_do": do, "data_arg": number, "id": f"node-{number}"} if do else {}
         role = {"tabindex": "0", "role": "button"} if do else {}
-        nodes.append(tag("g", *parts, class_=f"{CLASSES.get(box.shape, box.shape)}{class_}", **sent, **role))
-    title = f"Subgraph: {count(len(boxes), 'node')}, {count(len(arrows), 'triple')}"
-    facts = [f"{boxes[one.start].label} — {one.label} → {boxes[one.end].label}" for one in arrows[:DESCRIBED]]
+        nodes.append(tag("g", tag("title", about(node)), *_box(node, place), class_=class_, **sent, **role))
+    title = f"Subgraph: {count(len(nodes), 'node')}, {count(len(labels), 'triple')}"
     return tag(
         "svg",
         tag("title", title),
-        tag("desc", ". ".join(facts)),
+        tag("desc", ". ".join(facts[:DESCRIBED])),
         *(*lines, *labels, *nodes),  # lines first, so that none crosses a label
         class_="graph",
         role="img",
-        viewBox=f"0 0 {placed.width:.0f} {placed.height:.0f}",
-        style=f"max-width:{placed.width * 1.05:.0f}px",
+        viewBox=f"0 0 {drawn.width:.0f} {drawn.height:.0f}",
+        style=f"max-width:{drawn.width * 1.05:.0f}px",
     )
 
 
-def _box(box: Box, place: Place) -> Iterator[Html]:
+def _box(node: Node, place: Place) -> Iterator[Html]:
     corner = {"x": place.x - place.width / 2, "y": place.y - place.height / 2}
-    rounded = place.height / 2 if box.round else 5
+    rounded = place.height / 2 if _round(node) else 5
     yield tag("rect", class_="nd", width=place.width, height=place.height, **corner, rx=rounded)
-    first, *below = box.lines
+    first, *below = box_lines(node)
     yield tag("text", first, x=place.x, y=place.y + (-1 if below else 4), text_anchor="middle")
     for line in below:
         yield tag("text", line, x=place.x, y=place.y + 13, text_anchor="middle", class_="sub")
@@ -250,31 +220,29 @@ def _at(point: complex) -> str:
     return f"{point.real:.1f},{point.imag:.1f}"
 
 
-# --- a subgraph in boxes and in words
+def _round(node: Node) -> bool:
+    return node.shape in ("linked", "unknown")
 
 
-def diagram(subgraph: Subgraph) -> tuple[list[Box], list[Arrow]]:
-    """Nodes and edges as the boxes and arrows of a picture, in their order."""
-    number = {node.term: place for place, node in enumerate(subgraph.nodes)}
-    arrows = []
-    for edge in subgraph.edges:
-        subject, predicate, object_ = edge.triple
-        title = _lines(edge.label, in_words(edge.roles), str(predicate))
-        dashed = all(role.kind == "neighbour" for role in edge.roles)
-        arrows.append(Arrow(number[subject], number[object_], edge.label, title, dashed))
-    return [_as_box(node) for node in subgraph.nodes], arrows
+def is_pale(edge: Edge) -> bool:
+    """Whether an edge was found by expanding, and by nothing else."""
+    return all(role.kind == "neighbour" for role in edge.roles)
 
 
-def _as_box(node: Node) -> Box:
+def box_lines(node: Node) -> list[str]:
+    """What is written into the box of a node: its label, and what it is."""
     below = ", ".join(BELOW[role.kind].format(role.detail) for role in node.roles if role.kind in BELOW)
-    what = str(node.term) if isinstance(node.term, URIRef) else ""
-    if isinstance(node.term, Literal):
-        what = f"literal, {node.term.language or node.term.datatype or 'text'}"
-    return Box(node.label, below, node.shape, _lines(node.label, in_words(node.roles), what))
+    return [shorten(text, BOX_CHARS) for text in (node.label, *filter(None, [below]))]
 
 
-def _lines(*texts: str) -> str:
-    return "\n".join(filter(None, texts))
+def about(part: Node | Edge) -> str:
+    """What shows under the pointer: the label, the roles, and the IRI or the kind of literal."""
+    what: object = part.triple[1] if isinstance(part, Edge) else part.term
+    if isinstance(what, Literal):
+        what = f"literal, {what.language or what.datatype or 'text'}"
+    elif not isinstance(what, URIRef):
+        what = ""
+    return "\n".join(filter(None, (part.label, in_words(part.roles), str(what))))
 
 
 def in_words(roles: Iterable[Role]) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from itertools import zip_longest
 
 from kgwb.llm.base import ChatRequest
 from kgwb.run.prompts import VARIABLE
-from kgwb.show.html import Html, aside, button, count, div, fold, join, note, safe, span, state_sign, tag
-from kgwb.show.texts import aligned, highlighted, word_changes
+from kgwb.show.html import Html, aside, button, count, div, fold, join, note, span, state_sign, tag
+from kgwb.show.texts import changes, highlighted
 
 TEMPLATE_VARIABLE = VARIABLE.pattern.replace("(", "(?:", 1)
 
@@ -59,6 +58,7 @@ def prompt_form(  # noqa: PLR0913  # what stands in a form
         button("Back to the file", "revert"),
         span("hint", "Try runs this agent again; what follows becomes stale."),
     )
+    number, lines = changes(original.splitlines(), text.splitlines())
     return tag(
         "form",
         div("row small", *about),
@@ -67,27 +67,14 @@ def prompt_form(  # noqa: PLR0913  # what stands in a form
         div("row small", aside("filled in by the agent:"), *variables),
         note(tag("b", "This prompt cannot be used: "), problem, kind="bad") if problem else "",
         div("row controls", *actions),
-        _changed(original, text) if edited and file is not None else "",
+        fold(join("What you changed ", aside(count(number, "line"))), lines, unfolded=True, key="diff")
+        if edited and file is not None
+        else "",
         sent(request),
         class_="body stack",
         data_do="try",
         id="prompt-form",
     )
-
-
-def _changed(before: str, after: str) -> Html:
-    """The lines that differ, with the words that differ marked."""
-    old, new = before.splitlines(), after.splitlines()
-    rows, number = [], 0
-    for part in aligned(old, new):
-        for one, other in [] if part.same else zip_longest(old[part.first], new[part.second]):
-            number += 1
-            both = one is not None and other is not None
-            first, second = word_changes(one, other) if both else (safe(one or ""), safe(other or ""))
-            rows += [div("del", first, data_s="−")] if one is not None else []
-            rows += [div("ins", second, data_s="+")] if other is not None else []
-    head = join("What you changed ", aside(count(number, "line")))
-    return fold(head, div("diff", *rows), unfolded=True, key="diff")
 
 
 def sent(request: ChatRequest | None, *, what: str = "As it will be sent") -> Html:

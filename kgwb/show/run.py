@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from rdflib import Literal
-
 from kgwb.display import as_html
 from kgwb.errors import KgwbError
-from kgwb.flow import Answer, Term
+from kgwb.flow import Answer
 from kgwb.run import Run
 from kgwb.run.record import Attempt, Call, Step, Totals
 from kgwb.show.html import (
@@ -34,13 +31,11 @@ from kgwb.show.html import (
     spoken,
     state_sign,
     static,
-    table,
     tag,
 )
-from kgwb.show.tell import line, outcome, says_more, view
+from kgwb.show.tell import answer_parts, line, outcome, says_more, view
 from kgwb.show.terms import Around, around, names_in
 from kgwb.show.text import cost_of
-from kgwb.show.views import answer_parts
 
 SIGNS = {
     "failed": ("bad", "failed"),
@@ -53,13 +48,6 @@ SIGNS = {
     "done": ("ok", "done"),
 }
 """The icon and the word of each state of a step."""
-WANTED = {
-    "where": ("a place", {"a thing", "a text"}),
-    "when": ("a time", {"a date", "a number", "a text"}),
-    "who": ("somebody", {"a thing", "a text"}),
-    "how many": ("a number", {"a number"}),
-}
-"""What question words ask for, and the kinds of values that can be that."""
 STATUS = {
     "new": "Not run yet",
     "running": "Running",
@@ -124,9 +112,6 @@ def subject_text(step: Step) -> str:
     return clean(step.subject).replace("⟨", "").replace("⟩", "").replace("/", " · ")
 
 
-# --- the answer
-
-
 def answer_state(standing: Standing) -> tuple[str, str, str, str]:
     """Icon, word, the large text and what stands under it."""
     run, answer, failure = standing.run, standing.answer, standing.failure
@@ -157,33 +142,9 @@ def _outcome_of(answer: Answer, spent: Totals) -> tuple[str, str, str, str]:
     return "none", "Not in this graph", "No answer in this graph", f"{reason} · {cost}" if reason else cost
 
 
-def doubt(question: str, answer: Answer) -> str:
-    """What is odd about an answer: "1967-10-03 is a date where a place was asked"."""
-    asked = re.search(r"\b(where|when|who|how many)\b", question.casefold())
-    if asked is None or not answer or answer.kind != "list":
-        return ""
-    wanted, fitting = WANTED[asked[1]]
-    odd = [(value.label, _kind_of(value.term)) for value in answer.values]
-    odd = [(label, kind) for label, kind in odd if kind not in fitting]
-    shown = "; ".join(f"{short(label, 60)} is {kind}" for label, kind in odd[:3])
-    return f"{shown} where {wanted} was asked" if odd else ""
-
-
-def _kind_of(term: Term) -> str:
-    if not isinstance(term, Literal):
-        return "a thing"
-    kind = str(term.datatype or "").rpartition("#")[2].casefold()
-    if "date" in kind or kind.startswith("g") or re.fullmatch(r"-?\d{4}(-\d\d){0,2}", str(term)):
-        return "a date"
-    return "a number" if re.fullmatch(r"[-+]?[\d.,]+", str(term)) else "a text"
-
-
 def answer_banner(standing: Standing, more: object = "", *, slim: bool = False) -> Html:
     """The answer, large, with its state and its cost."""
     sign, word, big, under = answer_state(standing)
-    odd = doubt(standing.run.question, standing.answer) if sign == "ok" and standing.answer else ""
-    if odd:
-        sign, word, under = "none", "Answered, with doubt", f"{odd} · {under}"
     about = join(" · ", tag("bdi", short(under, 1000))) if under else ""
     return div(
         f"answer {'run' if sign == 'wait' else sign}{' slim' if slim else ''}",
@@ -204,9 +165,6 @@ def head(run: Run) -> Html:
     """The question, and what answered it."""
     question = tag("h2", short(run.question, 1000), class_="question grow")
     return div("head", question, span("soft small", set_up(run)))
-
-
-# --- the agents in their stages
 
 
 def flow_strip(standing: Standing, chosen: str = "") -> Html:
@@ -248,9 +206,6 @@ def _chosen_classes(classes: Mapping[str, bool]) -> str:
     return " ".join(name for name, chosen in classes.items() if chosen)
 
 
-# --- the timeline
-
-
 class Row(NamedTuple):
     """A line of the timeline: a step, or an agent that has none, where its step would stand."""
 
@@ -259,7 +214,7 @@ class Row(NamedTuple):
     depth: int
 
 
-def rows_of(standing: Standing) -> list[Row]:
+def _rows(standing: Standing) -> list[Row]:
     """The steps in flow order, and among them the agents that have none."""
     system, depth = standing.run.system, {"": -1}
     for step in standing.steps.values():
@@ -287,7 +242,7 @@ def rows_of(standing: Standing) -> list[Row]:
 
 def timeline(standing: Standing, chosen: str) -> Html:
     """A line for each step: breakpoint, tile, name, outcome, and its time over a bar."""
-    rows, run = rows_of(standing), standing.run
+    rows, run = _rows(standing), standing.run
     above = {step.parent for step in standing.steps.values()} | {*run.system.supervisors}
     longest = max((row.step.seconds for row in rows if row.step and row.key not in above), default=0) or 1.0
     here = next((place for place, row in enumerate(rows) if row.key == chosen), 0)
@@ -353,9 +308,6 @@ def _time(step: Step | None, kind: str, longest: float) -> Html:
         return span("ms")
     width = f"right:0;width:{min(100.0, max(2.0, step.seconds / longest * 100)):.1f}%"
     return span("ms", seconds(step.seconds), span(f"track {kind}", tag("i", class_=kind, style=width)))
-
-
-# --- one step
 
 
 def step_head(standing: Standing, key: str, controls: object = "") -> Html:
@@ -431,69 +383,41 @@ def _attempt(number: int, made: Attempt, call: Call | None) -> Html:
     return div("stack tight", title, preformatted(made.reply), div("row", *checks), sent)
 
 
-# --- where the time went
+def waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
+    """A bar a step, laid end to end, in model time, graph time and the rest. Nothing without steps.
 
-
-class Spent(NamedTuple):
-    """The time of one step without that of the steps it supervises, in seconds."""
-
-    key: str
-    depth: int
-    model: float
-    graph: float
-    rest: float
-    recorded: bool
-    """Whether its calls came from the record: their time is what they took when they were made."""
-
-    @property
-    def total(self) -> float:
-        return self.model + self.graph + self.rest
-
-
-def spent(steps: Sequence[Step], calls: Mapping[str, Call]) -> tuple[Spent, ...]:
-    """What each step took; the time of calls from the record is counted as it was when they were made."""
-    below: dict[str, float] = {}
-    depth: dict[str, int] = {}
+    The time of a step is without that of the steps it supervises; calls from the record take what they took
+    when they were made.
+    """
+    below, depth, spent = dict[str, float](), {"": -1}, dict[str, dict[str, float]]()
     for step in steps:
         below[step.parent] = below.get(step.parent, 0.0) + step.seconds
-        depth[step.key] = depth.get(step.parent, -1) + 1 if step.parent else 0
-    shown = []
     for step in steps:
+        depth[step.key] = depth.get(step.parent, -1) + 1
         made = [calls[key] for key in step.calls if key in calls]
         model = sum(call.seconds for call in made if call.kind == "model")
         graph = sum(call.seconds for call in made if call.kind not in ("model", "similarity"))
         own = max(0.0, step.seconds - below.get(step.key, 0.0))
         rest = max(0.0, own - model - graph) if step.origin == "live" else own
-        recorded = bool(made) and step.origin == "record"
-        shown.append(Spent(step.key, depth[step.key], model, graph, rest, recorded))
-    return tuple(shown)
-
-
-def waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
-    """A bar a step, laid end to end, in model time, graph time and the rest. Nothing without steps."""
-    rows = spent(steps, calls)
-    whole = sum(row.total for row in rows)
+        spent[step.key] = {"model": model, "graph": graph, "rest": rest}
+    whole, begun, rows = sum(sum(times.values()) for times in spent.values()), 0.0, []
     if not whole:
         return Html()
     kinds = {"model": "model", "graph": "sparql", "rest": "code"}
-    begun, drawn = 0.0, []
-    for row in rows:
-        times = {name: getattr(row, name) for name in kinds if getattr(row, name)}
-        widths = [(None, begun), *((kinds[name], time) for name, time in times.items())]
-        bars = (
-            tag("i", class_=kind, style=f"width:{time / whole * 100:.2f}%") for kind, time in widths if time
-        )
+    for step in steps:
+        times = {name: time for name, time in spent[step.key].items() if time}
+        lane = [(None, begun), *((kinds[name], time) for name, time in times.items())]
+        widths = [(kind, f"width:{time / whole * 100:.2f}%") for kind, time in lane if time]
         words = ", ".join(f"{name} {seconds(time)}" for name, time in times.items())
-        name = span("cut", clean(row.key), style=f"padding-left:{row.depth}em", title=clean(row.key))
-        figures = span("num", f"{words} (recorded)" if row.recorded else words)
-        drawn.append(div("fall", name, span("lane", *bars), figures))
-        begun += row.total
-    sums = ", ".join(f"{name} {seconds(sum(getattr(row, name) for row in rows))}" for name in kinds)
+        known = step.origin == "record" and not calls.keys().isdisjoint(step.calls)
+        name = span("cut", clean(step.key), style=f"padding-left:{depth[step.key]}em", title=clean(step.key))
+        figures = span("num", f"{words} (recorded)" if known else words)
+        bars = (tag("i", class_=kind, style=width) for kind, width in widths)
+        rows.append(div("fall", name, span("lane", *bars), figures))
+        begun += sum(times.values())
+    sums = ", ".join(f"{name} {seconds(sum(times[name] for times in spent.values()))}" for name in kinds)
     total = f"{seconds(whole)} in all: {sums}. Steps are laid end to end, also those that ran side by side."
-    return div("stack tight", *drawn, aside(total))
-
-
-# --- static forms
+    return div("stack tight", *rows, aside(total))
 
 
 @as_html.register
@@ -535,33 +459,23 @@ def _folded(standing: Standing, around: Around, parent: str = "", depth: int = 0
 
 
 def _inside(step: Step, around: Around, calls: Mapping[str, Call], supervises: bool) -> Html:
-    """A step in full; one that supervises others only what came of it."""
+    """A step in full; one that supervises others without what came of them."""
     of_step = replace(around, inputs=tuple(step.inputs.values()))
-    shown = view(step.output, of_step) if step.done and not supervises and says_more(step.output) else Html()
-    inputs = table((), [(spoken(name), tag("bdi", line(value))) for name, value in step.inputs.items()])
+    shown = view(step.output, of_step) if step.done and not supervises else Html()
     cost = div("small", dotted(aside(clean(step.key)), *_cost_and_origin(step, calls)))
-    about = div("body stack tight", cost, *_inputs_and_attempts(step, inputs, calls))
-    return div("inside", step_notes(step), shown, about)
-
-
-def _inputs_and_attempts(step: Step, inputs: Html, calls: Mapping[str, Call]) -> Iterator[Html]:
-    """What came in and the replies, folded; nothing where there is none."""
-    if step.inputs:
-        yield fold(aside(count(len(step.inputs), "input")), inputs)
-    if step.attempts:
-        yield fold(aside(count(len(step.attempts), "attempt")), attempts(step, calls))
+    inputs = fold(aside(count(len(step.inputs), "input")), came_in(step, around)) if step.inputs else ""
+    replies = aside(count(len(step.attempts), "attempt"))
+    tried = fold(replies, attempts(step, calls)) if step.attempts else ""
+    return div("inside", step_notes(step), shown, div("body stack tight", cost, inputs, tried))
 
 
 @as_html.register
 def step_html(step: Step) -> str:
     """One step alone: what it yielded, what came in, prompt and replies."""
-    calls = step.known
-    known = Around(names_in([step], calls), inputs=tuple(step.inputs.values()), steps=(step,))
-    facts = dotted(aside(subject_text(step)), *_cost_and_origin(step, calls))
-    title = div("head", tag("h3", spoken(step.agent), class_="title"), facts)
-    shown = view(step.output, known) if step.done else div("body soft", outcome(step))
-    more = _inputs_and_attempts(step, came_in(step, known), calls)
-    return static(title, step_notes(step), shown, div("band", *more))
+    known = Around(names_in([step], step.known), steps=(step,))
+    came_to = span("" if step.done else "soft", outcome(step))
+    title = div("head", tag("h3", spoken(step.agent), class_="title"), aside(subject_text(step)), came_to)
+    return static(title, _inside(step, known, step.known, False))
 
 
 def record_html(value: object, names: Mapping[str, str] | None = None) -> str:

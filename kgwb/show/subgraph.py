@@ -23,7 +23,7 @@ from kgwb.kg.sparql import n3
 from kgwb.run import Run
 from kgwb.show.html import clean, count, short
 from kgwb.show.tell import records_in
-from kgwb.show.terms import names_in, term_text
+from kgwb.show.terms import names_of, term_text
 
 MOST = 60
 """Nodes shown of a run; more are cut, and the subgraph says so."""
@@ -122,26 +122,13 @@ def relation_words(record: Any) -> tuple[str, ...]:
     return ()
 
 
-def sources(run: Run) -> list[Any]:
-    """The records of a run that its subgraph is made of, in flow order."""
-    outputs = (step.output for step in tuple(run.steps) if step.done)
-    records = chain.from_iterable(map(records_in, outputs))
-    tells = (roles, relation_words)
-    return [
-        record
-        for record in records
-        if isinstance(record, Answer | CandidateQuery)
-        or any(hook.dispatch(type(record)) is not hook.dispatch(object) for hook in tells)
-    ]
-
-
 def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
     """What a run stands on, as far as it went: at most ``most`` nodes, supports kept whole.
 
     A subclass of Answer answers a part of the question: it stands for the run's answer until there is one.
     Asks nobody but a local graph, and that for names only; may raise its GraphError.
     """
-    records = sources(run)
+    records = [record for step in tuple(run.steps) if step.done for record in records_in(step.output)]
     reached = [one for one in reversed(records) if isinstance(one, Answer) and not one.ungrounded]
     so_far = (one for one in reached if one or type(one) is Answer)
     answer = run.answer if run.answer and not run.answer.ungrounded else next(so_far, Answer("list"))
@@ -156,8 +143,8 @@ def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
         return tuple(sorted(known.get(part, ()), key=lambda role: (order.index(role.kind), role.detail)))
 
     triples = dict.fromkeys(triple for one in answers for triple in one.support)
-    names = _names(run, answer, [*nodes, *(triple[1] for triple in triples)])
-    names.update((str(one.term), one.label) for one in answers)
+    names = {str(iri): name for iri, name in answer.names} | names_of(run)
+    names |= {str(one.term): one.label for one in answers}
     return Subgraph(
         tuple(Node(term, _label(term, names), roles_of(term)) for term in nodes),
         tuple(Edge(triple, _label(triple[1], names), roles_of(triple)) for triple in triples),
@@ -241,18 +228,6 @@ def _bindings(
             yield from _bindings(rest, triples, more)
 
 
-# --- names
-
-
-def _names(run: Run, answer: Answer, shown: Iterable[Term]) -> dict[str, str]:
-    """Display names from the record, and for what has none there from a local graph."""
-    names = {str(iri): name for iri, name in answer.names}
-    names |= names_in(tuple(run.steps), dict(run.calls))
-    if run.graph is not None and not run.graph.remote:
-        names |= _asked(run.graph, (term for term in shown if str(term) not in names))
-    return names
-
-
 def _asked(kg: Graph, terms: Iterable[Term]) -> dict[str, str]:
     """What a graph calls the IRIs among terms."""
     iris = sorted({term for term in terms if isinstance(term, URIRef)})
@@ -263,9 +238,6 @@ def _label(term: Term, names: dict[str, str]) -> str:
     if isinstance(term, BNode):
         return "blank node"
     return clean(term_text(term, names)) or clean(short(term)) or "empty text"
-
-
-# --- the neighbourhood
 
 
 def expand(kg: Graph, subgraph: Subgraph, node: Term, most: int = 20) -> Subgraph:

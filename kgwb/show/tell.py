@@ -6,36 +6,61 @@ view, registered by ``view`` in the module of its system.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import is_dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass, replace
 from functools import singledispatch
 from typing import Any
 
 from rdflib import BNode, Literal, URIRef
 
+from kgwb import flow
 from kgwb.flow import Answer, Value, marks_of
+from kgwb.kg.text import local_name
 from kgwb.run.record import Step
 from kgwb.show.html import (
+    MOST_ROWS,
     Html,
+    and_more,
+    aside,
+    bar,
+    button,
     clean,
     count,
     div,
     first_of,
+    fold,
     join,
+    note,
     preformatted,
     scored,
     short,
     span,
     spoken,
+    state_sign,
     table,
     tag,
 )
-from kgwb.show.terms import Around, curie, sparql, term, triple_text
+from kgwb.show.terms import (
+    Around,
+    candidate_line,
+    curie,
+    readable,
+    sparql,
+    supporting,
+    term,
+    triple_text,
+    triples,
+)
 
 BEST, VALUES, TRIPLES = 3, 5, 3
 """Parts, values and triples of a value that text shows; HTML shows more."""
 MOST_LINE = 2_000
 """Letters of the line of a record."""
+DEGREE_CAP = 1_000
+"""Degrees are counted up to this many."""
+MOST_ANSWERS = 12
+"""Values of an answer whose triples are shown at once."""
 LEADS = {"how": "by", "subquestion": "to answer", "words": "says"}
 """What stands before an explanation, by its field; else "because"."""
 
@@ -132,9 +157,6 @@ def says_more(value: Any) -> bool:
     return view.dispatch(type(value)) is not view.dispatch(object) or len(lines(value)) > 1
 
 
-# --- HTML
-
-
 @singledispatch
 def view(value: Any, around: Around) -> Html:
     """A record as HTML, by the types of its fields; register a view for a type that deserves its own."""
@@ -197,3 +219,165 @@ def cell(part: Any, mark: str, around: Around) -> Html:
 
 def _plain(text: str) -> Html:
     return tag("bdi", short(text))
+
+
+def choice_rows(
+    lines: Sequence[object], taken: int, nothing: str, around: Around, *, ends: Sequence[object] = ()
+) -> Html:
+    """A row for each thing one can choose from; the one taken is marked, a click on another takes it."""
+    rows = []
+    for place, contents in [*enumerate(lines), (-1, span("soft", nothing))]:
+        here = place == taken
+        click = span("btn ghost", "take this one" if place >= 0 else "take none") if around.live else ""
+        end = ends[place] if ends and place >= 0 else ""
+        sign = span("take", state_sign("ok", "taken") if here else click)
+        sent = {"data_do": "take", "data_arg": place, "id": f"take-{place}"} if around.live else {}
+        state: dict[str, object] = {"type": "button", "aria_pressed": str(here).lower(), **sent}
+        row = tag("button", span("mark"), span("grow", contents, end), sign, class_="cand", **state)
+        rows.append(tag("li", row, class_="taken" if here else None))
+    return tag("ol", *rows, class_="rows")
+
+
+@view.register
+def _(value: flow.Link, around: Around) -> Html:
+    vertices = (value.vertex,) if value.vertex else ()
+    options = list(dict.fromkeys((*value.candidates, *vertices)))[:MOST_ROWS]
+    taken = options.index(value.vertex) if value.vertex in options else -1
+    nothing = "none of them: the graph does not have it"
+    rows = [candidate_line(one, around) for one in options]
+    return join(
+        choice_rows(rows, taken, nothing, around, ends=_degrees(options, around)),
+        left_over(len(value.candidates) - len(options)),
+        div("band", because(value.reason)) if value.reason else "",
+        _among(value.entity, around.of(flow.Retrieved) or value, around),
+    )
+
+
+@view.register
+def _(value: flow.Retrieved, around: Around) -> Html:
+    options = value.candidates[:MOST_ROWS]
+    rows = []
+    for place, (one, end) in enumerate(zip(options, _degrees(options, around), strict=True), 1):
+        score = span("take row", span("minibar", bar(one.score)), span("num", f"{one.score:.2f}"))
+        line = span("grow", candidate_line(one, around), end)
+        rows.append(tag("li", div("cand plain", span("num", place), line, score)))
+    how = span("soft", f" by {value.how}" if value.how else "")
+    sent = fold(aside("the search as it was sent"), span("id", short(value.query))) if value.query else ""
+    return join(
+        div("band", tag("b", str(value)), how),
+        tag("ol", *rows, class_="rows"),
+        left_over(len(value.candidates) - MOST_ROWS),
+        div("band", sent) if sent else "",
+        _among(value.entity, value, around),
+    )
+
+
+def left_over(number: int) -> Html:
+    """The line under rows that says how many more there are."""
+    return div("band soft", and_more(number)) if number > 0 else Html()
+
+
+def _degrees(candidates: Iterable[flow.Candidate], around: Around) -> list[Html]:
+    """How many triples each vertex has, once that was asked."""
+    known = around.more.get("degrees", {})
+    numbers = [known.get(one.iri) for one in candidates]
+    return [
+        span("under soft", f"degree {n:,}{'+' if n >= DEGREE_CAP else ''}") if n is not None else Html()
+        for n in numbers
+    ]
+
+
+def _among(entity: str, asked: flow.Retrieved | flow.Link, around: Around) -> Html:
+    """The questions about candidates: is this one among them, how well are they connected."""
+    if not around.live:
+        return Html()
+    label = f"Is this among the candidates for “{entity}”?"
+    named = {"type": "text", "name": "name", "placeholder": "a name or an IRI", "id": "among"}
+    typed = tag("label", span("", label), tag("input", **named, aria_label=label), class_="f grow")
+    degrees = button("Show degrees", "degrees") if asked.candidates and "degrees" not in around.more else ""
+    look = button("Look for it", "where")
+    form = tag("form", typed, look, degrees, class_="row ends controls", data_do="where")
+    return div("band stack", form, shown_of("where", around))
+
+
+def shown_of(question: str, around: Around) -> Html:
+    """What the graph said to a question, if it was asked."""
+    return div("well", view(around.more[question], around)) if question in around.more else Html()
+
+
+def query_block(
+    number: int, query: str, around: Around, *, head: object = "", usable: bool = False, empty: bool = False
+) -> Html:
+    """A query as it reads; where the person may, to edit and run, and why it is empty if it is."""
+    shown = sparql(query, around)
+    if not around.live:
+        return div("", head, shown)
+    text = readable(query, around)
+    executed = around.more.get(f"query {number}")
+    empty = executed.empty if executed is not None else empty
+    named = {"name": "sparql", "rows": min(text.count("\n") + 1, 16), "id": f"sparql-{number}"}
+    kept = {"spellcheck": "false", "aria_label": "SPARQL", "data_rev": short(query, 40)}
+    buttons = (
+        button("Run query", "query", "run", arg=number),
+        button("Use this query", "use", arg=number) if usable else "",
+        button("Why is it empty?", "why", arg=number) if empty else "",
+    )
+    typed = tag("textarea", text, class_="mono", **named, **kept)
+    sent = {"data_do": "query", "data_arg": number}
+    form = tag("form", typed, div("row controls", *buttons), class_="stack tight", **sent)
+    editor = fold(aside("edit and run"), form, key=f"edit-{number}", unfolded=empty)
+    answers = (shown_of(f"{question} {number}", around) for question in ("query", "why"))
+    return div("", head, shown, editor, *answers)
+
+
+@view.register
+def _(value: flow.Answer, around: Around) -> Html:
+    return div("body stack", *answer_parts(value, around))
+
+
+def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
+    """What an answer stands on, or why there is none, and the queries it came from."""
+    around = _told_apart(value, around.named(value.names))
+    parts = [note(flow.UNGROUNDED, kind="bad")] if value.ungrounded else []
+    if value.text:
+        parts.append(div("b", short(value.text, MOST_LINE)))
+    if not value.values:
+        parts.append(note(f"The graph holds no answer: {value.reason.removeprefix('not in this graph: ')}"))
+    shown = [_value(place, one, around) for place, one in enumerate(value.values[:MOST_ROWS], 1)]
+    parts += shown[:MOST_ANSWERS]
+    if shown[MOST_ANSWERS:]:
+        parts.append(fold(aside(f"{len(shown) - MOST_ANSWERS} more"), *shown[MOST_ANSWERS:]))
+    if len(value.values) > MOST_ROWS:
+        parts.append(aside(and_more(len(value.values) - MOST_ROWS)))
+    empty = not value.values or (value.kind == "boolean" and value.labels == ("false",))
+    blocks = [query_block(n, query, around, empty=empty) for n, query in enumerate(value.queries)]
+    if blocks:
+        head = join("The SPARQL it came from ", aside(count(len(blocks), "query")))
+        parts.append(fold(head, *blocks, key="queries", unfolded=around.live and not value.values))
+    return parts
+
+
+def _value(number: int, one: flow.Value, around: Around) -> Html:
+    """A value by the triples it stands on; by its name too, where it is no end of them."""
+    support = triples(one.support, around, [one.term]) if one.support else aside("no triple")
+    label = Html()
+    if not any(str(end) == str(one.term) for triple in one.support for end in triple[::2]):
+        exact = term(one.term, around) if str(one.term) != one.label else ""
+        exact = curie(one.term, around) if isinstance(one.term, URIRef) else exact
+        label = div("row", tag("b", short(around.names.get(str(one.term), one.label))), exact)
+    return div("row top", span("num", number), div("grow stack tight", label, support))
+
+
+def _told_apart(answer: flow.Answer, around: Around) -> Around:
+    """The names, with the local name beside it where an answer shows several vertices of one name."""
+    labels = {str(one.term): one.label for one in answer.values[:MOST_ROWS] if isinstance(one.term, URIRef)}
+    alike: dict[str, list[str]] = {}
+    for iri in sorted({*map(str, supporting(answer)), *labels}):
+        alike.setdefault(around.names.get(iri) or labels.get(iri) or local_name(iri), []).append(iri)
+    names = dict(around.names)
+    for name, same in alike.items():
+        tails = [re.split(r"[/#:]", iri.rstrip("/#:"))[-1] for iri in same]
+        beside = tails if len(set(tails)) == len(same) else same
+        for iri, tail in zip(same, beside, strict=True):
+            names[iri] = f"{short(name)} ({tail})" if same[1:] else name
+    return replace(around, names=names)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+import rdflib
 from pygments.lexers.rdf import SparqlLexer
 from pygments.token import Comment, Keyword, Literal, Name, Punctuation, _TokenType
 from rdflib import Literal as RdfLiteral
@@ -21,16 +22,8 @@ from kgwb.show.html import MOST_ROWS, Html, Names, aside, count, div, iri_link, 
 T = TypeVar("T")
 MOST_SUPPORT = 20
 """Supporting triples that HTML shows of one value."""
-KNOWN = {
-    "http://www.w3.org/1999/02/22-rdf-syntax-ns#": "rdf",
-    "http://www.w3.org/2000/01/rdf-schema#": "rdfs",
-    "http://www.w3.org/2001/XMLSchema#": "xsd",
-    "http://www.w3.org/2002/07/owl#": "owl",
-    "http://www.w3.org/2004/02/skos/core#": "skos",
-    "http://xmlns.com/foaf/0.1/": "foaf",
-    "http://purl.org/dc/terms/": "dct",
+KNOWN = {str(namespace): prefix for prefix, namespace in rdflib.Graph().namespaces()} | {
     "http://schema.org/": "schema",
-    "https://schema.org/": "schema",
     "http://dbpedia.org/resource/": "dbr",
     "http://dbpedia.org/ontology/": "dbo",
     "http://dbpedia.org/property/": "dbp",
@@ -96,22 +89,15 @@ def names_in(steps: Iterable[Step], calls: Mapping[str, Call]) -> dict[str, str]
 
 
 def names_of(run: Run, steps: Iterable[Step] = ()) -> dict[str, str]:
-    """The names in a run's record, and from a local graph those of what its answer stands on."""
-    names = names_in(steps or run.steps, run.calls)
-    if run.answer is not None and run.graph is not None and not run.graph.remote:
-        unnamed = [iri for iri in supporting(run.answer) if str(iri) not in names]
-        asked = run.graph.names(sorted(unnamed))
-        names.update((str(iri), name) for iri, name in asked.items())
-    return names
+    """Every display name in a run's record and in its answer."""
+    named = run.answer.names if run.answer is not None else ()
+    return {**{str(iri): name for iri, name in named}, **names_in(steps or run.steps, run.calls)}
 
 
 def supporting(answer: Answer) -> set[URIRef]:
     """The IRIs of the triples that are shown of an answer."""
     shown = (triple for value in answer.values[:MOST_ROWS] for triple in value.support[:MOST_SUPPORT])
     return {term for triple in shown for term in triple if isinstance(term, URIRef)}
-
-
-# --- terms
 
 
 def curie(iri: str, around: Around) -> Html:
@@ -180,9 +166,6 @@ def candidate_line(one: Candidate, around: Around) -> Html:
     types = (span("type", short(name)) for name in one.types[:3])
     under = span("under soft", curie(one.iri, around), join(" · ", about) if about else "")
     return join(span("row", tag("b", short(one.label)), *types), under)
-
-
-# --- queries
 
 
 def laid_out(text: str) -> str:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import zip_longest
 from typing import NamedTuple
 
-from kgwb.show.html import Html, join, safe, tag
+from kgwb.show.html import MOST_ROWS, Html, and_more, aside, div, join, safe, short, tag
 
 MOST_ALIGNED = 1_000
 """Items of a list that difflib compares: its time grows with the square of their number."""
+MOST_LETTERS = 2_000
+"""Letters of a line that are compared and shown; its length is said where it has more."""
+LIKE = 0.35
+"""Share of the shorter text's letters that two texts must have in common for single words to be marked."""
 
 
 class Part(NamedTuple):
@@ -42,14 +47,35 @@ def _alike(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def word_changes(before: str, after: str) -> tuple[Html, Html]:
-    """Two texts, each with the words marked that the other has not."""
+    """Two texts, each with the words marked that the other has not; whole if they have little in common."""
     old, new = (re.findall(r"\w+|\W", text) for text in (before, after))
+    parts = list(aligned(old, new))
+    shared = sum(len(word) for part in parts if part.same for word in old[part.first] if word.isalnum())
+    if before != after and shared <= LIKE * min(len(before), len(after)):
+        return tag("del", before) if before else Html(), tag("ins", after) if after else Html()
     sides: tuple[list[Html], list[Html]] = ([], [])
-    for part in aligned(old, new):
+    for part in parts:
         for side, mark, words in ((0, "del", old[part.first]), (1, "ins", new[part.second])):
             text = "".join(words)
             sides[side].append(safe(text) if part.same or not text else tag(mark, text))
     return join(*sides[0]), join(*sides[1])
+
+
+def changes(before: Sequence[str], after: Sequence[str]) -> tuple[int, Html]:
+    """How many lines differ, and the first of them below each other with the words marked that differ."""
+    rows: list[Html] = []
+    pairs = [
+        pair
+        for part in aligned(before, after)
+        if not part.same
+        for pair in zip_longest(before[part.first], after[part.second])
+    ]
+    for old, new in pairs[:MOST_ROWS]:
+        first, second = word_changes(short(old or "", MOST_LETTERS), short(new or "", MOST_LETTERS))
+        rows += [div("del", first, data_s="−")] if old is not None else []
+        rows += [div("ins", second, data_s="+")] if new is not None else []
+    more = and_more(len(pairs) - MOST_ROWS)
+    return len(pairs), div("diff", *rows, aside(more) if more else "")
 
 
 def highlighted(text: str, pattern: str, class_: str = "filled") -> Html:

@@ -13,14 +13,13 @@ from kgwb.flow import CandidateQuery
 from kgwb.kg.queries import degrees
 from kgwb.run.record import Step
 from kgwb.show import explain
-from kgwb.show.form import StepForm, followed, taken, typed_in, with_row
+from kgwb.show.form import StepForm, followed, taken, with_row
 from kgwb.show.html import Html, button, div, join, note, short, span, tabs, tag
 from kgwb.show.prompt import prompt_form, split_prompt
 from kgwb.show.run import agent_of, attempts, came_in, kind_at, step_head, step_notes, subject_text
-from kgwb.show.tell import outcome, view
+from kgwb.show.tell import DEGREE_CAP, outcome, view
 from kgwb.show.terms import Around, around, readable
 from kgwb.show.text import BASELINE
-from kgwb.show.views import DEGREE_CAP
 from kgwb.ui.human import Person
 from kgwb.ui.live import Event, Live, Part, failure, progress
 from kgwb.ui.session import Session, Worker
@@ -288,7 +287,7 @@ class StepPanel(Live):
     def _typed(self, event: Event) -> tuple[Step, StepForm, Any]:
         step = self.session.steps[self.key]
         form = StepForm(step)
-        values = typed_in(form.field, event.get("form", {}))
+        values = event.get("form", {})
         self.about(step)["typed"] = values
         return step, form, values
 
@@ -339,9 +338,9 @@ class StepPanel(Live):
     def do_examples(self, event: Event) -> None:
         place = int(event["arg"])
         output = self.session.steps[self.key].output
-        ends = explain.ends_of(output.fact.ends, tuple(self.session.steps.values()))
-        best = output.predicates[place]
-        self._ask(f"examples {place}", lambda kg: explain.examples(kg, ends, best.iri, best.direction))
+        ends, one, steps = output.fact.ends, output.predicates[place], tuple(self.session.steps.values())
+        ask = lambda kg: explain.examples(kg, ends, one.iri, one.direction, steps)  # noqa: E731
+        self._ask(f"examples {place}", ask)
 
     def _query(self, event: Event) -> tuple[int, str]:
         """The number of a query, and its SPARQL as it was typed; as it is, if it was not."""

@@ -10,8 +10,8 @@ from kgwb.errors import SettingError
 from kgwb.show.compare import Side, comparison
 from kgwb.show.html import Html, aside, button, div, fold, join, note, span, tabs, tag
 from kgwb.show.run import agent_of, answer_banner, flow_strip, head, run_body, timeline, waterfall
+from kgwb.show.tell import answer_parts
 from kgwb.show.terms import around
-from kgwb.show.views import answer_parts
 from kgwb.ui.cell import StepPanel
 from kgwb.ui.live import Event, Part, text_field, typed_name
 from kgwb.ui.session import Session, session_of

@@ -24,10 +24,9 @@ from kgwb.show.html import (
     tag,
 )
 from kgwb.show.subgraph import relation_words
-from kgwb.show.tell import because, parts_table, view
+from kgwb.show.tell import because, parts_table, query_block, shown_of, view
 from kgwb.show.terms import Around, curie
 from kgwb.show.texts import marked, word_changes
-from kgwb.show.views import query_block, shown_of
 from kgwb.systems.chatty_kg import records
 
 UNLIKE = 0.6

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from kgwb.flow import Term
 from kgwb.show.html import MOST_ROWS, Html, aside, count, div, fold, join, short, span, table, tag
 from kgwb.show.subgraph import Role, roles
-from kgwb.show.tell import because, view
+from kgwb.show.tell import answer_parts, because, choice_rows, view
 from kgwb.show.terms import Around, curie
 from kgwb.show.texts import word_changes
-from kgwb.show.views import answer_parts, choice_rows
 from kgwb.systems.dog import records as walk
 
 
