@@ -20,7 +20,7 @@ READY := .venv/.kgwb-ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install
 
 .DEFAULT_GOAL := help
-.PHONY: help lab demo test check notebooks screenshots bench model-server clean
+.PHONY: help lab demo test test-all check notebooks screenshots bench model-server clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -31,7 +31,10 @@ lab: $(READY) ## open JupyterLab on notebooks/00_start.ipynb
 demo: $(READY) ## play a dialogue in the terminal, agent by agent, offline
 	@$(BIN)/kgwb demo
 
-test: $(READY) ## run every test, the notebooks included
+test: $(READY) ## run the tests of some minutes
+	$(BIN)/python -m pytest -m "not long" $(TEST_ARGS)
+
+test-all: $(READY) ## run every test: also load, browsers, notebooks, hostile input, faults
 	$(BIN)/python -m pytest $(TEST_ARGS)
 
 check: $(READY) ## lint, format and types

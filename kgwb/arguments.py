@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
@@ -86,15 +85,10 @@ class Asking:
     @property
     def settings(self) -> Settings:
         """The profile with the settings given; values are read by the type of their setting."""
-        from kgwb.flow import from_data
-        from kgwb.settings import Settings, profile
+        from kgwb.systems import profile
 
-        types = get_type_hints(Settings)
         changes: dict[str, Any] = pairs(self.set, "NAME=VALUE")
-        for name, value in changes.items():
-            with suppress(ValueError):  # the settings themselves say what is wrong, and what they want
-                changes[name] = from_data(value, types.get(name, str))
-        return profile(self.profile).changed(**changes)
+        return profile(self.profile, system=self.system, texts=True, **changes)
 
     def workbench(self) -> Workbench:
         """The workbench that the arguments describe. Raises what graph, model or setting do."""

@@ -10,10 +10,17 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the operating system answers where no more can be written."""
+
+
+def cache_dir() -> Path:
+    """Where kgwb keeps what it can make again: KGWB_CACHE, else kgwb in XDG_CACHE_HOME or ~/.cache."""
+    if own := os.environ.get("KGWB_CACHE"):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kgwb"
 
 
 def plain(path: Path) -> Path:
@@ -38,7 +45,8 @@ def append(path: Path, text: str, errors: str = "strict") -> None:
 
     Raises OSError; the file is then as it was. A killed process leaves a part of the text at most.
     """
-    file = _opened(plain(path), errors)
+    plain(path).parent.mkdir(parents=True, exist_ok=True)
+    file = path.open("a", encoding="utf-8", errors=errors)
     size = os.fstat(file.fileno()).st_size
     try:
         with file:
@@ -47,14 +55,6 @@ def append(path: Path, text: str, errors: str = "strict") -> None:
         with suppress(OSError):  # half a line must not stay in the middle of the file
             os.truncate(path, size)
         raise
-
-
-def _opened(path: Path, errors: str) -> TextIO:
-    try:
-        return path.open("a", encoding="utf-8", errors=errors)
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path.open("a", encoding="utf-8", errors=errors)
 
 
 def replace(path: Path, texts: Iterable[str], errors: str = "strict") -> None:

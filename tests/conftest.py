@@ -13,8 +13,25 @@ import model_server
 import pytest
 
 T = TypeVar("T")
+LONG = {
+    "browser",
+    "faults",
+    "hostile",
+    "load",
+    "test_notebooks.py",
+    "test_parser_bombs.py",
+    "test_same_answers.py",
+    "test_small_model.py",
+}
+"""Folders and files whose tests take minutes: `make test-all` runs them, `make test` does not."""
 hypothesis.settings.register_profile("kgwb", deadline=None)  # a busy machine is no failure
 hypothesis.settings.load_profile("kgwb")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if not LONG.isdisjoint(item.path.relative_to(Path(__file__).parent).parts):
+            item.add_marker("long")
 
 
 @pytest.fixture(autouse=True)

@@ -20,6 +20,8 @@ class Element:
     tag: str
     attributes: dict[str, str]
     form: Element | None
+    scope: str
+    """The part of the widget that it belongs to."""
     texts: list[str] = field(default_factory=list)
     inputs: list[Element] = field(default_factory=list)
     """Of a form; the options of a select."""
@@ -45,7 +47,10 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         form = next((one for one in reversed(self._open) if one.tag == "form"), None)
-        made = Element(tag, {name: value or "" for name, value in attrs}, form)
+        scopes = (one.attributes.get("data-scope", "") for one in reversed(self._open))
+        made = Element(
+            tag, {name: value or "" for name, value in attrs}, form, next(filter(None, scopes), "")
+        )
         self.elements.append(made)
         if not any(one.tag in ("pre", "bdi", "del", "ins", "mark") for one in [*self._open, made]):
             self.handle_data(" ")
@@ -99,6 +104,9 @@ class Page(HTMLParser):
 
 
 def page(widget: Live) -> Page:
+    """What a page shows of a widget; the first time, it says that it does."""
+    if not widget.html:
+        widget.update({"do": "shown", "display": "page"})
     return Page(widget.html)
 
 
@@ -121,6 +129,7 @@ def press(widget: Live, label: str, tags: tuple[str, ...] = ("button",), **typed
         for name, value in found.attributes.items()
         if name.startswith("data-")
     }
+    sent["scope"] = found.scope
     widget.update({**sent, "form": {name: value for name, value in form.items() if value is not None}})
 
 

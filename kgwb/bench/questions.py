@@ -13,7 +13,7 @@ from rdflib import Literal, URIRef
 from kgwb.errors import GraphError
 from kgwb.flow import Term
 from kgwb.kg.base import Graph
-from kgwb.kg.sparql import check, n3, writable
+from kgwb.kg.sparql import checked, n3, writable
 from kgwb.systems.gold import Gold, read
 
 
@@ -173,7 +173,7 @@ def _answered(question: BenchQuestion, kg: Graph) -> BenchQuestion:
 
 
 def _of_query(sparql: str, kg: Graph) -> list[str]:
-    if check(sparql) == "ask":
+    if checked(sparql).form == "ask":
         return [term_string(Literal(kg.ask(sparql)))]
     result = kg.select(sparql)
     if result.cut:

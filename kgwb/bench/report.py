@@ -23,11 +23,11 @@ from kgwb.errors import InputError, KgwbError
 from kgwb.kg import Graph, open_kg
 from kgwb.kg.text import local_name
 from kgwb.llm.base import ChatModel
-from kgwb.settings import PROFILES
 from kgwb.show import html as h
 from kgwb.show.html import Bar, Html, tag
 from kgwb.show.run import run_body
 from kgwb.show.text import BASELINE
+from kgwb.systems import names, profile
 
 if TYPE_CHECKING:
     from kgwb.ui.debugger import Debugger
@@ -233,12 +233,13 @@ def _mapping(value: object) -> Mapping[str, object]:
 def _command(one: Measured) -> str:
     """The command line that measures this again; where the questions lie is not kept, only what they are."""
     config, settings = one.config, _mapping(one.config.get("settings"))
-    profile = str(settings.get("profile"))
+    chosen = "paper" if settings.get("profile") == "paper" else "fast"
     words = ["kgwb", "bench", "--kg", str(config.get("source")), "--system", str(config.get("system"))]
     for agent, model in _mapping(config.get("models")).items():
         words += ["--agent-model", f"{agent}={model}"] if agent else ["--model", str(model)]
-    words += ["--profile", profile]
-    usual = PROFILES.get(profile, PROFILES["fast"]).to_data()
+    words += ["--profile", chosen]
+    system = str(config.get("system"))
+    usual = profile(chosen, system=system if system in names() else "").to_data()
     for name, value in settings.items():
         words += ["--set", f"{name}={value}"] if usual.get(name) != value else []
     return f"{shlex.join(map(h.clean, words))} --questions FILE --out DIR"

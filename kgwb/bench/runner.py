@@ -17,7 +17,6 @@ from queue import SimpleQueue
 from typing import Any, Literal
 from urllib.parse import quote
 
-from kgwb import __version__
 from kgwb.aside import undisturbed
 from kgwb.bench.cost import Budget, by_model, stages
 from kgwb.bench.metrics import NOTHING, score
@@ -32,6 +31,7 @@ from kgwb.run import Run, System
 from kgwb.run.prompts import Prompts, shipped_folder
 from kgwb.settings import Settings
 from kgwb.systems import oracle
+from kgwb.version import __version__
 
 LIBRARIES = "numpy ollama openai oxrdflib pydantic pyoxigraph rdflib sentence-transformers torch".split()
 """Libraries whose versions are kept beside results."""
@@ -54,7 +54,8 @@ class Setup:
     @classmethod
     def of(cls, bench: Any) -> Setup:
         """What a ``kgwb.Workbench`` asks with."""
-        return cls(bench.kg, bench.system, bench.models, bench.settings, bench.prompts, bench.embeddings)
+        setup = bench.setup
+        return cls(setup.kg, setup.system, setup.models, setup.settings, setup.prompts, setup.embeddings)
 
     @classmethod
     def made_by(cls, recipe: Callable[[], Setup]) -> Setup:
@@ -122,10 +123,9 @@ def _made_again(recipe: Callable[[], Setup], config: str) -> Setup:
 
 
 def _prompts_of(system: System) -> list[str]:
-    """Names of a system's prompts, and of those of agents that it shares with another system."""
-    agents = tuple(spec.name for spec in getattr(system, "agents", ()))
-    paths = [(path.parent.name, path.stem) for path in shipped_folder().glob("*/*.md")]
-    return sorted(f"{own}/{name}" for own, name in paths if own == system.name or name.startswith(agents))
+    """Names of a system's prompts, and of those by which every system may link entities."""
+    paths = [path for folder in (system.name, "linking") for path in shipped_folder().glob(f"{folder}/*.md")]
+    return sorted(f"{path.parent.name}/{path.stem}" for path in paths)
 
 
 def _fingerprint(text: str) -> str:
@@ -299,7 +299,7 @@ def ask(
     try:
         run = setup.begin(question.question, dialogue)
         error = _resume(run, run_file(folder, {"run": name}), watch)
-        turn = setup.system.turn(run) if error is None else None
+        turn = setup.system.remember(run) if error is None else None
     except KgwbError as exc:
         error = exc.message
     row = row_of(question, run, error)

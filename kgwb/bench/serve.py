@@ -25,7 +25,7 @@ from kgwb import errors
 from kgwb.bench.runner import Setup
 from kgwb.errors import InputError, KgwbError, QueryError, harmless
 from kgwb.flow import Dialogue, Term
-from kgwb.kg.sparql import check, n3
+from kgwb.kg.sparql import checked, n3
 from kgwb.run import Run
 
 NO_ANSWER = "SELECT ?answer WHERE { ?answer ?property ?value FILTER(false) }"
@@ -68,7 +68,7 @@ def one_query(run: Run) -> str:
     query = _of_columns(columns, values)
     if not query and answer.kind == "count":
         query = _counting(columns, values)
-    check(query or NO_ANSWER)
+    checked(query or NO_ANSWER)
     return query or NO_ANSWER
 
 

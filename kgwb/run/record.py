@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kgwb import disk
+from kgwb.display import as_html, as_text
 from kgwb.errors import RunFileError
 from kgwb.flow import Iri, Triple, decision, from_data, to_data
 from kgwb.kg.base import Found, Rows
@@ -24,6 +25,9 @@ from kgwb.llm.base import ChatReply
 
 FORMAT = 1
 """Version of the run file; a change that old programs cannot read raises it."""
+
+DAMAGED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What comes of a file whose entries have not their form, or do not fit together."""
 
 Origin = Literal["live", "record", "by hand"]
 
@@ -36,8 +40,10 @@ FORMS: dict[str, Any] = {
     "exact": dict[str, tuple[Iri, ...]],
     "names": dict[Iri, str],
     "similarity": tuple[float, ...],
+    "nearest": tuple[tuple[int, float], ...],
 }
-"""What each kind of call yields."""
+"""What each kind of call yields; ``Run.call`` adds the kinds of systems."""
+BUILT_IN = frozenset(FORMS)
 
 QUERIES = frozenset({"select", "ask", "construct"})
 SEARCHES = frozenset({"search", "exact"})
@@ -66,7 +72,7 @@ class Call:
             "step": self.step,
             "request": self.request,
             "repeat": self.repeat,
-            "reply": to_data(self.result, FORMS[self.kind]),
+            "reply": to_data(self.result, FORMS.get(self.kind)),
             "taken_at": self.taken_at,
             "seconds": round(self.seconds, 6),
         }
@@ -78,7 +84,7 @@ class Call:
         key = call_key(kind, request, repeat)
         if key != data["key"]:
             raise ValueError(f"call {data['key']} does not have the content its key says")
-        result = from_data(data["reply"], FORMS[kind])
+        result = from_data(data["reply"], FORMS.get(kind, Any))
         step, taken_at, seconds = from_data(
             (data["step"], data["taken_at"], data["seconds"]), tuple[str, str, float]
         )
@@ -156,18 +162,14 @@ class Step:
     """What the agent wants the person to know: a result cut, a fallback taken."""
     seconds: float = 0.0
     error: str = ""
-    known: Mapping[str, Call] = field(default_factory=dict, compare=False)
+    known: Mapping[str, Call] = field(default_factory=dict, compare=False, repr=False)
     """The run's calls, so that a step on its own can show its prompts, its cost and what IRIs are called."""
 
     def __repr__(self) -> str:
-        from kgwb.show.text import tree
+        return as_text(self)
 
-        return tree([self], self.known)
-
-    def _repr_html_(self) -> str:
-        from kgwb.show.run import step_html
-
-        return step_html(self, self.known)
+    def _repr_html_(self) -> str | None:
+        return as_html(self)
 
     def to_data(self) -> dict[str, Any]:
         return {
@@ -366,14 +368,10 @@ class Differences(tuple[StepDifference, ...]):
         return next((one for one in unequal if one.first and one.second), next(iter(unequal), None))
 
     def __repr__(self) -> str:
-        from kgwb.show.text import difference_text
+        return as_text(self)
 
-        return difference_text(self)
-
-    def _repr_html_(self) -> str:
-        from kgwb.show.compare import difference_html
-
-        return difference_html(self)
+    def _repr_html_(self) -> str | None:
+        return as_html(self)
 
 
 def difference(first: Mapping[str, Step], second: Mapping[str, Step]) -> Differences:

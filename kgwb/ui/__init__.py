@@ -1,6 +1,4 @@
 """The workbench in a notebook: widgets that show a run's record and call the run; they decide nothing.
 
-Importing a module of this room imports ipywidgets, and nothing outside of it does. What can be decided
-without a widget is in modules that import none: ``session``,
-``fields``, ``played`` and ``dialogue``.
+Importing a module of this room imports ipywidgets, and nothing outside of it does; ``session`` needs none.
 """

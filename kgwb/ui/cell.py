@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from kgwb import llm
 from kgwb.aside import aside as left_behind
 from kgwb.errors import GraphError, InputError, KgwbError, PromptError
 from kgwb.flow import CandidateQuery
 from kgwb.kg.queries import degrees
-from kgwb.run.agents import kind_of, spec_at
 from kgwb.run.record import Step
 from kgwb.show import explain
-from kgwb.show.form import StepForm, followed, taken, typed_in, with_row
+from kgwb.show.form import StepForm, followed, taken, with_row
 from kgwb.show.html import Html, button, div, join, note, short, span, tabs, tag
 from kgwb.show.prompt import prompt_form, split_prompt
 from kgwb.show.run import agent_of, attempts, came_in, kind_at, step_head, step_notes, subject_text
-from kgwb.show.tell import outcome, view
+from kgwb.show.tell import DEGREE_CAP, outcome, view
 from kgwb.show.terms import Around, around, readable
 from kgwb.show.text import BASELINE
-from kgwb.show.views import DEGREE_CAP
 from kgwb.ui.human import Person
-from kgwb.ui.live import Event, Live, failure, typed_name
+from kgwb.ui.live import Event, Live, Part, failure, progress
 from kgwb.ui.session import Session, Worker
 
 FORM_HINT = "The checks that judge a model judge you too. What follows is stale until it is run again."
 REPLAY = "A recording without its graph: nothing more can be asked. Open it with its graph, by kg=..."
+BY_HAND = "Its result was put in by hand. Try once takes that out again, and asks the model."
+STALE = "Stale: something before it was changed. What is shown is from before; press "
 
 
 class StepPanel(Live):
     """What the agent's cell and the debugger show of one step, and what they let the person do to it."""
 
-    inside = False
+    framed = False
     """Whether the run's controls stand around it."""
 
     def __init__(self, session: Session, key: str) -> None:
@@ -45,23 +44,23 @@ class StepPanel(Live):
         """The chosen section; empty for the one that fits."""
         self.drafts: dict[str, str] = {}
         """Templates of prompts as they were typed, by the step's key."""
-        self.typed: dict[str, tuple[object, Any]] = {}
-        """What stands in the form of a result, with that result, by the step's key."""
-        self.asked: dict[str, tuple[object, dict[str, Any]]] = {}
-        """What the graph was asked about a result, with that result, by the step's key."""
         self.revision = 0
         """Raised whenever Python overwrites what was typed."""
-        self.asking = Worker(self.redraw)
-        self.person = Person(session, self.redraw)
-        super().__init__()
-        session.listeners.append(self.redraw)
-        self.redraw()
+        self.asking = Worker()
+        self.person = Person(session, self)
+        self._about: dict[str, tuple[object, dict[str, Any]]] = {}
+        super().__init__(session, self.asking)
 
-    def close(self) -> None:
-        """Stop following the run."""
-        with suppress(ValueError, AttributeError):  # it may not have got that far
-            self.session.listeners.remove(self.redraw)
-        super().close()
+    def parts(self) -> Mapping[str, Part]:
+        return {"person": self.person}
+
+    def about(self, step: Step) -> dict[str, Any]:
+        """What the graph was asked about a step's result, and what was typed over it; forgotten with it."""
+        content, known = self._about.get(step.key, (None, {}))
+        if content != step.output:
+            known = {}
+            self._about[step.key] = step.output, known
+        return known
 
     # --- what is shown --------------------------------------------------------------------------------------
 
@@ -69,7 +68,7 @@ class StepPanel(Live):
     def key(self) -> str:
         """The key of the step that is shown; the agent's name if it has none."""
         steps = self.session.steps
-        if self.wanted in steps or (not self.inside and "[" in self.wanted):
+        if self.wanted in steps or (not self.framed and "[" in self.wanted):
             return self.wanted
         return next((step.key for step in steps.values() if step.agent == agent_of(self.wanted)), self.wanted)
 
@@ -84,32 +83,32 @@ class StepPanel(Live):
 
     def spoken(self) -> str:
         step = self.step
-        made = f", {outcome(step)}" if step is not None and step.done else ""
-        return f"{agent_of(self.key).replace('_', ' ')}: {self.session.state(self.key)}{made}"
+        result = f", {outcome(step)}" if step is not None and step.done else ""
+        return f"{agent_of(self.key).replace('_', ' ')}: {self.session.state(self.key)}{result}"
 
     def panel(self) -> Html:
         """The step in full."""
         key, step, standing = self.key, self.step, self.session.standing()
-        sections = self._sections(key, step)
+        sections = self.sections(key, step)
         chosen = self.section if self.section in sections else self._fitting(key, step)
         number = len(step.attempts) if step is not None and len(step.attempts) > 1 else ""
         options = [(name, label, number if name == "attempts" else "") for name, label in sections.items()]
-        stale = "Stale: something before it was changed. What is shown is from before; press "
-        again = div("body notes", note(stale, tag("b", "Continue" if self.inside else "Run again"), "."))
+        again = tag("b", "Continue" if self.framed else "Run again")
+        stale = div("body notes", note(STALE, again, ".")) if standing.state(key) == "stale" else ""
         return join(
-            step_head(standing, key, self._controls(key, step)),
-            self._which(key) if not self.inside else "",
+            step_head(standing, key, self._controls(step)),
+            self._which(key) if not self.framed else "",
             tabs(options, chosen, "section"),
-            again if standing.state(key) == "stale" else "",
+            stale,
             step_notes(step),
             div("", self._contents(chosen, key, step), id=f"panel-{chosen}", role="tabpanel"),
         )
 
-    def _sections(self, key: str, step: Step | None) -> dict[str, str]:
-        """The sections there are; an agent that asks no model has no prompt."""
+    def sections(self, key: str, step: Step | None) -> dict[str, str]:
+        """The sections there are, with their labels; an agent that asks no model has no prompt."""
         asks = kind_at(self.run, agent_of(key)) in ("model", "person") or bool(step and step.prompts)
         more = {"prompt": "Prompt", "attempts": "Attempts"} if asks else {}
-        form = {"form": "Edit as a form"} if kind_of(self.run.system, agent_of(key)) != "group" else {}
+        form = {"form": "Edit as a form"} if self.run.system.kind(key) != "group" else {}
         return {"result": "Result", "in": "What came in", **more, **form}
 
     def _fitting(self, key: str, step: Step | None) -> str:
@@ -117,32 +116,18 @@ class StepPanel(Live):
             return "result"
         return "prompt" if kind_at(self.run, agent_of(key)) == "model" else "in"
 
-    def _controls(self, key: str, step: Step | None) -> Html:
+    def _controls(self, step: Step | None) -> Html:
         busy, done = self.working, bool(step and step.done)
-        run = button(
-            "Run again" if done else "Run",
-            "run",
-            "run",
-            "fold" if self.inside or done else "fold primary",
-            key="Enter",
-            off=busy,
-            title="up to the end of this agent (Enter)",
-        )
-        anew = button(
-            "Ask anew",
-            "anew",
-            "stale",
-            "fold",
-            off=busy or not (step and step.calls),
-            title="have its calls made again",
-        )
-        undo = (
-            button("Undo the edit", "restore", "hand", off=busy)
-            if step is not None and step.origin == "by hand"
-            else ""
-        )
-        stop = button("Cancel", "cancel", "stop") if busy and (not self.inside or self.asking.busy) else ""
-        return div("row controls", run, anew, undo, stop)
+        label, primary = ("Run again" if done else "Run"), "" if self.framed or done else " primary"
+        until = "up to the end of this agent (Enter)"
+        parts = [button(label, "run", "run", f"fold{primary}", key="Enter", off=busy, title=until)]
+        off = busy or not (step and step.calls)
+        parts.append(button("Ask anew", "anew", "stale", "fold", off=off, title="have its calls made again"))
+        if step is not None and step.origin == "by hand":
+            parts.append(button("Undo the edit", "restore", "hand", off=busy))
+        if busy and (not self.framed or self.asking.busy):
+            parts.append(button("Cancel", "cancel", "stop"))
+        return div("row controls", *parts)
 
     def _which(self, key: str) -> Html:
         """The steps of an agent to choose from, if it has several."""
@@ -150,74 +135,59 @@ class StepPanel(Live):
         options = [(step.key, short(subject_text(step), 60) or step.key, "") for step in steps]
         return div("band", tabs(options, key, "which", bare=True)) if len(steps) > 1 else Html()
 
-    def _contents(self, section: str, key: str, step: Step | None) -> Html:  # noqa: PLR0911  # a case a section
+    def _contents(self, section: str, key: str, step: Step | None) -> Html:
         if section == "prompt":
             return self._prompt(key, step)
         if step is None:
-            words = "The run ended without it." if self.session.standing().ended else "Not run yet."
-            return div("body soft", words)
-        if section == "in":
-            return came_in(step, self._around(step))
-        if section == "attempts":
-            return attempts(step, self.run.calls)
-        if section == "form":
-            return self._form(key, step)
+            ended = self.session.standing().ended
+            return div("body soft", "The run ended without it." if ended else "Not run yet.")
+        match section:
+            case "in":
+                return came_in(step, self._around(step))
+            case "attempts":
+                return attempts(step, self.run.calls)
+            case "form":
+                return self._form(step)
+        return self._result(step)
+
+    def _result(self, step: Step) -> Html:
         if not step.done:
             return div("body soft", "No result." if step.error else "No result yet.")
-        replay = div("band", note(REPLAY, kind="calm")) if self.run.graph is None and not self.inside else ""
-        return join(view(step.output, self._around(step)), self._why_empty(step), replay, self._asking())
+        parts = [view(step.output, self._around(step))]
+        if near := explain.nearest(step.output, tuple(self.session.steps.values())):
+            parts.append(div("band stack", tag("b", "Why is it empty?"), *(div("", line) for line in near)))
+        if self.run.graph is None and not self.framed:
+            parts.append(div("band", note(REPLAY, kind="calm")))
+        return join(*parts, progress(self.asking))
 
     def _around(self, step: Step) -> Around:
-        made = around(self.run, step, self.session.steps.values())
-        content, known = self.asked.get(step.key, (None, {}))
-        more = known if content == step.output else {}
-        graph, queries = self.run.graph, explain.queries_in(step.output)
-        if graph is not None and not graph.remote and not more and queries and explain.is_empty(step.output):
+        known, graph, queries = self.about(step), self.run.graph, explain.queries_in(step.output)
+        context = around(self.run, step, self.session.steps.values())
+        if graph and not graph.remote and queries and not known and explain.is_empty(step.output):
             with suppress(KgwbError):  # a query that is not conjunctive cannot be taken apart
-                more = {"why 0": explain.why_empty(graph, queries[0], made.steps)}
-            self.asked[step.key] = step.output, more
-        return replace(made, live=graph is not None, more=more)
-
-    def _asking(self) -> Html:
-        if self.asking.busy:
-            return div("band soft", self.asking.busy, " …")
-        return div("band", failure(self.asking.failure)) if self.asking.failure else Html()
-
-    def _why_empty(self, step: Step) -> Html:
-        """Why there is no vertex, or no predicate: what came nearest."""
-        near = explain.nearest(step.output, tuple(self.session.steps.values()))
-        return (
-            div("band stack", tag("b", "Why is it empty?"), *(div("", line) for line in near))
-            if near
-            else Html()
-        )
+                known["why 0"] = explain.why_empty(graph, queries[0], context.steps)
+        return replace(context, live=graph is not None, more=known)
 
     # --- the form and the prompt ----------------------------------------------------------------------------
 
-    def _form(self, key: str, step: Step) -> Html:
+    def _form(self, step: Step) -> Html:
         if not (step.done or step.error):
             return div("body soft", "Run this agent first: the form is that of its result.")
-        form = StepForm(step)
-        content, values = self.typed.get(key, (None, None))
-        inputs = form.html(values if content == step.output else None, self.revision)
-        use = div(
-            "row controls", button("Use this result", "apply", "hand", "primary"), span("hint", FORM_HINT)
-        )
-        return tag("form", inputs, use, class_="body stack", data_do="apply", id="result-form")
+        inputs = StepForm(step).html(self.about(step).get("typed"), self.revision)
+        use = button("Use this result", "apply", "hand", "primary")
+        row = div("row controls", use, span("hint", FORM_HINT))
+        return tag("form", inputs, row, class_="body stack", data_do="apply", id="result-form")
 
     def _prompt_name(self, key: str) -> str:
         """The prompt file of a step: what it used, what it will use, or what a file is named."""
-        step = self.step
-        versions = [version.steps for version in reversed(self.session.versions)]
-        steps = [known[key] for known in ({key: step} if step else {}, *versions) if key in known]
-        steps += [other for other in self.session.steps.values() if other.agent == agent_of(key)]
-        for known in steps:
-            if known.prompts:
-                return known.prompts[-1]
-        asked = None if self.session.busy or (step and step.done) else self.session.peek(key)
-        if asked is not None:
-            return asked.task
-        return f"{self.run.system.name}/{agent_of(key)}"
+        agent, versions = agent_of(key), reversed(self.session.versions)
+        steps = [known[key] for known in (self.session.steps, *(v.steps for v in versions)) if key in known]
+        for step in (*steps, *self.session.steps_of(agent)):
+            if step.prompts:
+                return step.prompts[-1]
+        done = bool(steps) and steps[0].done
+        request = None if self.session.busy or done else self.session.peek(key)
+        return request.task if request is not None else f"{self.run.system.name}/{agent}"
 
     def _prompt(self, key: str, step: Step | None) -> Html:
         name = self._prompt_name(key)
@@ -228,23 +198,15 @@ class StepPanel(Live):
         draft, problem, request = self.drafts.get(key), "", None
         if not self.session.busy:
             try:
-                text = None if draft is None else split_prompt(used)[0] + draft + "\n"
-                request = self.session.peek(key, name, text) if text else self.session.peek(key)
+                text = used if draft is None else split_prompt(used)[0] + draft + "\n"
+                request = self.session.peek(key, name, text)
             except KgwbError as exc:
                 problem = exc.message
         remark = f"{BASELINE}." if self.run.model_name(agent_of(key)) == "rules" else ""
         if step is not None and step.origin == "by hand":
-            remark = "Its result was put in by hand. Try once takes that out again, and asks the model."
-        return prompt_form(
-            name,
-            self._in_file(name),
-            used,
-            draft,
-            request=request,
-            problem=problem,
-            remark=remark,
-            revision=self.revision,
-        )
+            remark = BY_HAND
+        about = {"request": request, "problem": problem, "remark": remark, "revision": self.revision}
+        return prompt_form(name, self._in_file(name), used, draft, **about)  # type: ignore[arg-type]
 
     def _in_file(self, name: str) -> str | None:
         try:
@@ -278,7 +240,7 @@ class StepPanel(Live):
     def _known(self, event: Event) -> str:
         """The agent or step that an event names. Raises SettingError for one the system has not."""
         key = str(event["arg"])
-        spec_at(self.run.system, key)
+        self.run.system.spec(key)
         return key
 
     def do_take(self, event: Event) -> None:
@@ -306,10 +268,10 @@ class StepPanel(Live):
         else:
             self.session.go(key)
 
-    def do_save(self, event: Event) -> None:
+    def do_save(self, event: Event) -> str:
         path = self.session.save_prompt(*self._edited(event))
         self.drafts.pop(self.key, None)
-        self.remark = f"saved to {path}; the next run uses it"
+        return f"saved to {path}; the next run uses it"
 
     def do_revert(self, event: Event) -> None:
         name = self._prompt_name(self.key)
@@ -317,30 +279,28 @@ class StepPanel(Live):
         if text is None:
             hint = "keep this text, or save it to make the file anew"
             raise PromptError(f"there is no readable file prompts/{name}.md", hint=hint)
-        if self.run.prompts.text(name) == text:
-            self.drafts.pop(self.key, None)
-        else:
+        self.drafts.pop(self.key, None)
+        if self.run.prompts.text(name) != text:
             self.drafts[self.key] = split_prompt(text)[1]
         self.revision += 1
 
-    def _values(self, event: Event) -> tuple[Step, StepForm, Any]:
+    def _typed(self, event: Event) -> tuple[Step, StepForm, Any]:
         step = self.session.steps[self.key]
         form = StepForm(step)
-        values = typed_in(form.field, event.get("form", {}))
-        self.typed[self.key] = step.output, values
+        values = event.get("form", {})
+        self.about(step)["typed"] = values
         return step, form, values
 
     def do_apply(self, event: Event) -> None:
-        _, form, values = self._values(event)
-        value = form.value(values)
-        self.session.replace(self.key, value)
-        self.typed.pop(self.key, None)
+        step, form, values = self._typed(event)
+        self.session.replace(self.key, form.value(values))
+        self.about(step).pop("typed", None)
         self.section = ""
         self.revision += 1
 
-    def do_more(self, event: Event, less: bool = False) -> None:
-        step, form, values = self._values(event)
-        self.typed[self.key] = step.output, with_row(form.field, values, str(event["arg"]), less=less)
+    def do_more(self, event: Event, *, less: bool = False) -> None:
+        step, form, values = self._typed(event)
+        self.about(step)["typed"] = with_row(form.field, values, str(event["arg"]), less=less)
         self.revision += 1
 
     def do_less(self, event: Event) -> None:
@@ -360,9 +320,8 @@ class StepPanel(Live):
                 raise GraphError("stopped: nobody waits for the graph any more", hint=hint)
 
         def work() -> None:
-            found = left_behind(lambda: ask(graph), watch=watch)
-            content, more = self.asked.get(step.key, (None, {}))
-            self.asked[step.key] = step.output, {**(more if content == step.output else {}), question: found}
+            reply = left_behind(lambda: ask(graph), watch=watch)
+            self.about(step)[question] = reply
 
         self.asking.do("asking the graph", work)
 
@@ -373,14 +332,15 @@ class StepPanel(Live):
         self._ask("where", lambda kg: explain.whereabouts(kg, name, output, self.run.settings.v_limit))
 
     def do_degrees(self, event: Event) -> None:
-        iris = [one.iri for one in self.session.steps[self.key].output.candidates]
+        iris = [candidate.iri for candidate in self.session.steps[self.key].output.candidates]
         self._ask("degrees", lambda kg: degrees(kg, iris, DEGREE_CAP))
 
     def do_examples(self, event: Event) -> None:
         place = int(event["arg"])
         output = self.session.steps[self.key].output
-        ends = explain.ends_of(output.fact, tuple(self.session.steps.values()))
-        self._ask(f"examples {place}", lambda kg: explain.examples(kg, ends, output.predicates[place]))
+        ends, one, steps = output.fact.ends, output.predicates[place], tuple(self.session.steps.values())
+        ask = lambda kg: explain.examples(kg, ends, one.iri, one.direction, steps)  # noqa: E731
+        self._ask(f"examples {place}", ask)
 
     def _query(self, event: Event) -> tuple[int, str]:
         """The number of a query, and its SPARQL as it was typed; as it is, if it was not."""
@@ -403,28 +363,10 @@ class StepPanel(Live):
         number, text = self._query(event)
         output = self.session.steps[self.key].output
         query: CandidateQuery = output.queries[number]
-        if text == query.sparql:
-            return
-        edited = explain.edited(query, text)
-        queries = tuple(edited if place == number else one for place, one in enumerate(output.queries))
-        self.session.replace(self.key, followed(replace(output, queries=queries)))
-
-    # --- the person as a model ------------------------------------------------------------------------------
-
-    def do_send(self, event: Event) -> None:
-        self.person.send(event.get("form", {}))
-
-    def do_reply_more(self, event: Event) -> None:
-        self.person.row(event.get("form", {}), str(event["arg"]))
-
-    def do_reply_less(self, event: Event) -> None:
-        self.person.row(event.get("form", {}), str(event["arg"]), less=True)
-
-    def do_json(self, event: Event) -> None:
-        self.person.toggle(event.get("form", {}))
-
-    def do_beside(self, event: Event) -> None:
-        self.person.ask_beside(llm.model(typed_name(event, "model") or "rules"), self.asking)
+        if text != query.sparql:
+            queries = list(output.queries)
+            queries[number] = explain.edited(query, text)
+            self.session.replace(self.key, followed(replace(output, queries=tuple(queries))))
 
 
 class AgentCell(StepPanel):
@@ -432,35 +374,24 @@ class AgentCell(StepPanel):
 
     def __init__(self, session: Session, agent: str) -> None:
         """``agent`` is an agent's name or a step's key. Raises SettingError for one the system has not."""
-        spec_at(session.run.system, agent)
+        session.run.system.spec(agent)
         super().__init__(session, agent)
 
     def view(self) -> Html:
-        failure = self.session.failure
-        shown = failure is not None and not self.session.busy and not (self.step and self.step.error)
-        failed = (
-            div(
-                "band",
-                note(tag("b", "Failed. "), failure.message, " ", failure.hint, kind="bad"),
-                role="alert",
-            )
-            if shown and failure
-            else ""
-        )
-        busy = div("band soft", self.session.busy, " …") if self.session.busy else ""
-        person = self.person.view(self.revision)
-        return person if self.person.asked else join(person, self.panel(), busy, failed)
+        person = self.inside("person")
+        if self.person.asked is not None:
+            return person
+        session = self.session
+        elsewhere = session.failure is not None and not session.busy and not (self.step and self.step.error)
+        failed = div("band", failure(session.failure), role="alert") if elsewhere and session.failure else ""
+        busy = session.busy or session.loading.busy
+        return join(person, self.panel(), div("band soft", busy, " …") if busy else "", failed)
 
     def static_view(self) -> Html:
-        made = self.step
-        return (
-            self.panel()
-            if made is not None
-            else join(
-                step_head(self.session.standing(), self.key),
-                div("body soft", "Not run when this was displayed."),
-            )
-        )
+        if self.step is not None:
+            return self.panel()
+        words = div("body soft", "Not run when this was displayed.")
+        return join(step_head(self.session.standing(), self.key), words)
 
     def __repr__(self) -> str:
         return repr(self.step) if self.step is not None else f"{self.key}: not run yet"

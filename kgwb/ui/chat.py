@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Protocol
 
 from IPython import get_ipython
 
-from kgwb.run import Run
-from kgwb.run.agents import kind_of, stages_of
+from kgwb.flow import Dialogue
+from kgwb.kg import Graph
+from kgwb.run import Run, Setup
+from kgwb.run.run import check_question
 from kgwb.show.html import (
     Html,
     aside,
@@ -25,23 +29,138 @@ from kgwb.show.html import (
 )
 from kgwb.show.run import answer_state
 from kgwb.show.terms import around, triples
+from kgwb.ui.choosers import survey_of
 from kgwb.ui.debugger import Debugger
-from kgwb.ui.dialogue import Conversation
-from kgwb.ui.glance import survey_of
-from kgwb.ui.live import Event, Live, failure, inside
-from kgwb.ui.session import session_of
-
-if TYPE_CHECKING:
-    from kgwb.workbench import Workbench
+from kgwb.ui.live import Event, Live, Part, progress, text_field
+from kgwb.ui.session import Session, Worker, session_of
 
 MOST_TRIPLES = 8
 """Triples shown of an opened turn; the debugger has them all."""
 
 
+class Turns(Protocol):
+    """The workbench, as far as a dialogue needs it."""
+
+    kg: Graph
+    setup: Setup
+    runs: list[Run]
+
+    @property
+    def dialogue(self) -> Dialogue: ...
+    def begin(self, question: str) -> Run: ...
+    def forget(self) -> None: ...
+
+
+class Conversation(Worker):
+    """The dialogue of a workbench; one turn is executed at a time, and what is asked meanwhile waits.
+
+    ``failure`` is what kept a turn from being run; what stops a turn is its own session's.
+    """
+
+    def __init__(self, workbench: Turns) -> None:
+        super().__init__()
+        self.workbench = workbench
+        self.replaced: dict[str, Run] = {}
+        """The run that stood in a turn before, by the id of the run that stands there now."""
+        self.ended: list[tuple[Run, ...]] = []
+        """The runs of earlier dialogues."""
+        self._now: Session | None = None
+        self._heard: set[str] = set()
+        self.hear()
+
+    @property
+    def turns(self) -> tuple[Run, ...]:
+        """The run of every turn, oldest first."""
+        return tuple(self.workbench.runs)
+
+    def before(self, number: int) -> Dialogue:
+        """What turn ``number``, counted from 0, has before it as things stand: the finished turns."""
+        turns = self.workbench.dialogue.turns
+        late = sum(run.turn is not None for run in self.turns[number:])
+        return Dialogue(turns[: len(turns) - late])
+
+    def stale(self, number: int) -> bool:
+        """Whether what was said before a turn has changed since it was run."""
+        return self.turns[number].dialogue != self.before(number)
+
+    def ask(self, question: str) -> Future[None]:
+        """The next turn, asked when those before it are answered. Raises QuestionError."""
+        check_question(question, self.workbench.setup.settings)
+        return self.do(
+            f"answering “{short(clean(question), 80)}”", lambda: self._go(self.workbench.begin(question))
+        )
+
+    def correct(self, number: int, question: str) -> Future[None]:
+        """Ask a turn in other words; what was put in by hand for the old words is left out. Raises as ask."""
+        check_question(question, self.workbench.setup.settings)
+
+        def correct() -> None:
+            run = self.turns[number].fork(question=question, dialogue=self.before(number))
+            run.overrides.clear()
+            self._go(self._put(number, run))
+
+        return self.do(f"answering turn {number + 1} again", correct)
+
+    def resume(self, number: int) -> Future[None]:
+        """Go on with a turn that failed, was cancelled or waits."""
+        return self.do(f"going on with turn {number + 1}", lambda: self._again(number))
+
+    def rerun(self) -> Future[None]:
+        """Run each turn that is stale again, after what is said before it now.
+
+        Only what that changes is asked again. A turn that fails is left out of what is said.
+        """
+
+        def rerun() -> None:
+            for number in range(len(self.turns)):
+                if self.stale(number) and not self.cancelled:
+                    self._again(number)
+
+        return self.do("running the later turns again", rerun)
+
+    def cancel(self) -> None:
+        """Stop what is done now, and drop what waits."""
+        super().cancel()
+        if self._now is not None:
+            self._now.cancel()
+
+    def end(self) -> None:
+        """Begin a new dialogue; the old one's runs are in ``ended``. Raises SettingError if busy."""
+        self.free()
+        self.ended.append(self.turns)
+        self.workbench.forget()
+        self.tell()
+
+    def hear(self) -> None:
+        """Follow what is done to any turn, wherever that is."""
+        for run in self.turns:
+            if run.id not in self._heard:
+                self._heard.add(run.id)
+                session_of(run).listen(self.tell)
+
+    def _again(self, number: int) -> None:
+        run = self.turns[number]
+        self._go(self._put(number, run.fork(dialogue=self.before(number))) if self.stale(number) else run)
+
+    def _put(self, number: int, run: Run) -> Run:
+        self.replaced[run.id] = self.turns[number]
+        self.workbench.runs[number] = run
+        return run
+
+    def _go(self, run: Run) -> None:
+        self.hear()
+        self._now = session_of(run)
+        try:
+            if not self.cancelled:
+                self._now.go().result()
+        finally:
+            self._now = None
+
+
 class Chat(Live):
     """The dialogue of a workbench: ask, open a turn, word it otherwise, and run the later ones again."""
 
-    def __init__(self, workbench: Workbench) -> None:
+    def __init__(self, workbench: Turns) -> None:
         self.conversation = Conversation(workbench)
         self.opened = self.rewording = -1
         """The number of the turn that is open, and of the one that is worded otherwise; -1 for none."""
@@ -51,13 +170,9 @@ class Chat(Live):
         self.draft = ""
         self.revision = 0
         self.survey = None if workbench.kg.remote else survey_of(workbench.kg)
-        super().__init__()
-        if self.survey is not None:
-            self.survey.listeners.append(self.redraw)
-        self.conversation.listeners.append(self.redraw)
+        super().__init__(self.conversation, *([self.survey] if self.survey else []))
         if (shell := get_ipython()) is not None:  # a cell may have asked: a workbench tells nobody
             shell.events.register("post_run_cell", lambda _: self.redraw())
-        self.redraw()
 
     @property
     def working(self) -> bool:
@@ -67,184 +182,111 @@ class Chat(Live):
         workbench = self.conversation.workbench
         return f"Chat({count(len(self.conversation.turns), 'turn')} on {workbench.kg.source})"
 
+    def parts(self) -> Mapping[str, Part]:
+        if not self.debugging or not 0 <= self.opened < len(self.conversation.turns):
+            return {}
+        run = self.conversation.turns[self.opened]
+        if run.id not in self.debuggers:
+            self.debuggers[run.id] = Debugger(session_of(run))
+            self.debuggers[run.id].outer = self
+        return {"debugger": self.debuggers[run.id]}
+
     # --- what is shown --------------------------------------------------------------------------------------
 
     def view(self) -> Html:
-        self.conversation.listen()
-        turns = tuple(self._turn(number) for number in range(len(self.conversation.turns)))
+        talk = self.conversation
+        talk.hear()
+        stale = any(map(talk.stale, range(len(talk.turns)))) and not self.working
+        rerun = button("Run the later turns again", "rerun", "stale")
         return join(
-            self._head(),
-            tag("ol", *turns, class_="turns", aria_live="polite"),
-            self._remarks(),
+            self.static_view(),
+            progress(talk),
+            div("band", rerun) if stale else "",
             self._ask(),
-            self._debugger(),
+            self.inside("debugger") if self.parts() else "",
         )
 
     def static_view(self) -> Html:
-        turns = (self._turn(number) for number in range(len(self.conversation.turns)))
-        return join(self._head(), tag("ol", *turns, class_="turns"))
-
-    def _head(self) -> Html:
         bench = self.conversation.workbench
-        models = ", ".join(dict.fromkeys(model.name for model in bench.models.values()))
-        about = f"about {clean(bench.kg.source)} · {bench.system.name} · {clean(models)}"
+        models = ", ".join(dict.fromkeys(model.name for model in bench.setup.models.values()))
+        about = f"about {clean(bench.kg.source)} · {bench.setup.system.name} · {clean(models)}"
         forget = button("New dialogue", "forget", class_="ghost", off=self.working)
-        return div("head", tag("h2", "Chat", class_="title"), span("soft small grow", about), forget)
+        head = div("head", tag("h2", "Chat", class_="title"), span("soft small grow", about), forget)
+        turns = map(self._turn, range(len(self.conversation.turns)), self.conversation.turns)
+        return join(head, tag("ol", *turns, class_="turns", aria_live="polite"))
 
-    def _turn(self, number: int) -> Html:
+    def _turn(self, number: int, run: Run) -> Html:
         """A turn: question, understood as, answer in its colour, then what it stands on and cost."""
-        run = self.conversation.turns[number]
-        standing = session_of(run).standing()
-        sign, word, big, under = answer_state(standing)
-        opened = number == self.opened
-        heard = run.turn.standalone if run.turn else ""
-        buttons = span(
-            "row controls",
-            button("Go on", "resume", "run", "ghost", arg=number) if self._waits(run) else "",
+        sign, word, big, under = answer_state(session_of(run).standing())
+        opened, heard = number == self.opened, run.turn.standalone if run.turn else ""
+        waits = run.status not in ("done", "running") and not self.working
+        buttons = (
+            button("Go on", "resume", "run", "ghost", arg=number) if waits else "",
             button("Reword", "reword", "hand", "ghost", arg=number),
             button("Close" if opened else "Open", "open", "open", "ghost", arg=number),
         )
-        before = self.conversation.replaced.get(run.id)
-        was = (
-            ""
-            if before is None
-            else short(
-                clean(
-                    f"“{before.question}”: {before.answer}"
-                    if before.question != run.question
-                    else before.answer
-                )
-            )
-        )
-        stale = self.conversation.stale(number) and run.status != "running"
-        return tag(
-            "li",
-            div(
-                "row", span("num", number + 1), span("q grow", short(clean(run.question))), dots(run), buttons
-            ),
-            div("inner", aside("understood as "), tag("b", heard)) if heard else "",
-            div(f"inner a {'run' if sign == 'wait' else sign}", tag("bdi", short(big))),
-            div("inner meta row", dotted(state_sign(sign, word), span("", short(under)))),
-            div("inner", state_sign("stale", "stale"), aside(" what was said before it has changed since"))
-            if stale
-            else "",
-            div("inner soft", f"before: {was}") if was else "",
-            self._reword_form(number, run) if number == self.rewording else "",
-            self._open(run) if opened else "",
-            id=f"turn-{number}",
-        )
-
-    def _waits(self, run: Run) -> bool:
-        return run.status not in ("done", "running") and not self.working
-
-    def _reword_form(self, number: int, run: Run) -> Html:
-        label = "The question in other words"
-        typed = tag(
-            "input", type="text", name="question", value=run.question, aria_label=label, id=f"words-{number}"
-        )
-        return tag(
-            "form",
-            div("row", typed, button("Ask it so", "correct", "run", arg=number)),
-            data_do="correct",
-            data_arg=number,
-            class_="inner controls",
-        )
+        question = span("q grow", short(clean(run.question)))
+        parts = [div("row", span("num", number + 1), question, dots(run), span("row controls", *buttons))]
+        if heard:
+            parts.append(div("inner", aside("understood as "), tag("b", heard)))
+        parts.append(div(f"inner a {'run' if sign == 'wait' else sign}", tag("bdi", short(big))))
+        parts.append(div("inner meta row", dotted(state_sign(sign, word), span("", short(under)))))
+        if self.conversation.stale(number) and run.status != "running":
+            remark = aside(" what was said before it has changed since")
+            parts.append(div("inner", state_sign("stale", "stale"), remark))
+        if (before := self.conversation.replaced.get(run.id)) is not None:
+            asked = f"“{before.question}”: " if before.question != run.question else ""
+            parts.append(div("inner soft", f"before: {short(clean(f'{asked}{before.answer}'))}"))
+        if number == self.rewording:
+            typed = text_field("question", "The question in other words", run.question, id=f"words-{number}")
+            row = div("row", typed, button("Ask it so", "correct", "run", arg=number))
+            parts.append(tag("form", row, data_do="correct", data_arg=number, class_="inner controls"))
+        return tag("li", *parts, self._open(run) if opened else "", id=f"turn-{number}")
 
     def _open(self, run: Run) -> Html:
         """What an answer stands on, and the way to the debugger."""
-        answer = run.answer
-        parts = []
+        answer, parts = run.answer, []
         if answer is not None and answer.support:
-            support = triples(
-                answer.support[:MOST_TRIPLES],
-                around(run).named(answer.names),
-                [one.term for one in answer.values],
-            )
+            names, terms = around(run).named(answer.names), [value.term for value in answer.values]
             left = len(answer.support) - MOST_TRIPLES
-            parts = [
-                span("caption", "It stands on"),
-                support,
-                aside(f"and {count(left, 'more triple')}") if left > 0 else "",
-            ]
+            support = triples(answer.support[:MOST_TRIPLES], names, terms)
+            more = aside(f"and {count(left, 'more triple')}") if left > 0 else ""
+            parts = [span("caption", "It stands on"), support, more]
         label = "Close the debugger" if self.debugging else "Open in the debugger"
         graph = button("Subgraph", "graph", "sparql") if not self.debugging else ""
         return div("well inner stack", *parts, div("row controls", button(label, "debug", "step"), graph))
 
-    def _remarks(self) -> Html:
-        talk = self.conversation
-        stale = any(talk.stale(number) for number in range(len(talk.turns)))
-        rerun = button("Run the later turns again", "rerun", "stale") if stale and not self.working else ""
-        failed = failure(talk.failure) if talk.failure is not None else ""
-        busy = aside(f"{talk.busy} …") if talk.busy else ""
-        return div("band stack", busy, rerun, failed) if busy or rerun or failed else Html()
-
     def _ask(self) -> Html:
-        source = short(clean(self.conversation.workbench.kg.source), 40)
-        typed = tag(
-            "textarea",
-            "\n",
-            self.draft,
-            name="question",
-            rows=2,
-            data_key="Enter",
-            data_rev=self.revision,
-            id="question",
-            aria_label="Your question",
-            placeholder=f"Ask about {source}. “it”, “he” and “there” may mean what came before.",
-        )
-        asked = {run.question for run in self.conversation.turns}
+        source, turns = short(clean(self.conversation.workbench.kg.source), 40), self.conversation.turns
+        about = {
+            **{"name": "question", "id": "question", "rows": 2, "data_key": "Enter"},
+            **{"data_rev": self.revision, "aria_label": "Your question"},
+            "placeholder": f"Ask about {source}. “it”, “he” and “there” may mean what came before.",
+        }
+        asked = {run.question for run in turns}
         examples = [
-            tag("button", one, class_="chip", type="button", data_do="fill", data_arg=one)
-            for one in (self.survey.answered if self.survey else ())
-            if one not in asked
+            tag("button", question, class_="chip", type="button", data_do="fill", data_arg=question)
+            for question in (self.survey.answered if self.survey else ())
+            if question not in asked
         ]
-        hint = span(
-            "hint",
-            tag("kbd", "Enter"),
-            " asks, ",
-            tag("kbd", "Shift"),
-            "+",
-            tag("kbd", "Enter"),
-            " begins a line",
-        )
-        ask = button("Ask", "ask", "run", "primary", off=self.working)
-        stop = button("Cancel", "cancel", "stop") if self.working else ""
+        keys = (tag("kbd", "Enter"), " asks, ", tag("kbd", "Shift"), "+", tag("kbd", "Enter"))
         row = div(
             "row",
-            ask,
-            stop,
-            hint,
+            button("Ask", "ask", "run", "primary"),
+            button("Cancel", "cancel", "stop") if self.working else "",
+            span("hint", *keys, " begins a line"),
             span("grow"),
             *([aside("try"), *examples] if examples else []),
         )
-        return tag(
-            "form", typed, row, class_="ask stack", data_do="ask", data_follow=len(self.conversation.turns)
-        )
-
-    def _debugger(self) -> Html:
-        """The debugger's own view of the opened turn; what is done in it is its own."""
-        made = self._opened_debugger() if self.debugging else None
-        return inside("debugger", made) if made else Html()
-
-    def _opened_debugger(self) -> Debugger | None:
-        if not 0 <= self.opened < len(self.conversation.turns):
-            return None
-        run = self.conversation.turns[self.opened]
-        if run.id not in self.debuggers:
-            made = self.debuggers[run.id] = Debugger(session_of(run))
-            self.take_in(made)
-        return self.debuggers[run.id]
+        typed = tag("textarea", "\n", self.draft, **about)
+        follow = len(turns) + len(self.conversation.waiting)
+        return tag("form", typed, row, class_="ask stack", data_do="ask", data_follow=follow)
 
     # --- what the person does -------------------------------------------------------------------------------
 
-    def part(self, name: str) -> Live | None:
-        made = self._opened_debugger() if self.debugging else None
-        return made if made is None or name == "debugger" else made.part(name)
-
     def do_ask(self, event: Event) -> None:
-        question = str(event.get("form", {}).get("question", ""))
-        self.draft = question
-        self.conversation.ask(question)
+        self.draft = str(event.get("form", {}).get("question", ""))
+        self.conversation.ask(self.draft)
         self.draft, self.opened, self.debugging = "", -1, False
         self.revision += 1
 
@@ -261,8 +303,8 @@ class Chat(Live):
 
     def do_graph(self, event: Event) -> None:
         self.debugging = True
-        if (made := self._opened_debugger()) is not None:
-            made.shown = "graph"
+        if isinstance(debugger := self.parts().get("debugger"), Debugger):
+            debugger.shown = "graph"
 
     def do_reword(self, event: Event) -> None:
         number = int(event["arg"])
@@ -281,22 +323,19 @@ class Chat(Live):
     def do_cancel(self, event: Event) -> None:
         self.conversation.cancel()
 
-    def do_forget(self, event: Event) -> None:
-        self.conversation.forget()
+    def do_forget(self, event: Event) -> str:
+        self.conversation.end()
         self.opened, self.rewording, self.debugging = -1, -1, False
-        self.remark = "A new dialogue has begun; the runs of the old one are in chat.conversation.ended."
+        return "A new dialogue has begun; the runs of the old one are in chat.conversation.ended."
 
 
 def dots(run: Run) -> Html:
     """A dot for each agent of the system, in the colour of its kind; empty where it had nothing to do."""
     worked = {step.agent for step in run.steps}
-    agents = [agent for _, names in stages_of(run.system) for agent in names]
-    marks = (
-        tag(
-            "i",
-            class_=f"{kind_of(run.system, agent)}{'' if agent in worked else ' dim'}",
-            title=spoken(agent),
-        )
-        for agent in agents
-    )
+
+    def dot(agent: str) -> Html:
+        dim = "" if agent in worked else " dim"
+        return tag("i", class_=f"{run.system.kind(agent)}{dim}", title=spoken(agent))
+
+    marks = (dot(agent) for _, names in run.system.stages for agent in names)
     return span("dots", *marks, role="img", aria_label=f"{len(worked)} agents worked")

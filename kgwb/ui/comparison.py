@@ -20,11 +20,7 @@ class ComparisonPanel(Live):
     ) -> None:
         self.sides, self.names = (first, second), names
         self.all_steps = False
-        super().__init__()
-        for side in self.sides:
-            if isinstance(side, Session):
-                side.listeners.append(self.redraw)
-        self.redraw()
+        super().__init__(*(side for side in self.sides if isinstance(side, Session)))
 
     def _side(self, number: int) -> Side:
         side = self.sides[number]
@@ -32,11 +28,9 @@ class ComparisonPanel(Live):
 
     def view(self) -> Html:
         options = (("differ", "What differs", ""), ("all", "All steps", ""))
-        shown = tabs(options, "all" if self.all_steps else "differ", "show", bare=True)
-        return join(
-            div("band row controls", shown),
-            comparison(self._side(0), self._side(1), all_steps=self.all_steps),
-        )
+        choice = tabs(options, "all" if self.all_steps else "differ", "show", bare=True)
+        sides = comparison(self._side(0), self._side(1), all_steps=self.all_steps)
+        return join(div("band row controls", choice), sides)
 
     def static_view(self) -> Html:
         return comparison(self._side(0), self._side(1))
@@ -46,5 +40,5 @@ class ComparisonPanel(Live):
 
     def __repr__(self) -> str:
         first, second = self._side(0), self._side(1)
-        text = differing(difference(first.steps, second.steps))
+        text = differing(difference(first.standing.steps, second.standing.steps))
         return f"{type(self).__name__}({clean(first.name)} and {clean(second.name)}: {text})"

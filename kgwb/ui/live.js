@@ -73,6 +73,7 @@ function render({ model, el }) {
 
   function show() {
     const html = model.get("html");
+    if (!html) return; // nothing is drawn before Python knows of this page
     const was = describe(document.activeElement);
     if (root.firstElementChild) Idiomorph.morph(root, html, { morphStyle: "innerHTML", callbacks });
     else root.innerHTML = html;
@@ -189,10 +190,17 @@ function render({ model, el }) {
     if (!event.ctrlKey && !event.metaKey) event.stopPropagation();
   });
 
+  const display = Math.random().toString(36); // what no page displays is not drawn
   addEventListener("message", heard);
   model.on("change:html", show);
   show();
-  return () => { flush(); removeEventListener("message", heard); model.off("change:html", show) };
+  model.send({ do: "shown", display });
+  return () => {
+    flush();
+    removeEventListener("message", heard);
+    model.off("change:html", show);
+    model.send({ do: "gone", display });
+  };
 }
 
 export default { render };

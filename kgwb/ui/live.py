@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,13 @@ from traitlets import Unicode
 from kgwb.errors import KgwbError, SettingError
 from kgwb.masking import masked, shown
 from kgwb.show.html import Html, clean, div, join, note, section, style, tag, with_style
+from kgwb.ui.session import Worker
 
 HERE = Path(__file__).parent
 KEY = re.compile(r"\b(sk|gsk|hf|xai|AIza)[-_\w]{16,}", re.I)
 """What looks like a key; texts of widgets are saved with a notebook."""
 Event = dict[str, Any]
-"""``do`` says what was done, ``scope`` in which part; ``arg``, ``value``, ``form`` may come too."""
+"""``do`` names the action, ``scope`` the part it was done in; ``arg``, ``value``, ``form`` may come too."""
 
 
 @cache
@@ -29,8 +31,50 @@ def script() -> str:
     return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 
-class Live(anywidget.AnyWidget):
-    """Shows ``view()`` and hands every event to its ``do_`` method; ``redraw`` may be called on any thread.
+class Part:
+    """What is shown in a widget: ``view()`` is its HTML, and each event in it goes to a ``do_`` method.
+
+    What that method returns is shown as a remark, what it raises as a failure.
+    """
+
+    outer: Part | None = None
+    """What it is shown inside of, which draws it."""
+    follows: tuple[Worker, ...] = ()
+    """The workers whose changes it shows."""
+
+    def view(self) -> Html:
+        """The contents as they stand."""
+        raise NotImplementedError
+
+    def parts(self) -> Mapping[str, Part]:
+        """What is shown inside of this, by its scope."""
+        return {}
+
+    def at(self, scope: str) -> Part | None:
+        """The part of that scope, at any depth."""
+        for name, part in self.parts().items():
+            if (inner := part if name == scope else part.at(scope)) is not None:
+                return inner
+        return None
+
+    def inside(self, name: str) -> Html:
+        """One of the parts; what is done in it is its own."""
+        return div("inside-part", self.parts()[name].view(), data_scope=name)
+
+    def follow(self, *workers: Worker) -> None:
+        """Draw whenever one of the workers changes."""
+        self.follows += workers
+        for worker in workers:
+            worker.listen(self.redraw)
+
+    def redraw(self) -> None:
+        """Draw the latest state; on any thread."""
+        if self.outer is not None:
+            self.outer.redraw()
+
+
+class Live(Part, anywidget.AnyWidget):
+    """Shows ``view()`` where a page displays it.
 
     Where there is no kernel, and wherever widgets are not drawn, ``static()`` is what is seen.
     """
@@ -41,21 +85,26 @@ class Live(anywidget.AnyWidget):
     page = Unicode().tag(sync=True)
     """What frames in the view load, see pyvis_page."""
 
-    def __init__(self) -> None:
+    def __init__(self, *follows: Worker) -> None:
         self.problem: BaseException | None = None
         """What the latest event raised."""
         self.remark = ""
         """What is said of the latest event."""
         self._seen, self._drawing, self._again = 0, False, False
+        self._displays: set[str] = set()
+        """The places that display it, by a name of the page's; nothing is drawn while there are none."""
         self._lock, self._acting = threading.Lock(), threading.RLock()
         super().__init__()
+        self.follow(*follows)
         self.on_msg(lambda _, event, __: self.update(event))
 
-    # --- what a widget says of itself
+    def close(self) -> None:
+        """Stop following, and leave the page."""
+        for worker in self.follows:
+            worker.forget(self.redraw)
+        super().close()
 
-    def view(self) -> Html:
-        """The contents as they stand."""
-        raise NotImplementedError
+    # --- what a widget says of itself
 
     def spoken(self) -> str:
         """What is read out when it changes."""
@@ -68,41 +117,48 @@ class Live(anywidget.AnyWidget):
     @property
     def working(self) -> bool:
         """Whether something is being done that the person waits for."""
-        return False
-
-    def part(self, name: str) -> Live | None:
-        """The widget that is shown inside of this one under a name."""
-        return None
-
-    def take_in(self, part: Live) -> None:
-        """Show another widget inside of this one, by ``inside``."""
-        part.observe(lambda _: self.redraw(), "html")
-        part.observe(lambda change: self.set_trait("page", change["new"]), "page")
+        return any(worker.busy for worker in self.follows)
 
     # --- events and drawing
 
     def update(self, event: Event) -> None:
-        """Do what the person did; a failure is shown in the widget, for there is nowhere else."""
+        """Do what the person did; a failure is shown in the widget, for there is nowhere else.
+
+        What works for long, or on another thread, draws when it has got somewhere.
+        """
         if not isinstance(event, dict):
             return
         number = event.get("seq", 0)
-        does = getattr(self, f"do_{event.get('do')}", None)
+        part = self.at(str(event.get("scope"))) or self
+        does = getattr(part, f"do_{event.get('do')}", None)
+        followed = {worker for worker in (*self.follows, *part.follows) if not worker.due}
         with self._acting:
+            self._displays = self._displays or {""}  # who sends events is displayed
             self._seen = max(self._seen, number if isinstance(number, int) else 0)
+            for worker in (*self.follows, *part.follows):
+                worker.prefer(self.redraw, part.redraw)
             try:
-                if event.get("do") != "draft":
+                if event.get("do") not in ("draft", "shown", "gone"):
                     self.problem, self.remark = None, ""
-                if (inner := self.part(str(event.get("scope")))) is not None:
-                    inner.update({**event, "scope": ""})
-                    self.problem, self.remark = inner.problem, inner.remark
-                elif does is not None:
-                    does(event)
+                if does is not None:
+                    self.remark = does(event) or self.remark
             except Exception as exc:  # noqa: BLE001  # whatever a callback raises is shown
                 self.problem = exc
-        self.redraw()
+        if self.problem or not any(worker.due for worker in followed):
+            self.redraw()
+
+    def do_shown(self, event: Event) -> None:
+        self._displays = {*self._displays, str(event.get("display"))} - {""}
+
+    def do_gone(self, event: Event) -> None:
+        self._displays = self._displays - {str(event.get("display"))}
 
     def redraw(self) -> None:
         """Draw the latest state; whoever draws already does it once more, so the last state wins."""
+        if self.outer is not None:
+            return self.outer.redraw()
+        if not self._displays:
+            return
         with self._lock:
             self._again = True
             if self._drawing:
@@ -125,18 +181,10 @@ class Live(anywidget.AnyWidget):
             body = self.view()
         except Exception as exc:  # noqa: BLE001  # a bug in a view must be seen, and must not stop the drawing
             body = div("body", failure(exc))
-        said = div("band", note(self.remark, kind="calm"), role="status") if self.remark else ""
+        remark = div("band", note(self.remark, kind="calm"), role="status") if self.remark else ""
         failed = div("band", failure(self.problem), role="alert") if self.problem else ""
-        busy = str(self.working).lower()
-        return section(
-            body,
-            said,
-            failed,
-            data_seen=seen,
-            data_say=clean(self.spoken()) or None,
-            aria_busy=busy,
-            id=f"kg-{id(self):x}",
-        )
+        about = {"data_seen": seen, "data_say": clean(self.spoken()) or None, "id": f"kg-{id(self):x}"}
+        return section(body, remark, failed, **about, aria_busy=str(self.working).lower())
 
     def static(self) -> str:
         """The same as HTML that stands alone."""
@@ -146,11 +194,22 @@ class Live(anywidget.AnyWidget):
         return f"{type(self).__name__}()"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        self._displays = self._displays or {""}
+        self.redraw()
         bundle = super()._repr_mimebundle_(**kwargs)
         data = bundle[0] if isinstance(bundle, tuple) else bundle
         if data is not None:
             data["text/plain"], data["text/html"] = repr(self), self.static()
         return bundle
+
+
+# --- what several widgets show
+
+
+def text_field(name: str, label: str, value: object = "", **attributes: object) -> Html:
+    """A line to type into."""
+    about = {"aria_label": label, "autocomplete": "off", "id": f"typed-{name}", **attributes}
+    return tag("input", type="text", name=name, value=value, **about)
 
 
 def typed_name(event: Event, field: str) -> str:
@@ -165,15 +224,17 @@ def typed_name(event: Event, field: str) -> str:
     return text
 
 
-def inside(name: str, part: Live) -> Html:
-    """A widget inside of another; what is done in it is its own."""
-    return div("inside-part", part.view(), data_scope=name)
-
-
 def failure(error: BaseException) -> Html:
     """What was seen, and what to do next."""
     what = error.message if isinstance(error, KgwbError) else f"{type(error).__name__}: {error}"
     hint = getattr(error, "hint", "")
-    return note(
-        tag("b", "Failed: "), what, join(tag("br"), f"What to do: {hint}") if hint else "", kind="bad"
-    )
+    todo = join(tag("br"), f"What to do: {hint}") if hint else ""
+    return note(tag("b", "Failed: "), what, todo, kind="bad")
+
+
+def progress(*workers: Worker) -> Html:
+    """What workers do now, what waits for its turn, and what stopped the latest work."""
+    lines = [div("soft", f"{worker.busy} …") for worker in workers if worker.busy]
+    lines += [div("soft", f"waits its turn: {label}") for worker in workers for label in worker.waiting]
+    lines += [failure(worker.failure) for worker in workers if worker.failure and not worker.busy]
+    return div("band stack tight", *lines) if lines else Html()

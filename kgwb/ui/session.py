@@ -6,49 +6,58 @@ Every widget of a run shares its session, whichever thread a click arrives on.
 from __future__ import annotations
 
 import threading
-import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from kgwb.aside import undisturbed
 from kgwb.errors import EmbeddingError, KgwbError, SettingError
-from kgwb.flow import Answer
 from kgwb.llm.base import ChatRequest
 from kgwb.run import Run
-from kgwb.run.record import Differences, Step, Totals, difference
+from kgwb.run.record import Step
 from kgwb.show.html import spoken
 from kgwb.show.run import Standing, agent_of
 
 TELL_S = 0.05
-"""Steps that begin and end within this time are shown together."""
+"""Changes within this time are shown together: what ends so soon is not shown as begun."""
+Work = Callable[[], Any]
 
 
 class Worker:
-    """Does one thing at a time on a thread of its own; every widget that waits for something has one."""
+    """Does one thing after another on a thread of its own; whatever takes long in a widget has one."""
 
-    def __init__(self, *listeners: Callable[[], None]) -> None:
+    def __init__(self) -> None:
         self.busy = ""
         """What is done now; empty if nothing."""
         self.failure: KgwbError | None = None
         """What stopped the latest work."""
-        self.listeners: list[Callable[[], None]] = list(listeners)
-        """Called after every change, on the thread that made it."""
+        self.cancelled = False
+        self.listeners: list[Callable[[], None]] = []
+        """Called after every change, on any thread; never changed in place."""
         self.worker: threading.Thread | None = None
         """The latest thread."""
-        self.cancelled = False
+        self._tasks: deque[tuple[str, Work, Future[None]]] = deque()
+        self._timer: threading.Timer | None = None
         self._lock = threading.RLock()
 
-    def do(self, label: str, work: Callable[[], Any]) -> Future[None]:
-        """Have the work done. Raises SettingError while other work is done."""
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """What waits for its turn."""
+        return tuple(label for label, _, _ in tuple(self._tasks))
+
+    def do(self, label: str, work: Work) -> Future[None]:
+        """Have the work done, now or when its turn comes; a failure before it, or a cancel, drops it."""
         promise = Future[None]()
 
         def begin() -> None:
             with self._lock:
-                self.free()
+                if self.busy:
+                    self._tasks.append((label, work, promise))
+                    return self.tell_soon()
                 self.busy, self.cancelled, self.failure = label, False, None
+                self.tell_soon()
                 self.worker = threading.Thread(
                     target=self._work, args=(work, promise), name="kgwb-worker", daemon=True
                 )
@@ -59,48 +68,80 @@ class Worker:
                     raise
 
         undisturbed(begin)  # an interrupt in the middle would leave it busy for good
-        self.tell()
         return promise
 
     def cancel(self) -> None:
-        """Stop what is done; whoever works looks at ``cancelled``."""
-        self.cancelled = bool(self.busy)
+        """Stop what is done, and drop what waits; whoever works looks at ``cancelled``."""
+        with self._lock:
+            self.cancelled = bool(self.busy)
+            self._drop()
 
     def free(self) -> None:
         """Raise SettingError while something is done."""
         if self.busy:
-            raise SettingError(f"this run is busy: {self.busy}", hint="wait for it, or cancel it")
+            raise SettingError(f"busy: {self.busy}", hint="wait for it, or cancel it")
 
-    def tell(self) -> None:
-        """Tell every listener that something changed."""
-        for listener in list(self.listeners):
-            listener()
-
-    def _work(self, work: Callable[[], Any], promise: Future[None]) -> None:
-        try:
-            work()
-        except KgwbError as exc:
-            self.failure = exc
-        except BaseException as exc:  # noqa: BLE001  # a bug must not leave the worker busy; it is shown
-            self.failure = KgwbError(f"{type(exc).__name__}: {exc}", hint="please report this as a bug")
-        finally:
+    def _work(self, work: Work | None, promise: Future[None]) -> None:
+        while work is not None:
+            try:
+                work()
+            except KgwbError as exc:
+                self.failure = exc
+            except BaseException as exc:  # noqa: BLE001  # a bug must not leave the worker busy; it is shown
+                self.failure = KgwbError(f"{type(exc).__name__}: {exc}", hint="please report this as a bug")
+            ended = promise
             with self._lock:
-                self.busy = ""
+                if self.failure is not None:
+                    self._drop()
+                self.busy, work, promise = self._tasks.popleft() if self._tasks else ("", None, ended)
+                self.cancelled = False
             try:
                 self.tell()
             finally:
-                promise.set_result(None)
+                ended.set_result(None)
 
+    def _drop(self) -> None:
+        while self._tasks:
+            self._tasks.popleft()[2].set_result(None)
 
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A run as it stood at some time."""
+    # --- who is told
 
-    label: str
-    """What came next: "before qir was put in by hand"."""
-    steps: Mapping[str, Step]
-    totals: Totals
-    answer: Answer | None
+    def tell(self) -> None:
+        """Tell every listener that something changed."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = None
+        for listener in self.listeners:
+            listener()
+
+    def tell_soon(self) -> None:
+        """Tell them in TELL_S, of all that changes until then."""
+        with self._lock:
+            if self._timer is None:
+                self._timer = threading.Timer(TELL_S, self.tell)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Call it after every change."""
+        with self._lock:
+            self.listeners = [*self.listeners, listener]
+
+    @property
+    def due(self) -> bool:
+        """Whether the listeners will be told within TELL_S."""
+        return self._timer is not None
+
+    def prefer(self, *listeners: Callable[[], None]) -> None:
+        """Tell these of the listeners first: the person looks at them."""
+        with self._lock:
+            self.listeners = sorted(self.listeners, key=lambda listener: listener not in listeners)
+
+    def forget(self, listener: Callable[[], None]) -> None:
+        """Tell a listener no more."""
+        with self._lock:
+            self.listeners = [other for other in self.listeners if other != listener]
 
 
 class Session(Worker):
@@ -109,19 +150,22 @@ class Session(Worker):
     def __init__(self, run: Run) -> None:
         super().__init__()
         self.run = run
-        self.versions: list[Version] = []
+        self.versions: list[Standing] = []
         """The run before each edit, oldest first."""
+        self.loading = Worker()
+        """Loads the embeddings from the start, so that no agent is charged with it."""
         self._steps: dict[str, Step] = run.by_key
         self._reached: set[str] = set(self._steps)
         """Keys of the steps of the latest execution."""
         self._stale: set[str] = set()
         self._whole = run.totals, run.answer
         """Of the execution that reached furthest, as the steps are."""
-        self._told = 0.0
-        self._later: threading.Timer | None = None
-        self._loading = threading.Thread(target=self._load, name="kgwb-embeddings", daemon=True)
+        self._moved = False
+        """Whether the run has gone on since its steps were taken over."""
+        self._peeked: dict[tuple[str, str, str], ChatRequest | None] = {}
         if run.graph is not None:
-            self._loading.start()
+            self.loading.do("loading the embeddings, once", self._load)
+            self.loading.listen(self.tell)
         run.listeners.append(self._on_step)  # code may run it too
 
     # --- what is there --------------------------------------------------------------------------------------
@@ -167,13 +211,12 @@ class Session(Worker):
             return frozenset(self._stale)
 
     def peek(self, step: str, name: str = "", text: str = "") -> ChatRequest | None:
-        """See Run.peek; with the prompt ``name`` as ``text``."""
-        prompts = self.run.prompts.with_text(name, text) if name else None
-        return self.run.peek(step, prompts=prompts)
-
-    def compared(self) -> Differences | None:
-        """The run before the latest edit beside the run as it stands; None if nothing was edited."""
-        return difference(self.versions[-1].steps, self.steps) if self.versions else None
+        """See Run.peek; with the prompt ``name`` as ``text``. It is made once, until something changes."""
+        place = (step, name, text)
+        if place not in self._peeked:
+            prompts = self.run.prompts.with_text(name, text) if name else None
+            self._peeked[place] = self.run.peek(step, prompts=prompts)
+        return self._peeked[place]
 
     # --- what the person does -------------------------------------------------------------------------------
 
@@ -188,50 +231,55 @@ class Session(Worker):
 
         def step() -> None:
             self.run.step()
-            while (
-                self.run.status == "paused"
-                and not self.cancelled
-                and self._supervises(_ended(self.run.steps)[-1:])
-            ):
+            while self.run.status == "paused" and not self.cancelled and self._at_supervisor():
                 self.run.step()
 
         return self._execute("running one step", step)
 
     def back(self) -> Future[None]:
         """Go back to before the latest agent that works."""
-        ended = _ended(self.run.steps)
-        while ended and self._supervises(ended[-1:]):
-            ended.pop()
-        steps = self.run.position - max(len(ended) - 1, 0)
-        return self._execute("going back one step", lambda: self.run.back(steps))
 
-    def _supervises(self, steps: Sequence[Step]) -> bool:
-        return any(other.parent == step.key for step in steps for other in self.run.steps)
+        def back() -> None:
+            ended = _ended(self.run.steps)
+            while ended and self._supervises(ended[-1]):
+                ended.pop()
+            self.run.back(self.run.position - max(len(ended) - 1, 0))
+
+        return self._execute("going back one step", back)
+
+    def _at_supervisor(self) -> bool:
+        return any(map(self._supervises, _ended(self.run.steps)[-1:]))
+
+    def _supervises(self, step: Step) -> bool:
+        return any(other.parent == step.key for other in self.run.steps)
 
     def run_to(self, key: str) -> Future[None]:
         """Run up to the end of a step or agent; if that is done, again, so that the run stands there."""
-        ended = [step.key for step in _ended(self.run.steps)]
-        if key not in ended or self.state(key) != "done":
-            return self.go(key)
-        steps = self.run.position - ended.index(key) - 1
-        return self._execute(f"running to {spoken(agent_of(key))}", lambda: self.run.back(steps))
+
+        def run_to() -> None:
+            ended = [step.key for step in _ended(self.run.steps)]
+            if key in ended and self.state(key) == "done":
+                self.run.back(self.run.position - ended.index(key) - 1)
+            else:
+                self.run.go(key)
+
+        return self._execute(f"running to {spoken(agent_of(key))}", run_to)
 
     def replace(self, key: str, value: Any) -> Future[None]:
         """Put a value in by hand, and run up to there. Raises OverrideError."""
-        with self._editing(f"before {spoken(agent_of(key))} was put in by hand", key):
+        with self._editing(key):
             self.run.replace(key, value)
         return self.go(key)
 
     def restore(self, key: str) -> Future[None]:
         """Take a value put in by hand out again, and run up to there."""
-        with self._editing(f"before {spoken(agent_of(key))} was taken out again", key):
+        with self._editing(key):
             self.run.restore(key)
         return self.go(key)
 
     def edit_prompt(self, name: str, text: str) -> None:
         """Use a text for a prompt in this run; the steps that used it are stale. Raises PromptError."""
-        users = [step.key for step in self.steps.values() if name in step.prompts]
-        with self._editing(f"before the prompt {name} was edited", *users):
+        with self._editing(*(step.key for step in self.steps.values() if name in step.prompts)):
             self.run.edit_prompt(name, text)
         self.tell()
 
@@ -246,7 +294,7 @@ class Session(Worker):
 
     def refresh(self, key: str) -> Future[None]:
         """Have a step's calls made anew."""
-        with self._editing(f"before {spoken(agent_of(key))} was asked anew", key):
+        with self._editing(key):
             self.run.refresh(key)
 
         def ask() -> None:
@@ -269,87 +317,79 @@ class Session(Worker):
         """See Worker; code may execute the run too."""
         super().free()
         if self.run.status == "running":
-            raise SettingError("this run is busy: code executes it", hint="wait for it, or cancel it")
+            raise SettingError("busy: code executes this run", hint="wait for it, or cancel it")
 
     def tell(self) -> None:
-        """See Worker."""
-        self._told = time.monotonic()
+        """See Worker; of a run that code executes, until it has ended."""
+        if self._moved:
+            self._take()
         super().tell()
+        if not self.busy and self.run.status == "running":
+            self.tell_soon()
 
     def _load(self) -> None:
-        """Load the embeddings from the start, so that no agent is charged with it."""
-        try:
+        with suppress(EmbeddingError):  # the agent that needs them says so
             self.run.embeddings.load()
-        except EmbeddingError:
-            return  # the agent that needs them says so
 
-    def _execute(self, label: str, work: Callable[[], Any]) -> Future[None]:
+    def _execute(self, label: str, work: Work) -> Future[None]:
         def execute() -> None:
             try:
-                if self._loading.is_alive():
-                    self.busy = "loading the embeddings, once"
-                    self.tell()
-                    while self._loading.is_alive() and not self.cancelled:
-                        self._loading.join(TELL_S)
-                    self.busy = label
+                self._await_embeddings()
                 if not self.cancelled:
+                    self.busy = label
                     work()
             finally:
                 self._take()
 
+        if not self.busy:
+            self.free()
         return self.do(label, execute)
+
+    def _await_embeddings(self) -> None:
+        while (loading := self.loading.worker) and loading.is_alive() and not self.cancelled:
+            self.busy = self.loading.busy or self.busy
+            loading.join(TELL_S)
 
     def _on_step(self, event: str, step: Step) -> None:
         if self.cancelled and self.busy:
             self.run.cancel()  # it came before the execution had begun
-        if self.busy and time.monotonic() - self._told > TELL_S:
-            self._take()
-            self.tell()
-        elif self._later is None:
-            self._tell_soon()
-
-    def _tell_soon(self) -> None:
-        self._later = threading.Timer(TELL_S, self._tell_later)
-        self._later.daemon = True
-        self._later.start()
-
-    def _tell_later(self) -> None:
-        """Tell of the steps that were held back, and of a run that code executes, until it has ended."""
-        with self._lock:
-            self._later = None
-            if not self.busy and self.run.status == "running":
-                self._tell_soon()
-            self._take()
-        self.tell()
+        self._moved = True
+        self.tell_soon()
 
     def _take(self) -> None:
         """Take over what was reached; later steps stay as they were, stale if what they saw changed."""
         with self._lock:
-            made = {step.key: step for step in self.run.steps}
-            self._reached = set(made)
+            self._moved = False
+            self._peeked.clear()
+            latest = {step.key: step for step in self.run.steps}
+            self._reached = set(latest)
             if self.run.status == "done":
-                self._steps, self._stale = made, set()
+                self._steps, self._stale = latest, set()
                 self._whole = self.run.totals, self.run.answer
                 return
             known = self._steps
             changed = any(
                 step.done and key in known and known[key].done and known[key].output != step.output
-                for key, step in made.items()
+                for key, step in latest.items()
             )
-            later = {key: step for key, step in known.items() if key not in made}
+            later = {key: step for key, step in known.items() if key not in latest}
             if changed:
                 self._stale.update(later)
-            self._stale.difference_update(made)
-            self._steps = {**made, **later}
+            self._stale.difference_update(latest)
+            self._steps = {**latest, **later}
             if not later:
                 self._whole = self.run.totals, self.run.answer
 
     @contextmanager
-    def _editing(self, label: str, *keys: str) -> Iterator[None]:
+    def _editing(self, *keys: str) -> Iterator[None]:
         """An edit of the run, refused while it is busy; what was before is kept, what follows is stale."""
         with self._lock:
             self.free()
-            version = Version(label, self.steps, *self._whole)
+            if self._moved:
+                self._take()
+            self._peeked.clear()
+            totals, answer = self._whole
+            version = Standing(self.run, self.steps, answer=answer, totals=totals)
             yield
             if version.steps and not self._stale:
                 self.versions.append(version)

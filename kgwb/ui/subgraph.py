@@ -11,34 +11,34 @@ from typing import TypeVar
 from rdflib import URIRef
 
 from kgwb.errors import GraphError, SettingError
-from kgwb.flow import Answer, Link, Value
+from kgwb.flow import Value
 from kgwb.kg.queries import Description, describe
 from kgwb.show.html import Html, aside, button, clean, div, join, short, span, tabs, tag
 from kgwb.show.picture import NOTHING, in_words, legend, lit_parts, shorten, svg, tables
 from kgwb.show.run import head
-from kgwb.show.subgraph import Node, Subgraph, expand, subgraph
+from kgwb.show.subgraph import Subgraph, expand, subgraph
 from kgwb.show.tell import MOST_LINE
-from kgwb.show.terms import Around, around, curie
-from kgwb.systems.chatty_kg.records import Linked
+from kgwb.show.terms import around, curie
 from kgwb.ui.live import Event, Live
 from kgwb.ui.pyvis_page import graph, page
 from kgwb.ui.session import Session, Worker
 
-Part = TypeVar("Part")
+Item = TypeVar("Item")
 MOST_DRAWN, MOST_OFFERED = 60, 12
 """Nodes that a picture shows readably, and answers to mark."""
 AROUND, CORE = 5, 8
 """Triples around a node that are shown at once, if no more nodes than these stand on the way."""
 VIEWS = (("picture", "Picture", ""), ("graph", "To move around in", ""), ("table", "Table", ""))
 CHARS = 60
+HINT = "Click a node to see what it is. Drag, arrow keys and wheel move it, a double-click fits it."
 
 
 class SubgraphPanel(Live):
     """What a run stands on: a picture, a graph to move around in, and a table; it follows the run."""
 
-    def __init__(self, session: Session, *, inside: bool = False) -> None:
-        """``inside``: something around it says which run it is of."""
-        self.session, self.inside = session, inside
+    def __init__(self, session: Session, *, outer: Live | None = None) -> None:
+        """``outer`` is a widget of the same session that it is shown inside of."""
+        self.session, self.outer = session, outer
         self.subgraph = Subgraph()
         self.shown = ""
         """The chosen view; empty for the one that fits."""
@@ -46,43 +46,35 @@ class SubgraphPanel(Live):
         """The answer whose support stands out, and the node that is looked at; -1 for none."""
         self.about: dict[int, Description] = {}
         """What the graph says of nodes, by their numbers."""
-        self.asking = Worker(self.redraw)
-        self._made_of: object = None
+        self.asking = Worker()
+        self._outputs: object = None
+        self._linked: object = None
         self._taking = threading.RLock()
-        super().__init__()
-        session.listeners.append(self.redraw)
-        self.redraw()
-
-    def close(self) -> None:
-        """Stop following the run."""
-        if self.redraw in self.session.listeners:
-            self.session.listeners.remove(self.redraw)
-        super().close()
-
-    @property
-    def working(self) -> bool:
-        return bool(self.asking.busy)
+        super().__init__(self.asking, *(() if outer else (session,)))
 
     def _take(self) -> None:
-        """Take the run's subgraph anew if what it is made of has changed."""
+        """Take the run's subgraph anew if what the run yielded has changed."""
         with self._taking:
             run = self.session.run
-            outputs = [step.output for step in tuple(run.steps)]
-            made_of = (run.answer, [one for one in outputs if isinstance(one, Answer | Link | Linked)])
-            if made_of != self._made_of:
-                self.subgraph, self._made_of = self._surrounded(subgraph(run)), made_of
+            done = run.status == "done"
+            outputs = run.answer, done, [step.output for step in tuple(run.steps)]
+            if outputs == self._outputs:
+                return
+            linked, self._outputs = subgraph(run), outputs
+            if self._linked != (linked, done):
+                self._linked, self.subgraph = (linked, done), self._surrounded(linked)
                 self.lit, self.picked, self.about = 0, -1, {}
 
-    def _surrounded(self, found: Subgraph) -> Subgraph:
+    def _surrounded(self, linked: Subgraph) -> Subgraph:
         """With something of what lies around a short path of a finished run, where that costs nothing."""
         run = self.session.run
-        if run.status != "done" or run.graph is None or run.graph.remote or len(found.nodes) > CORE:
-            return found
-        for node in found.nodes:
+        if run.status != "done" or run.graph is None or run.graph.remote or len(linked.nodes) > CORE:
+            return linked
+        for node in linked.nodes:
             if node.shape in ("linked", "unknown") and isinstance(node.term, URIRef):
                 with suppress(GraphError):
-                    found = expand(run.graph, found, node.term, AROUND)
-        return found
+                    linked = expand(run.graph, linked, node.term, AROUND)
+        return linked
 
     # --- what is shown --------------------------------------------------------------------------------------
 
@@ -93,93 +85,64 @@ class SubgraphPanel(Live):
 
     def view(self) -> Html:
         self._take()
-        top = head(self.session.run) if not self.inside else ""
+        top = Html() if self.outer else head(self.session.run)
         if not self.subgraph.nodes:
             return join(top, NOTHING)
-        views = tabs(VIEWS, self._view(), "drawn", bare=True)
-        bar = div("row controls", self._chooser(), span("grow"), views)
-        shown = (self._picture(), legend(self.subgraph, self.marked), self._standing(), self._node())
-        return join(top, div("band", bar), div("body stack", *shown))
-
-    def _view(self) -> str:
-        return self.shown or ("picture" if len(self.subgraph.nodes) <= MOST_DRAWN else "graph")
+        shown = self.shown or ("picture" if len(self.subgraph.nodes) <= MOST_DRAWN else "graph")
+        bar = div("row controls", self._chooser(), span("grow"), tabs(VIEWS, shown, "drawn", bare=True))
+        lit, parts = self.marked, [legend(self.subgraph, self.marked)]
+        if shown == "table":
+            parts.insert(0, tables(self.subgraph, around(self.session.run)))
+        elif shown == "picture":
+            parts.insert(0, svg(self.subgraph, lit, do="node"))
+        else:
+            parts.insert(0, self._frame())
+        if lit is not None and not lit.support:
+            parts.append(div("", tag("b", short(lit.label)), " has no supporting triple."))
+        return join(top, div("band", bar), div("body stack", *parts, self._node()))
 
     def static_view(self) -> Html:
         self._take()
-        found, lit = self.subgraph, self.marked
-        if not found.nodes:
+        shown, lit = self.subgraph, self.marked
+        if not shown.nodes:
             return NOTHING
-        return div("body stack", svg(found, lit), legend(found, lit), tables(found, self._around()))
-
-    def _around(self) -> Around:
-        return around(self.session.run)
+        words = tables(shown, around(self.session.run))
+        return div("body stack", svg(shown, lit), legend(shown, lit), words)
 
     def _chooser(self) -> Html:
-        labels = [shorten(clean(one.label), CHARS) for one in self.subgraph.answers]
-        options = (
+        labels = [shorten(clean(value.label), CHARS) for value in self.subgraph.answers]
+        options: list[tuple[str, str, object]] = [
             (str(n), label, n + 1 if labels.count(label) > 1 else "") for n, label in enumerate(labels)
-        )
-        return tabs(
-            [*list(options)[:MOST_OFFERED], ("-1", "nothing marked", "")], str(self.lit), "lit", bare=True
-        )
+        ]
+        none = ("-1", "nothing marked", "")
+        return tabs([*options[:MOST_OFFERED], none], str(self.lit), "lit", bare=True)
 
-    def _picture(self) -> Html:
-        found, lit = self.subgraph, self.marked
-        if self._view() == "table":
-            return tables(found, self._around())
-        if self._view() == "picture":
-            return svg(found, lit, do="node")
-        if not self.page:
-            self.page = page()
-        marked = lit_parts(found, lit)
-        parts = {"nodes": marked.nodes, "edges": marked.edges} if marked else None
-        data = json.dumps({"graph": graph(found), "lit": parts, "picked": self.picked}, ensure_ascii=False)
-        title = f"Subgraph of: {clean(self.session.run.question)}"
-        words = aside(
-            "Click a node to see what it is. Drag, arrow keys and wheel move it, a double-click fits it."
-        )
-        return join(
-            div(
-                "frame",
-                data_page="node",
-                data_keep="graph",
-                data_graph=Html(_quoted(data)),
-                title=short(title),
-                id="graph",
-            ),
-            words,
-        )
-
-    def _standing(self) -> Html:
-        """The marked answer's support in words, for who cannot see the picture."""
-        lit = self.marked
-        if lit is None or lit.support:
-            return Html()
-        return div("", tag("b", short(lit.label)), " has no supporting triple.")
+    def _frame(self) -> Html:
+        top: Live = self
+        while isinstance(top.outer, Live):
+            top = top.outer
+        top.page = top.page or page()
+        marked = lit_parts(self.subgraph, self.marked)
+        lit = {"nodes": marked.nodes, "edges": marked.edges} if marked else None
+        shown = {"graph": graph(self.subgraph), "lit": lit, "picked": self.picked}
+        title = short(f"Subgraph of: {clean(self.session.run.question)}")
+        data = {"data_page": "node", "data_keep": "graph", "data_graph": _quoted(shown)}
+        return join(div("frame", **data, title=title, id="graph"), aside(HINT))
 
     def _node(self) -> Html:
         """The node that is looked at, and what may be asked about it."""
         node = _at(self.subgraph.nodes, self.picked)
         if node is None:
             return aside("Click a node to see what it is, and to expand it.")
-        told = self.about.get(self.picked, Description())
-        iri = curie(node.term, self._around()) if isinstance(node.term, URIRef) else ""
-        more = button("Expand one hop", "expand", "plus") if isinstance(node.term, URIRef) else ""
-        failed = aside(str(self.asking.failure.message)) if self.asking.failure else ""
-        return div(
-            "well stack tight",
-            div(
-                "row",
-                tag("b", short(node.label)),
-                *(span("type", short(one)) for one in told.types),
-                iri,
-                span("grow"),
-                more,
-            ),
-            aside(in_words(node.roles)) if node.roles else "",
-            div("", short(told.description, MOST_LINE)) if told.description else "",
-            failed,
-        )
+        about = self.about.get(self.picked, Description())
+        parts = [tag("b", short(node.label)), *(span("type", short(name)) for name in about.types)]
+        if isinstance(node.term, URIRef):
+            iri = curie(node.term, around(self.session.run))
+            parts += [iri, span("grow"), button("Expand one hop", "expand", "plus")]
+        lines = [aside(in_words(node.roles))] if node.roles else []
+        lines += [div("", short(about.description, MOST_LINE))] if about.description else []
+        lines += [aside(self.asking.failure.message)] if self.asking.failure else []
+        return div("well stack tight", div("row", *parts), *lines)
 
     # --- what the person does -------------------------------------------------------------------------------
 
@@ -190,22 +153,16 @@ class SubgraphPanel(Live):
         self.lit = int(event["arg"])
 
     def do_node(self, event: Event) -> None:
-        """A node was clicked; an answer shows what it stands on too."""
-        self.picked = int(event["arg"])
-        node, kg = _at(self.subgraph.nodes, self.picked), self.session.run.graph
-        answers = [n for n, one in enumerate(self.subgraph.answers) if node and one.term == node.term]
+        """Look at a node; an answer shows what it stands on too."""
+        self.picked = number = int(event["arg"])
+        node, kg = _at(self.subgraph.nodes, number), self.session.run.graph
+        if node is None:
+            return
+        answers = [n for n, value in enumerate(self.subgraph.answers) if value.term == node.term]
         self.lit = answers[0] if answers else self.lit
-        if (
-            node
-            and kg
-            and isinstance(node.term, URIRef)
-            and self.picked not in self.about
-            and not self.asking.busy
-        ):
-            number, term = self.picked, node.term
-            self.asking.do(
-                "asking the graph", lambda: self.about.update({number: describe(kg, [term])[term]})
-            )
+        term, about = node.term, self.about
+        if kg and isinstance(term, URIRef) and number not in about:
+            self.asking.do("asking the graph", lambda: about.update({number: describe(kg, [term])[term]}))
 
     def do_expand(self, event: Event) -> None:
         kg, before = self.session.run.graph, self.subgraph
@@ -217,21 +174,19 @@ class SubgraphPanel(Live):
             raise SettingError("this run is a replay: there is no graph to ask", hint=hint)
 
         def grow() -> None:
-            found = expand(kg, before, node.term)
+            grown = expand(kg, before, node.term)
             with self._taking:
                 if self.subgraph is before:  # the run may have gone on
-                    self.subgraph = found
+                    self.subgraph = grown
 
         self.asking.do("asking the graph", grow)
 
 
-def _quoted(data: str) -> str:
-    """JSON as the value of an attribute; unlike other texts it may not be cut."""
-    return data.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+def _quoted(data: object) -> Html:
+    """Data as JSON in the value of an attribute; unlike other texts it may not be cut."""
+    text = json.dumps(data, ensure_ascii=False)
+    return Html(text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;"))
 
 
-def _at(parts: Sequence[Part], number: int) -> Part | None:
-    return parts[number] if 0 <= number < len(parts) else None
-
-
-__all__ = ["Node", "SubgraphPanel"]
+def _at(items: Sequence[Item], number: int) -> Item | None:
+    return items[number] if 0 <= number < len(items) else None

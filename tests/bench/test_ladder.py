@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from small import CHATTY, EX, films, predicates, qir, vertex
 
+from kgwb import profile
 from kgwb.bench.ladder import (
     GRAPH_OR_GOLD,
     LADDER,
@@ -27,7 +28,6 @@ from kgwb.kg.base import Vocabulary
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run.prompts import Prompts
-from kgwb.settings import Settings
 from kgwb.systems.gold import read
 
 BORN = "SELECT DISTINCT ?city WHERE { :arrival :director ?d . ?d :birthPlace ?city }"
@@ -76,7 +76,7 @@ class Model:
 
 
 def setup(model: Any, **settings: Any) -> Setup:
-    made = Settings().changed(**settings)
+    made = profile("fast", **settings)
     return Setup(films(), CHATTY, {"": Scripted(model)}, made, Prompts(), Embeddings("lexical"))
 
 

@@ -15,6 +15,7 @@ import rdflib
 from rdflib import URIRef
 from small import CHATTY, DIRECTED, asked, films
 
+from kgwb import profile
 from kgwb.bench.cost import costs
 from kgwb.bench.metrics import groups
 from kgwb.bench.questions import BenchQuestion
@@ -22,11 +23,11 @@ from kgwb.bench.results import CONFIG, RESULTS, Results, Row, locked, read_resul
 from kgwb.bench.runner import Bench, Setup
 from kgwb.cli import main
 from kgwb.errors import InputError, ModelUnreachableError
-from kgwb.flow import Answer, Dialogue, Question, Turn, Value
+from kgwb.flow import Answer, Dialogue, Value
 from kgwb.kg import open_kg
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatReply, ChatRequest, Message, Scripted
-from kgwb.run import Run, agent, spec_of
+from kgwb.run import Run, System, agent
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
 
@@ -60,21 +61,13 @@ def lookup(question: str, dialogue: Dialogue, run: Run) -> Answer:
     return Answer("list", tuple(Value(term, names.get(term, str(term))) for (term,) in rows))  # type: ignore[arg-type,call-overload]
 
 
-class Toy:
-    name = "toy"
-    agents = (spec_of(lookup),)
-
-    def answer(self, question: Question, dialogue: Dialogue, run: Run) -> Answer:
-        return lookup(question.text, dialogue, run)
-
-    def turn(self, run: Run) -> Turn:
-        return Turn(run.question, run.answer.labels if run.answer else ())
+TOY = System("toy", lambda question, dialogue, run: lookup(question.text, dialogue, run), (lookup,))
 
 
 def setup(model: Scripted | None = None, **settings: object) -> Setup:
     graph = open_kg(rdflib.Graph().parse(data=GRAPH, format="turtle"))
     models = {"": model or Scripted(lambda request: "ok")}
-    return Setup(graph, Toy(), models, Settings().changed(**settings), Prompts(), Embeddings("lexical"))
+    return Setup(graph, TOY, models, profile("fast", **settings), Prompts(), Embeddings("lexical"))
 
 
 def bench(
@@ -164,7 +157,7 @@ def test_a_pool_of_processes_asks_the_same(tmp_path: Path) -> None:
         rows = bench(tmp_path, Setup.made_by(setup), executor=pool, save_runs=True)
     assert timeless(rows) == timeless(bench(tmp_path / "threads", save_runs=True))
     assert timeless(rows) == timeless(lines(tmp_path))
-    assert Run.load(tmp_path / rows[0]["run"], Toy()).go().answer
+    assert Run.load(tmp_path / rows[0]["run"], TOY).go().answer
 
 
 def test_a_dask_cluster_asks_the_same(tmp_path: Path) -> None:
@@ -233,7 +226,7 @@ def test_reading_a_folder_changes_nothing_in_it(tmp_path: Path) -> None:
 def test_the_first_queries_of_a_process_may_come_side_by_side() -> None:
     code = """
 import sys, threading
-from kgwb.kg.sparql import check
+from kgwb.kg.sparql import checked
 sys.setswitchinterval(1e-5)
 queries = [f"SELECT ?x{number} {{ <http://example.org/a> ?p ?x{number} }}" for number in range(4)]
 threads = [threading.Thread(target=check, args=(query,)) for query in queries]

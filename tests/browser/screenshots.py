@@ -18,7 +18,7 @@ HEIGHT = 1700
 """Of the window: a picture can be no higher."""
 SETUP = """
 import kgwb
-from kgwb.ui.choosers import GraphChooser, ModelChooser
+from kgwb.ui.choosers import GraphChooser
 
 def begun():
     workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
@@ -122,7 +122,7 @@ def open_turn(cell: Cell) -> None:
 
 
 def look_around(cell: Cell) -> None:
-    cell.wait("never from a notebook")
+    cell.wait("Questions it can answer")
 
 
 def step_through_hops(cell: Cell) -> None:
@@ -165,7 +165,7 @@ SUBJECTS = {
         nothing,
     ),
     "chat": Subject("finished().chat()", open_turn),
-    "choosers": Subject("display(GraphChooser(), ModelChooser())", look_around),
+    "graph": Subject("GraphChooser()", look_around),
 }
 
 

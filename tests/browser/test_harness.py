@@ -31,10 +31,7 @@ BROKEN = {
     "a cell fails": ("1 / 0", "kernel: ZeroDivisionError"),
     "a cell's error is shown": ("1 / 0", "error output: "),
     "a click fails": ("button(fail)", "kernel: ValueError: in vain"),
-    "a thread fails": (
-        "button(threading.Thread(target=fail).start)",
-        "kernel, stderr: Exception in thread",
-    ),
+    "a thread fails": ("button(threading.Thread(target=fail).start)", "kernel, stderr: Exception in thread"),
     "an observer fails": (
         "box = widgets.IntText(); box.observe(lambda _: fail(), 'value'); "
         "button(lambda: setattr(box, 'value', 3))",

@@ -26,12 +26,11 @@ from hostile.servers import Said, Seen, serving
 from kgwb import cli, open_kg
 from kgwb.errors import KgwbError
 from kgwb.kg import Graph
-from kgwb.llm import Scripted, model
-from kgwb.llm.status import available
+from kgwb.llm import Scripted, available, model
 from kgwb.masking import masked, shown
 from kgwb.run import Run
 from kgwb.ui.chat import Chat
-from kgwb.ui.choosers import GraphChooser, ModelChooser
+from kgwb.ui.choosers import GraphChooser
 from kgwb.ui.debugger import VIEWS, Debugger
 from kgwb.ui.live import Live
 from kgwb.ui.session import session_of
@@ -186,9 +185,6 @@ def test_a_server_that_lists_the_key_as_a_model(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setenv("OPENAI_BASE_URL", f"{openai.url}/v1")
         monkeypatch.setenv("OLLAMA_HOST", ollama.url)
         assert_kept("what there is", *available())
-        chooser = ModelChooser("")
-        settle(chooser.looking)
-        assert_kept("the chooser", *states(chooser))
 
 
 # --- endpoints

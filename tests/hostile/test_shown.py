@@ -127,7 +127,7 @@ def shown_by_widgets(run: Run, one_in: int = 9) -> Iterator[str]:
         yield from markup(debugger)
     for step in run.steps[len(run.question) % one_in :: one_in]:
         cell = AgentCell(session, step.key)
-        for section in cell._sections(cell.key, cell.step):
+        for section in cell.sections(cell.key, cell.step):
             cell.update({"do": "section", "arg": section})
             yield from markup(cell)
     yield from markup(ComparisonPanel(run, run))
@@ -135,6 +135,7 @@ def shown_by_widgets(run: Run, one_in: int = 9) -> Iterator[str]:
 
 
 def markup(widget: Live) -> Iterator[str]:
+    widget.update({"do": "shown", "display": "page"})
     yield widget.html
     yield widget.static()
     json.dumps(widget.get_state(["html"]), ensure_ascii=False).encode()

@@ -22,10 +22,10 @@ from hostile.runs import Page, bundles, hostile_run
 from hostile.servers import serving
 from hostile.test_replies import JUNK
 from kgwb.errors import CONTROLS, InputError, KgwbError, NotRecordedError, PromptError, RunFileError
-from kgwb.llm import ChatRequest, Message, Replay, Scripted
-from kgwb.llm.replay import read_replies
+from kgwb.llm import ChatRequest, Message, Scripted
 from kgwb.run.prompts import Prompts, shipped_folder
 from kgwb.run.record import call_key
+from kgwb.run.replay import Replay
 from kgwb.ui.debugger import VIEWS, Debugger
 from kgwb.ui.session import session_of
 
@@ -189,7 +189,7 @@ def test_whatever_an_entry_says_nothing_is_opened(entry: Any, saved: list[str], 
 def test_what_is_no_run_file_is_said(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     path.write_bytes(content[: 10**6])
-    for read in (kgwb.load_run, lambda path: Replay(list(read_replies(path)))):
+    for read in (kgwb.load_run, Replay.from_file):
         with suppress(RunFileError):
             read(path)
             assert read is not kgwb.load_run
@@ -205,7 +205,7 @@ def test_a_file_nested_to_any_depth(depth: int, saved: list[str], tmp_path: Path
     path.write_text(saved[0] + call + saved[1], encoding="utf-8")
     assert isinstance(load(path), RunFileError)
     with pytest.raises(RunFileError):
-        Replay(list(read_replies(path)))
+        Replay.from_file(path)
 
 
 def test_spoilt_run_files_load_or_are_refused(saved: list[str], tmp_path: Path) -> None:

@@ -10,13 +10,12 @@ from IPython.core.events import EventManager, available_events
 from page import page, press, settle, text, wait_for
 from small import FILMS, asked, films, qir, workbench
 
-from kgwb.errors import ModelError, SettingError
+from kgwb.errors import ModelError
 from kgwb.llm import Scripted
 from kgwb.llm.base import ChatRequest
 from kgwb.systems.chatty_kg.records import QIR, Fact
 from kgwb.ui import chat as chats
-from kgwb.ui.chat import Chat
-from kgwb.ui.dialogue import Conversation
+from kgwb.ui.chat import Chat, Conversation
 from kgwb.ui.session import session_of
 
 KG = films(FILMS + ':ted :birthPlace :port . :port rdfs:label "Port Jefferson" .')
@@ -38,13 +37,20 @@ def knows(request: ChatRequest) -> Any:
     return qir("Story of Your Life | author | ?x" if "wrote" in said else "Arrival | director | ?x")
 
 
-def chat_with(model: Scripted | None = None) -> Chat:
-    return Chat(workbench(model or Scripted(knows), KG))
+def chat_with(model: Scripted | None = None, *questions: str) -> Chat:
+    chat = Chat(workbench(model or Scripted(knows), KG))
+    for question in questions:
+        say(chat, question)
+    return chat
 
 
 def say(chat: Chat, question: str) -> None:
     press(chat, "Ask", question=question)
     settle(chat.conversation)
+
+
+def typed(chat: Chat) -> str:
+    return page(chat).values(page(chat).find("Ask").form)["question"]
 
 
 def answers(conversation: Conversation) -> list[str]:
@@ -54,10 +60,7 @@ def answers(conversation: Conversation) -> list[str]:
 @pytest.fixture
 def chat() -> Chat:
     """Two turns, the second about the answer of the first."""
-    made = chat_with()
-    say(made, FIRST)
-    say(made, SECOND)
-    return made
+    return chat_with(None, FIRST, SECOND)
 
 
 # --- asking
@@ -68,19 +71,43 @@ def test_turns_are_asked_one_after_another_the_newest_in_view(chat: Chat) -> Non
     shown = text(chat)
     for part in (FIRST, "understood as Where was Denis Villeneuve born?", "Gentilly", "stands on 1 triple"):
         assert part in shown
-    assert 'data-follow="2"' in chat.html
-    assert page(chat).values(page(chat).find("Ask").form) == {"question": ""}
+    assert ('data-follow="2"' in chat.html, typed(chat)) == (True, "")
     assert repr(chat).startswith("Chat(2 turns on ")
     assert "Gentilly" in chat.static()
 
 
+def test_a_question_asked_while_another_is_answered_waits_its_turn_and_is_said_to() -> None:
+    chat = chat_with(Scripted(knows, remote=True, delay_s=0.2))
+    press(chat, "Ask", question=FIRST)
+    press(chat, "Ask", question=SECOND)
+    wait_for(lambda: f"waits its turn: answering “{SECOND}”" in text(chat))
+    assert len(chat.conversation.turns) == 1
+    settle(chat.conversation)
+    assert answers(chat.conversation) == ["Denis Villeneuve", "Gentilly"], "it knows what came before"
+    assert "waits its turn" not in text(chat)
+
+
+def test_a_cancelled_turn_can_go_on_and_what_waited_is_dropped() -> None:
+    chat = chat_with(Scripted(knows, remote=True, delay_s=0.3))
+    press(chat, "Ask", question=FIRST)
+    press(chat, "Ask", question=SECOND)
+    wait_for(lambda: chat.conversation.turns and chat.conversation.turns[0].steps)
+    wait_for(lambda: "Cancel" in text(chat))
+    press(chat, "Cancel")
+    settle(chat.conversation)
+    assert [run.status for run in chat.conversation.turns] == ["cancelled"]
+    press(chat, "Go on")
+    settle(chat.conversation)
+    assert answers(chat.conversation) == ["Denis Villeneuve"]
+
+
 def test_examples_are_of_this_graph_and_were_answered() -> None:
-    made = Chat(workbench(Scripted(knows), KG))
-    assert made.survey is not None
-    settle(made.survey)
-    assert "try What is the" in text(made)
-    press(made, "What is the director of Arrival?")
-    assert page(made).values(page(made).find("Ask").form)["question"] == "What is the director of Arrival?"
+    chat = chat_with()
+    assert chat.survey is not None
+    settle(chat.survey)
+    assert "try What is the" in text(chat)
+    press(chat, "What is the director of Arrival?")
+    assert typed(chat) == "What is the director of Arrival?"
 
 
 def test_a_turn_that_a_cell_asked_is_shown_once_the_cell_has_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,6 +115,7 @@ def test_a_turn_that_a_cell_asked_is_shown_once_the_cell_has_run(monkeypatch: py
     monkeypatch.setattr(chats, "get_ipython", lambda: SimpleNamespace(events=cells))
     bench = workbench(Scripted(knows), KG)
     chat = Chat(bench)
+    assert FIRST not in text(chat)
     bench.ask(FIRST)
     cells.trigger("post_run_cell", None)
     assert FIRST in text(chat)
@@ -100,64 +128,37 @@ def test_a_question_that_cannot_be_asked_stays_in_the_field() -> None:
     for question, said in (("", "the question is empty"), ("word " * 2000, "at most 1,000 are taken")):
         say(chat, question)
         assert said in text(chat)
-    assert page(chat).values(page(chat).find("Ask").form)["question"].startswith("word")
+    assert typed(chat).startswith("word")
     assert chat.conversation.turns == ()
 
 
 def test_a_turn_that_fails_says_what_to_do_and_the_dialogue_goes_on() -> None:
-    chat = chat_with()
-    for question in (FIRST, "Does Arrival fail?"):
-        say(chat, question)
+    chat = chat_with(None, FIRST, "Does Arrival fail?")
     assert "The server is gone Failed · What to do: start it again" in text(chat)
     say(chat, SECOND)
     assert answers(chat.conversation)[2] == "Gentilly"
     assert len(chat.conversation.turns[2].dialogue.turns) == 1
 
 
-def test_a_cancelled_turn_can_go_on_and_one_is_run_at_a_time() -> None:
-    chat = chat_with(Scripted(knows, remote=True, delay_s=0.3))
-    press(chat, "Ask", question=FIRST)
-    wait_for(lambda: chat.conversation.turns[0].steps)
-    assert page(chat).find("Ask").attributes["aria-disabled"] == "true"
-    with pytest.raises(SettingError, match="the dialogue is busy: answering"):
-        chat.conversation.correct(0, WRITER)
-    press(chat, "Cancel")
-    settle(chat.conversation)
-    assert chat.conversation.turns[0].status == "cancelled"
-    press(chat, "Go on")
-    settle(chat.conversation)
-    assert answers(chat.conversation) == ["Denis Villeneuve"]
-
-
 # --- in other words
 
 
-def test_other_words_for_a_turn_make_the_later_ones_stale_until_they_are_run_again(chat: Chat) -> None:
+def test_other_words_for_a_turn_make_the_later_ones_stale_until_they_are_run_again() -> None:
+    model = Scripted(knows)
+    chat = chat_with(model, FIRST, SECOND, FIRST)
+    before = asked(model)
     press(chat, "Reword")
     press(chat, "Ask it so", question=WRITER)
     settle(chat.conversation)
-    assert answers(chat.conversation) == ["Ted Chiang", "Gentilly"]
+    assert answers(chat.conversation)[:2] == ["Ted Chiang", "Gentilly"]
     assert "stale" in text(chat)
     press(chat, "Run the later turns again")
     settle(chat.conversation)
-    assert answers(chat.conversation) == ["Ted Chiang", "Port Jefferson"]
-    assert "stale" not in text(chat)
-    assert "before: Gentilly" in text(chat)
-    assert f"before: “{FIRST}”: Denis Villeneuve" in text(chat)
-
-
-def test_only_what_changed_is_asked_again() -> None:
-    model = Scripted(knows)
-    chat = chat_with(model)
-    for question in (FIRST, SECOND, FIRST):
-        say(chat, question)
-    before = asked(model)
-    chat.conversation.correct(0, WRITER).result()
-    chat.conversation.rerun().result()
-    assert asked(model) - before == {
-        "qir": 2,
-        "rephraser": 1,
-    }  # the third turn asks what it has asked already
+    assert answers(chat.conversation)[:2] == ["Ted Chiang", "Port Jefferson"]
+    assert asked(model) - before == {"qir": 2, "rephraser": 1}, "the third turn asks what it has asked"
+    shown = text(chat)
+    assert ("stale" in shown, "before: Gentilly" in shown) == (False, True)
+    assert f"before: “{FIRST}”: Denis Villeneuve" in shown
 
 
 def test_values_put_in_by_hand_stay_in_a_turn_run_again_but_not_under_other_words(chat: Chat) -> None:
@@ -173,9 +174,7 @@ def test_values_put_in_by_hand_stay_in_a_turn_run_again_but_not_under_other_word
 
 def test_a_cancel_ends_running_the_later_turns_again() -> None:
     model = Scripted(knows, remote=True)
-    chat = chat_with(model)
-    for question in (FIRST, SECOND, SECOND):
-        say(chat, question)
+    chat = chat_with(model, FIRST, SECOND, SECOND)
     chat.conversation.correct(0, WRITER).result()
     model._delay_s = 0.3
     again = chat.conversation.rerun()
@@ -193,15 +192,16 @@ def test_a_turn_opens_to_its_triples_and_to_the_debugger_inside_of_the_chat(chat
     press(chat, "Open")
     assert "It stands on Arrival director Denis Villeneuve" in text(chat)
     press(chat, "Open in the debugger")
-    assert "entity retriever" in text(chat)
+    press(chat, "Subgraph")
+    press(chat, "Table")  # a widget in a widget in a widget
+    assert "what it is" in text(chat)
     chat.update({"do": "choose", "arg": "qir", "scope": "debugger"})
     assert "Arrival director ?x" in text(chat)
     chat.update({"do": "start", "scope": "debugger"})
     settle(session_of(chat.conversation.turns[0]))
     assert chat.conversation.turns[0].steps == []
     press(chat, "New dialogue")
-    assert chat.conversation.turns == ()
-    assert len(chat.conversation.ended[0]) == 2
+    assert (chat.conversation.turns, len(chat.conversation.ended[0])) == ((), 2)
     assert "entity retriever" not in text(chat)
 
 
@@ -209,6 +209,7 @@ def test_markup_stays_text_and_long_texts_are_cut_with_a_number() -> None:
     evil = "<img src=x onerror=alert(1)>"
     chat = Chat(workbench(Scripted(knows), films(FILMS.replace('"Denis Villeneuve"', f'"{evil}"'))))
     say(chat, f"Who directed Arrival{'!' * 5_000}? {evil}")
+    say(chat, f"Who directed Arrival{'!' * 500}? {evil}")
     press(chat, "Open")
     assert "<img" not in chat.html + chat.static()
     assert "&lt;img" in chat.html

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from page import Element, page, press, settle, text, wait_for
-from small import CALLS, DIRECTED, HOMONYMS, KEYS, SCRIPT, asked, chatty, dog, made_up, sure, unsure
+from small import CALLS, DIRECTED, HOMONYMS, KEYS, SCRIPT, asked, chatty, made_up, sure, unsure
 
 import kgwb
 from kgwb.llm import Scripted
 from kgwb.ui.debugger import VIEWS, Debugger
-from kgwb.ui.session import Session, session_of
+from kgwb.ui.session import Session
 
 LEAVES = [key for key in KEYS if key != "deciding"]
 
@@ -72,14 +72,6 @@ def test_step_and_back_go_over_agents_that_work() -> None:
     assert (session.run.status, model.calls()) == ("done", calls)
     do(made, "To the start")
     assert session.run.steps == []
-
-
-def test_the_steps_of_a_supervisor_stand_below_it() -> None:
-    made, _, _ = debugger()
-    do(made, "Continue")
-    depth = {key: one.attributes["style"] for key, one in rows(made).items()}
-    assert list(depth) == KEYS
-    assert [depth[key] for key in ("deciding", "guess", "guess#3")] == ["--d:0", "--d:1", "--d:1"]
 
 
 def test_a_stop_holds_after_its_agent_every_round_with_its_result_open() -> None:
@@ -203,20 +195,18 @@ def test_a_finished_run_goes_no_further() -> None:
         assert page(made).find(name).attributes["aria-disabled"] == "true"
     made.update({"do": "go"})
     assert "come to its end" in text(made)
+    assert ("three" in made.static(), repr(made)) == (True, repr(session.run))
     assert (session.run.status, model.calls()) == ("done", CALLS)
 
 
-def test_what_lies_ahead_after_going_back_stays_and_is_marked() -> None:
+def test_the_steps_of_a_supervisor_stand_below_it_and_what_lies_ahead_stays_and_is_marked() -> None:
     made, _, _ = debugger()
-    do(made, "Continue", "To the start", "Step")
-    assert made.html.count('class="ahead"') + made.html.count("sup ahead") == len(KEYS) - 1
-
-
-def test_without_a_kernel_the_run_is_seen() -> None:
-    made, session, _ = debugger()
     do(made, "Continue")
-    assert "three" in made.static()
-    assert repr(made) == repr(session.run)
+    depth = {key: one.attributes["style"] for key, one in rows(made).items()}
+    assert list(depth) == KEYS
+    assert [depth[key] for key in ("deciding", "guess", "guess#3")] == ["--d:0", "--d:1", "--d:1"]
+    do(made, "To the start", "Step")
+    assert made.html.count('class="ahead"') + made.html.count("sup ahead") == len(KEYS) - 1
 
 
 def test_a_person_who_plays_is_asked_in_the_debugger_whatever_step_is_shown() -> None:
@@ -240,17 +230,6 @@ def test_the_keys_of_the_page() -> None:
     assert {"s", "c", "Enter"} <= set(keyed)
 
 
-def test_dog_shows_its_stages_and_its_loop() -> None:
-    from debate import QUESTION, TWO_HOPS
-
-    made = Debugger(session_of(dog(QUESTION, Scripted(TWO_HOPS)).go()))
-    assert "Find the start" in text(made)
-    assert "×2" in text(made)
-    assert "Gentilly" in text(made)
-    choose(made, "critic[hop 1/round 1]")
-    assert text(made).index("he directed it") < text(made).index("it is about him")
-
-
 # --- events that no button sends
 
 
@@ -264,17 +243,17 @@ def test_an_agent_that_is_not_there_is_refused_and_everything_stays(do_: str) ->
     assert (made.view(), session.run.breakpoints) == (before, stops)
 
 
-@pytest.mark.parametrize("do_", ["model", "beside"])
-def test_a_key_typed_in_the_place_of_a_model_is_not_kept(do_: str) -> None:
+def test_a_key_typed_in_the_place_of_a_model_is_not_kept() -> None:
     made, _, _ = debugger()
     key = "sk-abcdefghijklmnopqrstuvwxyz"
-    made.update({"do": do_, "form": {"model": key}})
+    made.update({"do": "model", "form": {"model": key}})
     assert "in a cell" in text(made)
     assert key not in str(made.get_state())
 
 
 def test_a_drawing_that_is_interrupted_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     made, _, _ = debugger()
+    page(made)  # it is displayed
 
     def interrupted() -> None:
         raise KeyboardInterrupt

@@ -9,6 +9,7 @@ from debate import KEYS, LEFT, MARKED, QUESTION, TWO_HOPS, filtering, remark
 from page import Page, text
 from small import DOG, dog
 
+from kgwb import profile
 from kgwb.errors import OverrideError
 from kgwb.flow import UNGROUNDED
 from kgwb.llm import Scripted
@@ -41,7 +42,7 @@ def shown(session: Session, key: str) -> str:
 def test_every_agent_has_a_cell(agent: str) -> None:
     cell = AgentCell(two_hops(), agent)
     assert ("not needed" in text(cell)) == (agent in SILENT)
-    for section in cell._sections(cell.key, cell.step):
+    for section in cell.sections(cell.key, cell.step):
         cell.update({"do": "section", "arg": section})
         assert "Failed" not in text(cell)
     assert agent.replace("_", " ") in cell.static()
@@ -83,8 +84,8 @@ def test_what_a_choice_was_made_from_is_shown_with_it() -> None:
 
 def test_the_timeline_tells_each_role_and_the_debugger_shows_the_whole() -> None:
     debugger = Debugger(two_hops())
-    for part in (f"linguist {LEFT}", "relation filtering director", "answer trying enough: no"):
-        assert part in text(debugger)
+    parts = (f"linguist {LEFT}", "relation filtering director", "answer trying enough: no")
+    assert [part for part in (*parts, "Find the start", "×2", "Gentilly") if part not in text(debugger)] == []
     for name in VIEWS:
         debugger.update({"do": "view", "arg": name})
         assert "Failed" not in text(debugger)
@@ -124,5 +125,5 @@ def test_an_ungrounded_answer_says_so_wherever_it_is_shown() -> None:
 
 
 def test_without_a_debate_nothing_is_lost() -> None:
-    session = two_hops(Settings(ablation="expert_only"), simplifying_expert=remark(LEFT, "alone"))
+    session = two_hops(profile("fast", ablation="expert_only"), simplifying_expert=remark(LEFT, "alone"))
     assert "alone" in shown(session, "simplifying[hop 1]")

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import pytest
 from page import page, press, settle, text, wait_for
-from small import DIRECTED, SCRIPT, chatty, made_up, predicates, qir, vertex
+from small import DIRECTED, chatty, predicates, qir, vertex
 
-from kgwb.errors import InvalidReplyError, ModelError, SettingError
+from kgwb.errors import ModelError
 from kgwb.llm import Human, Scripted, model
 from kgwb.run import Run
 from kgwb.ui.cell import AgentCell
-from kgwb.ui.human import beside, played
-from kgwb.ui.session import Session, session_of
+from kgwb.ui.session import session_of
 from kgwb.workbench import load_run
+
+RIGHT = qir("Arrival | directed by | ?person")
 
 
 class Desk:
@@ -26,17 +28,28 @@ class Desk:
     def __init__(self, question: str = "Who directed Arrival?", human: Human | None = None) -> None:
         self.human = human or Human()
         self.run = chatty(question, self.human)  # type: ignore[arg-type]
-        self.session: Session = session_of(self.run)
+        self.session = session_of(self.run)
         self.cell = AgentCell(self.session, "qir")
+        page(self.cell)  # it is displayed
+
+    @property
+    def text(self) -> str:
+        return text(self.cell)
+
+    @property
+    def form(self) -> dict[str, str]:
+        return page(self.cell).values(page(self.cell).find("Send").form)
+
+    def go(self, task: str = "qir") -> Future[None]:
+        going = self.session.go()
+        self.wait(task)
+        return going
 
     def wait(self, task: str) -> None:
         def there() -> bool:
             asked = self.cell.person.asked
-            return (
-                asked is not None
-                and asked.request.task == f"chatty_kg/{task}"
-                and asked in self.human.waiting
-            )
+            waits = asked is not None and asked in self.human.waiting
+            return waits and asked.request.task == f"chatty_kg/{task}"  # type: ignore[union-attr]
 
         wait_for(there)
 
@@ -56,33 +69,29 @@ def desk() -> Iterator[Desk]:
     made.session.cancel()
 
 
-def test_nothing_waits_at_first(desk: Desk) -> None:
-    assert "Nothing waits for you now" in text(desk.cell)
+def test_a_whole_question_is_played_by_a_person(desk: Desk, tmp_path: Path) -> None:
+    assert "Nothing waits for you now" in desk.text
     assert desk.human.listeners == {}
-
-
-def test_a_whole_question_is_played_by_a_person(desk: Desk) -> None:
-    done = desk.session.go()
-    desk.wait("qir")
-    shown = text(desk.cell)
+    done = desk.go()
+    shown = desk.text
     assert shown.index("waits for you") < shown.index("Who directed Arrival?") < shown.index("Send")
     assert desk.cell.html.count("Question: <mark") == 1  # the prompt stands there once, folded
     press(desk.cell, "Another row")
-    press(
-        desk.cell, "Send", **{"triples.0.0": "Arrival", "triples.0.1": "directed by", "triples.0.2": "Denis"}
-    )
-    wait_for(lambda: "attempt 2 of 3" in text(desk.cell))
-    shown = text(desk.cell)
-    assert shown.index("no triple has an unknown") < shown.index("The question")
-    assert page(desk.cell).values(page(desk.cell).find("Send").form)["triples.0.1"] == "directed by"
+    triple = {"triples.0.0": "Arrival", "triples.0.1": "directed by", "triples.0.2": "Denis"}
+    press(desk.cell, "Send", **triple)
+    wait_for(lambda: "attempt 2 of 3" in desk.text)
+    assert desk.text.index("no triple has an unknown") < desk.text.index("The question")
+    assert desk.form["triples.0.1"] == "directed by"
     press(desk.cell, "Send", **{"triples.0.2": "?person"})
     desk.wait("predicate_selection")
     desk.say(predicates(["director"]))
     done.result(10)
     assert str(desk.run.answer) == "Denis Villeneuve"
     assert [attempt.accepted for attempt in desk.run["qir"].attempts] == [False, True]
-    assert "Nothing waits for you now" in text(desk.cell)
+    assert "Nothing waits for you now" in desk.text
     assert desk.human.listeners == {}
+    again = load_run(desk.run.save(tmp_path / "run.jsonl"))
+    assert (str(again.answer), again.model_name("qir")) == ("Denis Villeneuve", "human")
 
 
 def test_a_vertex_is_chosen_by_its_row() -> None:
@@ -91,6 +100,7 @@ def test_a_vertex_is_chosen_by_its_row() -> None:
     run.models["vertex_selection"] = human
     session = session_of(run)
     cell = AgentCell(session, "vertex_selection")
+    page(cell)
     going = session.go("vertex_selection")
     wait_for(lambda: "none of these is meant" in text(cell))
     press(cell, "Send", option="1", reason="the old one")
@@ -100,30 +110,29 @@ def test_a_vertex_is_chosen_by_its_row() -> None:
 
 
 def test_the_reply_as_json_text_and_back(desk: Desk) -> None:
-    desk.session.go()
-    desk.wait("qir")
+    desk.go()
     press(desk.cell, "Reply as JSON")
     press(desk.cell, "As a form", value='{"entities": [')
-    assert "this is no JSON" in text(desk.cell)
-    assert page(desk.cell).values(page(desk.cell).find("Send").form)["value"] == '{"entities": ['
+    assert "this is no JSON" in desk.text
+    assert desk.form["value"] == '{"entities": ['
     press(desk.cell, "As a form", value=json.dumps(qir("Dune | directed by | ?x")))
-    assert page(desk.cell).values(page(desk.cell).find("Send").form)["target"] == "?x"
+    assert desk.form["target"] == "?x"
     press(desk.cell, "Reply as JSON")
     press(desk.cell, "Send", value="I do not know")  # the checks judge it, as they judge a model
-    wait_for(lambda: "well-formed JSON: no JSON" in text(desk.cell))
+    wait_for(lambda: "well-formed JSON: no JSON" in desk.text)
 
 
 def test_a_cancel_while_it_waits(desk: Desk) -> None:
-    done = desk.session.go()
-    desk.wait("qir")
-    desk.say(qir("Arrival | directed by | ?person"))
+    done = desk.go()
+    desk.say(RIGHT)
     desk.wait("predicate_selection")
     press(desk.cell, "Cancel")
     done.result(10)
-    assert (desk.run.status, desk.run.output("qir").target) == ("cancelled", "?person")
-    assert desk.human.waiting == ()
-    done = desk.session.go()
-    desk.wait("predicate_selection")
+    assert (desk.run.status, desk.run.output("qir").target, desk.human.waiting) == (
+        *("cancelled", "?person"),
+        (),
+    )
+    done = desk.go("predicate_selection")
     desk.say(predicates(["director"]))
     done.result(10)
     assert (str(desk.run.answer), len(desk.run["qir"].attempts)) == ("Denis Villeneuve", 1)
@@ -135,98 +144,50 @@ def test_a_run_from_elsewhere_fails_although_a_cell_is_open(
     monkeypatch.setattr("kgwb.llm.human.ALONE_S", 0.1)
     with pytest.raises(ModelError, match="nobody is here"):
         chatty("Who directed Dune?", desk.human).go()  # type: ignore[arg-type]
-    desk.session.go()
-    desk.wait("qir")
+    desk.go()
     with pytest.raises(ModelError, match="nobody is here"):
         desk.run.fork().go()
     assert len(desk.human.waiting) == 1
 
 
-def answered() -> Desk:
-    """Both agents were played; the QIR at the second attempt."""
-    desk = Desk()
-    done = desk.session.go()
-    desk.wait("qir")
-    desk.say(qir("Arrival | made by | Denis"))
-    desk.wait("qir")
-    desk.say(qir("Arrival | made by | ?maker"))
-    desk.wait("predicate_selection")
-    desk.say(predicates(["director"]))
-    done.result(10)
-    return desk
-
-
-def test_a_model_plays_the_same_step_beside_and_what_was_replied_is_replayed(tmp_path: Path) -> None:
-    desk = answered()
-    theirs = beside(desk.run, "qir", Scripted(DIRECTED, name="other"))
-    assert [step.output.target for step in (desk.run["qir"], theirs)] == ["?maker", "?person"]
-    assert (desk.run.status, desk.run.model_name("qir")) == ("done", "human")
-    press(desk.cell, "Ask it", model="rules")
-    settle(desk.cell.asking)
-    assert "you" in text(desk.cell) and "rules" in text(desk.cell)
-    again = load_run(desk.run.save(tmp_path / "run.jsonl"))
-    assert (str(again.answer), again.model_name("qir")) == ("Denis Villeneuve", "human")
-    assert [step.key for step in played(session_of(again))] == ["qir", "predicate_selection"]
-    mine = desk.run.output("qir")
-    desk.run.replace("qir", mine).go("qir")
-    assert beside(desk.run, "qir", Scripted(DIRECTED)).output != mine
-    assert len(beside(desk.run, "qir", Scripted({"chatty_kg/qir": "no idea"})).attempts) == 3
-
-
-def test_a_model_that_never_comes_to_the_step() -> None:
-    run = made_up(Scripted(SCRIPT)).go()
-    hasty = Scripted({"made_up/guess": {"guess": "at once", "sure": True}}, name="hasty")
-    with pytest.raises(SettingError, match="step guess#3 was not reached"):
-        beside(run, "guess#3", hasty)
-    with pytest.raises(InvalidReplyError):
-        beside(run, "guess#3", Scripted({"made_up/guess": "?"}, name="dull"))
-
-
 def test_vertices_are_played_in_the_order_they_came() -> None:
     desk = Desk("Which story are Dune and Dune part based on?")
-    done = desk.session.go()
-    desk.wait("qir")
+    done = desk.go()
     desk.say(qir("Dune | based on | ?story", "Dune part | based on | ?story"))
     wait_for(lambda: len(desk.human.waiting) == 2)
-    wait_for(lambda: "and 1 more after this" in text(desk.cell))
+    wait_for(lambda: "and 1 more after this" in desk.text)
     for _ in range(2):
         desk.say(vertex(0, ""))
     done.result(10)
-    assert [desk.run.output(f"vertex_selection[{name}]").vertex for name in ("Dune", "Dune part")] == [
-        None,
-        None,
-    ]
+    keys = ("vertex_selection[Dune]", "vertex_selection[Dune part]")
+    assert [desk.run.output(key).vertex for key in keys] == [None, None]
 
 
 def test_each_run_has_its_cell_although_the_person_is_one() -> None:
     first = Desk()
     second = Desk("Who directed Sicario?", first.human)
-    done = [first.session.go()]
-    first.wait("qir")
-    done.append(second.session.go())
-    second.wait("qir")
-    assert ["Sicario" in text(desk.cell) for desk in (first, second)] == [False, True]
+    done = [desk.go() for desk in (first, second)]
+    assert ["Sicario" in desk.text for desk in (first, second)] == [False, True]
     second.say(qir("Sicario | directed by | ?person"))
     wait_for(lambda: second.run["qir"].done)
-    second.session.cancel()
-    first.session.cancel()
-    for future in done:
-        future.result(10)
+    for desk, going in zip((first, second), done, strict=True):
+        desk.session.cancel()
+        going.result(10)
     assert second.run.output("qir").entities == ("Sicario",)
 
 
 def test_after_too_many_invalid_replies_it_says_what_to_do(desk: Desk) -> None:
-    done = desk.session.go()
+    done = desk.go()
     for number in range(3):
         desk.wait("qir")
         desk.say({"bad": number})
     done.result(10)
-    assert "No reply of yours to qir passed its checks: ask this step anew" in text(desk.cell)
+    assert "No reply of yours to qir passed its checks: ask this step anew" in desk.text
     press(desk.cell, "Ask anew")
     desk.wait("qir")
-    desk.say(qir("Arrival | directed by | ?person"))
+    desk.say(RIGHT)
     settle(desk.session)
-    assert "Nothing waits for you now" in text(desk.cell)
+    assert "Nothing waits for you now" in desk.text
 
 
 def test_the_person_of_every_agent_is_the_same() -> None:

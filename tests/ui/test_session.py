@@ -1,249 +1,106 @@
-"""What a person does to a run, without a widget."""
+"""What a person does to a run, without a widget, and the worker that does it."""
 
 from __future__ import annotations
 
 import _thread
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pressing import wait_for
+from page import wait_for
 from small import DIRECTED, TEXTS, asked, chatty, iri, made_up
 
 from kgwb.errors import ModelError, OverrideError, SettingError
+from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import Scripted
 from kgwb.run.prompts import Prompts
+from kgwb.run.record import difference
 from kgwb.systems.chatty_kg.records import QIR, Fact
 from kgwb.ui.session import Session, Worker, session_of
 
 QUESTION = "Who directed Arrival?"
+DOWN = ModelError("the server is down", hint="start it")
 
 
-def directed(**options: object) -> tuple[Session, Scripted]:
-    model = Scripted(DIRECTED, **options)  # type: ignore[arg-type]
+def directed(**changed: Any) -> tuple[Session, Scripted]:
+    model = Scripted({**DIRECTED, **{f"chatty_kg/{name}": reply for name, reply in changed.items()}})
     return Session(chatty(QUESTION, model)), model
+
+
+def slow() -> tuple[Session, Scripted]:
+    model = Scripted(DIRECTED, delay_s=30, remote=True)
+    return Session(chatty(QUESTION, model)), model
+
+
+@pytest.fixture
+def done() -> tuple[Session, Scripted]:
+    session, model = directed()
+    session.go().result()
+    return session, model
 
 
 def states(session: Session) -> dict[str, str]:
     return {key: session.state(key) for key in session.steps}
 
 
-# --- peeking
-
-
-def test_a_prompt_is_seen_as_it_will_be_sent_and_nobody_is_asked() -> None:
-    session, model = directed()
-    assert session.peek("predicate_selection") is None  # what qir will say decides what it is sent
-    request = session.peek("qir")
-    assert request is not None
-    assert request.task == "chatty_kg/qir"
-    assert QUESTION in request.messages[-1].content
-    assert (model.calls(), session.run.status, session.run.calls) == (0, "new", {})
-    session.go("qir").result()
-    assert model.requests[0].content() == request.content()
-
-
-def test_an_agent_that_asks_no_model_has_no_prompt_to_see() -> None:
-    session, model = directed()
-    session.go().result()
-    calls = model.calls()
-    assert session.peek("context") is None
-    assert session.peek("qir") is not None
-    assert model.calls() == calls
-
-
-def test_a_prompt_is_seen_with_another_text() -> None:
-    run = made_up(Scripted({}))
-    session = Session(run)
-    text = TEXTS["made_up/split"].replace("Split:", "Take apart:")
-    request = session.peek("split", "made_up/split", text)
-    assert request is not None
-    assert request.messages[0].content == "Take apart: What is it?"
-    assert "Take apart" not in run.prompts.text("made_up/split")
-
-
-# --- stale
-
-
-def test_what_follows_an_edit_is_stale_until_it_is_run_again() -> None:
-    session, _ = directed()
-    session.go().result()
-    assert set(states(session).values()) == {"done"}
-    facts = (Fact("Arrival", "director", "?who"),)
-    session.replace("qir", QIR(facts, "?who")).result()
-    now = states(session)
-    assert (now["classifier"], now["qir"]) == ("done", "done")
-    assert now["execution"] == now["query_generator"] == now["query_planning"] == "stale"
-    assert session.steps["qir"].origin == "by hand"
-    session.go().result()
-    assert set(states(session).values()) == {"done"}
-    assert next(one.key for one in session.compared() or () if one.status != "same") == "qir"
-
-
-def test_running_less_far_makes_nothing_stale() -> None:
-    session, model = directed()
-    session.go().result()
-    session.go("qir").result()
-    now = states(session)
-    assert (now["qir"], now["query_generator"], now["execution"]) == ("done", "ahead", "ahead")
-    assert asked(model)["qir"] == 1
-
-
-def test_an_edited_prompt_makes_its_step_stale_and_is_asked_when_run() -> None:
-    session, model = directed()
-    session.go().result()
-    text = session.run.prompts.text("chatty_kg/qir")
-    session.edit_prompt("chatty_kg/qir", text + "\nBe brief.")
-    assert (states(session)["qir"], states(session)["classifier"]) == ("stale", "done")
-    session.go("qir").result()
-    assert asked(model)["qir"] == 2
-    assert model.requests[-1].messages[-1].content.endswith("Be brief.")
-
-
-def test_an_edit_that_breaks_a_check_changes_nothing() -> None:
-    session, _ = directed()
-    session.go().result()
-    with pytest.raises(OverrideError, match="at least one entity"):
-        session.replace("qir", QIR((Fact("?a", "director", "?b"),), "?a"))
-    assert set(states(session).values()) == {"done"}
-    assert session.versions == []
-
-
-def test_a_value_put_in_by_hand_can_be_taken_out_again() -> None:
-    session, _ = directed()
-    session.go().result()
-    before = session.steps["qir"].output
-    session.replace("qir", QIR((Fact("Arrival", "starring", "?who"),), "?who")).result()
-    session.restore("qir").result()
-    assert (session.steps["qir"].output, session.steps["qir"].origin) == (before, "record")
-
-
-def test_asking_anew_asks_that_step_alone() -> None:
-    session, model = directed()
-    session.go().result()
-    session.refresh("qir").result()
-    assert asked(model) == {"qir": 2, "predicate_selection": 1}
+def brief(session: Session) -> str:
+    return session.run.prompts.text("chatty_kg/qir") + "\nBe brief."
 
 
 # --- the worker
 
 
-def test_a_busy_run_refuses_a_second_command_and_can_be_cancelled() -> None:
-    model = Scripted(DIRECTED, delay_s=30, remote=True)
-    session = Session(chatty(QUESTION, model))
-    running = session.go()
-    wait_for(lambda: model.calls() == 1)
-    assert session.busy
-    for command in (session.go, session.step, lambda: session.replace("qir", QIR(()))):
-        with pytest.raises(SettingError, match="busy"):
-            command()
-    session.cancel()
-    running.result(timeout=5)
-    assert (session.busy, session.run.status, session.failure) == ("", "cancelled", None)
-    assert session.state("classifier") == "done"
+def test_work_waits_its_turn_and_listeners_hear_of_every_end() -> None:
+    worker, go_on, order = Worker(), threading.Event(), list[str]()
+    worker.listen(lambda: order.append(f"busy with {worker.busy}" if worker.busy else "free"))
+    first = worker.do("first", lambda: go_on.wait(5))
+    second = worker.do("second", lambda: order.append("second is done"))
+    assert (worker.busy, worker.waiting) == ("first", ("second",))
+    with pytest.raises(SettingError, match="busy: first"):
+        worker.free()
+    wait_for(lambda: order)
+    go_on.set()
+    first.result(5)
+    second.result(5)
+    assert order[:3] == ["busy with first", "busy with second", "second is done"]
+    assert order[-1] == "free"
 
 
-def test_a_failure_is_kept_and_the_run_goes_on_when_it_is_mended() -> None:
-    replies = [ModelError("the server is down", hint="start it"), DIRECTED["chatty_kg/qir"]]
-    model = Scripted({**DIRECTED, "chatty_kg/qir": replies})
-    session = Session(chatty(QUESTION, model))
-    session.go().result()
-    assert (session.state("qir"), str(session.failure)) == (
-        "failed",
-        "the server is down\n  What to do: start it",
-    )
-    session.go().result()
-    assert (session.failure, str(session.run.answer)) == (None, "Denis Villeneuve")
+@pytest.mark.parametrize("how", ["cancel", "failure"])
+def test_a_cancel_and_a_failure_drop_what_waits(how: str) -> None:
+    worker, go_on = Worker(), threading.Event()
+
+    def fail() -> None:
+        go_on.wait(5)
+        if how == "failure":
+            raise DOWN
+
+    worker.do("first", fail)
+    dropped = worker.do("second", lambda: pytest.fail("it was dropped"))
+    if how == "cancel":
+        worker.cancel()
+        assert worker.cancelled
+    go_on.set()
+    dropped.result(5)
+    wait_for(lambda: not worker.busy)
+    assert worker.failure is (DOWN if how == "failure" else None)
+    worker.do("third", lambda: None).result(5)
+    assert worker.failure is None
 
 
-def test_a_bug_does_not_leave_the_session_busy() -> None:
-    session, _ = directed()
-    session.do("breaking", lambda: 1 // 0).result()
-    assert session.busy == ""
-    assert "ZeroDivisionError" in str(session.failure)
-
-
-def test_listeners_hear_of_the_beginning_and_the_end_on_any_thread() -> None:
-    session, _ = directed()
-    heard: list[tuple[str, str]] = []
-    session.listeners.append(lambda: heard.append((session.busy, session.run.status)))
-    worker = threading.Thread(target=lambda: session.go().result())
-    worker.start()
-    worker.join()
-    assert heard[0][0] == "running to the end"
-    assert heard[-1] == ("", "done")
-
-
-def test_every_widget_of_a_run_has_the_same_session() -> None:
-    run = chatty(QUESTION, Scripted(DIRECTED))
-    assert session_of(run) is session_of(run)
-    assert session_of(run) is not session_of(run.fork())
-
-
-def test_another_vertex_by_hand_asks_only_for_what_follows() -> None:
-    session, model = directed()
-    session.go().result()
-    [step] = session.steps_of("vertex_selection")
-    link = step.output
-    other = link.vertex.__class__(iri("dune"), "Dune")
-    session.replace(step.key, link.__class__(link.entity, other, link.candidates, "by hand")).result()
-    session.go().result()
-    assert asked(model)["qir"] == 1
-    assert str(session.run.answer) == "Denis Villeneuve"
-    assert iri("dune") in {triple[0] for triple in session.run.answer.support}  # type: ignore[union-attr]
-
-
-def test_a_run_that_code_executes_is_shown_too() -> None:
-    session = session_of(chatty(QUESTION, Scripted(DIRECTED)))
-    heard: list[str] = []
-    session.listeners.append(lambda: heard.append(session.run.status))
-    session.run.go()
-    wait_for(lambda: heard and heard[-1] == "done")
-    assert "execution" in session.steps
-
-
-def test_code_that_executes_the_run_keeps_others_out_and_can_be_cancelled() -> None:
-    model = Scripted(DIRECTED, delay_s=30, remote=True)
-    session = Session(chatty(QUESTION, model))
-    running = threading.Thread(target=session.run.go)
-    running.start()
-    wait_for(lambda: model.calls() == 1)
-    for command in (session.go, lambda: session.replace("classifier", {"label": "dependent"})):
-        with pytest.raises(SettingError, match="code executes it"):
-            command()
-    assert session.run.overrides == {}
-    session.cancel()
-    running.join(5)
-    assert session.run.status == "cancelled"
-
-
-def test_a_prompt_saved_to_its_file_is_an_edit_too(tmp_path: Path) -> None:
-    run = chatty(QUESTION, Scripted(DIRECTED), prompts=Prompts(tmp_path))
-    session = Session(run)
-    session.go().result()
-    session.save_prompt("chatty_kg/qir", run.prompts.text("chatty_kg/qir") + "\nBe brief.")
-    assert session.state("qir") == "stale"
-    assert len(session.versions) == 1
-
-
-def test_what_was_before_is_told_whole_after_going_back() -> None:
-    session, _ = directed()
-    session.go().result()
-    session.go("qir").result()
-    session.edit_prompt("chatty_kg/qir", session.run.prompts.text("chatty_kg/qir") + "\nBe brief.")
-    [before] = session.versions
-    assert (before.totals.model_calls, str(before.answer)) == (2, "Denis Villeneuve")
-
-
-def test_asking_anew_in_vain_keeps_what_was_recorded() -> None:
-    replies = [DIRECTED["chatty_kg/qir"], ModelError("the server is down")]
-    model = Scripted({**DIRECTED, "chatty_kg/qir": replies})
-    session = Session(chatty(QUESTION, model))
-    session.go().result()
-    session.refresh("qir").result()
-    assert "the server is down" in str(session.failure)
-    session.go().result()
-    assert (session.failure, str(session.run.answer)) == (None, "Denis Villeneuve")
+def test_what_ends_soon_is_told_once_and_those_preferred_are_told_first() -> None:
+    worker, told = Worker(), list[str]()
+    first, second = (lambda: told.append("first")), (lambda: told.append("second"))
+    worker.listen(first)
+    worker.listen(second)
+    worker.prefer(second)
+    worker.do("something short", lambda: None).result(5)
+    threading.Event().wait(0.1)
+    assert told == ["second", "first"]
+    worker.forget(first)
+    worker.tell()
+    assert told == ["second", "first", "second"]
 
 
 def test_an_interrupt_while_work_begins_does_not_leave_it_busy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,3 +128,187 @@ def test_work_for_which_there_is_no_thread_does_not_leave_it_busy(monkeypatch: p
         patched.setattr("kgwb.ui.session.threading.Thread", NoThread)
         worker.do("working", lambda: None)
     assert not worker.busy
+
+
+def test_a_bug_does_not_leave_the_session_busy() -> None:
+    session, _ = directed()
+    session.do("breaking", lambda: 1 // 0).result()
+    assert session.busy == ""
+    assert "ZeroDivisionError" in str(session.failure)
+
+
+# --- peeking
+
+
+def test_a_prompt_is_seen_as_it_will_be_sent_and_nobody_is_asked() -> None:
+    session, model = directed()
+    assert session.peek("predicate_selection") is None  # what qir will say decides what it is sent
+    request = session.peek("qir")
+    assert request is not None and QUESTION in request.messages[-1].content
+    assert (model.calls(), session.run.status, session.run.calls) == (0, "new", {})
+    session.go("qir").result()
+    assert model.requests[0].content() == request.content()
+    assert session.peek("context") is None  # it asks no model
+
+
+def test_a_prompt_is_seen_with_another_text() -> None:
+    session = Session(made_up(Scripted({})))
+    text = TEXTS["made_up/split"].replace("Split:", "Take apart:")
+    request = session.peek("split", "made_up/split", text)
+    assert request is not None and request.messages[0].content == "Take apart: What is it?"
+    assert "Take apart" not in session.run.prompts.text("made_up/split")
+
+
+# --- stale
+
+
+def test_what_follows_an_edit_is_stale_until_it_is_run_again(done: tuple[Session, Scripted]) -> None:
+    session, _ = done
+    assert set(states(session).values()) == {"done"}
+    before = session.steps["qir"].output
+    session.replace("qir", QIR((Fact("Arrival", "director", "?who"),), "?who")).result()
+    now = states(session)
+    assert (now["classifier"], now["qir"], now["query_generator"], now["execution"]) == (
+        *("done", "done", "stale", "stale"),
+    )
+    assert session.steps["qir"].origin == "by hand"
+    session.go().result()
+    assert set(states(session).values()) == {"done"}
+    differences = difference(session.versions[-1].steps, session.steps)
+    assert next(step.key for step in differences if step.status != "same") == "qir"
+    session.restore("qir").result()
+    assert (session.steps["qir"].output, session.steps["qir"].origin) == (before, "record")
+
+
+def test_running_less_far_makes_nothing_stale_and_is_kept_whole(done: tuple[Session, Scripted]) -> None:
+    session, model = done
+    session.go("qir").result()
+    now = states(session)
+    assert (now["qir"], now["query_generator"], now["execution"]) == ("done", "ahead", "ahead")
+    assert asked(model)["qir"] == 1
+    session.edit_prompt("chatty_kg/qir", brief(session))
+    [before] = session.versions
+    assert (before.totals.model_calls, str(before.answer)) == (2, "Denis Villeneuve")
+
+
+def test_an_edited_prompt_makes_its_step_stale_and_is_asked_when_run(done: tuple[Session, Scripted]) -> None:
+    session, model = done
+    session.edit_prompt("chatty_kg/qir", brief(session))
+    assert (states(session)["qir"], states(session)["classifier"]) == ("stale", "done")
+    session.go("qir").result()
+    assert asked(model)["qir"] == 2
+    assert model.requests[-1].messages[-1].content.endswith("Be brief.")
+
+
+def test_a_prompt_saved_to_its_file_is_an_edit_too(tmp_path: Path) -> None:
+    session = Session(chatty(QUESTION, Scripted(DIRECTED), prompts=Prompts(tmp_path)))
+    session.go().result()
+    session.save_prompt("chatty_kg/qir", brief(session))
+    assert (session.state("qir"), len(session.versions)) == ("stale", 1)
+
+
+def test_an_edit_that_breaks_a_check_changes_nothing(done: tuple[Session, Scripted]) -> None:
+    session, _ = done
+    with pytest.raises(OverrideError, match="at least one entity"):
+        session.replace("qir", QIR((Fact("?a", "director", "?b"),), "?a"))
+    assert set(states(session).values()) == {"done"}
+    assert session.versions == []
+
+
+def test_another_vertex_by_hand_asks_only_for_what_follows(done: tuple[Session, Scripted]) -> None:
+    session, model = done
+    [step] = session.steps_of("vertex_selection")
+    link = step.output
+    other = link.vertex.__class__(iri("dune"), "Dune")
+    session.replace(step.key, link.__class__(link.entity, other, link.candidates, "by hand")).result()
+    session.go().result()
+    assert (asked(model)["qir"], str(session.run.answer)) == (1, "Denis Villeneuve")
+    assert iri("dune") in {triple[0] for triple in session.run.answer.support}  # type: ignore[union-attr]
+
+
+# --- running
+
+
+def test_asking_anew_asks_that_step_alone_and_in_vain_keeps_what_was_recorded() -> None:
+    session, model = directed(qir=[DIRECTED["chatty_kg/qir"]] * 2 + [DOWN])
+    session.go().result()
+    session.refresh("qir").result()
+    assert asked(model) == {"qir": 2, "predicate_selection": 1}
+    session.refresh("qir").result()
+    assert "the server is down" in str(session.failure)
+    session.go().result()
+    assert (session.failure, str(session.run.answer)) == (None, "Denis Villeneuve")
+
+
+def test_a_busy_run_refuses_edits_queues_commands_and_can_be_cancelled() -> None:
+    session, model = slow()
+    running = session.go()
+    wait_for(lambda: model.calls() == 1)
+    after = session.step()
+    assert session.waiting == ("running one step",)
+    with pytest.raises(SettingError, match="busy"):
+        session.replace("qir", QIR(()))
+    session.cancel()
+    for promise in (running, after):
+        promise.result(timeout=5)
+    assert (session.busy, session.run.status, session.failure) == ("", "cancelled", None)
+    assert session.state("classifier") == "done"
+
+
+def test_a_failure_is_kept_and_the_run_goes_on_when_it_is_fixed() -> None:
+    session, _ = directed(qir=[DOWN, DIRECTED["chatty_kg/qir"]])
+    session.go().result()
+    assert (session.state("qir"), session.failure) == ("failed", DOWN)
+    session.go().result()
+    assert (session.failure, str(session.run.answer)) == (None, "Denis Villeneuve")
+
+
+def test_embeddings_load_from_the_start_and_a_press_waits_for_them_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loading, loaded = threading.Event(), threading.Event()
+
+    def load(_: Embeddings) -> None:
+        loading.set()
+        loaded.wait(5)
+
+    monkeypatch.setattr(Embeddings, "load", load)
+    session, model = directed()
+    assert loading.wait(5), "nobody has pressed anything yet"
+    heard: list[str] = []
+    session.listen(lambda: heard.append(session.busy))
+    going = session.go()
+    wait_for(lambda: "loading the embeddings, once" in heard)
+    assert model.calls() == 0
+    loaded.set()
+    going.result(5)
+    assert str(session.run.answer) == "Denis Villeneuve"
+    assert max(step.seconds for step in session.steps.values()) < 1, "no agent is charged with it"
+
+
+def test_every_widget_of_a_run_has_the_same_session() -> None:
+    run = chatty(QUESTION, Scripted(DIRECTED))
+    assert session_of(run) is session_of(run)
+    assert session_of(run) is not session_of(run.fork())
+
+
+def test_a_run_that_code_executes_is_shown_too() -> None:
+    session, heard = session_of(chatty(QUESTION, Scripted(DIRECTED))), list[str]()
+    session.listen(lambda: heard.append(session.run.status))
+    session.run.go()
+    wait_for(lambda: heard and heard[-1] == "done")
+    assert "execution" in session.steps
+
+
+def test_code_that_executes_the_run_keeps_others_out_and_can_be_cancelled() -> None:
+    session, model = slow()
+    running = threading.Thread(target=session.run.go)
+    running.start()
+    wait_for(lambda: model.calls() == 1)
+    for command in (session.go, lambda: session.replace("classifier", {"label": "dependent"})):
+        with pytest.raises(SettingError, match="code executes this run"):
+            command()
+    assert session.run.overrides == {}
+    session.cancel()
+    running.join(5)
+    assert session.run.status == "cancelled"

@@ -33,7 +33,9 @@ def born() -> Run:
 
 
 def panel(run: Run | None = None) -> SubgraphPanel:
-    return SubgraphPanel(Session(run or born()))
+    made = SubgraphPanel(Session(run or born()))
+    page_of(made)  # it is displayed
+    return made
 
 
 def labels(made: SubgraphPanel) -> list[str]:
@@ -305,8 +307,8 @@ def test_the_widget_frames_the_page_tells_it_the_graph_and_hears_a_click(show: A
     shown.style(width="880px", height="480px")
     assert shown.page.locator("iframe").get_attribute("sandbox") == "allow-scripts"
     shown.frame.locator("canvas").click(position=shown.place(1))
-    shown.page.wait_for_function("sent.length")
-    assert shown.page.evaluate("[sent[0].do, sent[0].arg, sent[0].scope]") == ["node", "1", "graph"]
+    shown.page.wait_for_function("sent.length > 1")
+    assert shown.page.evaluate("[sent[1].do, sent[1].arg, sent[1].scope]") == ["node", "1", "graph"]
     assert shown.colours() > 1_000
 
 
