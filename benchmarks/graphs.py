@@ -26,7 +26,7 @@ from kgwb.kg import Limits
 from kgwb.kg.dialects import DIALECTS
 from kgwb.kg.endpoint import Endpoint
 from kgwb.kg.files import FORMATS
-from kgwb.kg.local import LocalGraph
+from kgwb.kg.local import LocalGraph, from_ox
 from kgwb.kg.sparql import quoted
 from kgwb.kg.text import words
 
@@ -64,8 +64,8 @@ def label_search(file: Path, searches: int = 200, filters: int = 2) -> dict[str,
     kg = LocalGraph.open(file, cache=False)
     pairs = _pairs(kg, searches)
     memory = rdflib.Graph()
-    for triple in kg.graph:
-        memory.add(triple)
+    for quad in kg.store:
+        memory.add((from_ox(quad.subject), from_ox(quad.predicate), from_ox(quad.object)))
     taken = {
         "label index": _median(lambda text: kg.search(text, 40), pairs),
         "Oxigraph FILTER": _median(lambda text: list(kg.store.query(_filter(text))), pairs[:20]),  # type: ignore[arg-type]

@@ -162,7 +162,7 @@ def recording_cost(given: Recorded) -> list[Row]:
 
 def plain_agents() -> dict[str, Any]:
     """The system's modules by name, loaded once more with agents that are plain functions and no steps."""
-    ours = ("kgwb.systems.retriever", "kgwb.systems.vertex_selection")
+    ours = ("kgwb.systems.linking",)
 
     def taken() -> dict[str, Any]:
         names = [name for name in sys.modules if name in ours or name.startswith(SYSTEM)]
@@ -173,7 +173,7 @@ def plain_agents() -> dict[str, Any]:
 
     kept, parent = taken(), importlib.import_module("kgwb.systems")
     try:
-        with patch.object(kgwb.run, "agent", plain), patch.object(kgwb.run, "spec_of", lambda function: None):
+        with patch.object(kgwb.run, "agent", plain):
             importlib.import_module(f"{SYSTEM}.pipeline")
         return {name.rpartition(".")[2]: module for name, module in taken().items()}
     finally:
@@ -259,12 +259,11 @@ def _wired(plain: Mapping[str, Any], run: Any) -> Any:
         "rephraser": rephrased,
         "qir": lambda s: {"qir": plain["qir"].extract(s["standalone"], run)},
         "entity_retriever": lambda s: {
-            "retrieved": tuple(plain["retriever"].retrieve(entity, run) for entity in s["qir"].entities)
+            "retrieved": tuple(plain["linking"].retrieve(entity, run) for entity in s["qir"].entities)
         },
         "vertex_selection": lambda s: {
             "links": tuple(
-                plain["vertex_selection"].select(found, s["standalone"], s["context"], run)
-                for found in s["retrieved"]
+                plain["linking"].select(found, s["standalone"], s["context"], run) for found in s["retrieved"]
             )
         },
         "relation_linking": linked,

@@ -14,10 +14,11 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from graphs import metaqa
 from table import Row, p95, show
@@ -27,8 +28,8 @@ from kgwb.errors import KgwbError
 from kgwb.kg import Graph
 from kgwb.kg.local import LocalGraph
 from kgwb.llm.base import ChatReply
-from kgwb.llm.replay import Replay, content_key
 from kgwb.run import Run
+from kgwb.run.replay import Replay
 from kgwb.workbench import Workbench
 
 HERE = Path(__file__).parent
@@ -43,8 +44,8 @@ class Recorded:
     """Of the graph."""
     runs: tuple[Run, ...]
     bench: Workbench
-    replies: tuple[tuple[str, ChatReply], ...]
-    """By key of the request."""
+    replies: tuple[tuple[Mapping[str, Any], ChatReply], ...]
+    """With what each request held."""
 
     @property
     def questions(self) -> list[str]:
@@ -62,7 +63,7 @@ def recorded_on(kg: Graph, name: str, questions: Iterable[str]) -> Recorded:
     bench = Workbench(kg, "rules")
     done = tuple(run for run in [_ask(bench, question) for question in questions] if run.status == "done")
     replies = tuple(
-        (content_key(call.request["content"]), call.result)
+        (call.request["content"], call.result)
         for run in done
         for call in run.calls.values()
         if call.kind == "model"

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from kgwb.errors import harmless
 from kgwb.masking import masked
+from kgwb.version import __version__
 
 if TYPE_CHECKING:
     from kgwb.kg import open_kg
-    from kgwb.llm import model
-    from kgwb.settings import profile
-    from kgwb.workbench import Workbench, compare, debug, load_run
+    from kgwb.systems import profile
+    from kgwb.workbench import Workbench, compare, debug, load_run, model
 
-__version__ = "0.1.0"
 __all__ = ["Workbench", "__version__", "compare", "debug", "load_run", "model", "open_kg", "profile"]
 
 _HOMES = {
@@ -30,9 +29,9 @@ _HOMES = {
     "compare": "kgwb.workbench",
     "debug": "kgwb.workbench",
     "load_run": "kgwb.workbench",
-    "model": "kgwb.llm",
+    "model": "kgwb.workbench",
     "open_kg": "kgwb.kg",
-    "profile": "kgwb.settings",
+    "profile": "kgwb.systems",
 }
 
 

@@ -1,13 +1,13 @@
-"""What commands that ask questions have in common: arguments, and the workbench these describe."""
+"""Arguments of the command line: the fields of a dataclass, told to argparse by their types."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from collections.abc import Sequence
-from contextlib import suppress
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from kgwb import disk
 from kgwb.errors import InputError, SettingError
@@ -18,132 +18,125 @@ if TYPE_CHECKING:
     from kgwb.settings import Settings
     from kgwb.workbench import Workbench
 
-HISTORY_HELP = """JSON list of the dialogue so far, oldest first: a text is an earlier question, asked before;
-an object {"question": ..., "answers": [labels]} is a turn as it went, with "standalone" (its self-contained
-form) and "entities" (the names in it) where known"""
+
+def option(metavar: str, help: str, default: Any = None) -> Any:
+    """A field that is an option; its default is ``...`` if it must be given, [] if it can be repeated."""
+    about = {"metavar": metavar or None, "help": help, "positional": False}
+    if isinstance(default, list):
+        return field(default_factory=list, metadata=about)
+    return field(default=MISSING if default is ... else default, metadata=about)
 
 
-def add_setup(parser: argparse.ArgumentParser, *, kg_required: bool = True) -> None:
-    """The arguments that say which system is asked, with which models and settings, on which graph."""
-    parser.add_argument(
-        "--kg",
-        required=kg_required,
-        metavar="GRAPH",
-        help="RDF file or folder, endpoint URL, or the name of a sample",
-    )
-    parser.add_argument(
-        "--dialect",
-        metavar="NAME[:ARGUMENT]",
-        help="how an endpoint's labels are searched (default: probed once); CONTRIBUTING.md lists them",
-    )
-    parser.add_argument(
-        "--vocabulary",
-        metavar="NAME",
-        help="labels and noise: dbpedia, wikidata, yago, dblp, mag, or a .json file (default: by the URL)",
-    )
-    parser.add_argument(
-        "--model",
-        default="rules",
-        metavar="SPEC",
-        help="rules (default), openai:MODEL, ollama:MODEL, replay:FILE; human needs a notebook",
-    )
-    parser.add_argument(
-        "--agent-model", action="append", default=[], metavar="AGENT=SPEC", help="for one agent"
-    )
-    parser.add_argument("--system", default="chatty_kg", help="default: chatty_kg")
-    parser.add_argument("--query-timeout", type=float, default=30.0, metavar="SECONDS", help="of one query")
-    parser.add_argument("--row-limit", type=positive, default=10_000, metavar="N", help="rows of one result")
-    parser.add_argument("--profile", default="fast", help="fast (default) or paper")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting")
-    parser.add_argument(
-        "--prompts", type=Path, metavar="DIR", help="folder whose prompts go before kgwb's own"
-    )
+def positional(metavar: str, help: str | None = None) -> Any:
+    """A field that is an argument without a name."""
+    return field(metadata={"metavar": metavar, "help": help, "positional": True})
 
 
-def positive(text: str) -> int:
-    """A whole number from 1 to 1,000,000,000, for argparse."""
-    number = int(text)
-    if not 1 <= number <= 1_000_000_000:
-        raise argparse.ArgumentTypeError("must be from 1 to 1,000,000,000")
-    return number
+class Count(int):
+    """A whole number from 1 to 1,000,000,000."""
+
+    def __new__(cls, text: str | int) -> Count:
+        number = super().__new__(cls, text)
+        if not 1 <= number <= 1_000_000_000:
+            raise argparse.ArgumentTypeError("must be from 1 to 1,000,000,000")
+        return number
+
+
+def add_arguments(parser: argparse.ArgumentParser, form: type[Any]) -> None:
+    """The fields of a dataclass as arguments, read by their types."""
+    types = get_type_hints(form)
+    for each in fields(form):
+        about = dict(each.metadata)
+        flag = each.name if about.pop("positional") else f"--{each.name.replace('_', '-')}"
+        kind, default = types[each.name], each.default
+        if kind is bool:
+            parser.add_argument(flag, action="store_true", help=about["help"])
+            continue
+        if get_origin(kind) is list:
+            about |= {"nargs": "+"} if not flag.startswith("-") else {"action": "append", "default": []}
+        elif flag.startswith("-"):
+            about |= {"required": default is MISSING, "default": None if default is MISSING else default}
+        parser.add_argument(flag, type=next(iter(get_args(kind)), kind), **about)
+
+
+@dataclass(kw_only=True)
+class Asking:
+    """The arguments of commands that ask questions: which system, with which models and settings, on what."""
+
+    kg: str = option("GRAPH", "RDF file or folder, endpoint URL, or the name of a sample", ...)
+    dialect: str | None = option(
+        "NAME[:ARGUMENT]",
+        "how an endpoint's labels are searched (default: probed once); CONTRIBUTING.md lists them",
+    )
+    vocabulary: str | None = option(
+        "NAME", "labels and noise: dbpedia, wikidata, yago, dblp, mag, or a .json file (default: by the URL)"
+    )
+    model: str = option(
+        "SPEC", "rules (default), openai:MODEL, ollama:MODEL, replay:FILE; human needs a notebook", "rules"
+    )
+    agent_model: list[str] = option("AGENT=SPEC", "for one agent", [])
+    system: str = option("", "default: chatty_kg", "chatty_kg")
+    query_timeout: float = option("SECONDS", "of one query", 30.0)
+    row_limit: Count = option("N", "rows of one result", 10_000)
+    profile: str = option("", "fast (default) or paper", "fast")
+    set: list[str] = option("NAME=VALUE", "change a setting", [])
+    prompts: Path | None = option("DIR", "folder whose prompts go before kgwb's own")
+
+    @property
+    def settings(self) -> Settings:
+        """The profile with the settings given; values are read by the type of their setting."""
+        from kgwb.systems import profile
+
+        changes: dict[str, Any] = pairs(self.set, "NAME=VALUE")
+        return profile(self.profile, system=self.system, texts=True, **changes)
+
+    def workbench(self) -> Workbench:
+        """The workbench that the arguments describe. Raises what graph, model or setting do."""
+        from kgwb import systems
+        from kgwb.workbench import Workbench
+
+        settings = self.settings
+        agents = [spec.name for spec in systems.system(self.system).agents]
+        models = pairs(self.agent_model, "AGENT=SPEC")
+        if unknown := sorted(set(models) - set(agents)):
+            hint = f"its agents are {', '.join(agents)}"
+            raise SettingError(f"{self.system} has no agent {unknown[0]!r}", hint=hint)
+        return Workbench(
+            self.graph(self.kg),
+            self.model,
+            system=self.system,
+            models=models,
+            settings=settings,
+            prompts=self.prompts,
+        )
+
+    def graph(self, source: str) -> Graph:
+        """A graph, opened as the arguments say. Raises what ``open_kg`` does.
+
+        Files beside ``kg`` take no dialect: it is for the endpoints among the graphs.
+        """
+        from kgwb.kg import is_endpoint, open_kg
+
+        return open_kg(
+            source,
+            dialect=self.dialect if source == self.kg or is_endpoint(source) else None,
+            vocabulary=self.vocabulary,
+            query_timeout_s=self.query_timeout,
+            row_limit=self.row_limit,
+        )
 
 
 def pairs(given: Sequence[str], form: str) -> dict[str, str]:
-    """NAME=VALUE arguments by name."""
+    """NAME=VALUE arguments by name. Raises InputError."""
     split = [text.partition("=") for text in given]
-    wrong = [name + sign + value for name, sign, value in split if not (name.strip() and sign)]
-    if wrong:
-        raise InputError(f"{shown(wrong[0])!r} is not {form}", hint=f"write it as {form}")
+    for name, sign, value in split:
+        if not (name.strip() and sign):
+            raise InputError(f"{shown(name + sign + value)!r} is not {form}", hint=f"write it as {form}")
     return {name: value for name, _, value in split}
 
 
-def numbers(given: Sequence[str]) -> dict[str, float]:
-    """NAME=NUMBER arguments by name. Raises InputError."""
-    found = {}
-    for name, text in pairs(given, "NAME=NUMBER").items():
-        try:
-            found[name] = float(text)
-        except ValueError as exc:
-            raise InputError(f"{name} cannot be {text!r}", hint="give a number") from exc
-    return found
-
-
-def settings_of(args: argparse.Namespace) -> Settings:
-    """The profile with the settings given; values are read by the type of their setting."""
-    from typing import get_type_hints
-
-    from kgwb.flow import from_data
-    from kgwb.settings import Settings, profile
-
-    types = get_type_hints(Settings)
-    changes: dict[str, Any] = {}
-    for name, value in pairs(args.set, "NAME=VALUE").items():
-        changes[name] = value
-        with suppress(ValueError):  # the settings themselves say what is wrong, and what they want
-            changes[name] = from_data(value, types.get(name, str))
-    return profile(args.profile).changed(**changes)
-
-
-def workbench_of(args: argparse.Namespace) -> Workbench:
-    """The workbench that the arguments of ``add_setup`` describe. Raises what graph, model or setting do."""
-    from kgwb import systems
-    from kgwb.workbench import Workbench
-
-    settings = settings_of(args)
-    agents = [spec.name for spec in systems.system(args.system).agents]
-    models = pairs(args.agent_model, "AGENT=SPEC")
-    if unknown := sorted(set(models) - set(agents)):
-        raise SettingError(
-            f"{args.system} has no agent {unknown[0]!r}", hint=f"its agents are {', '.join(agents)}"
-        )
-    return Workbench(
-        kg_of(args, args.kg),
-        args.model,
-        system=args.system,
-        models=models,
-        settings=settings,
-        prompts=args.prompts,
-    )
-
-
-def kg_of(args: argparse.Namespace, source: str) -> Graph:
-    """A graph, opened as the arguments say. Raises what ``open_kg`` does.
-
-    Files beside ``args.kg`` take no dialect: it is for the endpoints among the graphs.
-    """
-    from kgwb.kg import is_endpoint, open_kg
-
-    return open_kg(
-        source,
-        dialect=args.dialect if source == args.kg or is_endpoint(source) else None,
-        vocabulary=args.vocabulary,
-        query_timeout_s=args.query_timeout,
-        row_limit=args.row_limit,
-    )
-
-
 def recall(workbench: Workbench, path: Path) -> None:
-    """Hold the dialogue of a history file: ask its questions, remember its turns."""
+    """Hold the dialogue of a history file: ask its questions, remember its turns. Raises InputError."""
     from kgwb.flow import Dialogue, Turn, from_data
 
     form = 'a JSON list of questions, or of {"question": ..., "answers": [...]}'

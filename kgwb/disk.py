@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import secrets
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
+from typing import Any
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the operating system answers where no more can be written."""
+
+
+def cache_dir() -> Path:
+    """Where kgwb keeps what it can make again: KGWB_CACHE, else kgwb in XDG_CACHE_HOME or ~/.cache."""
+    if own := os.environ.get("KGWB_CACHE"):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kgwb"
 
 
 def plain(path: Path) -> Path:
@@ -37,7 +45,8 @@ def append(path: Path, text: str, errors: str = "strict") -> None:
 
     Raises OSError; the file is then as it was. A killed process leaves a part of the text at most.
     """
-    file = _opened(plain(path), errors)
+    plain(path).parent.mkdir(parents=True, exist_ok=True)
+    file = path.open("a", encoding="utf-8", errors=errors)
     size = os.fstat(file.fileno()).st_size
     try:
         with file:
@@ -46,14 +55,6 @@ def append(path: Path, text: str, errors: str = "strict") -> None:
         with suppress(OSError):  # half a line must not stay in the middle of the file
             os.truncate(path, size)
         raise
-
-
-def _opened(path: Path, errors: str) -> TextIO:
-    try:
-        return path.open("a", encoding="utf-8", errors=errors)
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path.open("a", encoding="utf-8", errors=errors)
 
 
 def replace(path: Path, texts: Iterable[str], errors: str = "strict") -> None:
@@ -73,3 +74,42 @@ def replace(path: Path, texts: Iterable[str], errors: str = "strict") -> None:
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """The data of each line of a file, with the line's number.
+
+    Blank lines are left out, and so is a last line that a killed process left unfinished, unless it is the
+    only one. Raises OSError; NotJsonError for a line that is not JSON.
+    """
+    *whole, unfinished = plain(path).read_bytes().split(b"\n")
+    for number, line in enumerate(whole or [unfinished], 1):
+        if line.strip():
+            try:
+                data = json.loads(line.decode("utf-8", "surrogatepass"))
+            except (ValueError, RecursionError) as exc:
+                raise NotJsonError(number) from exc
+            yield number, data
+
+
+class NotJsonError(ValueError):
+    """A line that is not JSON."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__("it is not JSON")
+        self.number = number
+
+
+def cut_unfinished(path: Path) -> None:
+    """Cut off a last line that a killed process left unfinished; one that lacks only its end gets it.
+
+    Raises OSError.
+    """
+    raw = plain(path).read_bytes() if path.exists() else b""
+    if not raw or raw.endswith(b"\n"):
+        return
+    with suppress(NotJsonError):
+        if b"\n" not in raw and list(json_lines(path)):
+            append(path, "\n")
+            return
+    os.truncate(path, raw.rfind(b"\n") + 1)

@@ -30,13 +30,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from kgwb.masking import cut, masked
-
-if TYPE_CHECKING:
-    from kgwb.run.record import Attempt
-
 
 MOST_CHARS = 4_000
 """Characters of a message: it may hold what a server sent, however much that is."""
@@ -139,7 +135,7 @@ class ModelRefusedError(ModelError):
 class InvalidReplyError(KgwbError):
     """No reply passed the checks within theta attempts; ``attempts`` holds every raw reply."""
 
-    def __init__(self, message: str, attempts: Sequence[Attempt], *, hint: str = "") -> None:
+    def __init__(self, message: str, attempts: Sequence[Any], *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.attempts = tuple(attempts)
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_type_hints
 
 from pydantic import PlainSerializer, PlainValidator, TypeAdapter
-from rdflib import RDF, BNode, URIRef
+from rdflib import RDF, XSD, BNode, URIRef
 from rdflib import Literal as RdfLiteral
 
 T = TypeVar("T")
@@ -54,7 +54,8 @@ def term_from_data(data: Any) -> URIRef | RdfLiteral | BNode:
 
 def literal(text: str, datatype: str = "", language: str = "") -> RdfLiteral:
     """A literal, lexical form untouched. Raises ValueError for what is no datatype or language."""
-    kind = _iri(datatype) if datatype and not language else None
+    plain = not datatype or language or datatype == str(XSD.string)
+    kind = None if plain else _iri(datatype)
     if kind in (RDF.XMLLiteral, RDF.HTML):
         made = RdfLiteral(text)  # made in two steps, as rdflib parses these: 1 MB takes 200 MB
         made.__setstate__((None, {"language": None, "datatype": kind}))
@@ -323,6 +324,13 @@ class Answer:
     @property
     def support(self) -> tuple[Triple, ...]:
         return tuple(dict.fromkeys(triple for value in self.values for triple in value.support))
+
+    @property
+    def vertices(self) -> tuple[URIRef, ...]:
+        """The IRIs at the ends of its support, then those among its values."""
+        terms = [end for triple in self.support for end in triple[::2]]
+        terms += [value.term for value in self.values]
+        return tuple(dict.fromkeys(term for term in terms if isinstance(term, URIRef)))
 
     def __bool__(self) -> bool:
         return bool(self.values)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import TypeVar
 from urllib.parse import quote, quote_plus, unquote_plus
 
@@ -78,23 +79,35 @@ def masked(text: str) -> str:
 
 def without(text: Text, secrets: Iterable[str]) -> Text:
     """A text or a body without the secrets that a server sends back; a body may hold short ones as data."""
-    for form in _forms(secrets):
+    for form in (form for secret in secrets for form in _forms(str(secret))):
         long = len(form) >= LEAST_SECRET
         if isinstance(text, bytes):
             text = text.replace(form.encode(), MASK.encode()) if long else text
+        elif long:
+            text = text.replace(form, MASK)
         else:
-            text = re.sub(re.escape(form) if long else rf"(?<!\w){re.escape(form)}(?!\w)", MASK, text)
+            text = re.sub(rf"(?<!\w){re.escape(form)}(?!\w)", MASK, text)
     return text
 
 
-def _forms(secrets: Iterable[str]) -> Iterator[str]:
-    """Secrets as they are, and as addresses (of addresses), HTML, JSON and Python write them."""
-    for secret in filter(None, map(str, secrets)):
-        quoted = [code(secret, safe=safe) for code in (quote, quote_plus) for safe in ("/", "")]
-        lower = [_CODED.sub(lambda found: found[0].lower(), form) for form in quoted]
-        as_json = json.dumps(secret)[1:-1]
-        escaped = (html.escape(secret), as_json, as_json.replace("/", "\\/"), repr(secret)[1:-1])
-        yield from dict.fromkeys((secret, *quoted, *lower, *map(quote, quoted + lower), *escaped))
+@lru_cache(maxsize=64)
+def _forms(secret: str) -> tuple[str, ...]:
+    """A secret as it is, and as addresses (of addresses), HTML, JSON and Python write it."""
+    quoted = [code(secret, safe=safe) for code in (quote, quote_plus) for safe in ("/", "")]
+    quoted += [_CODED.sub(lambda found: found[0].lower(), form) for form in quoted]
+    as_json = json.dumps(secret)[1:-1]
+    escaped = (html.escape(secret), as_json, as_json.replace("/", "\\/"), repr(secret)[1:-1])
+    return tuple(filter(None, dict.fromkeys((secret, *quoted, *map(quote, quoted), *escaped))))
+
+
+def is_key(text: str) -> bool:
+    """Whether a key or password is long and odd enough that a reply holds it only as an echo.
+
+    Servers that want no key get one like ``x``, ``ollama`` or ``sk-no-key-required``, which is short or made
+    of words. Masked in a reply, it would change what the reply says, and so would a number.
+    """
+    odd = re.search("[A-Za-z]", text) and re.search("[^A-Za-z_. -]", text)
+    return len(text) >= (8 if odd else 20)
 
 
 def cut(text: str, most: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 import zlib
 from collections.abc import Iterable, Iterator
@@ -74,14 +73,3 @@ def _unpacked(chunks: Iterable[bytes], coding: str) -> Iterator[bytes]:
             rest = unpacker.unused_data or unpacker.unconsumed_tail
     if not unpacker.eof:
         raise ValueError(f"its {coding} breaks off")
-
-
-def is_key(text: str) -> bool:
-    """Whether a key or password is long and odd enough that a reply holds it only as an echo.
-
-    A key like ``x``, ``none``, ``ollama``, ``lm-studio`` or ``sk-no-key-required``, which people give to
-    servers that want none, is short or made of words; masked in a reply, it would change what the reply says.
-    So would a number.
-    """
-    odd = re.search("[A-Za-z]", text) and re.search("[^A-Za-z_. -]", text)
-    return len(text) >= (8 if odd else 20)

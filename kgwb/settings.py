@@ -1,133 +1,103 @@
-"""Settings of a run, and the two profiles.
+"""Settings of a run.
 
-``paper`` is a system as published; ``fast`` keeps its flow and mends what is known against it (README,
-"Profiles").
+Profile ``paper`` is a system as published; ``fast`` keeps its flow, with fixes (docs/profiles.md).
+The settings of a system are a subclass in its folder.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal, get_args, get_type_hints
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
 
 from kgwb.errors import SettingError
 
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+Share = Annotated[float, Field(ge=0, le=1)]
+STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
 class Settings:
-    """Everything that changes what a run does, except models, prompts and graph."""
+    """Everything that changes what a run of any system does, except models, prompts and graph."""
+
+    PAPER: ClassVar[Mapping[str, Any]] = {"spelling": 0.0, "exemplars": 10, "repair": "ask_afresh"}
+    """What profile ``paper`` sets otherwise."""
 
     profile: Literal["paper", "fast"] = "fast"
-    theta: int = 3
+    theta: Count = 3
     """Attempts a reply may take until it passes its checks (Chatty-KG, section 6)."""
-    answers_in_context: int = 100
-    """L: answers of an earlier turn that the rephraser sees."""
-    v_limit: int = 600
+    v_limit: Count = 600
     """Vertices fetched for a mention."""
-    shown_candidates: int = 40
+    shown_candidates: Count = 40
     """Distinct candidates that vertex selection may choose from in ``fast``; ``paper`` shows all."""
-    query_num: int = 40
-    """Candidate queries kept by truncation."""
-    predicates_per_relation: int = 5
-    """Ranked predicates kept for a relation; the reference code of Chatty-KG keeps 21."""
-    join_sample: int = 200
-    """Vertices sampled to find the predicates of a relation between two unknowns (``fast``)."""
-    spelling: float = 0.3
+    spelling: Share = 0.3
     """Share of spelling in the similarity of a relation with predicate names; the rest is the embeddings'."""
-    multi_turn: bool = True
-    """False skips classifier and rephraser (system mode of the paper, section 6)."""
-    reword_answer: bool = False
-    """Let the chat agent turn short answers into a sentence (off in the paper's evaluation)."""
-    translate: bool = True
-    """Translate questions that are not in English first."""
-    iteration_limit: int = 3
-    """Hops a system that walks the graph takes until it gives up (DoG's reference code)."""
-    debate_rounds: int = 1
-    """Rounds in which DoG's three roles simplify a question; the paper allows 3, and finds 1 mostly best."""
-    fan_out: int = 100
-    """Vertices kept of a hop, and triples of it that a model sees; the step tells what was cut."""
-    ablation: Literal[
-        "none", "no_focusing", "expert_only", "no_linguist", "fused_agent", "unneeded_roles"
-    ] = "unneeded_roles"
-    """What DoG goes without: nothing, as published; focusing and simplifying, roles, or the debate, as in the
-    paper's Table 2; or the roles that would come after a question which passes the checks."""
     own_knowledge: bool = False
     """Let the model answer by itself where the graph gave no answer; such an answer is marked."""
-    exemplars: int = 5
+    exemplars: Count = 5
     """Examples shown of those that a prompt file holds as [example]."""
     repair: Literal["show_error", "ask_afresh"] = "show_error"
     """After an invalid reply: let the model see why, or ask the same again (as published)."""
-    temperature: float = 0.0
-    seed: int = 7
-    max_output_tokens: int = 2048
-    model_timeout_s: float = 60.0
-    max_question_words: int = 1_000
-    workers: int = 4
+    temperature: Annotated[float, Field(ge=0, le=100)] = 0.0
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] = 7
+    max_output_tokens: Count = 2048
+    model_timeout_s: Annotated[float, Field(ge=0.001, le=1_000_000)] = 60.0
+    max_question_words: Count = 1_000
+    workers: Count = 4
     """Entities of one question linked at the same time on a remote graph or model."""
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if wanted := _wanted(field.name, value, field.default):
-                raise SettingError(f"{field.name} is {value!r}", hint=f"give {field.name} {wanted}")
 
     @property
     def fast(self) -> bool:
-        """Whether the mends of profile ``fast`` apply."""
+        """Whether the fixes of profile ``fast`` apply."""
         return self.profile == "fast"
 
-    def changed(self, **changes: Any) -> Settings:
-        """A copy with some settings changed; raises SettingError for a name that is none."""
-        known = [field.name for field in fields(self)]
-        unknown = sorted(set(changes) - set(known))
-        if unknown:
-            hint = f"the settings are {', '.join(known)}"
-            raise SettingError(f"no setting named {', '.join(unknown)}", hint=hint)
-        return replace(self, **changes)
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        return tuple(field.name for field in fields(cls))
+
+    @classmethod
+    def of_profile(cls, profile: str, /, *, texts: bool = False, **changes: Any) -> Self:
+        """The settings of a profile with changes, as ``texts`` if they were typed. Raises SettingError."""
+        if profile not in ("fast", "paper"):
+            raise SettingError(f"no profile named {profile!r}", hint="choose one of fast, paper")
+        check_names(cls, changes)
+        values = {"profile": profile, **(cls.PAPER if profile == "paper" else {})}
+        form = TypeAdapter(cls)
+        try:
+            typed = form.validate_strings(changes, strict=False) if texts else cls(**changes)
+        except ValidationError as exc:
+            wrong = exc.errors(include_url=False)[0]
+            name = str(wrong["loc"][0])
+            hint = f"give {name} another value: {wrong['msg'].lower()}"
+            raise SettingError(f"{name} is {changes[name]!r}", hint=hint) from exc
+        return cls(**values | {name: getattr(typed, name) for name in changes})
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """These settings for this class's system. Raises SettingError for one that it does not have."""
+        if isinstance(settings, cls):
+            return settings
+        return cls.of_profile(settings.profile, **settings.changes())
+
+    def changes(self) -> dict[str, Any]:
+        """What differs from the profile."""
+        usual = self.of_profile(self.profile).to_data()
+        return {name: value for name, value in self.to_data().items() if value != usual[name]}
+
+    def changed(self, **changes: Any) -> Self:
+        """A copy with some settings changed. Raises SettingError."""
+        return self.of_profile(changes.get("profile", self.profile), **self.to_data() | changes)
 
     def to_data(self) -> dict[str, Any]:
         return asdict(self)
 
 
-USUAL = (1, 1_000_000)
-"""The least and the most that a number may be: what every engine takes."""
-RANGES: dict[str, tuple[float, float]] = {
-    "spelling": (0, 1),
-    "temperature": (0, 100),
-    "seed": (-(2**63), 2**63 - 1),
-    "model_timeout_s": (0.001, 1_000_000),
-}
-"""The same for settings that differ."""
-CHOICES = {name: get_args(get_type_hints(Settings)[name]) for name in ("profile", "repair", "ablation")}
-
-
-def _wanted(name: str, value: Any, default: Any) -> str:
-    """What a setting has to be, if the value is not that; else empty."""
-    if name in CHOICES:
-        return "" if value in CHOICES[name] else f"one of {', '.join(CHOICES[name])}"
-    if isinstance(default, bool):
-        return "" if isinstance(value, bool) else "True or False"
-    low, high = RANGES.get(name, USUAL)
-    fits = isinstance(value, type(default) | int) and not isinstance(value, bool) and low <= value <= high
-    kind = "whole number" if isinstance(default, int) else "number"
-    return "" if fits else f"a {kind} from {low:,} to {high:,}"
-
-
-PROFILES = {
-    "fast": Settings(),
-    "paper": Settings(
-        profile="paper",
-        predicates_per_relation=21,
-        spelling=0.0,
-        debate_rounds=3,
-        ablation="none",
-        exemplars=10,
-        repair="ask_afresh",
-    ),
-}
-
-
-def profile(name: str, **changes: Any) -> Settings:
-    """The settings of profile ``paper`` or ``fast``, with changes; raises SettingError for another name."""
-    if name not in PROFILES:
-        raise SettingError(f"no profile named {name!r}", hint=f"choose one of {', '.join(PROFILES)}")
-    return PROFILES[name].changed(**changes)
+def check_names(form: type[Settings], changes: Mapping[str, Any]) -> None:
+    """Raise SettingError if some of the names are no settings of this class."""
+    if unknown := sorted(set(changes) - set(form.names())):
+        hint = f"the settings are {', '.join(form.names())}"
+        raise SettingError(f"no setting named {', '.join(unknown)}", hint=hint)

@@ -13,9 +13,11 @@ from kgwb.flow import Dialogue, Turn
 from kgwb.kg import Graph, cache_dir
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
-from kgwb.run import Run
+from kgwb.run import Run, Setup
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
+
+model = llm.model
 
 if TYPE_CHECKING:
     from kgwb.ui.cell import AgentCell
@@ -45,12 +47,16 @@ class Workbench:
         prompts: str | Path | None = None,
         embeddings: Embeddings | None = None,
     ) -> None:
-        self.kg = kg
-        self.system = systems.system(system)
-        self.models = {name: _model(given) for name, given in {"": model, **(models or {})}.items()}
-        self.settings = settings or Settings()
-        self.prompts = _prompts(prompts)
-        self.embeddings = embeddings or Embeddings(folder=cache_dir())
+        chosen = systems.system(system)
+        self.setup = Setup(
+            chosen,
+            kg,
+            {name: _model(spec) for name, spec in {"": model, **(models or {})}.items()},
+            chosen.settings.of(settings or Settings()),
+            _prompts(prompts),
+            embeddings or Embeddings(folder=cache_dir()),
+        )
+        self.kg, self.system, self.models = kg, chosen, self.setup.models
         self.runs: list[Run] = []
         """The turns of the dialogue, oldest first."""
         self._earlier: tuple[Turn, ...] = ()
@@ -62,19 +68,8 @@ class Workbench:
 
     def begin(self, question: str, *, path: str | Path | None = None) -> Run:
         """A run of the next turn, not executed yet; ``path`` writes it to disk call by call."""
-        run = Run(
-            self.system,
-            question,
-            self.dialogue,
-            kg=self.kg,
-            models=self.models,
-            settings=self.settings,
-            prompts=self.prompts,
-            embeddings=self.embeddings,
-            path=path,
-        )
-        self.runs.append(run)
-        return run
+        self.runs.append(self.setup.begin(question, self.dialogue, path))
+        return self.runs[-1]
 
     def ask(self, question: str, *, path: str | Path | None = None) -> Run:
         """Ask the next question of the dialogue.
@@ -124,9 +119,8 @@ class Workbench:
 
     def __repr__(self) -> str:
         models = ", ".join(f"{name or 'model'} {model.name}" for name, model in self.models.items())
-        return (
-            f"Workbench({self.system.name} on {self.kg.source}, {models}, {len(self.dialogue.turns)} turns)"
-        )
+        turns = len(self.dialogue.turns)
+        return f"Workbench({self.system.name} on {self.kg.source}, {models}, {turns} turns)"
 
 
 def debug(run: Run) -> Debugger:

@@ -11,11 +11,11 @@ from pydantic import BaseModel, ConfigDict
 from rdflib import URIRef
 
 from kgwb import open_kg, profile
-from kgwb.flow import Answer, Dialogue, Question, Turn, Value
+from kgwb.flow import Answer, Dialogue, Question, Value
 from kgwb.kg import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import Scripted
-from kgwb.run import Run, agent, spec_of
+from kgwb.run import Run, System, agent
 from kgwb.run.ask import Check, ask
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
@@ -83,7 +83,7 @@ DIRECTED = {
 
 HOMONYMS = {
     "chatty_kg/qir": qir("Dune | directed by | ?person"),
-    "chatty_kg/vertex_selection": vertex(1, "Dune"),
+    "linking/vertex_selection": vertex(1, "Dune"),
     "chatty_kg/predicate_selection": DIRECTED["chatty_kg/predicate_selection"],
 }
 """Who directed Dune? Two films have that label: three model calls."""
@@ -102,24 +102,20 @@ def dog(
     question: str, model: Any, kg: Graph | None = None, settings: Settings | None = None, **options: Any
 ) -> Run:
     """A run of DoG, not executed yet; all three roles speak unless the settings say otherwise."""
-    settings = settings or Settings(ablation="none")
+    settings = settings or profile("fast", ablation="none")
     return Run(DOG, question, kg=kg or films(), models=model, settings=settings, **options)
 
 
-class Alone:
+class Alone(System):
     """A system with one agent at work, so that it can be looked at alone."""
 
-    name = "alone"
+    def __init__(self, work: Callable[[Run], Any], of: System = CHATTY) -> None:
+        super().__init__("alone", self._work, ())
+        self.work, self.result, self.agents, self.settings = work, None, of.agents, of.settings
 
-    def __init__(self, work: Callable[[Run], Any], of: Any = CHATTY) -> None:
-        self.work, self.result, self.agents = work, None, of.agents
-
-    def answer(self, question: Question, dialogue: Dialogue, run: Run) -> Answer:
+    def _work(self, question: Question, dialogue: Dialogue, run: Run) -> Answer:
         self.result = self.work(run)
         return Answer("list")
-
-    def turn(self, run: Run) -> Turn:
-        return Turn(run.question)
 
 
 PAPER = profile("paper")
@@ -131,10 +127,11 @@ def alone(
     *,
     kg: Graph | None = None,
     settings: Settings | None = None,
-    of: Any = CHATTY,
+    of: System = CHATTY,
 ) -> tuple[Any, Run, Scripted]:
     """What an agent returns, its run, and the model it asked; ``replies`` are by the prompt's name."""
-    model = Scripted({f"{of.name}/{name}": reply for name, reply in (replies or {}).items()})
+    folder = lambda name: "linking" if name.startswith("vertex_selection") else of.name  # noqa: E731
+    model = Scripted({f"{folder(name)}/{name}": reply for name, reply in (replies or {}).items()})
     system = Alone(work, of)
     run = Run(system, "Alone?", kg=kg or films(), models=model, settings=settings).go()
     return system.result, run, model
@@ -201,18 +198,14 @@ def decide(question: str, known: tuple[str, ...], run: Run) -> str:
     return said.guess
 
 
-class MadeUp:
-    name = "made_up"
-    agents = tuple(spec_of(function) for function in (split, look_up, decide, guess))
+def guess_for_each(question: Question, dialogue: Dialogue, run: Run) -> Answer:
+    words = split(question.text, run)
+    known = run.map(look_up, words)
+    said = decide(question.text, known, run)
+    return Answer("list", (Value(rdflib.Literal(said), said),))
 
-    def answer(self, question: Question, dialogue: Dialogue, run: Run) -> Answer:
-        words = split(question.text, run)
-        known = run.map(look_up, words)
-        said = decide(question.text, known, run)
-        return Answer("list", (Value(rdflib.Literal(said), said),))
 
-    def turn(self, run: Run) -> Turn:
-        return Turn(run.question, run.answer.labels if run.answer else ())
+MADE_UP = System("made_up", guess_for_each, (split, look_up, decide, guess))
 
 
 def sure(guess: str) -> dict[str, Any]:
@@ -237,7 +230,7 @@ CALLS = 6
 def made_up(model: Scripted | dict[str, Any] | None, kg: Graph | None = None, **options: Any) -> Run:
     """A run of the made-up system."""
     options = {"prompts": Prompts(texts=TEXTS), "embeddings": Embeddings("lexical")} | options
-    return Run(MadeUp(), "What is it?", kg=kg or films(), models=model, **options)
+    return Run(MADE_UP, "What is it?", kg=kg or films(), models=model, **options)
 
 
 # --- what tests look at

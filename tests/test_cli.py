@@ -10,13 +10,15 @@ from types import SimpleNamespace
 import pytest
 
 import kgwb
-from kgwb import doctor, lab
+from kgwb import doctor
 from kgwb.cli import main
 from kgwb.kg.dialects import DIALECTS
 
 KEY = "sk-proj-0123456789abcdefTHEKEY"
 QUESTION = "Who directed Arrival?"
 VILLENEUVE = "https://kgwb.example/films/Denis_Villeneuve"
+BENCH = ["bench", "--kg", "films", "--questions", "q.jsonl", "--out", "out"]
+Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
@@ -32,75 +34,60 @@ def ask(*arguments: str) -> int:
     return main(["ask", "--kg", "films", *arguments])
 
 
+def write_questions(*rows: dict[str, object]) -> None:
+    asked = {"id": "1", "question": QUESTION, "answers": []}
+    Path("q.jsonl").write_text("\n".join(json.dumps(asked | row) for row in rows or ({},)))
+
+
 # --- ask
 
 
-def test_ask_prints_the_answer_with_what_it_stands_on_and_the_way_if_wanted(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_ask_prints_the_answer_with_what_it_stands_on_and_the_way_if_wanted(capsys: Capture) -> None:
     assert ask(QUESTION) == 0
-    said, aside = capsys.readouterr()
-    assert said.startswith(QUESTION)
+    out, _ = capsys.readouterr()
     answer = "→ Denis Villeneuve\n    Denis Villeneuve: Arrival — director → Denis Villeneuve\n"
-    assert said.startswith(f"{QUESTION}\n{answer}")
-    assert "├─ qir: " not in said
-    assert said.count("\n") == 4
+    assert out.startswith(f"{QUESTION}\n{answer}")
+    assert out.count("\n") == 4
     ask("--steps", QUESTION)
-    said, aside = capsys.readouterr()
-    assert said.startswith(f"{QUESTION}\n{answer}├─ ")
-    assert "├─ qir: " in said
-    assert "\x1b[" not in said
+    out, aside = capsys.readouterr()
+    assert out.startswith(f"{QUESTION}\n{answer}├─ ")
+    assert "├─ qir: " in out
+    assert "\x1b[" not in out
     assert "rules is a baseline" in aside
 
 
-def test_ask_as_json_for_other_programs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ask_as_json_for_other_programs(capsys: Capture) -> None:
     assert ask("--json", QUESTION) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["answer"] == {
+    data = json.loads(capsys.readouterr().out)
+    film = "https://kgwb.example/films/"
+    assert data["answer"] == {
         "kind": "list",
         "values": [VILLENEUVE],
         "labels": ["Denis Villeneuve"],
         "text": "Denis Villeneuve",
-        "support": [
-            ["https://kgwb.example/films/Arrival", "https://kgwb.example/films/director", VILLENEUVE]
-        ],
+        "support": [[film + "Arrival", film + "director", VILLENEUVE]],
         "reason": "",
         "ungrounded": False,
     }
-    assert [step["key"] for step in told["steps"]][:2] == ["translator", "context"]
-    assert set(told["totals"]) == {
-        "model_calls", "tokens", "prompt_tokens", "completion_tokens", "queries", "seconds",
-    }  # fmt: skip
-    assert set(told) == {"answer", "steps", "totals"}
+    assert [step["key"] for step in data["steps"]][:2] == ["translator", "context"]
+    totals = "model_calls tokens prompt_tokens completion_tokens queries seconds"
+    assert (set(data["totals"]), set(data)) == (set(totals.split()), {"answer", "steps", "totals"})
+    assert ask("--json", "Who directed Qwertyuiop?") == 0
+    answer = json.loads(capsys.readouterr().out)["answer"]
+    assert (answer["values"], "not in this graph" in answer["reason"]) == ([], True)
 
 
-def test_ask_another_system(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ask_another_system(capsys: Capture) -> None:
     rounds = ("--set", "debate_rounds=2", "--set", "ablation=none")
     assert ask("--steps", "--system", "dog", *rounds, "Where was the director of Stalker born?") == 0
-    said = capsys.readouterr().out
-    assert "linguist[hop 1/round 2]: " in said
-    assert "→ Zavrazhye\n" in said
-    assert ask("--system", "cat", QUESTION) == 2
-    assert "choose one of chatty_kg, dog" in capsys.readouterr().err
+    out = capsys.readouterr().out
+    assert "linguist[hop 1/round 2]: " in out
+    assert "→ Zavrazhye\n" in out
 
 
-def test_an_answer_that_is_not_in_the_graph_says_why(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ask("--json", "Who directed Qwertyuiop?") == 0
-    told = json.loads(capsys.readouterr().out)["answer"]
-    assert (told["values"], told["text"]) == ([], "")
-    assert "not in this graph" in told["reason"]
-
-
-def test_a_saved_run_opens_again(tmp_path: Path) -> None:
-    ask("--save", "run.jsonl", QUESTION)
-    assert str(kgwb.load_run(tmp_path / "run.jsonl").answer) == "Denis Villeneuve"
-
-
-def test_the_dialogue_so_far_is_asked_or_remembered(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_dialogue_so_far_is_asked_or_remembered(capsys: Capture) -> None:
     turn = {"question": "Who wrote Dune?", "answers": ["Frank Herbert"], "entities": ["Dune"]}
-    (tmp_path / "history.json").write_text(json.dumps([QUESTION, turn]))
+    Path("history.json").write_text(json.dumps([QUESTION, turn]))
     assert ask("--history", "history.json", "--json", "When was he born?") == 0
     context = next(step for step in json.loads(capsys.readouterr().out)["steps"] if step["key"] == "context")
     asked, remembered = context["output"]["turns"]
@@ -109,22 +96,19 @@ def test_the_dialogue_so_far_is_asked_or_remembered(
 
 
 @pytest.mark.parametrize("text", ["{", "{}", '[{"answers": []}]', "[3]"])
-def test_a_history_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
-    (tmp_path / "history.json").write_text(text)
+def test_a_history_that_cannot_be_used(capsys: Capture, text: str) -> None:
+    Path("history.json").write_text(text)
     assert ask("--history", "history.json", QUESTION) == 2
     assert "a JSON list of questions" in capsys.readouterr().err
 
 
-def test_settings_and_the_profile_are_taken_by_name(tmp_path: Path) -> None:
+def test_settings_are_taken_by_name_and_a_saved_run_answers_again(tmp_path: Path) -> None:
     ask(
         "--profile", "paper", "--set", "theta=1", "--set", "multi_turn=false", "--save", "run.jsonl", QUESTION
     )
+    assert str(kgwb.load_run(tmp_path / "run.jsonl").answer) == "Denis Villeneuve"
     settings = json.loads((tmp_path / "run.jsonl").read_text().splitlines()[0])["settings"]
     assert (settings["profile"], settings["theta"], settings["multi_turn"]) == ("paper", 1, False)
-
-
-def test_one_agent_can_have_a_model_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    ask("--save", "run.jsonl", QUESTION)
     assert ask("--agent-model", "qir=replay:run.jsonl", QUESTION) == 0
 
 
@@ -134,12 +118,11 @@ def test_one_agent_can_have_a_model_of_its_own(capsys: pytest.CaptureFixture[str
         (["--kg", "nowhere.ttl", QUESTION], "there is no file or folder nowhere.ttl"),
         (["--model", "gpt", QUESTION], "no model named 'gpt'"),
         (["--model", "openai:gpt-4o", QUESTION], "OPENAI_API_KEY"),
-        (["--system", "oracle", QUESTION], "no system named 'oracle'"),
+        (["--system", "oracle", QUESTION], "choose one of chatty_kg, dog"),
         (["--profile", "slow", QUESTION], "no profile named 'slow'"),
         (["--set", "theta", QUESTION], "'theta' is not NAME=VALUE"),
         (["--set", "theta=many", QUESTION], "theta is 'many'"),
         (["--set", "theta=0", QUESTION], "theta is 0"),
-        (["--set", f"v_limit={10**20}", QUESTION], "v_limit is 100000000000000000000"),
         (["--set", f"query_num={10**20}", QUESTION], "query_num is 100000000000000000000"),
         (["--set", "model_timeout_s=inf", QUESTION], "model_timeout_s is inf"),
         (["--set", "tehta=1", QUESTION], "no setting named tehta"),
@@ -150,28 +133,26 @@ def test_one_agent_can_have_a_model_of_its_own(capsys: pytest.CaptureFixture[str
         (["why " * 1001], "the question has 1,001 words"),
     ],
 )
-def test_what_cannot_be_done_is_said_with_a_remedy(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], complaint: str
+def test_what_cannot_be_done_is_refused_with_a_remedy(
+    capsys: Capture, arguments: list[str], complaint: str
 ) -> None:
     assert ask(*arguments) == 2
-    said = capsys.readouterr().err
-    assert complaint in said
-    assert "What to do: " in said
+    error = capsys.readouterr().err
+    assert complaint in error
+    assert "What to do: " in error
 
 
-def test_a_run_that_fails_shows_the_way_up_to_the_failure(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_that_fails_shows_the_way_up_to_the_failure(capsys: Capture) -> None:
     ask("--save", "run.jsonl", QUESTION)
     capsys.readouterr()
     assert ask("--model", "replay:run.jsonl", "Who directed Dune: Part Two?") == 2
-    said, complaint = capsys.readouterr()
-    assert "qir: failed: " in said
+    out, complaint = capsys.readouterr()
+    assert "qir: failed: " in out
     assert complaint.startswith("kgwb: ")
 
 
-def test_hostile_labels_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "hostile.ttl").write_text(
+def test_hostile_labels_cannot_steer_the_terminal(capsys: Capture) -> None:
+    Path("hostile.ttl").write_text(
         "@prefix : <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
         ':f rdfs:label "Arrival" ; :director :d . :d rdfs:label "red \\u001b[31m" .'
     )
@@ -182,45 +163,36 @@ def test_hostile_labels_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest
 # --- bench
 
 
-def test_bench_scores_by_hops_and_type_and_resumes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    questions = [
-        {"id": "1", "question": QUESTION, "answers": [VILLENEUVE], "hops": 1, "type": "factoid"},
-        {"id": "2", "question": "Who directed Qwertyuiop?", "answers": [], "hops": 1},
-    ]
-    (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, questions)))
-    command = ["bench", "--kg", "films", "--questions", "q.jsonl", "--out", "out", "--workers", "2"]
-    assert main([*command, "--limit", "1"]) == 0
-    assert main(command) == 0
-    table = capsys.readouterr().out
-    assert re.findall(r"^(\w.*\w) +(\d)(?: +1\.000){9} +0 +0$", table, re.MULTILINE)[-3:] == [
-        ("all", "2"),
-        ("hops 1", "2"),
-        ("type factoid", "1"),
-    ]
+def test_bench_scores_by_hops_and_type_and_resumes(tmp_path: Path, capsys: Capture) -> None:
+    write_questions(
+        {"answers": [VILLENEUVE], "hops": 1, "type": "factoid"},
+        {"id": "2", "question": "Who directed Qwertyuiop?", "hops": 1, "language": "\x1b]0;x\x07"},
+    )
+    assert main([*BENCH, "--workers", "2", "--limit", "1"]) == 0
+    assert main(BENCH) == 0
+    out = capsys.readouterr().out
+    right = r" +1\.000 \[1\.000, 1\.000]" * 2 + r" +1\.000" * 7
+    rows = re.findall(rf"^(\w.*\w) +(\d){right} +0 +0$", out, re.MULTILINE)
+    assert rows[-3:] == [("all", "2"), ("hops 1", "2"), ("type factoid", "1")]
+    assert not {"\x1b", "\x07"} & {*out}
     assert len((tmp_path / "out" / "results.jsonl").read_text().splitlines()) == 2
-    assert main([*command, "--set", "theta=1"]) == 2
+    assert main([*BENCH, "--set", "theta=1"]) == 2
     assert "settings theta was 3 and is now 1" in capsys.readouterr().err
 
 
-def test_bench_measures_each_value_of_a_setting(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bench_measures_each_value_of_a_setting(tmp_path: Path, capsys: Capture) -> None:
     question = "Where was the director of Stalker born?"
-    entry = {"id": "1", "question": question, "answers": ["https://kgwb.example/films/Zavrazhye"], "hops": 2}
-    (tmp_path / "q.jsonl").write_text(json.dumps(entry))
-    command = ["bench", "--system", "dog", "--kg", "films", "--questions", "q.jsonl", "--out", "out"]
-    assert main([*command, "--each", "ablation=none,no_focusing"]) == 0
-    told = capsys.readouterr().out
-    hits = re.findall(r"^all +1 +(\d\.\d+) ", told, re.MULTILINE)
-    assert (hits, re.findall("^ablation=.*$", told, re.MULTILINE)) == (
-        ["1.000", "0.000"],
-        ["ablation=none", "ablation=no_focusing"],
-    )
-    assert (tmp_path / "out" / "ablation=no_focusing" / "config.json").exists()
+    write_questions({"question": question, "answers": ["https://kgwb.example/films/Zavrazhye"]})
+    assert main([*BENCH, "--system", "dog", "--each", "ablation=none,no_focusing"]) == 0
+    out = capsys.readouterr().out
+    folders = ["ablation=none", "ablation=no_focusing"]
+    assert re.findall(r"^all +1 +(\d\.\d+) ", out, re.MULTILINE) == ["1.000", "0.000"]
+    assert re.findall("^ablation=.*$", out, re.MULTILINE) == folders
+    assert (tmp_path / "out" / folders[1] / "config.json").exists()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said", "remedy"),
+    ("arguments", "complaint", "remedy"),
     [
         (["--each", "ablation=none,all"], "ablation is 'all'", "give ablation one of none, no_focusing, "),
         (["--each", "theta=1,2,01"], "--each has theta=01 twice", "give each value once"),
@@ -228,161 +200,135 @@ def test_bench_measures_each_value_of_a_setting(tmp_path: Path, capsys: pytest.C
         (["--each", "=1"], "'=1' is not NAME=V1,V2,...", "write it as"),
         (["--each", "theta="], "theta is ''", "give theta a whole number from 1 to 1,000,000"),
         (["--each", "tehta=1,2"], "no setting named tehta", "the settings are"),
-        (["--ladder"], "dog does not say what gold means to its agents", "leave --ladder out"),
+        (["--ladder"], "dog does not say what gold means to its agents", "leave the ladder out"),
+        (["--retention"], "no question of q.jsonl is in a dialogue", "leave --retention out"),
     ],
 )
 def test_what_bench_cannot_do_is_refused_before_any_question_is_asked(
     arguments: list[str],
-    said: str,
+    complaint: str,
     remedy: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
-    monkeypatch.setattr("kgwb.systems.oracle", lambda name: None)
-    (tmp_path / "q.jsonl").write_text(json.dumps({"id": "1", "question": QUESTION, "answers": []}))
-    command = ["bench", "--system", "dog", "--kg", "films", "--questions", "q.jsonl", "--out", "out"]
-    assert main([*command, *arguments]) == 2
-    complaint = capsys.readouterr().err
-    assert said in complaint
-    assert remedy in complaint
+    monkeypatch.setattr("kgwb.bench.ladder.oracle", lambda name: None)
+    write_questions()
+    assert main([*BENCH, "--system", "dog", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert complaint in error
+    assert remedy in error
     assert not (tmp_path / "out").exists()
 
 
-def test_an_interrupted_bench_says_how_to_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interrupted_bench_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("kgwb.bench.runner.Bench.run", interrupt)
-    (tmp_path / "q.jsonl").write_text(json.dumps({"id": "1", "question": QUESTION, "answers": []}))
-    assert main(["bench", "--kg", "films", "--questions", "q.jsonl", "--out", "out"]) == 130
+    write_questions()
+    assert main(BENCH) == 130
     assert "stopped with 0 of 1 questions asked" in capsys.readouterr().err
 
 
 # --- doctor
 
 
-def test_doctor_says_what_works_and_never_tells_a_key(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_doctor_says_what_works_and_never_shows_a_key(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     assert main(["doctor"]) == 0
-    said = capsys.readouterr().out
+    out = capsys.readouterr().out
     for name in ("python", "graph", "dialect", "model", "embeddings", "jupyterlab", "pyvis", "cache folder"):
-        assert f"ok       {name} " in said
-    assert KEY not in said
+        assert f"ok       {name} " in out
+    assert KEY not in out
 
 
-def test_doctor_fails_where_something_needed_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_fails_where_something_needed_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    Path("file").touch()
+    monkeypatch.setenv("KGWB_CACHE", str(tmp_path / "file"))
     assert main(["doctor", "--kg", "nowhere.ttl", "--model", "gpt"]) == 1
-    said = capsys.readouterr().out
-    assert "missing  graph " in said
-    assert "missing  model " in said
-    assert "open a sample: films" in said
+    out = capsys.readouterr().out
+    for line in ("missing  graph ", "missing  model ", "open a sample: films", "absent   cache folder "):
+        assert line in out
 
 
 def test_doctor_names_the_dialect_of_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     virtuoso = DIALECTS["virtuoso"]
     endpoint = SimpleNamespace(source="http://example.org/sparql", ask=lambda query: True, dialect=virtuoso)
     monkeypatch.setattr("kgwb.kg.open_kg", lambda source: endpoint)
-    found = {finding.name: finding for finding in doctor.examine("http://example.org/sparql", "rules")}
-    assert found["dialect"].detail == "virtuoso (named)"
-
-
-def test_doctor_on_a_cache_folder_that_cannot_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("KGWB_CACHE", str(tmp_path / "file"))
-    found = {finding.name: finding for finding in doctor.examine("films", "rules")}["cache folder"]
-    assert not found.works
-    assert not found.required
+    findings = {finding.name: finding for finding in doctor.examine("http://example.org/sparql", "rules")}
+    assert findings["dialect"].detail == "virtuoso (named)"
 
 
 # --- lab
 
 
-def test_lab_opens_the_first_notebook_and_passes_arguments_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 1000)
-    home = Path("/somewhere")
-    assert lab.lab_command(home, ["--no-browser", "--port", "8899"]) == [
-        sys.executable,
-        "-m",
-        "jupyterlab",
-        "--ServerApp.root_dir=/somewhere",
-        "--LabApp.default_url=/lab/tree/notebooks/00_start.ipynb",
-        f"--LabApp.app_settings_dir={lab.SETTINGS}",
-        "--LabApp.extension_manager=readonly",
-        "--no-browser",
-        "--port",
-        "8899",
-    ]
-
-
-def test_lab_as_root_is_allowed_and_given_options_win(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.geteuid", lambda: 0)
-    command = lab.lab_command(Path("/somewhere"), ["--ServerApp.root_dir=/mine"])
-    assert "--allow-root" in command
-    assert "--ServerApp.root_dir=/somewhere" not in command
-
-
-def test_lab_hands_over_to_jupyterlab(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("user", [0, 1000])
+def test_lab_opens_the_first_notebook_and_passes_arguments_on(
+    user: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     handed: list[list[str]] = []
+    monkeypatch.setattr("os.geteuid", lambda: user)
     monkeypatch.setattr("os.execv", lambda path, command: handed.append(command) or sys.exit(0))
     with pytest.raises(SystemExit):
-        main(["lab", "--no-browser", "--port", "8899"])
-    assert handed[0][-3:] == ["--no-browser", "--port", "8899"]
+        main(["lab", "--no-browser", "--port", "8899", "--ServerApp.root_dir=/mine"])
+    package = Path(kgwb.__file__).parent
+    assert handed[0] == [
+        *(sys.executable, "-m", "jupyterlab"),
+        "--LabApp.default_url=/lab/tree/notebooks/00_start.ipynb",
+        f"--LabApp.app_settings_dir={package / 'lab_settings'}",
+        "--LabApp.extension_manager=readonly",
+        *(["--allow-root"] if user == 0 else []),
+        *("--no-browser", "--port", "8899", "--ServerApp.root_dir=/mine"),
+    ]
 
 
 def test_an_installed_kgwb_copies_its_notebooks_and_keeps_those_edited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shipped = tmp_path / "site-packages" / "kgwb" / "_data" / "notebooks"
+    handed: list[list[str]] = []
+    monkeypatch.setattr("os.execv", lambda path, command: handed.append(command) or sys.exit(0))
+    package = tmp_path / "site-packages" / "kgwb"
+    shipped = package / "_data" / "notebooks"
     shipped.mkdir(parents=True)
     for name in ("00_start.ipynb", "10_chatty_kg.ipynb"):
         (shipped / name).write_text("shipped")
-    monkeypatch.setattr(kgwb, "__file__", str(tmp_path / "site-packages" / "kgwb" / "__init__.py"))
-    (tmp_path / "notebooks").mkdir()
-    (tmp_path / "notebooks" / "00_start.ipynb").write_text("edited")
-    assert lab.notebooks_home() == tmp_path
-    assert (tmp_path / "notebooks" / "00_start.ipynb").read_text() == "edited"
-    assert (tmp_path / "notebooks" / "10_chatty_kg.ipynb").read_text() == "shipped"
+    monkeypatch.setattr(kgwb, "__file__", str(package / "__init__.py"))
+    Path("notebooks").mkdir()
+    Path("notebooks/00_start.ipynb").write_text("edited")
+    with pytest.raises(SystemExit):
+        main(["lab"])
+    assert f"--ServerApp.root_dir={tmp_path}" in handed[0]
+    texts = {path.name: path.read_text() for path in Path("notebooks").iterdir()}
+    assert texts == {"00_start.ipynb": "edited", "10_chatty_kg.ipynb": "shipped"}
 
 
 # --- demo, and the rest
 
 
-def test_demo_plays_the_five_turns_agent_by_agent(capsys: pytest.CaptureFixture[str]) -> None:
+def test_demo_plays_the_five_turns_agent_by_agent(capsys: Capture) -> None:
     assert main(["demo"]) == 0
-    said = capsys.readouterr().out
-    turns = [
-        "Who is the author of Harry Potter?",
-        "When was its first movie released?",
-        "Who played the main character?",
-    ]
-    turns += ["When was he born?", "What else has he starred in?"]
-    assert [said.index(f"{number}. {turn}") for number, turn in enumerate(turns, 1)]
-    assert said.count("   qir  ") == 5
-    assert said.count("\n→ ") == 5
+    out = capsys.readouterr().out
+    assert re.findall(r"^\d\. (\w+)", out, re.MULTILINE) == ["Who", "When", "Who", "When", "What"]
+    assert (out.count("   qir  "), out.count("\n→ ")) == (5, 5)
 
 
-def test_help_is_fast_to_come_by() -> None:
-    code = "import sys; from kgwb.cli import _parser; _parser(); print(*sys.modules)"
-    loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
-    assert not {"rdflib", "pydantic", "numpy", "kgwb.run"} & set(loaded)
-
-
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--version"])
-    assert capsys.readouterr().out == f"kgwb {kgwb.__version__}\n"
+def test_help_and_version_are_fast_to_come_by() -> None:
+    code = "import sys; sys.argv = ['kgwb', sys.argv[1]]\ntry:\n    import kgwb.__main__\n"
+    code += "except SystemExit:\n    print(*sys.modules)"
+    for flag, text in (("--help", "score the answers"), ("--version", f"kgwb {kgwb.__version__}\n")):
+        out = subprocess.check_output([sys.executable, "-c", code, flag], text=True)
+        assert text in out
+        assert not {"rdflib", "pydantic", "numpy", "kgwb.run"} & set(out.split())
 
 
 @pytest.mark.parametrize("arguments", [[], ["sing"], ["demo", "--loud"], ["bench", "--workers", "0"]])
-def test_what_is_no_command_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_command_is_refused(arguments: list[str], capsys: Capture) -> None:
     with pytest.raises(SystemExit) as leaving:
         main(arguments)
     assert leaving.value.code == 2

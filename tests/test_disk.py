@@ -14,6 +14,7 @@ from small import SCRIPT, made_up
 from kgwb.bench import load_questions, save_questions
 from kgwb.bench.questions import BenchQuestion
 from kgwb.cli import main
+from kgwb.disk import cache_dir
 from kgwb.errors import InputError, RunFileError
 from kgwb.llm import Scripted
 
@@ -84,3 +85,10 @@ def test_a_file_that_cannot_be_replaced_leaves_no_draft(tmp_path: Path) -> None:
     with pytest.raises(RunFileError, match="is there already"):
         made_up(Scripted(SCRIPT)).save(tmp_path / "folder")
     assert [one.name for one in tmp_path.iterdir()] == ["folder"]
+
+
+def test_the_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert cache_dir() == tmp_path / "cache"
+    monkeypatch.delenv("KGWB_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_dir() == tmp_path / "xdg" / "kgwb"

@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from rdflib import Literal
 from small import FILMS, alone, films, iri
 
 from kgwb.errors import GraphTimeoutError, QueryError, QueryRefusedError
-from kgwb.flow import Candidate, CandidateQuery, Direction, Kind, Link, Retrieved, Triple
+from kgwb.flow import Answer, Candidate, CandidateQuery, Direction, Kind, Link, Retrieved, Triple, Value
 from kgwb.kg import Graph
 from kgwb.kg.base import Found
 from kgwb.run.record import Step
@@ -55,55 +56,62 @@ def test_what_blocks_a_query(patterns: Any, filters: str, culprits: Any, unmatch
     assert (found.culprits, found.unmatched) == (culprits, unmatched)
 
 
-def test_a_query_with_rows_is_not_blocked() -> None:
-    assert not explain.blocking(films(), [BY_DENIS]).empty
-
-
 def test_where_no_single_pattern_blocks_it_is_said() -> None:
-    patterns = [
-        BY_LYNCH,
-        ("?x", STARRING, AMY),
-        ("?x", iri("basedOn").n3(), "?book"),
-        ("?x", DIRECTOR, LYNCH),
-    ]
-    found = explain.blocking(films(), [*patterns, ("?x", iri("runtime").n3(), "?minutes"), BY_LYNCH])
-    assert "without ?x — director → lynch the query has rows" in str(found)
-    alone = explain.blocking(
-        films(FILMS + ":a :p :b . :c :q :d . :e :r :f ."), [("?x", iri(name).n3(), "?y") for name in "pqr"]
-    )
+    assert not explain.blocking(films(), [BY_DENIS]).empty
+    kg = films(FILMS + ":a :p :b . :c :q :d . :e :r :f .")
+    alone = explain.blocking(kg, [("?x", iri(name).n3(), "?y") for name in "pqr"])
     assert (alone.culprits, alone.unmatched) == ((), ())
-    assert "no one of them" in str(alone)
+    assert "no one of them" in record_html(alone)
 
 
 def step(key: str, output: object, parent: str = "") -> Step:
     return Step(key, key.partition("[")[0], "", parent, {}, type(output), output, done=True)
 
 
+FACT = Fact("?x", "by", "D")
 STEPS = (
     step("matching", None),
     step("link[D]", Link("D", Candidate(iri("denis"), "Denis")), "matching"),
     step("choose[D]", Link("D", Candidate(iri("denis"), "Denis")), "link[D]"),
     step(
         "relate[f]",
-        LinkedRelation(Fact("?x", "by", "D"), (RankedPredicate(iri("director"), "director", "out", 1.0),)),
+        LinkedRelation(FACT, (RankedPredicate(iri("director"), "director", "out", 1.0),)),
         "matching",
     ),
     step("generate", Generated((CandidateQuery("", (), (), 1.0, "FILTER(?x != 1) "),), 1)),
 )
 
 
-def test_the_authors_of_a_pattern_are_known_by_what_they_yielded() -> None:
+def test_the_authors_of_a_part_are_known_by_what_they_yielded() -> None:
     linked = Linked((STEPS[1].output,), (STEPS[3].output,))
     steps = (replace(STEPS[0], output=linked), *STEPS[1:])
-    told = [author.told({}) for author in explain.author(steps, BY_DENIS)]
-    assert told == ["relate[f] wrote the predicate director", "choose[D] wrote the vertex denis"]
+    predicate = "relate[f] wrote the predicate director"
+    assert explain.authors(steps, BY_DENIS, {}) == [predicate, "choose[D] wrote the vertex denis"]
+    assert explain.authors(STEPS, "FILTER(?x != 1)", {}) == ["generate wrote the filters"]
+    assert explain.authors(STEPS, "FILTER(?x != 2)", {}) == []
+    assert explain.authors(STEPS, (*BY_AMY[:2], "?y"), {}) == [predicate]
+    assert explain.authors(STEPS, ("?x", PLACE, "?y"), {}) == []
 
 
-def test_filters_have_an_author_and_unknown_parts_have_none() -> None:
-    assert [one.step for one in explain.author(STEPS, "FILTER(?x != 1)")] == ["generate"]
-    assert explain.author(STEPS, "FILTER(?x != 2)") == ()
-    assert explain.author(STEPS, (*BY_AMY[:2], "?y")) == explain.author(STEPS, BY_DENIS)[:1]
-    assert explain.author(STEPS, ("?x", PLACE, "?y")) == ()
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        (
+            Link("Atlantis", None, (Candidate(iri("a"), "Atlas", 0.4),)),
+            "no vertex for “Atlantis”: nearest are Atlas (0.40)",
+        ),
+        (Link("Atlantis", None), "no vertex for “Atlantis”: the graph has no label like it"),
+        (LinkedRelation(FACT, ()), "no predicate for “by”: nothing that was linked touches one"),
+        (
+            LinkedRelation(FACT, (RankedPredicate(iri("director"), "director", "out", 0.31),)),
+            "no predicate is like “by”: nearest are director (0.31)",
+        ),
+    ],
+)
+def test_an_empty_answer_says_where_the_run_lost_its_way(record: object, words: str) -> None:
+    steps = [*STEPS, step("lost", record), step("again", record)]
+    assert explain.nearest(Answer("list"), steps) == [words]
+    assert explain.nearest(Answer("boolean", (Value(Literal("true"), "true"),)), steps) == []
 
 
 # --- where a vertex is
@@ -128,45 +136,38 @@ def test_where_a_name_is(name: str, told: str) -> None:
     assert told in str(explain.whereabouts(films(), name, DUNES, 600))
 
 
-def test_every_vertex_of_a_name_is_told_of() -> None:
+def test_every_vertex_of_a_name_is_placed() -> None:
     lines = str(explain.whereabouts(films(), "Dune", DUNES, 600)).splitlines()
     assert [line.partition("> ")[2][:12] for line in lines] == ["is candidate", "is found at "]
-
-
-def test_a_vertex_beyond_the_limit_has_its_rank() -> None:
-    told = str(explain.whereabouts(films(), str(iri("lynchs_dune")), DUNES, 1))
-    assert "is found at rank 2, beyond the v_limit of 1" in told
-
-
-def test_a_candidate_may_stand_under_another_label() -> None:
+    beyond = explain.whereabouts(films(), str(iri("lynchs_dune")), DUNES, 1)
+    assert "is found at rank 2, beyond the v_limit of 1" in beyond
     kg = films(FILMS + ':dune rdfs:label "Dune: Part One" .')
-    assert "is candidate 1, found by its label 'Dune'" in str(
-        explain.whereabouts(kg, "Dune: Part One", DUNES, 600)
-    )
+    other_label = explain.whereabouts(kg, "Dune: Part One", DUNES, 600)
+    assert "is candidate 1, found by its label 'Dune'" in other_label
 
 
 # --- what a predicate holds
 
 
-def ranked(name: str, direction: Direction) -> RankedPredicate:
-    return RankedPredicate(iri(name), name, direction, 1.0)
+LINKED = [
+    step(f"link[{name}]", Link(name, Candidate(iri(name), name))) for name in ("arrival", "denis", "sicario")
+]
 
 
-def test_examples_are_those_of_the_linked_vertex() -> None:
-    found = explain.examples(films(), (iri("arrival"), None), ranked("starring", "out"))
+def examples(kg: Graph, subject: str, predicate: str, direction: Direction) -> explain.Examples:
+    return explain.examples(kg, (subject, "?x"), iri(predicate), direction, LINKED)
+
+
+def test_examples_are_those_of_the_linked_vertex_else_from_elsewhere() -> None:
+    found = examples(films(), "arrival", "starring", "out")
     assert not found.anywhere
     assert {triple[2] for triple in found.triples} == {iri("amy"), iri("jeremy")}
     assert dict(found.names)[iri("amy")] == "Amy Adams"
-    incoming = explain.examples(films(), (iri("denis"), None), ranked("director", "in"), most=2)
-    assert len(incoming.triples) == 2
-    assert all(triple[1:] == (iri("director"), iri("denis")) for triple in incoming.triples)
-
-
-def test_examples_come_from_elsewhere_if_the_vertex_has_none() -> None:
-    found = explain.examples(films(), (iri("sicario"), None), ranked("starring", "out"), most=1)
-    assert found.anywhere
-    assert len(found.triples) == 1
-    assert explain.examples(films(), (None, None), ranked("nothing", "out")).triples == ()
+    incoming = examples(films(), "denis", "director", "in").triples
+    assert {triple[1:] for triple in incoming} == {(iri("director"), iri("denis"))}
+    elsewhere = examples(films(), "sicario", "starring", "out")
+    assert (elsewhere.anywhere, len(elsewhere.triples)) == (True, 3)
+    assert examples(films(), "nowhere", "nothing", "out").triples == ()
 
 
 # --- a query that a person typed
@@ -290,7 +291,7 @@ def test_nothing_is_asked_without_a_bound() -> None:
 
     watching: Graph = Watching()  # type: ignore[assignment]
     explain.whereabouts(watching, "Sicario", DUNES, 600)
-    explain.examples(watching, (iri("sicario"), iri("amy")), ranked("starring", "out"))
+    examples(watching, "sicario", "starring", "out")
     assert len(asked) == 3
     assert all("LIMIT" in query for query in asked)
 

@@ -23,7 +23,8 @@ from small import films
 from kgwb import open_kg
 from kgwb.errors import GraphError, KgwbError, ModelTimeoutError
 from kgwb.flow import Term, from_data, term_to_data
-from kgwb.kg import Limits, Vocabulary, wikibase
+from kgwb.kg import Limits, Vocabulary
+from kgwb.kg.searching import search_wikibase
 from kgwb.llm import ChatRequest, Message, model
 from kgwb.network import RedirectError, check_redirect
 
@@ -114,7 +115,7 @@ def test_a_redirect_on_the_server_keeps_query_and_login(name: str, code: int) ->
 
     with serving(answer) as server:
         assert ASK[name](server.url) == "Goethe"
-    first, last = server.seen
+    first, last = server.seen[:2]
     login = re.search("(?i)authorization: .+", str(first))
     assert login
     assert login.group() in str(last)
@@ -231,7 +232,7 @@ def test_what_an_api_of_wikidata_says_is_cut() -> None:
         serving(lambda seen: (200, {}, {"error": {"info": LONG[:900_000]}})) as server,
         pytest.raises(GraphError, match="rejects the search") as caught,
     ):
-        wikibase.find(server.url, "ada", 1, Vocabulary(), Limits())
+        search_wikibase(server.url, "ada", 1, Vocabulary(), Limits())
     assert len(str(caught.value)) < 1_500
 
 
@@ -251,7 +252,7 @@ def test_xml_in_a_literal_stays_text(kind: str) -> None:
 
 
 LISTS = {
-    "wikidata": ("search", lambda url: wikibase.find(url, "ada", 1, Vocabulary(), Limits())),
+    "wikidata": ("search", lambda url: search_wikibase(url, "ada", 1, Vocabulary(), Limits())),
     "openai": ("data", lambda url: model(f"openai:tiny@{url}").models(20.0)),
     "ollama": ("models", lambda url: model(f"ollama:tiny@{url}").models(20.0)),
     "a reply": ("models", ASK["ollama"]),

@@ -1,10 +1,12 @@
 """The project's files agree with each other, and the package keeps its shape."""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -16,18 +18,19 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 DECLARED = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
 
-# A module imports from its own rank and those before it; imports for the type checker alone are free.
-RANKS = [
-    {"aside", "disk", "errors", "flow", "masking", "network", "settings"},
-    {"kg", "llm"},
-    {"run", "show"},
-    {"systems"},
-    {"bench", "ui"},
-    {"kgwb", "workbench"},  # the facade; takes from `ui` only inside functions
-    {"__main__", "arguments", "cli", "doctor", "lab"},
-]
-RANK_OF = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
-FACADE = {"kgwb", "workbench"}
+ROOMS = (
+    "aside disk display errors flow masking network settings version",
+    "kg",
+    "llm",
+    "run",
+    "show",
+    "systems",
+    "bench ui",
+    "kgwb workbench",
+    "__main__ arguments cli doctor",
+)
+"""A file imports from its own room and those before it; kgwb itself is the facade."""
+RANK_OF = {room: rank for rank, rooms in enumerate(ROOMS) for room in rooms.split()}
 
 HEAVY = {"IPython", "ipywidgets", "jupyter_core", "ollama", "openai", "sentence_transformers", "torch"}
 
@@ -68,43 +71,35 @@ def test_importing_kgwb_loads_neither_torch_nor_jupyter_nor_a_client() -> None:
     assert HEAVY.isdisjoint(loaded.split())
 
 
-def test_imports_point_one_way() -> None:
-    assert len(list((ROOT / "kgwb").rglob("*.py"))) > 1
+def test_files_import_one_another_in_one_direction() -> None:
+    assert len(module_paths(ROOT / "kgwb")) > 1
     assert list(wrong_imports(ROOT / "kgwb")) == []
 
 
 @pytest.mark.parametrize(
-    ("module", "code"),
+    ("module", "code", "problem"),
     [
-        ("flow.py", "from kgwb.run import Run"),
-        ("run.py", "from .systems import chatty_kg"),
-        ("run.py", "from kgwb import systems"),
-        ("llm/rules.py", "from ..record import Step"),
-        ("kg/local.py", "from kgwb import Workbench"),
-        ("record.py", "def show(step):\n    import kgwb.ui.views"),
-        ("systems/spinach/pipeline.py", "from kgwb.systems.chatty_kg import qir"),
-        ("systems/spinach/pipeline.py", "from ..chatty_kg.qir import extract"),
-        ("__init__.py", "from kgwb.ui import chat"),
-        ("workbench.py", "def main():\n    import kgwb.cli"),
-        ("helpers.py", ""),
+        ("flow.py", "from kgwb.run import Run", "comes after"),
+        ("run/run.py", "from kgwb import systems", "comes after"),
+        ("llm/rules.py", "def rule():\n    from kgwb.run.record import Step", "comes after"),
+        ("kg/local.py", "if TYPE_CHECKING:\n    from kgwb import Workbench", "comes after"),
+        ("systems/spinach/pipeline.py", "from kgwb.systems.chatty_kg import qir", "belongs to"),
+        ("ui/debugger.py", "from kgwb.systems.chatty_kg.qir import QIR", "belongs to"),
+        ("ui/debugger.py", "FIELD = 'chatty_kg/qir'", "names chatty_kg"),
+        ("run/run.py", "from kgwb.run import record", "circle"),
+        ("helpers.py", "", "no room"),
     ],
 )
-def test_a_wrong_import_is_named(tmp_path: Path, module: str, code: str) -> None:
+def test_a_wrong_import_is_named(tmp_path: Path, module: str, code: str, problem: str) -> None:
     [complaint] = wrong_imports(package(tmp_path, module, code))
-    assert module in complaint
+    assert problem in complaint
 
 
 @pytest.mark.parametrize(
     ("module", "code"),
     [
         ("flow.py", "import rdflib\nfrom kgwb.errors import KgwbError"),
-        ("systems/spinach/pipeline.py", "from .agent import act\nfrom . import agent"),
-        ("systems/__init__.py", "from kgwb.systems.spinach import pipeline"),
-        ("ui/debugger.py", "from kgwb.systems import chatty_kg"),
-        ("systems/spinach/pipeline.py", "from kgwb.systems import Registry"),
-        ("__init__.py", "from kgwb.workbench import Workbench\nfrom kgwb import flow"),
-        ("errors.py", "if TYPE_CHECKING:\n    from kgwb.run.record import Attempt"),
-        ("run.py", "from kgwb import __version__"),
+        ("systems/spinach/pipeline.py", "from kgwb.systems.spinach import agent"),
         ("workbench.py", "def chat():\n    from kgwb.ui.chat import Chat"),
         ("cli.py", "import kgwb\nfrom kgwb import Workbench"),
     ],
@@ -114,80 +109,69 @@ def test_a_right_import_is_let_through(tmp_path: Path, module: str, code: str) -
 
 
 def package(folder: Path, module: str, code: str) -> Path:
-    """A package of two systems and one module, which holds `code`."""
+    """A package of two systems, a record that imports the run, and one module, which holds `code`."""
     root = folder / "kgwb"
-    for system in ("chatty_kg", "spinach"):
-        (root / "systems" / system).mkdir(parents=True)
-    (root / module).parent.mkdir(exist_ok=True)
-    (root / module).write_text(code)
+    files = {
+        "systems/chatty_kg/qir.py": "",
+        "systems/spinach/agent.py": "",
+        "run/record.py": "from kgwb.run import run",
+        "run/run.py": "",
+    }
+    for name, text in (files | {module: code}).items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
     return root
+
+
+def module_paths(package: Path) -> dict[str, Path]:
+    """Every file of a package by its dotted name."""
+    parts = {path: path.relative_to(package.parent).with_suffix("").parts for path in package.rglob("*.py")}
+    return {".".join(name[:-1] if name[-1] == "__init__" else name): path for path, name in parts.items()}
 
 
 def wrong_imports(package: Path) -> Iterator[str]:
     """What is wrong with the imports of a package, a sentence for each."""
+    paths = module_paths(package)
     systems = {folder.name for folder in (package / "systems").iterdir() if folder.is_dir()}
-    for path in sorted(package.rglob("*.py")):
-        ours = dotted_name(package, path)
-        if ours[:2][-1] not in RANK_OF:
-            yield f"{path} is in no room: give it a rank in RANKS"
+    graph: dict[str, set[str]] = {}
+    for name, path in sorted(paths.items()):
+        if room(name) not in RANK_OF:
+            yield f"{name} is in no room: name it in ROOMS"
             continue
-        for theirs, at_load in imports(path, ours):
-            if objection := objection_to(ours, theirs, at_load, systems):
-                yield f"{path} imports {'.'.join(theirs)}: {objection}"
+        tree = ast.parse(path.read_text())
+        graph[name] = {theirs for theirs in imported(tree, paths) if theirs != name}
+        for theirs in graph[name]:
+            if RANK_OF[room(theirs)] > RANK_OF[room(name)]:
+                yield f"{name} imports {theirs}, which comes after it"
+            elif (owner := system(theirs, systems)) and owner != system(name, systems):
+                yield f"{name} imports {theirs}, which belongs to {owner}"
+        texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+        for owner in systems - {system(name, systems)}:
+            if any(isinstance(text, str) and re.match(rf"{owner}[/.]", text) for text in texts):
+                yield f"{name} names {owner}"
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        yield f"a circle of imports: {' <- '.join(error.args[1])}"
 
 
-def objection_to(ours: list[str], theirs: list[str], at_load: bool, systems: set[str]) -> str | None:
-    if RANK_OF[room(theirs)] > RANK_OF[room(ours)]:
-        return f"{room(theirs)} comes after {room(ours)}"
-    if room(ours) in FACADE and room(theirs) == "ui" and at_load:
-        return "the facade takes from ui only inside functions"
-    if system(ours, systems) and system(theirs, systems) not in (None, system(ours, systems)):
-        return "no system imports another"
-    return None
-
-
-def imports(path: Path, ours: list[str]) -> Iterator[tuple[list[str], bool]]:
-    """What a file imports of kgwb, as dotted names taken apart, and whether it does so when it is loaded."""
-    tree = ast.parse(path.read_text())
-    for_types = {inner for node in ast.walk(tree) if is_for_types(node) for inner in ast.walk(node)}
-    later = {inner for node in ast.walk(tree) if is_function(node) for inner in ast.walk(node)}
-    folder = ours if path.name == "__init__.py" else ours[:-1]
+def imported(tree: ast.Module, paths: Mapping[str, Path]) -> Iterator[str]:
+    """The modules of the package that a file imports anywhere, also inside functions or for types alone."""
     for node in ast.walk(tree):
-        for imported in imported_by(node, folder):
-            if imported[0] == "kgwb" and node not in for_types:
-                yield imported, node not in later
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in paths)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "kgwb":
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield whole if whole in paths else node.module
 
 
-def is_for_types(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+def room(name: str) -> str:
+    """`run` of kgwb.run.record; `kgwb` of the package itself."""
+    return [*name.split("."), "kgwb"][1]
 
 
-def is_function(node: ast.AST) -> bool:
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-
-
-def imported_by(node: ast.AST, folder: list[str]) -> list[list[str]]:
-    if isinstance(node, ast.Import):
-        return [alias.name.split(".") for alias in node.names]
-    if not isinstance(node, ast.ImportFrom):
-        return []
-    start = folder[: len(folder) + 1 - node.level] if node.level else []
-    origin = [*start, *(node.module.split(".") if node.module else [])]
-    return [[*origin, alias.name] for alias in node.names]
-
-
-def dotted_name(package: Path, path: Path) -> list[str]:
-    name = list(path.relative_to(package.parent).with_suffix("").parts)
-    return name[:-1] if name[-1] == "__init__" else name
-
-
-def room(name: list[str]) -> str:
-    """`run` of kgwb.run.Run; `kgwb` of the package itself and of its facade (kgwb.Workbench)."""
-    if name[1:] == ["__version__"]:
-        return "settings"  # a constant, free to all
-    return name[1] if len(name) > 1 and name[1] in RANK_OF else "kgwb"
-
-
-def system(name: list[str], systems: set[str]) -> str | None:
-    """`chatty_kg` of kgwb.systems.chatty_kg.qir; None of what the systems share."""
-    return name[2] if room(name) == "systems" and len(name) > 2 and name[2] in systems else None
+def system(name: str, systems: Collection[str]) -> str:
+    """`chatty_kg` of kgwb.systems.chatty_kg.qir; empty for what no system owns."""
+    parts = name.split(".")
+    return parts[2] if parts[1:2] == ["systems"] and len(parts) > 2 and parts[2] in systems else ""

@@ -13,17 +13,21 @@ from small import (
     DIRECTED,
     HOMONYMS,
     KEYS,
+    MADE_UP,
     SCRIPT,
     TEXTS,
-    MadeUp,
     asked,
     chatty,
+    decide,
     films,
+    guess,
     iri,
     keys,
+    look_up,
     made_up,
     predicates,
     qir,
+    split,
     sure,
     workbench,
 )
@@ -38,7 +42,7 @@ from kgwb.errors import (
 )
 from kgwb.flow import Candidate, Link
 from kgwb.llm import Scripted
-from kgwb.run import Run
+from kgwb.run import Run, System
 from kgwb.run.prompts import Prompts
 
 QIR_PROMPT = Prompts().text("chatty_kg/qir")
@@ -156,7 +160,7 @@ def test_the_supervisor_replaced_leaves_its_agents_out() -> None:
 def test_a_fork_with_another_setting_asks_again_only_where_the_content_changed() -> None:
     model = Scripted({**SCRIPT, "made_up/guess": sure("three")})
     run = made_up(model).go()
-    run.fork(settings=run.settings.changed(theta=1, query_num=3)).go()
+    run.fork(settings=run.settings.changed(theta=1, shown_candidates=3)).go()
     assert model.calls() == 4
     run.fork(settings=run.settings.changed(max_output_tokens=99)).go()
     assert model.calls() == 8
@@ -265,17 +269,16 @@ def test_a_graph_that_fails_in_the_middle_and_recovers() -> None:
 
 
 def test_a_bug_in_a_system_is_raised_and_the_steps_are_kept() -> None:
-    class Buggy(MadeUp):
-        def answer(self, question: Any, dialogue: Any, run: Run) -> Any:
-            super().answer(question, dialogue, run)
-            raise ZeroDivisionError("one by none")
+    def buggy(question: Any, dialogue: Any, run: Run) -> Any:
+        MADE_UP.answer(question, dialogue, run)
+        raise ZeroDivisionError("one by none")
 
     run = made_up(Scripted(SCRIPT))
-    run.system = Buggy()
+    run.system = System("buggy", buggy, (split, look_up, decide, guess))
     with pytest.raises(ZeroDivisionError):
         run.go()
     assert (run.status, keys(run)) == ("failed", KEYS)
-    run.system = MadeUp()
+    run.system = MADE_UP
     assert run.go().totals.live_model_calls == 0
 
 

@@ -19,9 +19,9 @@ from small import (
     DIRECTED,
     HOMONYMS,
     KEYS,
+    MADE_UP,
     SCRIPT,
     TEXTS,
-    MadeUp,
     chatty,
     films,
     keys,
@@ -67,7 +67,7 @@ def test_a_saved_run_replays_without_model_and_graph(tmp_path: Path) -> None:
 def test_a_replay_keeps_values_by_hand_and_the_prompts_as_they_were(tmp_path: Path) -> None:
     run = made_up(Scripted(SCRIPT)).replace("look_up[Dune]", "a book")
     run.go()
-    again = Run.load(run.save(tmp_path / "run.jsonl"), MadeUp()).go()
+    again = Run.load(run.save(tmp_path / "run.jsonl"), MADE_UP).go()
     assert again.output("look_up[Dune]") == "a book"
     assert again["look_up[Dune]"].origin == "by hand"
     assert dict(again.prompts.texts) == TEXTS
@@ -75,7 +75,7 @@ def test_a_replay_keeps_values_by_hand_and_the_prompts_as_they_were(tmp_path: Pa
 
 def test_a_replay_that_leaves_the_record_says_so(tmp_path: Path) -> None:
     path = made_up(Scripted(SCRIPT)).go().save(tmp_path / "run.jsonl")
-    again = Run.load(path, MadeUp()).go()
+    again = Run.load(path, MADE_UP).go()
     again.edit_prompt("made_up/guess", TEXTS["made_up/guess"] + "!")
     with pytest.raises(NotRecordedError, match="guess needs the reply of scripted to made_up/") as caught:
         again.go()
@@ -86,16 +86,16 @@ def test_a_replay_that_leaves_the_record_says_so(tmp_path: Path) -> None:
 
 def test_a_fork_of_a_replay_is_a_replay(tmp_path: Path) -> None:
     run = made_up(Scripted(SCRIPT)).go()
-    again = Run.load(run.save(tmp_path / "run.jsonl"), MadeUp()).go()
+    again = Run.load(run.save(tmp_path / "run.jsonl"), MADE_UP).go()
     fork = again.fork(path=tmp_path / "fork.jsonl").go()
     assert fork.answer == run.answer
-    assert Run.load(tmp_path / "fork.jsonl", MadeUp()).go().answer == run.answer
+    assert Run.load(tmp_path / "fork.jsonl", MADE_UP).go().answer == run.answer
 
 
 def test_an_edited_prompt_is_saved_before_it_was_used(tmp_path: Path) -> None:
     run = made_up(Scripted(SCRIPT)).go()
     run.edit_prompt("made_up/guess", TEXTS["made_up/guess"] + "!")
-    loaded = Run.load(run.save(tmp_path / "run.jsonl"), MadeUp())
+    loaded = Run.load(run.save(tmp_path / "run.jsonl"), MADE_UP)
     assert loaded.prompts.text("made_up/guess").endswith("!")
 
 
@@ -147,11 +147,11 @@ def test_a_killed_run_resumes_and_asks_nothing_twice(tmp_path: Path, last: int, 
     told = {task: count - (task == first[-1]) for task, count in Counter(first).items()}
     rest = {**SCRIPT, "made_up/guess": SCRIPT["made_up/guess"][told.get("made_up/guess", 0) :]}
     model = Scripted(rest)
-    resumed = Run.load(path, MadeUp(), kg=films(), models=model, resume=True).go()
+    resumed = Run.load(path, MADE_UP, kg=films(), models=model, resume=True).go()
     assert (keys(resumed), str(resumed.answer)) == (KEYS, "three")
     assert len(first) + model.calls() == CALLS + 1  # the one it was killed in has to be asked again
     assert model.requests[0].task == first[-1]
-    assert Run.load(path, MadeUp()).go().answer == resumed.answer  # and the file is whole
+    assert Run.load(path, MADE_UP).go().answer == resumed.answer  # and the file is whole
 
 
 def test_a_killed_run_can_be_looked_at(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_a_file_that_is_no_run(tmp_path: Path, content: bytes, problem: str) -> 
 def test_damage_in_the_middle_is_found(saved: Path, change: Any, problem: str) -> None:
     with_lines(saved, change)
     with pytest.raises((RunFileError, SettingError), match=problem) as caught:
-        Run.load(saved, MadeUp())
+        Run.load(saved, MADE_UP)
     assert caught.value.hint
 
 
@@ -290,7 +290,7 @@ def test_a_full_disk_is_said_clearly_and_nothing_is_lost(
         assert "not lost" in caught.value.hint
         assert (run.status, run["guess"].done) == ("failed", True)
     assert (str(run.go().answer), model.calls()) == ("three", CALLS)
-    assert Run.load(path, MadeUp()).go().answer == run.answer
+    assert Run.load(path, MADE_UP).go().answer == run.answer
 
 
 def test_a_run_file_is_json_lines_that_any_program_can_read(saved: Path) -> None:
@@ -313,7 +313,7 @@ def test_text_that_is_no_unicode_survives_the_file(tmp_path: Path) -> None:
     assert run.output("look_up[Dune]").startswith("b")
     assert "half a character" in run["look_up[Dune]"].attempts[0].checks[-1].problem
     for path in (tmp_path / "run.jsonl", run.save(tmp_path / "saved.jsonl")):
-        assert Run.load(path, MadeUp()).go().answer == run.answer
+        assert Run.load(path, MADE_UP).go().answer == run.answer
 
 
 def test_the_same_question_kept_in_the_file_of_a_killed_run_asks_nothing_twice(tmp_path: Path) -> None:
@@ -328,6 +328,6 @@ def test_the_same_question_kept_in_the_file_of_a_killed_run_asks_nothing_twice(t
 
 def test_embeddings_named_by_a_file_are_not_loaded(saved: Path) -> None:
     with_lines(saved, lambda lines: [lines[0].replace('"lexical"', '"somebody/model"'), *lines[1:]])
-    run = Run.load(saved, MadeUp(), kg=films(), models=Scripted({}))
+    run = Run.load(saved, MADE_UP, kg=films(), models=Scripted({}))
     with pytest.raises(EmbeddingError, match="not loaded on a file's word"):
         run.embeddings.similarity("a", ["b"])

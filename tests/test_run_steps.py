@@ -15,7 +15,6 @@ from small import (
     HOMONYMS,
     KEYS,
     SCRIPT,
-    MadeUp,
     chatty,
     films,
     keys,
@@ -30,8 +29,9 @@ from kgwb.errors import (
     ModelTimeoutError,
     SettingError,
 )
+from kgwb.flow import Answer
 from kgwb.llm import ChatRequest, Scripted
-from kgwb.run import Run, agent, listening, spec_of
+from kgwb.run import Run, System, agent, listening
 
 GRAPH = films()
 
@@ -367,14 +367,11 @@ def test_the_same_call_from_two_threads_is_made_once() -> None:
             time.sleep(0.1)
             return self.inner.search(text, limit)
 
-    class Both(MadeUp):
-        agents = (spec_of(same),)
+    def answer(question: Any, dialogue: Any, run: Run) -> Answer:
+        assert run.map(same, ["a", "b", "c"]) == (1, 1, 1)
+        return Answer("list")
 
-        def answer(self, question: Any, dialogue: Any, run: Run) -> Any:
-            assert run.map(same, ["a", "b", "c"]) == (1, 1, 1)
-            return None
-
-    both = Run(Both(), "Which?", kg=Slow(), models=None).go()  # type: ignore[arg-type]
+    both = Run(System("both", answer, (same,)), "Which?", kg=Slow(), models=None).go()  # type: ignore[arg-type]
     assert (made, keys(both)) == (["Arrival"], ["same[a]", "same[b]", "same[c]"])
     assert sorted(step.origin for step in both.steps) == ["live", "record", "record"]
 

@@ -14,7 +14,7 @@ from kgwb.flow import Answer, Candidate, CandidateQuery, Context, Link, Retrieve
 from kgwb.run import Run
 from kgwb.run.record import Attempt, CheckResult, Step
 from kgwb.show.html import seconds, style
-from kgwb.show.run import came_in, doubt, record_html, run_html, spent, step_html, waterfall
+from kgwb.show.run import came_in, record_html, run_html, step_html, waterfall
 from kgwb.show.tell import line, lines, view
 from kgwb.show.terms import Around, laid_out, readable, sparql
 from kgwb.show.text import difference_text, tree
@@ -85,7 +85,7 @@ def test_the_first_decision_that_differs_is_no_other_wording_and_no_renamed_unkn
     told = first.diff(first.fork(models=Scripted(named, name="b")).go())
     assert told.parting is None
     assert "no decision differs" in repr(told)
-    other = {**named, "chatty_kg/vertex_selection": vertex(2, "Dune", "another reason")}
+    other = {**named, "linking/vertex_selection": vertex(2, "Dune", "another reason")}
     told = first.diff(first.fork(models=Scripted(other, name="c")).go())
     assert told.parting is not None
     assert told.parting.key == "vertex_selection[Dune]"
@@ -119,15 +119,12 @@ def test_a_record_in_a_line(value: object, said: str) -> None:
     assert line(value) == said
 
 
-def test_a_record_of_another_system_is_told_by_its_fields() -> None:
+def test_any_record_has_a_line_and_its_fields_that_can_do_nothing_to_a_terminal() -> None:
     @dataclass
     class Vote:
         agent: str
 
     assert "agent critic" in plain(record_html(Vote("critic")))
-
-
-def test_a_line_can_do_nothing_to_a_terminal() -> None:
     assert line("red \x1b[31m\nand \u202ereversed") == "red �[31m and �reversed"
 
 
@@ -140,6 +137,8 @@ def test_the_tree_shows_agents_under_their_supervisors_and_the_triples_of_the_an
     assert re.search(r"├─ understanding: .*\n│  └─ classifier: self-contained", told)
     assert "Denis Villeneuve: Arrival — director → Denis Villeneuve" in told
     assert re.search(r"→ director <https://kgwb.example/films/director>", told)
+    assert "\x1b[" not in told
+    assert "\x1b[1mqir\x1b[0m" in tree(run.steps, run.calls, color=True)
 
 
 def test_the_tree_says_where_an_output_came_from_and_what_it_cost(run: Run) -> None:
@@ -160,17 +159,7 @@ def test_the_tree_shows_failed_attempts_notes_and_errors() -> None:
     assert "note: cut" in told
 
 
-def test_colours_come_only_when_asked_for(run: Run) -> None:
-    assert "\x1b[" not in tree(run.steps, run.calls)
-    assert "\x1b[1mqir\x1b[0m" in tree(run.steps, run.calls, color=True)
-
-
 # --- HTML
-
-
-def test_long_tables_say_how_much_they_leave_out() -> None:
-    candidates = tuple(Candidate(URIRef(f"{EX}{number}"), "x") for number in range(100))
-    assert "and 40 more" in record_html(Retrieved("x", candidates))
 
 
 @pytest.mark.parametrize(
@@ -235,39 +224,27 @@ def test_candidates_stand_in_rows_with_the_chosen_one_marked() -> None:
     for part in ("taken", "Film", "film of 2016", "the only one", "org:Arrival"):
         assert part in plain(shown)
     assert shown.count('<li class="taken"') == 1
-
-
-def test_similarities_are_bars_with_their_number_and_direction() -> None:
+    candidates = tuple(Candidate(URIRef(f"{EX}{number}"), "x") for number in range(100))
+    assert "and 40 more" in record_html(Retrieved("x", candidates))
     incoming = RankedPredicate(URIRef(EX + "made"), "made", "in", 0.5)
-    shown = record_html(LinkedRelation(FACT, (DIRECTOR, incoming)))
-    assert "width:87.0%" in shown
-    assert "1 director → 0.87 org:director" in plain(shown)
-    assert "2 made ← 0.50 org:made" in plain(shown)
-
-
-def test_an_answer_without_values_gives_its_reason() -> None:
-    shown = plain(record_html(Answer("list", reason="not in this graph: no vertex for Atlantis")))
-    assert "The graph holds no answer: no vertex for Atlantis" in shown
+    ranked = record_html(LinkedRelation(FACT, (DIRECTOR, incoming)))
+    assert "width:87.0%" in ranked
+    assert "1 director → 0.87 org:director" in plain(ranked)
+    assert "2 made ← 0.50 org:made" in plain(ranked)
 
 
 # --- the forms in which a person reads a result
 
 
-def test_the_words_that_decided_are_marked_in_the_question() -> None:
+def test_the_words_that_decided_or_changed_are_marked() -> None:
     made = Classified("dependent", "nothing before 'he' says what it stands for")
     asked = Step("c", "c", "", "", {"question": "Where did he meet the other?"}, Classified, made, done=True)
     assert 'Where did <mark class="filled">he</mark> meet the other?' in shown(asked)
     assert "<mark" not in shown(step("c", Classified("self-contained", "a name stands in it")))
-
-
-def test_what_a_rephrasing_changed_is_marked() -> None:
-    shown = record_html(Rephrased("When was Denis Villeneuve born?", "When was he born?"))
-    assert "When was <del>he</del> born?" in shown
-    assert "When was <ins>Denis Villeneuve</ins> born?" in shown
+    rephrased = record_html(Rephrased("When was Denis Villeneuve born?", "When was he born?"))
+    assert "When was <del>he</del> born?" in rephrased
+    assert "When was <ins>Denis Villeneuve</ins> born?" in rephrased
     assert "nothing was changed" in record_html(Rephrased("Who?", "Who?"))
-
-
-def test_the_context_of_a_rephrasing_is_shown() -> None:
     context = Context((Turn("Who directed Arrival?", ("Denis Villeneuve",)),))
     made = Step("r", "r", "", "", {"context": context}, Rephrased, Rephrased("B?", "A?"), done=True)
     assert "Who directed Arrival?" in shown(made)
@@ -326,21 +303,18 @@ def test_degrees_stand_beside_candidates_once_they_are_known() -> None:
     assert "&quot;arrival&quot;" in shown(found)
 
 
-def test_vertices_of_one_name_are_told_apart() -> None:
+def test_an_answer_shows_names_apart_huge_literals_cut_and_its_reason() -> None:
     films = [URIRef(EX + "Dune_1984"), URIRef(EX + "Dune_2021")]
-    answer = Answer("list", tuple(Value(film, "Dune") for film in films))
-    assert "Dune (Dune_1984)" in record_html(answer)
+    assert "Dune (Dune_1984)" in record_html(Answer("list", tuple(Value(film, "Dune") for film in films)))
     elsewhere = Answer("list", (Value(films[0], "Dune"), Value(URIRef("http://b/Dune_1984"), "Dune")))
     assert "Dune (http://b/Dune_1984)" in record_html(elsewhere)
     assert "Villeneuve (" not in record_html(ANSWER)
-
-
-def test_huge_literals_are_cut_and_their_length_is_said() -> None:
     text = Literal("x" * 12_345)
-    answer = Answer("list", (Value(text, str(text), ((SUPPORT[0], SUPPORT[1], text),)),), text="many x")
-    shown = record_html(answer)
-    assert "x" * 301 not in shown
-    assert shown.count("(12,345 letters)") >= 1
+    huge = Answer("list", (Value(text, str(text), ((SUPPORT[0], SUPPORT[1], text),)),), text="many x")
+    assert "x" * 301 not in record_html(huge)
+    assert "(12,345 letters)" in record_html(huge)
+    nothing = plain(record_html(Answer("list", reason="not in this graph: no vertex for Atlantis")))
+    assert "The graph holds no answer: no vertex for Atlantis" in nothing
 
 
 def many(number: int) -> Answer:
@@ -358,14 +332,6 @@ def test_ten_thousand_values_cost_no_more_than_those_that_are_shown() -> None:
     assert "Person (p59)" in shown
     assert "Person (p60)" not in shown
     assert said[0] == "Person, Person, Person, Person, Person, and 9,995 more"
-
-
-def test_names_are_asked_for_what_is_shown_only(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[URIRef] = []
-    monkeypatch.setattr(run, "answer", many(10_000))
-    monkeypatch.setattr(run.graph, "names", lambda iris: asked.extend(iris) or {}, raising=False)
-    run._repr_html_()
-    assert len(asked) == 62
 
 
 def test_a_label_of_a_megabyte_is_cut_wherever_it_is_shown() -> None:
@@ -408,10 +374,7 @@ def test_differences_show_both_outputs_of_steps_that_differ(run: Run) -> None:
     assert "entity_linking[Arrival]: only in first" in told
     page = plain(run.diff(other)._repr_html_())
     assert "First decision that differs" in page
-
-
-def test_equal_runs_do_not_differ(run: Run) -> None:
-    assert difference_text(run.diff(run.fork().go())) == "no step differs"
+    assert repr(run.diff(run.fork().go())) == "no step differs"
 
 
 def test_an_answer_knows_what_its_support_is_called() -> None:
@@ -425,17 +388,15 @@ def test_an_answer_knows_what_its_support_is_called() -> None:
 # --- where the time went
 
 
-def test_the_time_of_a_step_is_told_without_that_of_the_steps_it_supervises() -> None:
+def test_the_time_of_a_step_is_shown_without_that_of_the_steps_it_supervises() -> None:
     from small import DIRECTED, Scripted, chatty
 
     run = chatty("Who directed Arrival?", Scripted(DIRECTED, delay_s=0.02)).go()
-    rows = {row.key: row for row in spent(run.steps, run.calls)}
-    assert 0.02 <= rows["qir"].model < run["qir"].seconds
-    assert (rows["query_planning"].depth, rows["matching"].depth) == (0, 1)
-    assert sum(row.total for row in rows.values()) == pytest.approx(run.totals.seconds, rel=0.2)
-    [again] = [row for row in spent(run.go().steps, run.calls) if row.key == "qir"]
-    assert (again.recorded, again.model >= 0.02) == (True, True)
-    assert "model 4" in plain(waterfall(run.steps, run.calls))
+    shown = waterfall(run.steps, run.calls)
+    assert re.search(r"qir model 2\d ms", plain(shown))
+    assert not re.search(r"understanding[^a-z]* model", plain(shown))
+    assert re.findall(r'padding-left:(\d)em" title="(?:query_planning|matching)"', shown) == ["0", "1"]
+    assert "(recorded)" in plain(waterfall(run.go().steps, run.calls))
     assert waterfall([], {}) == ""
 
 
@@ -449,23 +410,3 @@ def test_times_are_readable(value: float, said: str) -> None:
 def test_what_came_in_names_the_step_it_came_from(run: Run) -> None:
     made = came_in(run["execution"], Around(steps=tuple(run.steps)))
     assert "selection from predicate selection" in plain(made)
-
-
-@pytest.mark.parametrize(
-    ("question", "values", "said"),
-    [
-        (
-            "Where was Amy born?",
-            (Literal("1967-10-03"), URIRef(EX + "Gentilly")),
-            "1967-10-03 is a date where a place",
-        ),
-        ("Where was Amy born?", (URIRef(EX + "Gentilly"),), ""),
-        ("When was Amy born?", (URIRef(EX + "Gentilly"),), "Gentilly is a thing where a time was asked"),
-        ("Who directed it?", (Literal("12"),), "12 is a number where somebody was asked"),
-        ("Which films are there?", (Literal("12"),), ""),
-    ],
-)
-def test_an_answer_of_the_wrong_kind_says_so(question: str, values: tuple[URIRef, ...], said: str) -> None:
-    answer = Answer("list", tuple(Value(term, str(term).rpartition("/")[2]) for term in values))
-    assert doubt(question, answer).startswith(said)
-    assert bool(doubt(question, answer)) == bool(said)

@@ -9,15 +9,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
-from small import TEXTS, MadeUp, films
+from rdflib import Literal
+from small import TEXTS, films
 
+from kgwb import profile
 from kgwb.errors import InvalidReplyError
 from kgwb.flow import Answer, Value
 from kgwb.llm import ChatReply, Scripted
-from kgwb.run import Run, agent, spec_of
+from kgwb.run import Run, System, agent
 from kgwb.run.ask import RIGHT_FORM, WELL_FORMED, Check, ask, judge
 from kgwb.run.prompts import Prompts
-from kgwb.settings import Settings
 
 
 class Reply(BaseModel):
@@ -42,20 +43,20 @@ def asking(question: str, run: Run) -> int:
     ).number
 
 
-class Asks(MadeUp):
-    agents = (spec_of(asking),)
+def number_asked(question: Any, dialogue: Any, run: Run) -> Answer:
+    number = asking(question.text, run)
+    return Answer("count", (Value(Literal(number), str(number)),))
 
-    def answer(self, question: Any, dialogue: Any, run: Run) -> Answer:
-        from rdflib import Literal
 
-        number = asking(question.text, run)
-        return Answer("count", (Value(Literal(number), str(number)),))
+ASKS = System("asks", number_asked, (asking,))
 
 
 def run_with(*lines: Any, **settings: Any) -> tuple[Run, Scripted]:
     model = Scripted({"made_up/split": list(lines)})
     prompts = Prompts(texts=TEXTS)
-    return Run(Asks(), "Why?", kg=GRAPH, models=model, prompts=prompts, settings=Settings(**settings)), model
+    return Run(
+        ASKS, "Why?", kg=GRAPH, models=model, prompts=prompts, settings=profile("fast", **settings)
+    ), model
 
 
 # --- what is read as a reply

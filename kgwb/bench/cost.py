@@ -3,58 +3,58 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple
+
+import numpy
+from pydantic import BaseModel, Field
 
 from kgwb import disk
 from kgwb.errors import InputError
 from kgwb.run.agents import System
 from kgwb.run.record import Call, Step
-from kgwb.show.html import clean
 from kgwb.systems import oracle
 
 SHIPPED = Path(__file__).with_name("prices.toml")
 BUDGETS = ("money", "tokens", "model_calls", "seconds")
-_COUNTS = ("model_calls", "prompt_tokens", "completion_tokens", "queries")
+Amount = Annotated[float, Field(strict=True, ge=0, lt=1e15)]
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(BaseModel, frozen=True, extra="forbid"):
     """What a million tokens cost."""
 
     model: str
     """Pattern of the model's name: "*" is anything."""
-    input: float
-    output: float
+    input: Amount
+    output: Amount
     date: str = ""
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
+class Prices(BaseModel, frozen=True):
     """A table of prices; the first that fits a model counts."""
 
     currency: str
-    prices: tuple[Price, ...]
+    price: tuple[Price, ...] = ()
     file: str = ""
 
     def of(self, model: str) -> Price:
         """The price of a model. Raises InputError if there is none."""
-        found = next((price for price in self.prices if fnmatchcase(model, price.model)), None)
-        if found is None:
-            hint = f'add a [[price]] with model = "{model}" there, or give another table with --prices'
-            raise InputError(f"{self.file} has no price of {model!r}", hint=hint)
-        return found
+        for price in self.price:
+            if fnmatchcase(model, price.model):
+                return price
+        hint = f'add a [[price]] with model = "{model}" there, or give another table with --prices'
+        raise InputError(f"{self.file} has no price of {model!r}", hint=hint)
 
-    def money(self, row: Mapping[str, Any], model: str | None = None) -> float:
-        """What a line of a results file cost, or would have with another model; raises InputError."""
+    def money(self, row: Mapping[str, Any]) -> float:
+        """What a line of a results file cost. Raises InputError if there is no price for a model."""
         return sum(
             (price.input * used["prompt_tokens"] + price.output * used["completion_tokens"]) / 1e6
-            for name, used in row.get("models", {}).items()
-            if (price := self.of(model or name))
+            for model, used in row.get("models", {}).items()
+            if (price := self.of(model))
         )
 
 
@@ -62,20 +62,10 @@ def load_prices(path: str | Path | None = None) -> Prices:
     """The prices of a TOML file like the shipped one (None). Raises InputError."""
     path = Path(path or SHIPPED)
     try:
-        data = tomllib.loads(disk.read_text(path))
-        prices = tuple(Price(**entry) for entry in data.get("price", ()))
-        if not all(isinstance(price.model, str) for price in prices):
-            raise ValueError("model is a text")
-        if not all(_is_price(cost) for price in prices for cost in (price.input, price.output)):
-            raise ValueError("input and output are prices of a million tokens, 0 or more")
-        return Prices(str(data["currency"]), prices, str(path))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as exc:
+        return Prices.model_validate(tomllib.loads(disk.read_text(path)) | {"file": str(path)})
+    except (OSError, ValueError, RecursionError) as exc:
         hint = f"write it like {SHIPPED}"
         raise InputError(f"cannot read the prices {path}: {exc}", hint=hint) from exc
-
-
-def _is_price(cost: object) -> bool:
-    return type(cost) in (int, float) and 0 <= cost < 1e15  # type: ignore[operator]
 
 
 # --- what a run cost
@@ -84,40 +74,34 @@ def _is_price(cost: object) -> bool:
 def stages(system: System, steps: Iterable[Step]) -> dict[str, float]:
     """Seconds by stage, as the system's own table says; a step within a step of a stage is part of it."""
     known = oracle(system.name)
-    by_agent = known.STAGES if known else {}
-    told = dict.fromkeys(by_agent.values(), 0.0)
+    stage_of = known.STAGES if known else {}
+    seconds = dict.fromkeys(stage_of.values(), 0.0)
     within: set[str] = set()
     for step in steps:  # supervisors come before what they supervise
         if step.parent in within:
             within.add(step.key)
-        elif step.agent in by_agent:
+        elif step.agent in stage_of:
             within.add(step.key)
-            told[by_agent[step.agent]] += step.seconds
-    return {name: round(seconds, 6) for name, seconds in told.items()}
+            seconds[stage_of[step.agent]] += step.seconds
+    return {name: round(value, 6) for name, value in seconds.items()}
 
 
-def by_model(calls: Iterable[Call]) -> dict[str, dict[str, int]]:
+def by_model(calls: Iterable[Call]) -> dict[str, Counter[str]]:
     """Calls and tokens by the model's name."""
-    told: dict[str, dict[str, int]] = {}
+    models: dict[str, Counter[str]] = {}
     for call in calls:
         if call.kind == "model":
-            used = told.setdefault(
-                call.request["model"], {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
-            )
-            used["calls"] += 1
-            used["prompt_tokens"] += call.result.prompt_tokens
-            used["completion_tokens"] += call.result.completion_tokens
-    return told
+            tokens = {name: getattr(call.result, name) for name in ("prompt_tokens", "completion_tokens")}
+            models.setdefault(call.request["model"], Counter()).update({"calls": 1, **tokens})
+    return models
 
 
 # --- what a benchmark cost
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """One kind of cost over the questions whose lines tell it."""
+class Cost(NamedTuple):
+    """One kind of cost over the questions whose lines have it."""
 
-    name: str
     questions: int
     total: float
     median: float
@@ -125,48 +109,24 @@ class Cost:
     """95 % of the questions cost at most this, interpolated."""
 
 
-def costs(
-    rows: Sequence[Mapping[str, Any]], prices: Prices | None = None, priced_as: Sequence[str] = ()
-) -> list[Cost]:
-    """Seconds in all and by stage, calls, tokens, queries; with ``prices`` the money.
+def costs(rows: Sequence[Mapping[str, Any]], prices: Prices | None = None) -> dict[str, Cost]:
+    """Seconds in all and by stage, calls, tokens and queries by name; with ``prices`` money by its currency.
 
-    ``priced_as`` are models whose prices the same tokens are counted at too. Raises InputError for a model
-    that has no price.
+    Raises InputError for a model that has no price.
     """
-    told = [_cost("seconds", [row["seconds"] for row in rows])]
-    names = dict.fromkeys(stage for row in rows for stage in row.get("stages", {}))
-    told += [
-        _cost(f"seconds, {name}", [row["stages"][name] for row in rows if name in row.get("stages", {})])
-        for name in names
-    ]
-    told += [_cost(name.replace("_", " "), [row[name] for row in rows if name in row]) for name in _COUNTS]
+    figures = {"seconds": [row["seconds"] for row in rows]}
+    for row in rows:
+        for name, seconds in row.get("stages", {}).items():
+            figures.setdefault(f"seconds, {name}", []).append(seconds)
+    for name in ("model_calls", "prompt_tokens", "completion_tokens", "queries"):
+        figures[name.replace("_", " ")] = [row[name] for row in rows if name in row]
     if prices:
-        known = [row for row in rows if "models" in row]
-        told += [
-            _cost(
-                f"{prices.currency}, priced as {model}" if model else prices.currency,
-                [prices.money(row, model) for row in known],
-            )
-            for model in (None, *priced_as)
-        ]
-    return told
-
-
-def cost_table(told: Sequence[Cost]) -> str:
-    """Costs as a table of text, a line each."""
-    width = max(len(clean(cost.name)) for cost in told)
-    lines = [f"{'cost a question':<{width}}  {'median':>12}  {'95th percentile':>15}  {'total':>14}"]
-    for cost in told:
-        figures = (f"{cost.median:>12,.4g}", f"{cost.p95:>15,.4g}", f"{cost.total:>14,.6g}")
-        lines.append("  ".join([f"{clean(cost.name):<{width}}", *figures]))
-    return "\n".join(lines)
-
-
-def _cost(name: str, figures: Sequence[float]) -> Cost:
-    import numpy
-
-    median, p95 = numpy.quantile(figures, [0.5, 0.95]) if figures else (0.0, 0.0)
-    return Cost(name, len(figures), float(sum(figures)), float(median), float(p95))
+        figures[prices.currency] = [prices.money(row) for row in rows if "models" in row]
+    quantiles = {name: numpy.quantile(column or [0.0], [0.5, 0.95]) for name, column in figures.items()}
+    return {
+        name: Cost(len(column), float(sum(column)), *map(float, quantiles[name]))
+        for name, column in figures.items()
+    }
 
 
 class Budget:
@@ -175,14 +135,19 @@ class Budget:
     It is counted over what the results folder holds and what is asked now.
     """
 
-    def __init__(self, limits: Mapping[str, float], prices: Prices | None = None) -> None:
-        """Raises InputError for a limit that is none of ``BUDGETS``, and for one that is not above 0."""
-        if unknown := sorted({*limits} - {*BUDGETS}):
-            raise InputError(f"{unknown[0]!r} is no budget", hint=f"give one of {', '.join(BUDGETS)}")
+    def __init__(self, limits: Mapping[str, float | str], prices: Prices | None = None) -> None:
+        """Raises InputError for a limit that is none of ``BUDGETS``, or no number above 0."""
+        self.limits: dict[str, float] = {}
         for name, limit in limits.items():
-            if not limit > 0:  # nor is NaN
+            if name not in BUDGETS:
+                raise InputError(f"{name!r} is no budget", hint=f"give one of {', '.join(BUDGETS)}")
+            try:
+                self.limits[name] = float(limit)
+            except ValueError as exc:
+                raise InputError(f"{name} cannot be {limit!r}", hint="give a number") from exc
+            if not self.limits[name] > 0:  # nor is NaN
                 raise InputError(f"the budget {name}={limit} is not above 0", hint="give a larger one")
-        self.limits, self.prices = limits, prices or load_prices()
+        self.prices = prices or load_prices()
         self.used = dict.fromkeys(limits, 0.0)
 
     def add(self, row: Mapping[str, Any]) -> None:

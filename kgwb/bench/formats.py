@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, ValidationError
+import yaml
+from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field, ValidationError
 
 from kgwb import disk
 from kgwb.bench.questions import BenchQuestion, Lexical
@@ -25,7 +26,7 @@ KNOWN = (
     "lines with id, question and answers (a list of IRIs or lexical forms) or sparql"
 )
 _METAQA = re.compile(r"([^\t\[]*)\[([^\]\t]+)\]([^\t]*)\t([^\t]*[^\s|][^\t]*)")
-_LC_QUAD = "corrected_question paraphrased_question NNQT_question intermediary_question".split()
+_LC_QUAD = ("corrected_question", "paraphrased_question", "NNQT_question", "intermediary_question")
 _QUERY = re.compile(r"\s*(?:(?:PREFIX\s+\S*\s*|BASE\s*)<[^>]*>\s*)*(\w+)([^{]*)", re.IGNORECASE)
 
 
@@ -38,21 +39,24 @@ def load_questions(path: str | Path, language: str | None = None) -> list[BenchQ
     ``with_gold``. The second question with an id gets "#2" after it; in kgwb's own files that is an error.
     Raises InputError naming the file and the entry that cannot be used.
     """
-    form, noun, entries, own = _parted(Path(path))
+    path = Path(path)
+    form, noun, entries = _entries(path)
+    own = form is _Own
     questions: list[BenchQuestion] = []
     ids: Counter[str] = Counter()
     for number, entry in entries:
         where = f"{path}, {noun} {number}"
         for question in _questions(form, entry, number, where):
-            if question.id in ids and own:
-                raise InputError(f"{where}: the id {question.id!r} was used before", hint="make ids unique")
-            changes = {"id": question.id}
-            while changes["id"] in ids:
+            id_ = question.id
+            if id_ in ids and own:
+                raise InputError(f"{where}: the id {id_!r} was used before", hint="make ids unique")
+            while id_ in ids:
                 ids[question.id] += 1
-                changes["id"] = f"{question.id}#{ids[question.id]}"
-            ids[changes["id"]] = 1
+                id_ = f"{question.id}#{ids[question.id]}"
+            ids[id_] = 1
+            changes = {"id": id_}
             if question.translations and (language or not own):
-                changes["language"], changes["question"] = _wording(question.translations, language or "en")
+                changes["language"], changes["question"] = _nearest(question.translations, language or "en")
             questions.append(question.model_copy(update=changes))
     if not questions:
         raise InputError(f"{path} holds no question", hint=KNOWN)
@@ -61,22 +65,22 @@ def load_questions(path: str | Path, language: str | None = None) -> list[BenchQ
 
 def save_questions(questions: Iterable[BenchQuestion], path: str | Path) -> None:
     """Write kgwb's own JSON lines, which ``load_questions`` reads back the same. Raises InputError."""
-    rows = (json.dumps(one.model_dump(exclude_defaults=True), ensure_ascii=False) for one in questions)
+    rows = (json.dumps(each.model_dump(exclude_defaults=True), ensure_ascii=False) for each in questions)
     try:  # half a character becomes its escape, which JSON reads back
         disk.replace(Path(path), (row + "\n" for row in rows), "backslashreplace")
     except OSError as exc:
         raise InputError(f"cannot write to {path}: {exc.strerror or exc}", hint="give another file") from exc
 
 
-def _wording(said: Iterable[tuple[str, str]], language: str) -> tuple[str, str]:
+def _nearest(texts: Iterable[tuple[str, str]], language: str) -> tuple[str, str]:
     """The language and text nearest to what is wanted: "pt" takes "pt_BR" before English."""
     wanted = re.split("[-_]", language.lower())
 
-    def distance(one: tuple[str, str]) -> tuple[bool, bool, bool]:
-        told = re.split("[-_]", one[0].lower())
-        return told != wanted, told[0] != wanted[0], told != ["en"]
+    def distance(text: tuple[str, str]) -> tuple[bool, bool, bool]:
+        parts = re.split("[-_]", text[0].lower())
+        return parts != wanted, parts[0] != wanted[0], parts != ["en"]
 
-    return min(said, key=distance)
+    return min(texts, key=distance)
 
 
 def _questions(form: type[_Form], entry: object, number: int, where: str) -> list[BenchQuestion]:
@@ -87,15 +91,15 @@ def _questions(form: type[_Form], entry: object, number: int, where: str) -> lis
     except ValidationError as exc:
         errors = exc.errors(include_url=False)
         problems = "; ".join(f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in errors)
-        raise InputError(f"{where}: {problems}", hint=f"mend the entry; {KNOWN}") from exc
+        raise InputError(f"{where}: {problems}", hint=f"fix the entry; {KNOWN}") from exc
     except ValueError as exc:
-        raise InputError(f"{where}: {exc}", hint="mend the entry, or leave it out") from exc
+        raise InputError(f"{where}: {exc}", hint="fix the entry, or leave it out") from exc
 
 
 # --- the forms of entries
 
 
-class _Said(BaseModel):
+class _Text(BaseModel):
     language: str
     string: str | None = None
 
@@ -104,28 +108,22 @@ class _Cell(BaseModel):
     value: Lexical
 
 
-class _Bindings(BaseModel):
-    bindings: tuple[dict[str, _Cell], ...] | None = None
-
-
-class _Head(BaseModel):
-    vars: tuple[str, ...] | None = None
-
-
-class _Result(BaseModel):
+class _Answers(BaseModel):
     """SPARQL 1.1 Query Results JSON, with ``results`` empty beside a ``boolean``."""
 
-    head: _Head = _Head()
-    results: _Bindings = _Bindings()
+    variables: tuple[str, ...] | None = Field(None, validation_alias=AliasPath("head", "vars"))
+    bindings: tuple[dict[str, _Cell], ...] | None = Field(
+        None, validation_alias=AliasPath("results", "bindings")
+    )
     boolean: bool | None = None
 
     def values(self) -> list[str] | None:
         """The values of the first variable, or the truth; None if there is neither."""
         if self.boolean is not None:
             return [str(self.boolean).lower()]
-        if self.results.bindings is None:
+        if self.bindings is None:
             return None
-        cells = (row.get(next(iter(self.head.vars or row), "")) for row in self.results.bindings)
+        cells = (row.get(next(iter(self.variables or row), "")) for row in self.bindings)
         return [cell.value for cell in cells if cell]
 
 
@@ -140,31 +138,30 @@ class _Qald(BaseModel):
     """A question of QALD, and of TEXT2SPARQL, which has no answers."""
 
     id: Lexical
-    question: Annotated[tuple[_Said, ...], BeforeValidator(_as_list)]
+    question: Annotated[tuple[_Text, ...], BeforeValidator(_as_list)]
     query: dict[str, Any] | None = None
-    answers: tuple[_Result, ...] = ()
+    answers: tuple[_Answers, ...] = ()
 
     def questions(self, number: int) -> Iterator[BenchQuestion]:
-        said = [(one.language, text) for one in self.question if (text := (one.string or "").strip())]
-        if not said:
+        texts = [(each.language, text) for each in self.question if (text := (each.string or "").strip())]
+        if not texts:
             raise ValueError("question: there is no text in any language")
-        results = [values for result in self.answers if (values := result.values()) is not None]
+        values = [values for result in self.answers if (values := result.values()) is not None]
         sparql = (self.query or {}).get("sparql")
         asks = any(result.boolean is not None for result in self.answers)
         yield BenchQuestion(
             id=self.id,
-            question=said[0][1],
-            translations=tuple(said),
+            question=texts[0][1],
+            translations=tuple(texts),
             sparql=sparql,
-            answers=tuple(dict.fromkeys(chain(*results))) if results else None,
+            answers=tuple(dict.fromkeys(chain(*values))) if values else None,
             type="boolean" if asks else _type(sparql),
         )
 
 
-class _LcQuad(BaseModel):
+class _LcQuad(BaseModel, extra="allow"):
     """A question of LC-QuAD 1.0 or 2.0; 2.0 leaves some of its wordings out, or writes "n/a" or []."""
 
-    model_config = {"extra": "allow"}
     id: Lexical = Field(validation_alias=AliasChoices("_id", "uid"))
     sparql: str | None = Field(
         None, validation_alias=AliasChoices("sparql_query", "sparql_wikidata", "sparql_dbpedia18", "query")
@@ -177,8 +174,8 @@ class _LcQuad(BaseModel):
         text = next((text for text in texts if text.lower() not in ("", "n/a")), None)
         if text is None:
             raise ValueError(f"there is no text in any of {', '.join(names)}")
-        type_ = _type(self.sparql)
-        yield BenchQuestion(id=self.id, question=text, language="en", sparql=self.sparql, type=type_)
+        kind = _type(self.sparql)
+        yield BenchQuestion(id=self.id, question=text, language="en", sparql=self.sparql, type=kind)
 
 
 class _Dialogue(BaseModel):
@@ -193,20 +190,17 @@ class _Dialogue(BaseModel):
             raise ValueError("dialogue, original and queries differ in length")
         turns = zip(self.dialogue, self.original, self.queries, strict=True)
         for turn, (text, standalone, sparql) in enumerate(turns, 1):
-            yield BenchQuestion(
-                id=f"{number}-{turn}",
-                question=text,
-                standalone=standalone,
-                dialogue=str(number),
-                turn=turn,
-                sparql=sparql,
-                type=_type(sparql),
-            )
+            place = {"id": f"{number}-{turn}", "dialogue": str(number), "turn": turn}
+            wording = {"question": text, "standalone": standalone}
+            yield BenchQuestion(**place, **wording, sparql=sparql, type=_type(sparql))
 
 
 class _Own(BenchQuestion):
     def questions(self, number: int) -> Iterator[BenchQuestion]:
         yield BenchQuestion(**dict(self))
+
+
+_Form = _Qald | _LcQuad | _Dialogue | _Own
 
 
 def _type(sparql: object) -> str | None:
@@ -220,19 +214,9 @@ def _type(sparql: object) -> str | None:
 
 # --- what a file is
 
-_Form = _Qald | _LcQuad | _Dialogue | _Own
 
-
-class _Parted(NamedTuple):
-    """A file taken apart: the form of its entries, what one is called, and each with its number."""
-
-    form: type[_Form]
-    noun: str
-    entries: list[tuple[int, object]]
-    own: bool = False
-
-
-def _parted(path: Path) -> _Parted:
+def _entries(path: Path) -> tuple[type[_Form], str, Iterable[tuple[int, object]]]:
+    """The form of a file's entries, what one is called, and each with its number."""
     try:
         text = disk.read_text(path, "utf-8-sig")
     except (OSError, UnicodeDecodeError) as exc:
@@ -243,49 +227,33 @@ def _parted(path: Path) -> _Parted:
         raise InputError(f"{path} holds no question", hint=KNOWN)
     first = lines[0][1]
     if _METAQA.fullmatch(first):
-        return _Parted(_Own, "line", [(number, _metaqa(line, number, path)) for number, line in lines])
-    data = _data(text)
-    if parted := _known(data):
-        return parted
-    if first[0] == "{" and isinstance(_data(first), dict):
-        return _Parted(_Own, "line", [(number, _data(line)) for number, line in lines], own=True)
-    seen = f": {data}" if isinstance(data, ValueError) else ""
-    raise InputError(f"{path} is no question set that kgwb knows{seen}", hint=KNOWN)
-
-
-def _known(data: object) -> _Parted | None:
-    """The entries of a whole document, by the fields that only its format has."""
-    match data:
+        folder = next((part for part in reversed(path.parts) if re.fullmatch("[123]-hop", part)), "")
+        return _Own, "line", [(number, _metaqa(line, number, folder)) for number, line in lines]
+    match data := _data(text):
         case {"questions": [*entries]}:
-            return _Parted(_Qald, "question", list(enumerate(entries, 1)))
+            return _Qald, "question", enumerate(entries, 1)
         case {"data": [*entries]}:
-            return _Parted(_Dialogue, "dialogue", list(enumerate(entries, 1)))
-        case [*entries] if any(isinstance(one, dict) and {*_LC_QUAD} & {*one} for one in entries):
-            return _Parted(_LcQuad, "question", list(enumerate(entries, 1)))
-    return None
+            return _Dialogue, "dialogue", enumerate(entries, 1)
+        case [*entries] if any(isinstance(entry, dict) and {*_LC_QUAD} & {*entry} for entry in entries):
+            return _LcQuad, "question", enumerate(entries, 1)
+    if first[0] == "{" and isinstance(_data(first), dict):
+        return _Own, "line", [(number, _data(line)) for number, line in lines]
+    reason = f": {data}" if isinstance(data, ValueError) else ""
+    raise InputError(f"{path} is no question set that kgwb knows{reason}", hint=KNOWN)
 
 
 def _data(text: str) -> object:
     """The data of JSON or, where it does not begin like that, of YAML; a ValueError where it is neither."""
-    import yaml
-
     try:
         return json.loads(text) if text.lstrip()[0] in "{[" else yaml.safe_load(text)
     except (ValueError, RecursionError, yaml.YAMLError) as exc:
         return ValueError(f"not {'YAML' if isinstance(exc, yaml.YAMLError) else 'JSON'}: {exc}")
 
 
-def _metaqa(line: str, number: int, path: Path) -> object:
+def _metaqa(line: str, number: int, folder: str) -> object:
     """The fields of "what does [Joe Thomas] appear in<TAB>The Inbetweeners Movie|The Inbetweeners 2"."""
-    if not (found := _METAQA.fullmatch(line)):
+    if not (parts := _METAQA.fullmatch(line)):
         return ValueError("not a question with its [topic], a tab, and the answers parted by |")
-    before, topic, after, answers = found.groups()
-    folder = next((part for part in reversed(path.parts) if re.fullmatch(r"[123]-hop", part)), None)
-    return {
-        "id": number,
-        "question": before + topic + after,
-        "language": "en",
-        "topic_entity": topic,
-        "answer_labels": answers.split("|"),
-        "hops": int(folder[0]) if folder else None,
-    }
+    before, topic, after, answers = parts.groups()
+    fields = {"id": number, "question": before + topic + after, "language": "en", "topic_entity": topic}
+    return {**fields, "answer_labels": answers.split("|"), "hops": int(folder[0]) if folder else None}

@@ -1,4 +1,4 @@
-"""How right answers are, question by question and on average.
+"""How right answers are, question by question and on average, how sure that is, and whether two sets differ.
 
 Answers are compared by value (kgwb.bench.values), as sets; rank is the order they were given in, and two
 spellings of one value are one answer, at the better rank. Averages are macro averages: every question counts
@@ -8,16 +8,27 @@ the same, also one that ended in an error, which counts 0 throughout. Two conven
   of the questions' F1 (QALD's macro F1).
 - *paper* (Chatty-KG, section 7.1, with its reference code): such an abstention counts precision 1, and F1 is
   the harmonic mean of macro precision and macro recall, which rewards silence.
+
+Every interval is the 95 % percentile bootstrap over questions (Efron and Tibshirani 1993, chapter 13); the
+same lines give the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import astuple, dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy
 
 from kgwb.bench.values import value_of
-from kgwb.show.html import clean
+from kgwb.errors import InputError
+
+Rows = Sequence[Mapping[str, Any]]
+"""Lines of a results file (kgwb.bench.results)."""
+Matrix = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
+RESAMPLES = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +55,18 @@ class Scores:
     @property
     def paper_f1(self) -> float:
         """Harmonic mean of ``paper_precision`` and ``recall``: of averages, F1 as Chatty-KG reports it."""
-        both = self.paper_precision + self.recall
-        return 2 * self.paper_precision * self.recall / both if both else 0.0
+        return float(_harmonic(self.paper_precision, self.recall))
+
+
+def _harmonic(one: Any, other: Any) -> Any:
+    return 2 * one * other / numpy.maximum(one + other, 1e-300)
 
 
 NOTHING = Scores(*[0.0] * 8)
 EVERYTHING = Scores(*[1.0] * 8)
 ABSTAINED = replace(NOTHING, paper_precision=1.0)
 MEASURES = (*(field.name for field in fields(Scores)), "paper_f1")
-"""Names of everything that is measured, in the order of the table."""
+"""Names of everything that is measured."""
 
 
 def score(answers: Sequence[str], gold: Iterable[str]) -> Scores:
@@ -79,60 +93,171 @@ def score_row(row: Mapping[str, Any]) -> Scores | None:
     return score(row["answers"], row["gold"]) if row["error"] is None else NOTHING
 
 
-def mean(scores: Sequence[Scores]) -> Scores:
-    """The macro average; 0 throughout of nothing."""
-    columns = ([getattr(one, field.name) for one in scores] for field in fields(Scores))
-    return Scores(*(sum(column) / len(column) if column else 0.0 for column in columns))
+# --- averages
 
 
-@dataclass(frozen=True, slots=True)
+class Figure(NamedTuple):
+    """A value from 0 to 1 with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f}\u00a0[{self.low:.3f},\u00a0{self.high:.3f}]"
+
+
+@dataclass(frozen=True)
 class Group:
-    """The averages over some of the questions."""
+    """Some of the questions of a results file."""
 
     name: str
-    questions: int
-    scores: Scores
-    """Over the questions that have gold."""
-    errors: int
-    """Questions that ended in an error; they count 0."""
-    without_gold: int = 0
-    """Questions that cannot be scored and are in no average."""
+    rows: Rows = field(repr=False)
+
+    @property
+    def errors(self) -> int:
+        """Questions that ended in an error; they count 0."""
+        return sum(row["error"] is not None for row in self.rows)
+
+    @property
+    def without_gold(self) -> int:
+        """Questions that cannot be scored and are in no average."""
+        return len(self.rows) - len(self._scores)
+
+    @cached_property
+    def scores(self) -> Scores:
+        """The macro averages over the questions that have gold; 0 throughout of none."""
+        columns = _columns(self._scores) if self._scores else numpy.zeros((1, 8))
+        return Scores(*map(float, columns.mean(axis=0)))
+
+    def figure(self, measure: str) -> Figure | None:
+        """A measure with its interval; None where no question has gold."""
+        if not self._scores:
+            return None
+        return Figure(getattr(self.scores, measure), *_interval(_measured(self._means, measure)))
+
+    @cached_property
+    def _scores(self) -> list[Scores]:
+        return [scores for row in self.rows if (scores := score_row(row)) is not None]
+
+    @cached_property
+    def _means(self) -> Matrix:
+        return _resampled(_columns(self._scores))
 
 
-def groups(rows: Sequence[Mapping[str, Any]]) -> list[Group]:
-    """Averages over a results file: all, then by ``hops``, ``type``, ``language`` and ``source`` where given.
+def groups(rows: Rows) -> list[Group]:
+    """All questions, then those of each ``hops``, ``type``, ``language`` and ``source``, where given.
 
     ``source`` tells answers of the graph from those of the model's own knowledge, where that may answer.
     """
-    told = [_group("all", rows)]
-    for field in ("hops", "type", "language", "source"):
-        values = sorted({str(row[field]) for row in rows if field in row})
-        told += [
-            _group(f"{field} {one}", [row for row in rows if str(row.get(field)) == one]) for one in values
-        ]
-    return told
+    parts = [Group("all", rows)]
+    for name in ("hops", "type", "language", "source"):
+        values = sorted({str(row[name]) for row in rows if name in row})
+        parts += [Group(f"{name} {v}", [row for row in rows if str(row.get(name)) == v]) for v in values]
+    return parts
 
 
-def _group(name: str, rows: Sequence[Mapping[str, Any]]) -> Group:
-    scores = [one for row in rows if (one := score_row(row)) is not None]
-    errors = sum(row["error"] is not None for row in rows)
-    return Group(name, len(rows), mean(scores), errors, len(rows) - len(scores))
+# --- two result sets
 
 
-_HEADS = "precision recall F1 Hits@1 MRR Hit@5 exact paper-P paper-F1".split()
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two result sets on the questions that both have, with the same gold."""
+
+    measure: str
+    questions: int
+    one: float
+    other: float
+    interval: tuple[float, float]
+    """Of the difference; the questions of both are resampled together."""
+    better: tuple[str, ...]
+    """Ids of the questions that the other does better; what is in neither list is a tie."""
+    worse: tuple[str, ...]
+    unpaired: tuple[str, ...]
+    """Ids that only one of the two has, or that have no gold."""
+
+    @property
+    def difference(self) -> float:
+        """What the other has more."""
+        return self.other - self.one
 
 
-def table(told: Sequence[Group]) -> str:
-    """Groups as a table of text, a line each."""
-    width = max(len(clean(group.name)) for group in told)
-    head = "  ".join(
-        [f"{'':<{width}}", "questions", *(f"{name:>5}" for name in _HEADS), "errors", "without gold"]
+def compare(one: Rows, other: Rows, measure: str = "f1", *, resamples: int = RESAMPLES) -> Comparison:
+    """Another result set against one, question by question.
+
+    Raises InputError for an unknown measure, if they share no question with gold, or if a gold differs.
+    """
+    before, after = _by_id(one, measure), _by_id(other, measure)
+    shared = {
+        key: getattr(after[key], measure) - getattr(before[key], measure) for key in before if key in after
+    }
+    golds, others = ({row["id"]: row["gold"] for row in rows} for rows in (one, other))
+    if differing := [key for key in shared if set(golds[key]) != set(others[key])]:
+        hint = "compare results of one question set on one graph"
+        raise InputError(
+            f"the gold of {len(differing)} questions differs, first of {differing[0]}", hint=hint
+        )
+    columns = [_columns(side[key] for key in shared) for side in (before, after)]
+    first, second = (float(_measured(side.mean(axis=0)[None], measure)[0]) for side in columns)
+    means = _resampled(numpy.hstack(columns), resamples)
+    width = columns[0].shape[1]
+    return Comparison(
+        measure,
+        len(shared),
+        first,
+        second,
+        _interval(_measured(means[:, width:], measure) - _measured(means[:, :width], measure)),
+        tuple(key for key, change in shared.items() if change > 0),
+        tuple(key for key, change in shared.items() if change < 0),
+        tuple(key for key in dict.fromkeys((*golds, *others)) if key not in shared),
     )
-    return "\n".join([head, *(_line(group, width) for group in told)])
 
 
-def _line(group: Group, width: int) -> str:
-    columns = zip(_HEADS, MEASURES, strict=True)
-    shares = [f"{getattr(group.scores, of):>{max(len(name), 5)}.3f}" for name, of in columns]
-    counts = [f"{group.errors:>6}", f"{group.without_gold:>12}"]
-    return "  ".join([f"{clean(group.name):<{width}}", f"{group.questions:>9}", *shares, *counts])
+def retention(dialogue: Rows, standalone: Rows) -> float | None:
+    """Per cent of F1 kept in dialogues: F1 dialogue / F1 standalone (Chatty-KG, Table 5); None of F1 0.
+
+    Both are F1 as the paper computes it, over the same questions (``standalone_forms``). Raises InputError
+    like ``compare``, and if a question has no counterpart or no gold.
+    """
+    both = compare(dialogue, standalone, "paper_f1", resamples=1)
+    if both.unpaired:
+        first = ", ".join(both.unpaired[:5])
+        hint = "ask both ways: the dialogues, and standalone_forms(questions)"
+        raise InputError(f"{len(both.unpaired)} questions have no counterpart or gold: {first}", hint=hint)
+    return 100 * both.one / both.other if both.other else None
+
+
+def _by_id(rows: Rows, measure: str) -> dict[str, Scores]:
+    if measure not in MEASURES:
+        raise InputError(f"there is no measure {measure!r}", hint=f"choose one of {', '.join(MEASURES)}")
+    return {row["id"]: scores for row in rows if (scores := score_row(row)) is not None}
+
+
+# --- the bootstrap: rows of a matrix are questions, or samples of them; columns are the fields of Scores
+
+
+def _columns(scores: Iterable[Scores]) -> Matrix:
+    columns = numpy.array([astuple(each) for each in scores])
+    if not len(columns):
+        hint = "see with_gold, or compare one question set"
+        raise InputError("no question with gold to measure", hint=hint)
+    return columns
+
+
+def _resampled(columns: Matrix, resamples: int = RESAMPLES) -> Matrix:
+    """The means of random samples of the questions, as many in each as there are."""
+    generator, count = numpy.random.default_rng(0), len(columns)
+    drawn = (columns[generator.integers(count, size=count)] for _ in range(resamples))
+    return numpy.array([sample.mean(axis=0) for sample in drawn])
+
+
+def _measured(means: Matrix, measure: str) -> Matrix:
+    by_name = dict(zip(MEASURES, means.T, strict=False))
+    if measure == "paper_f1":
+        return _harmonic(by_name["paper_precision"], by_name["recall"])  # type: ignore[no-any-return]
+    return by_name[measure]  # type: ignore[no-any-return]
+
+
+def _interval(values: Matrix) -> tuple[float, float]:
+    low, high = numpy.quantile(values, [0.025, 0.975])
+    return float(low), float(high)

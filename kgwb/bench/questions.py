@@ -1,14 +1,20 @@
-"""The questions of a benchmark, whatever format they came in (kgwb.bench.formats)."""
+"""The questions of a benchmark, whatever format they came in (kgwb.bench.formats), and their gold answers."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator
-from rdflib import Literal
+from rdflib import Literal, URIRef
 
+from kgwb.errors import GraphError
 from kgwb.flow import Term
+from kgwb.kg.base import Graph
+from kgwb.kg.sparql import checked, n3, writable
+from kgwb.systems.gold import Gold, read
 
 
 def _lexical(value: object) -> object:
@@ -21,10 +27,9 @@ def _lexical(value: object) -> object:
 Lexical = Annotated[str, BeforeValidator(_lexical)]
 
 
-class BenchQuestion(BaseModel):
+class BenchQuestion(BaseModel, frozen=True):
     """One question; as JSON data, one line of kgwb's own question files."""
 
-    model_config = {"frozen": True}
     id: Lexical
     question: str
     answers: tuple[Lexical, ...] | None = None
@@ -80,3 +85,111 @@ def term_string(term: Term) -> str:
     if isinstance(term, Literal) and isinstance(term.value, bool):
         return str(term.value).lower()
     return str(term)
+
+
+# --- gold answers that a question set leaves to be found in the graph
+
+_BARE_COUNT = re.compile(
+    r"\b(?P<select>SELECT\s+(?:DISTINCT\s+)?)COUNT\s*\(\s*(?P<distinct>DISTINCT\s+)?(?P<what>[?$]\w+|\*)"
+    r"(?:\s+AS\s+[?$]\w+)?\s*\)",
+    re.IGNORECASE,
+)
+METAQA = {
+    "director": "directed_by",
+    "writer": "written_by",
+    "actor": "starred_actors",
+    "year": "release_year",
+    "genre": "has_genre",
+    "language": "in_language",
+    "tags": "has_tags",
+    "tag": "has_tags",
+    "imdbrating": "has_imdb_rating",
+    "imdbvotes": "has_imdb_votes",
+}
+"""The relation of MetaQA's graph that each word of its question types stands for, from a movie."""
+
+
+def with_gold(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQuestion]:
+    """The same questions, those without gold answers with what the graph gives.
+
+    That is the first variable of the gold query (sent through the gate like any query), or else the vertices
+    that bear the gold labels. Where this fails ``answers`` stays None and ``gold_error`` says why.
+    """
+    return [_answered(each, kg) if each.answers is None else each for each in questions]
+
+
+def with_queries(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQuestion]:
+    """The same questions; those with a topic entity and a path of MetaQA's also with the gold query it means.
+
+    Relations are known by their local names. The topic entity is no answer of a path that leads back to it.
+    """
+    questions = list(questions)
+    if not any(each.path and not each.sparql for each in questions):
+        return questions
+    terms = (term for (term,) in kg.select("SELECT DISTINCT ?p WHERE { ?s ?p ?o }").rows)
+    named = {re.split("[/#]", term)[-1]: n3(term) for term in terms if isinstance(term, URIRef)}
+    relations = {word: named[name] for word, name in METAQA.items() if name in named}
+    queries = ((each, None if each.sparql else _path_query(each, relations)) for each in questions)
+    return [each.model_copy(update={"sparql": query}) if query else each for each, query in queries]
+
+
+def _path_query(question: BenchQuestion, relations: dict[str, str]) -> str | None:
+    words = (question.path or "").split("_to_")
+    steps = [(word, relations.get(later if word == "movie" else word)) for word, later in pairwise(words)]
+    entity = question.topic_entity or ""
+    known = "://" in entity and writable(URIRef(entity))
+    if not (known and steps and all(relation for _, relation in steps)):
+        return None  # the entity is given by its label, or a relation is not in the graph
+    topic = n3(URIRef(entity))
+    ends = [topic, *(f"?x{number}" for number in range(1, len(steps))), "?x"]
+    patterns = [
+        f"{here} {relation} {there} ." if word == "movie" else f"{there} {relation} {here} ."
+        for (word, relation), (here, there) in zip(steps, pairwise(ends), strict=True)
+    ]
+    return f"SELECT DISTINCT ?x WHERE {{ {' '.join(patterns)} FILTER(?x != {topic}) }}"
+
+
+def read_gold(question: BenchQuestion, kg: Graph) -> Gold | None:
+    """The gold query of a question taken apart; None if there is none that can be read."""
+    return read(standard(question.sparql), kg.vocabulary) if question.sparql else None
+
+
+def standard(sparql: str) -> str:
+    """A gold query in SPARQL 1.1: LC-QuAD and QALD count as Virtuoso does, SELECT DISTINCT COUNT(?uri)."""
+    return _BARE_COUNT.sub(r"\g<select>(COUNT(\g<distinct>\g<what>) AS ?count)", sparql, count=1)
+
+
+def _answered(question: BenchQuestion, kg: Graph) -> BenchQuestion:
+    try:
+        if question.sparql and question.sparql.strip():
+            answers = _of_query(standard(question.sparql), kg)
+        elif question.answer_labels:
+            answers = _of_labels(question.answer_labels, kg)
+        else:
+            raise GraphError("the question set gives neither answers nor a gold query")
+    except GraphError as exc:
+        return question.model_copy(update={"gold_error": exc.message})
+    return question.model_copy(update={"answers": tuple(dict.fromkeys(answers)), "gold_error": None})
+
+
+def _of_query(sparql: str, kg: Graph) -> list[str]:
+    if checked(sparql).form == "ask":
+        return [term_string(Literal(kg.ask(sparql)))]
+    result = kg.select(sparql)
+    if result.cut:
+        raise GraphError(f"the gold query has more than {len(result.rows)} rows: open the graph with more")
+    return [term_string(row[0]) for row in result.rows if row[0] is not None]
+
+
+def _of_labels(labels: tuple[str, ...], kg: Graph) -> list[str]:
+    """The one vertex of each label; where several differ in letter case, the one that is written so."""
+    bearers, answers = kg.exact(labels), []
+    for label in labels:
+        vertices = bearers.get(label, ())
+        if len(vertices) > 1:
+            names = kg.names(vertices)
+            vertices = tuple(vertex for vertex in vertices if names[vertex] == label)
+        if len(vertices) != 1:
+            raise GraphError(f"{len(bearers.get(label, ()))} vertices of the graph are called {label!r}")
+        answers.append(str(vertices[0]))
+    return answers

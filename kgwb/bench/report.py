@@ -3,100 +3,51 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+import tomllib
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from rdflib import URIRef
 
-from kgwb import disk, llm
-from kgwb.bench import sections
+from kgwb import disk, llm, systems
 from kgwb.bench.cost import Prices
-from kgwb.bench.metrics import score_row
-from kgwb.bench.results import Row
-from kgwb.bench.runner import lost
-from kgwb.bench.sections import Measured, measured_in
+from kgwb.bench.figures import NAMES, Measured, linking, losses, quality, spent, without_prices
+from kgwb.bench.metrics import compare, score_row
+from kgwb.bench.results import Row, lost, run_file
 from kgwb.errors import InputError, KgwbError
+from kgwb.kg import Graph, open_kg
 from kgwb.kg.text import local_name
-from kgwb.show.html import (
-    Html,
-    aside,
-    clean,
-    count,
-    div,
-    first_of,
-    iri_link,
-    join,
-    note,
-    page,
-    preformatted,
-    seconds,
-    section,
-    short,
-    style,
-    tag,
-)
+from kgwb.llm.base import ChatModel
+from kgwb.show import html as h
+from kgwb.show.html import Bar, Html, tag
+from kgwb.show.run import run_body
+from kgwb.show.text import BASELINE
+from kgwb.systems import names, profile
 
 if TYPE_CHECKING:
-    from kgwb.kg import Graph
-    from kgwb.llm.base import ChatModel
     from kgwb.ui.debugger import Debugger
 
 MOST_VALUES = 5
 """Values shown of an answer."""
-HEAD = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="generator" content="kgwb">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy"
-  content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<style>
-:root { color-scheme: light dark }
-body { max-width: 100em; margin: 0 auto; padding: 1em; background: light-dark(#fff, #131417) }
-h1.h1 { font-size: 20px; font-weight: 650 }
-h2.h2 { font-size: 17px; font-weight: 650; margin-top: 18px !important }
-#questions button:focus-visible { outline: 2px solid } #questions tr:target td { background: var(--bg3) }
-#questions :is(th, td) { max-width: 20em; overflow-wrap: anywhere }
-#questions td:is(:nth-child(4), :nth-child(5)) { min-width: 10em }
-#filter :is(input, select) { width: auto }
-</style>
-"""
-MARK = HEAD[: HEAD.index('<meta name="viewport"')].encode()
+HERE = Path(__file__).parent
+PAGE, FILTER = ((HERE / name).read_text(encoding="utf-8") for name in ("page.html", "filter.html"))
+MARK = PAGE[: PAGE.index('<meta name="viewport"')].encode()
 """How every page of kgwb begins; no other file is replaced by one."""
-SCRIPT = """<script>
-const table = document.getElementById("questions"), rows = [...table.tBodies[0].rows];
-const words = document.getElementById("words"), which = document.getElementById("which");
-function show() {
-  const wanted = words.value.toLowerCase();
-  for (const row of rows)
-    row.hidden = !(row.textContent.toLowerCase().includes(wanted) && row.className.includes(which.value));
-  document.getElementById("shown").textContent = rows.filter(row => !row.hidden).length + " shown";
-}
-words.oninput = which.onchange = show;
-table.tHead.onclick = event => {
-  const head = event.target.closest("th"), place = head.cellIndex, up = head.ariaSort !== "ascending";
-  for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-  head.ariaSort = up ? "ascending" : "descending";
-  const order = new Intl.Collator(undefined, {numeric: true}).compare;
-  const told = rows.map(row => [row.cells[place].textContent, row]);
-  told.sort(([one], [other]) => (up ? 1 : -1) * order(one, other));
-  table.tBodies[0].append(...told.map(([, row]) => row));
-};
-document.getElementById("filter").hidden = false;
-show();
-</script>
-"""
+_FIRST = ("kgwb", "system", "models", "source", "kg", "embeddings", "questions")
+Pages = Mapping[Path, Path]
+"""The page of each run file."""
 
 
 class Report:
     """The results of one folder, or of several side by side; the first is what the others are set against.
 
     ``published`` names the question set whose published figures are shown beside (published.toml), for what
-    was asked is known to the person alone; with ``prices`` money is told. Raises InputError.
+    was asked is known to the person alone; with ``prices`` money is shown. Raises InputError.
     """
 
     def __init__(
@@ -106,12 +57,12 @@ class Report:
             raise InputError("there is nothing to report on", hint="name a folder of kgwb bench --out")
         paths = [Path(os.path.realpath(folder)) for folder in folders]  # links in a circle, too
         own = [path.name for path in paths]
-        names = [clean(path.name if own.count(path.name) == 1 else path) for path in paths]
+        names = [h.clean(path.name if own.count(path.name) == 1 else path) for path in paths]
         tails = [f", {name}" if len(names) > 1 else "" for name in names]
-        self.sets: tuple[Measured, ...] = tuple(map(measured_in, paths, names, tails))
+        self.sets = tuple(map(Measured.read, paths, names, tails))
         """The results, folder by folder."""
         self._prices = prices
-        self._published = [*sections.published(self.sets, published)] if published is not None else []
+        self._published = [*_published(self.sets, published)] if published is not None else []
 
     def save(self, path: str | Path, *, runs: bool = True) -> Path:
         """Write the page, and beside every run that was kept a page of it, unless ``runs`` is False.
@@ -124,11 +75,27 @@ class Report:
             if not _is_ours(path):
                 hint = "give another file, or delete that one"
                 raise InputError(f"cannot write {path}: what is there is no report of kgwb", hint=hint)
-            made = dict(self._run_pages()) if runs else {}
-            disk.replace(path, [self._page(path, made)], "replace")
+            pages = dict(self._run_pages()) if runs else {}
+            title = f"Benchmark {', '.join(one.name for one in self.sets)}"
+            questions = _questions(self.sets, path, pages)
+            html = standalone(title, tag("h1", title, class_="h1"), *self._sections(), *questions)
+            disk.replace(path, [html], "replace")
         except OSError as exc:
             raise InputError(f"cannot write {path}: {exc.strerror or exc}", hint="give another file") from exc
         return path
+
+    def _run_pages(self) -> Iterator[tuple[Path, Path]]:
+        """The file of every run that was kept, with its page."""
+        for one in self.sets:
+            for file in filter(None, (run_file(one.folder, row) for row in one.rows.values())):
+                shown = file.with_suffix(".html")
+                if shown.is_symlink() or not _is_ours(shown):  # a link may lead anywhere
+                    continue
+                written = file.stat().st_mtime_ns
+                if not shown.exists() or shown.stat().st_mtime_ns != written:
+                    disk.replace(shown, [run_page(file)], "replace")
+                    os.utime(shown, ns=(written, written))
+                yield file, shown
 
     def debug(
         self,
@@ -145,88 +112,63 @@ class Report:
         any more, or the model is at an address that only the folder names, what is on record stands for
         them. Raises InputError if the run was not kept, and RunFileError.
         """
-        from kgwb.kg import open_kg
-        from kgwb.systems import load_run
         from kgwb.ui.debugger import Debugger
         from kgwb.ui.session import session_of
 
         one = self.sets[number]
-        row = one.rows.get(question)
-        file = one.run_file(row) if row else None
-        if row is None or file is None:
+        row = one.rows.get(question, {})
+        file = run_file(one.folder, row) if row else None
+        if file is None:
             hint = "measure with --save-runs (save_runs=True)"
             raise InputError(f"the run of {question!r} was not kept", hint=hint)
-        graph = open_kg(kg) if isinstance(kg, str) else kg or graph_of(one)
-        own = None if model or graph is None else models_of(one)
-        run = load_run(file, kg=graph, model=llm.model(model) if isinstance(model, str) else model or own)
-        agent = str(one.ladder.get(question, {}).get("agent", ""))
+        graph = open_kg(kg) if isinstance(kg, str) else kg or _graph_of(one)
+        models = _models_of(one) if graph and model is None else None
+        live = llm.model(model) if isinstance(model, str) else model or models
+        run = systems.load_run(file, kg=graph, model=live)
+        agent = one.ladder.get(question, {}).get("agent")
         blamed = next((step.key for step in run.steps if step.agent == agent), "")
         gold = [*(row["gold"] or ())]
         iris = [URIRef(value) for value in gold[:MOST_VALUES] if "://" in value]
         names = {str(iri): name for iri, name in graph.names(iris).items()} if graph and iris else {}
-        texts = first_of(gold, MOST_VALUES, lambda value: names.get(value) or local_text(value))
+        texts = h.first_of(gold, MOST_VALUES, lambda value: names.get(value) or _local(value))
         return Debugger(session_of(run), chosen=blamed, gold=", ".join(texts))
 
     def _repr_html_(self) -> str:
-        return page(*self._sections())
+        return h.page(*self._sections())
 
     def __repr__(self) -> str:
-        told = (f"{one.name}: {count(len(one.rows), 'question')}" for one in self.sets)
-        return f"Report({clean('; '.join(told))})"
+        sizes = (f"{one.name}: {h.count(len(one.rows), 'question')}" for one in self.sets)
+        return f"Report({'; '.join(sizes)})"
 
     def _sections(self) -> Iterator[Html]:
-        yield from sections.measured(self.sets)
-        yield tag("h2", "How good", class_="h2")
-        yield from sections.quality(self.sets)
-        yield from self._published
-        if len(self.sets) > 1:
-            yield from sections.compared(self.sets)
-        yield tag("h2", "How fast, and how dear", class_="h2")
-        yield from sections.cost(self.sets, self._prices)
-        yield tag("h2", "Where answers were lost", class_="h2")
-        yield from sections.lost_at(self.sets)
-
-    def _page(self, path: Path, made: Mapping[Path, Path]) -> str:
-        title = f"Benchmark {', '.join(one.name for one in self.sets)}"
-        told = (tag("h1", title, class_="h1"), *self._sections(), *_questions(self.sets, path, made))
-        return standalone(title, *told) + SCRIPT
-
-    def _run_pages(self) -> Iterator[tuple[Path, Path]]:
-        """The file of every run that was kept, with its page."""
-        for one in self.sets:
-            for file in filter(None, map(one.run_file, one.rows.values())):
-                shown = file.with_suffix(".html")
-                if shown.is_symlink() or not _is_ours(shown):  # a link may lead anywhere
-                    continue
-                written = file.stat().st_mtime_ns
-                if not shown.exists() or shown.stat().st_mtime_ns != written:
-                    disk.replace(shown, [run_page(file)], "replace")
-                    os.utime(shown, ns=(written, written))
-                yield file, shown
+        parts = {
+            "": _measured(self.sets),
+            "How good": (*_quality(self.sets), *self._published, *_compared(*self.sets)),
+            "How fast, and how dear": _spent(self.sets, self._prices),
+            "Where answers were lost": _lost(self.sets),
+        }
+        for title, contents in parts.items():
+            yield tag("h2", title, class_="h2") if title else Html()
+            yield from contents
 
 
-def graph_of(one: Measured) -> Graph | None:
+def _graph_of(one: Measured) -> Graph | None:
     """The graph of a set-up, if it can be opened and is still that one."""
-    from kgwb.kg import open_kg
-
     with suppress(KgwbError):
         kg = open_kg(str(one.config.get("source")))
         return kg if kg.identity == one.config.get("kg") else None
     return None
 
 
-def models_of(one: Measured) -> dict[str, ChatModel] | None:
+def _models_of(one: Measured) -> dict[str, ChatModel] | None:
     """The models of a set-up; a folder from elsewhere may not say where the person's key is sent."""
-    models = one.config.get("models")
-    specs = {str(name): str(spec) for name, spec in models.items()} if isinstance(models, dict) else {}
+    specs = {name: str(spec) for name, spec in _mapping(one.config.get("models")).items()}
     with suppress(KgwbError):
         return None if "@" in "".join(specs.values()) else {n: llm.model(spec) for n, spec in specs.items()}
     return None
 
 
-def local_text(value: str) -> str:
-    """A value as it is, an IRI by its last part."""
-    return local_name(value) if "://" in value else short(value)
+# --- pages
 
 
 def _is_ours(path: Path) -> bool:
@@ -239,93 +181,224 @@ def _is_ours(path: Path) -> bool:
 
 def standalone(title: str, *contents: object) -> str:
     """A whole page, light or dark as the browser is."""
-    body = section(div("body stack", *contents))
-    return (
-        f"{HEAD}{tag('title', title)}\n<style>{style()}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
-    )
+    body = h.section(h.div("body stack", *contents))
+    return Template(PAGE).substitute(title=h.join(title), style=h.style(), body=body)
 
 
 def run_page(file: Path) -> str:
     """A saved run as a page; where it cannot be opened, why."""
-    from kgwb.show.run import run_body
-    from kgwb.systems import load_run
-
     debug = f"import kgwb; kgwb.debug(kgwb.load_run({file.name!r}))"
-    told = join(aside("In a notebook beside this page, this opens it in the debugger:"), preformatted(debug))
+    hint = h.aside("In a notebook beside this page, this opens it in the debugger:")
     try:
-        return standalone(f"Run {file.stem}", told, run_body(load_run(file)))
+        shown = run_body(systems.load_run(file))
     except KgwbError as exc:
-        return standalone(f"Run {file.stem}", told, note(preformatted(exc), kind="bad"))
+        shown = h.note(h.preformatted(exc), kind="bad")
+    return standalone(f"Run {file.stem}", hint, h.preformatted(debug), shown)
+
+
+# --- what was measured
+
+
+Sets = tuple[Measured, ...]
+
+
+def _measured(sets: Sets) -> Iterator[Html]:
+    """Everything needed to repeat it; what differs between the folders is marked."""
+    configs = [dict(_flat(one.config)) for one in sets]
+    heads = ["", *(one.name for one in sets)]
+    first: list[tuple[object, ...]] = []
+    rest: list[tuple[object, ...]] = []
+    for name in dict.fromkeys(name for config in configs for name in config):
+        values = [str(config.get(name, "–")) for config in configs]
+        cells = [tag("mark", value) if len({*values}) > 1 else value for value in values]
+        (first if name.partition(" ")[0] in _FIRST else rest).append((name, *cells))
+    yield h.table(heads, first)
+    if any("rules" in _mapping(one.config.get("models")).values() for one in sets):
+        yield h.note(BASELINE, kind="calm")
+    for one in sets:
+        yield h.fold(f"the command that asks {one.name} again", h.preformatted(_command(one)))
+    yield h.fold("all prompts, settings and versions", h.table(heads, rest))
+
+
+def _flat(config: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for name, value in config.items():
+        for part, text in _mapping(value).items():
+            yield f"{name} {part}".strip(), text
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {"": value}
+
+
+def _command(one: Measured) -> str:
+    """The command line that measures this again; where the questions lie is not kept, only what they are."""
+    config, settings = one.config, _mapping(one.config.get("settings"))
+    chosen = "paper" if settings.get("profile") == "paper" else "fast"
+    words = ["kgwb", "bench", "--kg", str(config.get("source")), "--system", str(config.get("system"))]
+    for agent, model in _mapping(config.get("models")).items():
+        words += ["--agent-model", f"{agent}={model}"] if agent else ["--model", str(model)]
+    words += ["--profile", chosen]
+    system = str(config.get("system"))
+    usual = profile(chosen, system=system if system in names() else "").to_data()
+    for name, value in settings.items():
+        words += ["--set", f"{name}={value}"] if usual.get(name) != value else []
+    return f"{shlex.join(map(h.clean, words))} --questions FILE --out DIR"
+
+
+# --- figures
+
+
+def _quality(sets: Sets) -> Iterator[Html]:
+    yield h.aside(
+        "From 0 to 1, averaged over questions, F1 with its 95 % bootstrap interval. What is not of the paper "
+        "is strict: an answer withheld counts 0. In Chatty-KG's paper it counts precision 1, and F1 is the "
+        "harmonic mean of the averages. An error counts 0; a question without gold is not counted."
+    )
+    yield quality(sets).html()
+    chart = []
+    for part in dict.fromkeys(part for one in sets for part in one.groups):
+        for number, one in enumerate(sets):
+            group = one.groups.get(part)
+            if group and (f1 := group.figure("f1")):
+                text = f"{f1.value:.3f} ({h.count(len(group.rows), 'question')})"
+                chart.append(Bar(part + one.tail, f1.value, text, f1.low, f1.high, number))
+    yield h.bars("Strict F1 by part of the questions, with its interval", chart, 1.0)
+
+
+def _published(sets: Sets, name: str) -> Iterator[Html]:
+    """What papers print for the question set of that name, beside what was measured. Raises InputError."""
+    data = tomllib.loads((HERE / "published.toml").read_text(encoding="utf-8"))
+    if name not in data["sets"]:
+        hint = f"name one of {', '.join(data['sets'])}, or leave it out"
+        raise InputError(f"no figures are known for a question set {name!r}", hint=hint)
+    known = data["sets"][name]
+    yield tag("h2", "Beside published figures")
+    yield tag("div", f"Question set, as whoever made this report says: {known['name']}. Per cent.")
+    for one in sets:
+        if known.get("questions", len(one.rows)) != len(one.rows):
+            sizes = f"{one.name} has {len(one.rows):,} questions, the published set {known['questions']:,}"
+            yield h.note(f"{sizes}: these figures are not of the same questions.", kind="bad")
+    rows: list[tuple[object, ...]] = []
+    for entry in (entry for entry in data["published"] if entry["set"] == name):
+        part, measure = entry.get("group", "all"), entry["measure"]
+        for one in sets:
+            if (group := one.groups.get(part)) and (figure := group.figure(measure)):
+                value = tag("b", f"{100 * figure.value:.2f}")
+                rows.append((part, NAMES[measure], value, tag("b", one.name), "measured here"))
+        source = h.join("published: ", entry["source"], f"; {entry['note']}" if "note" in entry else "")
+        for who, printed in entry["figures"].items():
+            rows.append((part, NAMES[measure], f"{printed:.2f}", who, source))
+    yield h.table(("questions", "measure", "per cent", "system", "where from"), dict.fromkeys(rows))
+
+
+def _compared(first: Measured, *others: Measured) -> Iterator[Html]:
+    """Each further folder against the first, question by question."""
+    numbers = {key: number for number, key in enumerate(first.rows, 1)}  # as in the table of questions
+    if others:
+        yield tag("h2", f"Against {first.name}, question by question")
+    for other in others:
+        old, new = [*first.rows.values()], [*other.rows.values()]
+        try:
+            pairs = [compare(old, new, measure) for measure in ("f1", "paper_f1")]
+        except InputError as exc:
+            yield h.note(f"{other.name} cannot be compared: {exc}", kind="bad")
+            continue
+        rows = []
+        for pair in pairs:
+            difference = f"{pair.difference:+.3f} [{pair.interval[0]:+.3f}, {pair.interval[1]:+.3f}]"
+            values = (f"{pair.questions:,}", f"{pair.one:.3f}", f"{pair.other:.3f}", difference)
+            rows.append((other.name, NAMES[pair.measure], *values))
+        yield h.table(("", "measure", "questions", first.name, other.name, "difference"), rows)
+        changed = [
+            (other.name, word, tag("a", key, href=f"#question-{numbers[key]}"), first.rows[key]["question"])
+            for word, keys in (("better", pairs[0].better), ("worse", pairs[0].worse))
+            for key in keys
+        ]
+        head = f"{h.count(len(changed), 'question')} answered better or worse (strict F1)"
+        yield h.fold(head, h.table(("", "", "id", "question"), changed))
+
+
+def _spent(sets: Sets, prices: Prices | None) -> Iterator[Html]:
+    yield from (h.note(reason, kind="calm") for reason in without_prices(sets, prices))
+    chart = []
+    for number, one in enumerate(sets):
+        for name, cost in one.costs().items():
+            if name.startswith("seconds"):
+                label = (name.partition(", ")[2] or "in all") + one.tail
+                text = f"{h.seconds(cost.median)}, 95 % within {h.seconds(cost.p95)}"
+                chart.append(Bar(label, cost.median, text, cost.median, cost.p95, number))
+    yield h.bars("Seconds a question by stage: the median, and a line to the 95th percentile", chart)
+    yield spent(sets, prices).html()
+
+
+def _lost(sets: Sets) -> Iterator[Html]:
+    """The oracle ladder's agents by stage, and the recall of linking."""
+    if any(one.losses for one in sets):
+        yield h.aside(
+            "Gold was put in at one agent after another until the answer came right; the first agent whose "
+            "gold mended it is to blame."
+        )
+    else:
+        yield h.aside("Nothing is known of where: kgwb bench --ladder finds it out, if an answer was lost.")
+    chart = [
+        Bar(f"{name}{one.tail}", by_hops[""], str(by_hops[""]), 0, 0, number)
+        for number, one in enumerate(sets)
+        for (name, _), by_hops in one.losses.items()
+    ]
+    yield h.bars("Answers lost, by agent", chart)
+    yield losses(sets).html()
+    yield linking(sets).html()
 
 
 # --- every question
 
 
-def _questions(sets: Sequence[Measured], path: Path, made: Mapping[Path, Path]) -> Iterator[Html]:
+def _questions(sets: Sets, path: Path, pages: Pages) -> Iterator[Html]:
     yield tag("h2", "Every question", class_="h2")
-    choices = {"": "all", "lost": "lost", "error": "ended in an error"}
-    if len(sets) > 1:
-        choices["differs"] = "scored differently"
-    options = (tag("option", said, value=value) for value, said in choices.items())
-    yield tag(
-        "p",
-        *("Show ", tag("select", *options, id="which", aria_label="Which questions"), " with the words "),
-        *(tag("input", id="words", aria_label="Words"), " "),
-        *(tag("span", id="shown", role="status"), ". A column's head sorts by it."),
-        id="filter",
-        hidden="",
-    )
-    named = (f"{head}{one.tail}" for one in sets for head in ("answers", "F1", "lost at", "run"))
-    heads = ("id", "hops", "type", "question", "gold", *named)
+    yield Html(FILTER)
+    by_set = (f"{head}{one.tail}" for one in sets for head in ("answers", "F1", "lost at", "run"))
+    heads = ("id", "hops", "type", "question", "gold", *by_set)
     ids = dict.fromkeys(key for one in sets for key in one.rows)
-    rows = (_question(number, key, sets, path, made) for number, key in enumerate(ids, 1))
+    rows = (_question(number, key, sets, path, pages) for number, key in enumerate(ids, 1))
     head = tag("thead", tag("tr", *(tag("th", tag("button", head)) for head in heads)))
     yield tag("table", head, tag("tbody", *rows), id="questions")
 
 
-def _question(number: int, key: str, sets: Sequence[Measured], path: Path, made: Mapping[Path, Path]) -> Html:
+def _question(number: int, key: str, sets: Sets, path: Path, pages: Pages) -> Html:
     rows = [one.rows.get(key) for one in sets]
     row = next(row for row in rows if row)
-    told = [
-        short(str(key)),
-        row.get("hops", ""),
-        row.get("type", ""),
-        short(row["question"]),
-        _values(row["gold"]),
-    ]
+    cells: list[object] = [h.short(key), row.get("hops", ""), row.get("type", ""), h.short(row["question"])]
+    cells.append(_values(row["gold"]))
     for one, its in zip(sets, rows, strict=True):
-        told += _result(one, its, path, made) if its else ["not asked", *[""] * 3]
+        cells += _result(one, its, path, pages) if its else ["not asked", *[""] * 3]
     kinds = [f"{'lost ' if lost(its) else ''}{'error' if its['error'] else ''}" for its in rows if its]
-    differs = len({its and its.get("f1") for its in rows}) > 1
-    cells = (tag("td", cell) for cell in told)
-    return tag("tr", *cells, id=f"question-{number}", class_=" ".join([*kinds, "differs" if differs else ""]))
+    if len({its and its.get("f1") for its in rows}) > 1:
+        kinds.append("differs")
+    return tag("tr", *(tag("td", cell) for cell in cells), id=f"question-{number}", class_=" ".join(kinds))
 
 
-def _result(one: Measured, row: Row, path: Path, made: Mapping[Path, Path]) -> list[object]:
-    scores = score_row(row)
-    answers = note(short(row["error"]), kind="bad") if row["error"] else _values(row["answers"])
-    line = one.ladder.get(row["id"], {})
+def _result(one: Measured, row: Row, path: Path, pages: Pages) -> list[object]:
+    scores, line, file = score_row(row), one.ladder.get(row["id"], {}), run_file(one.folder, row)
+    link = h.aside("not kept")
+    if file:
+        shown = os.path.relpath(pages.get(file, file), os.path.dirname(os.path.realpath(path)))
+        link = tag("a", "run", href=quote(shown), title=f'kgwb.debug(kgwb.load_run("{file}"))')
     return [
-        answers,
+        h.note(h.short(row["error"]), kind="bad") if row["error"] else _values(row["answers"]),
         f"{scores.f1:.2f}" if scores else "",
         line.get("agent") or line.get("why") or "",
-        join(_link(one, row, path, made), " ", aside(seconds(row["seconds"]))),
+        h.join(link, " ", h.aside(h.seconds(row["seconds"]))),
     ]
 
 
-def _link(one: Measured, row: Row, path: Path, made: Mapping[Path, Path]) -> Html:
-    file = one.run_file(row)
-    if file is None:
-        return aside("not kept")
-    shown = os.path.relpath(made.get(file, file), os.path.dirname(os.path.realpath(path)))
-    return tag("a", "run", href=quote(shown), title=f'kgwb.debug(kgwb.load_run("{file}"))')
-
-
-def _values(values: Sequence[str] | None) -> Html:
-    if values is None:
-        return aside("not known")
+def _values(values: list[str] | None) -> Html:
     if not values:
-        return aside("none")
-    texts = first_of([*values], MOST_VALUES)
-    shown = [iri_link(value, local_text(value)) if "://" in value else short(value) for value in texts]
-    return join(*(tag("div", value) for value in shown))
+        return h.aside("not known" if values is None else "none")
+    texts = h.first_of(values, MOST_VALUES)
+    shown = [h.iri_link(value, _local(value)) if "://" in value else h.short(value) for value in texts]
+    return h.join(*(tag("div", value) for value in shown))
+
+
+def _local(value: str) -> str:
+    """A value as it is, an IRI by its last part."""
+    return local_name(value) if "://" in value else h.short(value)

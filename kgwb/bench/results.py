@@ -15,10 +15,8 @@ from kgwb import disk
 from kgwb.bench.questions import BenchQuestion
 from kgwb.errors import InputError
 from kgwb.flow import Turn, from_data
-from kgwb.run.record import RunFile
 
-CONFIG = "config.json"
-RESULTS = "results.jsonl"
+CONFIG, RESULTS = "config.json", "results.jsonl"
 RUNS = "runs"
 """Folder of the saved runs, below that of the results."""
 FOR_PEOPLE = frozenset({"source", "questions", "versions"})
@@ -28,9 +26,12 @@ Row = dict[str, Any]
 Whole = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
 Seconds = Annotated[float, Field(strict=True, ge=0, le=1e12)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+_ANOTHER = "give another --out folder"
+_AS_JSON = "backslashreplace"
+"""Half a character becomes its escape, which JSON reads back."""
 
 
-class _Used(BaseModel):
+class _Tokens(BaseModel):
     prompt_tokens: Whole
     completion_tokens: Whole
 
@@ -39,14 +40,6 @@ class _Linked(BaseModel):
     gold: Whole
     linked: Whole
     candidates: Whole
-
-
-class _Linking(BaseModel):
-    vertices: _Linked
-    predicates: _Linked
-
-
-_NONE = _Linked(gold=0, linked=0, candidates=0)
 
 
 class Line(BaseModel):
@@ -58,24 +51,14 @@ class Line(BaseModel):
     hops: int | str = ""
 
     @classmethod
-    def text(cls, row: Row) -> str:
-        """The line of this data. Raises ValueError if ``row`` would refuse it."""
-        line = _json_line(row)
-        cls.row(line)
-        return line
-
-    @classmethod
-    def row(cls, line: str) -> Row:
+    def check(cls, row: object) -> Row:
         """The data of a line. Raises ValueError saying what is wrong with it."""
         try:
-            row: Row = json.loads(line)
             cls.model_validate(row)
         except ValidationError as exc:
             error = exc.errors(include_url=False)[0]
             raise ValueError(f"{'.'.join(map(str, error['loc']))}: {error['msg']}") from exc
-        except (ValueError, RecursionError) as exc:
-            raise ValueError("it is not JSON") from exc
-        return row
+        return row  # type: ignore[return-value]
 
 
 class Result(Line):
@@ -92,9 +75,10 @@ class Result(Line):
     queries: Whole
     prompt_tokens: Whole = 0
     completion_tokens: Whole = 0
-    models: dict[str, _Used] = {}
+    models: dict[str, _Tokens] = {}
     stages: dict[str, Seconds] = {}
-    linking: _Linking = _Linking(vertices=_NONE, predicates=_NONE)
+    linking: dict[str, _Linked] = {}
+    """How many of the gold query's vertices and predicates were linked, and among the candidates."""
     run: str = ""
     remembered: Annotated[Any, PlainValidator(lambda data: from_data(data, Turn | None))] = None
 
@@ -110,12 +94,12 @@ def locked(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock = disk.plain(folder / ".lock").open("a")
     except OSError as exc:
-        raise InputError(f"{folder} cannot be used: {exc}", hint="give another --out folder") from exc
+        raise InputError(f"{folder} cannot be used: {exc}", hint=_ANOTHER) from exc
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as exc:
-            hint = "wait for it, or give another --out folder"
+            hint = f"wait for it, or {_ANOTHER}"
             raise InputError(f"another benchmark is writing to {folder}", hint=hint) from exc
         yield
 
@@ -123,30 +107,28 @@ def locked(folder: Path) -> Iterator[None]:
 class Lines:
     """A file of JSON lines, each with the id of a question; of two with one id the later counts."""
 
-    def __init__(self, path: Path, form: type[Line] = Result, *, mend: bool = True) -> None:
-        """Raises InputError for a damaged one, or one whose lines lack what ``form`` has.
+    def __init__(self, path: Path, form: type[Line] = Result, *, writable: bool = True) -> None:
+        """Raises InputError for a damaged file, or one whose lines lack what ``form`` has.
 
-        ``mend`` cuts off a last line that a killed process left unfinished; else it is only left out.
+        A last line that a killed process left unfinished is left out; ``writable`` cuts it off.
         """
         self.path, self.form = path, form
         self.rows: dict[str, Row] = {}
         """What is there already, by question id, in the order it finished."""
+        number = 0
         try:
-            if mend:
-                RunFile(path).mend()
-            self._read()
-        except (OSError, UnicodeDecodeError) as exc:
-            raise InputError(f"{path} cannot be used: {exc}", hint="give another --out folder") from exc
-
-    def _read(self) -> None:
-        lines = disk.read_text(self.path).split("\n")[:-1] if self.path.exists() else []
-        for number, line in enumerate(lines, 1):
-            try:
-                row = self.form.row(line)
-            except ValueError as exc:
-                hint = "delete this line: its question is then asked again"
-                raise InputError(f"{self.path}, line {number}, is no result: {exc}", hint=hint) from exc
-            self.rows[row["id"]] = row
+            if writable:
+                disk.cut_unfinished(path)
+            entries = disk.json_lines(path) if path.exists() else ()
+            for number, data in entries:  # noqa: B007  # the message names it
+                row = form.check(data)
+                self.rows[row["id"]] = row
+        except OSError as exc:
+            raise InputError(f"{path} cannot be used: {exc}", hint=_ANOTHER) from exc
+        except ValueError as exc:
+            number = getattr(exc, "number", number)
+            hint = "delete this line: its question is then asked again"
+            raise InputError(f"{path}, line {number}, is no result: {exc}", hint=hint) from exc
 
     def add(self, row: Row) -> None:
         """Write one line and hand it to the operating system.
@@ -154,12 +136,12 @@ class Lines:
         Raises InputError if the disk takes no more, and for a line that would be refused when it is read.
         """
         try:
-            line = self.form.text(row)
+            self.form.check(row)
         except ValueError as exc:
-            what = f"the result of {row['id']!r} cannot be kept: {exc}"
-            raise InputError(what, hint="see which model, graph or question gives it") from exc
+            reason = f"the result of {row['id']!r} cannot be kept: {exc}"
+            raise InputError(reason, hint="see which model, graph or question gives it") from exc
         with self._writing():
-            disk.append(self.path, line, _AS_JSON)
+            disk.append(self.path, _json_line(row), _AS_JSON)
         self.rows[row["id"]] = row
 
     @contextmanager
@@ -168,8 +150,7 @@ class Lines:
             yield
         except OSError as exc:
             hint = "free some space and give the same command again: it goes on from there"
-            what = f"cannot write to {self.path}: {exc.strerror or exc}"
-            raise InputError(what, hint=hint) from exc
+            raise InputError(f"cannot write to {self.path}: {exc.strerror or exc}", hint=hint) from exc
 
 
 class Results(Lines):
@@ -180,30 +161,25 @@ class Results(Lines):
         self.folder = folder = Path(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._agree(config)
-        except (OSError, UnicodeDecodeError) as exc:
-            raise InputError(f"{folder} cannot be used: {exc}", hint="give another --out folder") from exc
+            self._agree(folder / CONFIG, config)
+        except OSError as exc:
+            raise InputError(f"{folder} cannot be used: {exc}", hint=_ANOTHER) from exc
         super().__init__(folder / RESULTS)
 
-    def _agree(self, config: Mapping[str, Any]) -> None:
-        path = self.folder / CONFIG
+    def _agree(self, path: Path, config: Mapping[str, Any]) -> None:
         results = self.folder / RESULTS
-        if not path.exists() or not (results.exists() and results.stat().st_size):
-            disk.replace(path, [json.dumps(config, indent=2, ensure_ascii=False), "\n"], _AS_JSON)
-            return
-        try:
-            earlier = _read_config(path)
-        except (ValueError, RecursionError) as exc:
-            hint = f"give another --out folder, or delete {CONFIG} if the results there are of this set-up"
-            raise InputError(f"{path} is not JSON: {exc}", hint=hint) from exc
-        changes = list(_changes(earlier, config))
-        if changes:
-            raise InputError(
-                f"{self.folder} holds results of another set-up: {'; '.join(changes)}",
-                hint="give another --out folder, go back to that set-up, or delete the folder to begin anew",
-            )
-        if earlier != config:
-            disk.replace(path, [json.dumps(config, indent=2, ensure_ascii=False), "\n"], _AS_JSON)
+        if path.exists() and results.exists() and results.stat().st_size:
+            try:
+                earlier = _read_config(path)
+            except (ValueError, RecursionError) as exc:
+                hint = f"{_ANOTHER}, or delete {CONFIG} if the results there are of this set-up"
+                raise InputError(f"{path} is not JSON: {exc}", hint=hint) from exc
+            if changes := "; ".join(_changes(earlier, config)):
+                hint = f"{_ANOTHER}, go back to that set-up, or delete the folder to begin anew"
+                raise InputError(f"{self.folder} holds results of another set-up: {changes}", hint=hint)
+            if earlier == config:
+                return
+        disk.replace(path, [json.dumps(config, indent=2, ensure_ascii=False), "\n"], _AS_JSON)
 
     def retry_errors(self) -> None:
         """Forget the questions that ended in an error, so that they are asked again."""
@@ -217,32 +193,33 @@ class Results(Lines):
         rows = [(question, self.rows[question.id]) for question in questions if question.id in self.rows]
         for question, row in rows:
             if (row["question"], row["gold"]) != (question.question, question.gold):
-                raise InputError(
-                    f"{self.folder / RESULTS} holds another question or gold under the id {question.id!r}",
-                    hint="give another --out folder for other questions",
-                )
+                where = f"{self.path} holds another question or gold under the id {question.id!r}"
+                raise InputError(where, hint=f"{_ANOTHER} for other questions")
         return [row for _, row in rows]
 
 
 def read_results(folder: str | Path) -> tuple[dict[str, Any], list[Row]]:
     """The configuration and the lines of a folder of results. Raises InputError if there are none."""
-    path = Path(folder) / CONFIG
     try:
-        config = _read_config(path)
+        config = _read_config(Path(folder) / CONFIG)
     except (OSError, ValueError, RecursionError) as exc:
         hint = "give the --out folder of a benchmark"
         raise InputError(f"{folder} holds no results: {exc}", hint=hint) from exc
-    return config, list(Lines(Path(folder) / RESULTS, mend=False).rows.values())
+    return config, list(Lines(Path(folder) / RESULTS, writable=False).rows.values())
 
 
 def run_file(folder: Path, row: Row) -> Path | None:
     """The saved run of a line, if it was kept; nothing outside the folder's runs is one."""
-    runs = folder.resolve() / RUNS
     try:
         path = (folder / row.get("run", "")).resolve()
-        return path if path.is_relative_to(runs) and path.is_file() else None
+        return path if path.is_relative_to(folder.resolve() / RUNS) and path.is_file() else None
     except (OSError, ValueError, RuntimeError):  # no name of a file, or links in a circle
         return None
+
+
+def lost(row: Row) -> bool:
+    """Whether a question with gold was not answered by all of it and nothing else, strictly."""
+    return row["gold"] is not None and (row["error"] is not None or row["f1"] < 1)
 
 
 def _read_config(path: Path) -> dict[str, Any]:
@@ -252,19 +229,17 @@ def _read_config(path: Path) -> dict[str, Any]:
     return config
 
 
-_AS_JSON = "backslashreplace"
-"""Half a character becomes its escape, which JSON reads back."""
-
-
 def _json_line(row: Row) -> str:
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
 def _changes(earlier: Mapping[str, Any], present: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     """What differs between two configurations, down to single settings."""
-    for name in [name for name in dict.fromkeys((*earlier, *present)) if name not in FOR_PEOPLE]:
-        one, other = earlier.get(name), present.get(name)
-        if isinstance(one, dict) and isinstance(other, dict):
-            yield from _changes(one, other, f"{prefix}{name} ")
-        elif one != other:
-            yield f"{prefix}{name or 'default'} was {one!r} and is now {other!r}"
+    for name in dict.fromkeys((*earlier, *present)):
+        before, now = earlier.get(name), present.get(name)
+        if name in FOR_PEOPLE or before == now:
+            continue
+        if isinstance(before, dict) and isinstance(now, dict):
+            yield from _changes(before, now, f"{prefix}{name} ")
+        else:
+            yield f"{prefix}{name or 'default'} was {before!r} and is now {now!r}"

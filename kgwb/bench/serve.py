@@ -10,14 +10,13 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BufferedReader, RawIOBase
 from socket import socket
 from threading import BoundedSemaphore
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from rdflib import Literal
@@ -35,7 +34,7 @@ from kgwb.errors import (
     harmless,
 )
 from kgwb.flow import Dialogue, Term
-from kgwb.kg.sparql import check, n3
+from kgwb.kg.sparql import checked, n3
 from kgwb.run import Run
 
 NO_ANSWER = "SELECT ?answer WHERE { ?answer ?property ?value FILTER(false) }"
@@ -71,22 +70,21 @@ def one_query(run: Run) -> str:
     if answer.kind == "boolean":
         return answer.queries[-1]
     results = {call.request["query"]: call.result for call in run.calls.values() if call.kind == "select"}
-    asked = [(query, results[query]) for query in answer.queries if query in results]
     columns = [
         _Column(query, name, frozenset(row[place] for row in rows.rows) - {None}, len(rows.variables) == 1)
-        for query, rows in asked
+        for query in answer.queries
+        if (rows := results.get(query))
         for place, name in enumerate(rows.variables)
     ]
     values = frozenset(value.term for value in answer.values)
-    made = _of_columns(columns, values) or (
-        _counting(columns, values) if answer.kind == "count" else NO_ANSWER
-    )
-    check(made)
-    return made
+    query = _of_columns(columns, values)
+    if not query and answer.kind == "count":
+        query = _counting(columns, values)
+    checked(query or NO_ANSWER)
+    return query or NO_ANSWER
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
+class _Column(NamedTuple):
     query: str
     name: str
     terms: frozenset[Term | None]
@@ -100,12 +98,11 @@ def _of_columns(columns: Sequence[_Column], values: frozenset[Term]) -> str:
         return exact[0].query if exact[0].alone else _union(exact[:1])
     if inside := _covering([column for column in columns if column.terms <= values], values):
         return _union(inside)
-    most = sorted(columns, key=lambda column: -len(column.terms & values))
+    most = _covering(sorted(columns, key=lambda column: -len(column.terms & values)), values)
     try:
-        terms = " ".join(sorted(map(n3, values)))
+        return _union(most, f" VALUES ?{{}} {{{{ {' '.join(sorted(map(n3, values)))} }}}}") if most else ""
     except QueryError:  # a blank node, which no query can name
         return ""
-    return _union(more, terms) if (more := _covering(most, values)) else ""
 
 
 def _covering(columns: Sequence[_Column], values: frozenset[Term]) -> list[_Column]:
@@ -122,22 +119,22 @@ def _counting(columns: Sequence[_Column], values: frozenset[Term]) -> str:
     """A query that counts the terms of one name, where there are as many as the answer says."""
     for name in dict.fromkeys(column.name for column in columns):
         same = [column for column in columns if column.name == name and column.terms]
-        if values == {Literal(len(frozenset[Term | None]().union(*(column.terms for column in same))))}:
+        if values == {Literal(len({term for column in same for term in column.terms}))}:
             return _union(same, head="(COUNT(DISTINCT ?{}) AS ?count)")
-    return NO_ANSWER
+    return ""
 
 
-def _union(columns: Sequence[_Column], terms: str = "", head: str = "DISTINCT ?{}") -> str:
+def _union(columns: Sequence[_Column], only: str = "", head: str = "DISTINCT ?{}") -> str:
     name, *others = dict.fromkeys(column.name for column in columns)
     parts = [f"{{ {column.query} }}" for column in columns]
     if others:
+        name = "value_"
         renamed = zip(columns, parts, strict=True)
-        name, parts = (
-            "value_",
-            [f"{{ SELECT (?{one.name} AS ?value_) WHERE {{ {part} }} }}" for one, part in renamed],
-        )
-    only = f" VALUES ?{name} {{ {terms} }}" if terms else ""
-    return f"SELECT {head.format(name)} WHERE {{ {' UNION '.join(parts)}{only} }}"
+        parts = [f"{{ SELECT (?{column.name} AS ?value_) WHERE {{ {part} }} }}" for column, part in renamed]
+    return f"SELECT {head.format(name)} WHERE {{ {' UNION '.join(parts)}{only.format(name)} }}"
+
+
+# --- over HTTP
 
 
 class Service(ThreadingHTTPServer):
@@ -169,7 +166,7 @@ class Service(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer a connection, and leave its thread to another."""
+        """Answer a connection, and leave its place to another."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -182,9 +179,9 @@ class Service(ThreadingHTTPServer):
         return f"http://{host!s}:{port}/"
 
     def answer(self, dataset: str, question: str) -> dict[str, str]:
-        """The reply to a question, as the challenge defines it; ``reason`` tells why there is no answer.
+        """The reply to a question, as the challenge defines it; ``reason`` says why there is no answer.
 
-        Raises KeyError for an unknown dataset, and what stops a run.
+        Raises what stops a run.
         """
         setup = self.setups.get(dataset) or self.setups[ANY]
         with self._free:
@@ -192,8 +189,8 @@ class Service(ThreadingHTTPServer):
         query, reason = one_query(run), run.answer.reason if run.answer is not None else ""
         if query == NO_ANSWER:
             reason = reason or "no query gives just these values"
-        told = {"dataset": dataset, "question": question, "query": query}
-        return told | ({"reason": reason} if reason else {})
+        reply = {"dataset": dataset, "question": question, "query": query}
+        return reply | ({"reason": reason} if reason else {})
 
 
 class _Arriving(RawIOBase):
@@ -224,27 +221,23 @@ class _Handler(BaseHTTPRequestHandler):
         except ValueError as exc:
             self._fail(HTTPStatus.BAD_REQUEST, f"this is no address: {exc}", f"ask {self.server.url}")
             return
-        given = parse_qs(parts.query, errors="replace")
-        missing = [name for name in ("dataset", "question") if name not in given]
+        fields = parse_qs(parts.query, errors="replace")
+        missing = [name for name in ("dataset", "question") if name not in fields]
         if parts.path not in ("", "/"):
             self._fail(HTTPStatus.NOT_FOUND, f"there is nothing at {parts.path}", f"ask {self.server.url}")
         elif missing:
-            example = f"{self.server.url}?dataset=IRI&question=TEXT"
-            self._fail(HTTPStatus.BAD_REQUEST, f"{missing[0]!r} is missing", f"ask {example}")
-        else:
-            self._answer(given["dataset"][-1], given["question"][-1])
-
-    def _answer(self, dataset: str, question: str) -> None:
-        try:
-            self._send(HTTPStatus.OK, self.server.answer(dataset, question))
-        except KeyError as exc:
-            if exc.args != (ANY,):
-                raise
+            example = f"ask {self.server.url}?dataset=IRI&question=TEXT"
+            self._fail(HTTPStatus.BAD_REQUEST, f"{missing[0]!r} is missing", example)
+        elif fields["dataset"][-1] not in self.server.setups and ANY not in self.server.setups:
             known = ", ".join(self.server.setups)
+            dataset = fields["dataset"][-1]
             self._fail(HTTPStatus.NOT_FOUND, f"no dataset {dataset!r} is served", f"ask one of {known}")
-        except KgwbError as exc:
-            status = next(status for kind, status in STATUS.items() if isinstance(exc, kind))
-            self._fail(status, exc.message, exc.hint)
+        else:
+            try:
+                self._send(HTTPStatus.OK, self.server.answer(fields["dataset"][-1], fields["question"][-1]))
+            except KgwbError as exc:
+                status = next(status for kind, status in STATUS.items() if isinstance(exc, kind))
+                self._fail(status, exc.message, exc.hint)
 
     def _fail(self, status: HTTPStatus | int, error: str, hint: str = "") -> None:
         self._send(status, {"error": harmless(error), "hint": harmless(hint)})

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kgwb.disk import cache_dir
 from kgwb.errors import GraphFileError, SettingError
 from kgwb.kg.base import Found, Graph, Hit, Limits, Rows, Vocabulary
 from kgwb.kg.vocabularies import VOCABULARIES, vocabulary_of
@@ -48,11 +49,10 @@ def open_kg(
     """The graph of an RDF file, a folder of them, an rdflib Graph, an endpoint's URL or a sample's name.
 
     ``dialect`` names an endpoint's label search, as NAME or NAME:ARGUMENT of ``kgwb.kg.dialects.DIALECTS``,
-    instead of probing it. ``graphdb-connector:INSTANCE/FIELD`` and ``neptune:OPENSEARCH_URL`` must be named.
-    ``vocabulary`` (one of VOCABULARIES by name, a JSON file, or your own) says which predicates carry labels
-    and which are noise; without it, that of the well-known graph at this URL, or else the default. ``cache``
-    lets large files be kept, loaded, in the cache folder. ``allow_service`` lets SERVICE clauses pass, and
-    functions by which an engine may do more than read.
+    instead of probing it. ``vocabulary`` (one of VOCABULARIES by name, a JSON file, or your own) says which
+    predicates carry labels and which are noise; without it, that of the well-known graph at this URL, or else
+    the default. ``cache`` lets large files be kept, loaded, in the cache folder. ``allow_service`` lets
+    SERVICE clauses pass, and functions by which an engine may do more than read.
 
     Raises GraphFileError, SettingError for an unknown dialect or vocabulary, or GraphUnreachableError.
     """
@@ -71,8 +71,7 @@ def open_kg(
         return LocalGraph.of(source, vocabulary=vocabulary, limits=limits)
     if dialect is not None:
         raise SettingError("a dialect is for endpoints, and this is a file", hint="leave dialect out")
-    path = _existing(source)
-    graph = LocalGraph.open(path, vocabulary=vocabulary, limits=limits, cache=cache)
+    graph = LocalGraph.open(_existing(source), vocabulary=vocabulary, limits=limits, cache=cache)
     graph.source = str(source)  # as the person wrote it: a sample's name, not where it lies
     return graph
 
@@ -96,23 +95,15 @@ def _existing(source: str | os.PathLike[str]) -> Path:
     except UnicodeEncodeError as error:  # no run file and no page could say where the graph is
         raise GraphFileError(f"the name {name} is not UTF-8", hint="rename it") from error
     except (OSError, RuntimeError) as error:  # a name that is too long, or ~ of a user who is not there
-        why = getattr(error, "strerror", None) or error
-        raise GraphFileError(f"{name} cannot be opened: {why}", hint=hint) from error
+        reason = getattr(error, "strerror", None) or error
+        raise GraphFileError(f"{name} cannot be opened: {reason}", hint=hint) from error
     raise GraphFileError(f"there is no file or folder {name}", hint=hint)
-
-
-def cache_dir() -> Path:
-    """Where kgwb keeps what it can make again: KGWB_CACHE, else kgwb in XDG_CACHE_HOME or ~/.cache."""
-    if own := os.environ.get("KGWB_CACHE"):
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kgwb"
 
 
 def sample_path(name: str) -> Path:
     """The file of a sample, in the checkout or the installed package; raises GraphFileError."""
     package = Path(__file__).parent.parent
     for folder in (package.parent / "sample_kgs", package / "_data" / "sample_kgs"):
-        for found in (folder / f"{name}.ttl", folder / f"{name}.ttl.gz", folder / name):
-            if name in SAMPLES and found.exists():
-                return found
+        if name in SAMPLES and (folder / f"{name}.ttl").exists():
+            return folder / f"{name}.ttl"
     raise GraphFileError(f"there is no sample {name!r}", hint=f"the samples are {', '.join(SAMPLES)}")

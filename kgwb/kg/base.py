@@ -14,6 +14,18 @@ from kgwb.flow import Iri, Term, Triple, from_data, to_data
 from kgwb.network import LONGEST_S
 
 SCHEMA = "http://schema.org/"
+WIKIBASE = "http://wikiba.se/ontology#"
+SCHEMA_SPACES = (str(RDF), str(RDFS), str(OWL), WIKIBASE)
+"""What these say of a predicate or class are no facts about it."""
+SCHEMA_CLASSES = (
+    RDF.Property,
+    RDFS.Class,
+    OWL.Class,
+    OWL.ObjectProperty,
+    OWL.DatatypeProperty,
+    OWL.AnnotationProperty,
+    URIRef(WIKIBASE + "Property"),
+)
 
 
 class Predicates(frozenset[URIRef]):

@@ -75,10 +75,14 @@ class Dialect:
             return None
         where = parts[0] if len(parts) == 1 else " UNION ".join(f"{{ {part} }}" for part in parts)
         only = f" && ?p IN ({values['labels']})" if "?p " in self.pattern else ""
+        order = ""
+        if stage == "any word":  # most, and the longest, of the words first: a LIMIT keeps "The Ex" for "the"
+            held = (f"IF({_contains(word)}, {len(word) ** 2}, 0)" for word in words)
+            order = f"DESC({' + '.join(held)}) "
         head = "".join(f"PREFIX {prefix}\n" for prefix in self.prefixes.splitlines())
         return (
             f"{head}SELECT DISTINCT ?v ?label WHERE {{ {where} FILTER(isIRI(?v){only}) }}\n"
-            f"ORDER BY {_held(words) if stage == 'any word' else ''}STRLEN(STR(?label)) ?v LIMIT {limit}"
+            f"ORDER BY {order}STRLEN(STR(?label)) ?v LIMIT {limit}"
         )
 
     @property
@@ -110,15 +114,8 @@ class Dialect:
             written = [self.either.join(written)]
         return [Template(self.text).substitute(words=text, **self.names) for text in written]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return f"{self.name} ({self.known})"
-
-    __repr__ = __str__
-
-
-def _held(words: Sequence[str]) -> str:
-    """Labels with most, and the longest, of the words first: a LIMIT would else keep "The Ex" for "the"."""
-    return f"DESC({' + '.join(f'IF({_contains(word)}, {len(word) ** 2}, 0)' for word in words)}) "
 
 
 def _contains(word: str) -> str:

@@ -14,10 +14,11 @@ import re
 import sqlite3
 import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kgwb.aside import undisturbed
 from kgwb.errors import EmbeddingError
@@ -29,6 +30,7 @@ MOST_KEPT = 20_000
 """Vectors kept in memory: 30 MB of the default ones. Beyond that they are read from disk, or made, again."""
 SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (text TEXT PRIMARY KEY, vector BLOB) WITHOUT ROWID"
 log = logging.getLogger("kgwb")
+T = TypeVar("T")
 
 
 class Embeddings:
@@ -71,19 +73,8 @@ class Embeddings:
             close = close + spelling * (np.stack([_trigrams(name) for name in names]) @ _trigrams(phrase))
         return tuple(round(float(cosine), 4) for cosine in close)
 
-    def _all(self, texts: Sequence[str]) -> list[Any]:
-        if len(self._vectors) > MOST_KEPT:
-            self._vectors.clear()
-        missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
-        if missing:
-            missing = self._read(missing)
-        if missing:
-            made = dict(zip(missing, self._encode(missing), strict=True))
-            self._vectors.update(made)
-            self._write(made)
-        return [self._vectors[text] for text in texts]
-
-    def _encode(self, texts: Sequence[str]) -> list[Any]:
+    def encode(self, texts: Sequence[str]) -> list[Any]:
+        """A unit vector of each text, made anew. Raises EmbeddingError."""
         if self.name == LEXICAL:
             return [_trigrams(text) for text in texts]
         if not self._trusted:
@@ -96,64 +87,50 @@ class Embeddings:
         with lock:
             return list(model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False))
 
-    # --- on disk --------------------------------------------------------------------------------------------
+    def _all(self, texts: Sequence[str]) -> list[Any]:
+        import numpy as np
 
-    def _database(self) -> sqlite3.Connection | None:
+        if len(self._vectors) > MOST_KEPT:
+            self._vectors.clear()
+        missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        if missing:
+            sql = "SELECT vector FROM vectors WHERE text = ?"
+            rows = self._on_disk(
+                lambda disk: [(text, disk.execute(sql, (text,)).fetchone()) for text in missing]
+            )
+            self._vectors |= {
+                text: np.frombuffer(row[0], dtype=np.float32) for text, row in rows or () if row
+            }
+            missing = [text for text in missing if text not in self._vectors]
+        if missing:
+            vectors = dict(zip(missing, self.encode(missing), strict=True))
+            self._vectors |= vectors
+            data = [(text, vector.astype("float32").tobytes()) for text, vector in vectors.items()]
+            self._on_disk(lambda disk: disk.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", data))
+        return [self._vectors[text] for text in texts]
+
+    def _on_disk(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        """What work on the vectors on disk returns; None where none are kept."""
         if self._folder is None or self.name == LEXICAL:
             return None
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            safe = re.sub(r"\W+", "_", self.name)
-            database = sqlite3.connect(self._folder / f"vectors-{safe}.sqlite", timeout=5)
-            try:
+            file = self._folder / "vectors-{}.sqlite".format(re.sub(r"\W+", "_", self.name))
+            with closing(sqlite3.connect(file, timeout=5)) as database, database:
                 database.execute(SCHEMA)
-            except sqlite3.Error:
-                database.close()
-                raise
-            return database
-        except (OSError, sqlite3.Error) as exc:
-            log.warning("vectors are not kept in %s: %s", self._folder, exc)
+                return work(database)
+        except (OSError, sqlite3.Error) as error:
+            log.warning("vectors are not kept in %s: %s", self._folder, error)
             self._folder = None
             return None
 
-    def _read(self, texts: Sequence[str]) -> list[str]:
-        """Take what the disk has; return the texts it has not."""
-        import numpy as np
 
-        database = self._database()
-        if database is None:
-            return list(texts)
-        try:
-            for text in texts:
-                row = database.execute("SELECT vector FROM vectors WHERE text = ?", (text,)).fetchone()
-                if row:
-                    self._vectors[text] = np.frombuffer(row[0], dtype=np.float32)
-        except sqlite3.Error as exc:
-            log.warning("kept vectors cannot be read: %s", exc)
-        finally:
-            database.close()
-        return [text for text in texts if text not in self._vectors]
-
-    def _write(self, made: dict[str, Any]) -> None:
-        database = self._database()
-        if database is None:
-            return
-        try:
-            rows = [(text, vector.astype("float32").tobytes()) for text, vector in made.items()]
-            with database:
-                database.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
-        except sqlite3.Error as exc:
-            log.warning("vectors are not kept: %s", exc)
-        finally:
-            database.close()
-
-
-_LOADING = threading.Lock()
+_loading = threading.Lock()
 
 
 def _load(name: str) -> tuple[Any, threading.Lock]:
     """The model, loaded once a process, and the lock that its tokenizer needs."""
-    with _LOADING:
+    with _loading:
         return _loaded(name)
 
 
@@ -172,7 +149,7 @@ def _loaded(name: str) -> tuple[Any, threading.Lock]:
     threads = torch.get_num_threads()
     disable_progress_bar()  # loading takes milliseconds
     try:
-        return SentenceTransformer(str(path) if path else name, device="cpu"), threading.Lock()
+        return SentenceTransformer(str(path or name), device="cpu"), threading.Lock()
     except (OSError, ValueError, RuntimeError) as exc:
         raise EmbeddingError(
             f"the sentence embeddings {name} cannot be loaded: {exc}",

@@ -17,17 +17,14 @@ from urllib.parse import quote
 
 from pyoxigraph import RdfFormat, Store
 
+from kgwb.disk import cache_dir
 from kgwb.errors import GraphFileError
-from kgwb.kg import cache_dir
 from kgwb.kg.base import Vocabulary
-from kgwb.kg.labels import LabelIndex
-from kgwb.kg.naming import collect
-from kgwb.kg.parsing import files_parsed
+from kgwb.kg.labels import LabelIndex, collect
+from kgwb.kg.parsing import parsed
 
 CACHED_FROM_BYTES = 1_000_000
 """Sources larger than this are kept in the cache folder once loaded."""
-CHECKSUMS = "checksums.json"
-"""The file in a cached graph's folder that holds the checksums of the others."""
 CACHE_VERSION = 2
 """Raised whenever an older cache or an older label index would give other results."""
 FORMATS = {
@@ -42,6 +39,12 @@ FORMATS = {
     ".jsonld": RdfFormat.JSON_LD,
     ".json": RdfFormat.JSON_LD,
 }
+_KNOWN = f"known are {', '.join(FORMATS)}, each also with .gz"
+_FIX = "fix the file there, fetch it again, or convert it with another tool"
+_REMOTE = "JSON-LD contexts are not fetched: write the context into the file, or convert it to Turtle"
+_CHECKSUMS = "checksums.json"
+_LEFT_S = 86_400
+"""After this time what a killed process left in the cache folder is removed."""
 _DAMAGED = (OSError, ValueError, RuntimeError, sqlite3.Error)  # RocksDB's own come as RuntimeError
 _log = logging.getLogger("kgwb")
 
@@ -69,23 +72,11 @@ def _files(path: Path) -> list[Path]:
         if _suffix(path) not in FORMATS:
             raise GraphFileError(f"{path} has no extension of an RDF format", hint=_KNOWN)
         return [path]
-    if not path.is_dir():
-        raise GraphFileError(
-            f"there is no file or folder {path}", hint="check the name and the folder you are in"
-        )
-    files = sorted(
-        file
-        for file in path.rglob("*")
-        if _suffix(file) in FORMATS
-        and not any(part.startswith(".") for part in file.relative_to(path).parts)
-        and file.is_file()
-    )
+    files = [file for file in sorted(path.rglob("*")) if _suffix(file) in FORMATS and file.is_file()]
+    files = [file for file in files if not any(part[0] == "." for part in file.relative_to(path).parts)]
     if not files:
         raise GraphFileError(f"there is no RDF file in the folder {path}", hint=_KNOWN)
     return files
-
-
-_KNOWN = f"known are {', '.join(FORMATS)}, each also with .gz"
 
 
 def _suffix(file: Path) -> str:
@@ -107,80 +98,75 @@ def _fingerprint(path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> s
 
 
 def _load(store: Store, path: Path, files: Sequence[Path]) -> None:
-    sources = [(file, FORMATS[_suffix(file)], _base(path, file)) for file in files]
-    with files_parsed(sources) as quads:
-        store.bulk_load(quads, RdfFormat.N_QUADS, lenient=True)  # the IRIs were checked by the parser
+    # Relative IRIs must not depend on where the file lies.
+    bases = [f"file:///{quote(os.fsencode(file.relative_to(path.parent)))}" for file in files]
+    sources = [(file, FORMATS[_suffix(file)], base, True) for file, base in zip(files, bases, strict=True)]
+    try:
+        with parsed(sources) as quads:
+            store.bulk_load(quads, RdfFormat.N_QUADS, lenient=True)  # the IRIs were checked by the parser
+    except SyntaxError as error:
+        hint = _REMOTE if "remote contexts" in error.msg else _FIX
+        message = f"{error.filename} does not parse: {error.msg}"
+        raise GraphFileError(message, hint=hint, line=error.lineno, column=error.offset) from error
     if next(store.quads_for_pattern(None, None, None, None), None) is None:
         raise GraphFileError(f"{path} holds no triple", hint="check that it is the file you mean")
 
 
-def _base(path: Path, file: Path) -> str:
-    # Relative IRIs must not depend on where the file lies.
-    return f"file:///{quote(os.fsencode(file.relative_to(path.parent)))}"
+# --- the cache folder
 
 
 def _cached(
     folder: Path, path: Path, files: Sequence[Path], vocabulary: Vocabulary
 ) -> tuple[Store, LabelIndex]:
-    _sweep(folder.parent)
+    for left in folder.parent.glob(".making-*"):
+        if time.time() - left.lstat().st_mtime > _LEFT_S:
+            shutil.rmtree(left, ignore_errors=True)
     try:
-        return _reopen(folder)
+        return _reopened(folder)
     except FileNotFoundError:
         pass
     except _DAMAGED as error:
         _log.warning("the cached copy of %s is damaged (%s): it is made anew", path, error)
     folder.parent.mkdir(parents=True, exist_ok=True)
     making = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
+    graph = making / "graph"
     try:
-        _make(making / "graph", path, files, vocabulary)
+        graph.mkdir()
+        store = Store(graph / "store")
+        _load(store, path, files)
+        LabelIndex.build(collect(store, vocabulary), graph / "labels.sqlite").close()
+        del store  # which closes it
+        (graph / _CHECKSUMS).write_text(json.dumps(_checksums(graph)), encoding="utf-8")
         if _fingerprint(path, files, vocabulary) != folder.name:  # other triples under its name, for ever
             raise GraphFileError(f"{path} changed while it was read", hint="open it again")
         try:
-            os.rename(making / "graph", folder)
-        except OSError:
-            # There is one: of another process that was first, or the damaged one.
+            os.rename(graph, folder)
+        except OSError:  # There is one: of another process that was first, or the damaged one.
             try:
-                return _reopen(folder)
+                return _reopened(folder)
             except _DAMAGED:
                 os.rename(folder, making / "damaged")
-                os.rename(making / "graph", folder)
-        return _reopen(folder)
+                os.rename(graph, folder)
+        return _reopened(folder)
     finally:
         shutil.rmtree(making, ignore_errors=True)
 
 
-def _make(folder: Path, path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> None:
-    folder.mkdir()
-    store = Store(folder / "store")
-    _load(store, path, files)
-    LabelIndex.build(collect(store, vocabulary), folder / "labels.sqlite").close()
-    del store
-    (folder / CHECKSUMS).write_text(json.dumps(_checksums(folder)), encoding="utf-8")
-
-
-def _reopen(folder: Path) -> tuple[Store, LabelIndex]:
+def _reopened(folder: Path) -> tuple[Store, LabelIndex]:
     """What was cached; nothing is opened before all of it was read, as damage may end the process there."""
-    if json.loads((folder / CHECKSUMS).read_text(encoding="utf-8")) != _checksums(folder):
+    if json.loads((folder / _CHECKSUMS).read_text(encoding="utf-8")) != _checksums(folder):
         raise ValueError("its files are not as they were written")
     return Store.read_only(str(folder / "store")), LabelIndex.open(folder / "labels.sqlite")
 
 
 def _checksums(folder: Path) -> dict[str, int]:
     """The CRC-32 of each file; it finds chance damage, and reads several times faster than a digest."""
-    files = (file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != CHECKSUMS)
-    return {file.name: _checksum(file) for file in files}
-
-
-def _checksum(file: Path) -> int:
-    total = 0
-    with file.open("rb") as stream:
-        while part := stream.read(1 << 20):
-            total = zlib.crc32(part, total)
-    return total
-
-
-def _sweep(folder: Path) -> None:
-    """Removes what a process that was killed a day ago or more has left."""
-    for left in folder.glob(".making-*"):
-        if time.time() - left.lstat().st_mtime > 86_400:
-            shutil.rmtree(left, ignore_errors=True)
+    sums: dict[str, int] = {}
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and file.name != _CHECKSUMS:
+            total = 0
+            with file.open("rb") as stream:
+                while part := stream.read(1 << 20):
+                    total = zlib.crc32(part, total)
+            sums[file.name] = total
+    return sums

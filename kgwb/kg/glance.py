@@ -11,8 +11,7 @@ from rdflib import URIRef
 
 from kgwb.errors import GraphError
 from kgwb.flow import Term
-from kgwb.kg.base import Graph
-from kgwb.kg.naming import SCHEMA_CLASSES
+from kgwb.kg.base import SCHEMA_CLASSES, Graph
 from kgwb.kg.queries import counted
 from kgwb.kg.sparql import n3
 
@@ -67,11 +66,8 @@ def glance(kg: Graph) -> Glance:
     """What there is, in a handful of queries; one that the graph refuses leaves its number out."""
     triples = _number(kg, "SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }")
     large = triples is None or triples > LARGE
-    limit, types, labels = (
-        f" LIMIT {SAMPLE}" if large else "",
-        _listed(kg.vocabulary.types),
-        _listed(kg.vocabulary.labels),
-    )
+    limit = f" LIMIT {SAMPLE}" if large else ""
+    types, labels = _listed(kg.vocabulary.types), _listed(kg.vocabulary.labels)
     things = f"{{ SELECT DISTINCT ?v WHERE {{ {_of(kg, None, large)} }}{limit} }}"
     named = f"VALUES ?by {{ {labels} }} ?v ?by ?label"
     typed = f"{{ SELECT ?v ?c WHERE {{ VALUES ?t {{ {types} }} ?v ?t ?c FILTER(isIRI(?v)) }}{limit} }}"
@@ -80,33 +76,25 @@ def glance(kg: Graph) -> Glance:
         f"SELECT ?c (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {typed} }} GROUP BY ?c ORDER BY DESC(?n) ?c"
         f" LIMIT {MOST_CLASSES}",
     )
-    kinds = {c: counted(n) for c, n in classes if isinstance(c, URIRef) and c not in SCHEMA_CLASSES}
-    names = kg.names(list(kinds)) if kinds else {}
-    found = [Kind(iri, names[iri], number) for iri, number in kinds.items()]
-    bare = (
-        0
-        if large
-        else _number(kg, f"SELECT (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {_of(kg, Kind(None, '', 0))} }}")
-    )
-    if bare:
-        found.append(Kind(None, "without a class", bare))
+    sizes = {c: counted(n) for c, n in classes if isinstance(c, URIRef) and c not in SCHEMA_CLASSES}
+    names = kg.names(list(sizes)) if sizes else {}
+    kinds = [Kind(iri, names[iri], size) for iri, size in sizes.items()]
+    count = "SELECT (COUNT(DISTINCT ?v) AS ?n) WHERE"
+    if not large and (bare := _number(kg, f"{count} {{ {_of(kg, Kind(None, '', 0))} }}")):
+        kinds.append(Kind(None, "without a class", bare))
     tags = _rows(
         kg,
         f"SELECT ?tag (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {things} {named} BIND(LANG(?label) AS ?tag) }}"
         " GROUP BY ?tag ORDER BY DESC(?n) ?tag LIMIT 12",
     )
     return Glance(
-        triples,
-        _number(kg, f"SELECT (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {things} }}"),
-        _number(
-            kg, f"SELECT (COUNT(DISTINCT ?p) AS ?n) WHERE {{ {{ SELECT ?p WHERE {{ ?s ?p ?o }}{limit} }} }}"
-        ),
-        tuple(found),
-        _number(
-            kg, f"SELECT (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {things} FILTER NOT EXISTS {{ {named} }} }}"
-        ),
-        tuple((str(tag or ""), counted(number)) for tag, number in tags),
-        large,
+        triples=triples,
+        things=_number(kg, f"{count} {{ {things} }}"),
+        predicates=_number(kg, f"{count} {{ {{ SELECT (?p AS ?v) WHERE {{ ?s ?p ?o }}{limit} }} }}"),
+        kinds=tuple(kinds),
+        unlabelled=_number(kg, f"{count} {{ {things} FILTER NOT EXISTS {{ {named} }} }}"),
+        languages=tuple((str(tag or ""), counted(number)) for tag, number in tags),
+        sampled=large,
     )
 
 
@@ -118,15 +106,12 @@ def said_of(kg: Graph, kind: Kind, *, sampled: bool = False) -> tuple[Share, ...
         f" GROUP BY ?p ORDER BY DESC(?n) ?p LIMIT {MOST_PREDICATES}"
     ).rows
     whole = min(kind.size, SAMPLE) if not sampled else max((counted(n) for _, n, _ in rows), default=1)
-    shown = [
-        (p, counted(n), one) for p, n, one in rows if isinstance(p, URIRef) and p not in kg.vocabulary.types
-    ]
-    names = (
-        kg.names([iri for p, _, one in shown for iri in (p, one) if isinstance(iri, URIRef)]) if shown else {}
-    )
+    rows = tuple(row for row in rows if isinstance(row[0], URIRef) and row[0] not in kg.vocabulary.types)
+    iris = [term for p, _, value in rows for term in (p, value) if isinstance(term, URIRef)]
+    names = kg.names(iris) if iris else {}
     return tuple(
-        Share(p, names[p], min(1.0, n / whole), names[one] if isinstance(one, URIRef) else str(one))
-        for p, n, one in shown
+        Share(p, names[p], min(1.0, counted(n) / whole), names.get(value) or str(value))  # type: ignore[arg-type, index]
+        for p, n, value in rows
     )
 
 
@@ -135,12 +120,12 @@ def tries(kg: Graph, seen: Glance) -> Iterator[Try]:
     for place in range(TRIED_PREDICATES):
         for kind in seen.kinds[:TRIED_CLASSES]:
             with suppress(GraphError):
-                yield from _try(kg, kind, place)
+                yield from _tries(kg, kind, place)
 
 
-def _try(kg: Graph, kind: Kind, place: int) -> Iterator[Try]:
-    """A question about an instance of a class, by the class's predicate at a place."""
-    facts = [one for one in said_of(kg, kind) if one.predicate not in kg.vocabulary.hidden]
+def _tries(kg: Graph, kind: Kind, place: int) -> Iterator[Try]:
+    """A question about an instance of a class, by the class's predicate at a place, if there is one."""
+    facts = [share for share in said_of(kg, kind) if share.predicate not in kg.vocabulary.hidden]
     if place >= len(facts):
         return
     asked = facts[place]

@@ -1,4 +1,4 @@
-"""The label index of a local graph: SQLite FTS5 over labels in normal form."""
+"""The labels of a local graph: which there are, and their index, SQLite FTS5 over labels in normal form."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from difflib import SequenceMatcher
 from functools import partial
 from math import log
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pyoxigraph import Literal, NamedNode, Store
 from rdflib import URIRef
+from rdflib.namespace import RDF
 
 from kgwb.errors import GraphFileError
-from kgwb.kg.base import Found, Hit
-from kgwb.kg.text import MAX_CHARS, Spelling, local_name, normal, ranked, words
+from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_SPACES, WIKIBASE, Found, Hit, Vocabulary
+from kgwb.kg.sparql import n3
+from kgwb.kg.text import MAX_CHARS, Spelling, language_rank, local_name, normal, ranked, words
 
 CLOSE = 0.75
 """How like a word must be to stand in for one that no label has (difflib's ratio)."""
@@ -41,6 +45,7 @@ INSERT INTO vocabulary SELECT term FROM terms;
 """
 _COLUMNS = "length, key, text, iri, shown"
 _CACHE = "PRAGMA cache_size=-65536;"  # in KiB: what building takes of memory, however many labels there are
+_CLAIMS = ("directClaim", "claim", "statementProperty", "qualifier")
 _LONG = "AND length(word) BETWEEN ? AND ?"
 _MATCHING = "SELECT rowid FROM words WHERE words MATCH ? LIMIT ?"
 _SHOWN = "SELECT iri, text FROM labels WHERE shown AND iri IN"
@@ -64,29 +69,22 @@ class LabelIndex:
     Made by ``build``, reopened from its file by ``open``; both raise sqlite3.Error if it cannot be used.
     """
 
-    def __init__(self, path: Path | None, first: sqlite3.Connection | None = None) -> None:
-        self._path = path.absolute() if path else None
-        self._lock = threading.Lock()
-        """Held while the only connection of an index in memory is used."""
-        self._idle: deque[sqlite3.Connection] = deque()
-        """Connections to the file that no thread uses."""
-        self._all: list[sqlite3.Connection] = [first] if first else []
+    def __init__(self, connection: sqlite3.Connection, path: Path | None = None) -> None:
+        self._connection, self._path = connection, path
+        self._lock = threading.Lock()  # always released: an interrupt can hit any other way of lending
         self._spellings: dict[str, tuple[Spelling, ...]] = {}
-        self.close = weakref.finalize(self, _close, self._all)
+        self.close = weakref.finalize(self, connection.close)
 
     @classmethod
     def open(cls, path: Path) -> LabelIndex:
         """The index in a file."""
-        index = cls(path)
-        index._rows("SELECT id FROM labels LIMIT 1")
-        return index
+        uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+        connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        connection.execute("SELECT id FROM labels LIMIT 1").fetchall()
+        return cls(connection, path)
 
     @classmethod
-    def build(
-        cls,
-        labels: Iterable[Label],
-        path: Path | None = None,
-    ) -> LabelIndex:
+    def build(cls, labels: Iterable[Label], path: Path | None = None) -> LabelIndex:
         """An index in a file, or in memory."""
         connection = sqlite3.connect(path or ":memory:", check_same_thread=False, isolation_level=None)
         # In memory no disk is needed, not even for what is sorted: it may be full
@@ -94,18 +92,17 @@ class LabelIndex:
         connection.executescript(
             f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {sorting} {_CACHE} {_SCHEMA}"
         )
+        keys = ((label, normal(label.text) if label.searched else "") for label in labels)
+        rows = ((len(key), key, label.text, label.iri, label.shown) for label, key in keys)
         connection.execute("BEGIN")
-        connection.executemany("INSERT INTO unsorted VALUES (?, ?, ?, ?, ?)", (_row(*one) for one in labels))
+        connection.executemany("INSERT INTO unsorted VALUES (?, ?, ?, ?, ?)", rows)
         # Short labels first: where rows are cut, those left out are the ones that say most besides.
         connection.execute(f"INSERT INTO labels ({_COLUMNS}) SELECT * FROM unsorted ORDER BY {_COLUMNS}")
         connection.execute("DROP TABLE unsorted")
         connection.execute("INSERT INTO words (rowid, key) SELECT id, key FROM labels WHERE length")
         connection.execute("COMMIT")
         connection.executescript(_INDEXES)
-        if path is None:
-            return cls(None, connection)
-        connection.close()
-        return cls(path)
+        return cls(connection, path)
 
     def search(self, text: str, limit: int) -> Found:
         """At most ``limit`` vertices by label, best first; a stage is tried if those before find none."""
@@ -115,10 +112,11 @@ class LabelIndex:
             ("all words", " ".join(f'"{word}"' for word in asked)),
             ("prefix", " ".join(f'"{word}"*' for word in asked)),
         ):
-            rows = self._matching(query, 4 * limit) if query else []
+            rows = self._rows(f"{_ROWS} id IN ({_MATCHING})", query, 4 * limit) if query else []
             if rows or exact:
                 return _found(ranked(key, exact + rows, limit), how, query or key)
-        spellings = {word: self._close(word) for word in asked if not self._known(word)}
+        known = "SELECT 1 FROM vocabulary WHERE word = ?"
+        spellings = {word: self._close(word) for word in asked if not self._rows(known, word)}
         rows, how = self._any(asked, spellings, 4 * limit)
         query = " OR ".join(f'"{near}"' for word in asked for near in _variants(word, spellings))
         return _found(ranked(key, rows, limit, spellings), how, query)
@@ -141,12 +139,6 @@ class LabelIndex:
         for chunk in _chunks([str(iri) for iri in iris]):
             found.update(self._rows(f"{_SHOWN} ({_holes(chunk)})", *chunk))
         return {iri: found.get(str(iri)) or local_name(iri) for iri in iris}
-
-    def _matching(self, query: str, limit: int) -> list[Any]:
-        return self._rows(f"{_ROWS} id IN ({_MATCHING})", query, limit)
-
-    def _known(self, word: str) -> bool:
-        return bool(self._rows("SELECT 1 FROM vocabulary WHERE word = ?", word))
 
     def _any(
         self, asked: Sequence[str], spellings: Mapping[str, Sequence[Spelling]], limit: int
@@ -172,41 +164,23 @@ class LabelIndex:
         if word not in self._spellings:
             if len(self._spellings) > 10_000:
                 self._spellings.clear()
-            self._spellings[word] = self._spelled_like(word)
+            until, window = time.monotonic() + CLOSE_S, max(1, len(word) // 3)
+            values = (word[0], word[0] + "\U0010ffff", len(word) - window, len(word) + window)
+            near: list[Spelling] = []
+            for no in ("", "NOT "):  # by far most slips leave the first letter
+                sql = f"SELECT word FROM vocabulary WHERE {no}word BETWEEN ? AND ? {_LONG}"
+                near += self._rows(sql, *values, read=partial(_near, word, until))
+            best = sorted(near, key=lambda spelling: (-spelling.likeness, spelling.word))[:5]
+            self._spellings[word] = tuple(best)
         return self._spellings[word]
 
-    def _spelled_like(self, word: str) -> tuple[Spelling, ...]:
-        until, window = time.monotonic() + CLOSE_S, max(1, len(word) // 3)
-        values = (word[0], word[0] + "\U0010ffff", len(word) - window, len(word) + window)
-        found: list[Spelling] = []
-        for no in ("", "NOT "):  # by far most slips leave the first letter
-            sql = f"SELECT word FROM vocabulary WHERE {no}word BETWEEN ? AND ? {_LONG}"
-            found += self._rows(sql, *values, read=partial(_near, word, until))
-        return tuple(sorted(found, key=lambda near: (-near.likeness, near.word))[:5])
-
     def _rows(self, sql: str, *values: Any, read: Callable[[sqlite3.Cursor], list[Any]] = list) -> list[Any]:
-        if self._path is None:
-            with self._lock:  # a lock alone is always released: an interrupt can hit any other way of lending
-                return read(self._all[0].execute(sql, values))
         try:
-            connection = self._idle.pop()
-        except IndexError:
-            connection = self._connect(self._path)
-        try:
-            return read(connection.execute(sql, values))
+            with self._lock:
+                return read(self._connection.execute(sql, values))
         except sqlite3.DatabaseError as error:  # the cached file was damaged since it was opened
-            hint = "open the graph again: what is damaged is made anew"
-            raise GraphFileError(
-                f"the label index {self._path} cannot be read: {error}", hint=hint
-            ) from error
-        finally:
-            self._idle.append(connection)
-
-    def _connect(self, path: Path) -> sqlite3.Connection:
-        uri = f"{path.as_uri()}?mode=ro&immutable=1"
-        connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
-        self._all.append(connection)
-        return connection
+            what = f"the label index {self._path} cannot be read: {error}"
+            raise GraphFileError(what, hint="open the graph again: what is damaged is made anew") from error
 
 
 def _near(word: str, until: float, terms: Iterable[tuple[str]]) -> list[Spelling]:
@@ -220,11 +194,6 @@ def _near(word: str, until: float, terms: Iterable[tuple[str]]) -> list[Spelling
             if matcher.quick_ratio() >= CLOSE and (likeness := matcher.ratio()) >= CLOSE:
                 found.append(Spelling(term, likeness))
     return found
-
-
-def _row(iri: str, text: str, shown: bool, searched: bool) -> tuple[int, str, str, str, bool]:
-    key = normal(text) if searched else ""
-    return len(key), key, text, iri, shown
 
 
 def _found(best: Sequence[tuple[URIRef, str, float]], how: str, query: str) -> Found:
@@ -243,6 +212,73 @@ def _holes(items: Sequence[Any]) -> str:
     return ", ".join("?" * len(items))
 
 
-def _close(connections: list[sqlite3.Connection]) -> None:
-    for connection in connections:
-        connection.close()
+# --- which names the things of a graph have
+
+
+def collect(store: Store, vocabulary: Vocabulary) -> list[Label]:
+    """The labels of every IRI that has one, or that facts are told about: such a vertex is named by its IRI.
+
+    Predicates and classes have names but cannot be searched for, unless facts are told about them as of any
+    other vertex.
+    """
+    # Side by side, as both mostly wait for Oxigraph.
+    with ThreadPoolExecutor(1) as executor:
+        asked = executor.submit(_things, store, vocabulary)
+        ranked = _ranked(store, vocabulary)
+        facts, unlabelled, schema = asked.result()
+    schema &= ranked.keys()
+    if schema:
+        listed = " ".join(n3(URIRef(iri)) for iri in sorted(schema))
+        schema -= _column(store, *(f"VALUES ?v {{ {listed} }} {fact}" for fact in facts))
+    labels: list[Label] = []
+    for iri, ranks in ranked.items():
+        texts = dict.fromkeys(rank[-1] for rank in sorted(ranks))
+        labels += [Label(iri, text, not n, iri not in schema) for n, text in enumerate(texts)]
+    labels += [Label(iri, local_name(iri), True, True) for iri in unlabelled]
+    # Wikidata's predicates are named by the property entity they stand for.
+    for claim in _CLAIMS:
+        for quad in store.quads_for_pattern(None, NamedNode(WIKIBASE + claim), None, None):
+            if isinstance(quad.subject, NamedNode) and isinstance(quad.object, NamedNode):
+                entity, predicate = quad.subject.value, quad.object.value
+                if entity in ranked and predicate not in ranked and predicate not in unlabelled:
+                    labels.append(Label(predicate, min(ranked[entity])[-1], True, False))
+    return labels
+
+
+def _ranked(store: Store, vocabulary: Vocabulary) -> dict[str, list[tuple[bool, int, int, str]]]:
+    """The labels of every IRI with their rank: first those in a preferred language, then by predicate."""
+    ranked: dict[str, list[tuple[bool, int, int, str]]] = {}
+    for order, predicate in enumerate(vocabulary.labels):
+        for quad in store.quads_for_pattern(None, NamedNode(predicate), None, None):
+            label = quad.object
+            if isinstance(label, Literal) and isinstance(quad.subject, NamedNode) and label.value.strip():
+                language = language_rank(label.language or "", vocabulary.languages)
+                rank = (language >= len(vocabulary.languages), order, language, label.value.strip())
+                ranked.setdefault(quad.subject.value, []).append(rank)
+    return ranked
+
+
+def _things(store: Store, vocabulary: Vocabulary) -> tuple[tuple[str, str], set[str], set[str]]:
+    """Patterns of ?v as subject and as object of a fact, IRIs without label in one, and the schema's IRIs."""
+    predicates = _column(store, "?s ?v ?o")
+    hidden = {str(predicate) for predicate in vocabulary.hidden}
+    noise = [iri for iri in sorted(predicates) if iri in hidden or iri.startswith(SCHEMA_SPACES)]
+    only = " && ".join(f"!sameTerm(?p, {n3(URIRef(iri))})" for iri in noise) or "true"
+    facts = f"?v ?p ?o FILTER({only})", f"?s ?p ?v FILTER({only})"
+    labels, types, classes = (
+        " ".join(map(n3, iris)) for iris in (vocabulary.labels, vocabulary.types, SCHEMA_CLASSES)
+    )
+    # MINUS on distinct terms is far faster than FILTER NOT EXISTS: it compares numbers and reads no text.
+    labelled = f"MINUS {{ VALUES ?l {{ {labels} }} ?v ?l ?text }}"
+    unlabelled = _column(store, *(f"{{ SELECT DISTINCT ?v {{ {fact} }} }} {labelled}" for fact in facts))
+    typed = f"VALUES ?t {{ {types} }} ?s ?t ?v", f"VALUES ?c {{ {classes} }} ?v {n3(RDF.type)} ?c"
+    return facts, unlabelled, predicates | _column(store, *typed)
+
+
+def _column(store: Store, *patterns: str) -> set[str]:
+    """The IRIs that ?v stands for in any of the patterns."""
+    iris: set[str] = set()
+    for pattern in patterns:
+        rows: Any = store.query(f"SELECT DISTINCT ?v WHERE {{ {pattern} }}", use_default_graph_as_union=True)
+        iris.update(term.value for (term,) in rows if isinstance(term, NamedNode))
+    return iris

@@ -1,33 +1,29 @@
-"""A graph in files or in memory: Oxigraph behind rdflib, with a label index."""
+"""A graph in files or in memory: Oxigraph with a label index."""
 
 from __future__ import annotations
 
 import hashlib
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import pyoxigraph as ox
 import rdflib
-from oxrdflib import OxigraphStore
 from oxrdflib._converter import to_ox
 from rdflib import BNode, URIRef
-from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 from kgwb.aside import aside
-from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError, QueryRefusedError
+from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError
 from kgwb.flow import Term, Triple, literal
-from kgwb.kg.base import Found, Limits, Rows, Vocabulary
+from kgwb.kg.base import Limits, Rows, Vocabulary
 from kgwb.kg.files import CACHE_VERSION, open_files
-from kgwb.kg.labels import LabelIndex
-from kgwb.kg.naming import collect
+from kgwb.kg.labels import LabelIndex, collect
 from kgwb.kg.sparql import Form, checked
 
 T = TypeVar("T")
-_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
 class LocalGraph:
@@ -45,8 +41,9 @@ class LocalGraph:
         vocabulary: Vocabulary | None = None,
         limits: Limits | None = None,
     ) -> None:
-        self.store, self.labels, self.source, self.identity = store, labels, source, identity
+        self.store, self.source, self.identity = store, source, identity
         self.vocabulary, self.limits = vocabulary or Vocabulary(), limits or Limits()
+        self.search, self.exact, self.names = labels.search, labels.exact, labels.names
 
     @classmethod
     def open(
@@ -79,22 +76,8 @@ class LocalGraph:
         lines = "\n".join(sorted(map(str, store)))
         digest = hashlib.sha256(f"{CACHE_VERSION}\n{vocabulary!r}\n{lines}".encode()).hexdigest()
         labels = LabelIndex.build(collect(store, vocabulary))
-        source = f"rdflib graph of {len(store)} triples"
-        return cls(
-            store, labels, source=source, identity=f"sha256:{digest}", vocabulary=vocabulary, limits=limits
-        )
-
-    @cached_property
-    def graph(self) -> rdflib.Graph:
-        """The same store as an rdflib Graph that only reads.
-
-        It takes no changes, and its ``query`` only a text that the gate lets through.
-        """
-        behind = _ReadOnlyStore(store=self.store)
-        behind.allow_service = self.limits.allow_service
-        if self._union:
-            return rdflib.Dataset(store=behind, default_union=True)
-        return rdflib.Graph(store=behind, identifier=DATASET_DEFAULT_GRAPH_ID)
+        source, identity = f"rdflib graph of {len(store)} triples", f"sha256:{digest}"
+        return cls(store, labels, source=source, identity=identity, vocabulary=vocabulary, limits=limits)
 
     def select(self, query: str) -> Rows:
         """See Graph."""
@@ -107,18 +90,6 @@ class LocalGraph:
     def construct(self, query: str) -> tuple[Triple, ...]:
         """See Graph."""
         return self._ask(query, ("construct", "describe"), self._triples)
-
-    def search(self, text: str, limit: int) -> Found:
-        """See Graph."""
-        return self.labels.search(text, limit)
-
-    def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
-        """See Graph."""
-        return self.labels.exact(labels)
-
-    def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:
-        """See Graph."""
-        return self.labels.names(iris)
 
     def __repr__(self) -> str:
         return f"LocalGraph({self.source!r})"
@@ -138,9 +109,10 @@ class LocalGraph:
 
         def work() -> T:
             try:
+                # Oxigraph's iterators must not outlive this thread's frames, as no other may drop them:
+                # so the result has no name here, in the frame that cannot be cleared.
                 return read(self.store.query(found.text, use_default_graph_as_union=self._union), until)
             except BaseException as error:
-                # Oxigraph's iterators must not outlive this thread's frames: no other thread may drop them.
                 traceback.clear_frames(error.__traceback__)
                 raise
 
@@ -174,22 +146,9 @@ class LocalGraph:
         return tuple(triples)
 
 
-class _ReadOnlyStore(OxigraphStore):
-    """What kgwb's own queries may do, for rdflib."""
-
-    allow_service = False
-
-    def query(self, query: Any, *args: Any, **options: Any) -> Any:
-        """The result of a query that passes the gate; raises QueryRefusedError and QueryError."""
-        if not isinstance(query, str):  # rdflib would evaluate it itself, SERVICE too
-            raise QueryRefusedError("a prepared query cannot be checked", hint="give the query as a text")
-        checked(query, allow_service=self.allow_service)
-        return super().query(query, *args, **options)
-
-    def _refuse(self, *_: object, **__: object) -> None:
-        raise QueryRefusedError("kgwb only reads", hint="change the file or a copy, and open that")
-
-    add = addN = remove = update = add_graph = remove_graph = destroy = _refuse
+def _check_clock(until: float) -> None:
+    if time.monotonic() > until:
+        raise TimeoutError
 
 
 def from_ox(term: Any) -> Term:
@@ -197,13 +156,7 @@ def from_ox(term: Any) -> Term:
     if isinstance(term, ox.NamedNode):
         return URIRef(term.value)
     if isinstance(term, ox.Literal):
-        datatype = term.datatype.value
-        return literal(term.value, "" if datatype == _STRING else datatype, term.language or "")
+        return literal(term.value, term.datatype.value, term.language or "")
     if isinstance(term, ox.BlankNode):
         return BNode(term.value)
     raise QueryError(f"the result holds {term}, which is no RDF 1.1 term", hint="ask for its parts")
-
-
-def _check_clock(until: float) -> None:
-    if time.monotonic() > until:
-        raise TimeoutError

@@ -1,8 +1,8 @@
 """The program of the process that parses RDF: ``kgwb.kg.parsing`` starts it, and says why it is a process.
 
-The first line of stdin is a JSON list of sources: path, media type, base IRI, bytes of memory and of output.
-A source without a path is what follows on stdin. All triples go to stdout as N-Quads. Stderr gets a line when
-a source is begun, one that says what is wrong with it, and one when all were parsed.
+Stdin holds a JSON list of sources: path, media type, base IRI, whether blank nodes are renamed, bytes of
+memory and of output. All triples go to stdout as N-Quads. Stderr gets a line of JSON when a source is begun,
+one that says what is wrong with it, and one when all were parsed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 import pyoxigraph
 
 TOO_MUCH = "it is nested too deeply or expands to far more than its size"
+NO_GZIP = "it is no whole gzip file"
 STACK_BYTES = 2 << 20
 """Less than a thread has: what can be parsed here does not overflow the stack of who reads the N-Quads."""
 
@@ -34,7 +35,7 @@ class _Output:
             raise MemoryError
         return sys.stdout.buffer.write(data)
 
-    def flush(self) -> None:
+    def flush(self) -> None:  # a notebook's stdout, where this is imported, has no buffer
         sys.stdout.buffer.flush()
 
 
@@ -44,9 +45,9 @@ def _limit(kind: int, most: int) -> None:
         resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
-def _convert(path: str, media_type: str, base_iri: str, memory: int, output: int) -> None:
+def _convert(path: str, media_type: str, base_iri: str, rename: bool, memory: int, output: int) -> None:
     _limit(resource.RLIMIT_AS, memory)
-    source: Any = open(path, "rb") if path else sys.stdin.buffer  # noqa: SIM115 (the process ends soon)
+    source: Any = open(path, "rb")  # noqa: SIM115 (the process ends soon)
     if path.lower().endswith(".gz"):
         source = gzip.GzipFile(fileobj=source)
     start = source.peek(3)[:3]
@@ -55,27 +56,11 @@ def _convert(path: str, media_type: str, base_iri: str, memory: int, output: int
     if start == b"\xef\xbb\xbf":  # UTF-8 with the mark that Windows puts first
         source.read(3)
     form, sink = pyoxigraph.RdfFormat.from_media_type(media_type), _Output(output)
-    # Files are one graph, but _:a of one is not _:a of the next.
-    quads = pyoxigraph.parse(source, form, base_iri=base_iri, rename_blank_nodes=bool(path))
+    quads = pyoxigraph.parse(source, form, base_iri=base_iri, rename_blank_nodes=rename)
     pyoxigraph.serialize(quads, sink, pyoxigraph.RdfFormat.N_QUADS)  # type: ignore[arg-type]
 
 
-def _wrong(source: list[Any]) -> dict[str, Any]:
-    """What is wrong with a source; empty if nothing is."""
-    try:
-        _convert(*source)
-    except SyntaxError as error:
-        return {"message": error.msg, "line": error.lineno, "column": error.offset}
-    except MemoryError as error:
-        return {"message": str(error) or TOO_MUCH}  # Oxigraph names its limit of a term's size
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        return {"message": str(error), "gzip": True}
-    except (OSError, ValueError) as error:
-        return {"message": str(error)}
-    return {}
-
-
-def _report(data: dict[str, Any]) -> None:
+def _report(**data: Any) -> None:
     sys.stderr.write(f"{json.dumps(data)}\n")
     sys.stderr.flush()
 
@@ -83,13 +68,23 @@ def _report(data: dict[str, Any]) -> None:
 def _main() -> int:
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_STACK, STACK_BYTES)
-    for number, source in enumerate(json.loads(sys.stdin.buffer.readline())):
-        _report({"source": number})
-        if wrong := _wrong(source):
-            _report(wrong)
-            return 1
+    for number, source in enumerate(json.load(sys.stdin.buffer)):
+        _report(source=number)
+        try:
+            _convert(*source)
+        except SyntaxError as error:
+            _report(message=error.msg, line=error.lineno, column=error.offset)
+        except MemoryError as error:
+            _report(message=str(error) or TOO_MUCH)  # Oxigraph names its limit of a term's size
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            _report(message=f"{NO_GZIP}: {error}")
+        except (OSError, ValueError) as error:
+            _report(message=str(error))
+        else:
+            continue
+        return 1
     sys.stdout.flush()
-    _report({"done": True})
+    _report(done=True)
     return 0
 
 

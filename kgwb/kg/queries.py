@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rdflib import Literal, URIRef
+from rdflib import BNode, Literal, URIRef
 from rdflib.namespace import RDF
 
 from kgwb.errors import QueryError
-from kgwb.flow import Direction, Term
-from kgwb.kg.base import Graph, Vocabulary
-from kgwb.kg.naming import SCHEMA_CLASSES, SCHEMA_SPACES, language_rank
-from kgwb.kg.sparql import LANGUAGE, n3, quoted
+from kgwb.flow import CandidateQuery, Direction, Term, Triple
+from kgwb.kg.algebra import conjunction, ground, unknowns_of
+from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_SPACES, Graph
+from kgwb.kg.sparql import LANGUAGE, n3, quoted, writable
+from kgwb.kg.text import language_rank
 
 SAMPLE, LANGUAGES = 10_000, 8
 """Labels of each predicate looked at to learn their languages, and languages learnt at most."""
 INCOMING = 1_000
 """Triples that lead to a class or predicate, read at most to tell whether one of them is a fact about it."""
+SUPPORT_ROWS = 500
+"""Bindings read at once to find the support of an answer; values they miss are asked for by name."""
+SUPPORT_VALUES = 50
+"""Values asked for by name at once."""
+TRIPLES_PER_VALUE = 60
+"""Supporting triples kept for one value; a value of a many-to-many chain can have thousands."""
 
 
 class Description(NamedTuple):
@@ -42,9 +49,9 @@ def describe(kg: Graph, iris: Sequence[URIRef]) -> dict[URIRef, Description]:
     """Types and description of each vertex, in one query (and one for the names of the types)."""
     if not iris:
         return {}
-    told = (*kg.vocabulary.types, *kg.vocabulary.descriptions)
+    predicates = _list((*kg.vocabulary.types, *kg.vocabulary.descriptions))
     rows = kg.select(
-        f"SELECT ?v ?p ?o WHERE {{ VALUES ?v {{ {_list(iris)} }} VALUES ?p {{ {_list(told)} }} ?v ?p ?o }}"
+        f"SELECT ?v ?p ?o WHERE {{ VALUES ?v {{ {_list(iris)} }} VALUES ?p {{ {predicates} }} ?v ?p ?o }}"
     ).rows
     types: dict[Term, set[URIRef]] = {}
     texts: dict[Term, list[tuple[int, int, str]]] = {}
@@ -54,7 +61,9 @@ def describe(kg: Graph, iris: Sequence[URIRef]) -> dict[URIRef, Description]:
         if isinstance(value, URIRef) and predicate in kg.vocabulary.types:
             types.setdefault(vertex, set()).add(value)
         elif isinstance(value, Literal) and predicate in kg.vocabulary.descriptions:
-            texts.setdefault(vertex, []).append(_rank(predicate, value, kg.vocabulary))
+            language = language_rank(value.language or "", kg.vocabulary.languages)
+            order = kg.vocabulary.descriptions.index(URIRef(predicate))
+            texts.setdefault(vertex, []).append((language, order, str(value)))
     names = kg.names(sorted(set().union(*types.values())))
     return {
         iri: Description(
@@ -82,14 +91,15 @@ def degrees(kg: Graph, iris: Sequence[URIRef], cap: int) -> dict[URIRef, int]:
 
 def predicates(kg: Graph, *vertices: URIRef | Literal) -> tuple[tuple[URIRef, Direction], ...]:
     """The predicates of vertices but for hidden ones, by IRI, each "out" (vertex is subject) before "in"."""
-    some = f"VALUES ?v {{ {' '.join(map(n3, dict.fromkeys(vertices)))} }}"
+    these = f"VALUES ?v {{ {_list(vertices)} }}"
     rows = kg.select(
-        f'SELECT DISTINCT ?p ?d WHERE {{ {{ {some} ?v ?p ?o BIND("out" AS ?d) }}'
-        f' UNION {{ {some} ?s ?p ?v BIND("in" AS ?d) }} }}'
+        f'SELECT DISTINCT ?p ?d WHERE {{ {{ {these} ?v ?p ?o BIND("out" AS ?d) }}'
+        f' UNION {{ {these} ?s ?p ?v BIND("in" AS ?d) }} }}'
     ).rows
-    found = {(p, str(d)) for p, d in rows if isinstance(p, URIRef) and p not in kg.vocabulary.hidden}
+    hidden = kg.vocabulary.hidden
+    shown = {(p, str(d)) for p, d in rows if isinstance(p, URIRef) and p not in hidden}
     directions: tuple[Direction, ...] = ("out", "in")
-    return tuple((p, d) for p in sorted({p for p, _ in found}) for d in directions if (p, d) in found)
+    return tuple((p, d) for p in sorted({p for p, _ in shown}) for d in directions if (p, d) in shown)
 
 
 def labelling(kg: Graph) -> Labelling:
@@ -109,9 +119,10 @@ def labelling(kg: Graph) -> Labelling:
         f"SELECT ?tag (COUNT(*) AS ?n) WHERE {{ {parts} BIND(LANG(?label) AS ?tag) }}"
         f" GROUP BY ?tag ORDER BY DESC(?n) ?tag LIMIT {LANGUAGES}"
     ).rows
-    found = tuple(str(tag) for tag, _ in rows if tag is not None and _is_tag(str(tag)))
+    tags = [str(tag) for tag, _ in rows if tag is not None]
+    tags = [tag for tag in tags if not tag or LANGUAGE.fullmatch(tag)]
     whole = len(rows) < LANGUAGES and sum(counted(count) for _, count in rows) < SAMPLE
-    return Labelling(predicates, found if whole else tuple(dict.fromkeys((*languages, *found))))
+    return Labelling(predicates, tuple(dict.fromkeys(tags if whole else (*languages, *tags))))
 
 
 def schema(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:
@@ -136,10 +147,6 @@ def schema(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:
     return frozenset(suspects) - {vertex for (vertex,) in told}
 
 
-def _is_tag(text: str) -> bool:
-    return not text or bool(LANGUAGE.fullmatch(text))
-
-
 def counted(number: Term | None) -> int:
     """The number that a graph counted. Raises QueryError if it is none."""
     try:
@@ -148,10 +155,56 @@ def counted(number: Term | None) -> int:
         raise QueryError(f"the graph counted {number!r}", hint="ask again, or try another graph") from error
 
 
-def _rank(predicate: Term, text: Literal, vocabulary: Vocabulary) -> tuple[int, int, str]:
-    order = vocabulary.descriptions.index(URIRef(predicate))
-    return language_rank(text.language or "", vocabulary.languages), order, str(text)
-
-
-def _list(iris: Sequence[URIRef]) -> str:
+def _list(iris: Sequence[URIRef | Literal]) -> str:
     return " ".join(map(n3, dict.fromkeys(iris)))
+
+
+# --- the triples that an answer stands on
+
+
+def where(query: CandidateQuery) -> str:
+    """The query's triple patterns and filters as the inside of a WHERE clause."""
+    return f"{conjunction(query.patterns)} {query.filters}".strip()
+
+
+def support(
+    kg: Graph, query: CandidateQuery, target: str, values: Sequence[Term]
+) -> dict[Term, tuple[Triple, ...]]:
+    """For each value of ``target`` ("?x") the triples of the patterns in at least one binding of it.
+
+    Costs no query where the target is the only unknown. Raises a GraphError.
+    """
+    unknowns = unknowns_of(query.patterns)
+    if unknowns == (target,):
+        return {value: ground(query.patterns, {target: value}) for value in values}
+    triples: dict[Term | None, dict[Triple, None]] = {value: {} for value in values}
+
+    def collect(only: str) -> None:
+        columns = " ".join(unknowns)
+        rows = kg.select(f"SELECT DISTINCT {columns} WHERE {{ {only}{where(query)} }} LIMIT {SUPPORT_ROWS}")
+        for row in rows.rows:
+            binding = dict(zip(unknowns, row, strict=True))
+            supporting = triples.get(binding[target])
+            if supporting is not None and len(supporting) < TRIPLES_PER_VALUE:
+                supporting.update(dict.fromkeys(ground(query.patterns, binding)))
+
+    collect("")
+    missing = [value for value in values if not triples[value] and _nameable(value)]
+    while missing:
+        collect(f"VALUES {target} {{ {' '.join(map(n3, missing[:SUPPORT_VALUES]))} }} ")
+        left = [value for value in missing if not triples[value]]
+        missing = left if len(left) < len(missing) else missing[SUPPORT_VALUES:]
+    return {value: tuple(triples[value]) for value in values}
+
+
+def _nameable(value: Term) -> bool:
+    return writable(value) if isinstance(value, URIRef) else not isinstance(value, BNode)
+
+
+def witness(kg: Graph, query: CandidateQuery) -> tuple[Triple, ...]:
+    """The triples that make an ASK of the query's patterns true: one binding's. Empty if it is false."""
+    unknowns = unknowns_of(query.patterns)
+    if not unknowns:
+        return ground(query.patterns, {})
+    rows = kg.select(f"SELECT {' '.join(unknowns)} WHERE {{ {where(query)} }} LIMIT 1").rows
+    return ground(query.patterns, dict(zip(unknowns, rows[0], strict=True))) if rows else ()

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from threading import Lock
@@ -37,12 +37,7 @@ MAX_EXPLAINED = 120
 
 Form = Literal["select", "ask", "construct", "describe"]
 
-_FORMS: dict[str, Form] = {
-    "SelectQuery": "select",
-    "AskQuery": "ask",
-    "ConstructQuery": "construct",
-    "DescribeQuery": "describe",
-}
+_NOT_MONOTONE = {"OptionalGraphPattern", "MinusGraphPattern", "Builtin_EXISTS", "Builtin_NOTEXISTS"}
 _BASE = (
     "A-Za-zÀ-ÖØ-öø-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff"
     "\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
@@ -92,13 +87,24 @@ _QUOTED = str.maketrans(
 )
 
 
+_PLACEHOLDERS: dict[str, Callable[[re.Match[str]], str]] = {
+    "space": lambda token: " ",
+    "comment": lambda token: " ",
+    "string": lambda token: '"s"',
+    "iri": lambda token: "<%>",  # not to be read as less-than
+    # rdflib cannot parse a negative decimal; the grammar lets a double stand wherever a decimal may.
+    "number": lambda token: "1e0" if token["double"] or token["decimal"] else "1",
+}
+NO_QUERY = (ParseBaseException, TypeError, ValueError)
+"""What rdflib's parser raises for a text that is no query."""
+_parser = Lock()
+
+
 @dataclass(frozen=True, slots=True)
 class Checked:
     """A query that passed the gate."""
 
     form: Form
-    text: str
-    """What to send: the query with comments blanked out and line ends as ``\\n``, of the same layout."""
     limited: bool
     """Whether the outermost query has a LIMIT."""
     values: bool
@@ -106,54 +112,57 @@ class Checked:
     monotone: bool
     """Whether every row found in a part of the graph is a row of the whole: nothing in it counts, ranks and
     limits, or asks for what is not there."""
-    undeclared: tuple[str, ...]
-    """Prefixes used without a declaration; some endpoints know them, a file does not."""
     variables: tuple[str, ...]
     """Names of the columns of a SELECT; none for ``*``, and of other forms."""
-
-
-def check(query: str, *, allow_service: bool = False) -> Form:
-    """The form of a query that only reads.
-
-    Raises QueryRefusedError for an update, and (without leave) for SERVICE and for functions by which an
-    engine runs code of its own, and QueryError where it does not parse, with line and column.
-    """
-    return checked(query, allow_service=allow_service).form
+    services: int
+    """SERVICE clauses in it."""
+    text: str = ""
+    """What to send: the query with comments blanked out and line ends as ``\\n``, of the same layout."""
+    shape: str = ""
+    """The text with a placeholder for each string, IRI and number."""
+    undeclared: tuple[str, ...] = ()
+    """Prefixes used without a declaration; some endpoints know them, a file does not."""
 
 
 @lru_cache(maxsize=128)  # an endpoint asks twice for each query; long ones must not pile up
 def checked(query: str, *, allow_service: bool = False, magic: str = "") -> Checked:
-    """What ``check`` learns of a query: form, text to send, what the parse says. Raises the same.
+    """What the gate learns of a query that only reads.
 
     ``magic`` is the IRI of the engine's own service, without brackets, that kgwb's own search of labels may
-    use where others need leave; it never comes with a query from elsewhere.
+    use where others need leave; it never comes with a query from elsewhere. Raises QueryRefusedError for an
+    update, and (without leave) for SERVICE and for functions by which an engine runs code of its own, and
+    QueryError where it does not parse, with line and column.
     """
-    if "\r" in query:
-        query = query.replace("\r\n", "\n").replace("\r", "\n")
-    if not query.isascii() and (half := HALF.search(query)):
+    query = query.replace("\r\n", "\n").replace("\r", "\n")
+    if half := HALF.search(query):
         raise _wrong(query, half.start(), "there is half a character", "read the text as UTF-8")
     _check_escapes(query)
-    text, shape, words, undeclared, services, function = _lexed(query)
-    if function and not allow_service:
+    tokens, text, shape = _lexed(query)
+    if not allow_service and (function := _reaching_function(tokens)):
         raise _needs_leave(f"calls {function}, by which an engine may do more than read")
-    # Said of the tokens too, so that no way of reading "a<b" can hide the clause from the parse.
-    service = {word for word in words if "SERVICE" in word}
-    known = magic and service == {"SERVICE"} and set(services) == {f"<{magic}>"}
-    if service and not allow_service and not known:
+    # The tokens are searched too, so that no way of reading "a<b" can hide the clause from the parse.
+    words = {
+        token[0].upper() for token in tokens if token.lastgroup == "word" and "SERVICE" in token[0].upper()
+    }
+    services = [name[0] for word, name in pairwise(tokens) if word[0].upper() == "SERVICE"]
+    known = magic and words == {"SERVICE"} and set(services) == {f"<{magic}>"}
+    if words and not allow_service and not known:
         raise _needs_leave("asks another endpoint (SERVICE)")
+    prefixes = [token["prefix"] for token in tokens if token.lastgroup == "name"]
+    declared = {name["prefix"] for word, name in pairwise(tokens) if word[0].upper() == "PREFIX"}
+    undeclared = tuple(prefix for prefix in dict.fromkeys(prefixes) if prefix not in declared)
     try:
         try:
-            parsed = _parsed(shape)
-        except _NO_QUERY:  # a "<" without spaces may be less-than in the text and an IRI in the shape
-            parsed = _parsed(re.sub(_UNICODE, "u", text))
-    except _NO_QUERY:
-        raise _broken(text, shape, undeclared, bool(service)) from None
+            found = _parsed(shape)
+        except NO_QUERY:  # a "<" without spaces may be less-than in the text and an IRI in the shape
+            found = _parsed(re.sub(_UNICODE, "u", text))
+    except NO_QUERY:
+        raise _broken(text, shape, undeclared, bool(words)) from None
     except RecursionError:
         raise _too_large() from None
-    form, found, limited, values, monotone, variables = parsed
-    if found and not allow_service and not (known and found == len(services)):
+    if found.services and not allow_service and not (known and found.services == len(services)):
         raise _needs_leave("asks another endpoint (SERVICE)")
-    return Checked(form, text, limited, values, monotone, undeclared, variables)
+    return replace(found, text=text, shape=shape, undeclared=undeclared)
 
 
 def n3(term: Term) -> str:
@@ -182,7 +191,7 @@ def writable(iri: str) -> bool:
 
 def quoted(text: str) -> str:
     """The text as a string literal of a query; raises QueryError for a lone surrogate."""
-    if not text.isascii() and HALF.search(text):
+    if HALF.search(text):
         raise QueryError(f"{text!r} holds half a character", hint="read the text as UTF-8")
     # A backslash before a "u" is told apart from an escape by escaping the letter (see _AMBIGUOUS).
     escaped = re.sub(r"\\\\([uU])", lambda found: rf"\\\u00{ord(found[1]):02X}", str(text).translate(_QUOTED))
@@ -202,42 +211,30 @@ def _check_escapes(query: str) -> None:
             raise _wrong(query, found.start(1), f"the escape {found[1]} may end a token", _UNESCAPED)
 
 
-def _lexed(query: str) -> tuple[str, str, set[str], tuple[str, ...], list[str], str]:
-    """The text to send, its shape, the bare words in upper case, prefixes not declared, services by name, and
-    a function that needs leave."""
-    text, shape, services = [], [], []
+def _lexed(query: str) -> tuple[list[re.Match[str]], str, str]:
+    """The tokens but for spaces and comments, the text to send, and its shape."""
     tokens: list[re.Match[str]] = []
-    words: set[str] = set()
-    names: list[tuple[str, str]] = []
-    position, before, signs, depth = 0, "", 0, 0
+    text, shape = [], []
+    position = signs = depth = 0
     while position < len(query):
         token = _TOKEN.match(query, position)
         if token is None:
             raise _stray(query, position)
         kind, part = token.lastgroup or "", token[0]
-        if kind == "name":
-            names.append((before, token["prefix"]))
-        elif kind == "word":
-            words.add(part.upper())
-        elif kind == "other":
+        if kind == "other":
             signs += 1
             depth += (part in "([{") - (part in ")]}")
             if signs > MAX_SIGNS or depth > MAX_DEPTH:
                 raise _too_large()
         if kind not in ("space", "comment"):
-            if before == "SERVICE":
-                services.append(part)
-            before = part.upper()
             tokens.append(token)
         text.append(" " * len(part) if kind == "comment" else part)
         shape.append(_PLACEHOLDERS[kind](token) if kind in _PLACEHOLDERS else part)
         position = token.end()
-    declared = {prefix for word, prefix in names if word == "PREFIX"}
-    undeclared = tuple(dict.fromkeys(prefix for _, prefix in names if prefix not in declared))
-    return "".join(text), "".join(shape), words, undeclared, services, _function(tokens)
+    return tokens, "".join(text), "".join(shape)
 
 
-def _function(tokens: Sequence[re.Match[str]]) -> str:
+def _reaching_function(tokens: list[re.Match[str]]) -> str:
     """The name of a function that may do more than read; empty if none is called."""
     inside = {"bif", "sql"}
     for word, name, iri in zip(tokens, tokens[1:], tokens[2:], strict=False):
@@ -248,20 +245,6 @@ def _function(tokens: Sequence[re.Match[str]]) -> str:
         if bracket[0] == "(" and reaching and not _READING.fullmatch(name[0]):
             return name[0]
     return ""
-
-
-def _number(token: re.Match[str]) -> str:
-    # rdflib cannot parse a negative decimal; the grammar lets a double stand wherever a decimal may.
-    return "1e0" if token["double"] or token["decimal"] else "1"
-
-
-_PLACEHOLDERS: dict[str, Any] = {
-    "space": lambda token: " ",
-    "comment": lambda token: " ",
-    "string": lambda token: '"s"',
-    "iri": lambda token: "<%>",  # not to be read as less-than
-    "number": _number,
-}
 
 
 def _stray(query: str, position: int) -> QueryError | QueryRefusedError:
@@ -275,18 +258,13 @@ def _stray(query: str, position: int) -> QueryError | QueryRefusedError:
     return _wrong(query, position, f"there is {what}")
 
 
-_PARSER = Lock()
-_NO_QUERY = (ParseBaseException, TypeError, ValueError)
-"""What rdflib's parser raises for a text that is no query."""
-
-
 @contextmanager
 def parsing() -> Iterator[None]:
     """rdflib's parser for one thread at a time, with frames for long and deep queries wherever it is called.
 
     The parser completes itself at first use: two threads doing so at once spoil it for good.
     """
-    with _PARSER:
+    with _parser:
         before = sys.getrecursionlimit()
         sys.setrecursionlimit(max(before, MAX_FRAMES))
         try:
@@ -296,19 +274,28 @@ def parsing() -> Iterator[None]:
 
 
 @lru_cache(maxsize=4096)
-def _parsed(text: str) -> tuple[Form, int, bool, bool, bool, tuple[str, ...]]:
-    """The form, how often SERVICE, whether an outer LIMIT and a trailing VALUES, and whether monotone."""
+def _parsed(shape: str) -> Checked:
+    """What rdflib's parse says of all queries of a shape."""
     with parsing():
-        query = parseQuery(text)[1]
-    limit = bool(query.limitoffset and query.limitoffset.limit is not None)
-    kinds = _kinds(query)
+        query = parseQuery(shape)[1]
+    kinds: Counter[str] = Counter()
+    stack: list[Any] = [query]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, CompValue):
+            kinds[node.name] += 1
+            stack.extend(node.values())
+        elif not isinstance(node, str) and hasattr(node, "__iter__"):
+            stack.extend(node)
     ranked = {"OrderClause", "LimitOffsetClauses"} <= kinds.keys()
-    monotone = not ranked and not any(kind in _NOT_MONOTONE or "Aggregate_" in kind for kind in kinds)
-    names = tuple(str(one.var or one.evar) for one in query.projection or ())
-    return _FORMS[query.name], kinds["ServiceGraphPattern"], limit, bool(query.valuesClause), monotone, names
-
-
-_NOT_MONOTONE = {"OptionalGraphPattern", "MinusGraphPattern", "Builtin_EXISTS", "Builtin_NOTEXISTS"}
+    return Checked(
+        form=query.name.removesuffix("Query").lower(),
+        limited=bool(query.limitoffset and query.limitoffset.limit is not None),
+        values=bool(query.valuesClause),
+        monotone=not ranked and not any(kind in _NOT_MONOTONE or "Aggregate_" in kind for kind in kinds),
+        variables=tuple(str(column.var or column.evar) for column in query.projection or ()),
+        services=kinds["ServiceGraphPattern"],
+    )
 
 
 def _broken(text: str, shape: str, undeclared: tuple[str, ...], service: bool) -> GraphError:
@@ -322,9 +309,8 @@ def _broken(text: str, shape: str, undeclared: tuple[str, ...], service: bool) -
     tokens = sum(token.lastgroup != "space" for token in _TOKEN.finditer(shape))
     try:
         if not service and tokens <= MAX_EXPLAINED:
-            pyoxigraph.Store().query(text, prefixes=dict.fromkeys(undeclared, "x:"))
-    except (RuntimeError, ValueError, OSError):
-        pass  # it parses there, and cannot be executed
+            with suppress(RuntimeError, ValueError, OSError):  # it parses there, and cannot be executed
+                pyoxigraph.Store().query(text, prefixes=dict.fromkeys(undeclared, "x:"))
     except SyntaxError as error:
         if found := re.match(r"error at (\d+):(\d+): expected (?:one of )?(.*)", error.msg, re.DOTALL):
             lines = text.split("\n")[: int(found[1])]
@@ -342,22 +328,7 @@ def _too_large() -> QueryError:
 
 
 def _needs_leave(what: str) -> QueryRefusedError:
-    hint = "open the graph with allow_service=True to allow it"
-    return QueryRefusedError(f"the query {what}", hint=hint)
-
-
-def _kinds(tree: Any) -> Counter[str]:
-    """What a parsed query is made of, by rdflib's names."""
-    kinds: Counter[str] = Counter()
-    stack = [tree]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, CompValue):
-            kinds[node.name] += 1
-            stack.extend(node.values())
-        elif not isinstance(node, str) and hasattr(node, "__iter__"):
-            stack.extend(node)
-    return kinds
+    return QueryRefusedError(f"the query {what}", hint="open the graph with allow_service=True to allow it")
 
 
 def _place(text: str, position: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -57,6 +58,16 @@ def local_name(iri: str) -> str:
     if tail[:1].islower():
         parts = [part if part.isupper() else part.lower() for part in parts]
     return " ".join(parts) or iri
+
+
+@lru_cache(maxsize=1024)
+def language_rank(language: str, languages: tuple[str, ...]) -> int:
+    """The place of a language tag in the order of preference ("en-GB" is "en"); past its end if none."""
+    language = language.lower()
+    for rank, preferred in enumerate(languages):
+        if language == preferred or (preferred and language.startswith(preferred + "-")):
+            return rank
+    return len(languages)
 
 
 class Spelling(NamedTuple):

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import http.client
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 from urllib.error import HTTPError, URLError
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 from SPARQLWrapper import JSON, POST, TURTLE, SPARQLWrapper
 
-from kgwb import __version__
 from kgwb.aside import aside
-from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError, QueryError
+from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError, QueryError, SettingError
 from kgwb.kg.base import Limits
 from kgwb.kg.sparql import Form
-from kgwb.masking import SECRET_NAME, cut, without
-from kgwb.network import ERROR_BYTES, check_redirect, is_key, received
+from kgwb.masking import SECRET_NAME, cut, is_key, is_plain, shown, without
+from kgwb.network import ERROR_BYTES, check_redirect, received
+from kgwb.version import __version__
 
+AGENT = f"kgwb/{__version__}"
 POST_FROM_CHARS = 2_000
 """Queries longer than this are sent by POST: servers and proxies cut long URLs."""
+_CHECK = "check the URL and the network"
+_LOGIN = "give user and password in the URL: https://USER:PASSWORD@host/sparql"
+_ADDRESS = (
+    "write it like https://dbpedia.org/sparql; in user and password write %2F %3F %23 for / ? #,"
+    " and after the host %40 for @"
+)
 
 
 class Secret(str):
@@ -34,6 +43,51 @@ class Secret(str):
 
     def __repr__(self) -> str:
         return "'***'"
+
+
+class Address:
+    """An endpoint's address, with what of it may not be shown. Raises SettingError if it is none."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            parts = urlsplit(url)
+            _ = parts.port
+            valid = "@" not in f"{parts.path}{parts.query}{parts.fragment}"  # else a login ended too early
+        except ValueError:  # without urllib's words, which may hold a password
+            valid = False
+        if not valid:
+            raise SettingError(f"{shown(url)!r} is not an address", hint=_ADDRESS)
+        login, _, host = parts.netloc.rpartition("@")
+        self.url = urlunsplit((parts.scheme, host, parts.path, "", ""))
+        self.source = shown(urlunsplit((parts.scheme, host, parts.path, parts.query, "")))
+        self.parameters: list[tuple[str, str]] = []
+        self.hidden: list[str] = []
+        """What may not be shown of what is sent; a body may hold it where it is a word of the data."""
+        self.keys: list[str] = []
+        """Those that are secrets for certain."""
+        values = []  # hidden ones that are no keys
+        for name, value in parse_qsl(parts.query, keep_blank_values=True):
+            parameter = name, value
+            if not is_plain(name, value):
+                parameter = (name, Secret(value)) if value.strip("=") else (Secret(name), value)
+                secret = next(text for text in parameter if isinstance(text, Secret))
+                self.hidden.append(secret)
+                if SECRET_NAME.search(name):
+                    self.keys.append(secret)
+                else:
+                    values.append(parameter)
+            self.parameters.append(parameter)
+        # It sets apart addresses that are shown alike, and is too short to find a value by.
+        digest = hashlib.sha256(urlencode(values).encode()).hexdigest()[:6]
+        self.identity = self.source + (f"#{digest}" if values else "")
+        self.authorization: str = ""
+        user, password = (Secret(unquote(part)) for part in login.partition(":")[::2])
+        if user:
+            both = Secret(f"{user}:{password}")
+            token = Secret(base64.b64encode(both.encode()).decode())
+            self.authorization = Secret(f"Basic {token}")
+            self.hidden += token, both, password or user
+            self.keys += token, both, password or user
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,34 +103,21 @@ class Reply:
     """Rows the endpoint gives at most, where it says so."""
     server: str = ""
     """What the server calls itself."""
-    secrets: Sequence[str] = field(default=(), repr=False)
-    """What was sent and may not be shown; a body may hold it where it may be a word of the data."""
-
-    @property
-    def broken(self) -> str:
-        """Where the body is not UTF-8; empty if it is."""
-        try:
-            self.body.decode("utf-8")
-        except UnicodeDecodeError as error:
-            return f"not UTF-8 throughout: {error}"
-        return ""
+    hidden: Sequence[str] = field(default=(), repr=False)
+    """What was sent and may not be shown."""
 
 
 def ask(
-    url: str,
-    text: str,
-    form: Form,
-    limits: Limits,
-    parameters: Sequence[tuple[str, str]] = (),
-    login: tuple[str, str] | None = None,
+    address: Address, text: str, form: Form, limits: Limits, more: Sequence[tuple[str, str]] = ()
 ) -> Reply:
     """The whole reply to a query that passed the gate, within the time and the bytes that ``limits`` allow.
 
-    Raises GraphUnreachableError, GraphTimeoutError, QueryError (the endpoint rejects it) or GraphError.
+    ``more`` are parameters beside the address's own. Raises GraphUnreachableError, GraphTimeoutError,
+    QueryError (the endpoint rejects the query) or GraphError.
     """
-    wrapper = SPARQLWrapper(url, agent=f"kgwb/{__version__}")
+    wrapper = SPARQLWrapper(address.url, agent=AGENT)
     wrapper.setOnlyConneg(True)
-    for name, value in parameters:
+    for name, value in (*address.parameters, *more):
         wrapper.addParameter(name, value)
     # Set here, as SPARQLWrapper guesses the form by pattern and could take a query for an update.
     wrapper.queryString, wrapper.queryType = text, form.upper()
@@ -85,17 +126,13 @@ def ask(
         wrapper.setMethod(POST)
     # Not wrapper.query(), which reads whatever an error says to its end, however far that is.
     request = wrapper._createRequest()
-    hidden = hidden_in(parameters)
-    keys = hidden_in(pair for pair in parameters if SECRET_NAME.search(pair[0]))
-    if login:
-        both = Secret(":".join(login))
-        token = Secret(base64.b64encode(both.encode()).decode())
-        request.add_header("Authorization", Secret(f"Basic {token}"))
-        hidden, keys = ([*some, token, both, login[1] or login[0]] for some in (hidden, keys))
+    if address.authorization:
+        request.add_header("Authorization", address.authorization)
+    hidden = address.hidden
     try:
-        reply = sent(url, request, limits)
-        body, server = without(reply.body, filter(is_key, keys)), without(reply.server, hidden)
-        return replace(reply, body=body, server=server, secrets=hidden)
+        reply = sent(address.url, request, limits)
+        body = without(reply.body, filter(is_key, address.keys))
+        return replace(reply, body=body, server=without(reply.server, hidden), hidden=hidden)
     except GraphError as error:
         if not any(hidden):
             raise
@@ -103,52 +140,29 @@ def ask(
     raise kind(message, hint=hint)  # on its own: what urllib raises holds what was sent
 
 
-def hidden_in(parameters: Iterable[tuple[str, str]]) -> list[str]:
-    """What may not be shown of the parameters of an address."""
-    return [text for pair in parameters for text in pair if isinstance(text, Secret)]
-
-
 def sent(url: str, request: Request, limits: Limits) -> Reply:
     """The whole reply to a request; raises what ``ask`` does, naming ``url``."""
-    timeout_s = limits.query_timeout_s
+    late = GraphTimeoutError(
+        f"{url} took longer than {limits.query_timeout_s:g} s", hint="ask for less, or raise query_timeout_s"
+    )
     try:  # Aside, as the socket's own timeout begins anew with every byte.
-        return aside(lambda: _answer(url, request, limits), most_s=timeout_s)
+        return aside(lambda: _answer(url, request, limits), most_s=limits.query_timeout_s)
     except TimeoutError as error:
-        raise _late(url, timeout_s) from error
+        raise late from error
     except URLError as error:
         if isinstance(error.reason, TimeoutError):
-            raise _late(url, timeout_s) from error
-        raise GraphUnreachableError(f"{url} cannot be reached: {error.reason}", hint=_REACH) from error
+            raise late from error
+        raise GraphUnreachableError(f"{url} cannot be reached: {error.reason}", hint=_CHECK) from error
     except http.client.InvalidURL:  # its words may hold the password of a proxy
-        said = f"{url} cannot be asked: it, or what HTTP_PROXY or HTTPS_PROXY says, is no address"
-        raise GraphUnreachableError(said, hint=_REACH) from None
+        problem = "it, or what HTTP_PROXY or HTTPS_PROXY says, is no address"
+        raise GraphUnreachableError(f"{url} cannot be asked: {problem}", hint=_CHECK) from None
     except ValueError as error:  # of an address, where it was given or where a redirection leads
-        raise GraphUnreachableError(f"{url} cannot be asked: {error}", hint=_REACH) from error
+        raise GraphUnreachableError(f"{url} cannot be asked: {error}", hint=_CHECK) from error
     except (OSError, http.client.HTTPException) as error:
         raise GraphUnreachableError(f"{url} broke off: {error!r}", hint="try again") from error
 
 
-def _answer(url: str, request: Request, limits: Limits) -> Reply:
-    until = time.monotonic() + limits.query_timeout_s
-    try:
-        response = _opener().open(request, timeout=limits.query_timeout_s)
-    except HTTPError as error:
-        with closing(error):  # not ``with error``, as that of a redirect in a circle is closed already
-            raise _refused(url, error, until) from error
-    with response:
-        body = _read(response, until, limits.byte_limit + 1)
-        if len(body) > limits.byte_limit:
-            said = f"{url} sent more than {limits.byte_limit:,} bytes"
-            raise GraphError(said, hint="ask for less: fewer rows, or rows without long texts")
-        if response.length:  # announced, and not sent
-            raise http.client.IncompleteRead(body, response.length)
-        partial = response.status == 206 or response.headers.get("X-SQL-State") == "S1TAT"
-        most = response.headers.get("X-SPARQL-MaxRows", "")
-        kind, server = response.headers.get_content_type(), response.headers.get("Server", "")
-        return Reply(body, kind, partial, int(most[:18]) if most.isdecimal() else None, server)
-
-
-class _Redirected(HTTPRedirectHandler):
+class _SameServer(HTTPRedirectHandler):
     """A redirect stays on its server, and takes body and login along: urllib leaves the body behind."""
 
     def redirect_request(
@@ -161,7 +175,28 @@ class _Redirected(HTTPRedirectHandler):
 
 @cache
 def _opener() -> OpenerDirector:
-    return build_opener(_Redirected)
+    return build_opener(_SameServer)
+
+
+def _answer(url: str, request: Request, limits: Limits) -> Reply:
+    until = time.monotonic() + limits.query_timeout_s
+    try:
+        response = _opener().open(request, timeout=limits.query_timeout_s)
+    except HTTPError as error:
+        with closing(error):  # not ``with error``, as that of a redirect in a circle is closed already
+            raise _refused(url, error, until) from error
+    with response:
+        body = _read(response, until, limits.byte_limit + 1)
+        if len(body) > limits.byte_limit:
+            hint = "ask for less: fewer rows, or rows without long texts"
+            raise GraphError(f"{url} sent more than {limits.byte_limit:,} bytes", hint=hint)
+        if response.length:  # announced, and not sent
+            raise http.client.IncompleteRead(body, response.length)
+        headers = response.headers
+        partial = response.status == 206 or headers.get("X-SQL-State") == "S1TAT"
+        most = headers.get("X-SPARQL-MaxRows", "")
+        most_rows = int(most[:18]) if most.isdecimal() else None
+        return Reply(body, headers.get_content_type(), partial, most_rows, headers.get("Server", ""))
 
 
 def _read(response: Any, until: float, most: int) -> bytes:
@@ -171,28 +206,15 @@ def _read(response: Any, until: float, most: int) -> bytes:
 
 
 def _refused(url: str, error: HTTPError, until: float) -> GraphError:
-    code, said = error.code, str(error.reason)  # which says why a redirect is not followed
+    code, words = error.code, str(error.reason)  # which says why a redirect is not followed
     with suppress(ValueError):  # the status counts, also with a body that cannot be unpacked
-        said = said if code < 400 else _read(error, until, ERROR_BYTES).decode("utf-8", errors="replace")
-    said = cut(" ".join(said.split()), 500)
+        words = words if code < 400 else _read(error, until, ERROR_BYTES).decode("utf-8", errors="replace")
+    words = cut(" ".join(words.split()), 500)
     if code in (408, 504) or error.headers.get("X-SQL-State") in ("S1T00", "S1TAT"):
-        return GraphTimeoutError(f"{url} gave up on the query (HTTP {code}): {said}", hint="ask for less")
+        return GraphTimeoutError(f"{url} gave up on the query (HTTP {code}): {words}", hint="ask for less")
     if code == 400:
-        return QueryError(
-            f"{url} rejects the query: {said}", hint="the engine's own words tell what it expects"
-        )
-    hints = {401: _LOGIN, 403: _LOGIN, 404: _REACH, 429: "wait, then ask less often"}
-    return GraphUnreachableError(
-        f"{url} fails (HTTP {code}): {said}",
-        hint=hints.get(code, _REACH if code < 400 else "try again later"),
-    )
-
-
-_LOGIN = "give user and password in the URL: https://USER:PASSWORD@host/sparql"
-_REACH = "check the URL and the network"
-
-
-def _late(url: str, timeout_s: float) -> GraphTimeoutError:
-    return GraphTimeoutError(
-        f"{url} took longer than {timeout_s:g} s", hint="ask for less, or raise query_timeout_s"
-    )
+        hint = "the engine's own words tell what it expects"
+        return QueryError(f"{url} rejects the query: {words}", hint=hint)
+    hints = {401: _LOGIN, 403: _LOGIN, 404: _CHECK, 429: "wait, then ask less often"}
+    hint = hints.get(code, _CHECK if code < 400 else "try again later")
+    return GraphUnreachableError(f"{url} fails (HTTP {code}): {words}", hint=hint)

@@ -6,19 +6,23 @@ Importing this imports neither openai nor ollama; making a model of that kind do
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from kgwb.errors import UnknownModelError
+from kgwb.errors import ModelError, UnknownModelError
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, Mode
 from kgwb.llm.human import Asked, Human, person
 from kgwb.llm.ollama import OllamaModel
 from kgwb.llm.openai import OpenAIModel
-from kgwb.llm.replay import Replay
+from kgwb.llm.remote import RemoteModel
+from kgwb.llm.rules import Rules
 from kgwb.llm.scripted import Scripted
-from kgwb.llm.status import ModelStatus, available
 from kgwb.masking import shown
 
 __all__ = [
+    "FORMS",
+    "KINDS",
     "Asked",
     "ChatModel",
     "ChatReply",
@@ -29,13 +33,16 @@ __all__ = [
     "ModelStatus",
     "OllamaModel",
     "OpenAIModel",
-    "Replay",
+    "RemoteModel",
     "Scripted",
     "available",
     "model",
 ]
 
 FORMS = ("rules", "human", "openai:MODEL", "openai:MODEL@http://HOST:PORT/v1", "ollama:MODEL", "replay:FILE")
+SERVERS: dict[str, Callable[..., RemoteModel]] = {"openai": OpenAIModel, "ollama": OllamaModel}
+KINDS: dict[str, Callable[..., ChatModel]] = {}
+"""What makes a model of a kind from the rest of its specification; ``kgwb.run.replay`` adds its own."""
 
 
 def model(spec: str, **options: Any) -> ChatModel:
@@ -45,16 +52,45 @@ def model(spec: str, **options: Any) -> ChatModel:
     for a specification that is none and for a missing key, RunFileError if ``replay`` cannot read its file.
     """
     kind, _, rest = spec.strip().partition(":")
-    if kind == "rules" and not rest:
-        from kgwb.llm.rules import Rules
-
-        return Rules(**options)
-    if kind == "human" and not rest:
-        return person(**options)
-    if kind == "replay" and rest:
-        return Replay.from_file(rest, **options)
+    if kind in ("rules", "human") and not rest:
+        return Rules(**options) if kind == "rules" else person(**options)
+    if kind in KINDS and rest:
+        return KINDS[kind](rest, **options)
     name, _, address = re.sub("@(?=https?://)", "\n", rest, count=1).partition("\n")
-    if kind in ("openai", "ollama") and name:
-        adapter = OpenAIModel if kind == "openai" else OllamaModel
-        return adapter(name, **({"base_url": address} if address else {}), **options)
+    if kind in SERVERS and name:
+        return SERVERS[kind](name, **({"base_url": address} if address else {}), **options)
     raise UnknownModelError(f"no model named {shown(spec)!r}", hint=f"write it as one of {', '.join(FORMS)}")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelStatus:
+    """Whether one kind of model can be used here and now, in words without any key."""
+
+    kind: str
+    """The first word of its specification: "rules", "human", "openai", "ollama" or "replay"."""
+    usable: bool
+    detail: str
+    """One line: where, or why not and what to do."""
+    models: tuple[str, ...] = ()
+    """What the server lists, sorted."""
+
+
+def available(timeout_s: float = 1.0) -> tuple[ModelStatus, ...]:
+    """The state of each kind of model; waits up to ``timeout_s`` for the list of each server."""
+    return (
+        ModelStatus("rules", True, "needs no key and no network"),
+        ModelStatus("human", True, "you answer the prompts, in a notebook"),
+        *(_server_status(kind, timeout_s) for kind in SERVERS),
+        ModelStatus("replay", True, "needs a run file, as in replay:FILE"),
+    )
+
+
+def _server_status(kind: str, timeout_s: float) -> ModelStatus:
+    try:
+        server = SERVERS[kind]("")
+        models = server.models(timeout_s)
+    except ModelError as error:
+        return ModelStatus(kind, False, f"{error.message}; {error.hint}" if error.hint else error.message)
+    if not models:
+        return ModelStatus(kind, False, f"{server.url} answers, but has no models")
+    return ModelStatus(kind, True, f"{server.url} has {len(models)} models", models)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
-if TYPE_CHECKING:
-    from kgwb.kg.base import Graph
+from kgwb.kg.base import Graph
 
 Mode = Literal["schema", "json", "prompt", "none"]
 """How a reply's form was enforced: native JSON schema, JSON mode, the prompt alone, or not at all."""

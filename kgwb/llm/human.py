@@ -7,14 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 from kgwb.aside import LOOK_S
 from kgwb.errors import Cancelled, ModelError
+from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
-
-if TYPE_CHECKING:
-    from kgwb.kg.base import Graph
 
 ALONE_S = 1.0
 """How long a request waits for somebody to listen; a panel learns of a run shortly after it began."""

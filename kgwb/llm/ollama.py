@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import threading
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kgwb.llm.base import ChatReply, ChatRequest, token_count
 from kgwb.llm.remote import (
-    BROKEN_OFF,
     CONNECT_S,
-    EMPTY,
-    HEADERS,
-    Arriving,
     Failure,
     Form,
     RemoteModel,
     chat_messages,
     checked_url,
     client_of,
-    hooks,
     status_failure,
-    transport_errors,
-    transport_failure,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import ollama
 
 OLLAMA_URL = "http://127.0.0.1:11434"
@@ -52,72 +41,58 @@ class OllamaModel(RemoteModel):
         Raises UnknownModelError if the address is none.
         """
         url = _address(base_url or os.environ.get("OLLAMA_HOST", "").strip() or OLLAMA_URL)
-        super().__init__("ollama", model, url, OLLAMA_URL)
-        self._form = Form(without=frozenset({"schema"}))  # its "json" takes none
+        name = f"ollama:{model}" + (f"@{url}" if url != OLLAMA_URL else "")
+        hints = "check the environment variable OLLAMA_API_KEY", f"fetch it with: ollama pull {model}"
+        super().__init__(name, model, url, Form(("schema", "json", "prompt")), hints)
         self._context = LEAST_CONTEXT
 
-    def _send(self, form: Form, request: ChatRequest, left: threading.Event) -> ChatReply | Failure:
-        stream, options = "stream" not in form.without, self._options(request, form)
-        shape: Any = {"schema": request.schema, "json": "json", "prompt": None}[form.mode]
-        shape = shape if request.schema else None
-        arriving = Arriving(request, self._keys())
-        parts: list[ollama.ChatResponse] = []
+    def _parts(self, form: Form, request: ChatRequest) -> Iterator[ChatReply]:
+        stream, mode = "stream" not in form.without, form.modes[0] if request.schema else "prompt"
+        shape = {"schema": request.schema, "json": "json", "prompt": None}[mode]
+        chat: Any = self._client(request.timeout_s).chat
+        options = self._options(request, form)
+        answer = chat(self.model, chat_messages(request), format=shape, stream=stream, options=options)
+        for part in answer if stream else (answer,):
+            yield ChatReply(
+                text=part.message.content or "",
+                model=part.model or "",
+                prompt_tokens=token_count(part.prompt_eval_count),
+                completion_tokens=token_count(part.eval_count),
+                finish_reason=(part.done_reason or "stop") if part.done else "",
+            )
 
-        def chat(client: ollama.Client) -> None:
-            put: Any = client.chat
-            answer = put(self.model, chat_messages(request), format=shape, stream=stream, options=options)
-            for part in answer if stream else (answer,):
-                parts.append(part)
-                arriving.add(part.message.content or "")
-                if left.is_set():
-                    break
+    def _names(self, timeout_s: float) -> Iterable[Any]:
+        return [entry.model for entry in self._client(timeout_s).list().models]
 
-        failure = self._ask(chat, request.timeout_s)
-        if isinstance(failure, Failure):
-            return arriving.cut(failure)
-        if not parts:
-            return EMPTY
-        last = parts[-1]
-        if not last.done:
-            return BROKEN_OFF
-        return ChatReply(
-            text=arriving.text,
-            model=last.model or "",
-            prompt_tokens=token_count(last.prompt_eval_count),
-            completion_tokens=token_count(last.eval_count),
-            first_token_s=arriving.first_token_s if len(parts) > 1 else None,
-            finish_reason=last.done_reason or "stop",
-        )
-
-    def _list(self, timeout_s: float) -> tuple[str, ...] | Failure:
-        answer = self._ask(lambda client: client.list(), timeout_s)
-        if isinstance(answer, Failure):
-            return answer
-        return tuple(sorted(entry.model for entry in answer.models if entry.model))
-
-    def _ask(self, call: Callable[[ollama.Client], Any], timeout_s: float) -> Any:
+    def _client(self, timeout_s: float) -> ollama.Client:
         import httpx  # the transport of ollama
 
-        client = client_of(partial(self._client, httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S))))
+        def client(**options: Any) -> ollama.Client:
+            import ollama  # which makes a client for OLLAMA_HOST as well
+
+            # One client a call, because only the client has a timeout; "close" leaves no socket behind
+            options["headers"]["Connection"] = "close"
+            timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S))
+            return ollama.Client(self.url, timeout=timeout, **options)
+
+        return client_of(client, self.url)
+
+    def _failure(self, error: Exception) -> Failure:
         import ollama
+        import pydantic
 
-        try:
-            return call(client)
-        except ollama.ResponseError as error:
-            return _refusal(error)
-        except (ConnectionError, httpx.ConnectError):
-            return Failure("connection", "no connection; is Ollama running?")
-        except transport_errors() as error:
-            return transport_failure(error)
-        except (AttributeError, RecursionError, TypeError, ValueError) as error:
-            return Failure("nonsense", _seen(error))  # the SDK takes every line for an object of its own
-
-    def _client(self, timeout: Any) -> ollama.Client:
-        import ollama  # which makes a client for OLLAMA_HOST as well
-
-        # One client a call, because only the client has a timeout; "close" leaves no socket behind
-        headers = HEADERS | {"Connection": "close"}
-        return ollama.Client(self.url, timeout=timeout, headers=headers, event_hooks=hooks(self.url))
+        if isinstance(error, ollama.ResponseError):
+            words = str(error.error)
+            if error.status_code < 0:  # said inside a reply that had begun well
+                return Failure("nonsense", words)
+            response = getattr(error.__context__, "response", None)
+            return status_failure(error.status_code, words, getattr(response, "headers", {}))
+        if isinstance(error, ConnectionError) or type(error).__name__ == "ConnectError":
+            return Failure("connection", "no connection; is Ollama running?", transient=True)
+        if isinstance(error, pydantic.ValidationError):  # the SDK takes every line for an object of its own
+            few = error.error_count() < 100
+            return Failure("nonsense", str(error.errors()[0]["input"]) if few else "no list of models")
+        return super()._failure(error)
 
     def _options(self, request: ChatRequest, form: Form) -> dict[str, Any]:
         options: dict[str, Any] = {
@@ -141,28 +116,6 @@ class OllamaModel(RemoteModel):
 
     def _key(self) -> str:
         return os.environ.get("OLLAMA_API_KEY", "")
-
-    def _hints(self) -> tuple[str, str]:
-        return "check the environment variable OLLAMA_API_KEY", f"fetch it with: ollama pull {self.model}"
-
-
-def _refusal(error: ollama.ResponseError) -> Failure:
-    text = str(error.error)
-    if error.status_code < 0:  # said inside a reply that had begun well
-        return Failure("nonsense", text)
-    response = getattr(error.__context__, "response", None)
-    return status_failure(error.status_code, text, response.headers if response is not None else {})
-
-
-def _seen(error: Exception) -> str:
-    import pydantic
-
-    if isinstance(error, json.JSONDecodeError):
-        return error.doc or "an empty page"
-    if not isinstance(error, pydantic.ValidationError):
-        return str(error)
-    count = error.error_count()
-    return str(error.errors()[0]["input"]) if count < 100 else f"{count:,} times what does not belong there"
 
 
 def _address(host: str) -> str:

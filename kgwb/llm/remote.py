@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 import time
 from abc import abstractmethod
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from email.utils import parsedate_to_datetime
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from kgwb.aside import aside
@@ -26,17 +28,13 @@ from kgwb.errors import (
     ModelUnreachableError,
     UnknownModelError,
 )
+from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Mode
-from kgwb.masking import shown
-from kgwb.network import ERROR_BYTES, RedirectError, check_redirect, is_key, received
-
-if TYPE_CHECKING:
-    import httpx
-
-    from kgwb.kg.base import Graph
+from kgwb.masking import MASK, is_key, shown, without
+from kgwb.network import ERROR_BYTES, RedirectError, check_redirect, received
 
 REPEATS = 2
-"""How often a send that failed for a passing reason is repeated."""
+"""How often a request that failed for a passing reason is repeated."""
 BACKOFF_S = 0.5
 """Wait before the first repeat where the server names none; doubled for the next."""
 LONGEST_WAIT_S = 60.0
@@ -51,6 +49,8 @@ MOST_DOCUMENT_BYTES = 2_000_000
 """Bytes of a JSON document in it, which is a line of a stream: what is made of it may take 300 times that."""
 MOST_LETTERS = 1_000_000
 """Length of a reply's text; a longer one would be sent back with what is wrong with it."""
+OPTIONAL = ("max_tokens", "max_completion_tokens", "stream_options", "stream", "temperature", "seed")
+"""Fields of a request that some servers refuse."""
 
 _TRANSIENT = frozenset({408, 409, 429})
 _KEY_LIKE = re.compile(
@@ -58,47 +58,47 @@ _KEY_LIKE = re.compile(
     r"""|(?<=Bearer )\S+|(?<=Basic )\S+|(?:(?<=api_key=)|(?<=api-key=)|(?<=apikey=))[^\s&"']+""",
     re.IGNORECASE,
 )
-
+_abandoned: ContextVar[threading.Event] = ContextVar("abandoned", default=threading.Event())  # noqa: B039
+"""Set when nobody waits for the reply any more that is being read."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why one send brought no reply.
+    """Why one request brought no reply.
 
     A value and not an exception: what the SDKs raise holds the request with its key, and must not be chained.
     """
 
     kind: Literal["timeout", "connection", "status", "nonsense"]
-    text: str = field(repr=False)
-    """In the words of the server or the SDK, uncut; may hold a key, so only ``as_error`` shows it."""
+    text: str = field(default="", repr=False)
+    """In the words of the server or the SDK, uncut; may hold a key."""
     status: int = 0
     """HTTP status, for kind "status"."""
     param: str = field(default="", repr=False)
-    """The request's field that the server says it turns away."""
+    """The request's field that the server refuses."""
     formal: bool = False
     """The form of the request seems to be at fault, whatever the status: another one may do."""
+    transient: bool = False
+    """The same request may succeed a moment later. Timeouts do not count: their time is spent."""
     wait_s: float | None = None
     """Wait that the server asks for."""
-    final: bool = False
-    """The server says that a repeat is of no use."""
 
-    @property
-    def transient(self) -> bool:
-        """Whether the same request may succeed a moment later. Timeouts do not count: their time is spent."""
-        if self.final or self.formal or (self.wait_s or 0.0) > LONGEST_WAIT_S:
-            return False
-        return self.kind == "connection" or self.status in _TRANSIENT or self.status >= 500
+
+BROKEN_OFF = Failure("connection", "the reply broke off in the middle", param="stream", formal=True)
+"""Asked again without a stream: some servers cannot keep one up."""
+EMPTY = replace(BROKEN_OFF, kind="nonsense", text="an empty page")
+"""The same, for a server that does not stream, or can only say without a stream what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a request is put; servers differ in what they take."""
+    """How a request is put; servers differ in what they accept."""
 
-    mode: Literal["schema", "json", "prompt"] = "schema"
-    tokens_field: str = "max_completion_tokens"
+    modes: tuple[str, ...]
+    """Ways to enforce the form of a reply, best first: those that the server has not refused."""
     without: frozenset[str] = frozenset()
-    """Those of ``OPTIONAL`` that are left out, and "schema" where JSON mode takes none."""
+    """Those of ``OPTIONAL`` that are left out."""
 
     def gentler(self, failure: Failure, *, with_schema: bool) -> Form | None:
         """The form without what the server seems to refuse: a field it names, else the enforcement."""
@@ -106,68 +106,30 @@ class Form:
             return None
         named = failure.param or failure.text
         if "response_format" not in named:
-            if re.search(rf"\b{self.tokens_field}\b", named):
-                return replace(self, tokens_field=_OTHER_TOKENS_FIELD[self.tokens_field])
             for field in OPTIONAL:
                 if field not in self.without and re.search(rf"\b{field}\b", named):
                     return replace(self, without=self.without | {field})
         # JSON mode may be refused by naming "messages", where they lack the word
-        elsewhere = self.mode == "schema" and not failure.param.startswith("response_format")
-        if not with_schema or (failure.param and elsewhere) or self.mode == "prompt":
+        elsewhere = self.modes[0] == "schema" and not failure.param.startswith("response_format")
+        if not with_schema or (failure.param and elsewhere) or len(self.modes) == 1:
             return None
-        if self.mode == "json" and "schema" not in self.without:
-            return replace(self, without=self.without | {"schema"})
-        return replace(self, mode="json" if self.mode == "schema" else "prompt")
-
-
-OPTIONAL = ("stream_options", "stream", "temperature", "seed")
-"""Fields of a request that a server may turn away."""
-_OTHER_TOKENS_FIELD = {"max_completion_tokens": "max_tokens", "max_tokens": "max_completion_tokens"}
-
-
-class Arriving:
-    """The text of one reply, as far as it is here."""
-
-    def __init__(self, request: ChatRequest, keys: Sequence[str]) -> None:
-        self.first_token_s: float | None = None
-        self._request, self._keys = request, keys
-        self._parts: list[str] = []
-        self._started = time.perf_counter()
-
-    @property
-    def text(self) -> str:
-        """What has arrived, without the keys."""
-        return _without("".join(self._parts), self._keys)
-
-    def add(self, text: str) -> None:
-        """Take the next part, and tell whoever watches."""
-        if not text:
-            return
-        if self.first_token_s is None:
-            self.first_token_s = time.perf_counter() - self._started
-        self._parts.append(text)
-        if self._request.on_text is None:
-            return
-        text = self.text
-        if not any(text.endswith(key[:size]) for key in self._keys for size in range(3, len(key))):
-            self._request.on_text(text)  # else a key may be on its way
-
-    def cut(self, failure: Failure) -> Failure:
-        """The failure; where the connection broke off in the middle, as one that another form may heal."""
-        middle = failure.kind == "connection" and self._parts
-        return replace(BROKEN_OFF, text=failure.text) if middle else failure
+        return replace(self, modes=self.modes[1:])
 
 
 class RemoteModel(ChatModel):
-    """A model behind a server: asked in the form that the server takes, which is remembered."""
+    """A model behind a server: asked in the form that the server accepts, which is remembered.
+
+    An adapter says in ``_parts`` and ``_names`` how its SDK is called; both may raise what that raises.
+    """
 
     remote = True
 
-    def __init__(self, kind: str, model: str, url: str, usual_url: str) -> None:
-        self.model, self.url = model, url
-        self.name = f"{kind}:{model}" if url == usual_url else f"{kind}:{model}@{url}"
+    def __init__(self, name: str, model: str, url: str, form: Form, hints: tuple[str, str]) -> None:
+        """``hints`` say what to do about a refused key, and about a model that is not there."""
+        self.name, self.model, self.url = name, model, url
+        self._hints = hints
         self._lock = threading.Lock()
-        self._form = Form()
+        self._form = form
         self._schema_works = False
 
     def __repr__(self) -> str:
@@ -182,83 +144,176 @@ class RemoteModel(ChatModel):
         with_schema = request.schema is not None
         with self._lock:
             form = self._form
-        refused: set[Form] = set()
-        tries = 0
+        tries = repeats = 0
         while True:
-            send = partial(self._send, form, request)
-            outcome, sent = send_repeatedly(send, cancel, request.timeout_s)
-            tries += sent
-            if not isinstance(outcome, Failure) and len(outcome.text) > MOST_LETTERS:
-                outcome = Failure("nonsense", f"{len(outcome.text):,} letters: {outcome.text[:EXCERPT]}")
-            if not isinstance(outcome, Failure):
+            outcome = self._sent(form, request, cancel)
+            tries += 1
+            if isinstance(outcome, ChatReply):
                 break
-            refused.add(form)
-            gentler = form.gentler(outcome, with_schema=with_schema)
-            if gentler is None or gentler in refused:
+            if gentler := form.gentler(outcome, with_schema=with_schema):
+                form, repeats = gentler, 0
+            elif outcome.transient and repeats < REPEATS and (outcome.wait_s or 0.0) <= LONGEST_WAIT_S:
+                cancel.wait(BACKOFF_S * 2**repeats if outcome.wait_s is None else outcome.wait_s)
+                repeats += 1
+            else:
                 raise self._error(outcome, request.timeout_s)
-            form = gentler
-        self._remember(form, with_schema=with_schema)
-        mode: Mode = form.mode if with_schema else "none"
-        outcome = replace(outcome, mode=mode, seconds=time.perf_counter() - started, tries=tries)
-        text, named, ended = (
-            _without(said, self._keys()) for said in (outcome.text, outcome.model, outcome.finish_reason)
-        )
-        return replace(outcome, text=text, model=named, finish_reason=ended)
+        with self._lock:
+            self._schema_works |= with_schema and form.modes[0] == "schema"
+            # A server that has honoured a schema refused this one, not all of them
+            lower = with_schema and not self._schema_works
+            self._form = form if lower else replace(form, modes=self._form.modes)
+        mode: Mode = form.modes[0].partition(" ")[0] if with_schema else "none"  # type: ignore[assignment]
+        return replace(outcome, mode=mode, seconds=time.perf_counter() - started, tries=tries)
 
     def models(self, timeout_s: float = 2.0) -> tuple[str, ...]:
         """Names of the models that the server lists, sorted; raises a ModelError. Asks once only."""
-        outcome = self._listed(timeout_s)
-        if isinstance(outcome, Failure):
-            raise self._error(outcome, timeout_s, name_models=False)
-        return tuple(_without(name, self._keys()) for name in outcome)
-
-    def _listed(self, timeout_s: float) -> tuple[str, ...] | Failure:
-        try:  # no timeout of a socket sees a name looked up for long, or interim responses without end
-            return aside(partial(self._list, timeout_s), most_s=1.5 * timeout_s)
-        except TimeoutError:
-            return Failure("timeout", "")
+        names = self._listed(timeout_s)
+        if isinstance(names, Failure):
+            raise self._error(names, timeout_s, listing=True)
+        return names
 
     @abstractmethod
-    def _send(self, form: Form, request: ChatRequest, left: threading.Event) -> ChatReply | Failure:
-        """Send once; ``left`` is set when nobody waits for the reply any more."""
+    def _parts(self, form: Form, request: ChatRequest) -> Iterator[ChatReply]:
+        """What one request brings, piece by piece; the last one but for counts has a finish reason."""
 
     @abstractmethod
-    def _list(self, timeout_s: float) -> tuple[str, ...] | Failure: ...
+    def _names(self, timeout_s: float) -> Iterable[Any]:
+        """Names of the models that the server lists."""
 
     @abstractmethod
     def _key(self) -> str:
         """What the server is given as key; may be empty."""
 
-    def _keys(self) -> tuple[str, ...]:
+    def _failure(self, error: Exception) -> Failure:
+        """What an exception of a transport or of a reader says; the SDKs' own ones are the adapters'."""
+        kind = type(error).__name__  # equal in httpx and httpx2
+        if isinstance(error, RedirectError) or kind == "TooManyRedirects":
+            return Failure("connection", str(error))
+        if kind in ("ConnectTimeout", "PoolTimeout"):
+            return Failure("connection", "no connection in time")
+        if kind in ("ReadTimeout", "WriteTimeout", "TimeoutError"):
+            return Failure("timeout")
+        if isinstance(error, transport_errors()):
+            return Failure("connection", str(error) or kind, transient=True)
+        if isinstance(error, json.JSONDecodeError):
+            return Failure("nonsense", error.doc) if error.doc.strip() else EMPTY
+        return Failure("nonsense", str(error))
+
+    def _tried(self, work: Callable[[], T]) -> T | Failure:
+        try:
+            return work()
+        except ModelError:
+            raise
+        except Exception as error:  # noqa: BLE001  # of an SDK that reads what any server may send
+            return self._failure(error)
+
+    def _sent(self, form: Form, request: ChatRequest, cancel: threading.Event) -> ChatReply | Failure:
+        def watch() -> None:
+            if cancel.is_set():
+                raise Cancelled
+
+        watch()
+        abandoned = threading.Event()
+        reading = partial(self._read, form, request, abandoned)
+        try:  # the transports' own timeouts start anew with every byte
+            return aside(reading, watch=watch, most_s=request.timeout_s + CONNECT_S)
+        except TimeoutError:
+            return Failure("timeout")
+        finally:
+            abandoned.set()
+
+    def _read(self, form: Form, request: ChatRequest, abandoned: threading.Event) -> ChatReply | Failure:
+        """The reply to one request, put together from its parts, without the key."""
+        _abandoned.set(abandoned)
+        started, keys = time.perf_counter(), self._keys()
+        parts: list[ChatReply] = []
+        first_token_s: float | None = None
+
+        def read() -> None:
+            nonlocal first_token_s
+            for part in self._parts(form, request):
+                parts.append(part)
+                if part.text and first_token_s is None:
+                    first_token_s = time.perf_counter() - started
+                if part.text and request.on_text:
+                    text = without("".join(part.text for part in parts), keys)
+                    if not any(text.endswith(key[:size]) for key in keys for size in range(3, len(key))):
+                        request.on_text(text)  # else a key may be on its way
+
+        failure = self._tried(read)
+        text = "".join(part.text for part in parts)
+        reasons = [part.finish_reason for part in parts if part.finish_reason]
+        if failure and not reasons:
+            return replace(BROKEN_OFF, text=failure.text) if text and failure.transient else failure
+        if not reasons:
+            return BROKEN_OFF if parts else EMPTY
+        if len(text) > MOST_LETTERS:
+            return Failure("nonsense", f"{len(text):,} letters: {text[:EXCERPT]}")
+        return ChatReply(
+            text=without(text, keys),
+            model=without(next((part.model for part in parts if part.model), ""), keys),
+            prompt_tokens=max(part.prompt_tokens for part in parts),
+            completion_tokens=max(part.completion_tokens for part in parts),
+            first_token_s=first_token_s if len(parts) > 1 else None,
+            finish_reason=without("refusal" if "refusal" in reasons else reasons[-1], keys),
+        )
+
+    def _listed(self, timeout_s: float) -> tuple[str, ...] | Failure:
+        def listed() -> tuple[str, ...]:
+            return tuple(sorted(without(str(name), self._keys()) for name in self._names(timeout_s) if name))
+
+        try:  # no timeout of a socket sees a name looked up for long, or interim responses without end
+            return aside(partial(self._tried, listed), most_s=1.5 * timeout_s)
+        except TimeoutError:
+            return Failure("timeout")
+
+    def _keys(self) -> list[str]:
         """What must never be shown or kept."""
-        return tuple(filter(is_key, [self._key()]))
+        return [key for key in [self._key()] if is_key(key)]
 
-    @abstractmethod
-    def _hints(self) -> tuple[str, str]:
-        """What to do about a refused key, and about a model that is not there."""
-
-    def _remember(self, form: Form, *, with_schema: bool) -> None:
-        with self._lock:
-            self._schema_works |= with_schema and form.mode == "schema"
-            # A server that has honoured a schema refused this one, not all of them
-            lower = with_schema and not self._schema_works
-            self._form = replace(form, mode=form.mode if lower else self._form.mode)
-
-    def _error(self, failure: Failure, timeout_s: float, *, name_models: bool = True) -> ModelError:
-        key_hint, missing_hint = self._hints()
-        if failure.status == 404 and name_models:
-            listed = self._listed(min(timeout_s, 2.0))
-            models = (
-                () if isinstance(listed, Failure) else tuple(scrub(name, self._keys()) for name in listed)
+    def _error(self, failure: Failure, timeout_s: float, *, listing: bool = False) -> ModelError:
+        """The error to raise for a failure: what was asked, what was seen, what to do; without the keys."""
+        words, status = scrub(failure.text, self._keys()), failure.status
+        error: type[ModelError] = ModelUnreachableError
+        message = f"{self.url} answers {status}: {words}"
+        hint = "try again later, or look into the server's log"
+        if failure.kind == "timeout":
+            error, message = ModelTimeoutError, f"no reply from {self.url} within {timeout_s:g} s"
+            hint = "allow more with the setting model_timeout_s, or take a smaller model"
+        elif failure.kind == "connection":
+            message = f"{self.url} cannot be reached: {words}"
+            hint = "check that the server runs, and that the address is right"
+        elif failure.kind == "nonsense":
+            message = f"{self.url} answers with something other than a model's reply: {words}"
+            hint = (
+                "look into the server's log, and check the address: for an OpenAI-compatible server it "
+                "usually ends in /v1"
             )
-            return no_such_model(self.model, self.url, models, missing_hint)
-        return as_error(failure, self.url, timeout_s=timeout_s, keys=self._keys(), key_hint=key_hint)
+        elif status == 404 and not listing:
+            error, message = ModelRefusedError, f"no model named {self.model} at {self.url}"
+            listed = self._listed(min(timeout_s, 2.0))
+            names = () if isinstance(listed, Failure) else listed
+            more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+            hint = f"it has {scrub(', '.join(names[:8]))}{more}" if names else self._hints[1]
+        elif status in (401, 403):
+            error, hint = ModelRefusedError, self._hints[0]
+        elif status == 429:
+            hint = "wait a little, or check the quota of the key"
+        elif not failure.transient:
+            error = ModelRefusedError
+            hint = "shorten the request or take another model, as the server's words say"
+        return error(message, hint=hint)
 
 
-BROKEN_OFF = Failure("connection", "the reply broke off in the middle", param="stream", formal=True)
-"""Asked again without a stream: some servers cannot keep one up."""
-EMPTY = replace(BROKEN_OFF, kind="nonsense", text="an empty page")
-"""The same, for a server that can say only without a stream what is wrong."""
+def status_failure(status: int, text: str, headers: Any, param: str = "") -> Failure:
+    """The failure that an HTTP status says, with the wait that the headers ask for."""
+    # Ollama and llama.cpp answer 500, and not 400, to a form that they cannot make a grammar of
+    formal = status == 500 and any(word in text.lower() for word in ("format", "schema", "grammar"))
+    transient = not formal and (status in _TRANSIENT or status >= 500)
+    wait_s = None
+    with suppress(KeyError, ValueError):  # absent, or a date
+        wait_s = max(0.0, float(headers["retry-after"]))
+    return Failure("status", text, status, param, formal, transient, wait_s)
 
 
 def chat_messages(request: ChatRequest) -> list[dict[str, str]]:
@@ -270,40 +325,14 @@ def chat_messages(request: ChatRequest) -> list[dict[str, str]]:
     ]
 
 
-def send_repeatedly(
-    send: Callable[[threading.Event], T | Failure], cancel: threading.Event, timeout_s: float
-) -> tuple[T | Failure, int]:
-    """What ``send`` brought in the end, and how often it was called; raises Cancelled.
+def client_of(make: Callable[..., T], url: str) -> T:
+    """The client that ``make`` makes with options for httpx or httpx2.
 
-    The event that ``send`` is given is set when its outcome is not waited for any more.
+    Raises UnknownModelError where the environment allows none.
     """
-
-    def watch() -> None:
-        if cancel.is_set():
-            raise Cancelled
-
-    tries = 0
-    while True:
-        watch()
-        left = threading.Event()
-        try:  # the transports' own timeouts start anew with every byte
-            outcome = aside(partial(send, left), watch=watch, most_s=timeout_s + CONNECT_S)
-        except TimeoutError:
-            outcome = Failure("timeout", "")
-        finally:
-            left.set()
-        tries += 1
-        if not isinstance(outcome, Failure) or not outcome.transient or tries > REPEATS:
-            return outcome, tries
-        # A cancel is seen at the top of the loop
-        cancel.wait(BACKOFF_S * 2 ** (tries - 1) if outcome.wait_s is None else outcome.wait_s)
-
-
-def client_of(make: Callable[[], T]) -> T:
-    """A client that ``make`` makes. Raises UnknownModelError where the environment allows none."""
     errors: tuple[type[Exception], ...] = (ImportError, OSError, ValueError, *transport_errors())
     try:
-        return make()
+        return make(headers={"Accept-Encoding": "identity"}, event_hooks=_hooks(url))
     except errors as error:
         kind = type(error).__name__  # and not its words, which may hold the password of a proxy
     raise UnknownModelError(
@@ -313,24 +342,21 @@ def client_of(make: Callable[[], T]) -> T:
     )
 
 
-HEADERS = {"Accept-Encoding": "identity"}
-"""Headers of a client: replies are short, and need no compression."""
+def _hooks(url: str) -> dict[str, list[Callable[..., None]]]:
+    """Event hooks of a client: redirects stay on the server, and a body is bounded."""
 
-
-def hooks(url: str) -> dict[str, list[Callable[..., None]]]:
-    """Event hooks of a client of httpx or httpx2: redirects stay on the server, and a body is bounded."""
-
-    def check(request: httpx.Request) -> None:
+    def check(request: Any) -> None:
         check_redirect(str(type(request.url)(url)), str(request.url))  # spelled alike
 
     return {"request": [check], "response": [_bound]}
 
 
-def _bound(response: httpx.Response) -> None:
+def _bound(response: Any) -> None:
     """Unpack a body; a reply that is too long is a ValueError, a late one a TimeoutError, an error is cut."""
-    source = cast("httpx.SyncByteStream", response.stream)
+    source, abandoned = response.stream, _abandoned.get()
     coding = response.headers.pop("content-encoding", "")  # so httpx, which has no bound, unpacks nothing
     response.encoding = "utf-8"  # whatever it says: JSON is UTF-8, and Python has codecs that are no charset
+    finished = False
     until = time.monotonic() + response.request.extensions["timeout"]["read"]
 
     def error() -> Iterator[bytes]:
@@ -338,6 +364,7 @@ def _bound(response: httpx.Response) -> None:
             yield from received(source, coding, ERROR_BYTES, until)
 
     def reply() -> Iterator[bytes]:
+        nonlocal finished
         size, document, decoder = 0, 0, getincrementaldecoder("utf-8")()
         streamed = re.search(rb'"stream": ?true', response.request.read())
         for part in received(source, coding, MOST_BYTES + 1, until):
@@ -347,13 +374,21 @@ def _bound(response: httpx.Response) -> None:
                 if length > most:
                     raise ValueError(f"more than {most:,} bytes")
             decoder.decode(part)
+            if abandoned.is_set():
+                return
+            finished = b"[DONE]" in part
             yield part
+
+    body = reply() if response.is_success else error()
 
     class Bound(import_module(type(response).__module__.partition(".")[0]).SyncByteStream):  # type: ignore[misc]
         def __iter__(self) -> Iterator[bytes]:
-            return reply() if response.is_success else error()
+            return body
 
         def close(self) -> None:
+            # The SDK stops at [DONE], and only a connection that was read to its end can be used again
+            with suppress(OSError, ValueError, *transport_errors()):
+                deque(body if finished else (), maxlen=0)
             source.close()
 
     response.stream = Bound()
@@ -361,96 +396,16 @@ def _bound(response: httpx.Response) -> None:
 
 @cache
 def transport_errors() -> tuple[type[Exception], ...]:
-    """What a transport may raise: httpx, and httpx2, which openai 3 uses; and what ``hooks`` do."""
+    """What a transport may raise: httpx, and httpx2, which openai 3 uses."""
     packages = [import_module(name) for name in ("httpx", "httpx2") if find_spec(name)]
-    raised = [error for package in packages for error in (package.HTTPError, package.InvalidURL)]
-    return (RedirectError, TimeoutError, *raised)
+    return tuple(error for package in packages for error in (package.HTTPError, package.InvalidURL))
 
 
-def status_failure(status: int, text: str, headers: Mapping[str, str], param: str = "") -> Failure:
-    """The failure that an HTTP status tells, with the wait that the headers ask for."""
-    # Ollama and llama.cpp answer 500, and not 400, to a form that they cannot make a grammar of
-    formal = status == 500 and any(word in text.lower() for word in ("format", "schema", "grammar"))
-    final = headers.get("x-should-retry") == "false"
-    return Failure("status", text, status, param, formal, _wait_s(headers), final)
-
-
-def _wait_s(headers: Mapping[str, str]) -> float | None:
-    for name, parts_of_a_second in (("retry-after-ms", 1000), ("retry-after", 1)):
-        try:
-            return max(0.0, float(headers[name]) / parts_of_a_second)
-        except (KeyError, ValueError):  # absent, or a date
-            continue
-    try:
-        return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - time.time())
-    except (ValueError, OverflowError):
-        return None
-
-
-def transport_failure(error: BaseException) -> Failure:
-    """The failure behind an exception of ``transport_errors``: the names are the same in httpx and httpx2."""
-    if isinstance(error, RedirectError) or type(error).__name__ == "TooManyRedirects":
-        return Failure("connection", str(error), final=True)
-    if type(error).__name__ in ("ConnectTimeout", "PoolTimeout"):
-        return Failure("connection", "no connection in time", final=True)
-    if type(error).__name__ in ("ReadTimeout", "WriteTimeout", "TimeoutError"):
-        return Failure("timeout", "")
-    return Failure("connection", str(error) or type(error).__name__)
-
-
-def as_error(
-    failure: Failure, url: str, *, timeout_s: float, keys: Sequence[str], key_hint: str
-) -> ModelError:
-    """The error to raise for a failure: what was asked, what was seen, what to do; without the keys."""
-    said = scrub(failure.text, keys)
-    if failure.kind == "timeout":
-        return ModelTimeoutError(
-            f"no reply from {url} within {timeout_s:g} s",
-            hint="allow more with the setting model_timeout_s, or take a smaller model",
-        )
-    if failure.kind == "connection":
-        return ModelUnreachableError(
-            f"{url} cannot be reached: {said}",
-            hint="check that the server runs, and that the address is right",
-        )
-    if failure.kind == "nonsense":
-        return ModelUnreachableError(
-            f"{url} answers with something other than a model's reply: {said}",
-            hint="look into the server's log, and check the address: for an OpenAI-compatible server it "
-            "usually ends in /v1",
-        )
-    return _status_error(failure.status, f"{url} answers {failure.status}: {said}", key_hint)
-
-
-def _status_error(status: int, message: str, key_hint: str) -> ModelError:
-    if status in (401, 403):
-        return ModelRefusedError(message, hint=key_hint)
-    if status == 429:
-        return ModelUnreachableError(message, hint="wait a little, or check the quota of the key")
-    if status in _TRANSIENT or status >= 500:
-        return ModelUnreachableError(message, hint="try again later, or look into the server's log")
-    return ModelRefusedError(
-        message, hint="shorten the request or take another model, as the server's words say"
-    )
-
-
-def no_such_model(model: str, url: str, models: tuple[str, ...], hint: str) -> ModelRefusedError:
-    """The error for a 404; ``models`` are those the server lists, if it does, and up to 8 are named."""
-    listed = ", ".join(models[:8]) + (f" and {len(models) - 8} more" if len(models) > 8 else "")
-    return ModelRefusedError(f"no model named {model} at {url}", hint=f"it has {listed}" if models else hint)
-
-
-def scrub(text: str, keys: Sequence[str] = ()) -> str:
+def scrub(text: str, keys: Iterable[str] = ()) -> str:
     """An excerpt of a server's words in one line, with everything masked that is, or looks like, a key."""
     # Cut first: what follows takes far more time and memory than a text of this size
-    text = " ".join(_KEY_LIKE.sub("***", _without(text, keys)[:ERROR_BYTES]).split())
+    text = " ".join(_KEY_LIKE.sub(MASK, without(text[: 2 * ERROR_BYTES], keys)[:ERROR_BYTES]).split())
     return text if len(text) <= EXCERPT else text[:EXCERPT] + " …"
-
-
-def _without(text: str, keys: Sequence[str]) -> str:
-    for key in keys:
-        text = text.replace(key, "***")
-    return text
 
 
 def checked_url(url: str) -> str:
@@ -458,7 +413,6 @@ def checked_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        usable = usable and not re.search(r"\s", url)
     except ValueError:
         usable = False
     # The address is part of the model's name, which is recorded and shown
@@ -467,7 +421,7 @@ def checked_url(url: str) -> str:
             "the address of a model server must not hold a name, a password or a key",
             hint="give a plain address; the key belongs into the environment variable OPENAI_API_KEY",
         )
-    if not usable:
+    if not usable or re.search(r"\s", url):
         raise UnknownModelError(
             f"{shown(url)!r} is not the address of a server", hint="write it like http://localhost:8000/v1"
         )

@@ -8,13 +8,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kgwb.errors import Cancelled, ModelError
+from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
-
-if TYPE_CHECKING:
-    from kgwb.kg.base import Graph
 
 Line = str | Mapping[str, Any] | ChatReply | BaseException
 """One scripted answer: text, data to send as JSON, a whole reply, or an exception to raise."""
@@ -39,7 +37,7 @@ class Scripted(ChatModel):
         self._delay_s = delay_s
         self._lock = threading.Lock()
         self._requests: list[ChatRequest] = []
-        self._told: Counter[str] = Counter()
+        self._used: Counter[str] = Counter()
 
     def __repr__(self) -> str:
         return f"Scripted({self.name!r})"
@@ -78,14 +76,14 @@ class Scripted(ChatModel):
         if isinstance(lines, str | Mapping | ChatReply | BaseException):
             return lines
         with self._lock:
-            told = self._told[task]
-            self._told[task] += 1
-        if told >= len(lines):
+            used = self._used[task]
+            self._used[task] += 1
+        if used >= len(lines):
             raise ModelError(
-                f"the script has {len(lines)} answers for task {task!r}, and this is call {told + 1}",
+                f"the script has {len(lines)} answers for task {task!r}, and this is call {used + 1}",
                 hint="add an answer, or give one that is not in a list: it serves every call",
             )
-        return lines[told]
+        return lines[used]
 
 
 def _text(line: str | Mapping[str, Any]) -> str:

@@ -6,20 +6,22 @@ varies or can fail goes through its Run, which records it by content. ``run`` is
 system and its agents are, ``ask`` the one door to a model, and ``prompts`` the files it fills.
 """
 
-from kgwb.run.agents import AGENTS, AgentSpec, System, agent, spec_of
+from kgwb.run.agents import AgentSpec, System, agent, remembered
 from kgwb.run.engine import Status
 from kgwb.run.record import Origin
-from kgwb.run.run import Run, check_question, listening
+from kgwb.run.replay import Replay
+from kgwb.run.run import Run, Setup, check_question, listening
 
 __all__ = [
-    "AGENTS",
     "AgentSpec",
     "Origin",
+    "Replay",
     "Run",
+    "Setup",
     "Status",
     "System",
     "agent",
     "check_question",
     "listening",
-    "spec_of",
+    "remembered",
 ]

@@ -5,58 +5,40 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, get_type_hints
+from dataclasses import dataclass
+from typing import Any, Literal, ParamSpec, TypeVar, get_type_hints
 
 from kgwb.errors import SettingError
-from kgwb.flow import Answer, Dialogue, Question, Turn
-
-if TYPE_CHECKING:
-    from kgwb.run.run import Run
+from kgwb.flow import Answer, Link, Turn
+from kgwb.settings import Settings
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Kind = Literal["model", "search", "sparql", "code"]
+Agent = Callable[..., Any]
 
 
-class System(Protocol):
-    """What a module ``kgwb.systems.<name>.pipeline`` offers as ``SYSTEM``."""
-
-    name: str
-    agents: tuple[AgentSpec, ...]
-    """In flow order."""
-    stages: Sequence[tuple[str, tuple[str, ...]]]
-    """The parts of the system by title, with the names of the agents that work in them."""
-    supervisors: Mapping[str, tuple[str, ...]]
-    """The agents that only supervise others, with the names of those."""
-
-    def answer(self, question: Question, dialogue: Dialogue, run: Run) -> Answer:
-        """The answer to one turn; everything that costs, varies or fails goes through ``run``."""
-        ...
-
-    def turn(self, run: Run) -> Turn:
-        """What a dialogue remembers of a finished run."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AgentSpec:
     """What is known of an agent without running it."""
 
     name: str
-    form: Any
-    """The type of its output."""
+    function: Agent
     subject: str | None
     """Name of the parameter that tells several steps of this agent apart."""
     check: Callable[..., Iterable[str]] | None
     """Problems of an output, given the output and the agent's arguments; judges values put in by hand."""
-    purpose: str
-    kind: Kind = "code"
+    kind: Kind
     """What the agent does: asks a model, looks labels up, queries the graph, or computes."""
 
+    @functools.cached_property
+    def form(self) -> Any:
+        """The type of its output."""
+        return get_type_hints(self.function)["return"]
 
-AGENTS: dict[Callable[..., Any], AgentSpec] = {}
-"""Every agent defined so far, filled by the decorator."""
+    @property
+    def purpose(self) -> str:
+        return (self.function.__doc__ or "").strip().partition("\n")[0]
 
 
 def agent(
@@ -71,63 +53,77 @@ def agent(
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         signature = inspect.signature(function)
         names = tuple(signature.parameters)[:-1]
+        spec = AgentSpec(name, function, subject, check, kind)
 
         @functools.wraps(function)
         def execute(*args: P.args, **kwargs: P.kwargs) -> T:
-            bound = signature.bind(*args, **kwargs).arguments
-            run: Run = bound["run"]
-            inputs = {name: bound[name] for name in names if name in bound}
-            result: T = run.execute(spec_of(execute), inputs, lambda: function(*args, **kwargs))
+            arguments = signature.bind(*args, **kwargs).arguments
+            inputs = {name: arguments[name] for name in names if name in arguments}
+            result: T = arguments["run"].execute(spec, inputs, lambda: function(*args, **kwargs))
             return result
 
-        purpose = (function.__doc__ or "").strip().partition("\n")[0]
-        AGENTS[execute] = AgentSpec(name, function, subject, check, purpose, kind)
+        execute.spec = spec  # type: ignore[attr-defined]
         return execute
 
     return decorate
 
 
-@functools.cache
-def spec_of(function: Callable[..., Any]) -> AgentSpec:
-    """The specification of an agent function."""
-    spec = AGENTS[function]
-    return replace(spec, form=get_type_hints(spec.form)["return"])
+def spec_of(function: Agent) -> AgentSpec | None:
+    """The specification of a function, or Tool, that is an agent."""
+    return getattr(function, "spec", None)
 
 
-def spec_at(system: System, key: str) -> AgentSpec:
-    """The specification of the agent that a step's key names. Raises SettingError if the system has none."""
-    name = key.partition("[")[0].partition("#")[0]
-    found = next((spec for spec in system.agents if spec.name == name), None)
-    if found is None:
-        known = ", ".join(spec.name for spec in system.agents)
-        raise SettingError(f"{system.name} has no agent {name!r}", hint=f"its agents are {known}")
-    return found
+def remembered(run: Any, links: Iterable[Link] | None = None, standalone: str = "") -> Turn:
+    """What a dialogue remembers of a finished run: the question, its answers, and the vertices linked."""
+    answer = run.answer or Answer("list")
+    if links is None:
+        links = [step.output for step in run.steps if step.done and isinstance(step.output, Link)]
+    linked = {link.entity: link.vertex.iri for link in links if link.vertex}
+    return Turn(
+        run.question, answer.labels, standalone, tuple(linked), tuple(linked.values()), answer.vertices
+    )
 
 
-def kind_of(system: System, agent: str) -> str:
-    """The kind of an agent of the system; "group" for one that only supervises others."""
-    return "group" if agent in supervisors_of(system) else spec_at(system, agent).kind
+class System:
+    """A system of agents: ``answer(question, dialogue, run)`` gives the Answer of one turn.
 
+    Everything that costs, varies or fails goes through the run. ``agents`` are in flow order, ``stages`` the
+    parts of the system by title with the names of the agents that work in them, ``supervisors`` the agents
+    that only supervise others, with the names of those. ``remember(run)`` gives what a dialogue remembers.
+    """
 
-def supervisors_of(system: System) -> Mapping[str, tuple[str, ...]]:
-    """See System; none of a system that does not say."""
-    return getattr(system, "supervisors", {})
+    def __init__(
+        self,
+        name: str,
+        answer: Callable[..., Answer],
+        agents: Iterable[Agent],
+        *,
+        stages: Sequence[tuple[str, Sequence[str]]] = (),
+        supervisors: Mapping[str, Sequence[str]] | None = None,
+        remember: Callable[[Any], Turn] = remembered,
+        settings: type[Settings] = Settings,
+    ) -> None:
+        self.name, self.answer, self.remember, self.settings = name, answer, remember, settings
+        self.agents = tuple(spec for function in agents if (spec := spec_of(function)))
+        self.supervisors = supervisors or {}
+        working = [spec.name for spec in self.agents if spec.name not in self.supervisors]
+        self.stages = stages or (("", working),)
 
+    def spec(self, key: str) -> AgentSpec:
+        """The agent that a step's key names. Raises SettingError if the system has none."""
+        name = key.partition("[")[0].partition("#")[0]
+        for spec in self.agents:
+            if spec.name == name:
+                return spec
+        known = ", ".join(spec.name for spec in self.agents)
+        raise SettingError(f"{self.name} has no agent {name!r}", hint=f"its agents are {known}")
 
-def stages_of(system: System) -> Sequence[tuple[str, tuple[str, ...]]]:
-    """See System; one stage of all agents that work, for a system that does not say."""
-    at_work = tuple(spec.name for spec in system.agents if spec.name not in supervisors_of(system))
-    return getattr(system, "stages", None) or (("", at_work),)
+    def kind(self, key: str) -> str:
+        """The kind of the agent that a step's key names; "group" for one that only supervises others."""
+        spec = self.spec(key)
+        return "group" if spec.name in self.supervisors else spec.kind
 
 
 def subject_of(item: Any) -> str:
     """What tells an item's step apart from others: its ``step_subject`` if it has one, else its text."""
     return str(getattr(item, "step_subject", item))
-
-
-def tells_apart(function: Callable[..., Any], items: Iterable[Any]) -> bool:
-    """Whether the steps of an agent over these items have subjects of their own: order cannot matter."""
-    spec = AGENTS.get(function)
-    first = next(iter(inspect.signature(function).parameters), None)
-    subjects = [subject_of(item) for item in items]
-    return spec is not None and spec.subject == first and len(set(subjects)) == len(subjects)

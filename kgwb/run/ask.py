@@ -18,9 +18,9 @@ from pydantic import BaseModel, ValidationError
 from kgwb.errors import InvalidReplyError
 from kgwb.kg.sparql import HALF
 from kgwb.llm.base import ChatRequest, Message
+from kgwb.run.engine import Engine
 from kgwb.run.prompts import parse
 from kgwb.run.record import Attempt, CheckResult
-from kgwb.run.run import Run
 
 Reply = TypeVar("Reply", bound=BaseModel)
 
@@ -41,7 +41,7 @@ def ask(
     prompt: str,
     variables: Mapping[str, Any],
     reply: type[Reply],
-    run: Run,
+    run: Engine,
     *,
     checks: Sequence[Check[Reply]] = (),
     last_resort: Callable[[Reply], bool] | None = None,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from kgwb.aside import LOOK_S, aside
+from kgwb.aside import LOOK_S, aside, undisturbed
 from kgwb.errors import (
     Cancelled,
     KgwbError,
@@ -25,13 +25,14 @@ from kgwb.errors import (
     SettingError,
     Stopped,
 )
-from kgwb.flow import Answer
+from kgwb.flow import Answer, from_data
 from kgwb.kg.base import Graph, Rows
 from kgwb.kg.embeddings import Embeddings
+from kgwb.kg.index import Index
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
-from kgwb.run.agents import AgentSpec, System, subject_of, tells_apart
+from kgwb.run.agents import AgentSpec, System, spec_of, subject_of
 from kgwb.run.prompts import Prompts
-from kgwb.run.record import Attempt, Call, Step, call_key, now
+from kgwb.run.record import BUILT_IN, FORMS, Attempt, Call, RunFile, Step, call_key, now
 from kgwb.settings import Settings
 
 T = TypeVar("T")
@@ -139,6 +140,7 @@ class Engine:
         self._forgotten: set[str] = set()
         self._seconds = 0.0
         self._peeked: ChatRequest | None = None
+        self._file: RunFile | None = None
 
     # --- what systems call ----------------------------------------------------------------------------------
 
@@ -197,8 +199,15 @@ class Engine:
         call = self._call(Call(key, "model", "", asked, repeat, None, "", 0.0), make)
         return call, call.result
 
-    def call(self, kind: str, request: Mapping[str, Any], make: Callable[[], T] | None) -> T:
-        """The recorded result of a graph query or other call, else that of ``make``; None cannot be made."""
+    def call(
+        self, kind: str, request: Mapping[str, Any], make: Callable[[], T] | None, form: Any = None
+    ) -> T:
+        """The recorded result of a graph query or other call, else that of ``make``; None cannot be made.
+
+        ``request`` is JSON data; with ``kind`` it decides whether a recorded result is used. ``form`` is the
+        type of the result, for a kind that is not in ``record.FORMS``.
+        """
+        form = FORMS.setdefault(kind, form or Any)
 
         def checked() -> T:
             if make is None:
@@ -209,6 +218,8 @@ class Engine:
 
         key = call_key(kind, request, 0)
         result: T = self._call(Call(key, kind, "", request, 0, None, "", 0.0), checked).result
+        if kind not in BUILT_IN:  # read from a file before its form was known
+            result = from_data(result, form)
         if isinstance(result, Rows) and result.cut:
             self.note(f"the result was cut at {len(result.rows)} rows")
         return result
@@ -222,6 +233,11 @@ class Engine:
         make = None if alone else lambda: self.embeddings.similarity(phrase, names, share)
         return self.call("similarity", asked, make)
 
+    def nearest(self, phrase: str, index: Index, k: int) -> tuple[tuple[int, float], ...]:
+        """Place and cosine of the ``k`` texts of an index nearest to a phrase, best first."""
+        asked = {"index": index.identity, "phrase": phrase, "k": k}
+        return self.call("nearest", asked, lambda: index.nearest(phrase, k))
+
     def map(self, function: Callable[..., R], items: Sequence[Any], *rest: Any) -> tuple[R, ...]:
         """``function(item, *rest, run)`` for each item, side by side where that helps, in the items' order.
 
@@ -229,7 +245,9 @@ class Engine:
         stepping. Either way all are done, also after one has failed, and the first error is raised.
         """
         remote = self.kg.remote or any(model.remote for model in self.models.values())
-        if self._goal.stepping or not remote or len(items) < 2 or not tells_apart(function, items):
+        spec = spec_of(function)
+        apart = spec is not None and spec.subject and len({*map(subject_of, items)}) == len(items)
+        if self._goal.stepping or not remote or len(items) < 2 or not apart:
             return _all_of([partial(function, item, *rest, self) for item in items])
         sinks: list[list[Step]] = [[] for _ in items]
 
@@ -414,13 +432,22 @@ class Engine:
             promise = self._pending.pop(call.key)
         if promise is not None:
             promise.set_result(call)
-        self._record(call)
-
-    def _record(self, call: Call) -> None:
-        """Write a call to where the run is kept."""
+        if self._file:
+            self._append(call=call.to_data())
 
     def _append(self, **entry: Any) -> None:
-        """Write an entry to where the run is kept."""
+        """Add an entry to the file that the run is kept in, if there is one."""
+        if self._file:
+            self._write(partial(self._file.append, **entry))
+
+    def _write(self, write: Callable[[], None]) -> None:
+        """Write where no interrupt can hit it, and in order: an earlier save must not replace a later one."""
+
+        def alone() -> None:
+            with self._lock:
+                write()
+
+        undisturbed(alone)
 
     def _stop_if_cancelled(self) -> None:
         if self._cancel.is_set():
@@ -444,6 +471,3 @@ class Engine:
         if problems:
             hint = "change the value put in, or restore the step"
             raise OverrideError(f"{key}: " + "; ".join(problems), hint=hint)
-
-
-__all__ = ["Engine", "Frame", "Goal", "Status"]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kgwb import disk
+from kgwb.display import as_html, as_text
 from kgwb.errors import RunFileError
 from kgwb.flow import Iri, Triple, decision, from_data, to_data
 from kgwb.kg.base import Found, Rows
@@ -25,6 +25,9 @@ from kgwb.llm.base import ChatReply
 
 FORMAT = 1
 """Version of the run file; a change that old programs cannot read raises it."""
+
+DAMAGED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What comes of a file whose entries have not their form, or do not fit together."""
 
 Origin = Literal["live", "record", "by hand"]
 
@@ -37,8 +40,10 @@ FORMS: dict[str, Any] = {
     "exact": dict[str, tuple[Iri, ...]],
     "names": dict[Iri, str],
     "similarity": tuple[float, ...],
+    "nearest": tuple[tuple[int, float], ...],
 }
-"""What each kind of call yields."""
+"""What each kind of call yields; ``Run.call`` adds the kinds of systems."""
+BUILT_IN = frozenset(FORMS)
 
 QUERIES = frozenset({"select", "ask", "construct"})
 SEARCHES = frozenset({"search", "exact"})
@@ -67,7 +72,7 @@ class Call:
             "step": self.step,
             "request": self.request,
             "repeat": self.repeat,
-            "reply": to_data(self.result, FORMS[self.kind]),
+            "reply": to_data(self.result, FORMS.get(self.kind)),
             "taken_at": self.taken_at,
             "seconds": round(self.seconds, 6),
         }
@@ -79,7 +84,7 @@ class Call:
         key = call_key(kind, request, repeat)
         if key != data["key"]:
             raise ValueError(f"call {data['key']} does not have the content its key says")
-        result = from_data(data["reply"], FORMS[kind])
+        result = from_data(data["reply"], FORMS.get(kind, Any))
         step, taken_at, seconds = from_data(
             (data["step"], data["taken_at"], data["seconds"]), tuple[str, str, float]
         )
@@ -157,18 +162,14 @@ class Step:
     """What the agent wants the person to know: a result cut, a fallback taken."""
     seconds: float = 0.0
     error: str = ""
-    known: Mapping[str, Call] = field(default_factory=dict, compare=False)
+    known: Mapping[str, Call] = field(default_factory=dict, compare=False, repr=False)
     """The run's calls, so that a step on its own can show its prompts, its cost and what IRIs are called."""
 
     def __repr__(self) -> str:
-        from kgwb.show.text import tree
+        return as_text(self)
 
-        return tree([self], self.known)
-
-    def _repr_html_(self) -> str:
-        from kgwb.show.run import step_html
-
-        return step_html(self, self.known)
+    def _repr_html_(self) -> str | None:
+        return as_html(self)
 
     def to_data(self) -> dict[str, Any]:
         return {
@@ -256,16 +257,6 @@ class RunFile:
         except OSError as exc:
             raise self._cannot_write(exc) from exc
 
-    def mend(self) -> None:
-        """Cut off a last line that a killed process left unfinished."""
-        raw = disk.plain(self.path).read_bytes() if self.path.exists() else b""
-        if not raw or raw.endswith(b"\n"):
-            return
-        if b"\n" not in raw and self.found():  # a header that lacks nothing but its line end
-            disk.append(self.path, "\n")
-        else:
-            os.truncate(self.path, raw.rfind(b"\n") + 1)
-
     def found(self) -> list[dict[str, Any]]:
         """The entries of a run file of this version; none if it is anything else."""
         try:
@@ -278,26 +269,23 @@ class RunFile:
 
         An unfinished last line is left out. Raises RunFileError for anything that is no run file.
         """
+        first = True
         try:
-            *raw, torn = disk.plain(self.path).read_bytes().split(b"\n")
+            for _, entry in disk.json_lines(self.path):
+                if first:
+                    check_header(entry, self.path)
+                first = False
+                yield entry
         except OSError as exc:
             reason = exc.strerror or exc
             raise RunFileError(
                 f"cannot read the run file {self.path}: {reason}", hint="check the path"
             ) from exc
-        for number, line in enumerate(raw or [torn], 1):
-            if not line.strip():
-                continue
-            try:
-                entry = json.loads(line.decode("utf-8", "surrogatepass"))
-            except (ValueError, RecursionError) as exc:
-                if number == 1:
-                    raise _no_run_file(self.path) from exc
-                hint = "restore the file from a copy"
-                raise RunFileError(f"{self.path}, line {number}, is not JSON", hint=hint) from exc
-            if number == 1:
-                check_header(entry, self.path)
-            yield entry
+        except disk.NotJsonError as exc:
+            if first:
+                raise _no_run_file(self.path) from exc
+            hint = "restore the file from a copy"
+            raise RunFileError(f"{self.path}, line {exc.number}, is not JSON", hint=hint) from exc
 
     def _must_be_ours(self) -> None:
         if not self.path.exists() or (self.path.is_file() and not self.path.stat().st_size):
@@ -380,14 +368,10 @@ class Differences(tuple[StepDifference, ...]):
         return next((one for one in unequal if one.first and one.second), next(iter(unequal), None))
 
     def __repr__(self) -> str:
-        from kgwb.show.text import difference_text
+        return as_text(self)
 
-        return difference_text(self)
-
-    def _repr_html_(self) -> str:
-        from kgwb.show.compare import difference_html
-
-        return difference_html(self)
+    def _repr_html_(self) -> str | None:
+        return as_html(self)
 
 
 def difference(first: Mapping[str, Step], second: Mapping[str, Step]) -> Differences:

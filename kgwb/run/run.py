@@ -6,28 +6,49 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kgwb import disk
 from kgwb.aside import undisturbed
+from kgwb.display import as_html, as_text
 from kgwb.errors import InputError, OverrideError, QuestionError, RunFileError, SettingError, Stopped
 from kgwb.flow import Dialogue, Question, Turn, adapter, from_data, to_data
 from kgwb.kg.base import Graph, Vocabulary
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatRequest
-from kgwb.run.agents import System, spec_at
-from kgwb.run.engine import Goal
+from kgwb.run.agents import System
+from kgwb.run.engine import Engine, Goal
 from kgwb.run.prompts import Prompts
-from kgwb.run.record import Differences, RunFile, Step, difference, now
+from kgwb.run.record import DAMAGED, FORMAT, Call, Differences, RunFile, Step, Totals, difference, now
 from kgwb.run.recorded import RecordedGraph
-from kgwb.run.saved import DAMAGED, SavedEngine
 from kgwb.settings import Settings
+from kgwb.version import __version__
 
 Models = Mapping[str, ChatModel] | ChatModel | None
 
 
-class Run(SavedEngine):
+@dataclass(frozen=True)
+class Setup:
+    """What a question is asked of: a system with its models and settings on a graph."""
+
+    system: System
+    kg: Graph | None
+    models: Mapping[str, ChatModel]
+    """By agent name; "" is the default."""
+    settings: Settings
+    prompts: Prompts
+    embeddings: Embeddings
+
+    def begin(self, question: str, dialogue: Dialogue | None = None, path: str | Path | None = None) -> Run:
+        """A run of one question, not executed yet; see Run."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Run(given.pop("system"), question, dialogue, path=path, **given)
+
+
+class Run(Engine):
     """One question to one system over one graph, recorded; see ``kgwb.run``.
 
     ``steps`` are those of the latest execution, supervisors before what they supervise.
@@ -55,7 +76,7 @@ class Run(SavedEngine):
         self.id = uuid.uuid4().hex[:12]
         self.created = now()
         self.system = system
-        self.settings = settings or Settings()
+        self.settings = system.settings.of(settings or Settings())
         self.question = check_question(question, self.settings)
         self.dialogue = dialogue or Dialogue()
         self.models = _by_agent(models)
@@ -67,6 +88,8 @@ class Run(SavedEngine):
         self.turn: Turn | None = None
         """What a dialogue remembers of the latest execution that came to an end, until an edit."""
         self.kg: Graph = RecordedGraph(kg, self.call)
+        self.recorded_status, self.recorded_position = "", 0
+        """How the latest execution ended that the file of a loaded run tells of, and the steps done then."""
         self._begun: frozenset[str] = frozenset()
         self._keep_in(path)
 
@@ -125,7 +148,7 @@ class Run(SavedEngine):
         Raises OverrideError if it has not the form of the step's output or does not pass its checks.
         """
         key = self._key_of(step)
-        spec = spec_at(self.system, key)
+        spec = self.system.spec(key)
         form = spec.form
         own = isinstance(form, type) and isinstance(value, form)
         try:
@@ -145,7 +168,7 @@ class Run(SavedEngine):
     def restore(self, step: str) -> Run:
         """Take a value put in by hand out again."""
         key = step if step in self.overrides else self._key_of(step)
-        agent = spec_at(self.system, key).name
+        agent = self.system.spec(key).name
         for kept in {key, agent if agent not in self.by_key else key} & set(self.overrides):
             del self.overrides[kept]
             self._append(override={"step": kept, "value": None})
@@ -185,21 +208,12 @@ class Run(SavedEngine):
 
         It starts from this run's record and overrides, so only calls whose own content differs are made.
         """
-        kept: dict[str, Any] = {
-            "system": self.system,
-            "question": self.question,
-            "dialogue": self.dialogue,
-            "kg": self.graph,
-            "models": self.models,
-            "settings": self.settings,
-            "prompts": self.prompts,
-            "embeddings": self.embeddings,
-        }
-        unknown = sorted(set(changes) - set(kept) - {"path"})
-        if unknown:
-            raise SettingError(f"a run has no {', '.join(unknown)}", hint=f"change {', '.join(kept)}")
         path = changes.pop("path", None)
-        other = Run(**{**kept, **changes})
+        names = ("question", "dialogue", *(field.name for field in fields(Setup)))
+        if unknown := sorted(set(changes) - set(names)):
+            raise SettingError(f"a run has no {', '.join(unknown)}", hint=f"change {', '.join(names)}")
+        kept = {name: getattr(self, name) for name in names} | {"kg": self.graph}
+        other = Run(**kept | changes)
         other._recorded_models = self._recorded_models
         if other.graph is None:
             other.kg = RecordedGraph(
@@ -229,6 +243,13 @@ class Run(SavedEngine):
     # --- what the person sees -------------------------------------------------------------------------------
 
     @property
+    def totals(self) -> Totals:
+        """What the latest execution used."""
+        used = dict.fromkeys(key for step in self.steps for key in step.calls)
+        live = sum(step.live_calls for step in self.steps)
+        return Totals.of((self.calls[key] for key in used if key in self.calls), live, self._seconds)
+
+    @property
     def by_key(self) -> dict[str, Step]:
         """The steps of the latest execution by key."""
         return {step.key: step for step in self.steps}
@@ -248,17 +269,94 @@ class Run(SavedEngine):
         return self.by_key[key]
 
     def __repr__(self) -> str:
-        from kgwb.show.html import clean
+        return as_text(self)
 
-        shown = clean(self.answer) if self.answer is not None else self.status
-        return f"Run({self.question!r}, {self.status}, {len(self.steps)} steps: {shown})"
+    def _repr_html_(self) -> str | None:
+        return as_html(self)
 
-    def _repr_html_(self) -> str:
-        from kgwb.show.run import run_html
+    # --- on disk (docs/run_format.md) ---------------------------------------------------------------------
 
-        return run_html(self)
+    def save(self, path: str | Path) -> Path:
+        """Write the run to a new or replaced file (docs/run_format.md).
 
-    # --- on disk --------------------------------------------------------------------------------------------
+        Returns its path. Raises RunFileError.
+        """
+        self._write(lambda: RunFile(Path(path)).write([*self._whole()]))
+        return Path(path)
+
+    def _read(self, lines: Iterator[dict[str, Any]]) -> None:
+        for entry in lines:
+            if "call" in entry:
+                call = Call.from_data(entry["call"])
+                self.calls[call.key] = call
+                self.recorded_status = ""  # an execution that began after the last one ended
+            elif "prompt" in entry:
+                self.prompts = self.prompts.with_text(entry["prompt"]["name"], entry["prompt"]["text"])
+            elif "override" in entry:
+                key, value = entry["override"]["step"], entry["override"]["value"]
+                if value is None:
+                    self.overrides.pop(key, None)
+                else:
+                    self.overrides[key] = from_data(value, self.system.spec(key).form)
+            elif "end" in entry:
+                self.recorded_status = entry["end"]["status"]
+                self.recorded_position = entry["end"]["position"]
+
+    def _keep_in(self, path: str | Path | None) -> None:
+        """Begin a file that every further call is written to as it ends, with what it holds already."""
+        if path:
+            self._file = RunFile(Path(path))
+            self.resume(path)
+            self._file.write([self._header(), *self._entries()])
+
+    def resume(self, path: str | Path) -> None:
+        """Take the calls of a file that holds this question, if its run did not come to an end."""
+        header, *entries = RunFile(Path(path)).found() or [{}]
+        with suppress(*DAMAGED):  # what cannot be read is asked again
+            ended = [entry["end"]["status"] for entry in entries if "end" in entry]
+            if header["question"] == self.question and ended[-1:] != ["done"]:
+                self._read(entry for entry in entries if "call" in entry)
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "kgwb_run": FORMAT,
+            "kgwb": __version__,
+            "id": self.id,
+            "created": self.created,
+            "system": self.system.name,
+            "question": self.question,
+            "dialogue": to_data(self.dialogue),
+            "settings": self.settings.to_data(),
+            "models": {**self._recorded_models, **{name: model.name for name, model in self.models.items()}},
+            "embeddings": self.embeddings.name,
+            "graph": self.kg.identity,
+            "source": self.kg.source,
+            "vocabulary": to_data(self.kg.vocabulary),
+            "prompts": {**self._used_prompts, **self.prompts.texts},
+        }
+
+    def _whole(self) -> Iterator[dict[str, Any]]:
+        yield self._header()
+        yield from self._entries()
+        yield from ({"step": step.to_data()} for step in self.steps)
+        yield self._ending()
+
+    def _entries(self) -> Iterator[dict[str, Any]]:
+        for call in list(self.calls.values()):
+            yield {"call": call.to_data()}
+        for key, value in self.overrides.items():
+            yield {"override": {"step": key, "value": to_data(value, self.system.spec(key).form)}}
+
+    def _ending(self) -> dict[str, Any]:
+        return {
+            "end": {
+                "status": self.status,
+                "position": self.position,
+                "answer": to_data(self.answer) if self.answer is not None else None,
+                "error": self.error.message if self.error else "",
+                "totals": to_data(self.totals),
+            }
+        }
 
     @classmethod
     def load(
@@ -288,7 +386,7 @@ class Run(SavedEngine):
                 from_data(header["dialogue"], Dialogue),
                 kg=kg,
                 models=models,
-                settings=Settings(**header["settings"]),
+                settings=_settings(system, header["settings"]),
                 prompts=Prompts(texts=from_data(header["prompts"], dict[str, str])),
                 embeddings=Embeddings(from_data(header["embeddings"], str), trusted=False),
             )
@@ -304,9 +402,13 @@ class Run(SavedEngine):
         except (*DAMAGED, InputError) as exc:
             raise RunFileError(f"{path} is damaged: {exc!r}", hint="restore the file from a copy") from exc
         if resume:
-            file.mend()
+            disk.cut_unfinished(file.path)
             run._file = file
         return run
+
+    def _end(self) -> None:
+        if self._file:
+            self._append(**self._ending())
 
     # --- the mechanism --------------------------------------------------------------------------------------
 
@@ -322,7 +424,7 @@ class Run(SavedEngine):
                     if goal.count == 0:
                         raise Stopped
                     self.answer = self.system.answer(Question(self.question), self.dialogue, self)
-                    self.turn = self.system.turn(self)
+                    self.turn = self.system.remember(self)
             except BaseException:
                 with suppress(RunFileError):  # the first failure is the one to tell
                     self._end()
@@ -333,7 +435,7 @@ class Run(SavedEngine):
 
     def _know(self, *names: str) -> None:
         for name in names:
-            spec_at(self.system, name)
+            self.system.spec(name)
 
     def _key_of(self, step: str) -> str:
         keys = [made.key for made in self.steps if step in (made.key, made.agent)]
@@ -370,6 +472,12 @@ def check_question(text: str, settings: Settings) -> str:
             hint="shorten it, or raise the setting max_question_words",
         )
     return " ".join(words).encode("utf-8", "replace").decode()
+
+
+def _settings(system: System, data: Mapping[str, Any]) -> Settings:
+    """Of a run file; those that another version had are left out."""
+    names = system.settings.names()
+    return system.settings(**{name: value for name, value in data.items() if name in names})
 
 
 def _by_agent(models: Models) -> dict[str, ChatModel]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby, zip_longest
+from collections.abc import Iterator
+from itertools import groupby
+from typing import NamedTuple
 
-from kgwb.run.agents import kind_of
+from kgwb.display import as_html
 from kgwb.run.record import Call, Differences, Step, StepDifference, difference
-from kgwb.show.alignment import aligned
 from kgwb.show.html import (
-    MOST_ROWS,
     Html,
+    Names,
     aside,
     count,
     div,
@@ -20,98 +18,85 @@ from kgwb.show.html import (
     join,
     kind_tile,
     safe,
-    section,
-    short,
     span,
     spoken,
     state_sign,
+    static,
     tag,
-    with_style,
 )
-from kgwb.show.run import Standing, agent_of, answer_banner, set_up, spent_text, subject_text
+from kgwb.show.run import Standing, agent_of, answer_banner, set_up, subject_text
 from kgwb.show.tell import compared, outcome, view
 from kgwb.show.terms import Around, names_in
-from kgwb.show.views import word_changes
-
-LIKE = 0.35
-"""Share of the shorter text's letters that two texts must have in common for single words to be marked."""
-MOST_LETTERS = 2_000
-"""Letters of a text that are compared and shown; its length is said where it has more."""
-PLAIN = 2
-"""Equal lines in a row that are shown; more are folded away."""
+from kgwb.show.text import cost_of
+from kgwb.show.texts import changes, word_changes
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(NamedTuple):
     """One of two executions that are compared."""
 
     name: str
     standing: Standing
 
-    @property
-    def steps(self) -> Mapping[str, Step]:
-        return self.standing.steps
-
 
 def comparison(first: Side, second: Side, *, all_steps: bool = False) -> Html:
     """Two executions; steps that are the same stand together in a fold, or one by one with ``all_steps``."""
-    heads = (
-        div(
-            "",
-            div("row lead", letter(n), tag("b", side.name), span("soft small", set_up(side.standing.run))),
-            answer_banner(side.standing),
-        )
-        for n, side in enumerate((first, second))
-    )
-    differences = difference(first.steps, second.steps)
-    return join(div("ab heads", *heads), steps_beside(differences, first.standing, all_steps=all_steps))
+    heads = []
+    for n, (name, standing) in enumerate((first, second)):
+        title = div("row lead", _letter(n), tag("b", name), span("soft small", set_up(standing.run)))
+        heads.append(div("", title, answer_banner(standing)))
+    differences = difference(first.standing.steps, second.standing.steps)
+    return join(div("ab heads", *heads), _steps_beside(differences, first.standing, all_steps=all_steps))
 
 
-def letter(number: int) -> Html:
+@as_html.register
+def difference_html(differences: Differences) -> str:
+    """The steps of two runs side by side, with what differs marked."""
+    return static(_steps_beside(differences, None))
+
+
+def _letter(number: int) -> Html:
     return span("letter", "AB"[number])
 
 
-def steps_beside(differences: Differences, standing: Standing | None, *, all_steps: bool = False) -> Html:
+def _steps_beside(differences: Differences, standing: Standing | None, *, all_steps: bool = False) -> Html:
     """The first decision that differs, in full, then every step with its outcome in both."""
     names: dict[str, str] = {}
-    for one in differences:
-        for step in (one.first, one.second):
-            names |= names_in([step], step.known if not names else {}) if step else {}
-    parting = differences.parting
+    for side in ([one.first for one in differences], [one.second for one in differences]):
+        steps = [step for step in side if step]
+        names |= names_in(steps, steps[0].known) if steps else {}
     rows: list[Html] = []
     for same, group in groupby(differences.leaves, lambda one: one.status == "same"):
-        steps = list(group)
+        pairs = list(group)
         if same and not all_steps:
-            said = ", ".join(
-                f"{spoken(agent_of(one.key))}: {outcome(one.first)}" for one in steps if one.first
-            )
-            folded = fold(aside(f"{count(len(steps), 'step')} the same"), said, key=f"same-{len(rows)}")
+            equal = (f"{spoken(agent_of(one.key))}: {outcome(one.first)}" for one in pairs if one.first)
+            head = aside(f"{count(len(pairs), 'step')} the same")
+            folded = fold(head, ", ".join(equal), key=f"same-{len(rows)}")
             rows.append(div("cmp same", span("sign", "="), div("wide", folded)))
         else:
-            rows += [_row(one, standing, names) for one in steps]
-    head = div("cmp", span("sign"), span("caption", "step"), letter(0), letter(1))
-    nothing = (
-        div(
-            "band",
-            "No step differs."
-            if not any(one.status != "same" for one in differences)
-            else "No decision differs: only the way does.",
-        )
-        if parting is None
-        else ""
-    )
-    return join(_parting(parting, standing, names) if parting else nothing, head if rows else "", *rows)
+            rows += [_row(one, standing, names) for one in pairs]
+    heads = div("cmp", span("sign"), span("caption", "step"), _letter(0), _letter(1)) if rows else ""
+    if differences.parting is not None:
+        return join(_parting(differences.parting, standing, names), heads, *rows)
+    unequal = any(one.status != "same" for one in differences)
+    words = "No decision differs: only the way does." if unequal else "No step differs."
+    return join(div("band", words), heads, *rows)
 
 
-def _parting(one: StepDifference, standing: Standing | None, names: Mapping[str, str]) -> Html:
+def _parting(one: StepDifference, standing: Standing | None, names: Names) -> Html:
     """The first decision that differs: the step in both, in full."""
     step = one.first or one.second
     assert step is not None, "a difference is of a step"
-    tile = kind_tile(kind_of(standing.run.system, step.agent)) if standing else ""
-    sides = (
-        div("", div("row", letter(n), _by(side)), _decided(side, names))
-        for n, side in enumerate((one.first, one.second))
-    )
+    tile = kind_tile(standing.run.system.kind(step.agent)) if standing else ""
+    sides = []
+    for n, side in enumerate((one.first, one.second)):
+        if side is None:
+            decided = aside("no such step")
+        elif side.done:
+            decided = view(side.output, Around(names, steps=(side,)))
+        else:
+            decided = div("note bad", outcome(side))
+        sign = state_sign("hand", "by hand") if side is not None and side.origin == "by hand" else ""
+        sides.append(div("", div("row", _letter(n), sign), decided))
     return div(
         "decide",
         div("row", tile, span("caption", "First decision that differs")),
@@ -120,126 +105,53 @@ def _parting(one: StepDifference, standing: Standing | None, names: Mapping[str,
     )
 
 
-def _by(step: Step | None) -> Html:
-    return state_sign("hand", "by hand") if step is not None and step.origin == "by hand" else Html()
-
-
-def _decided(step: Step | None, names: Mapping[str, str]) -> Html:
-    if step is None:
-        return aside("no such step")
-    if not step.done:
-        return div("note bad", outcome(step))
-    return view(step.output, Around(names, inputs=(), steps=(step,)))
-
-
-def _row(one: StepDifference, standing: Standing | None, names: Mapping[str, str]) -> Html:
+def _row(one: StepDifference, standing: Standing | None, names: Names) -> Html:
     """A step of both: its outcomes with the words that differ marked, and all that differs to unfold."""
-    agent = agent_of(one.key)
-    tile = kind_tile(kind_of(standing.run.system, agent), small=True) if standing else span("sign", "≠")
-    texts = [outcome(step) if step else "no such step" for step in (one.first, one.second)]
-    same = texts[0] == texts[1]
-    first, second = (safe(texts[0]), aside(texts[1])) if same else marked(*texts)
-    ways = ", ".join(part for part in one.what if part != "output")
-    what = aside(f" the same outcome; {ways or 'its parts'} differ") if same and one.status != "same" else ""
-    step = one.first or one.second
+    agent, step = agent_of(one.key), one.first or one.second
+    tile = kind_tile(standing.run.system.kind(agent), small=True) if standing else span("sign", "≠")
+    texts = [outcome(side) if side else "no such step" for side in (one.first, one.second)]
+    same, differs = texts[0] == texts[1], one.status != "same"
+    first, second = (safe(texts[0]), aside(texts[1])) if same else word_changes(*texts)
+    ways = ", ".join(part for part in one.what if part != "output") or "its parts"
+    what = aside(f" the same outcome; {ways} differ") if same and differs else ""
     subject = aside(f" {subject_text(step)}") if step is not None and step.subject else ""
-    folded = (
-        fold(aside("in full"), *_sections(one, names), key=f"full-{one.key}") if one.status != "same" else ""
-    )
     name = div("", tag("b", spoken(agent)), span("small", subject))
-    return div(
-        "cmp", tile, name, div("", first, what), div("", second), div("wide", folded) if folded else ""
-    )
+    folded = fold(aside("in full"), *_sections(one, names), key=f"full-{one.key}") if differs else ""
+    wide = div("wide", folded) if folded else ""
+    return div("cmp", tile, name, div("", first, what), div("", second), wide)
 
 
-def _sections(one: StepDifference, names: Mapping[str, str]) -> Iterator[Html]:
+def _sections(one: StepDifference, names: Names) -> Iterator[Html]:
     """What a step yielded, got, asked for and was told in both, where that differs."""
-    mine, theirs = (_parts(step, names) for step in (one.first, one.second))
-    costs = [spent_text(step, step.known) if step else "no such step" for step in (one.first, one.second)]
-    for name in mine:
-        if mine[name] != theirs[name]:
-            yield div(
-                "",
-                span("caption", name),
-                beside(mine[name], theirs[name], costs if name == "yielded" else ()),
-            )
+    mine, theirs = _parts(one.first, names), _parts(one.second, names)
+    for name in {**mine, **theirs}:
+        first, second = mine.get(name, []), theirs.get(name, [])
+        if first != second:
+            yield div("", span("caption", name), changes(first, second)[1])
 
 
-def _parts(step: Step | None, names: Mapping[str, str]) -> dict[str, list[str]]:
+def _parts(step: Step | None, names: Names) -> dict[str, list[str]]:
     if step is None:
-        return {"yielded": [], "came in": [], "calls": [], "replies": []}
+        return {}
     replies = []
     for attempt in step.attempts:
         replies += attempt.reply.splitlines()
         replies += [f"✗ failed: {one.name}: {one.problem}" for one in attempt.checks if one.problem]
     made = compared(step.output, names) if step.done else [outcome(step)]
+    inputs = [(name, text) for name, value in step.inputs.items() for text in compared(value, names)]
     return {
         "yielded": [*made, *(f"note: {note}" for note in step.notes)],
-        "came in": [
-            f"{name}: {line}" for name, value in step.inputs.items() for line in compared(value, names)
-        ],
-        "calls": [line for key in step.calls if key in step.known for line in _called(step.known[key])],
+        "came in": [f"{name}: {text}" for name, text in inputs],
+        "calls": [text for key in step.calls if key in step.known for text in _called(step.known[key])],
         "replies": replies,
+        "cost": [" · ".join(cost_of(step, step.known))],
     }
 
 
 def _called(call: Call) -> list[str]:
     """The prompt line by line, or the query."""
     if call.kind == "model":
-        said = "".join(f"\n{role}:\n{text}" for role, text in call.request["content"]["messages"])
-        return f"model {call.request['model']}{said}".splitlines()
+        prompt = "".join(f"\n{role}:\n{text}" for role, text in call.request["content"]["messages"])
+        return f"model {call.request['model']}{prompt}".splitlines()
     wanted = [value for name, value in call.request.items() if name in ("query", "text", "phrase")]
     return [f"{call.kind}: {text}" for text in wanted]
-
-
-# --- lines and words beside each other
-
-
-def beside(first: Sequence[str], second: Sequence[str], heads: Sequence[str] = ()) -> Html:
-    """Two lists of lines in two columns, aligned; of very many, the first MOST_ROWS and how many are left."""
-    rows: list[Html] = [tag("tr", *(tag("th", head) for head in heads))] if heads else []
-    left = 0
-    for same, group in groupby(_pairs(first, second), lambda pair: pair[0] == pair[1]):
-        pairs = list(group)
-        if same and len(pairs) > PLAIN and len(rows) < MOST_ROWS:
-            text = "\n".join(short(line, MOST_LETTERS) for line, _ in pairs[:MOST_ROWS])
-            folded = fold(aside(f"{len(pairs):,} lines the same"), aside(text))
-            rows.append(tag("tr", tag("td", folded, colspan=2)))
-            continue
-        fitting = pairs[: max(MOST_ROWS - len(rows) + bool(heads), 0)]
-        left += len(pairs) - len(fitting)
-        rows += [tag("tr", *(tag("td", side) for side in marked(*pair))) for pair in fitting]
-    more = aside(f"and {count(left, 'more line')}") if left else ""
-    return join(tag("table", *rows, class_="beside"), more) if rows else Html()
-
-
-def _pairs(first: Sequence[str], second: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Lines about the same beside each other, in the order of both; scores do not count."""
-    about, other = (
-        [re.sub(r"(?<!\d)\d+\.\d+", "", line[:MOST_LETTERS]) for line in lines] for lines in (first, second)
-    )
-    for part in aligned(about, other):
-        yield from zip_longest(first[part.first], second[part.second], fillvalue="")
-
-
-def marked(first: str, second: str) -> tuple[Html, Html]:
-    """Two texts with the words marked that only one of them has; whole if they have little in common."""
-    one, other = short(first, MOST_LETTERS), short(second, MOST_LETTERS)
-    if first == second:
-        return safe(one), safe(other)
-    if one != other and _alike(first[:MOST_LETTERS], second[:MOST_LETTERS]):
-        return word_changes(one, other)
-    return tag("del", "− ", one) if one else Html(), tag("ins", "+ ", other) if other else Html()
-
-
-def _alike(first: str, second: str) -> bool:
-    """Whether the words that two texts share are enough to mark the others."""
-    words, others = re.findall(r"\w+", first), re.findall(r"\w+", second)
-    same = [words[part.first] for part in aligned(words, others) if part.same]
-    shared = sum(len(word) for part in same for word in part)
-    return shared > 0 and shared >= LIKE * min(len("".join(words)), len("".join(others)))
-
-
-def difference_html(differences: Differences) -> str:
-    """The steps of two runs side by side, with what differs marked."""
-    return with_style(section(steps_beside(differences, None), data_static=True))

@@ -1,34 +1,30 @@
 """Questions a person asks about a result: why it is empty, where a vertex is, what a predicate holds.
 
-They are asked of the graph itself, on demand; a run's record stays as it is.
+They are asked of the graph itself, on demand; a run's record stays as it is. What the records of a system
+have to say is registered in its own folder: ``missing`` and ``written_by``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import Any
 
-from pyparsing import ParseBaseException
-from rdflib import BNode, URIRef, Variable
-from rdflib.paths import Path
-from rdflib.plugins.sparql.algebra import translateQuery
-from rdflib.plugins.sparql.parser import parseQuery
-from rdflib.plugins.sparql.parserutils import CompValue
-from rdflib.plugins.sparql.sparql import SPARQLError
+from rdflib import URIRef
 
 from kgwb import flow
 from kgwb.errors import QueryError
+from kgwb.kg.algebra import Pattern, conjunction, parts_of, patterns_of, unknowns_of
 from kgwb.kg.base import Graph, Rows
 from kgwb.kg.sparql import checked, n3, writable
-from kgwb.kg.support import conjunction, unknowns_of
 from kgwb.kg.text import local_name, normal
 from kgwb.run.record import Step
-from kgwb.systems.chatty_kg import records
+from kgwb.show.html import MOST_ROWS, Html, Names, aside, count, div, join, short, table, tag
+from kgwb.show.tell import records_in, view
+from kgwb.show.terms import Around, term, triples
 
-Pattern = tuple[str, str, str]
-"""A triple pattern: terms in N-Triples form, variables as "?x"."""
 Ends = tuple[URIRef | None, URIRef | None]
 """The vertices of a fact's subject and object, None where it is not linked."""
 Named = tuple[tuple[flow.Iri, str], ...]
@@ -36,12 +32,8 @@ Named = tuple[tuple[flow.Iri, str], ...]
 
 FARTHER = 10
 """A vertex that a search does not bring is looked for among so many times more."""
-UNLIKE = 0.6
-"""A best predicate less similar than this is worth a word where there is no answer."""
-NAMED = 60
-"""Rows of a result whose IRIs are named."""
-NEAR = 5
-"""Vertices told of where a name is that of several, or of none."""
+NEAR, EXAMPLES = 5, 5
+"""Vertices named where a name is that of several, or of none, and triples shown of a predicate."""
 
 
 # --- why a query has no rows --------------------------------------------------------------------------------
@@ -58,11 +50,6 @@ class Blocking:
     unmatched: tuple[Pattern, ...] = ()
     """The patterns that nothing in the graph matches, each asked for alone."""
 
-    def __str__(self) -> str:
-        told = [f"without {part_text(part)} the query has rows" for part in self.culprits]
-        told += [f"nothing in the graph matches {part_text(pattern)}" for pattern in self.unmatched]
-        return "; ".join(told) or "each pattern has matches, but no one of them brings rows back once removed"
-
 
 def blocking(kg: Graph, patterns: Sequence[Pattern], filters: str = "") -> Blocking:
     """Which triple pattern, or the filters, of a conjunctive query brings rows back once removed.
@@ -70,9 +57,9 @@ def blocking(kg: Graph, patterns: Sequence[Pattern], filters: str = "") -> Block
     Asks two questions a pattern at most, each for yes or no. Raises a GraphError.
     """
 
-    def holds(some: Sequence[Pattern], only: str = "") -> bool:
-        bound = set(re.findall(r"\?\w+", only)) <= set(unknowns_of(some))  # else the filters never hold
-        return kg.ask(f"ASK {{ {conjunction(some)} {only if bound else ''} }}")
+    def holds(patterns: Sequence[Pattern], only: str = "") -> bool:
+        bound = set(re.findall(r"\?\w+", only)) <= set(unknowns_of(patterns))  # else the filters never hold
+        return kg.ask(f"ASK {{ {conjunction(patterns)} {only if bound else ''} }}")
 
     patterns = tuple(dict.fromkeys(patterns))
     if holds(patterns, filters):
@@ -90,26 +77,16 @@ def blocking(kg: Graph, patterns: Sequence[Pattern], filters: str = "") -> Block
 
 def why_empty(kg: Graph, sparql: str, steps: Iterable[Step]) -> Blocking:
     """Why a query has no rows: one of the run's by its own patterns, another as far as it is conjunctive."""
-    made = [query for step in steps if step.done for query in _candidates(step.output)]
-    known = next((query for query in made if query.sparql == sparql), None)
-    patterns, filters = (known.patterns, known.filters) if known else patterns_of(sparql)
-    return blocking(kg, patterns, filters)
+    queries = (one for step in steps if step.done for one in records_in(step.output))
+    for query in queries:
+        if isinstance(query, flow.CandidateQuery) and query.sparql == sparql:
+            return blocking(kg, query.patterns, query.filters)
+    return blocking(kg, *patterns_of(sparql))
 
 
 def queries_in(output: Any) -> tuple[str, ...]:
     """The SPARQL that a record holds."""
     return tuple(getattr(query, "sparql", query) for query in getattr(output, "queries", ()))
-
-
-def _candidates(output: Any) -> Iterable[flow.CandidateQuery]:
-    return [query for query in getattr(output, "queries", ()) if isinstance(query, flow.CandidateQuery)]
-
-
-def ends_of(fact: records.Fact, steps: Iterable[Step]) -> Ends:
-    """The vertices that the ends of a fact were linked to."""
-    links = [step.output for step in steps if step.done and isinstance(step.output, flow.Link)]
-    vertices = {link.entity: link.vertex.iri for link in reversed(links) if link.vertex}
-    return vertices.get(fact.subject), vertices.get(fact.object)
 
 
 def is_empty(output: Any) -> bool:
@@ -118,25 +95,28 @@ def is_empty(output: Any) -> bool:
 
 
 def nearest(output: Any, steps: Sequence[Step]) -> list[str]:
-    """Where a run lost its way to an answer: no vertex, no predicate, or none that is like the relation."""
+    """Where a run lost its way to an empty answer: what its records say is ``missing``."""
     if not is_empty(output):
         return []
-    found = [step.output for step in steps if step.done]
-    lost = []
-    for link in dict.fromkeys(one for one in found if isinstance(one, flow.Link) and one.vertex is None):
-        near = ", ".join(f"{one.label} ({one.score:.2f})" for one in link.candidates[:NEAR])
-        told = f"nearest are {near}" if near else "the graph has no label like it"
-        lost.append(f"no vertex for “{link.entity}”: {told}")
-    for one in dict.fromkeys(one for one in found if isinstance(one, records.LinkedRelation)):
-        near = ", ".join(f"{best.name} ({best.similarity:.2f})" for best in one.predicates[:3])
-        if not one.predicates:
-            lost.append(f"no predicate for “{one.fact.relation}”: nothing that was linked touches one")
-        elif one.predicates[0].similarity < UNLIKE:
-            lost.append(f"no predicate is like “{one.fact.relation}”: nearest are {near}")
-    return lost
+    return list(filter(None, dict.fromkeys(missing(step.output) for step in steps if step.done)))
 
 
-def part_text(part: Pattern | str, names: Mapping[str, str] | None = None) -> str:
+@singledispatch
+def missing(record: Any) -> str:
+    """What the graph does not have for the output of a step, and what is nearest; empty if it has it."""
+    return ""
+
+
+@missing.register
+def _(link: flow.Link) -> str:
+    if link.vertex is not None:
+        return ""
+    near = ", ".join(f"{one.label} ({one.score:.2f})" for one in link.candidates[:NEAR])
+    closest = f"nearest are {near}" if near else "the graph has no label like it"
+    return f"no vertex for “{link.entity}”: {closest}"
+
+
+def part_text(part: Pattern | str, names: Names | None = None) -> str:
     """ "?film — director → Denis Villeneuve": every IRI by its name; filters as they are."""
     if isinstance(part, str):
         return part
@@ -144,49 +124,50 @@ def part_text(part: Pattern | str, names: Mapping[str, str] | None = None) -> st
     return f"{subject} — {predicate} → {object_}"
 
 
-def _name(term: str, names: Mapping[str, str]) -> str:
+def _name(term: str, names: Names) -> str:
     return (names.get(term[1:-1]) or local_name(term[1:-1])) if term.startswith("<") else term
 
 
-@dataclass(frozen=True, slots=True)
-class Author:
-    """The step that put a part into a query."""
-
-    what: str
-    """ "predicate", "vertex" or "filters"."""
-    term: str
-    """As it stands in the query."""
-    step: str
-    """The step's key."""
-
-    def told(self, names: Mapping[str, str]) -> str:
-        """ "relation_linking[...] wrote the predicate director", by the names of IRIs."""
-        what = "the filters" if self.what == "filters" else f"the {self.what} {_name(self.term, names)}"
-        return f"{self.step} wrote {what}"
-
-
-def author(steps: Iterable[Step], part: Pattern | str) -> tuple[Author, ...]:
-    """The steps, in flow order, that chose a pattern's predicate and vertices, or that wrote the filters."""
+def authors(steps: Iterable[Step], part: Pattern | str, names: Names) -> list[str]:
+    """Who put a part into a query: "relation_linking[...] wrote the predicate director"."""
     # A supervisor comes before the steps it supervises, so that the last one of a part is its author.
-    authors = {wrote: step.key for step in steps if step.done for wrote in _written_by(step.output)}
-    if isinstance(part, str):
-        parts = [("filters", part)]
-    else:
-        parts = [("predicate", part[1]), ("vertex", part[0]), ("vertex", part[2])]
-    return tuple(Author(*one, authors[one]) for one in parts if one in authors)
+    outputs = ((step.key, record) for step in steps if step.done for record in records_in(step.output))
+    wrote = {written: key for key, record in outputs for written in written_by(record)}
+    filters = [("filters", part)] if isinstance(part, str) else []
+    parts = filters or [("predicate", part[1]), ("vertex", part[0]), ("vertex", part[2])]
+    return [
+        f"{wrote[what, text]} wrote the {what}{f' {_name(text, names)}' if not filters else ''}"
+        for what, text in parts
+        if (what, text) in wrote
+    ]
 
 
-def _written_by(output: Any) -> Iterator[tuple[str, str]]:
-    """What of a query stands in a step's output."""
-    if isinstance(output, flow.Link) and output.vertex:
-        yield "vertex", f"<{output.vertex.iri}>"
-    elif isinstance(output, records.LinkedRelation):
-        yield from (("predicate", f"<{predicate.iri}>") for predicate in output.predicates)
-    elif isinstance(output, records.Generated):
-        yield from (("filters", query.filters.strip()) for query in output.queries)
-    elif isinstance(output, records.Linked):
-        for part in (*output.links, *output.relations):
-            yield from _written_by(part)
+@singledispatch
+def written_by(record: Any) -> Iterator[tuple[str, str]]:
+    """The parts of queries that a record chose: "vertex", "predicate" or "filters", and its text."""
+    return iter(())
+
+
+@written_by.register
+def _(link: flow.Link) -> Iterator[tuple[str, str]]:
+    if link.vertex:
+        yield "vertex", f"<{link.vertex.iri}>"
+
+
+@view.register
+def _(value: Blocking, around: Around) -> Html:
+    """Why a query has no rows, and by its part, which steps wrote it."""
+    if not value.empty:
+        return div("", "This query has rows, or is true.")
+    shown = []
+    for part in dict.fromkeys((*value.culprits, *value.unmatched)):
+        reasons = ["without it the query has rows"] if part in value.culprits else []
+        reasons += ["nothing in the graph matches it"] if part in value.unmatched else []
+        wrote = "; ".join(authors(around.steps, part, around.names)) or "no step of this run wrote it"
+        head = tag("b", short(part_text(part, around.names)))
+        shown.append(div("", head, f": {', and '.join(reasons)}. ", aside(f"{wrote}.")))
+    nothing = "Each pattern has matches, but no one of them brings rows back once removed."
+    return join(*shown) or div("", nothing)
 
 
 # --- where a vertex is --------------------------------------------------------------------------------------
@@ -198,50 +179,48 @@ class Whereabouts(str):
     __slots__ = ()
 
 
-def whereabouts(kg: Graph, name: str, retrieved: flow.Retrieved | flow.Link, limit: int) -> Whereabouts:
+def whereabouts(kg: Graph, name: str, asked: flow.Retrieved | flow.Link, limit: int) -> Whereabouts:
     """Where the vertices of a name, or the vertex of an IRI, stand among the candidates of a mention.
 
     ``limit`` is the v_limit that the candidates were searched with. Raises a GraphError.
     """
     name = name.strip()
-    vertices = _meant(kg, name, retrieved)
-    if not vertices:
-        near = ", ".join(hit.label for hit in kg.search(name, NEAR).hits) if name else ""
-        told = f"the graph has no vertex called {name!r}"
-        return Whereabouts(f"{told}; nearest are {near}" if near else told)
-    names = kg.names(vertices)
-    absent = set(vertices) - {candidate.iri for candidate in retrieved.candidates}
-    hits = kg.search(retrieved.entity, FARTHER * limit).hits if absent else ()
-    ranks = {hit.iri: rank for rank, hit in enumerate(hits, 1)}
-    places = (_place(iri, name, retrieved, ranks.get(iri, 0), limit) for iri in vertices)
-    told = "\n".join(f"{names[iri]} <{iri}> {place}" for iri, place in zip(vertices, places, strict=True))
-    return Whereabouts(told)
-
-
-def _meant(kg: Graph, name: str, retrieved: flow.Retrieved | flow.Link) -> list[URIRef]:
-    if (iri := _as_iri(name)) is not None:
-        return [iri] if kg.ask(f"ASK {{ {{ {n3(iri)} ?p ?o }} UNION {{ ?s ?q {n3(iri)} }} }}") else []
-    same = [c.iri for c in retrieved.candidates if normal(c.label) == normal(name)]
-    return list(dict.fromkeys([*same, *kg.exact([name]).get(name, ())]))[:NEAR]
-
-
-def _as_iri(name: str) -> URIRef | None:
     bare = name.removeprefix("<").removesuffix(">")
     is_iri = writable(bare) and (bare != name or "://" in bare or bare.startswith("urn:"))
-    return URIRef(bare) if is_iri else None
+    if is_iri:
+        there = kg.ask(f"ASK {{ {{ <{bare}> ?p ?o }} UNION {{ ?s ?q <{bare}> }} }}")
+        vertices = [URIRef(bare)] if there else []
+    else:
+        same = [one.iri for one in asked.candidates if normal(one.label) == normal(name)]
+        vertices = list(dict.fromkeys([*same, *kg.exact([name]).get(name, ())]))[:NEAR]
+    if not vertices:
+        near = ", ".join(hit.label for hit in kg.search(name, NEAR).hits) if name else ""
+        words = f"the graph has no vertex called {name!r}"
+        return Whereabouts(f"{words}; nearest are {near}" if near else words)
+    names = kg.names(vertices)
+    places = {one.iri: (place, one) for place, one in enumerate(asked.candidates, 1)}
+    hits = kg.search(asked.entity, FARTHER * limit).hits if set(vertices) - places.keys() else ()
+    ranks = {hit.iri: rank for rank, hit in enumerate(hits, 1)}
+    lines = []
+    for iri in vertices:
+        if iri in places:
+            place, one = places[iri]
+            by_name = is_iri or normal(one.label) == normal(name)
+            where = f"is candidate {place}" + ("" if by_name else f", found by its label {one.label!r}")
+        elif iri not in ranks:
+            where = f"is in the graph, but no label of it is found by the words of {asked.entity!r}"
+        elif ranks[iri] > limit:
+            where = f"is found at rank {ranks[iri]:,}, beyond the v_limit of {limit:,}"
+        else:
+            best = f"only the best {len(asked.candidates):,} became candidates"
+            where = f"is found at rank {ranks[iri]:,}, but {best}"
+        lines.append(f"{names[iri]} <{iri}> {where}")
+    return Whereabouts("\n".join(lines))
 
 
-def _place(iri: URIRef, name: str, retrieved: flow.Retrieved | flow.Link, rank: int, limit: int) -> str:
-    """``rank`` is that among more candidates, 0 if it is not found there."""
-    for place, candidate in enumerate(retrieved.candidates, 1):
-        if candidate.iri == iri:
-            same = normal(candidate.label) == normal(name) or _as_iri(name) is not None
-            return f"is candidate {place}" + ("" if same else f", found by its label {candidate.label!r}")
-    if not rank:
-        return f"is in the graph, but no label of it is found by the words of {retrieved.entity!r}"
-    if rank > limit:
-        return f"is found at rank {rank:,}, beyond the v_limit of {limit:,}"
-    return f"is found at rank {rank:,}, but only the best {len(retrieved.candidates):,} became candidates"
+@view.register
+def _(value: Whereabouts, around: Around) -> Html:
+    return join(*(div("", line) for line in str(value).splitlines()))
 
 
 # --- what a predicate holds ---------------------------------------------------------------------------------
@@ -257,27 +236,37 @@ class Examples:
     names: Named = ()
 
 
-def examples(kg: Graph, ends: Ends, ranked: records.RankedPredicate, most: int = 5) -> Examples:
-    """At most ``most`` triples of a predicate at the linked ends of its fact; if none, from anywhere.
+def examples(
+    kg: Graph, ends: tuple[str, str], predicate: URIRef, direction: flow.Direction, steps: Iterable[Step]
+) -> Examples:
+    """Some triples of a predicate at the vertices that the ends of its fact were linked to, or from anywhere.
 
     Raises a GraphError.
     """
-    subject, object_ = ends if ranked.direction == "out" else ends[::-1]
-    predicate = n3(ranked.iri)
-    near = [f"{n3(subject)} {predicate} ?o"] if subject else []
-    near += [f"?s {predicate} {n3(object_)}"] if object_ else []
-    triples: tuple[flow.Triple, ...] = ()
-    for pattern in (*near, anywhere := f"?s {predicate} ?o"):
-        triples = kg.construct(f"CONSTRUCT WHERE {{ {pattern} }} LIMIT {most}")
+    links = [step.output for step in steps if step.done and isinstance(step.output, flow.Link)]
+    vertices = {link.entity: n3(link.vertex.iri) for link in reversed(links) if link.vertex}
+    subject, object_ = map(vertices.get, ends if direction == "out" else ends[::-1])
+    near = [f"{subject} {n3(predicate)} ?o"] if subject else []
+    near += [f"?s {n3(predicate)} {object_}"] if object_ else []
+    for pattern in (*near, f"?s {n3(predicate)} ?o"):
+        triples = kg.construct(f"CONSTRUCT WHERE {{ {pattern} }} LIMIT {EXAMPLES}")
         if triples:
             break
-    return Examples(triples, pattern == anywhere, _named(kg, triples))
+    return Examples(triples, pattern not in near, _named(kg, triples))
 
 
 def _named(kg: Graph, rows: Iterable[Iterable[Any]]) -> Named:
     """The names of the IRIs in rows of terms."""
     iris = {term for row in rows for term in row if isinstance(term, URIRef)}
     return tuple(sorted(kg.names(sorted(iris)).items()))
+
+
+@view.register
+def _(value: Examples, around: Around) -> Html:
+    if not value.triples:
+        return div("", "no triple in the graph has this predicate")
+    where = "from anywhere in the graph: the linked vertices have none" if value.anywhere else ""
+    return join(triples(value.triples, around.named(value.names)), aside(where) if where else "")
 
 
 # --- a query that a person typed ----------------------------------------------------------------------------
@@ -307,7 +296,19 @@ def executed(kg: Graph, sparql: str) -> Executed:
     if checked(sparql, allow_service=True).form == "ask":  # the graph has its own gate
         return Executed(Rows((), ()), kg.ask(sparql))
     rows = kg.select(sparql)
-    return Executed(rows, None, _named(kg, rows.rows[:NAMED]))
+    return Executed(rows, None, _named(kg, rows.rows[:MOST_ROWS]))
+
+
+@view.register
+def _(value: Executed, around: Around) -> Html:
+    if value.truth is not None:
+        return div("", tag("b", str(value.truth).lower()), aside(" (ASK)"))
+    around, result = around.named(value.names), value.rows
+    rows = [["" if one is None else term(one, around) for one in row] for row in result.rows[:MOST_ROWS]]
+    cut = "; the result was cut there by the row limit" if result.cut else ""
+    heads = [f"?{variable}" for variable in result.variables]
+    number = tag("b", count(len(result.rows), "row"))
+    return join(div("", number, cut), table(heads, rows, of=len(result.rows)))
 
 
 def edited(query: flow.CandidateQuery, sparql: str) -> flow.CandidateQuery:
@@ -326,90 +327,5 @@ def edited(query: flow.CandidateQuery, sparql: str) -> flow.CandidateQuery:
 
 
 def _asked(sparql: str) -> str:
-    algebra = _algebra(sparql)
-    return f"a SELECT of ?{algebra.PV[0]}" if algebra.name == "SelectQuery" else "an ASK"
-
-
-def patterns_of(sparql: str) -> tuple[tuple[Pattern, ...], str]:
-    """The triple patterns and the filters of a conjunctive SELECT or ASK, in CandidateQuery's form.
-
-    Raises QueryRefusedError for an update, and QueryError if it does not parse or holds anything else.
-    """
-    node, filters = _algebra(sparql).p, ""
-    while node.name in ("Project", "Distinct", "Reduced", "OrderBy", "Slice", "Filter"):
-        if node.name == "Filter":
-            filters += f"FILTER({_written(node.expr)}) "
-        node = node.p
-    triples = list(_joined(node))
-    if not triples:
-        raise QueryError("the query has no triple pattern", hint="write at least one in WHERE { }")
-    return tuple(dict.fromkeys((_end(s), _end(p), _end(o)) for s, p, o in triples)), filters
-
-
-def _algebra(sparql: str) -> Any:
-    found = checked(sparql)
-    if found.form not in ("select", "ask"):
-        raise QueryError("the query is no SELECT or ASK", hint="rows or a truth value make an answer")
-    if found.undeclared:
-        hint = "begin it with PREFIX lines, or write the IRIs out"
-        raise QueryError(f"the query does not declare {', '.join(found.undeclared)}:", hint=hint)
-    try:
-        return translateQuery(parseQuery(found.text)).algebra
-    except (ParseBaseException, SPARQLError, ValueError, TypeError, RecursionError) as error:
-        raise QueryError(f"rdflib does not read the query: {error}", hint="write it more plainly") from error
-
-
-_CALLED = {
-    "LeftJoin": "OPTIONAL",
-    "Extend": "BIND, AS or an aggregate",
-    "AggregateJoin": "an aggregate",
-    "ToMultiSet": "VALUES or a query in the query",
-    "Filter": "a filter in a group of its own",
-}
-"""Parts of rdflib's algebra by their names in SPARQL, where those differ."""
-
-
-def _joined(node: CompValue) -> Iterator[tuple[Any, Any, Any]]:
-    if node.name == "BGP":
-        yield from node.triples
-    elif node.name == "Join":
-        yield from _joined(node.p1)
-        yield from _joined(node.p2)
-    else:
-        raise _not_conjunctive(_CALLED.get(node.name, node.name.upper()))
-
-
-def _end(term: Any) -> str:
-    if isinstance(term, Path):
-        raise _not_conjunctive("a property path")
-    if isinstance(term, Variable | BNode):  # a blank node of a query is a variable without a name
-        return f"?{term}"
-    return n3(term)
-
-
-def _written(node: Any) -> str:
-    """A filter of rdflib's algebra as SPARQL, every prefix resolved."""
-    if not isinstance(node, CompValue):
-        return _end(node)
-    name = node.name.removeprefix("Builtin_")
-    if name in ("ConditionalOrExpression", "ConditionalAndExpression"):
-        sign = " || " if name == "ConditionalOrExpression" else " && "
-        return f"({sign.join(map(_written, (node.expr, *node.other)))})"
-    if name == "UnaryNot":
-        return f"!({_written(node.expr)})"
-    if name == "RelationalExpression":
-        right = _listed(node.other) if isinstance(node.other, list) else _written(node.other)
-        return f"({_written(node.expr)} {node.op} {right})"
-    if name == node.name or name.endswith("EXISTS"):
-        raise _not_conjunctive("EXISTS" if name.endswith("EXISTS") else "arithmetic or a foreign function")
-    return name + _listed([value for key, value in node.items() if key != "_vars"])
-
-
-def _listed(nodes: Iterable[Any]) -> str:
-    flat = (one for node in nodes for one in (node if isinstance(node, list) else [node]))
-    return f"({', '.join(map(_written, flat))})"
-
-
-def _not_conjunctive(what: str) -> QueryError:
-    hint = "use triple patterns and FILTERs only; other queries can be run, but not be taken apart"
-    return QueryError(f"the query holds {what}", hint=hint)
+    parts = parts_of(sparql)
+    return f"a SELECT of {parts.asked[0]}" if parts.asked else "an ASK"

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from kgwb.errors import harmless
-from kgwb.flow import counted as count
+from kgwb.flow import counted
 
 T = TypeVar("T")
+count = counted
 Names = Mapping[str, str]
 """Display names by IRI; an IRI without one is shown by its local name."""
 MOST_ROWS = 60
@@ -95,9 +96,13 @@ def clean(text: object) -> str:
 
 
 def first_of(items: Sequence[T], most: int, text: Callable[[T], str] = str) -> list[str]:
-    """The first items as text, and how many there are besides."""
-    left = len(items) - most
-    return [*map(text, items[:most]), *([f"and {left:,} more"] if left > 0 else [])]
+    """The first items as text, and how many more there are."""
+    return [*map(text, items[:most]), *filter(None, [and_more(len(items) - most)])]
+
+
+def and_more(left: int) -> str:
+    """ "and 3 more"; empty where nothing is left."""
+    return f"and {left:,} more" if left > 0 else ""
 
 
 def tag(element: str, /, *contents: object, **attributes: object) -> Html:
@@ -134,23 +139,26 @@ def dotted(*parts: object) -> Html:
     return join(*(join(span("soft", " · ") if place else "", part) for place, part in enumerate(shown)))
 
 
-# --- a whole piece of a page
-
-
 def section(*contents: object, **attributes: object) -> Html:
     """The outermost element of every view; in it, no text is set as TeX."""
     return tag("section", *contents, class_=f"kg {NO_TEX}", **attributes)
 
 
+def static(*contents: object, **attributes: object) -> Html:
+    """A section with the style it needs, for where no widget is."""
+    return with_style(section(*contents, data_static=True, **attributes))
+
+
 def page(*contents: object) -> Html:
-    """Contents with the style they need, for where no widget is."""
-    return with_style(section(div("body stack", *contents), data_static=True))
+    """Contents one below the other, with the style they need."""
+    return static(div("body stack", *contents))
 
 
 def with_style(made: Html) -> Html:
-    """A section with the rules of the style sheet that it uses."""
-    style = style_for(made)
-    return Html(made.replace(">", f"><style>{style}</style>", 1))
+    """A section with the rules of the style sheet for the classes that occur in it."""
+    there = {name for names in set(re.findall(r'class="([^"]*)"', made)) for name in names.split()}
+    rules = "".join(rule for classes, rule in _rules() if not classes or classes & there)
+    return Html(made.replace(">", f"><style>{rules}</style>", 1))
 
 
 @cache
@@ -163,24 +171,13 @@ def style() -> str:
 @cache
 def _rules() -> tuple[tuple[frozenset[str], str], ...]:
     """The rules of the style sheet, each with the classes that its selectors name."""
-    rules, depth, begun, text = [], 0, 0, style()
-    for place, letter in enumerate(text):
-        depth += (letter == "{") - (letter == "}")
-        if letter == "}" and not depth:
-            rule, begun = text[begun : place + 1].strip(), place + 1
-            selectors = re.sub(r"\{[^{}]*\}", " ", rule)
-            named = set(re.findall(r"\.([A-Za-z][\w-]*)", selectors))
-            rules.append((frozenset(named - {"kg", "light", "dark", "theme-light", "theme-dark"}), rule))
+    rules = []
+    for rule in re.findall(r"[^{}]+\{(?:[^{}]|\{[^{}]*\})*\}", style()):
+        classes = re.findall(r"\.([A-Za-z][\w-]*)", re.sub(r"\{[^{}]*\}", " ", rule))
+        rules.append(
+            (frozenset(classes) - {"kg", "light", "dark", "theme-light", "theme-dark"}, rule.strip())
+        )
     return tuple(rules)
-
-
-def style_for(made: str) -> str:
-    """The rules for the classes that occur in some markup."""
-    there = {name for names in set(re.findall(r'class="([^"]*)"', made)) for name in names.split()}
-    return "".join(rule for named, rule in _rules() if not named or named & there)
-
-
-# --- signs
 
 
 def icon(name: str, class_: str = "") -> Html:
@@ -203,55 +200,32 @@ def state_sign(state: str, word: str, *, pill: bool = False) -> Html:
 
 
 def button(
-    label: str,
-    do: str,
-    sign: str = "",
-    class_: str = "",
-    *,
-    key: str = "",
-    off: bool = False,
-    **attributes: Any,
+    label: str, do: str, sign: str = "", class_: str = "", *, key: str = "", off: bool = False, **more: Any
 ) -> Html:
     """A button that sends ``do``, and ``arg`` with it; one that is ``off`` stays, and does nothing.
 
     ``square`` shows its icon alone, and ``fold`` does so where there is little room.
     """
-    alone = "square" in class_.split() or (sign and "fold" in class_.split())
-    arg = attributes.pop("arg", None)
-    text = "" if "square" in class_.split() else span("long", label) if alone else label
-    attributes = {"title": label if alone else None, "aria_label": label if alone else None, **attributes}
-    return tag(
-        "button",
-        icon(sign) if sign else "",
-        text,
-        class_=f"btn {class_}".strip(),
-        type="button",
-        data_do=do,
-        data_arg=arg,
-        data_key=key or None,
-        aria_keyshortcuts=key or None,
-        aria_disabled="true" if off else None,
-        **attributes,
-    )
+    square = "square" in class_.split()
+    alone = square or (sign and "fold" in class_.split())
+    text = "" if square else span("long", label) if alone else label
+    sent = {"type": "button", "data_do": do, "data_arg": more.pop("arg", None), "data_key": key or None}
+    state = {"aria_keyshortcuts": key or None, "aria_disabled": "true" if off else None}
+    words = {"title": label if alone else None, "aria_label": label if alone else None, **more}
+    signs = (icon(sign) if sign else "", text)
+    return tag("button", *signs, class_=f"btn {class_}".strip(), **sent, **state, **words)
 
 
 def tabs(options: Iterable[tuple[str, str, object]], chosen: str, do: str, *, bare: bool = False) -> Html:
     """Views to choose from: each name, its label, and a number beside it."""
-    made = (
-        tag(
-            "button",
-            label,
-            join(" ", span("n", more)) if more else "",
-            role="tab",
-            type="button",
-            data_do=do,
-            data_arg=name,
-            id=f"{do}-{name}",
-            aria_selected=str(name == chosen).lower(),
-        )
-        for name, label, more in options
-    )
-    return div(f"tabs{' bare' if bare else ''}", *made, role="tablist")
+
+    def tab(name: str, label: str, number: object) -> Html:
+        text = join(label, join(" ", span("n", number)) if number else "")
+        sent = {"data_do": do, "data_arg": name, "id": f"{do}-{name}"}
+        selected = str(name == chosen).lower()
+        return tag("button", text, role="tab", type="button", **sent, aria_selected=selected)
+
+    return div(f"tabs{' bare' if bare else ''}", *(tab(*option) for option in options), role="tablist")
 
 
 def bar(share: float) -> Html:
@@ -278,8 +252,8 @@ def table(heads: Sequence[object], rows: Iterable[Sequence[object]], *, of: int 
         return Html()
     head = tag("tr", *(tag("th", text) for text in heads)) if any(heads) else ""
     lines = (tag("tr", *(tag("td", cell) for cell in row)) for row in rows[:MOST_ROWS])
-    left = max(of, len(rows)) - MOST_ROWS
-    return join(tag("table", head, *lines), aside(f"and {left:,} more") if left > 0 else "")
+    more = and_more(max(of, len(rows)) - MOST_ROWS)
+    return join(tag("table", head, *lines), aside(more) if more else "")
 
 
 def preformatted(text: object) -> Html:
@@ -307,16 +281,14 @@ def iri_link(value: str, label: str, class_: str | None = None) -> Html:
 
 
 class Bar(NamedTuple):
-    """One figure of a chart."""
+    """A figure of a chart; a line is drawn across the bar's end from ``low`` to ``high``."""
 
     label: str
     value: float
     text: str
     """The figure in words, at the end of the line."""
     low: float
-    """A line is drawn across the bar's end from here ..."""
     high: float
-    """... to here."""
     series: int = 0
 
 
@@ -324,24 +296,16 @@ def bars(title: str, figures: Sequence[Bar], most: float = 0.0) -> Html:
     """A horizontal bar for each figure, from 0 to ``most`` or the largest of them. Nothing of none."""
     if not figures:
         return Html()
-    most = max([most, *(max(one.value, one.high) for one in figures)]) or 1.0
-    series = ("sparql", "person", "ok", "code")
-    rows = (
-        div(
-            f"hbar {series[one.series % 4]}",
-            span("cut", one.label, title=one.label),
-            div(
-                "bar",
-                tag("i", style=f"width:{one.value / most * 100:.1f}%"),
-                tag(
-                    "s",
-                    style=f"left:{one.low / most * 100:.1f}%;width:{(one.high - one.low) / most * 100:.1f}%",
-                ),
-            ),
-            span("num", one.text),
+    most = max([most, *(max(figure.value, figure.high) for figure in figures)]) or 1.0
+    rows = []
+    for figure in figures:
+        value, low, width = (
+            f"{number / most * 100:.1f}%" for number in (figure.value, figure.low, figure.high - figure.low)
         )
-        for one in figures
-    )
+        drawn = div("bar", tag("i", style=f"width:{value}"), tag("s", style=f"left:{low};width:{width}"))
+        name = span("cut", figure.label, title=figure.label)
+        series = ("sparql", "person", "ok", "code")[figure.series % 4]
+        rows.append(div(f"hbar {series}", name, drawn, span("num", figure.text)))
     return tag("figure", span("caption", title), *rows, class_="bars")
 
 
@@ -357,6 +321,3 @@ def seconds(value: float) -> str:
 def spoken(name: str) -> str:
     """An agent's name, or a field's, as words."""
     return name.replace("_", " ")
-
-
-__all__ = ["count"]

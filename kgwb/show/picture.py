@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal
+from typing import NamedTuple
 from unicodedata import east_asian_width
 
 import networkx as nx
-from rdflib import Literal as RdfLiteral
-from rdflib import URIRef
+from rdflib import Literal, URIRef
 
 from kgwb.flow import Value
-from kgwb.show.html import Html, aside, count, div, join, section, span, table, tag, with_style
+from kgwb.show.html import Html, aside, count, div, join, span, static, table, tag
+from kgwb.show.subgraph import Edge, Node, Role, Subgraph
 from kgwb.show.terms import Around, term
-
-if TYPE_CHECKING:
-    from kgwb.show.subgraph import Node, Role, Subgraph
 
 ROWS = 24
 """Boxes in one column; where more are at the same distance, they stand in several."""
@@ -30,43 +26,13 @@ DESCRIBED = 20
 ANSWERS = 5
 """Answers named in one row of the table."""
 NOTHING = div("body", "No vertex is linked yet: run on until an entity of the question has its vertex.")
-
-Shape = Literal["linked", "unknown", "answer", "support", "literal", "neighbour"]
-"""What a box stands for; it decides the form of its frame."""
 CLASSES = {"linked": "linked", "unknown": "via", "answer": "ans"}
 BELOW = {"linked": "“{}”", "unknown": "{}", "reached": "{}", "answer": "the answer"}
 """What stands under a node's label: its roles as far as they are a matter of words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A node of a picture: its label, a line below that, and what shows under the pointer."""
-
-    label: str
-    below: str = ""
-    shape: Shape = "support"
-    title: str = ""
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """What is written into it."""
-        return tuple(shorten(text, BOX_CHARS) for text in (self.label, *filter(None, [self.below])))
-
-
-@dataclass(frozen=True, slots=True)
-class Arrow:
-    """An edge of a picture between two boxes, named by their numbers."""
-
-    start: int
-    end: int
-    label: str
-    title: str = ""
-    dashed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a box stands: its centre and its size, in pixels."""
+class Place(NamedTuple):
+    """Where a node stands: the centre of its box and its size, in pixels."""
 
     x: float
     y: float
@@ -74,46 +40,51 @@ class Place:
     height: float
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The places of a picture's boxes and the bends of its arrows, in their order."""
+class Layout(NamedTuple):
+    """The places of the nodes, the ends of the edges by the numbers of nodes, and how each edge bends."""
 
     places: tuple[Place, ...]
+    ends: tuple[tuple[int, int], ...]
     bends: tuple[float, ...]
-    """How far the middle of each arrow leaves the straight line, to the left of its direction."""
+    """How far the middle of each edge leaves the straight line, to the left of its direction."""
     width: float
     height: float
 
 
-def layout(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> Layout:
+def layout(subgraph: Subgraph) -> Layout:
     """Columns by distance from what is linked: a question reads from left to right."""
-    sizes = [_size(box) for box in boxes]
-    columns = list(_columns(boxes, arrows))
+    numbers = {node.term: number for number, node in enumerate(subgraph.nodes)}
+    ends = tuple((numbers[edge.triple[0]], numbers[edge.triple[2]]) for edge in subgraph.edges)
+    sizes = []
+    for node in subgraph.nodes:
+        widths = [text_width(line, 11 if below else 13) for below, line in enumerate(box_lines(node))]
+        sizes.append((max(*widths, 30.0) + 26, LINE * len(widths) + (14 if _round(node) else 10)))
+    columns = list(_columns(subgraph.nodes, ends))
     row = max((height for _, height in sizes), default=0) + APART
     height = row * max(map(len, columns), default=0) + 2 * MARGIN - APART
-    gap = max([BESIDE, *(text_width(shorten(arrow.label, ARROW_CHARS), 11) + 56 for arrow in arrows)])
+    labels = (text_width(shorten(edge.label, ARROW_CHARS), 11) for edge in subgraph.edges)
+    gap = max([BESIDE, *(width + 56 for width in labels)])
     placed: dict[int, Place] = {}
     x = MARGIN
     for column in columns:
-        width = max(sizes[box][0] for box in column)
-        for number, box in enumerate(column):
-            y = height / 2 + (number - (len(column) - 1) / 2) * row
-            placed[box] = Place(x + width / 2, y, *sizes[box])
+        width = max(sizes[number][0] for number in column)
+        for at, number in enumerate(column):
+            y = height / 2 + (at - (len(column) - 1) / 2) * row
+            placed[number] = Place(x + width / 2, y, *sizes[number])
         x += width + gap
-    places = tuple(placed[box] for box in range(len(boxes)))
-    beside = any(places[arrow.start].x == places[arrow.end].x for arrow in arrows)  # they bend to the right
-    return Layout(places, _bends(arrows, places), x + MARGIN - (0 if beside else gap), height)
+    places = tuple(placed[number] for number in range(len(sizes)))
+    beside = any(places[start].x == places[end].x for start, end in ends)  # they bend to the right
+    return Layout(places, ends, _bends(ends, places), x + MARGIN - (0 if beside else gap), height)
 
 
 def shorten(text: str, most: int) -> str:
     """A text of at most ``most`` characters; wide ones count twice."""
-    kept, room = "", most
-    for char in text:
+    room = most
+    for place, char in enumerate(text):
         room -= 2 if _wide(char) else 1
         if room < 0:
-            return kept[:-1].rstrip() + "…"
-        kept += char
-    return kept
+            return text[: place - 1].rstrip() + "…"
+    return text
 
 
 def text_width(text: str, size: float) -> float:
@@ -125,119 +96,103 @@ def _wide(char: str) -> bool:
     return east_asian_width(char) in "WF"
 
 
-def _size(box: Box) -> tuple[float, float]:
-    width = max(text_width(line, 11 if below else 13) for below, line in enumerate(box.lines)) + 26
-    return max(width, 56), LINE * len(box.lines) + (14 if box.shape in ("linked", "unknown") else 10)
+def _columns(nodes: Sequence[Node], ends: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
+    """Each node in the column of its distance from the first of its part, near the nodes it hangs on."""
+    graph: nx.Graph[int] = nx.Graph(ends)
+    graph.add_nodes_from(range(len(nodes)))
 
-
-def _columns(boxes: Sequence[Box], arrows: Sequence[Arrow]) -> Iterator[list[int]]:
-    """Each box in the column of its distance from the first of its part, near the boxes it hangs on."""
-    graph: nx.Graph[int] = nx.Graph((arrow.start, arrow.end) for arrow in arrows)
-    graph.add_nodes_from(range(len(boxes)))
-
-    def rank(box: int) -> tuple[bool, int, int]:
-        linked = boxes[box].shape == "linked"
-        return not linked, 0 if linked else -graph.degree(box), box
+    def rank(node: int) -> tuple[bool, int, int]:
+        linked = nodes[node].shape == "linked"
+        return not linked, 0 if linked else -graph.degree(node), node
 
     rows: dict[int, float] = {}
     firsts = [min(part, key=rank) for part in nx.connected_components(graph)]
     for layer in nx.bfs_layers(graph, sorted(firsts)):
-        above = {box: fmean([rows[one] for one in graph[box] if one in rows] or [0.0]) for box in layer}
-        order = sorted(layer, key=lambda box: (above[box], box))
-        rows = {box: row / len(order) for row, box in enumerate(order)}
+        above = {
+            node: fmean([rows[other] for other in graph[node] if other in rows] or [0]) for node in layer
+        }
+        order = sorted(layer, key=lambda node: (above[node], node))
+        rows = {node: row / len(order) for row, node in enumerate(order)}
         size = math.ceil(len(order) / math.ceil(len(order) / ROWS))
         yield from (order[start : start + size] for start in range(0, len(order), size))
 
 
-def _bends(arrows: Sequence[Arrow], places: Sequence[Place]) -> tuple[float, ...]:
-    """Arrows between the same boxes part from each other; one within a column goes round what is between."""
+def _bends(ends: Sequence[tuple[int, int]], places: Sequence[Place]) -> tuple[float, ...]:
+    """Edges between the same nodes part from each other; one within a column goes round what is between."""
     bends = []
-    for number, arrow in enumerate(arrows):
-        alike = [at for at, one in enumerate(arrows) if {one.start, one.end} == {arrow.start, arrow.end}]
-        bend = (alike.index(number) - (len(alike) - 1) / 2) * (30 if arrow.start <= arrow.end else -30)
-        start, end = places[arrow.start], places[arrow.end]
+    for number, pair in enumerate(ends):
+        alike = [at for at, other in enumerate(ends) if {*other} == {*pair}]
+        bend = (alike.index(number) - (len(alike) - 1) / 2) * (30 if pair[0] <= pair[1] else -30)
+        start, end = places[pair[0]], places[pair[1]]
         if start.x == end.x:
             bend -= math.copysign(40 + abs(end.y - start.y) / 8, end.y - start.y)
         bends.append(bend)
     return tuple(bends)
 
 
-# --- as SVG
-
-
-def picture(
-    boxes: Sequence[Box], arrows: Sequence[Arrow], title: str, lit: Lit | None = None, do: str = ""
-) -> Html:
-    """Boxes and arrows; what is ``lit`` stands out, the rest recedes. A click on a box sends ``do``."""
-    placed = layout(boxes, arrows)
-    lines, labels, nodes = [], [], []
-    for number, (arrow, bend) in enumerate(zip(arrows, placed.bends, strict=True)):
-        class_ = "" if lit is None else " lit" if number in lit.edges else " dim"
-        points = _curve(placed.places[arrow.start], placed.places[arrow.end], bend)
-        path = "M{} C{} {} {}".format(*map(_at, points))
-        lines.append(
-            tag("path", d=path, class_=f"ed{class_}", stroke_dasharray="5 4" if arrow.dashed else None)
-        )
-        lines.append(tag("polygon", points=_head(points), class_=f"hd{class_}"))
-        middle = (points[0] + 3 * points[1] + 3 * points[2] + points[3]) / 8
-        sign = "✓ " if class_ == " lit" else ""
-        label = tag(
-            "text",
-            sign + shorten(arrow.label, ARROW_CHARS),
-            tag("title", arrow.title),
-            x=middle.real,
-            y=middle.imag + 4,
-            text_anchor="middle",
-            class_=f"el{class_}",
-        )
-        labels.append(label)
-    for number, (box, place) in enumerate(zip(boxes, placed.places, strict=True)):
-        state = "" if lit is None else " lit" if number in lit.nodes else " dim"
-        click = (
-            {"data_do": do, "data_arg": number, "tabindex": "0", "role": "button", "id": f"node-{number}"}
-            if do
-            else {}
-        )
-        nodes.append(
-            tag(
-                "g",
-                tag("title", box.title),
-                *_box(box, place),
-                class_=f"{CLASSES.get(box.shape, box.shape)}{state}",
-                **click,
-            )
-        )
-    facts = [f"{boxes[one.start].label} — {one.label} → {boxes[one.end].label}" for one in arrows[:DESCRIBED]]
-    drawn = (*lines, *labels, *nodes)  # lines first, so that none crosses a label
-    return tag(
-        "svg",
-        tag("title", title),
-        tag("desc", ". ".join(facts)),
-        *drawn,
-        class_="graph",
-        role="img",
-        viewBox=f"0 0 {placed.width:.0f} {placed.height:.0f}",
-        style=f"max-width:{placed.width * 1.05:.0f}px",
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Lit:
+class Lit(NamedTuple):
     """The numbers of the boxes and of the arrows that stand out."""
 
     nodes: tuple[int, ...]
     edges: tuple[int, ...]
 
 
-def _box(box: Box, place: Place) -> Iterator[Html]:
-    round_ = place.height / 2 if box.shape in ("linked", "unknown") else 5
-    corner = {"x": place.x - place.width / 2, "y": place.y - place.height / 2, "rx": round_}
-    yield tag("rect", class_="nd", width=place.width, height=place.height, **corner)
-    first, *below = box.lines
-    yield tag("text", first, x=place.x, y=place.y + (-1 if below else 4), text_anchor="middle")
-    yield from (
-        tag("text", line, x=place.x, y=place.y + 13, text_anchor="middle", class_="sub") for line in below
+def lit_parts(subgraph: Subgraph, lit: Value | None) -> Lit | None:
+    """The numbers of an answer's node and of all that supports it."""
+    if lit is None:
+        return None
+    terms = {lit.term, *(end for triple in lit.support for end in triple[::2])}
+    return Lit(
+        tuple(number for number, node in enumerate(subgraph.nodes) if node.term in terms),
+        tuple(number for number, edge in enumerate(subgraph.edges) if edge.triple in lit.support),
     )
+
+
+def svg(subgraph: Subgraph, lit: Value | None = None, do: str = "") -> Html:
+    """The picture; what supports the answer ``lit`` stands out. A click on a box sends ``do``."""
+    if not subgraph.nodes:
+        return NOTHING
+    drawn, shown = layout(subgraph), lit_parts(subgraph, lit)
+    lines, labels, nodes, facts = [], [], [], []
+    for number, (edge, (start, end)) in enumerate(zip(subgraph.edges, drawn.ends, strict=True)):
+        class_ = "" if shown is None else " lit" if number in shown.edges else " dim"
+        points = _curve(drawn.places[start], drawn.places[end], drawn.bends[number])
+        path = "M{} C{} {} {}".format(*map(_at, points))
+        dashes = "5 4" if is_pale(edge) else None
+        lines.append(tag("path", d=path, class_=f"ed{class_}", stroke_dasharray=dashes))
+        lines.append(tag("polygon", points=_head(points), class_=f"hd{class_}"))
+        middle = (points[0] + 3 * points[1] + 3 * points[2] + points[3]) / 8
+        words = join("✓ " if class_ == " lit" else "", shorten(edge.label, ARROW_CHARS))
+        at = {"x": middle.real, "y": middle.imag + 4, "text_anchor": "middle"}
+        labels.append(tag("text", words, tag("title", about(edge)), **at, class_=f"el{class_}"))
+        facts.append(f"{subgraph.nodes[start].label} — {edge.label} → {subgraph.nodes[end].label}")
+    for number, (node, place) in enumerate(zip(subgraph.nodes, drawn.places, strict=True)):
+        class_ = CLASSES.get(node.shape, node.shape)
+        class_ += "" if shown is None else " lit" if number in shown.nodes else " dim"
+        sent = {"data_do": do, "data_arg": number, "id": f"node-{number}"} if do else {}
+        role = {"tabindex": "0", "role": "button"} if do else {}
+        nodes.append(tag("g", tag("title", about(node)), *_box(node, place), class_=class_, **sent, **role))
+    title = f"Subgraph: {count(len(nodes), 'node')}, {count(len(labels), 'triple')}"
+    return tag(
+        "svg",
+        tag("title", title),
+        tag("desc", ". ".join(facts[:DESCRIBED])),
+        *(*lines, *labels, *nodes),  # lines first, so that none crosses a label
+        class_="graph",
+        role="img",
+        viewBox=f"0 0 {drawn.width:.0f} {drawn.height:.0f}",
+        style=f"max-width:{drawn.width * 1.05:.0f}px",
+    )
+
+
+def _box(node: Node, place: Place) -> Iterator[Html]:
+    corner = {"x": place.x - place.width / 2, "y": place.y - place.height / 2}
+    rounded = place.height / 2 if _round(node) else 5
+    yield tag("rect", class_="nd", width=place.width, height=place.height, **corner, rx=rounded)
+    first, *below = box_lines(node)
+    yield tag("text", first, x=place.x, y=place.y + (-1 if below else 4), text_anchor="middle")
+    for line in below:
+        yield tag("text", line, x=place.x, y=place.y + 13, text_anchor="middle", class_="sub")
 
 
 def _curve(start: Place, end: Place, bend: float) -> tuple[complex, complex, complex, complex]:
@@ -256,92 +211,61 @@ def _curve(start: Place, end: Place, bend: float) -> tuple[complex, complex, com
 
 
 def _head(points: tuple[complex, complex, complex, complex]) -> str:
-    back = points[2] - points[3]
+    tip, back = points[3], points[2] - points[3]
     back *= 8 / (abs(back) or 1)
-    return " ".join(
-        map(
-            _at,
-            (
-                points[3] - back * 0.8,
-                points[3] + back * 0.2 + back * 0.5j,
-                points[3] + back * 0.2 - back * 0.5j,
-            ),
-        )
-    )
+    return " ".join(map(_at, (tip - back * 0.8, tip + back * (0.2 + 0.5j), tip + back * (0.2 - 0.5j))))
 
 
 def _at(point: complex) -> str:
     return f"{point.real:.1f},{point.imag:.1f}"
 
 
-# --- a subgraph
+def _round(node: Node) -> bool:
+    return node.shape in ("linked", "unknown")
 
 
-def lit_parts(subgraph: Subgraph, lit: Value | None) -> Lit | None:
-    """The numbers of an answer's node and of all that supports it."""
-    if lit is None:
-        return None
-    terms = {lit.term, *(end for triple in lit.support for end in triple[::2])}
-    return Lit(
-        tuple(number for number, node in enumerate(subgraph.nodes) if node.term in terms),
-        tuple(number for number, edge in enumerate(subgraph.edges) if edge.triple in lit.support),
-    )
+def is_pale(edge: Edge) -> bool:
+    """Whether an edge was found by expanding, and by nothing else."""
+    return all(role.kind == "neighbour" for role in edge.roles)
 
 
-def diagram(subgraph: Subgraph) -> tuple[list[Box], list[Arrow]]:
-    """Nodes and edges as the boxes and arrows of a picture, in their order."""
-    number = {node.term: place for place, node in enumerate(subgraph.nodes)}
-    return [_as_box(node) for node in subgraph.nodes], [
-        Arrow(
-            number[edge.triple[0]],
-            number[edge.triple[2]],
-            edge.label,
-            "\n".join(filter(None, (edge.label, in_words(edge.roles), str(edge.triple[1])))),
-            dashed=all(role.kind == "neighbour" for role in edge.roles),
-        )
-        for edge in subgraph.edges
-    ]
-
-
-def _as_box(node: Node) -> Box:
+def box_lines(node: Node) -> list[str]:
+    """What is written into the box of a node: its label, and what it is."""
     below = ", ".join(BELOW[role.kind].format(role.detail) for role in node.roles if role.kind in BELOW)
-    what = str(node.term) if isinstance(node.term, URIRef) else ""
-    if isinstance(node.term, RdfLiteral):
-        what = f"literal, {node.term.language or node.term.datatype or 'text'}"
-    title = "\n".join(filter(None, (node.label, in_words(node.roles), what)))
-    return Box(node.label, below, node.shape, title)
+    return [shorten(text, BOX_CHARS) for text in (node.label, *filter(None, [below]))]
 
 
-def in_words(roles: tuple[Role, ...]) -> str:
+def about(part: Node | Edge) -> str:
+    """What shows under the pointer: the label, the roles, and the IRI or the kind of literal."""
+    what: object = part.triple[1] if isinstance(part, Edge) else part.term
+    if isinstance(what, Literal):
+        what = f"literal, {what.language or what.datatype or 'text'}"
+    elif not isinstance(what, URIRef):
+        what = ""
+    return "\n".join(filter(None, (part.label, in_words(part.roles), str(what))))
+
+
+def in_words(roles: Iterable[Role]) -> str:
     """Roles of a node or an edge: "linked to “Arrival”, support"."""
     return ", ".join(map(str, roles))
 
 
-def svg(subgraph: Subgraph, lit: Value | None = None, do: str = "") -> Html:
-    """The picture; what supports the answer ``lit`` stands out."""
-    title = f"Subgraph: {count(len(subgraph.nodes), 'node')}, {count(len(subgraph.edges), 'triple')}"
-    return picture(*diagram(subgraph), title, lit_parts(subgraph, lit), do) if subgraph.nodes else NOTHING
-
-
 def legend(subgraph: Subgraph, lit: Value | None) -> Html:
     """What the shapes mean, and what is not shown."""
-    pale = aside("pale: around it, not used") if lit is not None else ""
-    signs = (
+    signs = [
         span("ent small", "linked"),
         span("unk small", "on the way"),
         span("unk asked plain small", "answer"),
-        pale,
-    )
+        aside("pale: around it, not used") if lit is not None else "",
+    ]
     left_out = div("soft small", "; ".join(subgraph.remarks)) if subgraph.remarks else ""
     return div("stack tight", div("row", *signs), left_out)
 
 
 def tables(subgraph: Subgraph, around: Around) -> Html:
     """The triples with what they are and support, and the vertices with their roles."""
-    around = around.named(
-        [(node.term, node.label) for node in subgraph.nodes if isinstance(node.term, URIRef)]
-    )
-    around = around.named([(edge.triple[1], edge.label) for edge in subgraph.edges])
+    labels = [(node.term, node.label) for node in subgraph.nodes if isinstance(node.term, URIRef)]
+    around = around.named([*((edge.triple[1], edge.label) for edge in subgraph.edges), *labels])
     triples = []
     for edge in subgraph.edges:
         supported = [one.label for one in subgraph.answers if edge.triple in one.support]
@@ -357,4 +281,4 @@ def subgraph_html(subgraph: Subgraph) -> str:
     """Picture and tables as static HTML that stands alone; the first answer is lit."""
     lit = next(iter(subgraph.answers), None)
     parts = (legend(subgraph, lit), svg(subgraph, lit), tables(subgraph, Around()))
-    return with_style(section(div("body stack", *(parts if subgraph.nodes else [NOTHING])), data_static=True))
+    return static(div("body stack", *(parts if subgraph.nodes else [NOTHING])))

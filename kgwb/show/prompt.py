@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import re
-from itertools import zip_longest
 
 from kgwb.llm.base import ChatRequest
 from kgwb.run.prompts import VARIABLE
-from kgwb.show.alignment import aligned
-from kgwb.show.html import (
-    Html,
-    aside,
-    button,
-    count,
-    div,
-    fold,
-    join,
-    note,
-    safe,
-    span,
-    state_sign,
-    tag,
-)
-from kgwb.show.views import word_changes
+from kgwb.show.html import Html, aside, button, count, div, fold, join, note, span, state_sign, tag
+from kgwb.show.texts import changes, highlighted
+
+TEMPLATE_VARIABLE = VARIABLE.pattern.replace("(", "(?:", 1)
 
 
 def split_prompt(text: str) -> tuple[str, str]:
@@ -52,47 +39,37 @@ def prompt_form(  # noqa: PLR0913  # what stands in a form
     original = split_prompt(file)[1] if file is not None else ""
     edited = text != original
     header = dict(line.split(":", 1) for line in front.splitlines() if ":" in line)
+    strategy, reply, source = (header.get(key, "").strip() for key in ("strategy", "reply", "source"))
     state = "no such file now" if file is None else "edited" if edited else "as in the file"
-    about = div(
-        "row small",
+    about = (
         span("mono", f"prompts/{name}.md"),
-        aside(f"· {header.get('strategy', '').strip()} · reply {header.get('reply', '').strip()} ·"),
-        span("soft cut grow", header.get("source", "").strip(), title=header.get("source", "").strip()),
+        aside(f"· {strategy} · reply {reply} ·"),
+        span("soft cut grow", source, title=source),
         state_sign("hand" if edited else "off", state, pill=True),
     )
-    typed = tag(
-        "textarea",
-        "\n",
-        text,
-        name="template",
-        id="template",
-        class_="ed",
-        data_input="draft",
-        spellcheck="false",
-        aria_label="the template of the prompt",
-        data_rev=revision,
-    )
-    behind = tag("pre", with_variables(text), "\n", aria_hidden="true", class_="ed")
-    variables = (
-        tag("mark", "{{" + word + "}}", class_="var mono")
-        for word in re.findall(r"\w+", header.get("variables", ""))
-    )
-    actions = div(
-        "row controls",
+    named = {"name": "template", "id": "template", "class_": "ed", "data_input": "draft"}
+    kept = {"spellcheck": "false", "aria_label": "the template of the prompt", "data_rev": revision}
+    behind = tag("pre", highlighted(text, TEMPLATE_VARIABLE, "var"), "\n", aria_hidden="true", class_="ed")
+    words = re.findall(r"\w+", header.get("variables", ""))
+    variables = (tag("mark", "{{" + word + "}}", class_="var mono") for word in words)
+    actions = (
         button("Try once", "try", "run", "primary", title="in this run only; the file stays as it is"),
         button("Save to file", "save"),
         button("Back to the file", "revert"),
         span("hint", "Try runs this agent again; what follows becomes stale."),
     )
+    number, lines = changes(original.splitlines(), text.splitlines())
     return tag(
         "form",
-        about,
+        div("row small", *about),
         note(remark, kind="calm") if remark else "",
-        div("edit", behind, typed),
+        div("edit", behind, tag("textarea", "\n", text, **named, **kept)),
         div("row small", aside("filled in by the agent:"), *variables),
         note(tag("b", "This prompt cannot be used: "), problem, kind="bad") if problem else "",
-        actions,
-        changed(original, text) if edited and file is not None else "",
+        div("row controls", *actions),
+        fold(join("What you changed ", aside(count(number, "line"))), lines, unfolded=True, key="diff")
+        if edited and file is not None
+        else "",
         sent(request),
         class_="body stack",
         data_do="try",
@@ -100,55 +77,21 @@ def prompt_form(  # noqa: PLR0913  # what stands in a form
     )
 
 
-def with_variables(text: str) -> Html:
-    """A template with its ``{{variables}}`` marked."""
-    parts = re.split(f"({VARIABLE.pattern.replace('(', '(?:', 1)})", text)
-    return join(
-        *(tag("mark", part, class_="var") if place % 2 else safe(part) for place, part in enumerate(parts))
-    )
-
-
-def changed(before: str, after: str) -> Html:
-    """The lines that differ, with the words that differ marked."""
-    old, new = before.splitlines(), after.splitlines()
-    rows, number = [], 0
-    for part in aligned(old, new):
-        pairs = [] if part.same else list(zip_longest(old[part.first], new[part.second]))
-        number += len(pairs)
-        for one, other in pairs:
-            first, second = (
-                word_changes(one or "", other or "")
-                if None not in (one, other)
-                else (safe(one or ""), safe(other or ""))
-            )
-            rows += [div("del", first, data_s="−")] if one is not None else []
-            rows += [div("ins", second, data_s="+")] if other is not None else []
-    return fold(
-        join("What you changed ", aside(count(number, "line"))), div("diff", *rows), unfolded=True, key="diff"
-    )
-
-
 def sent(request: ChatRequest | None, *, what: str = "As it will be sent") -> Html:
     """The messages as the model gets them, folded, with their size."""
     if request is None:
-        return div(
-            "soft", "Nothing to send yet: the agents before this one must run first, or it asks no model."
+        words = "Nothing to send yet: the agents before this one must run first, or it asks no model."
+        return div("soft", words)
+    values = [value for value in request.variables.values() if isinstance(value, str) and len(value) > 1]
+    filled_in = "|".join(map(re.escape, sorted(values, key=len, reverse=True)))
+    parts = (
+        join(
+            span("role", message.role),
+            highlighted(message.content, filled_in if message.role == "user" else ""),
+            "\n",
         )
-    total = sum(len(message.content) for message in request.messages)
-    parts = []
-    values = sorted(
-        (v for v in request.variables.values() if isinstance(v, str) and len(v) > 1), key=len, reverse=True
+        for message in request.messages
     )
-    wanted = "|".join(map(re.escape, values))
-    for message in request.messages:
-        pieces = (
-            re.split(f"({wanted})", message.content)
-            if wanted and message.role == "user"
-            else [message.content]
-        )
-        body = (
-            tag("mark", piece, class_="filled") if n % 2 else safe(piece) for n, piece in enumerate(pieces)
-        )
-        parts.append(join(span("role", message.role), *body, "\n"))
+    total = sum(len(message.content) for message in request.messages)
     size = aside(f"{total:,} characters, about {total // 4:,} tokens")
     return fold(join(f"{what} ", size), tag("pre", *parts, class_="src"), key="sent")

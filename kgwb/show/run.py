@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from rdflib import Literal
-
+from kgwb.display import as_html
 from kgwb.errors import KgwbError
-from kgwb.flow import Answer, Term
-from kgwb.run.agents import kind_of, spec_at, stages_of, supervisors_of
-from kgwb.run.record import QUERIES, SEARCHES, Attempt, Call, Step, Totals
+from kgwb.flow import Answer
+from kgwb.run import Run
+from kgwb.run.record import Attempt, Call, Step, Totals
 from kgwb.show.html import (
     KINDS,
     Html,
@@ -26,23 +24,18 @@ from kgwb.show.html import (
     join,
     kind_tile,
     note,
+    preformatted,
     seconds,
-    section,
     short,
     span,
     spoken,
     state_sign,
-    table,
+    static,
     tag,
-    with_style,
 )
-from kgwb.show.tell import line, outcome, says_more, view
-from kgwb.show.terms import Around, around
-from kgwb.show.text import NO_CALLS
-from kgwb.show.views import answer_parts
-
-if TYPE_CHECKING:
-    from kgwb.run import Run
+from kgwb.show.tell import answer_parts, line, outcome, says_more, view
+from kgwb.show.terms import Around, around, names_in
+from kgwb.show.text import cost_of
 
 SIGNS = {
     "failed": ("bad", "failed"),
@@ -55,13 +48,6 @@ SIGNS = {
     "done": ("ok", "done"),
 }
 """The icon and the word of each state of a step."""
-WANTED = {
-    "where": ("a place", {"a thing", "a text"}),
-    "when": ("a time", {"a date", "a number", "a text"}),
-    "who": ("somebody", {"a thing", "a text"}),
-    "how many": ("a number", {"a number"}),
-}
-"""What question words ask for, and the kinds of values that can be that."""
 STATUS = {
     "new": "Not run yet",
     "running": "Running",
@@ -117,7 +103,7 @@ def agent_of(key: str) -> str:
 
 def kind_at(run: Run, agent: str) -> str:
     """The kind of an agent; a person, where one plays it."""
-    kind = kind_of(run.system, agent)
+    kind = run.system.kind(agent)
     return "person" if kind == "model" and run.model_name(agent) == "human" else kind
 
 
@@ -126,95 +112,46 @@ def subject_text(step: Step) -> str:
     return clean(step.subject).replace("⟨", "").replace("⟩", "").replace("/", " · ")
 
 
-def spent_text(step: Step, calls: Mapping[str, Call]) -> str:
-    """ "1 model call · 2 queries · 0.3 ms"."""
-    kinds = [calls[key].kind for key in step.calls if key in calls]
-    counted = [
-        (kinds.count("model") if calls else len(step.attempts), "model call"),
-        (sum(kind in QUERIES for kind in kinds), "query"),
-        (sum(kind in SEARCHES for kind in kinds), "label search"),
-    ]
-    return " · ".join([*(count(number, noun) for number, noun in counted if number), seconds(step.seconds)])
-
-
-# --- the answer
-
-
-def answer_state(standing: Standing) -> tuple[str, str, str, str]:  # noqa: PLR0911  # a case a state
+def answer_state(standing: Standing) -> tuple[str, str, str, str]:
     """Icon, word, the large text and what stands under it."""
-    run, answer = standing.run, standing.answer
+    run, answer, failure = standing.run, standing.answer, standing.failure
     if standing.busy:
         return "wait", f"{standing.busy[:1].upper()}{standing.busy[1:]}", "…", ""
-    failure = standing.failure
     if failure is not None:
         what = failure.message.removeprefix(f"{run.system.name}/")
-        return (
-            "bad",
-            "Failed",
-            what[:1].upper() + what[1:],
-            f"What to do: {failure.hint}" if failure.hint else "",
-        )
+        hint = f"What to do: {failure.hint}" if failure.hint else ""
+        return "bad", "Failed", what[:1].upper() + what[1:], hint
     if standing.stale:
         before = f"before your edit: {standing.before}" if standing.before is not None else ""
         return "stale", "Stale", "Continue to see the answer after your edit", before
     if answer is None or standing.status != "done":
         return "off", STATUS.get(standing.status, standing.status), "No answer yet", ""
-    spent = standing.totals
+    return _outcome_of(answer, standing.totals)
+
+
+def _outcome_of(answer: Answer, spent: Totals) -> tuple[str, str, str, str]:
     calls, queries = count(spent.model_calls, "model call"), count(spent.queries, "query")
     cost = f"{seconds(spent.seconds)} · {calls} · {queries}"
     if answer.ungrounded:
-        return (
-            "none",
-            "Not grounded",
-            str(answer.text or ", ".join(answer.labels)),
-            f"from the model's own knowledge · {cost}",
-        )
+        words = str(answer.text or ", ".join(answer.labels))
+        return "none", "Not grounded", words, f"from the model's own knowledge · {cost}"
     if answer:
-        return (
-            "ok",
-            "Answered",
-            clean(short(str(answer))),
-            f"stands on {count(len(answer.support), 'triple')} · {cost}",
-        )
+        stands_on = f"stands on {count(len(answer.support), 'triple')} · {cost}"
+        return "ok", "Answered", clean(short(str(answer))), stands_on
     reason = answer.reason.removeprefix("not in this graph: ")
     return "none", "Not in this graph", "No answer in this graph", f"{reason} · {cost}" if reason else cost
-
-
-def doubt(question: str, answer: Answer) -> str:
-    """What is odd about an answer: "1967-10-03 is a date where a place was asked"."""
-    asked = re.search(r"\b(where|when|who|how many)\b", question.casefold())
-    if asked is None or not answer or answer.kind != "list":
-        return ""
-    wanted, fits = WANTED[asked[1]]
-    odd = [(value.label, kind) for value in answer.values if (kind := _kind_of_value(value.term)) not in fits]
-    if not odd:
-        return ""
-    shown = "; ".join(f"{short(label, 60)} is {kind}" for label, kind in odd[:3])
-    return f"{shown} where {wanted} was asked"
-
-
-def _kind_of_value(term: Term) -> str:
-    if not isinstance(term, Literal):
-        return "a thing"
-    kind = str(term.datatype or "").rpartition("#")[2].casefold()
-    if "date" in kind or kind.startswith("g") or re.fullmatch(r"-?\d{4}(-\d\d){0,2}", str(term)):
-        return "a date"
-    return "a number" if re.fullmatch(r"[-+]?[\d.,]+", str(term)) else "a text"
 
 
 def answer_banner(standing: Standing, more: object = "", *, slim: bool = False) -> Html:
     """The answer, large, with its state and its cost."""
     sign, word, big, under = answer_state(standing)
-    odd = doubt(standing.run.question, standing.answer) if sign == "ok" and standing.answer else ""
-    if odd:
-        sign, word, under = "none", "Answered, with doubt", f"{odd} · {under}"
-    role = "alert" if sign == "bad" else "status"
+    about = join(" · ", tag("bdi", short(under, 1000))) if under else ""
     return div(
         f"answer {'run' if sign == 'wait' else sign}{' slim' if slim else ''}",
         icon(sign, "spin" if sign == "wait" else ""),
         div("big", tag("bdi", short(big, 1000))),
-        div("under", span("word", word), join(" · ", tag("bdi", short(under, 1000))) if under else "", more),
-        role=role,
+        div("under", span("word", word), about, more),
+        role="alert" if sign == "bad" else "status",
     )
 
 
@@ -226,52 +163,47 @@ def set_up(run: Run) -> str:
 
 def head(run: Run) -> Html:
     """The question, and what answered it."""
-    return div(
-        "head", tag("h2", short(run.question, 1000), class_="question grow"), span("soft small", set_up(run))
-    )
-
-
-# --- the agents in their stages
+    question = tag("h2", short(run.question, 1000), class_="question grow")
+    return div("head", question, span("soft small", set_up(run)))
 
 
 def flow_strip(standing: Standing, chosen: str = "") -> Html:
     """The agents of the system by stage, lit as far as the run came; the timeline says the same in words."""
     stages = []
-    for title, agents in stages_of(standing.run.system):
+    for title, agents in standing.run.system.stages:
         nodes = [_node(standing, agent, agent == agent_of(chosen)) for agent in agents]
         stages.append(div("stage", span("caption", title), tag("ol", *nodes), style=f"--n:{len(agents)}"))
     return div("flow", *stages, aria_hidden="true")
 
 
 def _node(standing: Standing, agent: str, chosen: bool) -> Html:
-    run, kind = standing.run, kind_at(standing.run, agent)
+    kind = kind_at(standing.run, agent)
     mine = [step for step in standing.steps.values() if step.agent == agent]
     states = {standing.state(step.key) for step in mine} or {standing.state(agent)}
-    words = {
+    looks = {
         "failed": "lit isbad",
         "stale": "isstale",
         "not needed": "unused",
         "done": "lit",
         "running": "lit",
     }
-    state = next((state for state in words if state in states), "not run")
-    stops = {agent, *(step.key for step in mine)} & run.breakpoints
+    state = next((state for state in looks if state in states), "not run")
     classes = {
-        words.get(state, "waiting"): True,
+        f"node {looks.get(state, 'waiting')}": True,
         "ishand": any(step.origin == "by hand" for step in mine),
         "chosen": chosen,
-        "stop": bool(stops),
+        "stop": not standing.run.breakpoints.isdisjoint({agent, *(step.key for step in mine)}),
     }
     times = span("times", f"×{len(mine)}") if len(mine) > 1 else ""
     tile = span(f"kind {kind}", icon("bad" if state == "failed" else kind), times)
-    about = {"title": f"{spoken(agent)}: {KINDS[kind]}, {SIGNS[state][1]}", "tabindex": "-1"}
-    name = span("name", spoken(agent))
-    step = mine[0].key if mine else agent
-    face = tag("button", tile, name, type="button", data_do="choose", data_arg=step, **about)
-    return tag("li", face, class_=" ".join(["node", *(name for name, on in classes.items() if on)]))
+    sent = {"type": "button", "data_do": "choose", "data_arg": mine[0].key if mine else agent}
+    words = f"{spoken(agent)}: {KINDS[kind]}, {SIGNS[state][1]}"
+    face = tag("button", tile, span("name", spoken(agent)), **sent, title=words, tabindex="-1")
+    return tag("li", face, class_=_chosen_classes(classes))
 
 
-# --- the timeline
+def _chosen_classes(classes: Mapping[str, bool]) -> str:
+    return " ".join(name for name, chosen in classes.items() if chosen)
 
 
 class Row(NamedTuple):
@@ -282,25 +214,25 @@ class Row(NamedTuple):
     depth: int
 
 
-def rows_of(standing: Standing) -> list[Row]:
+def _rows(standing: Standing) -> list[Row]:
     """The steps in flow order, and among them the agents that have none."""
     system, depth = standing.run.system, {"": -1}
     for step in standing.steps.values():
         depth[step.key] = depth.get(step.parent, -1) + 1
     rows = [Row(step.key, step, depth[step.key]) for step in standing.steps.values()]
     order = [spec.name for spec in system.agents]
-    above = {under: name for name, below in supervisors_of(system).items() for under in below}
+    above = {under: name for name, below in system.supervisors.items() for under in below}
     reached = {step.agent for step in standing.steps.values()}
-    for agent in (name for name in order if name not in reached):
-        level, over = 0, above.get(agent)
+    for place, agent in enumerate(order):
+        if agent in reached:
+            continue
+        supervisor, level, over = above.get(agent), 0, above.get(agent)
         while over:
             level, over = level + 1, above.get(over)
-        place, supervisor = order.index(agent), above.get(agent)
-        within = [
-            n for n, row in enumerate(rows) if supervisor in (agent_of(row.key), above.get(agent_of(row.key)))
-        ]
-        before = [n for n in within or range(len(rows)) if order.index(agent_of(rows[n].key)) < place]
-        at = max(before, default=-1) + 1
+        agents = [agent_of(row.key) for row in rows]
+        within = [n for n, name in enumerate(agents) if supervisor in (name, above.get(name))]
+        earlier = [n for n in within or range(len(rows)) if order.index(agents[n]) < place]
+        at = max(earlier, default=-1) + 1
         level = min(level, rows[at - 1].depth + 1 if at else 0)
         while at < len(rows) and rows[at].depth > level:
             at += 1
@@ -310,27 +242,24 @@ def rows_of(standing: Standing) -> list[Row]:
 
 def timeline(standing: Standing, chosen: str) -> Html:
     """A line for each step: breakpoint, tile, name, outcome, and its time over a bar."""
-    rows, run = rows_of(standing), standing.run
-    above = {step.parent for step in standing.steps.values()} | {*supervisors_of(run.system)}
+    rows, run = _rows(standing), standing.run
+    above = {step.parent for step in standing.steps.values()} | {*run.system.supervisors}
     longest = max((row.step.seconds for row in rows if row.step and row.key not in above), default=0) or 1.0
     here = next((place for place, row in enumerate(rows) if row.key == chosen), 0)
     reached = {step.key for step in run.steps}
-    now = max(
-        (n for n, row in enumerate(rows) if row.key in reached and standing.state(row.key) != "stale"),
-        default=-1,
-    )
+    done = [n for n, row in enumerate(rows) if row.key in reached and standing.state(row.key) != "stale"]
     lines = []
     for place, row in enumerate(rows):
         key = {here - 1: "k ArrowUp", here + 1: "j ArrowDown"}.get(place)
         lines.append(_line(standing, row, row.key == chosen, key, row.key in above, longest))
-        if place == now and run.steps and not standing.ended:
+        if place == max(done, default=-1) and run.steps and not standing.ended:
             lines.append(tag("li", class_="cursor", aria_label="the run stands here"))
     return tag("ol", *lines, class_="tl", aria_label="steps of the run")
 
 
 def _line(standing: Standing, row: Row, chosen: bool, key: str | None, above: bool, longest: float) -> Html:
-    run, step, agent = standing.run, row.step, agent_of(row.key)
-    state, kind = standing.state(row.key), kind_at(standing.run, agent)
+    step, agent, state = row.step, agent_of(row.key), standing.state(row.key)
+    name, kind = spoken(agent), kind_at(standing.run, agent)
     classes = {
         "chosen": chosen,
         "sup": above,
@@ -338,59 +267,40 @@ def _line(standing: Standing, row: Row, chosen: bool, key: str | None, above: bo
         "isstale": state == "stale",
         "ahead": state == "ahead",
     }
-    stop = not {row.key, agent}.isdisjoint(run.breakpoints)
+    stops = not standing.run.breakpoints.isdisjoint({row.key, agent})
     gutter = tag(
         "button",
-        class_="gut",
-        type="button",
-        tabindex="-1",
-        data_do="stop",
-        data_arg=row.key,
-        data_key="b" if chosen else None,
-        aria_pressed=str(stop).lower(),
-        aria_label=f"stop after {spoken(agent)}",
-        title="stop here (b)",
+        **{"class_": "gut", "type": "button", "tabindex": "-1"},
+        **{"data_do": "stop", "data_arg": row.key, "data_key": "b" if chosen else None},
+        **{"aria_pressed": str(stops).lower(), "aria_label": f"stop after {name}", "title": "stop here (b)"},
     )
-    words = row_outcome(standing, row, above)
+    words = "not needed" if step is None and state == "not needed" else ""
+    if step is not None and step.done and not above and state not in ("stale", "failed"):
+        words = outcome(step)
     subject = f" {subject_text(step)}" if step is not None and step.subject else ""
     face = tag(
         "button",
-        kind_tile(kind, small=True, hollow=not_asked(step, kind)),
-        span("say", span("nm", spoken(agent)), row_sign(step, state, above), span("out cut", words)),
-        _time(step, kind, longest) if not above else span("ms"),
-        class_="go",
-        type="button",
-        tabindex="0" if chosen else "-1",
-        data_do="choose",
-        data_arg=row.key,
-        data_key=key,
-        title=f"{spoken(agent)}{subject}{': ' if words else ''}{words}",
-        style=f"--d:{row.depth}",
-        id=f"t-{row.key}",
-        aria_current="step" if chosen else None,
+        kind_tile(kind, small=True, hollow=_not_asked(step, kind)),
+        span("say", span("nm", name), _row_sign(step, state, above), span("out cut", words)),
+        span("ms") if above else _time(step, kind, longest),
+        **{"class_": "go", "type": "button", "tabindex": "0" if chosen else "-1"},
+        **{"data_do": "choose", "data_arg": row.key, "data_key": key},
+        **{"title": f"{name}{subject}{': ' if words else ''}{words}", "style": f"--d:{row.depth}"},
+        **{"id": f"t-{row.key}", "aria_current": "step" if chosen else None},
     )
-    return tag("li", gutter, face, class_=" ".join(name for name, on in classes.items() if on) or "trow")
+    return tag("li", gutter, face, class_=_chosen_classes(classes) or "trow")
 
 
-def row_outcome(standing: Standing, row: Row, above: bool) -> str:
-    """What stands beside the name: nothing for one that only supervises, or where a sign says it."""
-    state = standing.state(row.key)
-    if row.step is None:
-        return "not needed" if state == "not needed" else ""
-    return "" if above or state in ("stale", "failed") or not row.step.done else outcome(row.step)
-
-
-def row_sign(step: Step | None, state: str, above: bool) -> Html:
+def _row_sign(step: Step | None, state: str, above: bool) -> Html:
     if state in ("failed", "stale", "running") and not above:
         return state_sign(*SIGNS[state])
     return state_sign("hand", "by hand") if step is not None and step.origin == "by hand" else Html()
 
 
-def not_asked(step: Step | None, kind: str) -> bool:
+def _not_asked(step: Step | None, kind: str) -> bool:
     """Whether a step needed none of its model's replies."""
-    return (
-        kind == "model" and step is not None and step.done and not step.attempts and step.origin != "by hand"
-    )
+    done = kind == "model" and step is not None and step.done
+    return bool(done and step and not step.attempts and step.origin != "by hand")
 
 
 def _time(step: Step | None, kind: str, longest: float) -> Html:
@@ -400,45 +310,34 @@ def _time(step: Step | None, kind: str, longest: float) -> Html:
     return span("ms", seconds(step.seconds), span(f"track {kind}", tag("i", class_=kind, style=width)))
 
 
-# --- one step
-
-
 def step_head(standing: Standing, key: str, controls: object = "") -> Html:
     """Tile, name, subject and state; under them kind, cost and model."""
     run, step, agent = standing.run, standing.steps.get(key), agent_of(key)
     kind, state = kind_at(run, agent), standing.state(key)
-    sign, word = SIGNS[state]
-    if step is not None and step.origin == "by hand" and state == "done":
-        sign, word = "hand", "by hand"
-    silent = not_asked(step, kind)
+    by_hand = step is not None and step.origin == "by hand" and state == "done"
+    sign, word = ("hand", "by hand") if by_hand else SIGNS[state]
+    silent = _not_asked(step, kind)
     facts = [span(f"kindword {kind}", KINDS[kind]), span("", "was not asked") if silent else ""]
     if step is not None and (step.done or step.error):
-        facts.append(aside(spent_text(step, run.calls)))
-        facts.append(aside(origin_text(step)) if step.calls else "")
+        facts += _cost_and_origin(step, run.calls)
         facts.append(aside(f"by {run.model_name(agent)}") if step.attempts else "")
     subject = span("soft cut", subject_text(step)) if step is not None and step.subject else ""
-    purpose = spec_at(run.system, agent).purpose.replace("``", "")
-    name = tag("h3", spoken(agent), class_="title", title=purpose)
+    name = tag("h3", spoken(agent), class_="title", title=run.system.spec(agent).purpose.replace("``", ""))
     titles = div("row", name, subject, state_sign(sign, word, pill=True))
-    return div(
-        "head",
-        kind_tile(kind, hollow=silent),
-        div("grow", titles, div("row small", dotted(*facts))),
-        controls,
-    )
+    about = div("grow", titles, div("row small", dotted(*facts)))
+    return div("head", kind_tile(kind, hollow=silent), about, controls)
 
 
-def origin_text(step: Step) -> str:
-    """Whether a step asked anybody just now."""
-    return {"record": "from the record", "live": "asked live"}.get(step.origin, "")
+def _cost_and_origin(step: Step, calls: Mapping[str, Call]) -> list[Html | str]:
+    """What a step cost, and whether it asked anybody just now."""
+    origin = {"record": "from the record", "live": "asked live"}.get(step.origin, "")
+    return [aside(" · ".join(cost_of(step, calls))), aside(origin) if step.calls and origin else ""]
 
 
 def step_notes(step: Step | None) -> Html:
     """What the agent remarked, and why it failed."""
-    if step is None:
-        return Html()
-    notes = [note(text, kind="calm") for text in step.notes]
-    if step.error:
+    notes = [note(text, kind="calm") for text in step.notes] if step else []
+    if step and step.error:
         notes.append(note(tag("b", "Failed. "), step.error, kind="bad"))
     return div("body notes", *notes) if notes else Html()
 
@@ -447,30 +346,23 @@ def came_in(step: Step, around: Around) -> Html:
     """What came in, and which earlier step yielded it."""
     if not step.inputs:
         return div("body soft", "Nothing comes in.")
+    earlier = around.steps[: around.steps.index(step)] if step in around.steps else ()
     parts = []
     for name, value in step.inputs.items():
-        maker = maker_of(value, step, around.steps)
-        origin = aside(f" from {spoken(agent_of(maker))}" if maker else " from the question")
+        made_by = (one for one in earlier if one.key != step.parent and one.done and one.output is value)
+        maker = next((spoken(one.agent) for one in made_by), "the question")
         shown = view(value, around) if says_more(value) else div("body", tag("bdi", line(value)))
-        parts.append(div("part", div("lead", tag("b", spoken(name)), origin), shown))
+        parts.append(div("part", div("lead", tag("b", spoken(name)), aside(f" from {maker}")), shown))
     return join(*parts)
-
-
-def maker_of(value: object, step: Step, steps: Sequence[Step]) -> str:
-    """Key of the earlier step that yielded what came in to a step; empty if it came from the question."""
-    earlier = steps[: steps.index(step)] if step in steps else ()
-    return next(
-        (one.key for one in earlier if one.key != step.parent and one.done and one.output is value), ""
-    )
 
 
 def attempts(step: Step, calls: Mapping[str, Call]) -> Html:
     """The prompt as it was sent, the reply as it came, and each check by name."""
-    shown = [attempt(number, one, calls.get(one.call)) for number, one in enumerate(step.attempts, 1)]
+    shown = [_attempt(number, one, calls.get(one.call)) for number, one in enumerate(step.attempts, 1)]
     return div("body stack", *shown) if shown else div("body soft", "This step asked no model.")
 
 
-def attempt(number: int, made: Attempt, call: Call | None) -> Html:
+def _attempt(number: int, made: Attempt, call: Call | None) -> Html:
     sign = state_sign("ok", "accepted") if made.accepted else state_sign("bad", "not accepted")
     checks = [
         div("row", state_sign("bad", check.name), span("", check.problem))
@@ -480,121 +372,70 @@ def attempt(number: int, made: Attempt, call: Call | None) -> Html:
     ]
     cost, sent = "", Html()
     if call is not None:
-        reply = call.result
-        tokens = f"{reply.prompt_tokens} + {reply.completion_tokens} tokens"
+        tokens = f"{call.result.prompt_tokens} + {call.result.completion_tokens} tokens"
         cost = f"{call.request['model']} · {tokens} · {seconds(call.seconds)}"
-        sent = fold(
-            aside("the prompt as it was sent"),
-            messages(call.request["content"]["messages"]),
-            key=f"sent-{number}",
+        messages = (
+            join(span("role", role), text, "\n") for role, text in call.request["content"]["messages"]
         )
-    replied = tag("pre", made.reply, class_="src")
-    return div(
-        "stack tight",
-        div("row", tag("b", f"Attempt {number}"), sign, aside(cost)),
-        replied,
-        div("row", *checks),
-        sent,
-    )
+        prompt = tag("pre", *messages, class_="src")
+        sent = fold(aside("the prompt as it was sent"), prompt, key=f"sent-{number}")
+    title = div("row", tag("b", f"Attempt {number}"), sign, aside(cost))
+    return div("stack tight", title, preformatted(made.reply), div("row", *checks), sent)
 
 
-def messages(parts: Sequence[Sequence[str]]) -> Html:
-    """The messages of a request, each under its role."""
-    return tag("pre", *(join(span("role", role), text, "\n") for role, text in parts), class_="src")
+def waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
+    """A bar a step, laid end to end, in model time, graph time and the rest. Nothing without steps.
 
-
-# --- where the time went
-
-
-class Spent(NamedTuple):
-    """The time of one step without that of the steps it supervises, in seconds."""
-
-    key: str
-    depth: int
-    model: float
-    graph: float
-    rest: float
-    recorded: bool
-    """Whether its calls came from the record: their time is what they took when they were made."""
-
-    @property
-    def total(self) -> float:
-        return self.model + self.graph + self.rest
-
-
-def spent(steps: Sequence[Step], calls: Mapping[str, Call]) -> tuple[Spent, ...]:
-    """What each step took; the time of calls from the record is counted as it was when they were made."""
-    below: dict[str, float] = {}
-    depth: dict[str, int] = {}
+    The time of a step is without that of the steps it supervises; calls from the record take what they took
+    when they were made.
+    """
+    below, depth, spent = dict[str, float](), {"": -1}, dict[str, dict[str, float]]()
     for step in steps:
         below[step.parent] = below.get(step.parent, 0.0) + step.seconds
-        depth[step.key] = depth.get(step.parent, -1) + 1 if step.parent else 0
-    shown = []
     for step in steps:
+        depth[step.key] = depth.get(step.parent, -1) + 1
         made = [calls[key] for key in step.calls if key in calls]
         model = sum(call.seconds for call in made if call.kind == "model")
         graph = sum(call.seconds for call in made if call.kind not in ("model", "similarity"))
         own = max(0.0, step.seconds - below.get(step.key, 0.0))
         rest = max(0.0, own - model - graph) if step.origin == "live" else own
-        shown.append(
-            Spent(step.key, depth[step.key], model, graph, rest, bool(made) and step.origin == "record")
-        )
-    return tuple(shown)
-
-
-def waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
-    """A bar a step, laid end to end, in model time, graph time and the rest. Nothing without steps."""
-    rows = spent(steps, calls)
-    whole = sum(row.total for row in rows)
+        spent[step.key] = {"model": model, "graph": graph, "rest": rest}
+    whole, begun, rows = sum(sum(times.values()) for times in spent.values()), 0.0, []
     if not whole:
         return Html()
-    begun, drawn = 0.0, []
-    parts = (("model", "model"), ("graph", "sparql"), ("rest", "code"))
-    for row in rows:
-        widths = [("", begun / whole), *((kind, getattr(row, name) / whole) for name, kind in parts)]
-        spans = (
-            tag("i", class_=kind or None, style=f"width:{share * 100:.2f}%")
-            for kind, share in widths
-            if share
-        )
-        times = ", ".join(f"{name} {seconds(getattr(row, name))}" for name, _ in parts if getattr(row, name))
-        name = span("cut", clean(row.key), style=f"padding-left:{row.depth}em", title=clean(row.key))
-        drawn.append(
-            div(
-                "fall",
-                name,
-                span("lane", *spans),
-                span("num", times + (" (recorded)" if row.recorded else "")),
-            )
-        )
-        begun += row.total
-    sums = ", ".join(f"{name} {seconds(sum(getattr(row, name) for row in rows))}" for name, _ in parts)
-    said = f"{seconds(whole)} in all: {sums}. Steps are laid end to end, also those that ran side by side."
-    return div("stack tight", *drawn, aside(said))
+    kinds = {"model": "model", "graph": "sparql", "rest": "code"}
+    for step in steps:
+        times = {name: time for name, time in spent[step.key].items() if time}
+        lane = [(None, begun), *((kinds[name], time) for name, time in times.items())]
+        widths = [(kind, f"width:{time / whole * 100:.2f}%") for kind, time in lane if time]
+        words = ", ".join(f"{name} {seconds(time)}" for name, time in times.items())
+        known = step.origin == "record" and not calls.keys().isdisjoint(step.calls)
+        name = span("cut", clean(step.key), style=f"padding-left:{depth[step.key]}em", title=clean(step.key))
+        figures = span("num", f"{words} (recorded)" if known else words)
+        bars = (tag("i", class_=kind, style=width) for kind, width in widths)
+        rows.append(div("fall", name, span("lane", *bars), figures))
+        begun += sum(times.values())
+    sums = ", ".join(f"{name} {seconds(sum(times[name] for times in spent.values()))}" for name in kinds)
+    total = f"{seconds(whole)} in all: {sums}. Steps are laid end to end, also those that ran side by side."
+    return div("stack tight", *rows, aside(total))
 
 
-# --- static forms
-
-
+@as_html.register
 def run_html(run: Run) -> str:
     """A run without a kernel: answer, what it stands on, and every step to unfold."""
-    return with_style(section(run_body(run), data_static=True, aria_label=short(run.question)))
+    return static(run_body(run), aria_label=short(run.question))
 
 
 def run_body(run: Run) -> Html:
-    standing, known = Standing.of(run), around(run)
-    answer = run.answer
-    stands_on = (
-        div("body stack", *answer_parts(answer, known)) if answer is not None and run.status == "done" else ""
-    )
-    steps = tuple(_folded(standing, known))
+    standing, known, answer = Standing.of(run), around(run), run.answer
+    answered = answer is not None and run.status == "done"
     time = fold(aside("Where the time went"), waterfall(tuple(run.steps), run.calls))
     return join(
         head(run),
         answer_banner(standing),
-        stands_on,
+        div("body stack", *answer_parts(answer, known)) if answered and answer is not None else "",
         flow_strip(standing),
-        div("steps", *steps),
+        div("steps", *_folded(standing, known)),
         div("band", time) if run.steps else "",
     )
 
@@ -607,65 +448,36 @@ def _folded(standing: Standing, around: Around, parent: str = "", depth: int = 0
             continue
         below = tuple(_folded(standing, around, step.key, depth + 1))
         kind = kind_at(standing.run, step.agent)
-        state = standing.state(step.key)
         words = span("out cut", outcome(step) if step.done else "")
-        name = span("say", span("nm", spoken(step.agent)), row_sign(step, state, False), words)
-        tile = kind_tile(kind, small=True, hollow=not_asked(step, kind))
+        sign = _row_sign(step, standing.state(step.key), False)
+        name = span("say", span("nm", spoken(step.agent)), sign, words)
+        tile = kind_tile(kind, small=True, hollow=_not_asked(step, kind))
         face = span("go", tile, name, span("ms", seconds(step.seconds)))
-        shown = tag(
-            "details",
-            tag("summary", face, style=f"--d:{depth}"),
-            _inside(standing.run, step, around, bool(below)),
-            *below,
-            open=bool(step.error) or (bool(below) and depth < 1),
-        )
-        yield shown
+        inside = _inside(step, around, standing.run.calls, bool(below))
+        unfolded = bool(step.error) or (bool(below) and depth < 1)
+        yield tag("details", tag("summary", face, style=f"--d:{depth}"), inside, *below, open=unfolded)
 
 
-def _inside(run: Run, step: Step, around: Around, supervises: bool) -> Html:
-    """A step in full; one that supervises others only what came of it."""
-    of_step = Around(around.names, around.prefixes, tuple(step.inputs.values()), around.steps)
-    shown = view(step.output, of_step) if step.done and not supervises and says_more(step.output) else Html()
-    inputs = table((), [(spoken(name), tag("bdi", line(value))) for name, value in step.inputs.items()])
-    tried = (
-        [fold(aside(count(len(step.attempts), "attempt")), attempts(step, run.calls))]
-        if step.attempts
-        else []
-    )
-    cost = div(
-        "small",
-        dotted(
-            aside(clean(step.key)),
-            aside(spent_text(step, run.calls)),
-            aside(origin_text(step)) if step.calls else "",
-        ),
-    )
-    about = div(
-        "body stack tight",
-        cost,
-        fold(aside(count(len(step.inputs), "input")), inputs) if step.inputs else "",
-        *tried,
-    )
-    return div("inside", step_notes(step), shown, about)
+def _inside(step: Step, around: Around, calls: Mapping[str, Call], supervises: bool) -> Html:
+    """A step in full; one that supervises others without what came of them."""
+    of_step = replace(around, inputs=tuple(step.inputs.values()))
+    shown = view(step.output, of_step) if step.done and not supervises else Html()
+    cost = div("small", dotted(aside(clean(step.key)), *_cost_and_origin(step, calls)))
+    inputs = fold(aside(count(len(step.inputs), "input")), came_in(step, around)) if step.inputs else ""
+    replies = aside(count(len(step.attempts), "attempt"))
+    tried = fold(replies, attempts(step, calls)) if step.attempts else ""
+    return div("inside", step_notes(step), shown, div("body stack tight", cost, inputs, tried))
 
 
-def step_html(step: Step, calls: Mapping[str, Call] = NO_CALLS) -> str:
+@as_html.register
+def step_html(step: Step) -> str:
     """One step alone: what it yielded, what came in, prompt and replies."""
-    from kgwb.show.terms import names_in
-
-    known = Around(names_in([step], calls), inputs=tuple(step.inputs.values()), steps=(step,))
-    facts = dotted(
-        aside(subject_text(step)),
-        aside(spent_text(step, calls)),
-        aside(origin_text(step)) if step.calls else "",
-    )
-    title = div("head", tag("h3", spoken(step.agent), class_="title"), facts)
-    shown = view(step.output, known) if step.done else div("body soft", outcome(step))
-    inputs = fold(aside(count(len(step.inputs), "input")), came_in(step, known)) if step.inputs else ""
-    tried = fold(aside(count(len(step.attempts), "attempt")), attempts(step, calls)) if step.attempts else ""
-    return with_style(section(title, step_notes(step), shown, div("band", inputs, tried), data_static=True))
+    known = Around(names_in([step], step.known), steps=(step,))
+    came_to = span("" if step.done else "soft", outcome(step))
+    title = div("head", tag("h3", spoken(step.agent), class_="title"), aside(subject_text(step)), came_to)
+    return static(title, _inside(step, known, step.known, False))
 
 
 def record_html(value: object, names: Mapping[str, str] | None = None) -> str:
     """A record as HTML that stands alone; ``names`` are display names by IRI."""
-    return with_style(section(view(value, Around(names or {})), data_static=True))
+    return static(view(value, Around(names or {})))

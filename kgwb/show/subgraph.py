@@ -1,33 +1,29 @@
 """The part of a graph that a run stands on: linked vertices, what unknowns were bound to, answers, support.
 
-Read from the records of any system's run, so that a replay shows it too; ``expand`` asks the graph.
+Read from the records of any system's run, so that a replay shows it too; ``expand`` asks the graph. What the
+records of one system say of it is registered in its own folder: ``roles`` and ``relation_words``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from itertools import chain, islice, zip_longest
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
 from rdflib import BNode, URIRef
 from rdflib import Literal as RdfLiteral
 
-from kgwb import flow
 from kgwb.errors import SettingError
-from kgwb.flow import Answer, Link, Term, Triple, Value
+from kgwb.flow import Answer, CandidateQuery, Link, Term, Triple, Value
+from kgwb.kg.algebra import ground, term_of
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import n3
-from kgwb.kg.support import ground, term_of
+from kgwb.run import Run
 from kgwb.show.html import clean, count, short
-from kgwb.show.picture import Shape
-from kgwb.show.terms import names_in, term_text
-from kgwb.systems.chatty_kg import records
-from kgwb.systems.chatty_kg.records import Linked
-from kgwb.systems.dog.records import Filled
-
-if TYPE_CHECKING:
-    from kgwb.run import Run
+from kgwb.show.tell import records_in
+from kgwb.show.terms import names_of, term_text
 
 MOST = 60
 """Nodes shown of a run; more are cut, and the subgraph says so."""
@@ -38,6 +34,8 @@ LOOK = 500
 
 Pattern = tuple[str, str, str]
 RoleKind = Literal["linked", "unknown", "reached", "answer", "support", "relation", "neighbour"]
+Shape = Literal["linked", "unknown", "answer", "support", "literal", "neighbour"]
+"""What a node stands for in a picture."""
 WORDS: dict[RoleKind, str] = {
     "linked": "linked to “{}”",
     "unknown": "bound to {}",
@@ -55,7 +53,7 @@ class Role:
 
     kind: RoleKind
     detail: str = ""
-    """The entity of the QIR that is linked, the unknown that is bound, the relation that is meant."""
+    """The entity that is linked, the unknown that is bound, the relation that is meant."""
 
     def __str__(self) -> str:
         return WORDS[self.kind].format(self.detail)
@@ -73,9 +71,8 @@ class Node:
 
     @property
     def shape(self) -> Shape:
-        """What it is drawn as: the most telling of its roles."""
-        kinds: set[str] = {role.kind for role in self.roles}
-        kinds |= {"unknown"} if "reached" in kinds else set()
+        """The most telling of its roles."""
+        kinds: set[str] = {"unknown" if role.kind == "reached" else role.kind for role in self.roles}
         kinds |= {"literal"} if isinstance(self.term, RdfLiteral) else set()
         shapes: tuple[Shape, ...] = ("answer", "linked", "unknown", "literal", "support")
         return next((shape for shape in shapes if shape in kinds), "neighbour")
@@ -107,132 +104,107 @@ class Subgraph:
         return tuple(filter(None, (self.cut, *expanded)))
 
 
+@singledispatch
+def roles(record: Any) -> Iterator[tuple[Term | Triple, Role]]:
+    """Terms and triples with what a record says they are."""
+    return iter(())
+
+
+@roles.register
+def _(link: Link) -> Iterator[tuple[Term | Triple, Role]]:
+    if link.vertex:
+        yield link.vertex.iri, Role("linked", link.entity)
+
+
+@singledispatch
+def relation_words(record: Any) -> tuple[str, ...]:
+    """The words of the question that the patterns of its queries stand for, in their order."""
+    return ()
+
+
 def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
     """What a run stands on, as far as it went: at most ``most`` nodes, supports kept whole.
 
+    A subclass of Answer answers a part of the question: it stands for the run's answer until there is one.
     Asks nobody but a local graph, and that for names only; may raise its GraphError.
     """
-    outputs = [step.output for step in tuple(run.steps) if step.done]
-    reached = [output for output in outputs if isinstance(output, Answer) and not output.ungrounded]
-    given = run.answer if run.answer and not run.answer.ungrounded else None
-    so_far = (one for one in reversed(reached) if one or not isinstance(one, Filled))
-    answer = given or next(so_far, Answer("list"))
-    links = {link.vertex.iri: link.entity for link in _links(outputs) if link.vertex}
+    records = [record for step in tuple(run.steps) if step.done for record in records_in(step.output)]
+    reached = [one for one in reversed(records) if isinstance(one, Answer) and not one.ungrounded]
+    so_far = (one for one in reached if one or type(one) is Answer)
+    answer = run.answer if run.answer and not run.answer.ungrounded else next(so_far, Answer("list"))
+    links = {one.vertex.iri: one.entity for one in records if isinstance(one, Link) and one.vertex}
     nodes, answers, cut = _cut(list(links), answer, most)
-    roles: dict[Term | Triple, dict[Role, None]] = {}
-    for part, role in _roles(outputs, answer, answers):
-        roles.setdefault(part, {})[role] = None
+    known: dict[Term | Triple, dict[Role, None]] = {}
+    for part, role in _all_roles(records, answer, answers):
+        known.setdefault(part, {})[role] = None
+    order = list(WORDS)
+
+    def roles_of(part: Term | Triple) -> tuple[Role, ...]:
+        return tuple(sorted(known.get(part, ()), key=lambda role: (order.index(role.kind), role.detail)))
+
     triples = dict.fromkeys(triple for one in answers for triple in one.support)
-    names = _names(run, answer, [*nodes, *(triple[1] for triple in triples)])
-    names.update((str(one.term), one.label) for one in answers)
+    names = {str(iri): name for iri, name in answer.names} | names_of(run)
+    names |= {str(one.term): one.label for one in answers}
     return Subgraph(
-        tuple(Node(term, _label(term, names), _sorted(roles.get(term, ()))) for term in nodes),
-        tuple(Edge(triple, _label(triple[1], names), _sorted(roles.get(triple, ()))) for triple in triples),
+        tuple(Node(term, _label(term, names), roles_of(term)) for term in nodes),
+        tuple(Edge(triple, _label(triple[1], names), roles_of(triple)) for triple in triples),
         answers,
         cut,
     )
 
 
-def expand(kg: Graph, subgraph: Subgraph, node: Term, most: int = 20) -> Subgraph:
-    """The subgraph with at most ``most`` more triples of a vertex, in both directions, noise left out.
-
-    Of every predicate some; the vertex says how many more there are. One query, and one for names. Raises
-    SettingError for what has no triples of its own, and a GraphError.
-    """
-    if not isinstance(node, URIRef):
-        kind = "blank node" if isinstance(node, BNode) else "literal"
-        raise SettingError(f"a {kind} cannot be expanded", hint="choose a vertex that has an IRI")
-    found, whole = _around(kg, node)
-    shown = {edge.triple for edge in subgraph.edges}
-    further = [triple for triple in found if triple not in shown]
-    chosen = further[:most]
-    there = {one.term for one in subgraph.nodes}
-    new = dict.fromkeys(end for triple in chosen for end in triple[::2] if end not in there)
-    names = _asked(kg, chain.from_iterable(chosen))
-    said = _said(len(chosen), len(further), whole)
-    role = (Role("neighbour"),)
-    return replace(
-        subgraph,
-        nodes=(
-            *(replace(one, more=said) if one.term == node else one for one in subgraph.nodes),
-            *(Node(term, _label(term, names), role) for term in new),
-        ),
-        edges=(*subgraph.edges, *(Edge(triple, _label(triple[1], names), role) for triple in chosen)),
-    )
-
-
-# --- what the record says
-
-
-def _links(outputs: Sequence[object]) -> tuple[Link, ...]:
-    """The links as they were handed on; those made so far if they were not yet."""
-    handed_on = [output.links for output in outputs if isinstance(output, Linked)]
-    return handed_on[-1] if handed_on else tuple(output for output in outputs if isinstance(output, Link))
-
-
 def _cut(vertices: list[URIRef], answer: Answer, most: int) -> tuple[list[Term], tuple[Value, ...], str]:
-    """The terms shown, the answers among them, and what is said of the rest."""
+    """The terms shown, the answers among them, and what is left out, in words."""
+
+    def ends(triples: Sequence[Triple], value: Value) -> dict[Term, None]:
+        """The terms of a value: a count or a yes is no node unless the graph holds it."""
+        own = [value.term] if answer.kind == "list" else []
+        return dict.fromkeys([*(end for triple in triples for end in triple[::2]), *own])
+
     shown: dict[Term, None] = dict.fromkeys(vertices[:most])
     every: dict[Term, None] = dict.fromkeys(vertices)
     kept: list[Value] = []
     for value in answer.values:
-        ends = _ends(value.support, value, answer)
-        every.update(ends)
+        every.update(ends(value.support, value))
         triples = value.support if kept else value.support[: (most - 1) // 2]  # each has two ends
-        ends = _ends(triples, value, answer)
-        if kept and len(shown.keys() | ends.keys()) > most:
-            continue
-        shown.update(ends)
-        kept.append(Value(value.term, clean(short(value.label)), triples))
-    cut = f"{len(shown):,} of {len(every):,} nodes shown" if len(every) > len(shown) else ""
+        more = ends(triples, value)
+        if not kept or len(shown.keys() | more.keys()) <= most:
+            shown.update(more)
+            kept.append(Value(value.term, clean(short(value.label)), triples))
+    cut = [f"{len(shown):,} of {len(every):,} nodes shown"] if len(every) > len(shown) else []
     if len(kept) < len(answer.values):
-        cut += f", with {len(kept):,} of {len(answer.values):,} answers"
+        cut = [f"{', '.join([*cut, 'with'])} {len(kept):,} of {len(answer.values):,} answers"]
     if kept and (left := len(answer.values[0].support) - len(kept[0].support)):
-        cut = f"{cut}; {count(left, 'triple')} of {kept[0].label} left out".removeprefix("; ")
-    return list(shown), tuple(kept), cut
+        cut.append(f"{count(left, 'triple')} of {kept[0].label} left out")
+    return list(shown), tuple(kept), "; ".join(cut)
 
 
-def _ends(triples: Sequence[Triple], value: Value, answer: Answer) -> dict[Term, None]:
-    """The terms of a value: a count or a yes is no node unless the graph holds it."""
-    ends = dict.fromkeys(end for triple in triples for end in triple[::2])
-    return ends if answer.kind != "list" else {**ends, value.term: None}
-
-
-def _roles(
-    outputs: Sequence[object], answer: Answer, answers: Sequence[Value]
+def _all_roles(
+    records: Sequence[Any], answer: Answer, answers: Sequence[Value]
 ) -> Iterator[tuple[Term | Triple, Role]]:
     """Terms and triples with what they are in the run, as often as they are that."""
-    for link in _links(outputs):
-        if link.vertex:
-            yield link.vertex.iri, Role("linked", link.entity)
-    linked = [output.relations for output in outputs if isinstance(output, Linked)]
-    meant = [relation.fact.relation for relation in (linked or [()])[-1] if relation.predicates]
-    generated = [output for output in outputs if isinstance(output, records.Generated | records.Selection)]
-    for query in {query.sparql: query for output in generated for query in output.queries}.values():
-        for one in answers if query.sparql in answer.queries else ():
-            yield from _matched(query, meant if len(meant) == len(query.patterns) else [], one.support)
-    for filled in (output for output in outputs if isinstance(output, Filled)):
-        yield from ((value.term, Role("reached", str(filled.relation))) for value in filled.values)
+    for record in records:
+        yield from roles(record)
+    meant = next((words for record in reversed(records) if (words := relation_words(record))), ())
+    queries = {record.sparql: record for record in records if isinstance(record, CandidateQuery)}
+    for query in (queries[sparql] for sparql in answer.queries if sparql in queries):
+        for one in answers:
+            yield from _matched(query, meant if len(meant) == len(query.patterns) else (), one.support)
     for one in answers:
-        if not isinstance(answer, Filled):  # a walk that has not come to its end
+        if type(answer) is Answer:
             yield one.term, Role("answer")
         for triple in one.support:
             yield from ((part, Role("support")) for part in (triple, triple[0], triple[2]))
 
 
-def _sorted(roles: Iterable[Role]) -> tuple[Role, ...]:
-    order = list(WORDS)
-    return tuple(sorted(roles, key=lambda role: (order.index(role.kind), role.detail)))
-
-
 def _matched(
-    query: flow.CandidateQuery, meant: Sequence[str], triples: Sequence[Triple]
+    query: CandidateQuery, meant: Sequence[str], triples: Sequence[Triple]
 ) -> Iterator[tuple[Term | Triple, Role]]:
     """What the query's patterns match among the triples of one value."""
     texts = {text for pattern in query.patterns for text in pattern}
-    given = {text: term_of(text) for text in texts if not text.startswith("?")}
-    for binding in islice(_bindings(query.patterns, triples, given), MOST_BINDINGS):
-        for unknown in texts - given.keys():
+    constants = {text: term_of(text) for text in texts if not text.startswith("?")}
+    for binding in islice(_bindings(query.patterns, triples, constants), MOST_BINDINGS):
+        for unknown in texts - constants.keys():
             yield binding[unknown], Role("unknown", unknown)
         for triple, relation in zip(ground(query.patterns, binding), meant, strict=False):
             yield triple, Role("relation", relation)
@@ -256,18 +228,6 @@ def _bindings(
             yield from _bindings(rest, triples, more)
 
 
-# --- names
-
-
-def _names(run: Run, answer: Answer, shown: Iterable[Term]) -> dict[str, str]:
-    """Display names from the record, and for what has none there from a local graph."""
-    own = {str(iri): name for iri, name in answer.names}
-    names = {**own, **names_in(tuple(run.steps), dict(run.calls))}
-    if run.graph is not None and not run.graph.remote:
-        names.update(_asked(run.graph, (term for term in shown if str(term) not in names)))
-    return names
-
-
 def _asked(kg: Graph, terms: Iterable[Term]) -> dict[str, str]:
     """What a graph calls the IRIs among terms."""
     iris = sorted({term for term in terms if isinstance(term, URIRef)})
@@ -280,7 +240,30 @@ def _label(term: Term, names: dict[str, str]) -> str:
     return clean(term_text(term, names)) or clean(short(term)) or "empty text"
 
 
-# --- the neighbourhood
+def expand(kg: Graph, subgraph: Subgraph, node: Term, most: int = 20) -> Subgraph:
+    """The subgraph with at most ``most`` more triples of a vertex, in both directions, noise left out.
+
+    Of every predicate some; the vertex says how many more there are. One query, and one for names. Raises
+    SettingError for what has no triples of its own, and a GraphError.
+    """
+    if not isinstance(node, URIRef):
+        kind = "blank node" if isinstance(node, BNode) else "literal"
+        raise SettingError(f"a {kind} cannot be expanded", hint="choose a vertex that has an IRI")
+    triples, whole = _around(kg, node)
+    drawn, there = {edge.triple for edge in subgraph.edges}, {one.term for one in subgraph.nodes}
+    further = [triple for triple in triples if triple not in drawn]
+    chosen = further[:most]
+    new = dict.fromkeys(end for triple in chosen for end in triple[::2] if end not in there)
+    names, role = _asked(kg, chain.from_iterable(chosen)), (Role("neighbour"),)
+    if whole and len(chosen) == len(further):
+        more = f"all {count(len(chosen), 'more triple')} shown" if chosen else "no more triples"
+    else:
+        least = f"{len(further):,}" if whole else f"at least {max(len(further), len(chosen) + 1):,}"
+        more = f"{len(chosen):,} of {least} more triples shown"
+    nodes = (replace(one, more=more) if one.term == node else one for one in subgraph.nodes)
+    added = (Node(term, _label(term, names), role) for term in new)
+    edges = (Edge(triple, _label(triple[1], names), role) for triple in chosen)
+    return replace(subgraph, nodes=(*nodes, *added), edges=(*subgraph.edges, *edges))
 
 
 def _around(kg: Graph, vertex: URIRef) -> tuple[list[Triple], bool]:
@@ -299,10 +282,3 @@ def _around(kg: Graph, vertex: URIRef) -> tuple[list[Triple], bool]:
     outward = sum(row[0] is None for row in rows.rows)
     whole = not rows.cut and max(outward, len(rows.rows) - outward) < LOOK
     return [triple for triple in chain.from_iterable(in_turn) if triple is not None], whole
-
-
-def _said(shown: int, there: int, whole: bool) -> str:
-    if whole and shown == there:
-        return f"all {count(there, 'more triple')} shown" if there else "no more triples"
-    least = f"{there:,}" if whole else f"at least {max(there, shown + 1):,}"
-    return f"{shown:,} of {least} more triples shown"

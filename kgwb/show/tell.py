@@ -6,36 +6,61 @@ view, registered by ``view`` in the module of its system.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import is_dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass, replace
 from functools import singledispatch
 from typing import Any
 
 from rdflib import BNode, Literal, URIRef
 
-from kgwb.flow import Answer, marks_of
+from kgwb import flow
+from kgwb.flow import Answer, Value, marks_of
+from kgwb.kg.text import local_name
 from kgwb.run.record import Step
 from kgwb.show.html import (
+    MOST_ROWS,
     Html,
+    and_more,
+    aside,
+    bar,
+    button,
     clean,
     count,
     div,
     first_of,
+    fold,
     join,
+    note,
     preformatted,
     scored,
     short,
     span,
     spoken,
+    state_sign,
     table,
     tag,
 )
-from kgwb.show.terms import Around, curie, sparql, term, triple_text
+from kgwb.show.terms import (
+    Around,
+    candidate_line,
+    curie,
+    readable,
+    sparql,
+    supporting,
+    term,
+    triple_text,
+    triples,
+)
 
 BEST, VALUES, TRIPLES = 3, 5, 3
 """Parts, values and triples of a value that text shows; HTML shows more."""
 MOST_LINE = 2_000
 """Letters of the line of a record."""
+DEGREE_CAP = 1_000
+"""Degrees are counted up to this many."""
+MOST_ANSWERS = 12
+"""Values of an answer whose triples are shown at once."""
 LEADS = {"how": "by", "subquestion": "to answer", "words": "says"}
 """What stands before an explanation, by its field; else "because"."""
 
@@ -44,9 +69,16 @@ def line(value: Any) -> str:
     """The one line that says what a record is."""
     if isinstance(value, list | tuple):
         return count(len(value), "item")
-    if is_dataclass(value) and type(value).__str__ is object.__str__:
-        return type(value).__name__
-    return clean(short(str(value), MOST_LINE))
+    return type(value).__name__ if _wordless(value) else clean(short(str(value), MOST_LINE))
+
+
+def _wordless(value: Any) -> bool:
+    """Whether a record has no line of its own, so that its fields stand for it."""
+    return is_dataclass(value) and type(value).__str__ is object.__str__
+
+
+def _is_table(part: Any) -> bool:
+    return isinstance(part, tuple) and bool(part) and is_dataclass(part[0])
 
 
 def outcome(step: Step) -> str:
@@ -56,84 +88,95 @@ def outcome(step: Step) -> str:
     return clean(short(str(getattr(step.output, "outcome", None) or line(step.output)), 80))
 
 
+def shown_fields(value: Any) -> list[tuple[str, Any, str]]:
+    """The fields of a record that are shown: name, value and mark."""
+    if not is_dataclass(value) or isinstance(value, type):
+        return []
+    return [
+        (name, getattr(value, name), mark) for name, mark in marks_of(type(value)).items() if mark != "hidden"
+    ]
+
+
+def records_in(value: Any) -> Iterator[Any]:
+    """A record and the records within it; the values of an answer are not looked into."""
+    if isinstance(value, tuple):
+        for part in value:
+            yield from records_in(part)
+    elif is_dataclass(value) and not isinstance(value, type | Value):
+        yield value
+        for name in marks_of(type(value)):
+            yield from records_in(getattr(value, name))
+
+
 def lines(value: Any, names: Mapping[str, str] | None = None) -> list[str]:
     """The line of a record, and a line for each of its parts that text has room for."""
-    if isinstance(value, Answer):
-        return [line(value), *_answer_lines(value, {**{str(i): n for i, n in value.names}, **(names or {})})]
     if isinstance(value, list | tuple):
         return [line(value), *map(line, value)]
-    return [line(value), *(text for name, mark in _shown(value) for text in _part_lines(value, name, mark))]
+    if not isinstance(value, Answer):
+        return [line(value), *_parts(value, BEST)]
+    known = {**{str(iri): name for iri, name in value.names}, **(names or {})}
+
+    def stands_on(one: Value) -> str:
+        support = first_of(one.support, TRIPLES, lambda triple: triple_text(triple, known))
+        return clean(f"{short(one.label)}: {'; '.join(support) or 'no triple'}")
+
+    return [line(value), *first_of(value.values, VALUES, stands_on)]
 
 
-def _part_lines(value: Any, name: str, mark: str) -> list[str]:
-    part = getattr(value, name)
-    if mark == "explanation":
-        lead = LEADS.get(name, "because")
-        return [f"{lead}: {clean(short(part, MOST_LINE))}"] if part else []
-    if is_dataclass(value) and type(value).__str__ is object.__str__:
-        return [f"{name}: {line(part)}"]
-    if isinstance(part, tuple) and part and is_dataclass(part[0]) and str(part[0]) not in str(value):
-        return first_of(part, BEST, part_line)
-    return []
+def compared(value: Any, names: Mapping[str, str] | None = None) -> list[str]:
+    """The lines of a record and of all its parts, nothing left out, to set beside those of another."""
+    if isinstance(value, list | tuple):
+        return [text for part in value for text in compared(part, names)]
+    if isinstance(value, Answer):
+        return [line(value), *(clean(triple_text(triple, names or {})) for triple in value.support)]
+    return [part_line(value), *_parts(value, None)]
+
+
+def _parts(value: Any, most: int | None) -> Iterator[str]:
+    """A line for each part of a record; of a table at most so many."""
+    for name, part, mark in shown_fields(value):
+        if mark == "explanation":
+            if part:
+                yield f"{LEADS.get(name, 'because')}: {clean(short(part, MOST_LINE))}"
+        elif _is_table(part) and most is None:
+            yield from compared(part)
+        elif _wordless(value):
+            yield f"{name}: {line(part)}"
+        elif _is_table(part) and str(part[0]) not in str(value):
+            yield from first_of(part, most or len(part), part_line)
 
 
 def part_line(value: Any) -> str:
     """The line of a record that stands among others, with its score before it."""
-    scores = [getattr(value, name) for name, mark in _shown(value) if mark == "score"]
-    return " ".join([*(f"{score:.2f}" for score in scores), line(value)])
+    scores = (f"{part:.2f}" for _, part, mark in shown_fields(value) if mark == "score")
+    return " ".join([*scores, line(value)])
 
 
-def _answer_lines(answer: Answer, names: Mapping[str, str]) -> list[str]:
-    def stands_on(value: Any) -> str:
-        support = first_of(value.support, TRIPLES, lambda triple: triple_text(triple, names))
-        return clean(f"{short(value.label)}: {'; '.join(support) or 'no triple'}")
-
-    return first_of(answer.values, VALUES, stands_on)
-
-
-def fields_of(value: Any) -> list[tuple[str, Any]]:
-    """The fields of a record that are shown, by name."""
-    return [(name, getattr(value, name)) for name, _ in _shown(value)]
-
-
-def _shown(value: Any) -> list[tuple[str, str]]:
-    if not is_dataclass(value) or isinstance(value, type):
-        return []
-    return [(name, mark) for name, mark in marks_of(value.__class__).items() if mark != "hidden"]
-
-
-# --- HTML
+def says_more(value: Any) -> bool:
+    """Whether a record has more to show than its line."""
+    return view.dispatch(type(value)) is not view.dispatch(object) or len(lines(value)) > 1
 
 
 @singledispatch
 def view(value: Any, around: Around) -> Html:
-    """A record as HTML; register a view of its own for a type that deserves one."""
-    return generic(value, around)
-
-
-def generic(value: Any, around: Around) -> Html:
-    """A record by the types of its fields: its line, then tables, queries and explanations."""
+    """A record as HTML, by the types of its fields; register a view for a type that deserves its own."""
     if isinstance(value, list | tuple):
         return div("body", parts_table(value, around)) if value else div("body soft", "nothing")
     if not is_dataclass(value):
-        return div(
-            "body", preformatted(value) if "\n" in str(value) else tag("bdi", short(str(value), MOST_LINE))
-        )
-    marks = marks_of(value.__class__)
+        text = preformatted(value) if "\n" in str(value) else tag("bdi", short(str(value), MOST_LINE))
+        return div("body", text)
     pieces = [div("b", line(value))]
-    for name, part in fields_of(value):
+    for name, part, mark in shown_fields(value):
         if part in ("", (), None) or str(part) == str(value):
             continue
-        if marks[name] == "explanation":
+        if mark == "explanation":
             pieces.append(because(part, LEADS.get(name, "because")))
-        elif isinstance(part, tuple) and is_dataclass(part[0]):
+        elif _is_table(part):
             pieces.append(parts_table(part, around))
-        elif marks[name] == "sparql" or (name == "queries" and isinstance(part, tuple)):
-            pieces += [sparql(query, around) for query in ([part] if isinstance(part, str) else part)]
-        elif is_dataclass(part) or isinstance(part, tuple):
-            pieces.append(div("", span("soft", f"{spoken(name)} "), cell(part, "", around)))
-        elif type(value).__str__ is object.__str__ or marks[name] == "score":
-            pieces.append(div("", span("soft", f"{spoken(name)} "), cell(part, marks[name], around)))
+        elif mark == "sparql":
+            pieces.append(sparql(part, around))
+        elif is_dataclass(part) or isinstance(part, tuple) or _wordless(value) or mark == "score":
+            pieces.append(div("", span("soft", f"{spoken(name)} "), cell(part, mark, around)))
     return div("body stack", *pieces)
 
 
@@ -146,14 +189,15 @@ def parts_table(parts: Sequence[Any], around: Around) -> Html:
     """Records of one form as a table, a column for each field that any of them has."""
     if not is_dataclass(parts[0]):
         return table((), [(cell(part, "", around),) for part in parts])
-    marks = {name: mark for name, mark in marks_of(parts[0].__class__).items() if mark != "hidden"}
+    marks = {name: mark for name, _, mark in shown_fields(parts[0])}
     used = [name for name in marks if any(getattr(part, name, None) not in ("", (), None) for part in parts)]
     heads = ["IRI" if name == "iri" else spoken(name) for name in used]
-    rows = [[cell(getattr(part, name, ""), marks[name], around) for name in used] for part in parts]
-    return table(heads, rows)
+    return table(
+        heads, [[cell(getattr(part, name, ""), marks[name], around) for name in used] for part in parts]
+    )
 
 
-def cell(part: Any, mark: str, around: Around) -> Html:  # noqa: PLR0911  # a case a type
+def cell(part: Any, mark: str, around: Around) -> Html:
     """A value in a table or beside its name."""
     if mark == "score":
         return scored(part)
@@ -163,29 +207,177 @@ def cell(part: Any, mark: str, around: Around) -> Html:  # noqa: PLR0911  # a ca
         return curie(part, around)
     if isinstance(part, Literal | BNode):
         return term(part, around)
-    if isinstance(part, tuple) and part and isinstance(part[0], URIRef):
-        return join(*(div("", curie(one, around)) for one in part))
     if isinstance(part, list | tuple):
-        return tag("bdi", short(", ".join(map(line, part))))
-    return tag("bdi", short(str(part)) if part is not None else "")
+        links = part and isinstance(part[0], URIRef)
+        return (
+            join(*(div("", curie(one, around)) for one in part))
+            if links
+            else _plain(", ".join(map(line, part)))
+        )
+    return _plain(str(part) if part is not None else "")
 
 
-def says_more(value: Any) -> bool:
-    """Whether a record has more to show than its line."""
-    return view.dispatch(type(value)) is not view.dispatch(object) or len(lines(value)) > 1
+def _plain(text: str) -> Html:
+    return tag("bdi", short(text))
 
 
-def compared(value: Any, names: Mapping[str, str] | None = None) -> list[str]:
-    """The lines of a record and of all its parts, nothing left out, to set beside those of another."""
-    if isinstance(value, list | tuple):
-        return [text for part in value for text in compared(part, names)]
-    if isinstance(value, Answer):
-        return [line(value), *(clean(triple_text(triple, names or {})) for triple in value.support)]
-    made = [part_line(value)]
-    for name, mark in _shown(value):
-        part = getattr(value, name)
-        if mark == "explanation" and part:
-            made.append(f"{LEADS.get(name, 'because')}: {clean(part)}")
-        elif isinstance(part, tuple) and part and is_dataclass(part[0]):
-            made += [text for one in part for text in compared(one, names)]
-    return made
+def choice_rows(
+    lines: Sequence[object], taken: int, nothing: str, around: Around, *, ends: Sequence[object] = ()
+) -> Html:
+    """A row for each thing one can choose from; the one taken is marked, a click on another takes it."""
+    rows = []
+    for place, contents in [*enumerate(lines), (-1, span("soft", nothing))]:
+        here = place == taken
+        click = span("btn ghost", "take this one" if place >= 0 else "take none") if around.live else ""
+        end = ends[place] if ends and place >= 0 else ""
+        sign = span("take", state_sign("ok", "taken") if here else click)
+        sent = {"data_do": "take", "data_arg": place, "id": f"take-{place}"} if around.live else {}
+        state: dict[str, object] = {"type": "button", "aria_pressed": str(here).lower(), **sent}
+        row = tag("button", span("mark"), span("grow", contents, end), sign, class_="cand", **state)
+        rows.append(tag("li", row, class_="taken" if here else None))
+    return tag("ol", *rows, class_="rows")
+
+
+@view.register
+def _(value: flow.Link, around: Around) -> Html:
+    vertices = (value.vertex,) if value.vertex else ()
+    options = list(dict.fromkeys((*value.candidates, *vertices)))[:MOST_ROWS]
+    taken = options.index(value.vertex) if value.vertex in options else -1
+    nothing = "none of them: the graph does not have it"
+    rows = [candidate_line(one, around) for one in options]
+    return join(
+        choice_rows(rows, taken, nothing, around, ends=_degrees(options, around)),
+        left_over(len(value.candidates) - len(options)),
+        div("band", because(value.reason)) if value.reason else "",
+        _among(value.entity, around.of(flow.Retrieved) or value, around),
+    )
+
+
+@view.register
+def _(value: flow.Retrieved, around: Around) -> Html:
+    options = value.candidates[:MOST_ROWS]
+    rows = []
+    for place, (one, end) in enumerate(zip(options, _degrees(options, around), strict=True), 1):
+        score = span("take row", span("minibar", bar(one.score)), span("num", f"{one.score:.2f}"))
+        line = span("grow", candidate_line(one, around), end)
+        rows.append(tag("li", div("cand plain", span("num", place), line, score)))
+    how = span("soft", f" by {value.how}" if value.how else "")
+    sent = fold(aside("the search as it was sent"), span("id", short(value.query))) if value.query else ""
+    return join(
+        div("band", tag("b", str(value)), how),
+        tag("ol", *rows, class_="rows"),
+        left_over(len(value.candidates) - MOST_ROWS),
+        div("band", sent) if sent else "",
+        _among(value.entity, value, around),
+    )
+
+
+def left_over(number: int) -> Html:
+    """The line under rows that says how many more there are."""
+    return div("band soft", and_more(number)) if number > 0 else Html()
+
+
+def _degrees(candidates: Iterable[flow.Candidate], around: Around) -> list[Html]:
+    """How many triples each vertex has, once that was asked."""
+    known = around.more.get("degrees", {})
+    numbers = [known.get(one.iri) for one in candidates]
+    return [
+        span("under soft", f"degree {n:,}{'+' if n >= DEGREE_CAP else ''}") if n is not None else Html()
+        for n in numbers
+    ]
+
+
+def _among(entity: str, asked: flow.Retrieved | flow.Link, around: Around) -> Html:
+    """The questions about candidates: is this one among them, how well are they connected."""
+    if not around.live:
+        return Html()
+    label = f"Is this among the candidates for “{entity}”?"
+    named = {"type": "text", "name": "name", "placeholder": "a name or an IRI", "id": "among"}
+    typed = tag("label", span("", label), tag("input", **named, aria_label=label), class_="f grow")
+    degrees = button("Show degrees", "degrees") if asked.candidates and "degrees" not in around.more else ""
+    look = button("Look for it", "where")
+    form = tag("form", typed, look, degrees, class_="row ends controls", data_do="where")
+    return div("band stack", form, shown_of("where", around))
+
+
+def shown_of(question: str, around: Around) -> Html:
+    """What the graph said to a question, if it was asked."""
+    return div("well", view(around.more[question], around)) if question in around.more else Html()
+
+
+def query_block(
+    number: int, query: str, around: Around, *, head: object = "", usable: bool = False, empty: bool = False
+) -> Html:
+    """A query as it reads; where the person may, to edit and run, and why it is empty if it is."""
+    shown = sparql(query, around)
+    if not around.live:
+        return div("", head, shown)
+    text = readable(query, around)
+    executed = around.more.get(f"query {number}")
+    empty = executed.empty if executed is not None else empty
+    named = {"name": "sparql", "rows": min(text.count("\n") + 1, 16), "id": f"sparql-{number}"}
+    kept = {"spellcheck": "false", "aria_label": "SPARQL", "data_rev": short(query, 40)}
+    buttons = (
+        button("Run query", "query", "run", arg=number),
+        button("Use this query", "use", arg=number) if usable else "",
+        button("Why is it empty?", "why", arg=number) if empty else "",
+    )
+    typed = tag("textarea", text, class_="mono", **named, **kept)
+    sent = {"data_do": "query", "data_arg": number}
+    form = tag("form", typed, div("row controls", *buttons), class_="stack tight", **sent)
+    editor = fold(aside("edit and run"), form, key=f"edit-{number}", unfolded=empty)
+    answers = (shown_of(f"{question} {number}", around) for question in ("query", "why"))
+    return div("", head, shown, editor, *answers)
+
+
+@view.register
+def _(value: flow.Answer, around: Around) -> Html:
+    return div("body stack", *answer_parts(value, around))
+
+
+def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
+    """What an answer stands on, or why there is none, and the queries it came from."""
+    around = _told_apart(value, around.named(value.names))
+    parts = [note(flow.UNGROUNDED, kind="bad")] if value.ungrounded else []
+    if value.text:
+        parts.append(div("b", short(value.text, MOST_LINE)))
+    if not value.values:
+        parts.append(note(f"The graph holds no answer: {value.reason.removeprefix('not in this graph: ')}"))
+    shown = [_value(place, one, around) for place, one in enumerate(value.values[:MOST_ROWS], 1)]
+    parts += shown[:MOST_ANSWERS]
+    if shown[MOST_ANSWERS:]:
+        parts.append(fold(aside(f"{len(shown) - MOST_ANSWERS} more"), *shown[MOST_ANSWERS:]))
+    if len(value.values) > MOST_ROWS:
+        parts.append(aside(and_more(len(value.values) - MOST_ROWS)))
+    empty = not value.values or (value.kind == "boolean" and value.labels == ("false",))
+    blocks = [query_block(n, query, around, empty=empty) for n, query in enumerate(value.queries)]
+    if blocks:
+        head = join("The SPARQL it came from ", aside(count(len(blocks), "query")))
+        parts.append(fold(head, *blocks, key="queries", unfolded=around.live and not value.values))
+    return parts
+
+
+def _value(number: int, one: flow.Value, around: Around) -> Html:
+    """A value by the triples it stands on; by its name too, where it is no end of them."""
+    support = triples(one.support, around, [one.term]) if one.support else aside("no triple")
+    label = Html()
+    if not any(str(end) == str(one.term) for triple in one.support for end in triple[::2]):
+        exact = term(one.term, around) if str(one.term) != one.label else ""
+        exact = curie(one.term, around) if isinstance(one.term, URIRef) else exact
+        label = div("row", tag("b", short(around.names.get(str(one.term), one.label))), exact)
+    return div("row top", span("num", number), div("grow stack tight", label, support))
+
+
+def _told_apart(answer: flow.Answer, around: Around) -> Around:
+    """The names, with the local name beside it where an answer shows several vertices of one name."""
+    labels = {str(one.term): one.label for one in answer.values[:MOST_ROWS] if isinstance(one.term, URIRef)}
+    alike: dict[str, list[str]] = {}
+    for iri in sorted({*map(str, supporting(answer)), *labels}):
+        alike.setdefault(around.names.get(iri) or labels.get(iri) or local_name(iri), []).append(iri)
+    names = dict(around.names)
+    for name, same in alike.items():
+        tails = [re.split(r"[/#:]", iri.rstrip("/#:"))[-1] for iri in same]
+        beside = tails if len(set(tails)) == len(same) else same
+        for iri, tail in zip(same, beside, strict=True):
+            names[iri] = f"{short(name)} ({tail})" if same[1:] else name
+    return replace(around, names=names)

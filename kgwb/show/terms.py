@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+import rdflib
 from pygments.lexers.rdf import SparqlLexer
 from pygments.token import Comment, Keyword, Literal, Name, Punctuation, _TokenType
 from rdflib import Literal as RdfLiteral
@@ -14,25 +15,15 @@ from rdflib import URIRef
 
 from kgwb.flow import Answer, Candidate, Link, Term, Triple
 from kgwb.kg.text import local_name
+from kgwb.run import Run
 from kgwb.run.record import Call, Step
-from kgwb.show.html import MOST_ROWS, Html, Names, aside, count, iri_link, join, safe, short, span, tag
-
-if TYPE_CHECKING:
-    from kgwb.run import Run
+from kgwb.show.html import MOST_ROWS, Html, Names, aside, count, div, iri_link, join, safe, short, span, tag
 
 T = TypeVar("T")
 MOST_SUPPORT = 20
 """Supporting triples that HTML shows of one value."""
-KNOWN = {
-    "http://www.w3.org/1999/02/22-rdf-syntax-ns#": "rdf",
-    "http://www.w3.org/2000/01/rdf-schema#": "rdfs",
-    "http://www.w3.org/2001/XMLSchema#": "xsd",
-    "http://www.w3.org/2002/07/owl#": "owl",
-    "http://www.w3.org/2004/02/skos/core#": "skos",
-    "http://xmlns.com/foaf/0.1/": "foaf",
-    "http://purl.org/dc/terms/": "dct",
+KNOWN = {str(namespace): prefix for prefix, namespace in rdflib.Graph().namespaces()} | {
     "http://schema.org/": "schema",
-    "https://schema.org/": "schema",
     "http://dbpedia.org/resource/": "dbr",
     "http://dbpedia.org/ontology/": "dbo",
     "http://dbpedia.org/property/": "dbp",
@@ -41,14 +32,9 @@ KNOWN = {
 }
 """Prefixes that everybody knows, by namespace."""
 CLASSES: Mapping[_TokenType, str] = {
-    Keyword: "kw",
-    Name.Function: "kw",
-    Name.Variable: "var",
-    Name.Label: "nm",
-    Name.Namespace: "nm",
-    Name.Tag: "nm",
-    Literal: "lit",
-    Comment: "px",
+    **dict.fromkeys((Keyword, Name.Function), "kw"),
+    **dict.fromkeys((Name.Label, Name.Namespace, Name.Tag), "nm"),
+    **{Name.Variable: "var", Literal: "lit", Comment: "px"},
 }
 """The class of each kind of token in a query."""
 
@@ -77,9 +63,6 @@ class Around:
         """With what a record itself calls its IRIs, where nothing else does."""
         return replace(self, names={**{str(iri): name for iri, name in names}, **self.names})
 
-    def name(self, iri: object) -> str:
-        return short(self.names.get(str(iri)) or local_name(str(iri)))
-
 
 def around(run: Run, step: Step | None = None, steps: Iterable[Step] = (), **known: Any) -> Around:
     """What a run's record tells of its terms; nothing is asked of a graph but a local one's names."""
@@ -106,13 +89,9 @@ def names_in(steps: Iterable[Step], calls: Mapping[str, Call]) -> dict[str, str]
 
 
 def names_of(run: Run, steps: Iterable[Step] = ()) -> dict[str, str]:
-    """The names in a run's record, and from a local graph those of what its answer stands on."""
-    names = names_in(steps or run.steps, run.calls)
-    if run.answer is not None and run.graph is not None and not run.graph.remote:
-        unnamed = [iri for iri in supporting(run.answer) if str(iri) not in names]
-        asked = run.graph.names(sorted(unnamed))
-        names.update((str(iri), name) for iri, name in asked.items())
-    return names
+    """Every display name in a run's record and in its answer."""
+    named = run.answer.names if run.answer is not None else ()
+    return {**{str(iri): name for iri, name in named}, **names_in(steps or run.steps, run.calls)}
 
 
 def supporting(answer: Answer) -> set[URIRef]:
@@ -121,30 +100,24 @@ def supporting(answer: Answer) -> set[URIRef]:
     return {term for triple in shown for term in triple if isinstance(term, URIRef)}
 
 
-# --- terms
+def curie(iri: str, around: Around) -> Html:
+    """An IRI as "fl:Harry_Potter"; whole where it cannot be cut."""
+    namespace, local = _split(str(iri))
+    whole = not (namespace and local)
+    return iri_link(iri, str(iri) if whole else f"{_prefix(namespace, around)}:{local}", "curie")
 
 
-def split_iri(iri: str) -> tuple[str, str]:
+def _split(iri: str) -> tuple[str, str]:
     """Namespace and local part."""
     place = max(iri.rfind("/"), iri.rfind("#")) + 1
     return iri[:place], iri[place:]
 
 
-def prefix_for(namespace: str, prefixes: Mapping[str, str]) -> str:
+def _prefix(namespace: str, around: Around) -> str:
     """The prefix of a namespace: the graph's own, one that everybody knows, or its last part as a word."""
-    known = prefixes.get(namespace) or KNOWN.get(namespace)
     words = re.findall(r"[A-Za-z][A-Za-z0-9]*", re.sub(r"^\w+:/*", "", namespace))
+    known = around.prefixes.get(namespace) or KNOWN.get(namespace)
     return known or (words[-1].lower()[:12] if words else "ns")
-
-
-def curie_text(iri: str, around: Around) -> str:
-    """ "fl:Harry_Potter"; the whole IRI where it cannot be cut."""
-    namespace, local = split_iri(str(iri))
-    return f"{prefix_for(namespace, around.prefixes)}:{local}" if namespace and local else str(iri)
-
-
-def curie(iri: str, around: Around) -> Html:
-    return iri_link(iri, curie_text(iri, around), "curie")
 
 
 def term_text(term: Term, names: Names) -> str:
@@ -156,10 +129,10 @@ def term_text(term: Term, names: Names) -> str:
 def term(value: Term, around: Around) -> Html:
     """An IRI by its label, or a literal with its language or datatype."""
     if isinstance(value, URIRef):
-        return iri_link(value, around.name(value))
-    kind = (
-        value.language or local_name(value.datatype or "") if isinstance(value, RdfLiteral) else "blank node"
-    )
+        return iri_link(value, term_text(value, around.names))
+    kind = "blank node"
+    if isinstance(value, RdfLiteral):
+        kind = value.language or local_name(value.datatype or "")
     return join(tag("bdi", short(str(value))), join(" ", aside(kind)) if kind else "")
 
 
@@ -169,27 +142,22 @@ def triple_text(triple: Triple, names: Names) -> str:
     return f"{subject} — {predicate} → {object_}"
 
 
-def triple_chain(triple: Triple, around: Around, answers: Iterable[Term] = ()) -> Html:
-    """A triple as pills and an arrow; the ends that are answers have a double frame."""
+def triples(support: Sequence[Triple], around: Around, answers: Iterable[Term] = ()) -> Html:
+    """Triples as pills and arrows, one a line; the ends that are answers have a double frame."""
     asked = {*map(str, answers)}
 
     def end(value: Term) -> Html:
-        title = str(value) if isinstance(value, URIRef) else None
+        title = short(str(value)) if isinstance(value, URIRef) else None
         class_ = "unk asked plain" if str(value) in asked else "ent"
-        return span(class_, term_text(value, around.names), title=title and short(title))
+        return span(class_, term_text(value, around.names), title=title)
 
-    subject, predicate, object_ = triple
-    arrow = span("rel", tag("em", term_text(predicate, around.names)), title=short(str(predicate)))
-    return tag("div", end(subject), arrow, end(object_), class_="chain")
+    def chain(subject: Term, predicate: URIRef, object_: Term) -> Html:
+        words = tag("em", term_text(predicate, around.names))
+        return div("chain", end(subject), span("rel", words, title=short(str(predicate))), end(object_))
 
-
-def triples(support: Sequence[Triple], around: Around, answers: Iterable[Term] = ()) -> Html:
-    """Triples, one a line."""
-    answers, left = tuple(answers), len(support) - MOST_SUPPORT
-    shown = (triple_chain(triple, around, answers) for triple in support[:MOST_SUPPORT])
-    return tag(
-        "div", *shown, aside(f"and {count(left, 'more triple')}") if left > 0 else "", class_="stack tight"
-    )
+    left = len(support) - MOST_SUPPORT
+    more = aside(f"and {count(left, 'more triple')}") if left > 0 else ""
+    return div("stack tight", *(chain(*triple) for triple in support[:MOST_SUPPORT]), more)
 
 
 def candidate_line(one: Candidate, around: Around) -> Html:
@@ -198,9 +166,6 @@ def candidate_line(one: Candidate, around: Around) -> Html:
     types = (span("type", short(name)) for name in one.types[:3])
     under = span("under soft", curie(one.iri, around), join(" · ", about) if about else "")
     return join(span("row", tag("b", short(one.label)), *types), under)
-
-
-# --- queries
 
 
 def laid_out(text: str) -> str:
@@ -228,29 +193,26 @@ def readable(text: str, around: Around) -> str:
     used: dict[str, str] = {}
 
     def cut(match: re.Match[str]) -> str:
-        namespace, local = split_iri(match[1])
-        prefix = prefix_for(namespace, around.prefixes)
+        if match["iri"] is None:  # what stands in quotes is no IRI
+            return match[0]
+        namespace, local = _split(match["iri"])
+        prefix = _prefix(namespace, around)
         plain = re.fullmatch(r"[A-Za-z_][\w-]*", local, re.ASCII) and re.fullmatch(r"[A-Za-z]\w*", prefix)
         if not plain or used.setdefault(prefix, namespace) != namespace:
             return match[0]
         return f"{prefix}:{local}"
 
-    parts = re.split(r"(\"(?:[^\"\\]|\\.)*\")", laid_out(text))  # what stands in quotes is no IRI
-    body = "".join(
-        part if place % 2 else re.sub(r"<([A-Za-z][\w+.-]*:[^<>\"\s]+)>", cut, part)
-        for place, part in enumerate(parts)
-    )
+    body = re.sub(r"\"(?:[^\"\\]|\\.)*\"|<(?P<iri>[A-Za-z][\w+.-]*:[^<>\"\s]+)>", cut, laid_out(text))
     return "".join(f"PREFIX {prefix}: <{namespace}>\n" for prefix, namespace in used.items()) + body
 
 
 def sparql(text: str, around: Around) -> Html:
-    """A query with PREFIX lines, highlighted; what an IRI is called shows under the pointer."""
-    return tag("pre", *(_part(kind, word) for kind, word in _tokens(readable(text, around))), class_="src")
-
-
-def _part(kind: _TokenType, word: str) -> Html:
-    known = next((name for group, name in CLASSES.items() if kind[: len(group)] == group), "")
-    return span(known, word) if known else safe(word)
+    """A query with PREFIX lines, highlighted."""
+    parts = []
+    for kind, word in _tokens(readable(text, around)):
+        class_ = next((name for group, name in CLASSES.items() if kind[: len(group)] == group), "")
+        parts.append(span(class_, word) if class_ else safe(word))
+    return tag("pre", *parts, class_="src")
 
 
 def _tokens(text: str) -> Iterator[tuple[_TokenType, str]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kgwb.run.record import QUERIES, Call, Differences, Step, StepDifference, Totals
-from kgwb.show.html import clean, count, seconds
+from kgwb.display import as_text
+from kgwb.run import Run
+from kgwb.run.record import QUERIES, SEARCHES, Call, Differences, Step, StepDifference, Totals
+from kgwb.show.html import Names, clean, count, seconds
 from kgwb.show.tell import compared, lines, outcome
 from kgwb.show.terms import names_in
 
@@ -19,11 +21,22 @@ def paint(text: str, style: str, color: bool) -> str:
     return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if color else text
 
 
+@as_text.register
+def _(run: Run) -> str:
+    came_to = clean(run.answer) if run.answer is not None else run.status
+    return f"Run({run.question!r}, {run.status}, {len(run.steps)} steps: {came_to})"
+
+
+@as_text.register
+def _(step: Step) -> str:
+    return tree([step], step.known)
+
+
 def tree(
     steps: Sequence[Step],
     calls: Mapping[str, Call] = NO_CALLS,
     *,
-    names: Mapping[str, str] | None = None,
+    names: Names | None = None,
     color: bool = False,
 ) -> str:
     """The way to an answer: agents under the agents that supervise them, and what each of them yielded.
@@ -37,25 +50,24 @@ def tree(
 
     def branch(parent: str, lead: str) -> Iterator[str]:
         for step in below.get(parent, []):
-            last = step is below[parent][-1]
+            last, supervises = step is below[parent][-1], step.key in below
             deeper = lead + ("   " if last else "│  ")
-            children = step.key in below
-            first, *rest = _step(step, calls, names, children, color)
+            first, *rest = _step_lines(step, calls, names, supervises, color)
             yield lead + ("└─ " if last else "├─ ") + first
-            yield from (deeper + ("│  " if children else "   ") + text for text in rest)
+            yield from (deeper + ("│  " if supervises else "   ") + text for text in rest)
             yield from branch(step.key, deeper)
 
     return "\n".join(branch("", ""))
 
 
-def _step(
-    step: Step, calls: Mapping[str, Call], names: Mapping[str, str], brief: bool, color: bool
+def _step_lines(
+    step: Step, calls: Mapping[str, Call], names: Names, brief: bool, color: bool
 ) -> Iterator[str]:
-    shown = lines(step.output, names) if step.done else [outcome(step)]
-    first = paint(shown[0], "failure", color) if step.error else shown[0]
-    aside = paint(f"({', '.join(spent(step, calls))})", "aside", color)
-    yield f"{paint(clean(step.key), 'key', color)}: {first}  {aside}"
-    yield from [] if brief else map(clean, shown[1:])
+    first, *rest = lines(step.output, names) if step.done else [outcome(step)]
+    first = paint(first, "failure", color) if step.error else first
+    cost = paint(f"({', '.join(spent(step, calls))})", "aside", color)
+    yield f"{paint(clean(step.key), 'key', color)}: {first}  {cost}"
+    yield from [] if brief else map(clean, rest)
     for number, attempt in enumerate(step.attempts, 1):
         failed = "; ".join(f"{check.name}: {check.problem}" for check in attempt.checks if check.problem)
         if failed:
@@ -65,53 +77,55 @@ def _step(
 
 
 def spent(step: Step, calls: Mapping[str, Call]) -> list[str]:
-    """What a step cost and where it came from: ["live", "1 model call", "2 queries", "31 ms"]."""
+    """Where a step's output came from, and what it cost: ["live", "1 model call", "2 queries", "31 ms"]."""
+    origin = "from the record" if step.origin == "record" else step.origin
+    return [*([origin] if step.calls or step.origin != "record" else []), *cost_of(step, calls)]
+
+
+def cost_of(step: Step, calls: Mapping[str, Call]) -> list[str]:
+    """What a step cost: ["1 model call", "2 queries", "1 label search", "31 ms"]."""
     kinds = [calls[key].kind for key in step.calls if key in calls]
-    asked = kinds.count("model") if calls else len(step.attempts)
-    queries = sum(kind in QUERIES for kind in kinds)
-    recorded = "from the record" if step.calls else ""
-    origin = recorded if step.origin == "record" else step.origin
-    parts = [origin, count(asked, "model call") if asked else "", count(queries, "query") if queries else ""]
-    return [*filter(None, parts), seconds(step.seconds)]
+    numbers = {
+        "model call": kinds.count("model") if calls else len(step.attempts),
+        "query": sum(kind in QUERIES for kind in kinds),
+        "label search": sum(kind in SEARCHES for kind in kinds),
+    }
+    return [*(count(number, noun) for noun, number in numbers.items() if number), seconds(step.seconds)]
 
 
 def totals_text(totals: Totals) -> str:
     """What a run used, on one line."""
-    return ", ".join(
-        (
-            f"{count(totals.model_calls, 'model call')} ({totals.live_model_calls} live)",
-            f"{totals.prompt_tokens + totals.completion_tokens:,} tokens",
-            count(totals.queries, "query"),
-            count(totals.searches, "label search"),
-            seconds(totals.seconds),
-        )
+    return (
+        f"{count(totals.model_calls, 'model call')} ({totals.live_model_calls} live), "
+        f"{totals.prompt_tokens + totals.completion_tokens:,} tokens, {count(totals.queries, 'query')}, "
+        f"{count(totals.searches, 'label search')}, {seconds(totals.seconds)}"
     )
 
 
 def differing(differences: Differences) -> str:
-    """ "5 of 14 steps differ; first in its decision: qir"."""
-    unequal = [one for one in differences if one.status != "same"]
-    if not unequal:
+    """ "5 of 14 steps differ; the first decision that differs is qir"."""
+    number = sum(one.status != "same" for one in differences)
+    if not number:
         return "no step differs"
     parting = differences.parting
     first = f"the first decision that differs is {clean(parting.key)}" if parting else "no decision differs"
-    return f"{len(unequal)} of {count(len(differences), 'step')} differ; {first}"
+    return f"{number} of {count(len(differences), 'step')} differ; {first}"
 
 
-def difference_text(differences: Differences, *, color: bool = False) -> str:
+@as_text.register
+def difference_text(differences: Differences) -> str:
     """Two runs side by side: each step that differs, with what it yielded in the one and in the other."""
     shown = [differing(differences)]
     for one in differences:
-        if one.status == "same":
-            continue
-        what = f" in {', '.join(one.what)}" if one.what else ""
-        shown.append(f"{paint(clean(one.key), 'key', color)}: {one.status}{what}")
-        for side, texts in zip(("first:", "second:"), unequal_lines(one), strict=True):
-            shown += [f"  {side:<8}{text}" for text in texts]
+        if one.status != "same":
+            what = f" in {', '.join(one.what)}" if one.what else ""
+            shown.append(f"{clean(one.key)}: {one.status}{what}")
+            for side, texts in zip(("first:", "second:"), _unequal_lines(one), strict=True):
+                shown += [f"  {side:<8}{text}" for text in texts]
     return "\n".join(shown)
 
 
-def unequal_lines(one: StepDifference) -> tuple[list[str], list[str]]:
+def _unequal_lines(one: StepDifference) -> tuple[list[str], list[str]]:
     """What each run's step yielded and the other's did not; its first line where that is nothing."""
     first, second = (
         [] if step is None else compared(step.output) if step.done else [outcome(step)]

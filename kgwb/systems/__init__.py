@@ -13,8 +13,8 @@ from kgwb.errors import KgwbError, RunFileError, SettingError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel
 from kgwb.run import Run, System
-from kgwb.run.record import RunFile
-from kgwb.run.saved import DAMAGED
+from kgwb.run.record import DAMAGED, RunFile
+from kgwb.settings import Settings
 from kgwb.systems.gold import Oracle
 
 
@@ -29,6 +29,19 @@ def system(name: str) -> System:
         raise SettingError(f"no system named {name!r}", hint=f"choose one of {', '.join(names())}")
     made: System = importlib.import_module(f"{__name__}.{name}.pipeline").SYSTEM
     return made
+
+
+system_of = system  # where an argument has that name
+
+
+def profile(name: str, /, *, system: str = "", texts: bool = False, **changes: Any) -> Settings:
+    """The settings of profile ``paper`` or ``fast``, with changes, which may be ``texts`` that were typed.
+
+    Those of the system, else of the first one that has all that is changed. Raises SettingError.
+    """
+    forms = [system_of(known).settings for known in ([system] if system else names())]
+    fits = (form for form in forms if set(changes) <= set(form.names()))
+    return next(fits, forms[0]).of_profile(name, texts=texts, **changes)
 
 
 def oracle(name: str) -> Oracle | None:

@@ -11,17 +11,15 @@ from kgwb.aside import aside as left_behind
 from kgwb.errors import GraphError, InputError, KgwbError, PromptError
 from kgwb.flow import CandidateQuery
 from kgwb.kg.queries import degrees
-from kgwb.run.agents import kind_of, spec_at
 from kgwb.run.record import Step
 from kgwb.show import explain
-from kgwb.show.form import StepForm, followed, taken, typed_in, with_row
+from kgwb.show.form import StepForm, followed, taken, with_row
 from kgwb.show.html import Html, button, div, join, note, short, span, tabs, tag
 from kgwb.show.prompt import prompt_form, split_prompt
 from kgwb.show.run import agent_of, attempts, came_in, kind_at, step_head, step_notes, subject_text
-from kgwb.show.tell import outcome, view
+from kgwb.show.tell import DEGREE_CAP, outcome, view
 from kgwb.show.terms import Around, around, readable
 from kgwb.show.text import BASELINE
-from kgwb.show.views import DEGREE_CAP
 from kgwb.ui.human import Person
 from kgwb.ui.live import Event, Live, Part, failure, progress
 from kgwb.ui.session import Session, Worker
@@ -110,7 +108,7 @@ class StepPanel(Live):
         """The sections there are, with their labels; an agent that asks no model has no prompt."""
         asks = kind_at(self.run, agent_of(key)) in ("model", "person") or bool(step and step.prompts)
         more = {"prompt": "Prompt", "attempts": "Attempts"} if asks else {}
-        form = {"form": "Edit as a form"} if kind_of(self.run.system, agent_of(key)) != "group" else {}
+        form = {"form": "Edit as a form"} if self.run.system.kind(key) != "group" else {}
         return {"result": "Result", "in": "What came in", **more, **form}
 
     def _fitting(self, key: str, step: Step | None) -> str:
@@ -242,7 +240,7 @@ class StepPanel(Live):
     def _known(self, event: Event) -> str:
         """The agent or step that an event names. Raises SettingError for one the system has not."""
         key = str(event["arg"])
-        spec_at(self.run.system, key)
+        self.run.system.spec(key)
         return key
 
     def do_take(self, event: Event) -> None:
@@ -289,7 +287,7 @@ class StepPanel(Live):
     def _typed(self, event: Event) -> tuple[Step, StepForm, Any]:
         step = self.session.steps[self.key]
         form = StepForm(step)
-        values = typed_in(form.field, event.get("form", {}))
+        values = event.get("form", {})
         self.about(step)["typed"] = values
         return step, form, values
 
@@ -338,9 +336,11 @@ class StepPanel(Live):
         self._ask("degrees", lambda kg: degrees(kg, iris, DEGREE_CAP))
 
     def do_examples(self, event: Event) -> None:
-        place, output = int(event["arg"]), self.session.steps[self.key].output
-        ends = explain.ends_of(output.fact, tuple(self.session.steps.values()))
-        self._ask(f"examples {place}", lambda kg: explain.examples(kg, ends, output.predicates[place]))
+        place = int(event["arg"])
+        output = self.session.steps[self.key].output
+        ends, one, steps = output.fact.ends, output.predicates[place], tuple(self.session.steps.values())
+        ask = lambda kg: explain.examples(kg, ends, one.iri, one.direction, steps)  # noqa: E731
+        self._ask(f"examples {place}", ask)
 
     def _query(self, event: Event) -> tuple[int, str]:
         """The number of a query, and its SPARQL as it was typed; as it is, if it was not."""
@@ -374,7 +374,7 @@ class AgentCell(StepPanel):
 
     def __init__(self, session: Session, agent: str) -> None:
         """``agent`` is an agent's name or a step's key. Raises SettingError for one the system has not."""
-        spec_at(session.run.system, agent)
+        session.run.system.spec(agent)
         super().__init__(session, agent)
 
     def view(self) -> Html:

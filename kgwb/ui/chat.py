@@ -10,11 +10,8 @@ from IPython import get_ipython
 
 from kgwb.flow import Dialogue
 from kgwb.kg import Graph
-from kgwb.llm import ChatModel
-from kgwb.run import Run
-from kgwb.run.agents import System, kind_of, stages_of
+from kgwb.run import Run, Setup
 from kgwb.run.run import check_question
-from kgwb.settings import Settings
 from kgwb.show.html import (
     Html,
     aside,
@@ -45,10 +42,8 @@ class Turns(Protocol):
     """The workbench, as far as a dialogue needs it."""
 
     kg: Graph
-    models: dict[str, ChatModel]
-    settings: Settings
+    setup: Setup
     runs: list[Run]
-    system: System
 
     @property
     def dialogue(self) -> Dialogue: ...
@@ -90,14 +85,14 @@ class Conversation(Worker):
 
     def ask(self, question: str) -> Future[None]:
         """The next turn, asked when those before it are answered. Raises QuestionError."""
-        check_question(question, self.workbench.settings)
+        check_question(question, self.workbench.setup.settings)
         return self.do(
             f"answering “{short(clean(question), 80)}”", lambda: self._go(self.workbench.begin(question))
         )
 
     def correct(self, number: int, question: str) -> Future[None]:
         """Ask a turn in other words; what was put in by hand for the old words is left out. Raises as ask."""
-        check_question(question, self.workbench.settings)
+        check_question(question, self.workbench.setup.settings)
 
         def correct() -> None:
             run = self.turns[number].fork(question=question, dialogue=self.before(number))
@@ -213,8 +208,8 @@ class Chat(Live):
 
     def static_view(self) -> Html:
         bench = self.conversation.workbench
-        models = ", ".join(dict.fromkeys(model.name for model in bench.models.values()))
-        about = f"about {clean(bench.kg.source)} · {bench.system.name} · {clean(models)}"
+        models = ", ".join(dict.fromkeys(model.name for model in bench.setup.models.values()))
+        about = f"about {clean(bench.kg.source)} · {bench.setup.system.name} · {clean(models)}"
         forget = button("New dialogue", "forget", class_="ghost", off=self.working)
         head = div("head", tag("h2", "Chat", class_="title"), span("soft small grow", about), forget)
         turns = map(self._turn, range(len(self.conversation.turns)), self.conversation.turns)
@@ -340,7 +335,7 @@ def dots(run: Run) -> Html:
 
     def dot(agent: str) -> Html:
         dim = "" if agent in worked else " dim"
-        return tag("i", class_=f"{kind_of(run.system, agent)}{dim}", title=spoken(agent))
+        return tag("i", class_=f"{run.system.kind(agent)}{dim}", title=spoken(agent))
 
-    marks = (dot(agent) for _, names in stages_of(run.system) for agent in names)
+    marks = (dot(agent) for _, names in run.system.stages for agent in names)
     return span("dots", *marks, role="img", aria_label=f"{len(worked)} agents worked")

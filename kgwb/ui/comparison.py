@@ -40,5 +40,5 @@ class ComparisonPanel(Live):
 
     def __repr__(self) -> str:
         first, second = self._side(0), self._side(1)
-        text = differing(difference(first.steps, second.steps))
+        text = differing(difference(first.standing.steps, second.standing.steps))
         return f"{type(self).__name__}({clean(first.name)} and {clean(second.name)}: {text})"

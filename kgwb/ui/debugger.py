@@ -7,12 +7,11 @@ from typing import Any
 
 from kgwb import llm
 from kgwb.errors import SettingError
-from kgwb.settings import PROFILES
 from kgwb.show.compare import Side, comparison
 from kgwb.show.html import Html, aside, button, div, fold, join, note, span, tabs, tag
 from kgwb.show.run import agent_of, answer_banner, flow_strip, head, run_body, timeline, waterfall
+from kgwb.show.tell import answer_parts
 from kgwb.show.terms import around
-from kgwb.show.views import answer_parts
 from kgwb.ui.cell import StepPanel
 from kgwb.ui.live import Event, Part, text_field, typed_name
 from kgwb.ui.session import Session, session_of
@@ -120,7 +119,9 @@ class Debugger(StepPanel):
         else:
             hint = "Nothing to compare yet: edit a step, then continue; or put the question otherwise."
             shown = div("body soft", hint)
-        profiles = (button(f"The same under profile {name}", "profile", arg=name) for name in PROFILES)
+        profiles = (
+            button(f"The same under profile {name}", "profile", arg=name) for name in ("fast", "paper")
+        )
         model = text_field("model", "another model", placeholder="openai:gpt-4o", id="other-model")
         form = tag("form", model, button("The same with this model", "model"), class_="row", data_do="model")
         return join(shown, div("band stack controls", div("row", *profiles), form))
@@ -166,7 +167,7 @@ class Debugger(StepPanel):
 
     def do_profile(self, event: Event) -> None:
         name = str(event["arg"])
-        self.fork(f"under profile {name}", settings=PROFILES[name])
+        self.fork(f"under profile {name}", settings=self.run.system.settings.of_profile(name))
 
     def do_model(self, event: Event) -> None:
         spec = typed_name(event, "model")

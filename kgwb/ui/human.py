@@ -9,9 +9,8 @@ from typing import Any
 
 from kgwb.errors import InvalidReplyError, ModelError
 from kgwb.llm.human import Asked, Human
-from kgwb.run.agents import spec_at
 from kgwb.run.record import Attempt, Step
-from kgwb.show.form import Field, blank, field_of, fitted, inputs, read, typed, typed_in, with_row
+from kgwb.show.form import Field, blank, field_of, fitted, inputs, read, typed, with_row
 from kgwb.show.html import (
     Html,
     aside,
@@ -47,7 +46,8 @@ class Person(Part):
         self.humans = {model for model in session.run.models.values() if isinstance(model, Human)}
         self.asked: Asked | None = None
         """The request that is shown."""
-        self.field, self.values = Field("", "text"), None
+        self.field = Field("", "text")
+        self.values: dict[str, str] = {}
         self.as_json = False
         self.revision = 0
         """Raised whenever Python overwrites what was typed."""
@@ -102,7 +102,7 @@ class Person(Part):
     def _wanted(self, asked: Asked, step: Step | None) -> Html:
         """The question, and in one sentence what is wanted."""
         request, run = asked.request, self.session.run
-        purpose = spec_at(run.system, step.agent).purpose.replace("``", "") if step else ""
+        purpose = run.system.spec(step.agent).purpose.replace("``", "") if step else ""
         context = [
             div("", aside(f"{spoken(name)} "), span("ent", short(value)))
             for name, value in request.variables.items()
@@ -116,7 +116,7 @@ class Person(Part):
         options, fields = self._options(), self.field
         rows: Html | str = ""
         if options:
-            number = str(self.values.get("number")) if isinstance(self.values, dict) else ""
+            number = self.values.get("number", "")
             picked = next((n for n, option in enumerate(options) if str(option["number"]) == number), 0)
             choices = (_option(n, option, n == picked) for n, option in [*enumerate(options), (-1, {})])
             rows = tag("ol", *choices, class_="rows")
@@ -137,9 +137,11 @@ class Person(Part):
         """Reply with what the form holds. Raises OverrideError that says what is wrong where."""
         if self.asked is None:
             raise ModelError("nobody waits for this reply", hint="run the agent again, then reply")
-        text = self._typed(event)
-        if not isinstance(text, str):  # a text is judged as it is, as a model's would be
-            text = json.dumps(read(self.field, text), ensure_ascii=False)
+        values = self._typed(event)
+        if self.field.kind in ("text", "json"):  # a text is judged as it is, as a model's would be
+            text = values.get("value", "").replace("\r\n", "\n")
+        else:
+            text = json.dumps(read(self.field, values), ensure_ascii=False)
         next(human for human in self.humans if self.asked in human.waiting).reply(text, self.asked)
 
     def do_more(self, event: Event, *, less: bool = False) -> None:
@@ -193,15 +195,15 @@ class Person(Part):
         numbered = (rows for rows in lists if all(isinstance(row, dict) and "number" in row for row in rows))
         return next(numbered, [])
 
-    def _typed(self, event: Event) -> Any:
-        form: Mapping[str, str] = event.get("form", {})
-        values, options = typed_in(self.field, form), self._options()
-        if options and isinstance(values, dict):
-            place = int(form.get("option", "0"))
+    def _typed(self, event: Event) -> dict[str, str]:
+        values, options = dict(event.get("form", {})), self._options()
+        if options:
+            place = int(values.get("option", "0"))
             none = {name: 0 if isinstance(value, int) else "" for name, value in options[0].items()}
             chosen = options[place] if place >= 0 else none
-            shared = [part for part in self.field.fields if part.name in chosen]
-            values |= {part.name: typed(part, chosen[part.name]) for part in shared}
+            for part in self.field.fields:
+                if part.name in chosen:
+                    values |= typed(part, chosen[part.name], part.name)
         self.values = values
         return values
 

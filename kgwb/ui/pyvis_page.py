@@ -10,7 +10,7 @@ import pyvis
 from pyvis.network import Network
 
 from kgwb.errors import harmless
-from kgwb.show.picture import ARROW_CHARS, diagram, layout, shorten
+from kgwb.show.picture import ARROW_CHARS, about, box_lines, is_pale, layout, shorten
 from kgwb.show.subgraph import Subgraph
 
 VIS = max(Path(pyvis.__file__).parent.glob("lib/vis-*/vis-network.min.js"))
@@ -45,15 +45,14 @@ def page() -> str:
 
 def graph(subgraph: Subgraph) -> dict[str, Any]:
     """Nodes and edges as pyvis hands them to vis-network; an id is a place in the subgraph."""
-    network, (boxes, arrows) = Network(directed=True), diagram(subgraph)
-    placed = layout(boxes, arrows)
-    for number, (box, place) in enumerate(zip(boxes, placed.places, strict=True)):
-        look: dict[str, Any] = {"kind": box.shape, "told": harmless(box.title), "x": place.x, "y": place.y}
-        shape = "ellipse" if box.shape == "unknown" else "box"
-        network.add_node(number, harmless("\n".join(box.lines)), shape, **look)
-    for number, (arrow, bend) in enumerate(zip(arrows, placed.bends, strict=True)):
+    network, drawn = Network(directed=True), layout(subgraph)
+    for number, (node, place) in enumerate(zip(subgraph.nodes, drawn.places, strict=True)):
+        look: dict[str, Any] = {"kind": node.shape, "told": harmless(about(node)), "x": place.x, "y": place.y}
+        shape = "ellipse" if node.shape == "unknown" else "box"
+        network.add_node(number, harmless("\n".join(box_lines(node))), shape, **look)
+    for number, (edge, ends, bend) in enumerate(zip(subgraph.edges, drawn.ends, drawn.bends, strict=True)):
         turn = {"enabled": True, "type": "curvedCCW" if bend > 0 else "curvedCW", "roundness": 0.2}
-        look = {"label": harmless(shorten(arrow.label, ARROW_CHARS)), "told": harmless(arrow.title)}
-        look |= {"found": arrow.dashed, "smooth": turn if bend else False}
-        network.add_edge(arrow.start, arrow.end, id=number, **look)
+        look = {"label": harmless(shorten(edge.label, ARROW_CHARS)), "told": harmless(about(edge))}
+        look |= {"found": is_pale(edge), "smooth": turn if bend else False}
+        network.add_edge(*ends, id=number, **look)
     return {"nodes": network.nodes, "edges": network.edges}

@@ -48,6 +48,7 @@ class SubgraphPanel(Live):
         """What the graph says of nodes, by their numbers."""
         self.asking = Worker()
         self._outputs: object = None
+        self._linked: object = None
         self._taking = threading.RLock()
         super().__init__(self.asking, *(() if outer else (session,)))
 
@@ -55,9 +56,13 @@ class SubgraphPanel(Live):
         """Take the run's subgraph anew if what the run yielded has changed."""
         with self._taking:
             run = self.session.run
-            outputs = run.answer, run.status == "done", [step.output for step in tuple(run.steps)]
-            if outputs != self._outputs:
-                self.subgraph, self._outputs = self._surrounded(subgraph(run)), outputs
+            done = run.status == "done"
+            outputs = run.answer, done, [step.output for step in tuple(run.steps)]
+            if outputs == self._outputs:
+                return
+            linked, self._outputs = subgraph(run), outputs
+            if self._linked != (linked, done):
+                self._linked, self.subgraph = (linked, done), self._surrounded(linked)
                 self.lit, self.picked, self.about = 0, -1, {}
 
     def _surrounded(self, linked: Subgraph) -> Subgraph:

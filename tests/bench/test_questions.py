@@ -5,8 +5,7 @@ import rdflib
 from rdflib import Literal, URIRef
 
 from kgwb import bench
-from kgwb.bench.gold import standard
-from kgwb.bench.questions import BenchQuestion, conversations, standalone_forms, term_string
+from kgwb.bench.questions import BenchQuestion, conversations, standalone_forms, standard, term_string
 from kgwb.flow import Term
 from kgwb.kg import Graph, open_kg
 

@@ -15,18 +15,19 @@ import rdflib
 from rdflib import URIRef
 from small import CHATTY, DIRECTED, asked, films
 
+from kgwb import profile
 from kgwb.bench.cost import costs
-from kgwb.bench.metrics import groups, table
+from kgwb.bench.metrics import groups
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import CONFIG, RESULTS, Results, Row, locked, read_results, run_file
 from kgwb.bench.runner import Bench, Setup
 from kgwb.cli import main
 from kgwb.errors import InputError, ModelUnreachableError
-from kgwb.flow import Answer, Dialogue, Question, Turn, Value
+from kgwb.flow import Answer, Dialogue, Value
 from kgwb.kg import open_kg
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatReply, ChatRequest, Message, Scripted
-from kgwb.run import Run, agent, spec_of
+from kgwb.run import Run, System, agent
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
 
@@ -60,21 +61,13 @@ def lookup(question: str, dialogue: Dialogue, run: Run) -> Answer:
     return Answer("list", tuple(Value(term, names.get(term, str(term))) for (term,) in rows))  # type: ignore[arg-type,call-overload]
 
 
-class Toy:
-    name = "toy"
-    agents = (spec_of(lookup),)
-
-    def answer(self, question: Question, dialogue: Dialogue, run: Run) -> Answer:
-        return lookup(question.text, dialogue, run)
-
-    def turn(self, run: Run) -> Turn:
-        return Turn(run.question, run.answer.labels if run.answer else ())
+TOY = System("toy", lambda question, dialogue, run: lookup(question.text, dialogue, run), (lookup,))
 
 
 def setup(model: Scripted | None = None, **settings: object) -> Setup:
     graph = open_kg(rdflib.Graph().parse(data=GRAPH, format="turtle"))
     models = {"": model or Scripted(lambda request: "ok")}
-    return Setup(graph, Toy(), models, Settings().changed(**settings), Prompts(), Embeddings("lexical"))
+    return Setup(graph, TOY, models, profile("fast", **settings), Prompts(), Embeddings("lexical"))
 
 
 def bench(
@@ -128,30 +121,24 @@ def test_a_line_has_exactly_these_fields(tmp_path: Path) -> None:
 def test_answers_of_own_knowledge_are_told_apart_where_they_are_allowed(tmp_path: Path) -> None:
     [row, *_] = bench(tmp_path, setup(own_knowledge=True))
     assert row["source"] == "the graph"
-    assert "source the graph" in table(groups([row, {**row, "source": "own knowledge"}]))
-    assert "source own knowledge" in table(groups([row, {**row, "source": "own knowledge"}]))
-
-
-def test_the_turns_of_a_dialogue_are_asked_in_order_with_what_was_answered(tmp_path: Path) -> None:
-    rows = {row["id"]: row for row in bench(tmp_path)}
-    assert rows["d2"]["answers"] == [EX + "trois"]
-    assert [row["id"] for row in lines(tmp_path)][-2:] == ["d1", "d2"]
-
-
-def test_a_question_without_gold_is_asked_and_not_scored(tmp_path: Path) -> None:
-    [row] = bench(tmp_path, questions=[BenchQuestion(id="1", question="director of Arrival")])
-    assert (row["answers"], row["gold"], "f1" in row) == ([EX + "villeneuve"], None, False)
-
-
-def test_right_and_withheld_answers_of_an_unanswerable_question(tmp_path: Path) -> None:
-    assert bench(tmp_path)[2]["f1"] == 1.0
+    parts = [group.name for group in groups([row, {**row, "source": "own knowledge"}])]
+    assert parts[-2:] == ["source own knowledge", "source the graph"]
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-def test_side_by_side_gives_the_same(tmp_path: Path, workers: int) -> None:
+def test_side_by_side_gives_the_same_and_a_dialogue_in_order(tmp_path: Path, workers: int) -> None:
     rows = bench(tmp_path, workers=workers)
     assert [row["f1"] for row in rows] == [1.0, pytest.approx(2 / 3), 1.0, 1.0, 1.0]
-    assert len(lines(tmp_path)) == 5
+    written = [row["id"] for row in lines(tmp_path)]
+    assert sorted(written) == ["1", "2", "3", "d1", "d2"]
+    assert written.index("d1") < written.index("d2")
+
+
+def test_a_question_without_gold_is_not_scored_and_an_empty_one_is_an_error(tmp_path: Path) -> None:
+    asked = [BenchQuestion(id="1", question="director of Arrival"), BenchQuestion(id="2", question=" ")]
+    row, empty = bench(tmp_path, questions=asked)
+    assert (row["answers"], row["gold"], "f1" in row) == ([EX + "villeneuve"], None, False)
+    assert empty["error"] == "the question is empty"
 
 
 # --- other executors
@@ -170,7 +157,7 @@ def test_a_pool_of_processes_asks_the_same(tmp_path: Path) -> None:
         rows = bench(tmp_path, Setup.made_by(setup), executor=pool, save_runs=True)
     assert timeless(rows) == timeless(bench(tmp_path / "threads", save_runs=True))
     assert timeless(rows) == timeless(lines(tmp_path))
-    assert Run.load(tmp_path / rows[0]["run"], Toy()).go().answer
+    assert Run.load(tmp_path / rows[0]["run"], TOY).go().answer
 
 
 def test_a_dask_cluster_asks_the_same(tmp_path: Path) -> None:
@@ -219,7 +206,7 @@ def test_lines_of_an_older_kgwb_are_read(tmp_path: Path) -> None:
     (tmp_path / RESULTS).write_text("".join(json.dumps(row) + "\n" for row in old))
     assert bench(tmp_path) == sorted(old, key=lambda row: [one.id for one in QUESTIONS].index(row["id"]))
     assert read_results(tmp_path)[1] == old
-    assert costs(old)[0].questions == len(old)
+    assert costs(old)["seconds"].questions == len(old)
     kept = [row for row in old if row["id"] != "d2"]
     (tmp_path / RESULTS).write_text("".join(json.dumps(row) + "\n" for row in kept))
     assert {row["id"]: row["answers"] for row in bench(tmp_path)}["d2"] == [EX + "trois"]
@@ -236,28 +223,18 @@ def test_reading_a_folder_changes_nothing_in_it(tmp_path: Path) -> None:
         read_results(tmp_path / "elsewhere")
 
 
-# --- side by side
-
-
 def test_the_first_queries_of_a_process_may_come_side_by_side() -> None:
     code = """
 import sys, threading
-from kgwb.kg.sparql import check
+from kgwb.kg.sparql import checked
 sys.setswitchinterval(1e-5)
 queries = [f"SELECT ?x{number} {{ <http://example.org/a> ?p ?x{number} }}" for number in range(4)]
 threads = [threading.Thread(target=check, args=(query,)) for query in queries]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
-print(check("ASK { ?s ?p ?o }"))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("ask\n", "")
-
-
-def test_runs_are_saved_where_asked_for(tmp_path: Path) -> None:
-    bench(tmp_path, save_runs=True)
-    saved = Run.load(tmp_path / "runs" / "1.jsonl", Toy()).go()
-    assert saved.answer is not None and saved.answer.labels == ("Denis Villeneuve",)
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 # --- what goes wrong
@@ -288,33 +265,18 @@ def test_a_result_that_could_not_be_read_again_is_an_error_of_its_own_line(
     assert error.startswith("its result cannot be kept: prompt_tokens: ")
 
 
-def test_an_empty_question_is_an_error_of_its_own_line(tmp_path: Path) -> None:
-    [row] = bench(tmp_path, questions=[BenchQuestion(id="1", question=" ", answers=())])
-    assert row["error"] == "the question is empty"
-    assert row["f1"] == 0.0
-
-
 def test_after_a_kill_in_the_middle_of_a_line_the_rest_is_asked_and_the_results_are_equal(
     tmp_path: Path,
 ) -> None:
     whole = bench(tmp_path / "whole")
     written = (tmp_path / "whole" / RESULTS).read_bytes()
     for end in (0, 10, len(written) // 2, len(written) - 1):
-        folder = tmp_path / str(end)
+        folder, model = tmp_path / str(end), Scripted(lambda request: "ok")
         bench(folder, questions=[])
         (folder / RESULTS).write_bytes(written[:end])
-        assert timeless(bench(folder)) == timeless(whole)
+        assert timeless(bench(folder, setup(model))) == timeless(whole)
         assert len(lines(folder)) == len(QUESTIONS)
-
-
-def test_resuming_asks_only_what_is_missing(tmp_path: Path) -> None:
-    bench(tmp_path)
-    kept = [row for row in lines(tmp_path) if row["id"] != "d2"]
-    (tmp_path / RESULTS).write_text("".join(json.dumps(row) + "\n" for row in kept))
-    model = Scripted(lambda request: "ok")
-    bench(tmp_path, setup(model))
-    assert [request.messages[0].content for request in model.requests] == ["birthPlace of him"]
-    assert [row["id"] for row in lines(tmp_path)] == [*(row["id"] for row in kept), "d2"]
+        assert model.calls() == len(QUESTIONS) - written[:end].count(b"\n")
 
 
 def test_an_interrupt_keeps_what_is_done(tmp_path: Path) -> None:
@@ -329,17 +291,13 @@ def test_an_interrupt_keeps_what_is_done(tmp_path: Path) -> None:
     assert [row["f1"] for row in bench(tmp_path)] == [1.0, pytest.approx(2 / 3), 1.0, 1.0, 1.0]
 
 
-def test_results_of_another_set_up_are_not_mixed_in(tmp_path: Path) -> None:
+def test_results_of_another_set_up_or_of_other_questions_are_not_mixed_in(tmp_path: Path) -> None:
     bench(tmp_path)
     with pytest.raises(InputError, match="settings theta was 3 and is now 1") as complaint:
         bench(tmp_path, setup(theta=1))
     assert "another --out folder" in complaint.value.hint
     with pytest.raises(InputError, match="models default was 'scripted' and is now 'other'"):
         bench(tmp_path, setup(Scripted({}, name="other")))
-
-
-def test_other_questions_under_the_same_ids_are_not_mixed_in(tmp_path: Path) -> None:
-    bench(tmp_path)
     with pytest.raises(InputError, match="another question or gold under the id '1'"):
         bench(tmp_path, questions=[BenchQuestion(id="1", question="year of Dune", answers=())])
 
@@ -358,13 +316,10 @@ def test_a_damaged_folder_is_named(tmp_path: Path, name: str, text: str) -> None
         bench(tmp_path)
 
 
-def test_an_out_folder_that_is_a_file(tmp_path: Path) -> None:
-    (tmp_path / "out").write_text("")
+def test_a_folder_that_is_a_file_or_that_another_benchmark_writes_to(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot be used"):
-        bench(tmp_path / "out")
-
-
-def test_two_benchmarks_do_not_write_to_one_folder(tmp_path: Path) -> None:
+        bench(tmp_path / "file")
     with locked(tmp_path / "out"), pytest.raises(InputError, match="another benchmark"):
         locked(tmp_path / "out").__enter__()
     with locked(tmp_path / "out"):

@@ -27,13 +27,13 @@ from kgwb.errors import (
     ModelTimeoutError,
     ModelUnreachableError,
 )
-from kgwb.flow import Answer, Dialogue, Question, Turn, Value
+from kgwb.flow import Answer, Dialogue, Question, Value
 from kgwb.kg import Graph, Limits
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.endpoint import Endpoint
 from kgwb.kg.local import LocalGraph
 from kgwb.llm import model as open_model
-from kgwb.run import Run, agent, spec_of
+from kgwb.run import Run, System, agent
 from kgwb.run.ask import ask
 from kgwb.run.prompts import Prompts
 from kgwb.ui.session import session_of
@@ -72,20 +72,15 @@ def _asking(place: str) -> Callable[[str, Run], str]:
 STEPS = {place: _asking(place) for place in ("openai", *GRAPH_PLACES, "ollama")}
 
 
-class Tour:
-    """A model, every kind of query, and another model."""
+def take_tour(question: Question, dialogue: Dialogue, run: Run) -> Answer:
+    said = ""
+    for step in STEPS.values():
+        said += step(said, run)
+    return Answer("list", (Value(rdflib.Literal(said), said),))
 
-    name = "tour"
-    agents = tuple(spec_of(step) for step in STEPS.values())
 
-    def answer(self, question: Question, dialogue: Dialogue, run: Run) -> Answer:
-        said = ""
-        for step in STEPS.values():
-            said += step(said, run)
-        return Answer("list", (Value(rdflib.Literal(said), said),))
-
-    def turn(self, run: Run) -> Turn:
-        return Turn(run.question)
+TOUR = System("tour", take_tour, STEPS.values())
+"""A model, every kind of query, and another model."""
 
 
 def _echo(body: dict[str, Any]) -> str:
@@ -111,7 +106,7 @@ class Town:
         texts = {f"tour/{place}": prompt("before", "after {{before}}") for place in MODEL_PLACES}
         kg = Endpoint(self.of("graph").url, dialect="generic")
         given: dict[str, Any] = {"prompts": Prompts(texts=texts), "embeddings": Embeddings("lexical")}
-        return Run(Tour(), "What is it?", kg=kg, models=models, path=path, **given)
+        return Run(TOUR, "What is it?", kg=kg, models=models, path=path, **given)
 
     def asked(self) -> list[tuple[str, str]]:
         return [
@@ -205,7 +200,7 @@ def test_a_fault_is_told_and_the_run_goes_on_from_it(
             assert "Traceback" not in str(caught.value) and len(str(caught.value)) < 1500
             assert run.status == "failed" and run[place].error
     earlier = list(STEPS)[: list(STEPS).index(place)]
-    kept = Run.load(tmp_path / "run.jsonl", Tour())
+    kept = Run.load(tmp_path / "run.jsonl", TOUR)
     kept.go(until=len(earlier))
     assert [step.key for step in kept.steps if step.done] == earlier
     if expected in (CUT, REPLACED):
@@ -213,7 +208,7 @@ def test_a_fault_is_told_and_the_run_goes_on_from_it(
     known = town.asked()
     assert run.go().status == "done"
     assert run.answer == answer
-    assert Run.load(tmp_path / "run.jsonl", Tour()).go().answer == answer
+    assert Run.load(tmp_path / "run.jsonl", TOUR).go().answer == answer
     again = _new(town.asked(), known)
     assert not set(again) & set(before)
     assert len(again) <= len(_new(in_all, before))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small import CALLS, SCRIPT, MadeUp, films, made_up, prompt
+from small import CALLS, MADE_UP, SCRIPT, films, made_up, prompt
 
 from kgwb import load_run
 from kgwb.bench.questions import BenchQuestion
@@ -100,7 +100,7 @@ def test_a_run_that_cannot_be_recorded_stops_and_goes_on(disk: tuple[Path, Full]
         assert run.status == "failed" and run.error is caught.value
     assert path.read_bytes().startswith(before) and path.read_bytes().endswith(b"\n")
     assert (str(run.go().answer), model.calls()) == ("three", CALLS)
-    assert Run.load(path, MadeUp()).go().answer == run.answer
+    assert Run.load(path, MADE_UP).go().answer == run.answer
 
 
 def test_a_run_that_cannot_be_begun_in_a_file_says_so(disk: tuple[Path, Full]) -> None:
@@ -135,7 +135,7 @@ def test_a_save_leaves_the_earlier_file(disk: tuple[Path, Full]) -> None:
         run.save(path)
     assert caught.value.hint
     assert (names(folder), path.read_bytes()) == (["run.jsonl"], before)
-    assert Run.load(run.save(path), MadeUp()).go().answer == run.answer
+    assert Run.load(run.save(path), MADE_UP).go().answer == run.answer
 
 
 def _bench(out: Path) -> Bench:

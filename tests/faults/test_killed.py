@@ -103,14 +103,14 @@ def _kill_kernel(code: str, ready: Callable[[], bool]) -> None:
     manager = KernelManager()
     manager.start_kernel(env={**os.environ, "OPENAI_API_KEY": KEY})
     try:
-        with_client = manager.client()
-        with_client.start_channels()
-        with_client.wait_for_ready(WAIT_S)
-        with_client.execute(code)
+        client = manager.client()
+        client.start_channels()
+        client.wait_for_ready(WAIT_S)
+        client.execute(code)
         until(ready)
         manager.signal_kernel(signal.SIGKILL)
         until(lambda: not manager.is_alive())
-        with_client.stop_channels()
+        client.stop_channels()
     finally:
         manager.shutdown_kernel(now=True)
 
@@ -199,19 +199,14 @@ def test_a_benchmark_killed_again_and_again_asks_no_question_twice(benchmark: Be
         process.kill()
         process.communicate(timeout=WAIT_S)
         killed += process.returncode == -signal.SIGKILL
-        _mess(benchmark.folder / "killed", kill)
+        if kill % 2:  # what a process that is killed in the middle of writing can leave behind
+            with (benchmark.folder / "killed" / RESULTS).open("ab") as file:
+                file.write('{"id": "11", "question": "Who directed Fü'.encode()[:-1])
     assert killed == KILLS
     assert benchmark.finish("killed") == whole
     assert len(seen) <= usual + KILLS * WORKERS * CALLS_A_QUESTION
     told = Counter(json.dumps(asked.body["messages"]) for asked in seen if asked.body)  # else cut off
     assert max(told.values()) <= KILLS + 1
-
-
-def _mess(folder: Path, kill: int) -> None:
-    """What a process that is killed in the middle of writing can leave behind."""
-    if kill % 2:
-        with (folder / RESULTS).open("ab") as file:
-            file.write('{"id": "11", "question": "Who directed Fü'.encode()[:-1])
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"kgwb": "0.1', None])
@@ -247,7 +242,6 @@ def test_a_run_file_of_a_header_alone_goes_on(tmp_path: Path, end: bytes) -> Non
 
 OPENING = """
 import sys
-from pathlib import Path
 import numpy as np
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg import cache_dir, open_kg
@@ -258,7 +252,6 @@ class Counted(Embeddings):
 
 print("ready", flush=True)
 sys.stdin.readline()
-print("begun", flush=True)
 kg = open_kg({path!r})
 rows = kg.select("SELECT (COUNT(*) AS ?n) {{ ?s ?p ?o }}").rows
 hits = [hit.iri for hit in kg.search("vertex 4711", 3).hits]
@@ -268,24 +261,28 @@ print(kg.identity, rows, hits, sum(map(sum, close)), flush=True)
 """
 
 
-class Opener:
-    """A process that opens the graph when it is told to."""
+def opener(path: Path) -> subprocess.Popen[str]:
+    """A process that opens the graph when it reads a line."""
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-c", OPENING.format(path=str(path))], text=True, **pipes)
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    return process
 
-    def __init__(self, path: Path) -> None:
-        code = OPENING.format(path=str(path))
-        pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        self.process = subprocess.Popen([sys.executable, "-c", code], text=True, **pipes)
-        assert self.process.stdout is not None
-        assert self.process.stdout.readline() == "ready\n"
 
-    def go(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write("go\n")
-        self.process.stdin.flush()
+def opened(*processes: subprocess.Popen[str]) -> str:
+    """What processes that open at the same time all print."""
+    for process in processes:
+        begin(process)
+    ends = [(*process.communicate(timeout=WAIT_S), process.returncode) for process in processes]
+    assert {code for _, _, code in ends} == {0}, ends
+    (out,) = {out for out, _, _ in ends}
+    return out
 
-    def end(self) -> tuple[int, str, str]:
-        out, said = self.process.communicate(timeout=WAIT_S)
-        return self.process.returncode, out.removeprefix("begun\n"), said
+
+def begin(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("go\n")
+    process.stdin.flush()
 
 
 def _large(folder: Path) -> Path:
@@ -304,12 +301,7 @@ def test_processes_share_one_cold_cache(tmp_path: Path, damaged: bool) -> None:
         open_kg(path)
         (folder,) = graphs.iterdir()
         (folder / "labels.sqlite").write_bytes(b"broken")
-    openers = [Opener(path) for _ in range(3)]
-    for opener in openers:
-        opener.go()
-    ends = [opener.end() for opener in openers]
-    assert [code for code, _, _ in ends] == [0] * 3, ends
-    assert len({out for _, out, _ in ends}) == 1 and "v4711" in ends[0][1]
+    assert "v4711" in opened(*(opener(path) for _ in range(3)))
     assert [entry.name for entry in graphs.iterdir()] == [entry.name for entry in graphs.glob("[!.]*")]
     assert len(list(graphs.iterdir())) == 1
 
@@ -317,18 +309,13 @@ def test_processes_share_one_cold_cache(tmp_path: Path, damaged: bool) -> None:
 def test_a_process_killed_while_it_builds_harms_nobody_and_is_cleared_away(tmp_path: Path) -> None:
     path = _large(tmp_path)
     graphs = Path(os.environ["KGWB_CACHE"]) / "graphs"
-    killed = Opener(path)
-    killed.go()
+    killed = opener(path)
+    begin(killed)
     until(lambda: list(graphs.glob(".making-*/graph/*")))
-    killed.process.kill()
-    killed.process.communicate(timeout=WAIT_S)
+    killed.kill()
+    killed.communicate(timeout=WAIT_S)
     (left,) = graphs.glob(".making-*")
-    others = [Opener(path) for _ in range(2)]
-    for other in others:
-        other.go()
-    ends = [other.end() for other in others]
-    assert [code for code, _, _ in ends] == [0, 0], ends
-    assert ends[0][1] == ends[1][1]
+    opened(opener(path), opener(path))
     os.utime(left, (time.time() - 200_000,) * 2)
     open_kg(path)
     assert len(list(graphs.iterdir())) == 1 and not left.exists()

@@ -42,6 +42,8 @@ class Server:
     answer: Callable[[Seen], Said]
     seen: list[Seen] = field(default_factory=list)
     url: str = ""
+    software: str = "test"
+    """What it calls itself."""
 
 
 def no_rows(seen: Seen) -> Said:
@@ -89,6 +91,9 @@ def serving(answer: Callable[[Seen], Said] = no_rows) -> Iterator[Server]:
                     self.wfile.write(part)
 
         do_POST = do_PUT = do_DELETE = do_PATCH = do_GET
+
+        def version_string(self) -> str:
+            return made.software
 
         def log_message(self, *_: Any) -> None:
             pass

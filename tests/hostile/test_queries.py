@@ -17,21 +17,24 @@ from typing import Any
 
 import pyoxigraph
 import pytest
+import rdflib
 from page import press, settle
 from page import text as read
-from rdflib import URIRef
+from rdflib import RDFS, Literal, URIRef
 from small import DIRECTED, chatty, films
 
+import kgwb
 from hostile.corpus import HALVES, NO_IRIS, SEED, texts
 from hostile.runs import EACH, HARMLESS, bundles, hostile_run
 from hostile.servers import Server, serving
-from kgwb import open_kg
+from kgwb import Workbench, open_kg
 from kgwb.cli import main
 from kgwb.errors import GraphError, KgwbError, OverrideError, QueryError, QueryRefusedError
-from kgwb.flow import CandidateQuery
+from kgwb.flow import CandidateQuery, to_data
 from kgwb.kg.dialects import DIALECTS
-from kgwb.kg.sparql import _TOKEN
+from kgwb.kg.sparql import checked
 from kgwb.kg.text import spelled
+from kgwb.kg.transport import Reply
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.show import explain
@@ -51,29 +54,14 @@ ARGUMENTS = {
 
 def shape(query: str) -> str:
     """A query with its strings, IRIs and numbers blanked, and what is said several times said once."""
-    told, position = [], 0
-    while position < len(query):
-        token = _TOKEN.match(query, position)
-        assert token, query[position : position + 50]
-        kind = token.lastgroup or ""
-        blanked = {
-            "string": '"s"',
-            "iri": "<i>",
-            "double": "1",
-            "number": "1",
-            "variable": "?v",
-            "space": "",
-            "tag": "@t",
-        }
-        told.append(blanked.get(kind, token[0]))
-        position = token.end()
-    text = " ".join(filter(None, told))
+    blank = re.sub(r"[?$]\w+", "?v", checked(query, allow_service=True).shape)
+    text = " ".join(re.findall(r'"s"|<%>|\?v|@[\w-]+|\w+|\S', re.sub("1e0", "1", blank)))
     for unit in (
-        r"(?:<i>|\?v) <i> (?:<i>|\?v) \.",
-        r"FILTER \( \?v ! = <i> \)",
+        r"(?:<%>|\?v) <%> (?:<%>|\?v) \.",
+        r"FILTER \( \?v ! = <%> \)",
         r'CONTAINS \( LCASE \( STR \( \?v \) \) , "s" \)',
-        r'"s"(?: @t)?',
-        "<i>",
+        r'"s"(?: @[\w-]+)?',
+        "<%>",
         r"\?v",
         r"\{ [^{}]* \}",
     ):
@@ -90,7 +78,7 @@ def test_no_label_changes_what_an_engine_is_asked(name: str, monkeypatch: pytest
     sent: list[str] = []
     with serving() as server:
         kg: Any = open_kg(f"{server.url}/sparql", dialect=name + ARGUMENTS.get(name, ""))
-        monkeypatch.setattr(kg, "_send", lambda text, *_: sent.append(text) or _nothing())
+        monkeypatch.setattr("kgwb.kg.endpoint.ask", lambda _, text, *more: sent.append(text) or NOTHING)
         shapes(kg, "once", sent)  # what is learnt of the graph before the first search
         asked = 0
         for text in LABELS if name in ("generic", "virtuoso") else LABELS[::10]:
@@ -105,12 +93,7 @@ def test_no_label_changes_what_an_engine_is_asked(name: str, monkeypatch: pytest
         assert not server.seen or name == "wikidata"
 
 
-def _nothing() -> Any:
-    from kgwb.kg.transport import Reply
-
-    return Reply(
-        b'{"head": {"vars": []}, "results": {"bindings": []}, "boolean": false}', "application/json", False
-    )
+NOTHING = Reply(b'{"head": {"vars": []}, "results": {"bindings": []}, "boolean": false}', "text/json", False)
 
 
 def shapes(kg: Any, text: str, sent: list[str]) -> set[str]:
@@ -124,9 +107,6 @@ def shapes(kg: Any, text: str, sent: list[str]) -> set[str]:
 
 
 def test_every_label_is_found_and_read_as_it_was_written() -> None:
-    import rdflib
-    from rdflib import RDFS, Literal
-
     made = rdflib.Graph()
     vertices = {URIRef(f"http://example.org/v{n}"): text for n, text in enumerate(LABELS) if text.strip()}
     for vertex, text in vertices.items():
@@ -178,8 +158,6 @@ def queries_of(run: Run) -> list[str]:
 
 def test_rules_make_nothing_of_hostile_questions() -> None:
     """The whole pipeline with `rules`, on the sample graph: an answer, or that there is none."""
-    from kgwb import Workbench
-
     bench = Workbench(open_kg("films"), "rules")
     for text in LABELS[::4]:
         if len(text) > 2_000 or not text.strip():
@@ -375,63 +353,35 @@ def test_what_is_put_in_by_hand_does_not_reach_it(patterns: bool) -> None:
     with serving() as server:
         kg = open_kg(f"{server.url}/sparql", dialect="generic")
         for query in FORBIDDEN[::20]:
-            run = recorded.fork()
             made = overridden(query)
             if patterns:
-                made = Generated(
-                    (
-                        replace(
-                            made.queries[0],
-                            sparql="SELECT ?person { }",
-                            patterns=((query, "<a:b>", "?person"),),
-                            filters=query,
-                        ),
-                    ),
-                    1,
-                )
-            selection = {"queries": [data(one) for one in made.queries], "predicates": ["director"]}
-            live = run.fork(kg=kg)
+                hidden = {"patterns": ((query, "<a:b>", "?person"),), "filters": query}
+                made = Generated((replace(made.queries[0], sparql="SELECT ?person { }", **hidden),), 1)
+            live = recorded.fork().fork(kg=kg)
             live.replace("query_generator", made)
-            live.replace("predicate_selection", selection)
+            chosen = {"queries": [to_data(one) for one in made.queries], "predicates": ["director"]}
+            live.replace("predicate_selection", chosen)
             with suppress(GraphError, OverrideError):
                 live.go()
             assert_only_reading(server)
 
 
-def data(query: CandidateQuery) -> Any:
-    from kgwb.flow import to_data
-
-    return to_data(query)
-
-
 def test_a_run_file_with_a_forbidden_override_asks_nothing(tmp_path: Path) -> None:
-    import kgwb
-
     path = chatty("Who directed Arrival?", Scripted(DIRECTED)).go().save(tmp_path / "run.jsonl")
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     calls = [line for line in lines if line.startswith('{"call"')]
     with serving() as server:
-        header = json.loads(lines[0])
-        header["source"] = f"{server.url}/sparql"
+        header = json.loads(lines[0]) | {"source": f"{server.url}/sparql"}
         kg = open_kg(f"{server.url}/sparql", dialect="generic")
         for query in FORBIDDEN[::40]:
-            made = {
-                "override": {
-                    "step": "query_generator",
-                    "value": {"queries": [data(overridden(query).queries[0])], "before_truncation": 1},
-                }
-            }
+            queries = [to_data(overridden(query).queries[0])]
+            made = {"step": "query_generator", "value": {"queries": queries, "before_truncation": 1}}
             chosen = {
-                "override": {
-                    "step": "predicate_selection",
-                    "value": {"queries": [data(overridden(query).queries[0])], "predicates": ["director"]},
-                }
+                "step": "predicate_selection",
+                "value": {"queries": queries, "predicates": ["director"]},
             }
-            path.write_text(
-                "".join(
-                    [json.dumps(header) + "\n", *calls, *(json.dumps(one) + "\n" for one in (made, chosen))]
-                )
-            )
+            overrides = [json.dumps({"override": one}) + "\n" for one in (made, chosen)]
+            path.write_text("".join([json.dumps(header) + "\n", *calls, *overrides]))
             kgwb.load_run(path)
             assert server.seen == [], "loading asks nobody"
             with suppress(KgwbError):
@@ -468,21 +418,15 @@ def test_what_the_command_line_is_given_does_not_reach_it(capsys: pytest.Capture
     capsys.readouterr()
 
 
+CHANGING = set("SERVICE INSERT DELETE LOAD CLEAR DROP CREATE".split())
+PARAMETERS = set("query default-graph-uri timeout format search language action type limit".split())
+
+
 def assert_only_reading(server: Server) -> None:
     """Every request is a query (never an update), and every query reads, for Oxigraph as for a plain eye."""
     for seen in {str(one): one for one in server.seen}.values():
         fields = seen.fields
-        assert set(fields) <= {
-            "query",
-            "default-graph-uri",
-            "timeout",
-            "format",
-            "search",
-            "language",
-            "action",
-            "type",
-            "limit",
-        }, seen
+        assert set(fields) <= PARAMETERS, seen
         assert seen.method in ("GET", "POST")
         for query in fields.get("query", []):
             assert_reads(query)
@@ -490,19 +434,7 @@ def assert_only_reading(server: Server) -> None:
 
 def assert_reads(query: str) -> None:
     pyoxigraph.Store().query(query, prefixes={})  # raises for an update
-    bare = re.sub(
-        r"""\"\"\".*?\"\"\"|'''.*?'''|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|<[^<>\s]*>""",
-        " x ",
-        query,
-        flags=re.S,
-    )
+    strings = r"""\"\"\".*?\"\"\"|'''.*?'''|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|<[^<>\s]*>"""
+    bare = re.sub(strings, " x ", query, flags=re.S)
     words = set(re.findall(r"(?<![?$:\w])[A-Za-z]+(?![\w:])", bare))
-    assert not {word.upper() for word in words} & {
-        "SERVICE",
-        "INSERT",
-        "DELETE",
-        "LOAD",
-        "CLEAR",
-        "DROP",
-        "CREATE",
-    }, query
+    assert not {word.upper() for word in words} & CHANGING, query

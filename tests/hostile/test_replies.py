@@ -32,7 +32,7 @@ from kgwb.run import Run
 from kgwb.run import ask as structured
 from kgwb.run.ask import Check, judge
 from kgwb.settings import Settings
-from kgwb.systems import vertex_selection
+from kgwb.systems import linking
 from kgwb.systems.chatty_kg import (
     chat,
     classifier,
@@ -187,20 +187,20 @@ CASES = {
         ),
         Case(
             "vertex_selection",
-            lambda run: vertex_selection.select(RETRIEVED, "Who?", Context(), run),
+            lambda run: linking.select(RETRIEVED, "Who?", Context(), run),
             (vertex(0, ""), *(vertex(n, label) for n, label in enumerate(LABELS, 1))),
             _vertex,
         ),
         Case(
             "vertex_selection_labels",
-            lambda run: vertex_selection.select(RETRIEVED, "Who?", Context(), run),
+            lambda run: linking.select(RETRIEVED, "Who?", Context(), run),
             tuple({"label": label} for label in LABELS if label != "Dune"),
             lambda reply: reply.label.casefold() in [label.casefold() for label in LABELS],
             PAPER,
         ),
         Case(
             "vertex_selection_names",
-            lambda run: vertex_selection.select(HOMONYM, "Who?", Context(), run),
+            lambda run: linking.select(HOMONYM, "Who?", Context(), run),
             ({"name": "v3"}, {"name": "v4"}),
             lambda reply: reply.name in ("v3", "v4"),
             PAPER,
@@ -295,7 +295,7 @@ DEBATING = (answer_trying, own_knowledge, relation_filtering, simplifying, topic
 def test_every_reply_class_of_the_systems_is_tried() -> None:
     there = {
         one
-        for module in (chat, classifier, predicate_selection, qirs, rephraser, vertex_selection, *DEBATING)
+        for module in (chat, classifier, predicate_selection, qirs, rephraser, linking, *DEBATING)
         for name, one in vars(module).items()
         if name.endswith("Reply") and one.__module__ == module.__name__
     }
@@ -434,7 +434,7 @@ def test_a_model_that_obeys_a_label_is_turned_away_recorded_and_shown(order: str
             "question_type": "list",
             "triples": [{"subject": order, "predicate": "director", "object": "?x"}],
         },
-        "chatty_kg/vertex_selection": list(disobeyed),
+        "linking/vertex_selection": list(disobeyed),
         "chatty_kg/predicate_selection": predicates(["drop everything"]),
     }
     run = chatty("Who directed it?", Scripted(replies), kg, settings=Settings(theta=len(disobeyed)))

@@ -26,8 +26,7 @@ from hostile.servers import Said, Seen, serving
 from kgwb import cli, open_kg
 from kgwb.errors import KgwbError
 from kgwb.kg import Graph
-from kgwb.llm import Scripted, model
-from kgwb.llm.status import available
+from kgwb.llm import Scripted, available, model
 from kgwb.masking import masked, shown
 from kgwb.run import Run
 from kgwb.ui.chat import Chat

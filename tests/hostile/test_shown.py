@@ -17,7 +17,7 @@ from small import films
 from hostile.corpus import IRIS, NO_IRIS, texts
 from hostile.runs import EACH, HARMLESS, Page, as_shown, bundles, hostile_run, plain
 from kgwb import flow
-from kgwb.cli import _print_run
+from kgwb.cli import print_run
 from kgwb.errors import CONTROLS, GraphError
 from kgwb.llm import Scripted
 from kgwb.run import Run
@@ -103,7 +103,7 @@ def test_static_forms_show_text_and_nothing_else(batch: int) -> None:
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_texts_for_a_terminal_do_nothing_to_it(batch: int, capsys: pytest.CaptureFixture[str]) -> None:
     for bundle, run in runs(batch):
-        _print_run(run, True)
+        print_run(run, True)
         for text in (
             repr(run),
             tree(run.steps, run.calls),

@@ -22,10 +22,10 @@ from hostile.runs import Page, bundles, hostile_run
 from hostile.servers import serving
 from hostile.test_replies import JUNK
 from kgwb.errors import CONTROLS, InputError, KgwbError, NotRecordedError, PromptError, RunFileError
-from kgwb.llm import ChatRequest, Message, Replay, Scripted
-from kgwb.llm.replay import read_replies
+from kgwb.llm import ChatRequest, Message, Scripted
 from kgwb.run.prompts import Prompts, shipped_folder
 from kgwb.run.record import call_key
+from kgwb.run.replay import Replay
 from kgwb.ui.debugger import VIEWS, Debugger
 from kgwb.ui.session import session_of
 
@@ -35,20 +35,12 @@ WATCHERS: list[list[tuple[str, Any]]] = []
 """Who is told what the process does; a hook of the interpreter can never be taken away."""
 
 
+WATCHED = {"open", "import", "exec", "compile", "socket.connect", "socket.getaddrinfo", "os.system"}
+WATCHED |= {"subprocess.Popen", "os.remove", "os.rename", "os.mkdir"}
+
+
 def _hook(event: str, args: Any) -> None:
-    if WATCHERS and event in (
-        "open",
-        "import",
-        "exec",
-        "compile",
-        "socket.connect",
-        "socket.getaddrinfo",
-        "os.system",
-        "subprocess.Popen",
-        "os.remove",
-        "os.rename",
-        "os.mkdir",
-    ):
+    if WATCHERS and event in WATCHED:
         WATCHERS[-1].append((event, args))
 
 
@@ -98,77 +90,26 @@ def load(path: Path) -> Any:
 # --- what a file may say
 
 
-HEADERS: tuple[dict[str, Any], ...] = (
-    *(
-        {"system": name}
-        for name in (
-            "../../evil",
-            "os",
-            "chatty_kg.pipeline",
-            "__pycache__",
-            "",
-            None,
-            1,
-            ["chatty_kg"],
-            "/etc",
-        )
-    ),
-    *(
-        {"models": models}
-        for models in (
-            {"": "replay:/etc/passwd"},
-            {"": "openai:x@http://{url}/v1"},
-            {"qir": 1},
-            [],
-            "x",
-            None,
-        )
-    ),
-    *(
-        {"embeddings": name}
-        for name in ("/etc", "../../evil", "http://{url}/model", "somebody/model", 1, None, [], "lexical\x00")
-    ),
-    *({"source": name} for name in ("http://{url}/sparql", "/etc/passwd", "../../x", None, {"a": 1})),
-    *({"graph": name} for name in ("http://{url}/sparql", "/etc/passwd", None, 5, ["x"])),
-    *(
-        {"prompts": names}
-        for names in (
-            {"../../../tmp/evil": "x"},
-            {"/etc/passwd": "x"},
-            {"chatty_kg/qir": 1},
-            ["x"],
-            "x",
-            None,
-        )
-    ),
-    *(
-        {"settings": names}
-        for names in (
-            {"theta": -1},
-            {"theta": 10**400},
-            {"evil": 1},
-            [],
-            None,
-            {"temperature": "hot"},
-            {"workers": True},
-            {"profile": "evil"},
-            {"model_timeout_s": float("nan")},
-        )
-    ),
-    *({"dialogue": names} for names in (None, {"turns": 1}, {"turns": [{"question": 1}]}, [], "x")),
-    *(
-        {"vocabulary": names}
-        for names in (None, {"labels": 1}, {"labels": ["javascript:x"]}, {"languages": ['en") } #']})
-    ),
-    *(
-        {"question": question}
-        for question in ("", None, 1, [], "x" * 10**6, "a " * 10**4, "\ud800", "<script>", "\x1b[2J")
-    ),
-    *({"id": id_} for id_ in (None, [], {}, 1, "../../x", "")),
-    *({"created": when} for when in (None, [], 1, "<b>")),
-    *({"kgwb_run": number} for number in (0, 2, True, "1", None, 1.0, [], 10**30)),
-    {"kgwb": ["x"], "kgwb_run": 2},
-)
+ODD: dict[str, list[Any]] = {
+    "system": [*"../../evil os chatty_kg.pipeline __pycache__ /etc".split(), "", None, 1, ["chatty_kg"]],
+    "models": [{"": "replay:/etc/passwd"}, {"": "openai:x@http://{url}/v1"}, {"qir": 1}, [], "x", None],
+    "embeddings": [*"/etc ../../evil http://{url}/model some/model lexical\x00".split(), 1, None, []],
+    "source": [*"http://{url}/sparql /etc/passwd ../../x".split(), None, {"a": 1}],
+    "graph": [*"http://{url}/sparql /etc/passwd".split(), None, 5, ["x"]],
+    "prompts": [{"../../tmp/evil": "x"}, {"/etc/passwd": "x"}, {"chatty_kg/qir": 1}, ["x"], "x", None],
+    "settings": [
+        *({"theta": -1}, {"theta": 10**400}, {"evil": 1}, [], None, {"temperature": "hot"}),
+        *({"workers": True}, {"profile": "evil"}, {"model_timeout_s": float("nan")}),
+    ],
+    "dialogue": [None, {"turns": 1}, {"turns": [{"question": 1}]}, [], "x"],
+    "vocabulary": [None, {"labels": 1}, {"labels": ["javascript:x"]}, {"languages": ['en") } #']}],
+    "question": ["", None, 1, [], "x" * 10**6, "a " * 10**4, "\ud800", "<script>", "\x1b[2J"],
+    "id": [None, [], {}, 1, "../../x", ""],
+    "created": [None, [], 1, "<b>"],
+    "kgwb_run": [0, 2, True, "1", None, 1.0, [], 10**30],
+}
+HEADERS: list[dict[str, Any]] = [{field: value} for field, values in ODD.items() for value in values]
+HEADERS.append({"kgwb": ["x"], "kgwb_run": 2})
 
 
 @pytest.mark.parametrize("header", HEADERS, ids=lambda header: json.dumps(header)[:50])
@@ -239,25 +180,16 @@ def test_whatever_an_entry_says_nothing_is_opened(entry: Any, saved: list[str], 
 @pytest.mark.parametrize(
     "content",
     [
-        b"\x00" * 100,
-        b"\xff\xfe",
-        b"PK\x03\x04",
-        b"\x80\x04\x95",
-        b"[" * 100_000,
-        b'{"kgwb_run": 1}',
-        b'{"kgwb_run": 1}\n' * 3,
-        b'{"a":' * 990 + b"1" + b"}" * 990,
-        b"9" * 10_000,
-        b'{"kgwb_run": 1, "question": "\\ud800"}\n',
-        b'"' * 10**6,
-        b"\n" * 10**5,
+        *(b"\x00" * 100, b"\xff\xfe", b"PK\x03\x04", b"\x80\x04\x95", b"[" * 100_000, b"9" * 10_000),
+        *(b'{"kgwb_run": 1}', b'{"kgwb_run": 1}\n' * 3, b'{"kgwb_run": 1, "question": "\\ud800"}\n'),
+        *(b'{"a":' * 990 + b"1" + b"}" * 990, b'"' * 10**6, b"\n" * 10**5),
     ],
     ids=repr,
 )
 def test_what_is_no_run_file_is_said(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     path.write_bytes(content[: 10**6])
-    for read in (kgwb.load_run, lambda path: Replay(list(read_replies(path)))):
+    for read in (kgwb.load_run, Replay.from_file):
         with suppress(RunFileError):
             read(path)
             assert read is not kgwb.load_run
@@ -273,7 +205,7 @@ def test_a_file_nested_to_any_depth(depth: int, saved: list[str], tmp_path: Path
     path.write_text(saved[0] + call + saved[1], encoding="utf-8")
     assert isinstance(load(path), RunFileError)
     with pytest.raises(RunFileError):
-        Replay(list(read_replies(path)))
+        Replay.from_file(path)
 
 
 def test_spoilt_run_files_load_or_are_refused(saved: list[str], tmp_path: Path) -> None:
@@ -353,25 +285,10 @@ def assert_shown(run: Any, *, widgets_too: bool = False) -> None:
 # --- paths
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "../x",
-        "../../etc/x",
-        "/etc/x",
-        "a/../../x",
-        "",
-        ".",
-        "..",
-        "a//b",
-        "a/",
-        "~/x",
-        "a\\..\\x",
-        "C:x",
-        "a\x00b",
-        "a\nb",
-    ],
-)
+NAMES = ["", "a\x00b", "a\nb", *"../x ../../etc/x /etc/x a/../../x . .. a//b a/ ~/x a\\..\\x C:x".split()]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_name_of_a_prompt_does_not_lead_out_of_its_folder(name: str, tmp_path: Path) -> None:
     text = Prompts().text("chatty_kg/qir")
     folder = tmp_path / "in" / "prompts"

@@ -25,11 +25,6 @@ ex:Person rdfs:label "person"@en .
 """
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KGWB_CACHE", str(tmp_path / "cache"))
-
-
 @pytest.fixture(scope="session")
 def people_text() -> str:
     return PEOPLE

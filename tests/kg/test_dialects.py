@@ -10,16 +10,15 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pyoxigraph
 import pytest
 import rdflib
+from hostile.servers import Said, Seen, serving
 from hypothesis import given
 from hypothesis import strategies as st
 from rdflib import URIRef
@@ -35,11 +34,11 @@ from kgwb.errors import (
     QueryRefusedError,
     SettingError,
 )
-from kgwb.kg import VOCABULARIES, Limits, Vocabulary, cache_dir, open_kg, probing
+from kgwb.kg import VOCABULARIES, Limits, Vocabulary, cache_dir, open_kg, searching
 from kgwb.kg.dialects import DIALECTS, STAGES, Dialect, named
 from kgwb.kg.endpoint import Endpoint
 from kgwb.kg.local import LocalGraph
-from kgwb.kg.sparql import _lexed, checked
+from kgwb.kg.sparql import checked
 from kgwb.kg.text import spelled
 from kgwb.kg.vocabularies import well_known
 
@@ -180,9 +179,9 @@ def _check_meaning(dialect: Dialect, text: str) -> None:
         plain = dialect.search_query(["word"] * len(words), 7, stage, TWO)
         if query is None:
             continue
-        shape = _lexed(query)[1]
         assert plain is not None
-        assert shape == _lexed(plain)[1]
+        magic = dialect.magic
+        assert checked(query, magic=magic).shape == checked(plain, magic=magic).shape
         parseQuery(query)
         _oxigraph_parses(query.replace(f"<{dialect.magic}>", "<tag:nobody>"))  # a test asks no other host
         assert checked(query, magic=dialect.magic).form == "select"
@@ -271,69 +270,30 @@ SIGNS = {
 OTHERS = {"ignores": (200, NONE), "refuses": (400, b"what is that?"), "fails": (500, b"no such function")}
 
 
-class Fake(ThreadingHTTPServer):
+class Fake:
     """An engine over the graph of ``people`` that knows one dialect, and what it does with the ``others``."""
-
-    daemon_threads = True
 
     def __init__(self, people: LocalGraph, sign: str, others: str = "ignores", name: str = "") -> None:
         self.people, self.sign, self.others, self.name = people, sign, others, name
-        self.asked: list[str] = []
-        self.stopped = threading.Event()
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server_address[1]}/sparql"
+        self.url, self.asked, self.stopped = "", list[str](), threading.Event()
 
+    def __call__(self, seen: Seen) -> Said:
+        status, body = self.answer(seen.fields["query"][0])
+        return status, {"Content-Type": "application/sparql-results+json"}, body
 
-class Handler(BaseHTTPRequestHandler):
-    server: Fake
-
-    def version_string(self) -> str:
-        return self.server.name
-
-    def do_GET(self) -> None:
-        self._answer(urlsplit(self.path).query)
-
-    def do_POST(self) -> None:
-        self._answer(self.rfile.read(int(self.headers["Content-Length"])).decode())
-
-    def _answer(self, encoded: str) -> None:
-        query = parse_qs(encoded)["query"][0]
-        self.server.asked.append(query)
-        foreign, others = re.search("|".join(SIGNS.values()), query), self.server.others
-        if foreign and self.server.sign and re.search(self.server.sign, query):
-            self._send(200, HIT)
-        elif others == "is broken" and SAMPLE not in query:
-            self._send(500, b"out of memory")
-        elif foreign and others == "hangs":
-            self.server.stopped.wait(60)
-        elif foreign:
-            self._send(*OTHERS[others])
-        else:
-            result: Any = self.server.people.store.query(query)
-            self._send(200, result.serialize(format=pyoxigraph.QueryResultsFormat.JSON))
-
-    def _send(self, code: int, body: bytes) -> None:
-        self.send_response(code)
-        self.send_header("Content-Type", "application/sparql-results+json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-
-@contextmanager
-def running(server: Any) -> Iterator[Any]:
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        getattr(server, "stopped", threading.Event()).set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    def answer(self, query: str) -> tuple[int, Any]:
+        self.asked.append(query)
+        foreign = re.search("|".join(SIGNS.values()), query)
+        if foreign and self.sign and re.search(self.sign, query):
+            return 200, HIT
+        if self.others == "is broken" and SAMPLE not in query:
+            return 500, b"out of memory"
+        if foreign and self.others == "hangs":
+            self.stopped.wait(60)
+        if foreign:
+            return OTHERS.get(self.others, (200, NONE))
+        result: Any = self.people.store.query(query)
+        return 200, result.serialize(format=pyoxigraph.QueryResultsFormat.JSON)
 
 
 Engine = Callable[..., Fake]
@@ -342,7 +302,15 @@ Engine = Callable[..., Fake]
 @pytest.fixture
 def engine(people: LocalGraph) -> Iterator[Engine]:
     with ExitStack() as stack:
-        yield lambda *given, **named: stack.enter_context(running(Fake(people, *given, **named)))
+
+        def started(*options: str, **more: str) -> Fake:
+            fake = Fake(people, *options, **more)
+            server = stack.enter_context(serving(fake))
+            fake.url, server.software = f"{server.url}/sparql", fake.name
+            stack.callback(fake.stopped.set)
+            return fake
+
+        yield started
 
 
 @pytest.mark.parametrize("others", ["ignores", "refuses", "fails"])
@@ -417,16 +385,7 @@ def _empty() -> rdflib.Graph:
 
 @pytest.mark.parametrize(
     "damage",
-    [
-        b"",
-        b"{",
-        b"\xff\xfe",
-        b"[]",
-        b'"generic"',
-        b'{"dialect": "sesame"}',
-        b'{"dialect": []}',
-        b'{"dialect": "neptune"}',
-    ],
+    [b"", b"\xff\xfe", b"[]", b'{"dialect": "sesame"}', b'{"dialect": []}', b'{"dialect": "neptune"}'],
 )
 def test_a_damaged_memory_is_made_again(engine: Engine, damage: bytes) -> None:
     fake = engine(SIGNS["jena"])
@@ -443,7 +402,7 @@ def test_an_old_memory_is_not_trusted(engine: Engine) -> None:
     (file,) = cache_dir().rglob("*.json")
     fake.sign = ""
     assert Endpoint(fake.url).dialect.name == "jena"
-    old = time.time() - probing.REMEMBERED_S - 60
+    old = time.time() - searching.REMEMBERED_S - 60
     os.utime(file, (old, old))
     assert str(Endpoint(fake.url).dialect) == "generic (probed)"
 
@@ -476,41 +435,26 @@ def test_no_password_is_remembered_and_many_may_probe_at_once(engine: Engine) ->
 # --- Wikidata's own API
 
 
-class Wikibase(ThreadingHTTPServer):
+class Wikibase:
     """Answers wbsearchentities with ``bodies`` by the type asked for."""
-
-    daemon_threads = True
 
     def __init__(self) -> None:
         self.asked: list[dict[str, str]] = []
         self.bodies: dict[str, Any] = {"item": {"search": []}, "property": {"search": []}}
-        self.code = 200
-        super().__init__(("127.0.0.1", 0), WikibaseHandler)
-        self.api = f"http://127.0.0.1:{self.server_address[1]}/w/api.php"
+        self.code, self.api = 200, ""
 
-
-class WikibaseHandler(BaseHTTPRequestHandler):
-    server: Wikibase
-
-    def do_GET(self) -> None:
-        asked = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
-        self.server.asked.append({**asked, "agent": self.headers["User-Agent"]})
-        body = self.server.bodies[asked["type"]]
-        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.send_response(self.server.code)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(raw)))
-        self.end_headers()
-        self.wfile.write(raw)
-
-    def log_message(self, *args: object) -> None:
-        pass
+    def __call__(self, seen: Seen) -> Said:
+        asked = {name: values[0] for name, values in seen.fields.items()}
+        self.asked.append({**asked, "agent": seen.headers["User-Agent"]})
+        return self.code, {"Content-Type": "application/json"}, self.bodies[asked["type"]]
 
 
 @pytest.fixture
 def wikibase() -> Iterator[Wikibase]:
-    with running(Wikibase()) as server:
-        yield server
+    made = Wikibase()
+    with serving(made) as server:
+        made.api = f"{server.url}/w/api.php"
+        yield made
 
 
 def _entity(iri: str, label: str, match: str, kind: str = "label") -> dict[str, Any]:
@@ -688,21 +632,8 @@ def test_both_can_be_named_on_the_command_line(engine: Engine, capsys: pytest.Ca
     assert main(["ask", "--kg", "films", "--vocabulary", "freebase", "Who?"]) == 2
     assert "no vocabulary named 'freebase'" in capsys.readouterr().err
     fake = engine(SIGNS["virtuoso"])
-    assert (
-        main(
-            [
-                "ask",
-                "--kg",
-                fake.url,
-                "--dialect",
-                "generic",
-                "--vocabulary",
-                "dbpedia",
-                "Where was Ada Lovelace born?",
-            ]
-        )
-        == 0
-    )
+    options = ["--dialect", "generic", "--vocabulary", "dbpedia"]
+    assert main(["ask", "--kg", fake.url, *options, "Where was Ada Lovelace born?"]) == 0
     assert not any("bif:" in query for query in fake.asked)
     assert any("alternativeName" in query for query in fake.asked)
     assert main(["doctor", "--kg", fake.url]) in (0, 1)

@@ -13,7 +13,7 @@ from rdflib import BNode, Literal, URIRef
 
 from kgwb.errors import QueryError, QueryRefusedError
 from kgwb.kg.local import from_ox
-from kgwb.kg.sparql import check, checked, n3, quoted
+from kgwb.kg.sparql import checked, n3, quoted
 
 PASSED = {
     "SELECT * WHERE { ?s ?p ?o }": "select",
@@ -112,6 +112,11 @@ SLOW = {
     "patterns that only Oxigraph parses": "SELECT * { " + "?s ?p ?o . " * 300 + "LATERAL { } }",
     "a list that only Oxigraph parses": "SELECT * { ?s ?p (" + "1 " * 300 + ") LATERAL { } }",
 }
+
+
+def check(query: str, *, allow_service: bool = False) -> str:
+    """The form of a query that passes."""
+    return checked(query, allow_service=allow_service).form
 
 
 @pytest.mark.parametrize(("query", "form"), PASSED.items())

@@ -61,11 +61,7 @@ FOUND = [
 def test_search_goes_from_strict_to_loose(text: str, how: str, names: list[str]) -> None:
     found = index().search(text, 10)
     assert (found.how, [hit.iri.removeprefix(EX) for hit in found.hits]) == (how, names)
-
-
-def test_the_search_is_told_as_it_was_sent() -> None:
-    assert index().search("Harry potter", 10).query == '"harry" "potter"'
-    assert index().search("har pot", 10).query == '"har"* "pot"*'
+    assert (found.query == '"har"* "pot"*') == (text == "har pot")
 
 
 def test_scores_tell_exact_from_near() -> None:
@@ -90,12 +86,7 @@ def test_a_vertex_comes_once_by_its_best_label() -> None:
 
 def test_exact_takes_whole_labels_only() -> None:
     found = index().exact(["tom hanks", "Tom", "OCEANS ELEVEN", "ocean's eleven", "!!!", "the boy who lived"])
-    assert {label: len(iris) for label, iris in found.items()} == {
-        "tom hanks": 2,
-        "ocean's eleven": 1,
-        "!!!": 1,
-        "the boy who lived": 1,
-    }
+    assert [*found] == ["tom hanks", "ocean's eleven", "!!!", "the boy who lived"]
     assert found["tom hanks"] == (URIRef(EX + "hanks"), URIRef(EX + "hanks2"))
     assert len(index().exact([f"{n}" for n in range(2000)] + ["the"])) == 1
 
@@ -123,16 +114,10 @@ def test_a_flood_of_words_is_cut_short() -> None:
     assert time.monotonic() - started < 10
 
 
-def test_building_takes_labels_one_by_one_and_keeps_the_short_ones_first() -> None:
-    texts = ["war and peace", "war", "the great war", "War", "war"]
-    made = LabelIndex.build(Label(f"{EX}{n}", text, True, True) for n, text in enumerate(texts))
-    rows = made._rows("SELECT id, text, iri FROM labels ORDER BY id")
-    assert [text for _, text, _ in rows] == ["War", "war", "war", "the great war", "war and peace"]
-    assert [iri for _, _, iri in rows[1:3]] == [EX + "1", EX + "4"]
-    assert [number for number, *_ in rows] == [1, 2, 3, 4, 5]
-    assert {word for (word,) in made._rows("SELECT word FROM vocabulary")} == set(
-        "war and peace the great".split()
-    )
+def test_short_labels_are_kept_where_there_are_many() -> None:
+    labels = [Label(f"{EX}{n:04}", f"war {'and peace ' * (n % 7)}{n}", True, True) for n in range(700)]
+    hits = LabelIndex.build(labels).search("war", 5).hits
+    assert [hit.label for hit in hits] == ["war 0", "war 7", "war 14", "war 21", "war 28"]
 
 
 def test_an_index_in_a_file_answers_the_same(tmp_path: Path) -> None:
@@ -167,13 +152,9 @@ def test_normal_form(text: str, folded: str) -> None:
     assert normal(text) == folded
 
 
-def test_vertices_without_label_are_found_by_their_iri(people: LocalGraph) -> None:
+def test_what_has_no_label_is_found_by_its_iri_and_the_schema_is_not(people: LocalGraph) -> None:
     assert people.search("analytical engine", 5).hits[0].iri == URIRef(EX + "analyticalEngine")
-
-
-def test_predicates_and_classes_have_names_but_are_not_found(people: LocalGraph) -> None:
-    assert people.search("born in", 5).hits == ()
-    assert people.search("person", 5).hits == ()
+    assert people.search("born in", 5).hits == people.search("person", 5).hits == ()
     born_in, person = URIRef(EX + "bornIn"), URIRef(EX + "Person")
     assert people.names([born_in, person]) == {born_in: "born in", person: "person"}
 

@@ -12,14 +12,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # as a program it does not know where the tests are
+from hostile.servers import Said, Seen, serving
 
 from kgwb.errors import GraphError, GraphTimeoutError
 from kgwb.kg import files, open_kg
@@ -107,19 +107,19 @@ def test_no_parser_bomb_ends_the_process_or_takes_its_memory() -> None:
 
 
 def test_a_reply_that_takes_too_long_to_parse_is_left() -> None:
-    with _server() as url:
-        kg = open_kg(f"{url}/slow.rdf", dialect="generic", query_timeout_s=2)
+    with serving(_bomb) as server:
+        kg = open_kg(f"{server.url}/slow.rdf", dialect="generic", query_timeout_s=2)
         with pytest.raises(GraphTimeoutError, match="parsing"):
             kg.construct("CONSTRUCT WHERE { ?s ?p ?o }")
 
 
 def outcomes() -> Iterator[dict[str, Any]]:
-    with tempfile.TemporaryDirectory() as folder, _server() as url:
+    with tempfile.TemporaryDirectory() as folder, serving(_bomb) as server:
         for name, text in BOMBS.items():
             plain, packed = Path(folder, name), Path(folder, f"{name}.gz")
             plain.write_text(text)
             packed.write_bytes(gzip.compress(text.encode(), 1))
-            kg = open_kg(f"{url}/{name}", dialect="generic", query_timeout_s=200)
+            kg = open_kg(f"{server.url}/{name}", dialect="generic", query_timeout_s=200)
             ways = (
                 partial(open_kg, plain, cache=False),
                 partial(open_kg, packed, cache=False),
@@ -129,28 +129,10 @@ def outcomes() -> Iterator[dict[str, Any]]:
                 yield {"name": name, "door": door, "error": _error(way), "bytes": _peak_bytes()}
 
 
-@contextmanager
-def _server() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Bombs) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-class _Bombs(BaseHTTPRequestHandler):
+def _bomb(seen: Seen) -> Said:
     """Answers every query with the bomb that its path names."""
-
-    def do_GET(self) -> None:
-        name = self.path[1:].partition("?")[0]
-        body = (BOMBS | SLOW)[name].encode()
-        self.send_response(200)
-        self.send_header("Content-Type", files.FORMATS[Path(name).suffix].media_type)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
+    name = seen.path[1:].partition("?")[0]
+    return 200, {"Content-Type": files.FORMATS[Path(name).suffix].media_type}, (BOMBS | SLOW)[name]
 
 
 def _error(way: Callable[[], object]) -> str:

@@ -36,11 +36,3 @@ def ollama_server() -> Iterator[OllamaServer]:
     server = OllamaServer()
     yield server
     server.close()
-
-
-@pytest.fixture
-def free_url() -> str:
-    """An address where nothing listens."""
-    server = OpenAIServer()
-    server.close()
-    return server.url

@@ -7,7 +7,7 @@ import socket
 import struct
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
@@ -17,7 +17,9 @@ from kgwb.llm import ChatRequest, Message
 SCHEMA = {
     "type": "object",
     "title": "Reply",
-    "properties": {"answer": {"type": "string", "default": ""}},
+    "properties": {"answer": {"type": "string"}},
+    "required": ["answer"],
+    "additionalProperties": False,
 }
 
 
@@ -63,8 +65,8 @@ class Seen:
 class ModelServer:
     """Gives the answers in ``queue`` first, then ``always`` if set, then what its protocol says."""
 
-    prefix = ""
-    chat_path = ""
+    prefix = chat_path = ""
+    streams_unasked = False
 
     def __init__(self) -> None:
         self.seen: list[Seen] = []
@@ -86,6 +88,10 @@ class ModelServer:
         return f"http://127.0.0.1:{self._http.server_port}{self.prefix}"
 
     @property
+    def connections(self) -> int:
+        return self._http.connections
+
+    @property
     def chats(self) -> list[dict[str, Any]]:
         """Bodies of the chat requests seen."""
         return [seen.body for seen in self.seen if seen.path == self.prefix + self.chat_path]
@@ -104,17 +110,10 @@ class ModelServer:
             return self.as_stream(answer, seen.body) if wanted else answer
         return self.listing()
 
-    streams_unasked = False
-
-    def as_stream(self, answer: Answer, body: dict[str, Any]) -> Answer:
-        """The same reply in parts; an answer that is no reply stays as it is."""
-        raise NotImplementedError
-
-    def chat(self, body: dict[str, Any]) -> Answer:
-        raise NotImplementedError
-
-    def listing(self) -> Answer:
-        raise NotImplementedError
+    as_stream: Callable[[Answer, dict[str, Any]], Answer]
+    """The same reply in parts; an answer that is no reply stays as it is."""
+    chat: Callable[[dict[str, Any]], Answer]
+    listing: Callable[[], Answer]
 
 
 class OpenAIServer(ModelServer):
@@ -247,6 +246,12 @@ def _used(body: dict[str, Any]) -> Iterable[str]:
 
 
 class _QuietServer(ThreadingHTTPServer):
+    connections = 0
+
+    def process_request(self, *connected: Any) -> None:
+        self.connections += 1
+        super().process_request(*connected)
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that left early are part of the tests."""
 

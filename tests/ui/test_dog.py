@@ -9,6 +9,7 @@ from debate import KEYS, LEFT, MARKED, QUESTION, TWO_HOPS, filtering, remark
 from page import Page, text
 from small import DOG, dog
 
+from kgwb import profile
 from kgwb.errors import OverrideError
 from kgwb.flow import UNGROUNDED
 from kgwb.llm import Scripted
@@ -124,5 +125,5 @@ def test_an_ungrounded_answer_says_so_wherever_it_is_shown() -> None:
 
 
 def test_without_a_debate_nothing_is_lost() -> None:
-    session = two_hops(Settings(ablation="expert_only"), simplifying_expert=remark(LEFT, "alone"))
+    session = two_hops(profile("fast", ablation="expert_only"), simplifying_expert=remark(LEFT, "alone"))
     assert "alone" in shown(session, "simplifying[hop 1]")

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Literal, NamedTuple
 
 from kgwb.errors import ModelError
 from kgwb.kg.base import Graph
@@ -32,6 +33,8 @@ HAS = "starring equipment type"
 """What "with" or "have" says between a noun and a name ("cars with X")."""
 MADE_BY = "author director made by"
 """What "by" says between a noun and a name ("papers by X")."""
+Fact = tuple[str, str, str]
+"""Subject, relation and object; unknowns begin with a question mark."""
 Step = tuple[str, bool]
 """A relation, and whether it leads from the next thing back to the one it was read at."""
 
@@ -65,9 +68,18 @@ class Chunk:
         return " ".join(dict.fromkeys(whole.split()))
 
 
-def triples(question: str, kg: Graph | None) -> dict[str, object]:
-    """The reply of the QIR agent: entities, unknowns, triples, target and question type."""
-    question = IDIOMS.sub(lambda found: found[1] or "", question)
+class Reading(NamedTuple):
+    """A question as triples, with what is asked for."""
+
+    facts: tuple[Fact, ...]
+    target: str
+    """The unknown that is asked for; of a yes-or-no question what is spoken of."""
+    kind: Literal["boolean", "count", "list"]
+
+
+def read(question: str, kg: Graph | None) -> Reading:
+    """What the grammar reads. Raises ModelError for words that it would pass over ("not", "before")."""
+    question = IDIOMS.sub(lambda idiom: idiom[1] or "", question)
     tokens = tokens_of(question)
     words = [token.lower for token in tokens]
     names = mentions(question, tokens, kg)
@@ -83,8 +95,7 @@ def triples(question: str, kg: Graph | None) -> dict[str, object]:
     groups = _groups(words, names)
     asks = bool(words) and words[0] in en.AUXILIARIES and words[1:2] not in (["you"], ["i"], ["we"])
     counts = {("how", "many"), ("how", "much"), ("number", "of")} & {*pairwise(words)}
-    kind = "boolean" if asks else "count" if counts else "list"
-    facts: list[tuple[str, str, str]] = []
+    facts: list[Fact] = []
     target = "?answer"
     chain: list[Step] = []  # a group without relations shares its neighbour's
     start = 0
@@ -102,14 +113,7 @@ def triples(question: str, kg: Graph | None) -> dict[str, object]:
                 (b, says, a) if back else (a, says, b)
                 for (a, b), (says, back) in zip(pairwise(ends), steps, strict=True)
             ]
-    ends = [*dict.fromkeys(end for subject, _, object_ in facts for end in (subject, object_))]
-    return {
-        "entities": [end for end in ends if not end.startswith("?")],
-        "unknowns": [end for end in ends if end.startswith("?")],
-        "triples": [{"subject": s, "predicate": p, "object": o} for s, p, o in facts],
-        "target": "" if asks else target,
-        "question_type": kind,
-    }
+    return Reading(tuple(facts), target, "boolean" if asks else "count" if counts else "list")
 
 
 def _groups(words: Sequence[str], names: Sequence[Mention]) -> list[list[Mention]]:
@@ -161,8 +165,8 @@ def _chain(left: Sequence[str], right: Sequence[str], *, first: bool) -> list[St
         elif rights[0].words[0] == "belong" and outer[0].asked and outer[0].words[-1] in SENSE_OF:
             lefts, rights = outer[:1], []  # which genre does X belong to
     if not (asked_left or asked_right or any(chunk.verb for chunk in rights)):
-        said = {chunk.phrase for chunk in lefts}  # was the music for X composed
-        rights = [chunk for chunk in rights if chunk.phrase not in said]
+        phrases = {chunk.phrase for chunk in lefts}  # was the music for X composed
+        rights = [chunk for chunk in rights if chunk.phrase not in phrases]
     chain = [*_relations_right(inner, every=True), *reversed(lefts), *rights]
     being = en.BEING & {*left[-3:]} - {*left[:first]}
     if not chain and (being or left in (["a"], ["an"])):
@@ -235,16 +239,16 @@ def _relations_left(chunks: Sequence[Chunk], closing: bool, *, there: bool) -> l
             kept[-1] = replace(kept[-1], same=True)
             continue
         later = chunks[number + 1 :]
-        made = bool(kept) and kept[-1].verb and not chunk.joint  # it is the object of the verb before it
-        made_by = chunk.after in ("by", "with") and not made
-        if made and not chunk.verb and chunk.words[-1] in SENSE_OF:
+        is_object = bool(kept) and kept[-1].verb and not chunk.joint  # it is the object of the verb before it
+        by_somebody = chunk.after in ("by", "with") and not is_object
+        if is_object and not chunk.verb and chunk.words[-1] in SENSE_OF:
             if chunk.agent and kept[-1].phrase == chunk.phrase and chunk.after in ("of", "from", "in"):
                 kept.append(chunk)  # starring actors of X
             else:
                 kept[-1] = replace(kept[-1], words=chunk.words)
         elif chunk.joint == "for" and chunk.after == "of" and chunk.agent:
             kept.append(replace(chunk, same=True))  # films for the director of X
-        elif made_by or chunk.verb or chunk.same or not _is_type(chunk, later, kept, closing, there):
+        elif by_somebody or chunk.verb or chunk.same or not _is_type(chunk, later, kept, closing, there):
             kept.append(chunk)
     return kept
 

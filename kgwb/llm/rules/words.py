@@ -54,17 +54,17 @@ class Mention:
 
 def tokens_of(text: str) -> list[Token]:
     """The words of a text; a possessive "'s" is a word of its own."""
-    found: list[Token] = []
+    tokens: list[Token] = []
     for match in WORD.finditer(text):
         core, start = match.group(), match.start()
         owner = re.fullmatch(r"(.+)['’]s", core)
         if owner and core.casefold() not in WH:
             cut = start + len(owner[1])
-            found += [Token(owner[1], start, cut), Token("'s", cut, match.end())]
+            tokens += [Token(owner[1], start, cut), Token("'s", cut, match.end())]
         else:
             core = core[:-1] if core.endswith(".") and core.count(".") == 1 else core
-            found += [Token(core, start, start + len(core))] if core else []
-    return found
+            tokens += [Token(core, start, start + len(core))] if core else []
+    return tokens
 
 
 def stem(word: str) -> str:
@@ -117,11 +117,11 @@ def mentions(text: str, tokens: Sequence[Token], kg: Graph | None) -> list[Menti
 
 def marked(text: str, tokens: Sequence[Token]) -> list[Mention]:
     """The names in square brackets."""
-    found = []
+    names = []
     for mark in MARKED.finditer(text):
         inside = [n for n, token in enumerate(tokens) if mark.start() <= token.start < mark.end()]
-        found += [Mention(inside[0], inside[-1] + 1, mark[1])] if inside else []
-    return found
+        names += [Mention(inside[0], inside[-1] + 1, mark[1])] if inside else []
+    return names
 
 
 def _overlaps(span: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from kgwb.flow import Answer, Context, Dialogue, Question
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, ask
+from kgwb.systems.chatty_kg.settings import settings_of
 
 SHORT_ANSWER = 5
 """Values of an answer that may be reworded; longer lists read better as lists."""
@@ -44,7 +45,7 @@ class RewordedReply(BaseModel):
 @agent("context")
 def build_context(dialogue: Dialogue, run: Run) -> Context:
     """Every earlier turn with its answers, cut to L answers each (C_q in section 4.1)."""
-    most = run.settings.answers_in_context
+    most = settings_of(run).answers_in_context
     turns = tuple(replace(turn, answers=turn.answers[:most]) for turn in dialogue.turns)
     cut = sum(len(turn.answers) for turn in dialogue.turns) - sum(len(turn.answers) for turn in turns)
     if cut:
@@ -55,7 +56,7 @@ def build_context(dialogue: Dialogue, run: Run) -> Context:
 @agent("translator", kind="model")
 def translate(question: Question, run: Run) -> Question:
     """The question in English; one that looks English already costs no model call."""
-    if not run.settings.translate or looks_english(question.text):
+    if not settings_of(run).translate or looks_english(question.text):
         return question
     not_empty: Check[TranslationReply] = Check(
         "not empty", lambda r: "" if r.question.strip() else "the question is empty"
@@ -82,7 +83,7 @@ def reword(answer: Answer, question: str, run: Run) -> Answer:
 
 def rewordable(answer: Answer, run: Run) -> bool:
     """Whether the answer shall be reworded: asked for, and short."""
-    return run.settings.reword_answer and 0 < len(answer.values) <= SHORT_ANSWER
+    return settings_of(run).reword_answer and 0 < len(answer.values) <= SHORT_ANSWER
 
 
 def asks_for_others(question: str, context: Context, run: Run) -> bool:

@@ -9,8 +9,7 @@ from rdflib import Literal, URIRef
 from rdflib.namespace import XSD
 
 from kgwb.flow import Answer, CandidateQuery, Term, Triple, Value
-from kgwb.kg.queries import counted
-from kgwb.kg.support import support, where, witness
+from kgwb.kg.queries import counted, support, where, witness
 from kgwb.run import Run, agent
 from kgwb.systems.chatty_kg.records import QIR, Linked, Selection
 

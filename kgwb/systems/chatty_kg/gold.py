@@ -13,6 +13,7 @@ from rdflib import URIRef
 
 from kgwb.flow import Candidate as Vertex
 from kgwb.flow import CandidateQuery, Direction, Link
+from kgwb.kg.algebra import Pattern
 from kgwb.run import Run
 from kgwb.systems.chatty_kg.records import (
     QIR,
@@ -23,7 +24,7 @@ from kgwb.systems.chatty_kg.records import (
     RankedPredicate,
     Selection,
 )
-from kgwb.systems.gold import Gold, Pattern, Rung
+from kgwb.systems.gold import Gold, Rung
 from kgwb.systems.gold import Linked as LinkedIris
 
 UNDERSTANDING, LINKING, EXECUTION = "understanding", "linking", "execution and selection"

@@ -6,7 +6,7 @@ from kgwb.flow import Context
 from kgwb.run import Run, agent
 from kgwb.systems.chatty_kg.records import QIR, Linked
 from kgwb.systems.chatty_kg.relation_linking import link_relations
-from kgwb.systems.vertex_selection import link_entity
+from kgwb.systems.linking import link_entity
 
 
 @agent("matching")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from rdflib import URIRef
-
-from kgwb.flow import Answer, Context, Dialogue, Link, Question, Turn
-from kgwb.run import AgentSpec, Run, agent, spec_of
+from kgwb.flow import Answer, Context, Dialogue, Question, Turn
+from kgwb.run import Run, System, agent, remembered
 from kgwb.systems.chatty_kg import chat
+from kgwb.systems.chatty_kg import rules as _rules  # noqa: F401  # the model rules answers its agents by them
 from kgwb.systems.chatty_kg import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.chatty_kg.classifier import classify
 from kgwb.systems.chatty_kg.execution import execute
@@ -16,11 +13,11 @@ from kgwb.systems.chatty_kg.matching import match
 from kgwb.systems.chatty_kg.predicate_selection import select_queries
 from kgwb.systems.chatty_kg.qir import extract
 from kgwb.systems.chatty_kg.query_generator import generate
-from kgwb.systems.chatty_kg.records import QIR, Classified
+from kgwb.systems.chatty_kg.records import QIR, Classified, Linked
 from kgwb.systems.chatty_kg.relation_linking import link_relation
 from kgwb.systems.chatty_kg.rephraser import rephrase
-from kgwb.systems.retriever import retrieve
-from kgwb.systems.vertex_selection import link_entity, select
+from kgwb.systems.chatty_kg.settings import ChattySettings, settings_of
+from kgwb.systems.linking import link_entity, retrieve, select
 
 REPHRASINGS = 3
 """As published, a rewritten question is classified again, at most this often (reference code)."""
@@ -41,7 +38,7 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
 @agent("understanding")
 def understand(question: str, context: Context, run: Run) -> str:
     """The question made self-contained where it is not (Algorithm 1, lines 1 to 6)."""
-    if not run.settings.multi_turn:
+    if not settings_of(run).multi_turn:
         return question
     classified = classify(question, context, run)
     for _ in range(1 if run.settings.fast else REPHRASINGS):
@@ -66,67 +63,48 @@ def plan(qir: QIR, question: str, context: Context, run: Run) -> Answer:
     return execute(selection, qir, linked, run)
 
 
-def turn(run: Run) -> Turn:
+def remember(run: Run) -> Turn:
     """What the dialogue remembers: question and answers, what was linked, what the answers stood on."""
-    answered = run.answer or Answer("list")
-    steps = run.by_key
-    links: tuple[Link, ...] = ()
-    if "matching" in steps and steps["matching"].done:
-        links = steps["matching"].output.links
-    linked = {link.entity: link.vertex.iri for link in links if link.vertex}
-    standalone = steps["understanding"].output if "understanding" in steps else None
-    stood_on = [term for triple in answered.support for term in triple[::2]]
-    vertices = [term for term in (*stood_on, *(v.term for v in answered.values)) if isinstance(term, URIRef)]
-    return Turn(
-        run.question,
-        answered.labels,
-        standalone if standalone and standalone != run.question else "",
-        tuple(linked),
-        tuple(linked.values()),
-        tuple(dict.fromkeys(vertices)),
-    )
+    outputs = {step.key: step.output for step in run.steps if step.done}
+    matched: Linked | None = outputs.get("matching")
+    standalone = outputs.get("understanding", "")
+    return remembered(run, matched.links if matched else (), standalone if standalone != run.question else "")
 
 
-class ChattyKG:
-    """The system as the run sees it."""
-
-    name = "chatty_kg"
-    agents: tuple[AgentSpec, ...] = tuple(
-        spec_of(function)
-        for function in (
-            chat.translate,
-            chat.build_context,
-            understand,
-            classify,
-            rephrase,
-            extract,
-            plan,
-            match,
-            link_entity,
-            retrieve,
-            select,
-            link_relation,
-            generate,
-            select_queries,
-            execute,
-            chat.leave_out,
-            chat.reword,
-        )
-    )
-    stages = (
+SYSTEM = System(
+    "chatty_kg",
+    answer,
+    (
+        chat.translate,
+        chat.build_context,
+        understand,
+        classify,
+        rephrase,
+        extract,
+        plan,
+        match,
+        link_entity,
+        retrieve,
+        select,
+        link_relation,
+        generate,
+        select_queries,
+        execute,
+        chat.leave_out,
+        chat.reword,
+    ),
+    stages=(
         ("Understand", ("translator", "context", "classifier", "rephraser", "qir")),
         ("Link", ("entity_retriever", "vertex_selection", "relation_linking")),
         ("Query", ("query_generator", "predicate_selection", "execution")),
         ("Answer", ("what_else", "answer_writer")),
-    )
-    supervisors: Mapping[str, tuple[str, ...]] = {
+    ),
+    supervisors={
         "understanding": ("classifier", "rephraser"),
         "query_planning": ("matching", "query_generator", "predicate_selection", "execution"),
         "matching": ("entity_linking", "relation_linking"),
         "entity_linking": ("entity_retriever", "vertex_selection"),
-    }
-    answer = staticmethod(answer)
-    turn = staticmethod(turn)
-
-
-SYSTEM = ChattyKG()
+    },
+    remember=remember,
+    settings=ChattySettings,
+)

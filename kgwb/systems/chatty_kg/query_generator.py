@@ -11,10 +11,12 @@ from itertools import islice, product
 from rdflib.namespace import XSD
 
 from kgwb.flow import CandidateQuery
-from kgwb.kg.support import unknowns_of, where
+from kgwb.kg.algebra import unknowns_of
+from kgwb.kg.queries import where
 from kgwb.run import Run, agent
 from kgwb.systems.chatty_kg.records import QIR, Fact, Generated, Linked, RankedPredicate
 from kgwb.systems.chatty_kg.relation_linking import Ends, pattern_of, terms_of
+from kgwb.systems.chatty_kg.settings import settings_of
 
 MOST_COMBINATIONS = 20_000
 """Combinations looked at before truncation; a QIR of many facts multiplies."""
@@ -27,7 +29,7 @@ def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
     ``fast`` orders by score first; as published, the order is that of the combinations, and a fact without
     any predicate is left out.
     """
-    settings = run.settings
+    settings = settings_of(run)
     terms = terms_of(qir, linked.links)
     relations = [linked_relation for linked_relation in linked.relations if linked_relation.predicates]
     lost = len(relations) < len(linked.relations) or any(link.vertex is None for link in linked.links)

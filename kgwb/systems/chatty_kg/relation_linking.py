@@ -14,10 +14,11 @@ from dataclasses import dataclass, field, replace
 from rdflib import URIRef
 
 from kgwb.flow import Direction, Link
+from kgwb.kg.algebra import conjunction
 from kgwb.kg.sparql import n3
-from kgwb.kg.support import conjunction
 from kgwb.run import Run, agent
 from kgwb.systems.chatty_kg.records import QIR, Fact, LinkedRelation, RankedPredicate, is_unknown
+from kgwb.systems.chatty_kg.settings import settings_of
 
 Pattern = tuple[str, str, str]
 Ends = dict[str, str]
@@ -93,7 +94,7 @@ def link_relation(
     if run.settings.fast:
         ranked = [_oriented(predicate, fact, found) for predicate in ranked]
     ranked.sort(key=lambda p: (-p.similarity, p.iri, p.direction == "in"))
-    best = _best(ranked, run.settings.predicates_per_relation)
+    best = _best(ranked, settings_of(run).predicates_per_relation)
     if len(best) < len(ranked):
         run.note(f"{len(ranked)} predicates found, {len(best)} kept")
     return LinkedRelation(fact, tuple(best))
@@ -137,9 +138,8 @@ def _predicates(
     patterns: tuple[Pattern, ...], term: str, is_subject: bool, run: Run
 ) -> Iterable[tuple[URIRef, Direction]]:
     """Predicates at a vertex or a sample of those that patterns lead to, as the fact's subject sees them."""
-    sample = (
-        f"{{ SELECT DISTINCT {term} WHERE {{ {conjunction(patterns)} }} LIMIT {run.settings.join_sample} }} "
-    )
+    most = settings_of(run).join_sample
+    sample = f"{{ SELECT DISTINCT {term} WHERE {{ {conjunction(patterns)} }} LIMIT {most} }} "
     at = sample if patterns else ""
     hidden = run.kg.vocabulary.hidden
     for outgoing in (True, False):

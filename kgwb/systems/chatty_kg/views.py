@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from kgwb import flow
-from kgwb.show.explain import part_text
+from kgwb.show.explain import missing, part_text, written_by
 from kgwb.show.html import (
     Html,
     aside,
@@ -23,11 +23,14 @@ from kgwb.show.html import (
     table,
     tag,
 )
-from kgwb.show.tell import because, parts_table, view
+from kgwb.show.subgraph import relation_words
+from kgwb.show.tell import because, parts_table, query_block, shown_of, view
 from kgwb.show.terms import Around, curie
-from kgwb.show.views import marked, query_block, shown_of, word_changes
+from kgwb.show.texts import marked, word_changes
 from kgwb.systems.chatty_kg import records
 
+UNLIKE = 0.6
+"""A best predicate less similar than this is worth a word where there is no answer."""
 MOST_RANKED, MOST_KEPT, MOST_OTHERS = 8, 3, 40
 """Predicates and kept queries shown at once, and other queries that unfold."""
 
@@ -184,3 +187,30 @@ def _others(offered: Sequence[flow.CandidateQuery], shown: int, around: Around, 
     more = aside(f"and {len(others) - len(rows):,} more") if len(others) > len(rows) else ""
     head = aside(count(len(others), "other candidate query"))
     return fold(head, table(("score", "predicates", "reads as", ""), rows), more, key="other-queries")
+
+
+# --- what the records say to a person's questions, and of the subgraph
+
+
+@missing.register
+def _(value: records.LinkedRelation) -> str:
+    relation, best = value.fact.relation, value.predicates[:3]
+    if not best:
+        return f"no predicate for “{relation}”: nothing that was linked touches one"
+    near = ", ".join(f"{one.name} ({one.similarity:.2f})" for one in best)
+    return f"no predicate is like “{relation}”: nearest are {near}" if best[0].similarity < UNLIKE else ""
+
+
+@written_by.register
+def _(value: records.LinkedRelation) -> Iterator[tuple[str, str]]:
+    yield from (("predicate", f"<{predicate.iri}>") for predicate in value.predicates)
+
+
+@written_by.register
+def _(value: records.Generated) -> Iterator[tuple[str, str]]:
+    yield from (("filters", query.filters.strip()) for query in value.queries)
+
+
+@relation_words.register
+def _(value: records.Linked) -> tuple[str, ...]:
+    return tuple(relation.fact.relation for relation in value.relations if relation.predicates)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rdflib import URIRef
 
-from kgwb.flow import Answer, Dialogue, Link, Question, Term, Turn
-from kgwb.run import AgentSpec, Run, agent, spec_of
+from kgwb.flow import Answer, Dialogue, Question, Term
+from kgwb.run import Run, System, agent
+from kgwb.systems.dog import rules as _rules  # noqa: F401  # the model rules answers its agents by them
 from kgwb.systems.dog import simplifying
 from kgwb.systems.dog import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.dog.answer_trying import try_answer, values_of
@@ -17,10 +18,10 @@ from kgwb.systems.dog.own_knowledge import remember
 from kgwb.systems.dog.records import Filled, Focus, Head, Hop, Solved, Topics, name_of
 from kgwb.systems.dog.relation_filtering import filter_relation
 from kgwb.systems.dog.relations import get_relations
+from kgwb.systems.dog.settings import DogSettings, settings_of
 from kgwb.systems.dog.topic_entity import begin, find_topics
 from kgwb.systems.dog.triple_filling import fill
-from kgwb.systems.retriever import retrieve
-from kgwb.systems.vertex_selection import link_entity, select
+from kgwb.systems.linking import link_entity, retrieve, select
 
 NOT_HERE = "not in this graph"
 
@@ -43,13 +44,13 @@ def walk(topics: Topics, run: Run) -> Answer:
         return Answer("list", reason=f"{NOT_HERE}: no vertex for {', '.join(lost)}")
     hops: list[Hop] = []
     heads = list(focus.heads)
-    for number in range(1, run.settings.iteration_limit + 1):
+    for number in range(1, settings_of(run).iteration_limit + 1):
         hops.append(hop := iterate(f"hop {number}", focus, run))
         if hop.left is None:
             break
         focus = hop.left
         heads += focus.heads
-    if run.settings.ablation == "no_focusing":
+    if settings_of(run).ablation == "no_focusing":
         evidence = tuple(filled for hop in hops for filled in hop.filled if filled.values)
         tried = try_answer(topics.question, evidence, run) if evidence else None
         hops.append(Hop(topics.question, evidence, tried))
@@ -66,7 +67,7 @@ def iterate(place: str, focus: Focus, run: Run) -> Hop:
     reached = tuple(one for one in filled if one.values)
     if not reached:
         return Hop(focus.question, filled, before=focus.before)
-    if run.settings.ablation == "no_focusing":
+    if settings_of(run).ablation == "no_focusing":
         return Hop(focus.question, filled, left=Focus(focus.question, _next(focus.heads, filled)))
     tried = try_answer(focus.question, filled, run)
     if tried.sufficient == "yes":
@@ -109,71 +110,44 @@ def _why(hops: Sequence[Hop], run: Run) -> str:
     empty = [f"[{one.head}]: {one.reason}" for one in last.filled if not one.values]
     if not last.filled or (last.tried is None and empty):
         return "; ".join(empty) or "the walk found no triple"
-    if run.settings.ablation == "no_focusing":
+    if settings_of(run).ablation == "no_focusing":
         return last.tried.reason if last.tried else "the walk found no triple"
     left = last.left.question if last.left else last.question
     return f"no answer at the iteration limit of {len(hops)}; still open: {left}"
 
 
-def turn(run: Run) -> Turn:
-    """What a dialogue remembers: the question, its answers, and what was linked."""
-    answered = run.answer or Answer("list")
-    links = [step.output for step in run.steps if step.done and isinstance(step.output, Link)]
-    linked = {link.entity: link.vertex.iri for link in links if link.vertex}
-    return Turn(
-        run.question,
-        answered.labels,
-        entities=tuple(linked),
-        linked=tuple(linked.values()),
-        vertices=tuple(dict.fromkeys(_stood_on(answered))),
-    )
-
-
-def _stood_on(answered: Answer) -> Iterable[URIRef]:
-    ends = (term for triple in answered.support for term in triple[::2])
-    terms = (*ends, *(value.term for value in answered.values))
-    return (term for term in terms if isinstance(term, URIRef))
-
-
-class DoG:
-    """The system as the run sees it."""
-
-    name = "dog"
-    agents: tuple[AgentSpec, ...] = tuple(
-        spec_of(function)
-        for function in (
-            find_topics,
-            walk,
-            link_entity,
-            retrieve,
-            select,
-            iterate,
-            get_relations,
-            filter_relation,
-            fill,
-            try_answer,
-            simplifying.simplify,
-            simplifying.simplify_first,
-            simplifying.criticise,
-            simplifying.polish,
-            simplifying.simplify_alone,
-            remember,
-        )
-    )
-    stages = (
+SYSTEM = System(
+    "dog",
+    answer,
+    (
+        find_topics,
+        walk,
+        link_entity,
+        retrieve,
+        select,
+        iterate,
+        get_relations,
+        filter_relation,
+        fill,
+        try_answer,
+        simplifying.simplify,
+        simplifying.simplify_first,
+        simplifying.criticise,
+        simplifying.polish,
+        simplifying.simplify_alone,
+        remember,
+    ),
+    stages=(
         ("Find the start", ("topic_entity", "entity_retriever", "vertex_selection")),
         ("Each hop ↻", ("relations", "relation_filtering", "triple_filling", "answer_trying")),
         ("Shorten the question", ("simplifying_expert", "critic", "linguist", "fused_agent")),
         ("Else", ("own_knowledge",)),
-    )
-    supervisors: Mapping[str, tuple[str, ...]] = {
+    ),
+    supervisors={
         "walk": ("entity_linking", "iteration"),
         "entity_linking": ("entity_retriever", "vertex_selection"),
         "iteration": ("relations", "relation_filtering", "triple_filling", "answer_trying", "simplifying"),
         "simplifying": ("simplifying_expert", "critic", "linguist", "fused_agent"),
-    }
-    answer = staticmethod(answer)
-    turn = staticmethod(turn)
-
-
-SYSTEM = DoG()
+    },
+    settings=DogSettings,
+)

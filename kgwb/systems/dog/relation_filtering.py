@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, ask
 from kgwb.systems.dog.records import MARKED, Filtered, Relations
+from kgwb.systems.dog.settings import settings_of
 
 
 class FilteringReply(BaseModel):
@@ -37,7 +38,7 @@ def filter_relation(relations: Relations, question: str, run: Run) -> Filtered:
     """
     if not relations.found:
         return Filtered(relations.head, "", None, "the graph tells nothing about it")
-    alone = len({*MARKED.findall(question)}) <= 1 and run.settings.ablation != "no_focusing"
+    alone = len({*MARKED.findall(question)}) <= 1 and settings_of(run).ablation != "no_focusing"
     if len(relations.found) == 1 and alone:
         return Filtered(relations.head, "", relations.found[0], "the only relation")
     variables = {

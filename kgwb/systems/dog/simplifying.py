@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, ask
 from kgwb.systems.dog.records import MARKED, Filled, Remark, Simplified, Solved, plain
+from kgwb.systems.dog.settings import settings_of
 
 Debate = tuple[Remark, ...]
 
@@ -34,14 +35,14 @@ def simplify(question: str, solved: tuple[Solved, ...], filled: tuple[Filled, ..
     By a setting, who would speak after a question that passes the checks is not asked.
     """
     debate: Debate = ()
-    rounds = [f"round {number}" for number in range(1, run.settings.debate_rounds + 1)]
+    rounds = [f"round {number}" for number in range(1, settings_of(run).debate_rounds + 1)]
     checks = checks_of(question, solved)
     for place in rounds:
-        for speak in ROLES[run.settings.ablation]:
+        for speak in ROLES[settings_of(run).ablation]:
             debate = (*debate, speak(place, question, solved, debate, filled, run))
             proposed = RemarkReply(remark="", question=debate[-1].question)
             passes = not any(check.test(proposed) for check in checks)
-            if passes and run.settings.ablation == "unneeded_roles":
+            if passes and settings_of(run).ablation == "unneeded_roles":
                 return Simplified(debate[-1].question, question, debate)
     return Simplified(debate[-1].question, question, debate)
 

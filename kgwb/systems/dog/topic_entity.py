@@ -12,7 +12,7 @@ from kgwb.flow import Context, Link, Value
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, ask
 from kgwb.systems.dog.records import MARKED, Focus, Head, Topics, plain
-from kgwb.systems.vertex_selection import link_entity
+from kgwb.systems.linking import link_entity
 
 
 class TopicReply(BaseModel):

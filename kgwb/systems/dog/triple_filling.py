@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from rdflib import BNode, Literal, URIRef
 
 from kgwb.flow import Term, Triple, Value
+from kgwb.kg.queries import TRIPLES_PER_VALUE
 from kgwb.kg.sparql import n3
-from kgwb.kg.support import TRIPLES_PER_VALUE
 from kgwb.run import Run, agent
 from kgwb.systems.dog.records import INVERSE, Filled, Filtered, Head, Relation
+from kgwb.systems.dog.settings import settings_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +148,14 @@ def _filled(
     names = run.kg.names(sorted(term for term in iris if isinstance(term, URIRef)))
     labels = {term: names[term] if isinstance(term, URIRef) else str(term) for term in tails}
     order = sorted(tails, key=lambda term: (labels[term], str(term)))
-    kept = order[: run.settings.fan_out]
+    kept = order[: settings_of(run).fan_out]
     if len(kept) < len(order):
         run.note(f"{len(order):,} tails found, the first {len(kept)} by name kept (fan_out)")
     before = {value.term: value for value in head.values}
     values = tuple(Value(term, labels[term], _way(tails[term], before)) for term in kept)
     triples = tuple(dict.fromkeys(_in_words(kept, tails, before, labels, relation, names)))
     found = {(step.head, tail, step.middle) for tail in tails for step in tails[tail]}
-    shown = triples[: run.settings.fan_out]
+    shown = triples[: settings_of(run).fan_out]
     if len(shown) < len(triples):
         run.note(f"a model sees {len(shown)} of {len(triples):,} triples (fan_out)")
     supports = {t for value in values for one in value.support for t in one if isinstance(t, URIRef)}

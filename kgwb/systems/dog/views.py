@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from kgwb.flow import Term
 from kgwb.show.html import MOST_ROWS, Html, aside, count, div, fold, join, short, span, table, tag
-from kgwb.show.tell import because, view
+from kgwb.show.subgraph import Role, roles
+from kgwb.show.tell import answer_parts, because, choice_rows, view
 from kgwb.show.terms import Around, curie
-from kgwb.show.views import answer_parts, choice_rows, word_changes
+from kgwb.show.texts import word_changes
 from kgwb.systems.dog import records as walk
 
 
@@ -141,3 +143,8 @@ def _(value: walk.Hop, around: Around) -> Html:
     gone = [div("", in_question(str(one))) for one in value.filled]
     tried = view(value.tried, Around(around.names, around.prefixes)) if value.tried else ""
     return join(div("body stack", table(("", "the question, shorter by each hop", ""), rows), *gone), tried)
+
+
+@roles.register
+def _(value: walk.Filled) -> Iterator[tuple[Term, Role]]:
+    yield from ((one.term, Role("reached", str(value.relation))) for one in value.values)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from small import PAPER, alone, iri
 
+from kgwb import profile
 from kgwb.errors import InvalidReplyError
 from kgwb.flow import Answer, Context, Dialogue, Question, Turn, Value
 from kgwb.settings import Settings
@@ -22,7 +23,7 @@ TURN = Turn("Which films did Denis Villeneuve direct?", ("Arrival", "Dune", "Sic
 def test_the_context_holds_every_turn_with_at_most_l_answers(
     most: int, kept: tuple[str, ...], cut: int
 ) -> None:
-    settings = Settings(answers_in_context=most)
+    settings = profile("fast", answers_in_context=most)
     context, run, _ = alone(lambda run: chat.build_context(Dialogue((TURN, TURN)), run), settings=settings)
     assert [turn.answers for turn in context.turns] == [kept, kept]
     assert context.cut == cut
@@ -68,7 +69,7 @@ def test_other_languages_are(question: str) -> None:
 
 
 def test_translation_can_be_switched_off() -> None:
-    settings = Settings(translate=False)
+    settings = profile("fast", translate=False)
     translated, _, model = alone(lambda run: chat.translate(Question("Wer ist das?"), run), settings=settings)
     assert (translated.text, model.calls()) == ("Wer ist das?", 0)
 
@@ -103,7 +104,7 @@ def test_only_short_answers_are_reworded_and_only_if_asked_for(
     asked_for: bool, values: int, rewordable: bool
 ) -> None:
     answer = Answer("list", DENIS.values * values)
-    settings = Settings(reword_answer=asked_for)
+    settings = profile("fast", reword_answer=asked_for)
     assert alone(lambda run: chat.rewordable(answer, run), settings=settings)[0] is rewordable
 
 

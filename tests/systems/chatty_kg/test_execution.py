@@ -13,7 +13,7 @@ from small import FILMS, PAPER, alone, chatty, films, iri, qir
 from kgwb import open_kg
 from kgwb.flow import Answer, Candidate, CandidateQuery, Kind, Link
 from kgwb.kg import Graph
-from kgwb.kg.support import conjunction
+from kgwb.kg.algebra import conjunction
 from kgwb.llm import Scripted
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.execution import execute

@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 from small import CHATTY, DIRECTED, FILMS, PAPER, chatty, films, iri, predicates, qir, workbench
 
-from kgwb import Workbench, open_kg
+from kgwb import Workbench, open_kg, profile
 from kgwb.flow import Dialogue, Turn
 from kgwb.kg import SAMPLES, sample_path
 from kgwb.kg.embeddings import DEFAULT
 from kgwb.llm import ChatRequest, Scripted
-from kgwb.settings import Settings
 
 CALLS_A_QUESTION = 2.5
 """The target; the paper reports 3.4."""
@@ -154,7 +153,7 @@ def test_a_self_contained_question_is_not() -> None:
 
 def test_single_turn_mode_skips_classifier_and_rephraser() -> None:
     run = chatty(
-        "Who directed Arrival?", Scripted(DIRECTED), dialogue=SAID, settings=Settings(multi_turn=False)
+        "Who directed Arrival?", Scripted(DIRECTED), dialogue=SAID, settings=profile("fast", multi_turn=False)
     ).go()
     assert {"classifier", "rephraser"}.isdisjoint(steps(run))
 
@@ -185,7 +184,7 @@ def test_a_foreign_question_is_answered_from_its_translation() -> None:
 
 def test_an_answer_is_said_as_a_sentence_if_asked_for() -> None:
     script = {**DIRECTED, "chatty_kg/answer_writer": {"sentence": "Denis Villeneuve directed Arrival."}}
-    run = chatty("Who directed Arrival?", Scripted(script), settings=Settings(reword_answer=True)).go()
+    run = chatty("Who directed Arrival?", Scripted(script), settings=profile("fast", reword_answer=True)).go()
     assert str(run.answer) == "Denis Villeneuve directed Arrival."
     assert run.answer is not None
     assert run.answer.labels == ("Denis Villeneuve",)

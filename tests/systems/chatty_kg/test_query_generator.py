@@ -8,6 +8,7 @@ import pytest
 from rdflib import URIRef
 from small import EX, PAPER, alone, films, iri
 
+from kgwb import profile
 from kgwb.flow import Candidate, Direction, Link
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.query_generator import generate
@@ -90,7 +91,7 @@ def test_the_best_score_comes_first_before_truncation() -> None:
         ("dune", "a", "?p", [predicate("a1", 0.9), predicate("a2", 0.8)]),
         ("?p", "b", "?x", [predicate("b1", 0.5), predicate("b2", 0.4), predicate("b3", 0.1)]),
     ]
-    best = generated(facts, settings=Settings(query_num=3))
+    best = generated(facts, settings=profile("fast", query_num=3))
     assert [query.predicates for query in best.queries] == [("a1", "b1"), ("a2", "b1"), ("a1", "b2")]
     assert [query.score for query in best.queries] == [0.6708, 0.6325, 0.6]
     assert best.before_truncation == 6

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from small import FILMS, PAPER, alone, films, iri
 
+from kgwb import profile
 from kgwb.flow import Candidate, Link
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.records import QIR, Fact, LinkedRelation
@@ -35,7 +36,7 @@ def shown(relation: LinkedRelation) -> set[tuple[str, str]]:
     return {(predicate.name, predicate.direction) for predicate in relation.predicates}
 
 
-ALL = Settings(predicates_per_relation=50)
+ALL = profile("fast", predicates_per_relation=50)
 
 
 @pytest.mark.parametrize("settings", [ALL, PAPER])
@@ -62,7 +63,7 @@ def test_noise_is_left_out() -> None:
 
 def test_the_most_similar_comes_first_and_the_rest_is_cut() -> None:
     facts = [("Arrival", "directed by", "?x")]
-    [relation] = linked(facts, links(Arrival="arrival"), Settings(predicates_per_relation=2))
+    [relation] = linked(facts, links(Arrival="arrival"), profile("fast", predicates_per_relation=2))
     assert [predicate.name for predicate in relation.predicates][:1] == ["director"]
     assert len(relation.predicates) == 2
     similarities = [predicate.similarity for predicate in relation.predicates]
@@ -128,8 +129,8 @@ def test_the_same_fact_twice_is_linked_once() -> None:
 
 def test_the_join_sample_bounds_what_is_looked_at() -> None:
     turtle = FILMS + "".join(f":f{n} :director :denis ; :p{n} :x{n} ." for n in range(5))
-    settings = Settings(join_sample=1, predicates_per_relation=50)
+    settings = profile("fast", join_sample=1, predicates_per_relation=50)
     facts = [("?f", "director", "Denis"), ("?f", "p", "?x")]
     few = linked(facts, links(Denis="denis"), settings, turtle)[1]
-    many = linked(facts, links(Denis="denis"), Settings(predicates_per_relation=50), turtle)[1]
+    many = linked(facts, links(Denis="denis"), profile("fast", predicates_per_relation=50), turtle)[1]
     assert len(few.predicates) < len(many.predicates)

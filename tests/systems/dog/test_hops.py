@@ -10,7 +10,7 @@ from debate import ARRIVAL, DIRECTOR, filtering
 from rdflib import BNode, Literal
 from small import DOG, FILMS, alone, films, iri
 
-from kgwb import open_kg
+from kgwb import open_kg, profile
 from kgwb.errors import InvalidReplyError
 from kgwb.flow import Value
 from kgwb.settings import Settings
@@ -124,7 +124,7 @@ def test_the_only_relation_is_taken_unless_none_would_say_something(
     made, _, model = alone(
         lambda run: filter_relation(Relations("x", (DIRECTOR,)), question, run),
         script,
-        settings=Settings(ablation=ablation),
+        settings=profile("fast", ablation=ablation),
         of=DOG,
     )
     assert (made.relation, model.calls()) == (None if calls else DIRECTOR, calls)
@@ -152,14 +152,14 @@ def test_an_inverse_relation_leads_to_subjects_but_not_back_to_the_start() -> No
 
 
 def test_the_fan_out_is_capped_with_a_number_that_is_told() -> None:
-    made, notes = filled("starring", "out", head("arrival", "dune"), settings=Settings(fan_out=2))
+    made, notes = filled("starring", "out", head("arrival", "dune"), settings=profile("fast", fan_out=2))
     assert (labels(made), made.found) == (["Amy Adams", "Jeremy Renner"], 3)
     assert notes == ["3 tails found, the first 2 by name kept (fan_out)"]
 
 
 def test_no_more_triples_are_shown_than_the_fan_out_but_one_of_every_tail() -> None:
     turtle = ":a :r :x, :y . :b :r :x, :y . :c :r :x, :y . :x rdfs:label 'X' . :y rdfs:label 'Y' ."
-    made, notes = filled("r", "out", head("a", "b", "c"), turtle, settings=Settings(fan_out=2))
+    made, notes = filled("r", "out", head("a", "b", "c"), turtle, settings=profile("fast", fan_out=2))
     assert made.triples == (("a", "r", "X"), ("a", "r", "Y"))
     assert notes == ["a model sees 2 of 6 triples (fan_out)"]
 
@@ -179,7 +179,7 @@ def test_a_list_says_what_has_no_triple_and_whether_it_was_cut(
 ) -> None:
     chosen = Filtered("these", "", Relation(relation, "out", (iri(relation),)))
     kg = open_kg(rdflib.Graph().parse(data=FILMS, format="turtle"), row_limit=row_limit)
-    settings = Settings(fan_out=fan_out)
+    settings = profile("fast", fan_out=fan_out)
     made, _, _ = alone(lambda run: fill(chosen, head(*names), run), kg=kg, settings=settings, of=DOG)
     assert made.note == note
 

@@ -16,7 +16,8 @@ from kgwb.flow import Dialogue, Turn
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.prompts import Prompts
-from kgwb.settings import Settings, profile
+from kgwb.settings import Settings
+from kgwb.systems import profile
 from kgwb.systems.dog.records import Filled, Hop, Remark, Solved, Tried
 from kgwb.systems.dog.simplifying import RemarkReply, checks_of, criticise
 
@@ -62,7 +63,7 @@ def test_an_answer_that_is_there_at_once_needs_no_debate() -> None:
 
 def test_no_answer_within_the_iteration_limit_is_said_with_what_is_still_open() -> None:
     model = two_hops(answer_trying=trying())
-    run = dog(QUESTION, model, settings=Settings(iteration_limit=1, ablation="none")).go()
+    run = dog(QUESTION, model, settings=profile("fast", iteration_limit=1, ablation="none")).go()
     assert not run.answer
     assert str(run.answer) == f"not in this graph: no answer at the iteration limit of 1; still open: {LEFT}"
 
@@ -164,7 +165,7 @@ def test_dog_reads_each_question_alone() -> None:
 
 def test_the_roles_hear_each_other_round_by_round() -> None:
     model = two_hops()
-    run = dog(QUESTION, model, settings=Settings(debate_rounds=2, ablation="none")).go()
+    run = dog(QUESTION, model, settings=profile("fast", debate_rounds=2, ablation="none")).go()
     spoken = [key for key in keys(run) if "round" in key]
     assert spoken == [f"{role}[hop 1/round {number}]" for number in (1, 2) for role in ROLES]
     heard = [len(request.variables["debate"]) for request in model.requests if "debate" in request.variables]
@@ -200,7 +201,7 @@ def test_who_comes_after_a_question_that_passes_the_checks_is_not_asked(
     first: str, speakers: list[str]
 ) -> None:
     model = two_hops(simplifying_expert=remark(first))
-    run = dog(QUESTION, model, settings=Settings(debate_rounds=2)).go()
+    run = dog(QUESTION, model, settings=profile("fast", debate_rounds=2)).go()
     assert str(run.answer) == "Gentilly"
     assert [step.agent for step in run.steps if "round" in step.key] == speakers
     assert model.calls() == (
@@ -260,13 +261,14 @@ def test_the_ablations_of_table_2(ablation: Any, calls: int, speakers: list[str]
         changed["relation_filtering"] = [*TWO_HOPS["dog/relation_filtering"], filtering("")]
         changed["answer_trying"] = trying("Gentilly")
     model = two_hops(**changed)
-    run = dog(QUESTION, model, settings=Settings(ablation=ablation)).go()
+    run = dog(QUESTION, model, settings=profile("fast", ablation=ablation)).go()
     assert (str(run.answer), model.calls()) == ("Gentilly", calls)
     assert [step.agent for step in run.steps if "round" in step.key] == speakers
 
 
 def test_the_published_debate_lets_every_role_speak() -> None:
-    assert (profile("paper").ablation, profile("fast").ablation) == ("none", "unneeded_roles")
+    ablations = [DOG.settings.of_profile(name).to_data()["ablation"] for name in ("paper", "fast")]
+    assert ablations == ["none", "unneeded_roles"]
 
 
 def test_without_focusing_one_try_sees_all_triples_and_the_whole_question() -> None:
@@ -274,7 +276,7 @@ def test_without_focusing_one_try_sees_all_triples_and_the_whole_question() -> N
         relation_filtering=[*TWO_HOPS["dog/relation_filtering"], filtering("")],
         answer_trying=trying("Gentilly"),
     )
-    dog(QUESTION, model, settings=Settings(ablation="no_focusing")).go()
+    dog(QUESTION, model, settings=profile("fast", ablation="no_focusing")).go()
     [tried] = [request for request in model.requests if request.task == "dog/answer_trying"]
     assert tried.variables == {
         "question": MARKED,
@@ -327,7 +329,7 @@ def test_stepping_through_gives_the_same_answer_and_asks_nothing_twice() -> None
 
 def test_breakpoints_stop_at_an_agent_in_every_hop_and_at_one_role_of_one_round() -> None:
     model = two_hops()
-    run = dog(QUESTION, model, settings=Settings(debate_rounds=2, ablation="none"))
+    run = dog(QUESTION, model, settings=profile("fast", debate_rounds=2, ablation="none"))
     run.breakpoints = {"triple_filling", "critic[hop 1/round 2]"}
     stops = []
     while run.go().status == "paused":
@@ -484,7 +486,7 @@ def test_a_saved_run_opens_without_model_and_graph_and_keeps_what_was_put_in(tmp
     assert [loaded.output(key) for key in KEYS] == [run.output(key) for key in KEYS]
     assert loaded["critic"].origin == "by hand"
     with pytest.raises(NotRecordedError):
-        loaded.fork(settings=Settings(debate_rounds=3)).go()
+        loaded.fork(settings=profile("fast", debate_rounds=3)).go()
 
 
 def test_a_reply_that_never_becomes_valid_keeps_all_attempts() -> None:

@@ -1,4 +1,4 @@
-"""Classifier and rephraser of rules: pronouns and omissions, resolved from the earlier turns."""
+"""What the model ``rules`` does for the agents of Chatty-KG."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kgwb.kg.base import Graph
+from kgwb.kg.embeddings import Embeddings
+from kgwb.llm.rules import grammar, like, rule
 from kgwb.llm.rules.words import AUXILIARIES, PREPOSITIONS, WH, Token, is_verb, mentions, tokens_of
 
 PERSONAL = frozenset("he she him her his hers himself herself".split())
@@ -20,7 +22,51 @@ YEAR = re.compile(r"\b\d{4}\b")
 Turn = Mapping[str, Any]
 
 
-def classify(question: str, kg: Graph | None) -> dict[str, str]:
+@rule("chatty_kg/translator")
+def translate(question: str) -> dict[str, Any]:
+    """The question as it is: only English is read."""
+    return {"question": question}
+
+
+@rule("chatty_kg/qir")
+def extract(question: str, kg: Graph | None) -> dict[str, Any]:
+    """The triples that the grammar reads."""
+    facts, target, kind = grammar.read(question, kg)
+    ends = [*dict.fromkeys(end for subject, _, object_ in facts for end in (subject, object_))]
+    return {
+        "entities": [end for end in ends if not end.startswith("?")],
+        "unknowns": [end for end in ends if end.startswith("?")],
+        "triples": [{"subject": s, "predicate": p, "object": o} for s, p, o in facts],
+        "target": "" if kind == "boolean" else target,
+        "question_type": kind,
+    }
+
+
+@rule("chatty_kg/predicate_selection")
+def by_triple(relations: Sequence[Any], embeddings: Embeddings) -> dict[str, Any]:
+    """For each triple the predicates named most like its relation; none if none is like enough."""
+    kept = [like(each["triple"][1], each["predicates"], embeddings) for each in relations]
+    return {"reasoning": "the names most like each relation", "predicates": kept}
+
+
+@rule("chatty_kg/predicate_selection_published")
+def pooled(
+    question: str, predicates: Sequence[str], kg: Graph | None, embeddings: Embeddings
+) -> dict[str, Any]:
+    """The predicates named most like any relation of the question."""
+    relations = [relation for _, relation, _ in grammar.read(question, kg).facts]
+    kept = [name for relation in relations for name in like(relation, predicates, embeddings)]
+    return {"reasoning": "the names most like each relation", "predicates": list(dict.fromkeys(kept))}
+
+
+@rule("chatty_kg/answer_writer")
+def write(question: str, answer: Sequence[str]) -> dict[str, Any]:
+    """The question and its answers in a row."""
+    return {"sentence": " ".join([question, *answer])}
+
+
+@rule("chatty_kg/classifier")
+def classify(question: str, kg: Graph | None) -> dict[str, Any]:
     """Dependent if a pronoun has no name before it, something is left out, or nothing is named at all."""
     tokens = tokens_of(question)
     named = mentions(question, tokens, kg)
@@ -35,7 +81,8 @@ def classify(question: str, kg: Graph | None) -> dict[str, str]:
     return {"reason": f"it names {named[0].text!r}", "label": "self-contained"}
 
 
-def rephrase(question: str, dialogue: Sequence[Turn], kg: Graph | None) -> dict[str, str]:
+@rule("chatty_kg/rephraser")
+def rephrase(question: str, dialogue: Sequence[Turn], kg: Graph | None) -> dict[str, Any]:
     """The question with its pronouns replaced by what they most likely stand for."""
     if not dialogue:
         return {"question": question}
@@ -51,20 +98,20 @@ def rephrase(question: str, dialogue: Sequence[Turn], kg: Graph | None) -> dict[
             return {"question": YEAR.sub(year.group(), previous)}
         if len(tokens) <= 3 and not any(is_verb(t.text) or t.lower in AUXILIARIES for t in tokens):
             return {"question": asked.rstrip("?!. ").capitalize() + ASKING.sub("", previous)}  # and where?
-    made, end = "", 0
+    rewritten, end = "", 0
     for number, token in enumerate(tokens):
         kind = _kind(tokens, number)
         if kind and not any(name.first <= number < name.last for name in named):
             after = tokens[number + 1 : number + 2]
             owns = "'s" if token.lower in ("his", "her", "its", "their") and after else ""
-            made += asked[end : token.start] + "in " * (kind == "place") + _meant(dialogue, kind) + owns
+            rewritten += asked[end : token.start] + "in " * (kind == "place") + _meant(dialogue, kind) + owns
             end = after[0].end if kind == "pointed at" and after else token.end
-    made += asked[end:]
+    rewritten += asked[end:]
     if not end and not named:  # it names nothing: what it is about comes after "the film", else at the end
-        whole, thing = WHOLE.search(made), _meant(dialogue, "thing")
-        place = whole.end() if whole else len(made.rstrip("?!. "))
-        made = f"{made[:place]}{'' if whole else ' of'} {thing}{made[place:]}"
-    return {"question": made[:1].upper() + made[1:]}
+        whole, thing = WHOLE.search(rewritten), _meant(dialogue, "thing")
+        place = whole.end() if whole else len(rewritten.rstrip("?!. "))
+        rewritten = f"{rewritten[:place]}{'' if whole else ' of'} {thing}{rewritten[place:]}"
+    return {"question": rewritten[:1].upper() + rewritten[1:]}
 
 
 def _kind(tokens: Sequence[Token], number: int) -> str:
@@ -86,10 +133,10 @@ def _meant(dialogue: Sequence[Turn], kind: str) -> str:
         single = [a for a in turn["answers"] if not re.fullmatch(r"[-+\d.,:TZ/]+|true|false", str(a))]
         single = single if len(turn["answers"]) == 1 else []
         if kind == "person":
-            found = single if PERSONS.match(turn["question"]) else about[::-1]
+            meant = single if PERSONS.match(turn["question"]) else about[::-1]
         else:
             single = single if kind == "place" or THINGS.match(turn["question"]) else []
-            found = [name for name in (*single, *about) if kind == "place" or name not in persons]
-        if found:
-            return str(found[0])
+            meant = [name for name in (*single, *about) if kind == "place" or name not in persons]
+        if meant:
+            return str(meant[0])
     return "" if kind == "place" else _meant(dialogue, "place")

@@ -1,0 +1,157 @@
+"""The tables of a benchmark, each laid out once: as text in a terminal, as HTML in a report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kgwb import systems
+from kgwb.bench.cost import Cost, Prices, costs
+from kgwb.bench.ladder import LADDER, Lost, recall, stands
+from kgwb.bench.metrics import MEASURES, Group, groups
+from kgwb.bench.results import Lines, Row, read_results
+from kgwb.errors import InputError
+from kgwb.show.html import Html, clean
+from kgwb.show.html import table as html_table
+
+_NAMES = "precision", "recall", "F1", "P@1", "MRR", "Hit@5", "exact", "paper P", "paper F1"
+NAMES = dict(zip(MEASURES, _NAMES, strict=True))
+NO_COST = Cost(0, 0.0, 0.0, 0.0)
+MEANS = ("precision", "recall", "hits1", "mrr", "hit5", "exact", "paper_precision")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A results folder as it was read."""
+
+    name: str
+    tail: str
+    """What tells its figures from those of other folders: ", name", or nothing where it is alone."""
+    folder: Path
+    config: Mapping[str, Any]
+    rows: Mapping[str, Row]
+    """By question id, in the order they finished."""
+    ladder: Mapping[str, Row] = field(repr=False)
+    """Where answers were lost, of those results that are still what they were then."""
+
+    @classmethod
+    def read(cls, folder: Path, name: str = "", tail: str = "") -> Measured:
+        """What ``kgwb bench --out`` left in a folder. Raises InputError if it is none or damaged."""
+        config, results = read_results(folder)
+        rows = {row["id"]: row for row in results}
+        ladder = Lines(folder / LADDER, Lost, writable=False).rows
+        ladder = {key: line for key, line in ladder.items() if stands(line, rows.get(key))}
+        return cls(name, tail, folder, config, rows, ladder)
+
+    @cached_property
+    def groups(self) -> dict[str, Group]:
+        """All questions, and parts of them, by name."""
+        return {group.name: group for group in groups(list(self.rows.values()))}
+
+    def costs(self, prices: Prices | None = None) -> dict[str, Cost]:
+        """See ``cost.costs``. Raises InputError for a model that has no price."""
+        return costs(list(self.rows.values()), prices)
+
+    @cached_property
+    def losses(self) -> dict[tuple[str, str], Counter[str]]:
+        """By agent in flow order (else by the reason) and stage: lost answers by hops, "" being all."""
+        system = self.config.get("system")
+        flow = [spec.name for spec in systems.system(system).agents] if system in systems.names() else []
+        order = {name: place for place, name in enumerate(flow)}
+        losses: dict[tuple[str, str], Counter[str]] = {}
+        for line in self.ladder.values():
+            blamed = (line["agent"] or line["why"].partition(";")[0], line["stage"] or "–")
+            losses.setdefault(blamed, Counter()).update({"", str(line.get("hops", ""))})
+        return dict(sorted(losses.items(), key=lambda loss: (order.get(loss[0][0], len(order)), loss[0])))
+
+
+Sets = Sequence[Measured]
+
+
+class Table(NamedTuple):
+    """Cells of any kind, written as their text."""
+
+    heads: Sequence[object]
+    rows: Sequence[Sequence[object]]
+
+    def __str__(self) -> str:
+        lines = [[clean(cell) for cell in row] for row in (self.heads, *self.rows)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join(
+            "  ".join([first.ljust(widths[0]), *(c.rjust(w) for c, w in zip(rest, widths[1:], strict=True))])
+            for first, *rest in lines
+        )
+
+    def html(self) -> Html:
+        """The table, or nothing if it has no rows."""
+        return html_table(self.heads, self.rows)
+
+
+def quality(sets: Sets) -> Table:
+    """Every measure over all questions and over parts of them, two of them with their intervals."""
+    parts = dict.fromkeys(name for one in sets for name in one.groups)
+    shown = [(name + one.tail, one.groups[name]) for name in parts for one in sets if name in one.groups]
+    means = [NAMES[measure] for measure in MEANS]
+    rows = []
+    for name, group in shown:
+        figures = [group.figure(measure) or "–" for measure in ("f1", "paper_f1")]
+        values = [f"{getattr(group.scores, measure):.3f}" for measure in MEANS]
+        rows.append((name, len(group.rows), *figures, *values, group.errors, group.without_gold))
+    return Table(("", "questions", "F1", "paper F1", *means, "errors", "without gold"), rows)
+
+
+def spent(sets: Sets, prices: Prices | None = None) -> Table:
+    """What a question cost, of every kind of cost; money only where every model has a price."""
+    priced = None if without_prices(sets, prices) else prices
+    by_set = [one.costs(priced) for one in sets]
+    heads = [f"{what}{one.tail}" for one in sets for what in ("total", "median", "95th percentile")]
+    rows: list[Sequence[object]] = []
+    for name in dict.fromkeys(name for each in by_set for name in each):
+        amounts = [amount for each in by_set for amount in each.get(name, NO_COST)[1:]]
+        rows.append((name, *(f"{amount:,.6g}" for amount in amounts)))
+    return Table(["a question", *heads], rows)
+
+
+def without_prices(sets: Sets, prices: Prices | None) -> list[str]:
+    """Why money is left out, if it is."""
+    reasons = []
+    for one in sets:
+        try:
+            one.costs(prices)
+        except InputError as exc:
+            reasons.append(f"{one.name}: money is left out. {exc}")
+    return reasons
+
+
+def losses(sets: Sets) -> Table:
+    """Lost answers by agent, by stage and in all, each by hops; no rows if none is known of."""
+    hops = sorted({hop for one in sets for counts in one.losses.values() for hop in counts})
+    columns = [(one, hop) for one in sets for hop in hops]
+    heads = [f"hops {hop}{one.tail}" if hop else f"answers{one.tail}" for one, hop in columns]
+    blamed = list(dict.fromkeys(key for one in sets for key in one.losses))
+    stages, nothing = dict.fromkeys(stage for _, stage in blamed), Counter[str]()
+    lines = [
+        *((name, stage, [(name, stage)]) for name, stage in blamed),
+        *(("all", stage, [key for key in blamed if key[1] == stage]) for stage in stages),
+        *([("all", "", blamed)] if blamed else []),
+    ]
+    rows = [
+        (name, stage, *(sum(one.losses.get(key, nothing)[hop] for key in keys) for one, hop in columns))
+        for name, stage, keys in lines
+    ]
+    return Table(["lost at", "stage", *heads], rows)
+
+
+def linking(sets: Sets) -> Table:
+    """The share of gold vertices and predicates that were linked, and that were among the candidates."""
+    rows = []
+    for what in ("vertices", "predicates"):
+        for of, words in (("linked", "linked"), ("candidates", "among the candidates")):
+            shares = [recall([*one.rows.values()], what, of) for one in sets]
+            if any(share is not None for share in shares):
+                rows.append((f"gold {what} {words}", *("–" if s is None else f"{s:.3f}" for s in shares)))
+    return Table(["recall of linking", *(one.name for one in sets)], rows)

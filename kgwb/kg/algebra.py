@@ -1,0 +1,200 @@
+"""SPARQL taken apart into triple patterns, and triple patterns as SPARQL and as triples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from rdflib import BNode, Literal, URIRef, Variable
+from rdflib.paths import Path
+from rdflib.plugins.sparql.algebra import translateQuery
+from rdflib.plugins.sparql.parser import parseQuery
+from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.plugins.sparql.sparql import SPARQLError
+from rdflib.util import from_n3
+
+from kgwb.errors import QueryError
+from kgwb.flow import Kind, Term, Triple
+from kgwb.kg.sparql import NO_QUERY, checked, n3, parsing
+
+Pattern = tuple[str, str, str]
+"""A triple pattern: terms in N-Triples form, variables as "?x"."""
+
+PATH = "path"
+"""What stands in a pattern for a property path."""
+_IRI = re.compile(r"<([^<>\s]*)>")
+_NUMBERED = re.compile(r"<urn:(\d+):")
+_COUNT = re.compile(r"^[^{]*\bCOUNT\s*\(", re.IGNORECASE)
+_NAMES = {
+    "LeftJoin": "OPTIONAL",
+    "Extend": "BIND, AS or an aggregate",
+    "AggregateJoin": "an aggregate",
+    "ToMultiSet": "VALUES or a query in the query",
+    "Filter": "a filter in a group of its own",
+}
+"""Parts of rdflib's algebra by their names in SPARQL, where those differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A SELECT or ASK taken apart."""
+
+    kind: Kind
+    asked: tuple[str, ...]
+    """The variables that are asked for or counted, as "?x"; none of an ASK."""
+    patterns: tuple[Pattern, ...]
+    """All its triple patterns but for those of NOT EXISTS; blank nodes are variables too."""
+    filters: str
+    """The FILTERs that stand beside the patterns, with every prefix resolved."""
+    other: str
+    """What it holds besides, by its name in SPARQL; empty for a conjunctive query."""
+
+
+def parts_of(sparql: str) -> Parts:
+    """A query in its parts. Raises QueryRefusedError for an update, QueryError if it is no SELECT or ASK."""
+    found = checked(sparql)
+    if found.form not in ("select", "ask"):
+        raise QueryError("the query is no SELECT or ASK", hint="rows or a truth value make an answer")
+    if found.undeclared:
+        hint = "begin it with PREFIX lines, or write the IRIs out"
+        raise QueryError(f"the query does not declare {', '.join(found.undeclared)}:", hint=hint)
+    iris: list[str] = _IRI.findall(found.text)
+    if "BASE" in found.text.upper() or "<urn:" in found.text:
+        return _parts(found.text)
+    numbers = iter(range(len(iris)))
+    try:  # queries that differ in IRIs only are read once
+        parts = _parts(_IRI.sub(lambda _: f"<urn:{next(numbers)}:>", found.text))
+    except QueryError:  # a "<" may be less-than
+        return _parts(found.text)
+
+    def restored(text: str) -> str:
+        return _NUMBERED.sub(lambda number: f"<{iris[int(number[1])]}", text)
+
+    patterns = tuple((restored(s), restored(p), restored(o)) for s, p, o in parts.patterns)
+    return Parts(parts.kind, parts.asked, patterns, restored(parts.filters), parts.other)
+
+
+def patterns_of(sparql: str) -> tuple[tuple[Pattern, ...], str]:
+    """The triple patterns and the filters of a conjunctive SELECT or ASK. Raises QueryError for any other."""
+    parts = parts_of(sparql)
+    if parts.other:
+        hint = "use triple patterns and FILTERs only; other queries can be run, but not be taken apart"
+        raise QueryError(f"the query holds {parts.other}", hint=hint)
+    if not parts.patterns:
+        raise QueryError("the query has no triple pattern", hint="write at least one in WHERE { }")
+    return parts.patterns, parts.filters
+
+
+@lru_cache(maxsize=1024)
+def _parts(sparql: str) -> Parts:
+    try:
+        with parsing():
+            algebra = translateQuery(parseQuery(sparql)).algebra
+            groups = list(_named(algebra, "BGP"))
+            counted = next(_named(algebra, "Aggregate_Count"), None) if _COUNT.search(sparql) else None
+            filters, other = _conjunction(algebra.p)
+    except (*NO_QUERY, SPARQLError, NotImplementedError, RecursionError) as error:
+        raise QueryError(f"rdflib does not read the query: {error}", hint="write it more plainly") from error
+    triples = [triple for group in groups for triple in group.triples]
+    if any(isinstance(predicate, Path) for _, predicate, _ in triples):
+        other = other or "a property path"
+    patterns = tuple(dict.fromkeys((_end(s), _end(p), _end(o)) for s, p, o in triples))
+    if algebra.name == "AskQuery":
+        return Parts("boolean", (), patterns, filters, other)
+    columns = [counted.vars] if counted else algebra.PV
+    asked = tuple(f"?{name}" for name in columns)
+    return Parts("count" if counted else "list", asked, patterns, filters, other)
+
+
+def _named(node: Any, name: str) -> Iterator[CompValue]:
+    """The parts of a query's algebra that have this name; what must not be in the graph is left out."""
+    if isinstance(node, CompValue):
+        if node.name == name:
+            yield node
+        if node.name != "Builtin_NOTEXISTS":
+            for part in node.values():
+                yield from _named(part, name)
+    elif isinstance(node, list):
+        for part in node:
+            yield from _named(part, name)
+
+
+def _conjunction(node: CompValue) -> tuple[str, str]:
+    """The filters of a query as SPARQL, and what it holds beside them and triple patterns."""
+    filters = ""
+    try:
+        while node.name in ("Project", "Distinct", "Reduced", "OrderBy", "Slice", "Filter"):
+            if node.name == "Filter":
+                filters += f"FILTER({_written(node.expr)}) "
+            node = node.p
+    except NotImplementedError as error:
+        return "", str(error)
+    joined = [node]
+    for part in joined:
+        if part.name == "Join":
+            joined += part.p1, part.p2
+        elif part.name != "BGP":
+            return "", _NAMES.get(part.name, part.name.upper())
+    return filters, ""
+
+
+def _end(term: Any) -> str:
+    if isinstance(term, Variable | BNode):  # a blank node of a query is a variable without a name
+        return f"?{term}"
+    return PATH if isinstance(term, Path) else n3(term)
+
+
+def _written(node: Any) -> str:
+    """A filter of rdflib's algebra as SPARQL. Raises NotImplementedError for what is too much for it."""
+    if not isinstance(node, CompValue):
+        return _end(node)
+    name = node.name.removeprefix("Builtin_")
+    if name in ("ConditionalOrExpression", "ConditionalAndExpression"):
+        sign = " || " if name == "ConditionalOrExpression" else " && "
+        return f"({sign.join(map(_written, (node.expr, *node.other)))})"
+    if name == "UnaryNot":
+        return f"!({_written(node.expr)})"
+    if name == "RelationalExpression":
+        right = _listed(node.other) if isinstance(node.other, list) else _written(node.other)
+        return f"({_written(node.expr)} {node.op} {right})"
+    if name == node.name or name.endswith("EXISTS"):
+        raise NotImplementedError("EXISTS" if name.endswith("EXISTS") else "arithmetic or a foreign function")
+    return name + _listed(value for key, value in node.items() if key != "_vars")
+
+
+def _listed(nodes: Iterable[Any]) -> str:
+    flat = (item for node in nodes for item in (node if isinstance(node, list) else [node]))
+    return f"({', '.join(map(_written, flat))})"
+
+
+# --- patterns
+
+
+def conjunction(patterns: Iterable[Pattern]) -> str:
+    """Triple patterns as SPARQL."""
+    return " ".join(f"{s} {p} {o} ." for s, p, o in patterns)
+
+
+def unknowns_of(patterns: Iterable[Pattern]) -> tuple[str, ...]:
+    """The variables of triple patterns, in order of appearance."""
+    return tuple(dict.fromkeys(end for pattern in patterns for end in pattern if end.startswith("?")))
+
+
+def term_of(text: str) -> Term:
+    """The RDF term of its N-Triples form."""
+    if text.startswith("<"):
+        return URIRef(text[1:-1])
+    term: Any = from_n3(text)
+    return term if isinstance(term, URIRef | Literal) else Literal(text)
+
+
+def ground(patterns: Iterable[Pattern], binding: Mapping[str, Any]) -> tuple[Triple, ...]:
+    """The patterns with their variables replaced by the terms of a row."""
+
+    def term(text: str) -> Any:
+        return binding[text] if text in binding else term_of(text)
+
+    return tuple((term(s), term(p), term(o)) for s, p, o in patterns)

@@ -1,0 +1,307 @@
+"""Labels of an endpoint: searched in its engine's own dialect, which is found out once and remembered."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import urlencode
+from urllib.request import Request
+
+from pydantic import BaseModel, ValidationError
+from rdflib import Literal, URIRef
+
+from kgwb import disk
+from kgwb.errors import GraphError, GraphTimeoutError
+from kgwb.flow import Triple
+from kgwb.kg.base import WIKIBASE, Found, Hit, Limits, Rows, Vocabulary
+from kgwb.kg.dialects import DIALECTS, STAGES, Dialect, Stage
+from kgwb.kg.queries import Labelling, labelling, schema
+from kgwb.kg.sparql import n3, quoted, writable
+from kgwb.kg.text import language_rank, local_name, normal, ranked, spelled
+from kgwb.kg.transport import AGENT, sent
+
+REMEMBERED_S = 30 * 24 * 3600
+"""After this time an endpoint is probed again: it may have got an index."""
+_LABELS, _HITS, _WORDS, _LETTERS = 20, 50, 3, 4  # labels to choose from; hits; words asked for, of 4 letters
+_VALUES = 200  # at once in a query: Virtuoso 7.2.5 loses rows of a VALUES of some 700, and says nothing
+_SPELLINGS = 4  # of a label
+_NAMED = 100  # IRIs at once
+_WIKIBASE_HITS, _WIKIBASE_CHARS = 50, 250  # that its API gives, and takes
+_WIKIBASE_BYTES = 1_000_000  # of so many hits
+_CHECK = 'check the address of the API in dialect="wikidata:ADDRESS", which ends in api.php'
+_log = logging.getLogger("kgwb")
+_Labels = list[tuple[str, str]]
+"""Vertices, each with a label."""
+
+
+class SearchedByQueries(ABC):
+    """A Graph whose labels are searched, and whose vertices are named, by queries alone."""
+
+    source: str
+    identity: str
+    remote = True
+    vocabulary: Vocabulary
+    limits: Limits
+    server = ""
+    """What the server calls itself, once it was asked."""
+
+    def __init__(self, dialect: Dialect | None) -> None:
+        self._named = dialect
+
+    @abstractmethod
+    def select(self, query: str) -> Rows:
+        """See Graph."""
+
+    @abstractmethod
+    def ask(self, query: str) -> bool:
+        """See Graph."""
+
+    @abstractmethod
+    def construct(self, query: str) -> tuple[Triple, ...]:
+        """See Graph."""
+
+    @abstractmethod
+    def whole(self, query: str, magic: str = "") -> Rows:
+        """The rows of a query whose use cannot say that some are missing; ``magic`` as for the gate."""
+
+    def search(self, text: str, limit: int) -> Found:
+        """See Graph; a close spelling is not looked for."""
+        words, query = spelled(text), ""
+        exact = self._spelled([text])
+        for stage in STAGES:
+            matching = self._matching(text, words, 4 * limit, stage) if words else ([], query)
+            if matching is None:
+                continue
+            rows, query = exact + matching[0], matching[1]
+            labels = [(iri, label, normal(label)) for iri, label in rows]
+            if hits := self._searchable(ranked(normal(text), labels, len(rows)), limit):
+                return Found(hits, stage, query)
+        return Found((), "nothing", query)
+
+    def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
+        """See Graph; letter case is varied only as far as titles and lower case go."""
+        wanted = list(dict.fromkeys(labels))
+        if not wanted:
+            return {}
+        at_once = max(1, _VALUES // (_SPELLINGS * max(1, len(self._labelling.languages))))
+        rows = [row for n in range(0, len(wanted), at_once) for row in self._spelled(wanted[n : n + at_once])]
+        by_key: dict[str, set[URIRef]] = {}
+        for hit in self._searchable([(URIRef(iri), label, 1.0) for iri, label in rows], len(rows)):
+            by_key.setdefault(normal(hit.label), set()).add(hit.iri)
+        return {label: tuple(sorted(by_key[key])) for label in labels if (key := normal(label)) in by_key}
+
+    def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:
+        """See Graph."""
+        labels: dict[str, str] = {}
+        for start in range(0, len(iris), _NAMED):
+            chunk = [iri for iri in dict.fromkeys(iris[start : start + _NAMED]) if writable(iri)]
+            labels |= self._labels(chunk, preferred=True)
+            labels |= self._labels([iri for iri in chunk if str(iri) not in labels], preferred=False)
+        return {iri: labels.get(str(iri)) or local_name(iri) for iri in iris}
+
+    @cached_property
+    def _labelling(self) -> Labelling:
+        return labelling(self)
+
+    def _matching(
+        self, text: str, words: Sequence[str], limit: int, stage: Stage
+    ) -> tuple[_Labels, str] | None:
+        """What the dialect finds, and what it asked; None where it has no such stage."""
+        dialect = self.dialect
+        if not dialect.pattern:
+            api = dialect.names["api"]
+            return (
+                search_wikibase(api, text, limit, self.vocabulary, self.limits)
+                if stage == STAGES[0]
+                else None
+            )
+        query = dialect.search_query(words, limit, stage, self.vocabulary)
+        return (self._vertices(query, dialect.magic), query) if query else None
+
+    def _spelled(self, labels: Sequence[str]) -> _Labels:
+        """The vertices, with their label, of labels spelled like this but for capitals."""
+        spellings = {
+            form for label in labels for form in (label, label.lower(), label.title(), label.capitalize())
+        }
+        predicates, languages = self._labelling
+        literals = [Literal(form, lang=tag or None) for form in sorted(spellings) for tag in languages]
+        if not literals:
+            return []
+        return self._vertices(
+            f"SELECT DISTINCT ?v ?label WHERE {{ VALUES ?label {{ {' '.join(map(n3, literals))} }}"
+            f" VALUES ?p {{ {' '.join(map(n3, predicates))} }} ?v ?p ?label FILTER(isIRI(?v)) }}"
+        )
+
+    def _vertices(self, query: str, magic: str = "") -> _Labels:
+        rows = self.whole(query, magic).rows
+        found = [(str(vertex), str(label)) for vertex, label in rows if not (vertex is None or label is None)]
+        return [(iri, label) for iri, label in found if writable(iri)]
+
+    def _searchable(self, hits: Sequence[tuple[URIRef, str, float]], limit: int) -> tuple[Hit, ...]:
+        """The first hits but for predicates and classes, which have names and are not searched for."""
+        kept: list[Hit] = []
+        for start in range(0, len(hits), _VALUES):
+            chunk = hits[start : start + _VALUES]
+            left_out = schema(self, [iri for iri, _, _ in chunk])
+            kept += [Hit(*hit) for hit in chunk if hit[0] not in left_out]
+            if len(kept) >= limit:
+                break
+        return tuple(kept[:limit])
+
+    def _labels(self, iris: Sequence[URIRef], *, preferred: bool) -> dict[str, str]:
+        """The best label of each IRI, in a preferred language or in any."""
+        languages, predicates = self.vocabulary.languages, self._labelling.predicates
+        if not (iris and predicates):
+            return {}
+        tests = (f"LANGMATCHES(LANG(?l), {quoted(tag)})" if tag else 'LANG(?l) = ""' for tag in languages)
+        only = f"FILTER({' || '.join(tests)})" if preferred else ""
+        rows = self.whole(
+            f"SELECT ?v ?p ?l WHERE {{ VALUES ?v {{ {' '.join(map(n3, iris))} }}"
+            f" VALUES ?p {{ {' '.join(map(n3, predicates))} }}"
+            f" {{ ?v ?p ?l }} UNION {{ ?e <{WIKIBASE}directClaim> ?v . ?e ?p ?l }} {only} }}"
+        ).rows
+        best: dict[str, tuple[bool, int, int, str]] = {}
+        for vertex, predicate, label in rows:
+            if isinstance(label, Literal) and predicate in self.vocabulary.labels and label.strip():
+                order = self.vocabulary.labels.index(URIRef(predicate))
+                language = language_rank(label.language or "", languages)
+                rank = (language >= len(languages), order, language, str(label).strip())
+                best[str(vertex)] = min(best.get(str(vertex), rank), rank)
+        return {iri: rank[-1] for iri, rank in best.items()}
+
+    # --- which dialect
+
+    @cached_property
+    def dialect(self) -> Dialect:
+        """How labels are searched here: as named, else as remembered, else the first that finds a label.
+
+        A site whose full-text index is off, empty or not for labels is asked in ``generic``: that a query is
+        understood proves nothing, as an unknown predicate is an ordinary one that happens to have no triples.
+        Raises what the endpoint does when it fails.
+        """
+        if self._named:
+            return self._named
+        name = f"{hashlib.sha256(self.identity.encode()).hexdigest()}.json"
+        file = disk.cache_dir() / "dialects" / name
+        if remembered := _remembered(file):
+            return remembered
+        label = self._a_label()
+        finding = (dialect for dialect in self._likely() if label and self._finds(dialect, label))
+        dialect = next(finding, DIALECTS["generic"])
+        if not label:
+            return replace(dialect, known="no label to probe with")
+        try:
+            disk.replace(file, [json.dumps({"endpoint": self.identity, "dialect": dialect.name})])
+        except OSError as error:
+            _log.warning("%s cannot be written (%s); the endpoint will be probed again", file, error)
+        return replace(dialect, known="probed")
+
+    def _a_label(self) -> str:
+        """A label of the graph to look for, in a preferred language if it has one; empty if it has none."""
+        predicates = " ".join(map(n3, self.vocabulary.labels))
+        languages = ", ".join(map(quoted, self.vocabulary.languages))
+        for only in (f" && LANG(?label) IN ({languages})", ""):
+            rows = self.whole(
+                f"SELECT ?label WHERE {{ VALUES ?p {{ {predicates} }} ?v ?p ?label"
+                f" FILTER(isIRI(?v) && STRLEN(STR(?label)) >= {_LETTERS}{only}) }} LIMIT {_LABELS}"
+            ).rows
+            if labels := [str(label) for (label,) in rows if label is not None and _words(str(label))]:
+                return max(labels, key=lambda label: (len(_words(label)), -len(label), label))
+        return ""
+
+    def _likely(self) -> Iterator[Dialect]:
+        """The dialects to try, those first that URL or server hint at."""
+        hints = f"{self.identity} {self.server}".lower()
+        usable = [dialect for name, dialect in DIALECTS.items() if dialect.whole and name != "generic"]
+        hinted = [dialect for dialect in usable if any(hint in hints for hint in dialect.hints)]
+        yield from hinted
+        yield from (dialect for dialect in usable if dialect.blind and dialect not in hinted)
+
+    def _finds(self, dialect: Dialect, label: str) -> bool:
+        """Whether a label with these words comes back."""
+        words = _words(label)
+        try:
+            if dialect.pattern:
+                query = dialect.search_query(words, _HITS, STAGES[0], self.vocabulary) or ""
+                labels = [str(row[1]) for row in self.whole(query, dialect.magic).rows]
+            else:
+                rows, _ = search_wikibase(dialect.names["api"], label, _HITS, self.vocabulary, self.limits)
+                labels = [found for _, found in rows]
+        except GraphTimeoutError as error:
+            message = f"{error.message} (asked for a label in the dialect {dialect.name})"
+            raise GraphTimeoutError(message, hint='name the dialect: dialect="generic", for one') from error
+        except GraphError:
+            self.ask("ASK { ?s ?p ?o }")  # is it the dialect that fails, or the endpoint?
+            return False
+        wanted = set(normal(" ".join(words)).split())
+        return any(wanted <= set(normal(found).split()) for found in labels)
+
+
+def _words(label: str) -> list[str]:
+    """Some words that any index should have: short ones may be left out of it."""
+    return [word for word in spelled(label) if len(word) >= _LETTERS][:_WORDS]
+
+
+def _remembered(file: Path) -> Dialect | None:
+    try:
+        if time.time() - file.stat().st_mtime < REMEMBERED_S:
+            dialect = DIALECTS[json.loads(file.read_bytes())["dialect"]]
+            return replace(dialect, known=f"remembered in {file}") if dialect.whole else None
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        pass  # not there, or damaged: it can be made again
+    return None
+
+
+# --- Wikidata's own API
+
+
+class _Entity(BaseModel):
+    concepturi: str
+    label: str = ""
+    match: dict[str, str] = {}
+
+
+class _Reply(BaseModel):
+    search: tuple[_Entity, ...] = ()
+    error: dict[str, object] = {}
+
+
+def search_wikibase(
+    api: str, text: str, limit: int, vocabulary: Vocabulary, limits: Limits
+) -> tuple[_Labels, str]:
+    """Items of a Wikibase with a label or alias like ``text``, else properties, and the URL asked.
+
+    Raises GraphUnreachableError, GraphTimeoutError or GraphError. Source: MediaWiki's wbsearchentities.
+    """
+    language = next(filter(None, vocabulary.languages), "en")
+    limits = replace(limits, byte_limit=min(limits.byte_limit, _WIKIBASE_BYTES))
+    words = " ".join(text.split())[:_WIKIBASE_CHARS]
+    parameters = {"action": "wbsearchentities", "format": "json", "search": words, "language": language}
+    parameters |= {"uselang": language, "limit": str(min(limit, _WIKIBASE_HITS))}
+    for kind in ("item", "property"):
+        url = f"{api}?{urlencode({**parameters, 'type': kind})}"
+        request = Request(url, headers={"User-Agent": AGENT, "Accept": "application/json"})
+        body = sent(url, request, limits).body
+        try:
+            reply = _Reply.model_validate_json(body)
+        except ValidationError as error:
+            start = body[:200].decode(errors="replace")
+            raise GraphError(f"{url} sent what is no list of entities: {start!r}", hint=_CHECK) from error
+        if reply.error:
+            reason = str(reply.error.get("info", "it does not say why"))[:500]
+            raise GraphError(f"{url} rejects the search: {reason}", hint=_CHECK)
+        if reply.search:
+            break
+    labels = (
+        (entity.concepturi, label)
+        for entity in reply.search
+        for label in (entity.label, entity.match.get("text", ""))
+    )
+    return [(iri, label) for iri, label in labels if label and writable(iri)], url

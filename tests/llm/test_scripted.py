@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from model_servers import ask
+
+from kgwb.errors import Cancelled, ModelError, ModelTimeoutError
+from kgwb.llm import ChatReply, Scripted
+
+
+def say(model: Scripted, task: str = "a") -> str:
+    return model.complete(ask(task=task), None, threading.Event()).text
+
+
+def test_a_script_by_task() -> None:
+    """One line serves every call; those of a list serve one call each; what was asked is kept."""
+    model = Scripted({"a": "yes", "b": ["1", {"name": "Zürich"}, ModelTimeoutError("too slow")]})
+    assert [say(model, task) for task in "abab"] == ["yes", "1", "yes", '{"name": "Zürich"}']
+    with pytest.raises(ModelTimeoutError, match="too slow"):
+        say(model, "b")
+    with pytest.raises(ModelError, match="3 answers for task 'b', and this is call 4"):
+        say(model, "b")
+    with pytest.raises(ModelError, match="nothing for task 'c'") as caught:
+        say(model, "c")
+    assert caught.value.hint == "it has a, b"
+    assert "".join(request.task for request in model.requests) == "ababbbc"
+    assert (model.calls(), model.calls("a"), model.calls("z")) == (7, 2, 0)
+
+
+def test_a_function_sees_the_request_and_may_give_a_whole_reply() -> None:
+    assert say(Scripted(lambda request: {"asked": request.task}), "c") == '{"asked": "c"}'
+    whole = ChatReply("cut", mode="schema", finish_reason="length", prompt_tokens=3)
+    reply = Scripted(lambda request: whole).complete(ask(), None, threading.Event())
+    assert (reply.text, reply.mode, reply.finish_reason) == ("cut", "schema", "length")
+
+
+def test_a_delay_ends_with_a_cancel() -> None:
+    model, cancel = Scripted({"a": "x"}, delay_s=30, remote=True), threading.Event()
+    threading.Timer(0.05, cancel.set).start()
+    started = time.perf_counter()
+    with pytest.raises(Cancelled):
+        model.complete(ask(task="a"), None, cancel)
+    assert time.perf_counter() - started < 5
+
+
+def test_threads_share_a_script() -> None:
+    model = Scripted({"a": [str(number) for number in range(100)]})
+    with ThreadPoolExecutor(8) as pool:
+        texts = list(pool.map(lambda _: say(model), range(100)))
+    assert sorted(texts, key=int) == [str(number) for number in range(100)]

@@ -1,0 +1,74 @@
+"""The outputs that the notebooks carry, so that they can be read where no kernel is.
+
+    python tests/notebook_outputs.py    execute every notebook and keep what it shows
+
+Widgets are kept as their static HTML alone, without the view that a fresh kernel could not fill; the styles
+are kept once a notebook.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+
+FOLDER = Path(__file__).parent.parent / "notebooks"
+VIEW = "application/vnd.jupyter.widget-view+json"
+WIDGETS = """
+import ipywidgets, json, time
+time.sleep(2)  # what works in the background
+_widgets = ipywidgets.widgets.widget._instances
+print(json.dumps({name: one.static() for name, one in _widgets.items() if hasattr(one, "static")}))
+"""
+"""What every widget shows when the notebook has come to its end."""
+STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
+IDS = re.compile(r"kg-[0-9a-f]{6,}")
+
+
+def executed(path: Path) -> Any:
+    """The notebook as a fresh kernel makes it."""
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    notebook.cells.append(nbformat.v4.new_code_cell(WIDGETS))
+    resources = {"metadata": {"path": str(FOLDER)}}
+    NotebookClient(notebook, timeout=100, kernel_name="python3", resources=resources).execute()
+    widgets = json.loads(notebook.cells.pop().outputs[0].text)
+    for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
+        if view := output.get("data", {}).get(VIEW):
+            output.data["text/html"] = widgets.get(view["model_id"], output.data.get("text/html", ""))
+    return notebook
+
+
+def static(notebook: Any) -> Any:
+    """The executed notebook with outputs that need no kernel, numbers and ids the same each time."""
+    styled = False
+    names: dict[str, str] = {}
+    notebook.metadata.pop("widgets", None)
+    for number, cell in enumerate(cell for cell in notebook.cells if cell.cell_type == "code"):
+        cell.execution_count = number + 1
+        cell.metadata = {name: value for name, value in cell.metadata.items() if name != "execution"}
+        for output in cell.outputs:
+            if "execution_count" in output:
+                output.execution_count = number + 1
+            data = output.get("data", {})
+            data.pop(VIEW, None)
+            if html := data.get("text/html"):
+                html = STYLE.sub("", html) if styled else html
+                styled |= "<style>" in html
+                data["text/html"] = IDS.sub(
+                    lambda match: names.setdefault(match[0], f"kg-{len(names)}"), html
+                )
+    return notebook
+
+
+if __name__ == "__main__":
+    for path in sorted(FOLDER.glob("*.ipynb")):
+        nbformat.write(static(executed(path)), path)
+        sys.stdout.write(f"{path.name}: {path.stat().st_size:,} bytes\n")

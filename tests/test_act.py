@@ -1,0 +1,107 @@
+"""What a system of another kind needs of the run: typed tools in a loop, calls of its own kinds, an index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from rdflib import Literal as Text
+from small import films, prompt
+
+from kgwb.errors import InvalidReplyError, NotRecordedError
+from kgwb.flow import Answer, Dialogue, Question, Value
+from kgwb.kg.embeddings import Embeddings
+from kgwb.kg.index import Index
+from kgwb.llm import Scripted
+from kgwb.run import Run, System, agent
+from kgwb.run.act import Tool, act, tool
+from kgwb.run.prompts import Prompts
+
+PASSAGES = ("Arrival is a film", "Dune is a film", "Denis Villeneuve directed Arrival")
+TEXTS = {"toolbox/act": prompt("question, so_far, left", "{{question}}\n{{so_far}}\n{{left}} left")}
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    place: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"[{self.place}] {self.text}"
+
+
+@tool("search", kind="search")
+class Search(Tool):
+    tool: Literal["search"]
+    words: str
+
+    def use(self, run: Run) -> tuple[Passage, ...]:
+        """Passages near these words."""
+        [(place, _)] = run.nearest(self.words, Index(PASSAGES, Embeddings("lexical")), 1)
+        return run.call(
+            "toolbox.read", {"place": place}, lambda: (Passage(place, PASSAGES[place]),), tuple[Passage, ...]
+        )
+
+
+@tool("finish", ends=True)
+class Finish(Tool):
+    tool: Literal["finish"]
+    answer: str
+
+    def use(self, run: Run) -> str:
+        """The answer."""
+        return self.answer
+
+
+@agent("searching", kind="model")
+def search(question: str, run: Run) -> str:
+    """Search until the answer is known."""
+    uses = act("toolbox/act", {"question": question}, (Search, Finish), run, limit=3)
+    return str(uses[-1].result) if uses[-1].tool.ends else "no answer"
+
+
+def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
+    text = search(question.text, run)
+    return Answer("list", (Value(Text(text), text),))
+
+
+TOOLBOX = System("toolbox", answer, (search, Search, Finish))
+SEARCH = {"thought": "look", "action": {"tool": "search", "words": "who directed Arrival"}}
+FINISH = {"thought": "there it is", "action": {"tool": "finish", "answer": "Denis Villeneuve"}}
+
+
+def begin(*replies: Any) -> tuple[Run, Scripted]:
+    model = Scripted({"toolbox/act": list(replies)})
+    run = Run(TOOLBOX, "Who?", kg=films(), models=model, prompts=Prompts(texts=TEXTS))
+    return run, model
+
+
+def test_each_use_is_a_step_and_the_model_sees_what_came_of_it(tmp_path: Path) -> None:
+    run, model = begin(SEARCH, FINISH)
+    assert str(run.go().answer) == "Denis Villeneuve"
+    assert [step.key for step in run.steps] == ["searching", "search[turn 1]", "finish[turn 2]"]
+    assert run.output("search") == (Passage(2, PASSAGES[2]),)
+    assert "[2] Denis Villeneuve directed Arrival" in model.requests[1].messages[-1].content
+    assert run.system.kind("search[turn 1]") == "search"
+
+
+def test_a_replay_computes_nothing_and_gives_records_of_the_same_type(tmp_path: Path) -> None:
+    run, _ = begin(SEARCH, FINISH)
+    path = run.go().save(tmp_path / "run.jsonl")
+    again = Run.load(path, TOOLBOX).go()
+    assert again.answer == run.answer
+    assert again.output("search") == run.output("search")
+    assert all(step.origin == "record" for step in again.steps)
+    with pytest.raises(NotRecordedError, match="searching"):
+        Run.load(path, TOOLBOX).replace("search[turn 1]", [{"place": 0, "text": "other"}]).go()
+
+
+def test_the_loop_ends_at_its_limit_and_only_tools_that_are_there_are_used() -> None:
+    run, model = begin(SEARCH, SEARCH, SEARCH)
+    assert str(run.go().answer) == "no answer"
+    assert "1 left" in model.requests[-1].messages[-1].content
+    run, _ = begin(*[{"thought": "", "action": {"tool": "delete", "words": "all"}}] * 3)
+    with pytest.raises(InvalidReplyError, match="the reply's form"):
+        run.go()

@@ -1,0 +1,71 @@
+"""The model that answers from a run file. Files that are damaged are in tests/hostile/test_strangers.py."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kgwb
+from kgwb.errors import NotRecordedError, RunFileError
+from kgwb.llm import ChatModel, ChatReply, ChatRequest, Message, Scripted
+from kgwb.run.replay import Replay
+from tests.small import DIRECTED, chatty
+
+
+def asked(**changes: Any) -> ChatRequest:
+    return ChatRequest(**{"task": "a", "messages": (Message("system", "Who wrote Faust?"),), **changes})
+
+
+def say(model: ChatModel, **changes: Any) -> str:
+    return model.complete(asked(**changes), None, threading.Event()).text
+
+
+def recorded(text: str, **changes: Any) -> tuple[Any, ChatReply]:
+    return asked(**changes).content(), ChatReply(text)
+
+
+def test_replies_come_in_order_then_the_last_again() -> None:
+    model = Replay([recorded("1"), recorded("other", seed=8), recorded("2")])
+    assert [say(model), say(model), say(model), say(model, seed=8)] == ["1", "2", "2", "other"]
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        ({"messages": (Message("user", "Who wrote Faust?"),)}, False),
+        ({"schema": {"type": "object"}}, False),
+        ({"temperature": 1.0}, False),
+        ({"seed": None}, False),
+        ({"max_output_tokens": 1}, False),
+        ({"task": "other", "variables": {"x": 1}, "timeout_s": 1.0}, True),
+    ],
+)
+def test_a_reply_is_used_again_for_the_same_content_only(change: dict[str, Any], same: bool) -> None:
+    model = Replay([recorded("1")])
+    if same:
+        assert say(model, **change) == "1"
+    else:
+        with pytest.raises(NotRecordedError, match="no reply to this request of a"):
+            say(model, **change)
+
+
+def test_a_run_file_is_a_model(tmp_path: Path) -> None:
+    run = chatty("Who directed Arrival?", Scripted(DIRECTED)).go()
+    path = run.save(tmp_path / "run.jsonl")
+    path.write_bytes(
+        path.read_bytes() + b'{"call": {"kind": "model", "step": "Z\xc3'
+    )  # killed while it wrote
+    model = kgwb.model(f"replay:{path}")
+    again = chatty("Who directed Arrival?", model).go()  # type: ignore[arg-type]
+    assert (model.name, model.remote, str(again.answer)) == ("replay:run.jsonl", False, str(run.answer))
+    assert again.totals.completion_tokens == run.totals.completion_tokens
+
+
+def test_a_file_that_is_not_there_or_no_run(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("milk\neggs\n")
+    for name in ("none.jsonl", "notes.txt"):
+        with pytest.raises(RunFileError, match=name):
+            kgwb.model(f"replay:{tmp_path / name}")
