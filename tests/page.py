@@ -48,9 +48,8 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         form = next((one for one in reversed(self._open) if one.tag == "form"), None)
         scopes = (one.attributes.get("data-scope", "") for one in reversed(self._open))
-        made = Element(
-            tag, {name: value or "" for name, value in attrs}, form, next(filter(None, scopes), "")
-        )
+        scope = next(filter(None, scopes), "")
+        made = Element(tag, {name: value or "" for name, value in attrs}, form, scope)
         self.elements.append(made)
         if not any(one.tag in ("pre", "bdi", "del", "ins", "mark") for one in [*self._open, made]):
             self.handle_data(" ")

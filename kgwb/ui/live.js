@@ -187,6 +187,7 @@ function render({ model, el }) {
         act(node, node.closest("form"));
       }
     }
+    if (event.key === "Escape") el.closest(".jp-Cell")?.focus(); // back to the notebook and its own keys
     if (!event.ctrlKey && !event.metaKey) event.stopPropagation();
   });
 

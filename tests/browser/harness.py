@@ -52,6 +52,8 @@ WIDTH = 1280
 """Of the window, in pixels."""
 WAIT_MS = 30_000
 """The longest wait for a cell to finish, or for a text to appear."""
+HELD_MS = 80
+"""How long a person holds the button of a mouse down; meanwhile JupyterLab makes the cell active."""
 SETTLE_MS = 200
 """What a page may still be about to do when a test is through with it."""
 PAINTED: list[tuple[str, float]] = []
@@ -322,6 +324,11 @@ class Cell:
         return "*" in self._prompt.inner_text()
 
     @property
+    def begun(self) -> bool:
+        """Whether it was executed, or is being."""
+        return "[ ]" not in self._prompt.inner_text()
+
+    @property
     def _prompt(self) -> Locator:
         return self.root.locator(".jp-InputArea-prompt")
 
@@ -360,7 +367,7 @@ class Cell:
             return self
         assert until not in self.text, f"{until!r} is there before the click"
         self.output.evaluate(WATCH, until)
-        button.click()
+        button.click(delay=HELD_MS)
         self.wait(until)
         PAINTED.append((str(what), self.page.page.evaluate("window.kgwbPainted")))
         return self

@@ -9,7 +9,6 @@ from page import page, press, settle, text, wait_for
 from small import DIRECTED, HOMONYMS, asked, chatty, predicates, qir, workbench
 
 from kgwb.errors import ModelError, SettingError
-from kgwb.flow import Answer
 from kgwb.llm import Scripted
 from kgwb.run.prompts import Prompts
 from kgwb.ui.cell import AgentCell
@@ -19,10 +18,13 @@ QUESTION = "Who directed Arrival?"
 
 
 def cell(
-    agent: str, script: object = DIRECTED, question: str = QUESTION, **options: object
+    agent: str, script: object = DIRECTED, question: str = QUESTION, *, done: bool = False, **options: object
 ) -> tuple[AgentCell, Session, Scripted]:
+    """The cell of an agent, of a run that is ``done`` or not begun."""
     model = Scripted(script, **options)  # type: ignore[arg-type]
     session = Session(chatty(question, model))
+    if done:
+        session.go().result()
     return AgentCell(session, agent), session, model
 
 
@@ -32,7 +34,7 @@ def do(made: AgentCell, label: str, **typed: str | None) -> None:
 
 
 def test_the_prompt_is_shown_before_it_is_sent_and_the_result_after_every_run() -> None:
-    made, _, model = cell("qir")
+    made, session, model = cell("qir")
     assert "not run" in text(made)
     assert f"Question: {QUESTION}" in text(made)
     assert model.calls() == 0
@@ -44,22 +46,9 @@ def test_the_prompt_is_shown_before_it_is_sent_and_the_result_after_every_run() 
     do(made, "Run again")
     assert 'id="panel-result"' in made.html
     assert asked(model) == {"qir": 1}
-
-
-def test_a_cell_runs_no_further_than_its_agent() -> None:
-    made, session, _ = cell("classifier")
-    do(made, "Run")
-    assert list(session.steps)[-1] == "classifier"
-
-
-@pytest.mark.parametrize(
-    ("agent", "there"), [("qir", True), ("query_generator", False), ("execution", False)]
-)
-def test_only_an_agent_that_asks_a_model_has_a_prompt(agent: str, there: bool) -> None:
-    made, _, _ = cell(agent)
-    do(made, "Run")
-    assert ("Prompt" in [one.text for one in page(made).elements if one.tag == "button"]) == there
-    assert 'id="panel-result"' in made.html
+    assert list(session.steps)[-1] == "qir", "it runs no further than its agent"
+    for agent, there in (("qir", True), ("query_generator", False), ("execution", False)):
+        assert ("prompt" in AgentCell(session, agent).sections(agent, None)) == there
 
 
 def test_every_attempt_is_shown_with_its_checks() -> None:
@@ -119,9 +108,7 @@ def test_after_an_edit_by_hand_the_prompt_stays_editable() -> None:
 
 
 def test_a_click_on_a_row_takes_another_vertex_and_the_next_one_takes_it_back() -> None:
-    made, session, _ = cell("vertex_selection", HOMONYMS, "Who directed Dune?")
-    session.go().result()
-    made.redraw()
+    made, session, _ = cell("vertex_selection", HOMONYMS, "Who directed Dune?", done=True)
     before = session.steps["vertex_selection[Dune]"].output
     row = next(one for one in page(made).elements if one.attributes.get("id") == "take-1")
     assert "take this one" in row.text
@@ -137,9 +124,7 @@ def test_a_click_on_a_row_takes_another_vertex_and_the_next_one_takes_it_back() 
 
 
 def test_another_candidate_query_is_taken_by_a_click() -> None:
-    made, session, _ = cell("predicate_selection")
-    session.go().result()
-    made.redraw()
+    made, session, _ = cell("predicate_selection", done=True)
     kept = session.steps["predicate_selection"].output.queries
     do(made, "take this one")
     assert session.steps["predicate_selection"].output.queries != kept or len(kept) == 1
@@ -195,9 +180,7 @@ def test_an_agent_with_several_steps_lets_one_choose() -> None:
         "chatty_kg/qir": qir("Arrival | starring | ?actor", "?film | starring | ?actor"),
         "chatty_kg/predicate_selection": predicates(["starring"], ["starring"]),
     }
-    made, session, _ = cell("relation_linking", script, "Who starred in Arrival and what?")
-    session.go().result()
-    made.redraw()
+    made, session, _ = cell("relation_linking", script, "Who starred in Arrival and what?", done=True)
     keys = [step.key for step in session.steps_of("relation_linking")]
     assert made.key == keys[0]
     do(made, "?film, starring, ?actor")
@@ -221,6 +204,8 @@ def test_an_unknown_agent_and_no_question_are_said() -> None:
     bench.begin(QUESTION)
     with pytest.raises(SettingError, match="no agent"):
         bench.cell("magician")
+    bench.runs[0].go()
+    assert "not needed" in text(bench.cell("rephraser"))
 
 
 def test_without_a_kernel_the_step_is_seen() -> None:
@@ -234,19 +219,11 @@ def test_without_a_kernel_the_step_is_seen() -> None:
     assert data["text/plain"].startswith("└─ qir")
 
 
-def test_an_agent_that_the_question_does_not_need_is_said() -> None:
-    made, _, _ = cell("rephraser")
-    do(made, "Run")
-    assert "not needed" in text(made)
-
-
 # --- questions to the graph
 
 
 def test_where_a_vertex_is_and_how_well_it_is_connected() -> None:
-    made, session, _ = cell("entity_retriever")
-    session.go().result()
-    made.redraw()
+    made, _, _ = cell("entity_retriever", done=True)
     do(made, "Look for it", name="Dune")
     assert "is in the graph, but no label of it is found by the words of 'Arrival'" in text(made)
     do(made, "Look for it", name="")
@@ -256,17 +233,13 @@ def test_where_a_vertex_is_and_how_well_it_is_connected() -> None:
 
 
 def test_examples_of_a_predicate_stand_below_it() -> None:
-    made, session, _ = cell("relation_linking")
-    session.go().result()
-    made.redraw()
+    made, _, _ = cell("relation_linking", done=True)
     do(made, "examples")
     assert "Arrival director Denis Villeneuve" in text(made)
 
 
 def test_a_query_is_edited_where_it_is_shown_run_and_used() -> None:
-    made, session, _ = cell("query_generator")
-    session.go().result()
-    made.redraw()
+    made, session, _ = cell("query_generator", done=True)
     assert "PREFIX org: <http://example.org/>" in text(made)
     do(made, "Run query")
     assert "1 row" in text(made)
@@ -288,20 +261,14 @@ def test_an_empty_answer_says_why() -> None:
         "chatty_kg/qir": reply,
         "chatty_kg/predicate_selection": predicates(["starring"], ["birth place"]),
     }
-    made, session, _ = cell("execution", script, "Where was who starred in Dune born?")
-    session.go().result()
-    made.redraw()
-    assert session.run.answer == Answer(
-        "list", (), session.run.answer.queries, reason=session.run.answer.reason
-    )  # type: ignore[union-attr]
+    made, session, _ = cell("execution", script, "Where was who starred in Dune born?", done=True)
+    assert session.run.answer is not None and not session.run.answer
     assert "without it the query has rows" in text(made) or "nothing in the graph matches" in text(made)
 
 
 def test_no_vertex_is_said_with_the_nearest() -> None:
     script = {"chatty_kg/qir": qir("Atlantis | directed by | ?person")}
-    made, session, _ = cell("execution", script, "Who directed Atlantis?")
-    session.go().result()
-    made.redraw()
+    made, _, _ = cell("execution", script, "Who directed Atlantis?", done=True)
     assert "no vertex for “Atlantis”" in text(made)
 
 
