@@ -23,6 +23,7 @@ from kgwb.show.picture import layout, shorten, subgraph_html, svg, tables, text_
 from kgwb.show.subgraph import Edge, Node, Role, Subgraph, expand, subgraph
 from kgwb.show.terms import Around
 
+HOSTILE = "<img src=x onerror=alert(1)></script><!-- \"'"
 BORN = {
     "chatty_kg/qir": qir("Arrival | directed by | ?x", "?x | birth place | ?place", target="?place"),
     "chatty_kg/predicate_selection": predicates(["director"], ["birth place"]),
