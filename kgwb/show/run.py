@@ -31,6 +31,7 @@ from kgwb.show.html import (
     spoken,
     state_sign,
     static,
+    table,
     tag,
 )
 from kgwb.show.tell import answer_parts, line, outcome, says_more, view
@@ -453,20 +454,23 @@ def _folded(standing: Standing, around: Around, parent: str = "", depth: int = 0
         name = span("say", span("nm", spoken(step.agent)), sign, words)
         tile = kind_tile(kind, small=True, hollow=_not_asked(step, kind))
         face = span("go", tile, name, span("ms", seconds(step.seconds)))
-        inside = _inside(step, around, standing.run.calls, bool(below))
+        rows = [(spoken(name), tag("bdi", line(value))) for name, value in step.inputs.items()]
+        inside = _inside(step, around, standing.run.calls, table((), rows), supervises=bool(below))
         unfolded = bool(step.error) or (bool(below) and depth < 1)
         yield tag("details", tag("summary", face, style=f"--d:{depth}"), inside, *below, open=unfolded)
 
 
-def _inside(step: Step, around: Around, calls: Mapping[str, Call], supervises: bool) -> Html:
+def _inside(
+    step: Step, around: Around, calls: Mapping[str, Call], inputs: Html, *, supervises: bool = False
+) -> Html:
     """A step in full; one that supervises others without what came of them."""
     of_step = replace(around, inputs=tuple(step.inputs.values()))
     shown = view(step.output, of_step) if step.done and not supervises else Html()
     cost = div("small", dotted(aside(clean(step.key)), *_cost_and_origin(step, calls)))
-    inputs = fold(aside(count(len(step.inputs), "input")), came_in(step, around)) if step.inputs else ""
-    replies = aside(count(len(step.attempts), "attempt"))
-    tried = fold(replies, attempts(step, calls)) if step.attempts else ""
-    return div("inside", step_notes(step), shown, div("body stack tight", cost, inputs, tried))
+    folds = [fold(aside(count(len(step.inputs), "input")), inputs)] if step.inputs else []
+    if step.attempts:
+        folds.append(fold(aside(count(len(step.attempts), "attempt")), attempts(step, calls)))
+    return div("inside", step_notes(step), shown, div("body stack tight", cost, *folds))
 
 
 @as_html.register
@@ -475,7 +479,7 @@ def step_html(step: Step) -> str:
     known = Around(names_in([step], step.known), steps=(step,))
     came_to = span("" if step.done else "soft", outcome(step))
     title = div("head", tag("h3", spoken(step.agent), class_="title"), aside(subject_text(step)), came_to)
-    return static(title, _inside(step, known, step.known, False))
+    return static(title, _inside(step, known, step.known, came_in(step, known)))
 
 
 def record_html(value: object, names: Mapping[str, str] | None = None) -> str:
