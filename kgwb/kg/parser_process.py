@@ -26,8 +26,6 @@ STACK_BYTES = 2 << 20
 class _Output:
     """Stdout, for a number of bytes."""
 
-    flush = sys.stdout.buffer.flush
-
     def __init__(self, most: int) -> None:
         self.left = most
 
@@ -36,6 +34,9 @@ class _Output:
         if self.left < 0:
             raise MemoryError
         return sys.stdout.buffer.write(data)
+
+    def flush(self) -> None:
+        sys.stdout.buffer.flush()
 
 
 def _limit(kind: int, most: int) -> None:
