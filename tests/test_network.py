@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -160,11 +160,7 @@ PACKED: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
     "several members": ("x-gzip", members, ""),
     "deflate": ("deflate", zlib.compress, ""),
     "a bomb": ("gzip", bomb, "more than 32,000,000 bytes"),
-    "twice": (
-        "gzip, gzip",
-        lambda data: gzip.compress(gzip.compress(data)),
-        "Content-Encoding is 'gzip, gzip'",
-    ),
+    "twice": ("gzip, gzip", lambda data: gzip.compress(gzip.compress(data)), "Content-Encoding is 'gzip, gz"),
     "unknown": ("br", lambda data: data, "Content-Encoding is 'br'"),
     "cut": ("gzip", lambda data: gzip.compress(data)[:-9], "its gzip breaks off"),
     "broken": ("gzip", lambda data: data, "its gzip is broken"),
@@ -199,40 +195,44 @@ def test_a_body_without_end_has_one(name: str, status: int, says: str) -> None:
     assert len(str(caught.value)) < 1_500
 
 
-@pytest.mark.parametrize("name", ["openai", "ollama"])
-def test_a_list_of_models_that_drips_is_not_waited_for(name: str) -> None:
-    def drip() -> Iterator[bytes]:
-        while True:
-            yield b" "
-            time.sleep(0.05)
+def drip(seen: Seen) -> Said:
+    return 200, {}, iter(lambda: time.sleep(0.05) or b" ", b"")
 
-    with serving(lambda seen: (200, {}, drip())) as server, pytest.raises(ModelTimeoutError):
+
+def interim(seen: Seen) -> Said:
+    return 100, {}, iter(lambda: time.sleep(0.01) or b"HTTP/1.1 100 Continue\r\n\r\n", b"")
+
+
+@pytest.mark.parametrize("answer", [drip, interim])
+@pytest.mark.parametrize("name", ["openai", "ollama"])
+def test_a_list_of_models_without_end_is_not_waited_for(name: str, answer: Callable[[Seen], Said]) -> None:
+    with serving(answer) as server, pytest.raises(ModelTimeoutError):
         model(f"{name}:tiny@{server.url}").models(0.3)  # type: ignore[attr-defined]
 
 
 LONG = "x" * 5_000_000
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        {"error": LONG},
+ODD_TERM = [{"x": {"type": "odd", "value": LONG}}]
+SAID: dict[str, tuple[Any, Callable[[str], object]]] = {
+    "an error": ({"error": LONG}, _graph),
+    "a type": (
         {"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "odd", "value": LONG}}]}},
-        {"head": {"vars": [LONG]}, "results": {"bindings": {}}},
-    ],
-)
-def test_what_an_endpoint_says_is_cut(reply: Any) -> None:
+        _graph,
+    ),
+    "a name": ({"head": {"vars": [LONG]}, "results": {"bindings": {}}}, _graph),
+    "an API": (
+        {"error": {"info": LONG[:900_000]}},
+        lambda url: search_wikibase(url, "ada", 1, Vocabulary(), Limits()),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_an_endpoint_says_is_cut(name: str) -> None:
+    reply, ask = SAID[name]
     with serving(lambda seen: (200, {}, reply)) as server, pytest.raises(GraphError) as caught:
-        _graph(server.url)
-    assert len(str(caught.value)) < 1_500
-
-
-def test_what_an_api_of_wikidata_says_is_cut() -> None:
-    with (
-        serving(lambda seen: (200, {}, {"error": {"info": LONG[:900_000]}})) as server,
-        pytest.raises(GraphError, match="rejects the search") as caught,
-    ):
-        search_wikibase(server.url, "ada", 1, Vocabulary(), Limits())
+        ask(server.url)
     assert len(str(caught.value)) < 1_500
 
 
@@ -269,15 +269,6 @@ def test_a_document_of_millions_of_things_is_not_read(name: str) -> None:
         pytest.raises(KgwbError, match=r"more than [12],000,000 bytes"),
     ):
         ask(server.url)  # type: ignore[operator]
-
-
-@pytest.mark.parametrize("name", ["openai", "ollama"])
-def test_interim_responses_without_end_are_left(name: str) -> None:
-    def answer(seen: Seen) -> Said:
-        return 100, {}, iter(lambda: time.sleep(0.01) or b"HTTP/1.1 100 Continue\r\n\r\n", b"")
-
-    with serving(answer) as server, pytest.raises(ModelTimeoutError):
-        model(f"{name}:tiny@{server.url}").models(0.3)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", ASK)

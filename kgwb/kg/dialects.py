@@ -33,7 +33,7 @@ class Dialect:
 
     Holds $text (the words as one string), $limit and $deep (hits), $every ("true" if all words must be
     there), $p (a label predicate; the pattern is written once for each), $labels (all of them), $language,
-    $test (the words as conditions) and the groups of ``form``. Empty where not SPARQL is asked (wikibase.py).
+    $test (the words as conditions) and the groups of ``form``. Empty where not SPARQL is asked but an API.
     """
     prefixes: str = ""
     """For the head of the query, a line each."""

@@ -6,7 +6,6 @@ import hashlib
 import time
 import traceback
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -44,6 +43,7 @@ class LocalGraph:
         self.store, self.source, self.identity = store, source, identity
         self.vocabulary, self.limits = vocabulary or Vocabulary(), limits or Limits()
         self.search, self.exact, self.names = labels.search, labels.exact, labels.names
+        self._union = next(iter(store.named_graphs()), None) is not None
 
     @classmethod
     def open(
@@ -94,10 +94,6 @@ class LocalGraph:
     def __repr__(self) -> str:
         return f"LocalGraph({self.source!r})"
 
-    @cached_property
-    def _union(self) -> bool:
-        return next(iter(self.store.named_graphs()), None) is not None
-
     def _ask(self, query: str, forms: tuple[Form, ...], read: Callable[[Any, float], T]) -> T:
         found = checked(query, allow_service=self.limits.allow_service)
         if found.form not in forms:
@@ -109,7 +105,7 @@ class LocalGraph:
 
         def work() -> T:
             try:
-                # Oxigraph's iterators must not outlive this thread's frames, as no other may drop them:
+                # Oxigraph's iterators must not outlive this thread's frames (no other thread may drop them),
                 # so the result has no name here, in the frame that cannot be cleared.
                 return read(self.store.query(found.text, use_default_graph_as_union=self._union), until)
             except BaseException as error:

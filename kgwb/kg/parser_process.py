@@ -35,7 +35,7 @@ class _Output:
             raise MemoryError
         return sys.stdout.buffer.write(data)
 
-    def flush(self) -> None:  # a notebook's stdout, where this is imported, has no buffer
+    def flush(self) -> None:
         sys.stdout.buffer.flush()
 
 

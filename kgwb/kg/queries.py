@@ -189,16 +189,14 @@ def support(
                 supporting.update(dict.fromkeys(ground(query.patterns, binding)))
 
     collect("")
-    missing = [value for value in values if not triples[value] and _nameable(value)]
+    # A blank node, and an IRI that no query can hold, cannot be asked for by name
+    missing = [value for value in values if not triples[value] and not isinstance(value, BNode)]
+    missing = [value for value in missing if isinstance(value, Literal) or writable(value)]
     while missing:
         collect(f"VALUES {target} {{ {' '.join(map(n3, missing[:SUPPORT_VALUES]))} }} ")
         left = [value for value in missing if not triples[value]]
         missing = left if len(left) < len(missing) else missing[SUPPORT_VALUES:]
     return {value: tuple(triples[value]) for value in values}
-
-
-def _nameable(value: Term) -> bool:
-    return writable(value) if isinstance(value, URIRef) else not isinstance(value, BNode)
 
 
 def witness(kg: Graph, query: CandidateQuery) -> tuple[Triple, ...]:

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -77,14 +78,10 @@ class Spelling(NamedTuple):
     likeness: float
 
 
-_NONE: Mapping[str, Collection[Spelling]] = {}
+Spellings = Mapping[str, Collection[Spelling]]
 
 
-def score(
-    text: str,
-    label: str,
-    spellings: Mapping[str, Collection[Spelling]] = _NONE,
-) -> float:
+def score(text: str, label: str, spellings: Spellings = MappingProxyType({})) -> float:
     """How well a label fits a text, both in normal form: 1 if equal, else the share of letters in common.
 
     A word counts in full where the label has it, by its length where a label's word begins with it, and by
@@ -95,25 +92,25 @@ def score(
     asked, present = text.split(), label.split()
     if not asked or not present:
         return 0.0
-    shared = sum(_shared(word, present, spellings.get(word, ())) for word in dict.fromkeys(asked))
+    shared = 0.0
+    for word in dict.fromkeys(asked):
+        if word in present:
+            shared += len(word)
+        elif any(other.startswith(word) for other in present):
+            shared += 0.9 * len(word)
+        else:
+            near = (spelling.likeness for spelling in spellings.get(word, ()) if spelling.word in present)
+            shared += len(word) * max(near, default=0.0)
     share = 2 * shared / (len("".join(dict.fromkeys(asked))) + len("".join(present)))
     together = 1.0 if text in label else 0.9
     return round(min(0.99, max(0.01, 0.99 * share * together)), 6)
-
-
-def _shared(word: str, present: Sequence[str], spellings: Collection[Spelling]) -> float:
-    if word in present:
-        return len(word)
-    if any(other.startswith(word) for other in present):
-        return 0.9 * len(word)
-    return max((len(word) * near.likeness for near in spellings if near.word in present), default=0.0)
 
 
 def ranked(
     text: str,
     labels: Sequence[tuple[str, str, str]],
     limit: int,
-    spellings: Mapping[str, Collection[Spelling]] = _NONE,
+    spellings: Spellings = MappingProxyType({}),
 ) -> list[tuple[URIRef, str, float]]:
     """The best ``limit`` of (IRI, label, its normal form), each IRI once by its best label; ties by IRI."""
     best: dict[str, tuple[float, str]] = {}

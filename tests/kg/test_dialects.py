@@ -127,16 +127,6 @@ TEXTS: dict[str, dict[str, str | None]] = {
         'CONTAINS(LCASE(STR(?label)), "love")) ',
     },
 }
-HOSTILE = [
-    '"\'"\'\'\'"""',
-    "} } ; DROP ALL #",
-    "\\ \\\\ \\u0022 \\n \r\n\t\x00",
-    "ada AND OR NOT NEAR TO lovelace && || ! +ada -ada",
-    "* ? ~2 ^4 : / ( ) [ a TO b ] { a TO b } $text $p ${index}",
-    "and or not the of a",
-    "SERVICE <http://e/s> { ?s ?p ?o }",
-    "<b>\u202eadа</b> Łukasz O'Brien ß 東京 \U0001f600",
-]
 
 
 @pytest.mark.parametrize("dialect", SPARQL, ids=lambda dialect: dialect.name)
@@ -161,31 +151,23 @@ def test_short_words_get_no_wildcard_where_the_engine_refuses_it() -> None:
         assert (query is not None) == (name in ("jena", "graphdb-fts", "rdf4j", "blazegraph", "stardog"))
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-@pytest.mark.parametrize("dialect", SPARQL, ids=lambda dialect: dialect.name)
-def test_no_text_changes_what_a_query_means(dialect: Dialect, text: str) -> None:
-    _check_meaning(dialect, text)
+SIGNS_OF_QUERIES = "\"'\\{}[]()<>;#*?~^:/$&|!+-\r\n\x00ANDORTo 東"
 
 
-@given(st.text(max_size=60), st.sampled_from(SPARQL))
-def test_whatever_the_text_the_shape_is_the_same(text: str, dialect: Dialect) -> None:
-    _check_meaning(dialect, text)
-
-
-def _check_meaning(dialect: Dialect, text: str) -> None:
-    words = spelled(text)
+@given(st.text(max_size=60) | st.text(SIGNS_OF_QUERIES, max_size=60), st.sampled_from(SPARQL))
+def test_no_text_changes_what_a_query_means(text: str, dialect: Dialect) -> None:
+    words, magic = spelled(text), dialect.magic
     for stage in STAGES if words else ():
         query = dialect.search_query(words, 7, stage, TWO)
         plain = dialect.search_query(["word"] * len(words), 7, stage, TWO)
         if query is None:
             continue
         assert plain is not None
-        magic = dialect.magic
         assert checked(query, magic=magic).shape == checked(plain, magic=magic).shape
+        assert checked(query, magic=magic).form == "select"
         parseQuery(query)
-        _oxigraph_parses(query.replace(f"<{dialect.magic}>", "<tag:nobody>"))  # a test asks no other host
-        assert checked(query, magic=dialect.magic).form == "select"
-        if dialect.magic:
+        _oxigraph_parses(query.replace(f"<{magic}>", "<tag:nobody>"))  # a test asks no other host
+        if magic:
             with pytest.raises(QueryRefusedError):
                 checked(query)
 
@@ -564,12 +546,10 @@ def test_wikidata_is_known_by_its_host(
     [
         ("https://dbpedia.org/sparql", "dbpedia"),
         ("https://live.DBpedia.org:443/sparql", "dbpedia"),
-        ("https://query.wikidata.org/sparql", "wikidata"),
         ("https://qlever.dev/api/wikidata", "wikidata"),
         ("https://qlever.cs.uni-freiburg.de/api/dblp/", "dblp"),
         ("https://qlever.dev/api/osm-planet", "default"),
         ("https://yago-knowledge.org/sparql/query", "yago"),
-        ("https://sparql.dblp.org/sparql", "dblp"),
         ("https://makg.org/sparql", "mag"),
         ("http://127.0.0.1:8890/dbpedia", "default"),
         ("https://dbpedia.org.example.com/sparql", "default"),
