@@ -134,22 +134,22 @@ def checked(query: str, *, allow_service: bool = False, magic: str = "") -> Chec
     QueryError where it does not parse, with line and column.
     """
     query = query.replace("\r\n", "\n").replace("\r", "\n")
-    if half := HALF.search(query):
+    if not query.isascii() and (half := HALF.search(query)):
         raise _wrong(query, half.start(), "there is half a character", "read the text as UTF-8")
     _check_escapes(query)
     tokens, text, shape = _lexed(query)
     if not allow_service and (function := _reaching_function(tokens)):
         raise _needs_leave(f"calls {function}, by which an engine may do more than read")
     # The tokens are searched too, so that no way of reading "a<b" can hide the clause from the parse.
-    words = {
-        token[0].upper() for token in tokens if token.lastgroup == "word" and "SERVICE" in token[0].upper()
-    }
-    services = [name[0] for word, name in pairwise(tokens) if word[0].upper() == "SERVICE"]
+    texts = [token[0].upper() for token in tokens]
+    words = {word for word, token in zip(texts, tokens, strict=True) if token.lastgroup == "word"}
+    words = {word for word in words if "SERVICE" in word}
+    services = [tokens[n][0] for n, before in enumerate(texts[:-1], 1) if before == "SERVICE"]
     known = magic and words == {"SERVICE"} and set(services) == {f"<{magic}>"}
     if words and not allow_service and not known:
         raise _needs_leave("asks another endpoint (SERVICE)")
     prefixes = [token["prefix"] for token in tokens if token.lastgroup == "name"]
-    declared = {name["prefix"] for word, name in pairwise(tokens) if word[0].upper() == "PREFIX"}
+    declared = {tokens[n]["prefix"] for n, before in enumerate(texts[:-1], 1) if before == "PREFIX"}
     undeclared = tuple(prefix for prefix in dict.fromkeys(prefixes) if prefix not in declared)
     try:
         try:
