@@ -6,6 +6,7 @@ The settings of a system are a subclass in its folder.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -17,6 +18,7 @@ from kgwb.errors import SettingError
 
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Share = Annotated[float, Field(ge=0, le=1)]
+NUMBER = re.compile(r"[-+]?(\d[\d.e+-]*|inf|nan)")
 STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
@@ -72,8 +74,9 @@ class Settings:
         except ValidationError as exc:
             wrong = exc.errors(include_url=False)[0]
             name = str(wrong["loc"][0])
+            value = changes[name] if texts and NUMBER.fullmatch(changes[name]) else repr(changes[name])
             hint = f"give {name} another value: {wrong['msg'].lower()}"
-            raise SettingError(f"{name} is {changes[name]!r}", hint=hint) from exc
+            raise SettingError(f"{name} is {value}", hint=hint) from exc
         return cls(**values | {name: getattr(typed, name) for name in changes})
 
     @classmethod

@@ -194,11 +194,15 @@ def test_bench_measures_each_value_of_a_setting(tmp_path: Path, capsys: Capture)
 @pytest.mark.parametrize(
     ("arguments", "complaint", "remedy"),
     [
-        (["--each", "ablation=none,all"], "ablation is 'all'", "give ablation one of none, no_focusing, "),
+        (
+            ["--each", "ablation=none,all"],
+            "ablation is 'all'",
+            "input should be 'none', 'no_focusing'",
+        ),
         (["--each", "theta=1,2,01"], "--each has theta=01 twice", "give each value once"),
         (["--each", "theta"], "'theta' is not NAME=V1,V2,...", "write it as"),
         (["--each", "=1"], "'=1' is not NAME=V1,V2,...", "write it as"),
-        (["--each", "theta="], "theta is ''", "give theta a whole number from 1 to 1,000,000"),
+        (["--each", "theta="], "theta is ''", "give theta another value: input should be a valid integer"),
         (["--each", "tehta=1,2"], "no setting named tehta", "the settings are"),
         (["--ladder"], "dog does not say what gold means to its agents", "leave the ladder out"),
         (["--retention"], "no question of q.jsonl is in a dialogue", "leave --retention out"),

@@ -289,7 +289,7 @@ def test_a_lost_question_opens_live_on_its_own_graph_but_on_no_address_of_a_stra
         opened = Report(measured).debug("z")
         assert opened.run.graph is not None
         assert [model.name for model in opened.run.models.values()] == names
-        assert "the right answer is </span><b>Arrival</b>" in opened.html
+        assert "the right answer is </span><b>Arrival</b>" in opened.view()
 
 
 # --- nothing but text

@@ -229,7 +229,7 @@ import sys, threading
 from kgwb.kg.sparql import checked
 sys.setswitchinterval(1e-5)
 queries = [f"SELECT ?x{number} {{ <http://example.org/a> ?p ?x{number} }}" for number in range(4)]
-threads = [threading.Thread(target=check, args=(query,)) for query in queries]
+threads = [threading.Thread(target=checked, args=(query,)) for query in queries]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
 """

@@ -91,7 +91,7 @@ def test_a_graph_that_fails_while_it_is_looked_at_says_so(monkeypatch: pytest.Mo
         raise GraphTimeoutError("the endpoint is gone", hint="wait")
 
     kg = films()
-    monkeypatch.setattr(type(kg), "select", gone)
+    monkeypatch.setattr(kg, "names", gone)
     survey = Survey(kg)
     settle(survey)
     assert "the endpoint is gone" in survey.view()
