@@ -14,7 +14,7 @@ from kgwb.flow import Answer, Candidate, CandidateQuery, Context, Link, Retrieve
 from kgwb.run import Run
 from kgwb.run.record import Attempt, CheckResult, Step
 from kgwb.show.html import seconds, style
-from kgwb.show.run import came_in, record_html, run_html, step_html, waterfall
+from kgwb.show.run import came_in, doubt, record_html, run_html, step_html, waterfall
 from kgwb.show.tell import line, lines, view
 from kgwb.show.terms import Around, laid_out, readable, sparql
 from kgwb.show.text import difference_text, tree
@@ -400,3 +400,22 @@ def test_times_are_readable(value: float, said: str) -> None:
 def test_what_came_in_names_the_step_it_came_from(run: Run) -> None:
     made = came_in(run["execution"], Around(steps=tuple(run.steps)))
     assert "selection from predicate selection" in plain(made)
+
+
+@pytest.mark.parametrize(
+    ("question", "values", "words"),
+    [
+        (
+            "Where was Amy born?",
+            ("1967-10-03", EX + "Gentilly"),
+            "1967-10-03 is a date where a place was asked",
+        ),
+        ("Where was Amy born?", (EX + "Gentilly",), ""),
+        ("When was Amy born?", (EX + "Gentilly",), "Gentilly is a thing where a time was asked"),
+        ("Who directed it?", ("12",), "12 is a number where somebody was asked"),
+        ("Which films are there?", ("12",), ""),
+    ],
+)
+def test_an_answer_of_the_wrong_kind_says_so(question: str, values: tuple[str, ...], words: str) -> None:
+    terms = [URIRef(value) if value.startswith("http") else Literal(value) for value in values]
+    assert doubt(question, Answer("list", tuple(Value(t, t.rpartition("/")[2]) for t in terms))) == words

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from rdflib import Literal
+
 from kgwb.display import as_html
 from kgwb.errors import KgwbError
-from kgwb.flow import Answer
+from kgwb.flow import Answer, Term
 from kgwb.run import Run
 from kgwb.run.record import Attempt, Call, Step, Totals
 from kgwb.show.html import (
@@ -143,9 +146,40 @@ def _outcome_of(answer: Answer, spent: Totals) -> tuple[str, str, str, str]:
     return "none", "Not in this graph", "No answer in this graph", f"{reason} · {cost}" if reason else cost
 
 
+WANTED = {
+    "where": ("a place", {"a thing", "a text"}),
+    "when": ("a time", {"a date", "a number", "a text"}),
+    "who": ("somebody", {"a thing", "a text"}),
+    "how many": ("a number", {"a number"}),
+}
+"""What question words ask for, and the kinds of values that can be that."""
+
+
+def doubt(question: str, answer: Answer) -> str:
+    """What is odd about an answer: "1967-10-03 is a date where a place was asked"."""
+    asked = re.search(r"\b(where|when|who|how many)\b", question.casefold())
+    if asked is None or answer.kind != "list":
+        return ""
+    wanted, fits = WANTED[asked[1]]
+    kinds = [(short(value.label, 60), _kind(value.term)) for value in answer.values]
+    odd = "; ".join(f"{label} is {kind}" for label, kind in kinds if kind not in fits)
+    return f"{short(odd, 200)} where {wanted} was asked" if odd else ""
+
+
+def _kind(term: Term) -> str:
+    if not isinstance(term, Literal):
+        return "a thing"
+    datatype = str(term.datatype or "").rpartition("#")[2].casefold()
+    if "date" in datatype or datatype.startswith("g") or re.fullmatch(r"-?\d{4}(-\d\d){0,2}", str(term)):
+        return "a date"
+    return "a number" if re.fullmatch(r"[-+]?[\d.,]+", str(term)) else "a text"
+
+
 def answer_banner(standing: Standing, more: object = "", *, slim: bool = False) -> Html:
     """The answer, large, with its state and its cost."""
     sign, word, big, under = answer_state(standing)
+    if sign == "ok" and standing.answer and (odd := doubt(standing.run.question, standing.answer)):
+        sign, word, under = "none", "Answered, with doubt", f"{odd} · {under}"
     about = join(" · ", tag("bdi", short(under, 1000))) if under else ""
     return div(
         f"answer {'run' if sign == 'wait' else sign}{' slim' if slim else ''}",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from kgwb import llm
 from kgwb.errors import InvalidReplyError, ModelError
 from kgwb.llm.human import Asked, Human
 from kgwb.run.record import Attempt, Step
@@ -27,8 +28,9 @@ from kgwb.show.html import (
 )
 from kgwb.show.prompt import sent
 from kgwb.show.run import agent_of
-from kgwb.ui.live import Event, Part
-from kgwb.ui.session import Session
+from kgwb.show.tell import outcome
+from kgwb.ui.live import Event, Part, failure, text_field, typed_name
+from kgwb.ui.session import Session, Worker
 
 SHORT = 200
 """Letters of a variable of the prompt that is shown beside the question."""
@@ -53,6 +55,8 @@ class Person(Part):
         """Raised whenever Python overwrites what was typed."""
         self.begun: dict[str, Step] = {}
         """The latest steps by key; steps side by side are in the run only when all are done."""
+        self.asking, self.beside = Worker(), Html()
+        self.follow(self.asking)
         if self.humans:
             session.run.listeners.append(lambda _, step: self.begun.update({step.key: step}))
 
@@ -97,7 +101,23 @@ class Person(Part):
             words = f"No reply of yours to {spoken(failed.key)} passed its checks: ask this step anew."
             return div("body notes", note(words, kind="bad"))
         words = f"yet: {busy}." if busy else "now: run the agent that you play."
-        return div("body notes", note(f"Nothing waits for you {words}", kind="calm"))
+        calm = div("body notes", note(f"Nothing waits for you {words}", kind="calm"))
+        mine = self._played()
+        if mine is None:
+            return calm
+        error = self.asking.failure
+        wrong = div("band", failure(error), role="alert") if error else ""
+        model = text_field("model", "model", value="rules", id="beside-model")
+        ask = div("row", aside("What would a model say to "), tag("b", spoken(mine.agent)), model)
+        form = tag("form", ask, button("Ask it", "beside", "model"), data_do="beside", class_="row")
+        return join(calm, div("band stack controls", form, aside(self.asking.busy), self.beside), wrong)
+
+    def _played(self) -> Step | None:
+        """The latest step in which a person replied."""
+        for step in reversed([*self.session.steps.values()]):
+            if step.done and any(step.known[key].request.get("model") == Human.name for key in step.calls):
+                return step
+        return None
 
     def _wanted(self, asked: Asked, step: Step | None) -> Html:
         """The question, and in one sentence what is wanted."""
@@ -157,6 +177,22 @@ class Person(Part):
             data = read(self.field, self._typed(event))
             self.as_json = not self.as_json
             self._fill(self.asked, data)
+
+    def do_beside(self, event: Event) -> None:
+        """Have a model play the person's latest step in a fork, and show both replies."""
+        mine, run = self._played(), self.session.run
+        if mine is None:
+            return
+        model = llm.model(typed_name(event, "model") or "rules")
+
+        def work() -> None:
+            other = run.fork(models={**run.models, mine.agent: model}).restore(mine.key)
+            with suppress(InvalidReplyError):  # its replies are shown with the step
+                other.go(until=mine.key)
+            sides = (("you", mine), (model.name, other[mine.key]))
+            self.beside = div("ab", *(_side(name, step) for name, step in sides))
+
+        self.asking.do(f"asking {model.name} to play {spoken(mine.agent)}", work)
 
     def do_cancel(self, event: Event) -> None:
         self.session.cancel()
@@ -223,6 +259,11 @@ def _option(number: int, option: Mapping[str, Any], chosen: bool) -> Html:
         label = tag("b", short(str(option.get("label", number))))
         words = span("grow", label, span("under soft", short(" · ".join(about))))
     return tag("li", tag("label", radio, span("mark"), words, span("take"), class_="cand"), class_="pickable")
+
+
+def _side(name: str, step: Step) -> Html:
+    replies = (tag("pre", attempt.reply, class_="src") for attempt in step.attempts[-1:])
+    return div("", tag("b", name), *replies, div("", outcome(step)))
 
 
 def refused(session: Session) -> Step | None:

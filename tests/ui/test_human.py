@@ -94,6 +94,20 @@ def test_a_whole_question_is_played_by_a_person(desk: Desk, tmp_path: Path) -> N
     assert (str(again.answer), again.model_name("qir")) == ("Denis Villeneuve", "human")
 
 
+def test_a_model_plays_the_same_step_beside(desk: Desk) -> None:
+    going = desk.go()
+    desk.say(qir("Arrival | directed by | ?maker", target="?maker"))
+    desk.wait("predicate_selection")
+    desk.say(predicates(["director"]))
+    going.result(10)
+    press(desk.cell, "Ask it", model="rules")
+    settle(desk.cell.person.asking)
+    wait_for(lambda: "the names most like each relation" in desk.text)
+    assert desk.run.output("qir").target == "?maker"
+    press(desk.cell, "Ask it", model="nobody")
+    assert "no model named" in desk.text
+
+
 def test_a_vertex_is_chosen_by_its_row() -> None:
     human = Human()
     run = chatty("Who directed Dune?", Scripted(DIRECTED | {"chatty_kg/qir": qir("Dune | directed by | ?x")}))
