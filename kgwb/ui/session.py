@@ -220,11 +220,11 @@ class Session(Worker):
 
     # --- what the person does -------------------------------------------------------------------------------
 
-    def go(self, until: str | int | None = None, *, before: str | None = None) -> Future[None]:
+    def go(self, until: str | int | None = None) -> Future[None]:
         """See Run.go."""
-        where = spoken(agent_of(str(until or before or "the end")))
+        where = spoken(agent_of(str(until or "the end")))
         label = "going back to the start" if until == 0 else f"running to {where}"
-        return self._execute(label, lambda: self.run.go(until, before=before))
+        return self._execute(label, lambda: self.run.go(until))
 
     def step(self) -> Future[None]:
         """Run until one more agent that works has done so; the end of one that supervises is no step."""

@@ -9,6 +9,7 @@ from page import press, settle, text
 from small import FILMS, films
 
 from kgwb.errors import GraphTimeoutError
+from kgwb.ui import choosers
 from kgwb.ui.choosers import GraphChooser, Survey
 
 NOWHERE = "http://127.0.0.1:9/sparql"
@@ -90,8 +91,7 @@ def test_a_graph_that_fails_while_it_is_looked_at_says_so(monkeypatch: pytest.Mo
     def gone(*_: object) -> None:
         raise GraphTimeoutError("the endpoint is gone", hint="wait")
 
-    kg = films()
-    monkeypatch.setattr(kg, "names", gone)
-    survey = Survey(kg)
+    monkeypatch.setattr(choosers, "glance", gone)
+    survey = Survey(films())
     settle(survey)
     assert "the endpoint is gone" in survey.view()
