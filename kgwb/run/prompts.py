@@ -59,7 +59,7 @@ class Prompt:
         ]
         for place, example in self.examples[:exemplars]:
             texts[place] += f"\n\nExample\n{example}"
-        return tuple(Message(one.role, text) for one, text in zip(self.messages, texts, strict=True))
+        return tuple(Message(message.role, text) for message, text in zip(self.messages, texts, strict=True))
 
 
 def _plain(value: Any) -> str:
@@ -113,7 +113,7 @@ def parse(name: str, text: str) -> Prompt:
     if problems:
         raise PromptError(
             f"prompt {name} " + "; ".join(problems),
-            hint=f"mend prompts/{name}.md; CONTRIBUTING.md shows the form of a prompt file",
+            hint=f"fix prompts/{name}.md; CONTRIBUTING.md shows the form of a prompt file",
         )
     return Prompt(name, text, header, declared, messages, examples)
 

@@ -29,10 +29,10 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     context = chat.build_context(dialogue, run)
     standalone = understand(english.text, context, run)
     qir = extract(standalone, run)
-    found = plan(qir, standalone, context, run)
+    result = plan(qir, standalone, context, run)
     if chat.asks_for_others(english.text, context, run):
-        found = chat.leave_out(found, context, run)
-    return chat.reword(found, standalone, run) if chat.rewordable(found, run) else found
+        result = chat.leave_out(result, context, run)
+    return chat.reword(result, standalone, run) if chat.rewordable(result, run) else result
 
 
 @agent("understanding")

@@ -42,7 +42,7 @@ class Path:
 
 @dataclass(slots=True)
 class Reached:
-    """What can be said of each end of a fact so far: its term in SPARQL, and how an unknown is reached."""
+    """What is known of each end of a fact so far: its term in SPARQL, and how an unknown is reached."""
 
     terms: Ends
     paths: dict[str, tuple[Path, ...]] = field(default_factory=dict)
@@ -83,16 +83,16 @@ def link_relation(
     fact: Fact, paths: dict[str, tuple[tuple[tuple[Pattern, ...], str], ...]], run: Run
 ) -> LinkedRelation:
     """Rank the predicates found at the fact's ends by the similarity of their names with the relation."""
-    found: dict[tuple[URIRef, Direction], None] = {}
+    pairs: dict[tuple[URIRef, Direction], None] = {}
     for end, ways in paths.items():
         for patterns, term in ways:
-            found.update(dict.fromkeys(_predicates(patterns, term, end == fact.subject, run)))
-    names = run.kg.names([iri for iri, _ in found])
+            pairs.update(dict.fromkeys(_predicates(patterns, term, end == fact.subject, run)))
+    names = run.kg.names([iri for iri, _ in pairs])
     distinct = sorted(set(names.values()))
     close = dict(zip(distinct, run.similarity(fact.relation, distinct), strict=True))
-    ranked = [RankedPredicate(iri, names[iri], way, close[names[iri]]) for iri, way in found]
+    ranked = [RankedPredicate(iri, names[iri], way, close[names[iri]]) for iri, way in pairs]
     if run.settings.fast:
-        ranked = [_oriented(predicate, fact, found) for predicate in ranked]
+        ranked = [_oriented(predicate, fact, pairs) for predicate in ranked]
     ranked.sort(key=lambda p: (-p.similarity, p.iri, p.direction == "in"))
     best = _best(ranked, settings_of(run).predicates_per_relation)
     if len(best) < len(ranked):
@@ -101,14 +101,14 @@ def link_relation(
 
 
 def _oriented(
-    predicate: RankedPredicate, fact: Fact, found: Collection[tuple[URIRef, Direction]]
+    predicate: RankedPredicate, fact: Fact, pairs: Collection[tuple[URIRef, Direction]]
 ) -> RankedPredicate:
     """A predicate, less like the relation if it is also found in the direction the wordings speak for.
 
     "X influenced Y" is the predicate "influenced by" from Y to X, and "X cites Y" is "cites" from X to Y.
     """
     fits: Direction = "out" if _to_agent(fact.relation) == _to_agent(predicate.name) else "in"
-    if predicate.direction == fits or (predicate.iri, fits) not in found:
+    if predicate.direction == fits or (predicate.iri, fits) not in pairs:
         return predicate
     return replace(predicate, similarity=round(predicate.similarity * AGAINST, 4))
 

@@ -99,15 +99,15 @@ def _speak(
         "question": question,
         "solved": [
             {
-                "entity": one.entity,
-                "relation": one.relation,
-                "found": one.found,
-                "count": by.found,
-                "examples": [list(triple) for triple in by.triples[:EXAMPLES]],
+                "entity": hop.entity,
+                "relation": hop.relation,
+                "found": hop.found,
+                "count": result.found,
+                "examples": [list(triple) for triple in result.triples[:EXAMPLES]],
             }
-            for one, by in zip(solved, filled, strict=False)
+            for hop, result in zip(solved, filled, strict=False)
         ],
-        "debate": [{"role": one.role, "remark": one.words, "question": one.question} for one in debate],
+        "debate": [{"role": r.role, "remark": r.words, "question": r.question} for r in debate],
     }
     checks = checks_of(question, solved)
     reply = ask(
@@ -118,7 +118,7 @@ def _speak(
 
 
 EXAMPLES = 3
-"""Triples of a hop that the roles see; how many were found is said beside them."""
+"""Triples of a hop that the roles see, beside the number found."""
 
 
 def checks_of(question: str, solved: Sequence[Solved]) -> tuple[Check[RemarkReply], ...]:
@@ -126,17 +126,17 @@ def checks_of(question: str, solved: Sequence[Solved]) -> tuple[Check[RemarkRepl
 
     What else the question names in brackets is still to be gone on from.
     """
-    entities = {plain(one.entity) for one in solved}
+    entities = {plain(hop.entity) for hop in solved}
     kept = [name for name in MARKED.findall(question) if plain(name) not in entities]
 
-    def found(reply: RemarkReply) -> str:
-        names = [*(one.found for one in solved), *kept]
+    def goes_on(reply: RemarkReply) -> str:
+        names = [*(hop.found for hop in solved), *kept]
         lost = [f"[{name}]" for name in names if f"[{plain(name)}]" not in plain(reply.question)]
         return f"the question does not go on from {', '.join(lost)}" if lost else ""
 
     def gone(reply: RemarkReply) -> str:
-        names = {one.entity for one in solved} - {one.found for one in solved}
+        names = {hop.entity for hop in solved} - {hop.found for hop in solved}
         kept = [f"[{name}]" for name in sorted(names) if f"[{plain(name)}]" in plain(reply.question)]
         return f"the question still names {', '.join(kept)}, which is solved" if kept else ""
 
-    return Check("goes on from what was found", found), Check("the solved entity is gone", gone)
+    return Check("goes on from what was found", goes_on), Check("the solved entity is gone", gone)
