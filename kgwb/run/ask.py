@@ -139,7 +139,10 @@ def _json_texts(text: str) -> Iterator[Any]:
     Models wrap JSON in fences, think aloud before it, or add a sentence after it; the last object is the
     conclusion.
     """
-    whole = _loads(text.strip())
+    try:
+        whole = json.loads(text.strip(), object_pairs_hook=_object)
+    except (ValueError, RecursionError):
+        whole = None
     if isinstance(whole, dict | list):
         yield whole
         return
@@ -175,13 +178,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         counts = Counter(name for name, _ in pairs)
         fields |= {f"{name}, given twice": None for name, times in counts.items() if times > 1}
     return fields
-
-
-def _loads(text: str) -> Any:
-    try:
-        return json.loads(text, object_pairs_hook=_object)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _what_is_wrong(attempt: Attempt) -> str:

@@ -79,7 +79,8 @@ class Run(Engine):
         self.settings = system.settings.of(settings or Settings())
         self.question = check_question(question, self.settings)
         self.dialogue = dialogue or Dialogue()
-        self.models = _by_agent(models)
+        by_agent = models if isinstance(models, Mapping) else {"": models}
+        self.models = {name: model for name, model in by_agent.items() if model is not None}
         self._know(*(name for name in self.models if name))
         self.prompts = prompts or Prompts()
         self.embeddings = embeddings or Embeddings()
@@ -282,7 +283,12 @@ class Run(Engine):
 
         Returns its path. Raises RunFileError.
         """
-        self._write(lambda: RunFile(Path(path)).write([*self._whole()]))
+
+        def write() -> None:
+            steps = ({"step": step.to_data()} for step in self.steps)
+            RunFile(Path(path)).write([self._header(), *self._entries(), *steps, self._ending()])
+
+        self._write(write)
         return Path(path)
 
     def _read(self, lines: Iterator[dict[str, Any]]) -> None:
@@ -335,12 +341,6 @@ class Run(Engine):
             "vocabulary": to_data(self.kg.vocabulary),
             "prompts": {**self._used_prompts, **self.prompts.texts},
         }
-
-    def _whole(self) -> Iterator[dict[str, Any]]:
-        yield self._header()
-        yield from self._entries()
-        yield from ({"step": step.to_data()} for step in self.steps)
-        yield self._ending()
 
     def _entries(self) -> Iterator[dict[str, Any]]:
         for call in list(self.calls.values()):
@@ -479,12 +479,6 @@ def _settings(system: System, data: Mapping[str, Any]) -> Settings:
     """Of a run file; those that another version had are left out."""
     names = system.settings.names()
     return system.settings(**{name: value for name, value in data.items() if name in names})
-
-
-def _by_agent(models: Models) -> dict[str, ChatModel]:
-    if models is None:
-        return {}
-    return dict(models) if isinstance(models, Mapping) else {"": models}
 
 
 @contextmanager

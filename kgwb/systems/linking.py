@@ -124,13 +124,14 @@ def select(retrieved: Retrieved, question: str, context: Context, run: Run) -> L
         return Link(retrieved.entity, candidates[0], candidates, "the only vertex with exactly this label")
     if before := linked_before(retrieved, question, context):
         return Link(retrieved.entity, before, candidates, "linked so before in this dialogue")
-    reply = ask(
-        "linking/vertex_selection",
-        {"question": question, "entity": retrieved.entity, "candidates": _numbered(candidates)},
-        VertexReply,
-        run,
-        checks=(vertex_validator(candidates),),
-    )
+    numbered = [
+        {"number": number, "label": c.label, "type": ", ".join(c.types), "description": c.description}
+        | ({"relations": list(c.relations)} if c.relations else {})
+        for number, c in enumerate(candidates, 1)
+    ]
+    variables = {"question": question, "entity": retrieved.entity, "candidates": numbered}
+    checks = (vertex_validator(candidates),)
+    reply = ask("linking/vertex_selection", variables, VertexReply, run, checks=checks)
     if reply.number == 0:
         return Link(retrieved.entity, None, candidates, reply.reason or "none of the candidates is meant")
     return Link(retrieved.entity, candidates[reply.number - 1], candidates, reply.reason)
@@ -181,14 +182,6 @@ def vertex_validator(candidates: Sequence[Candidate]) -> Check[VertexReply]:
         return "" if same else f"candidate {reply.number} is {label!r}, not {reply.label!r}"
 
     return Check("in the candidate list", among)
-
-
-def _numbered(candidates: Sequence[Candidate]) -> list[dict[str, object]]:
-    return [
-        {"number": number, "label": c.label, "type": ", ".join(c.types), "description": c.description}
-        | ({"relations": list(c.relations)} if c.relations else {})
-        for number, c in enumerate(candidates, 1)
-    ]
 
 
 def _as_published(retrieved: Retrieved, run: Run) -> Link:

@@ -35,9 +35,16 @@ def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
     supports, executed, cut = _union(selection.queries, qir.target, run)
     if not supports:
         return Answer(qir.kind, queries=_texts(executed), reason=f"{NOT_HERE}: no selected query has rows")
-    if qir.kind == "count" and run.settings.fast and not _stored_number(supports):
+    stored = all(isinstance(value, Literal) and value.datatype in NUMBERS for value in supports)
+    if qir.kind == "count" and run.settings.fast and not stored:
         return _named(_count(supports, executed, qir.target, cut, run), run)
-    return _named(Answer(qir.kind, _values(supports, run), _texts(executed)), run)
+    names = run.kg.names([value for value in supports if isinstance(value, URIRef)])
+    values = [
+        Value(term, names[term] if isinstance(term, URIRef) else str(term), triples)
+        for term, triples in supports.items()
+    ]
+    values.sort(key=lambda value: (value.label, str(value.term)))
+    return _named(Answer(qir.kind, tuple(values), _texts(executed)), run)
 
 
 def why_not(selection: Selection, linked: Linked, run: Run) -> str:
@@ -96,11 +103,6 @@ def _undirected(query: CandidateQuery) -> tuple[str, ...]:
     return tuple(predicate for _, predicate, _ in query.patterns)
 
 
-def _stored_number(supports: Supports) -> bool:
-    """Whether the graph stores the count: every value is a number."""
-    return all(isinstance(value, Literal) and value.datatype in NUMBERS for value in supports)
-
-
 NUMBERS = frozenset(
     XSD[name]
     for name in (
@@ -132,10 +134,3 @@ def _named(answer: Answer, run: Run) -> Answer:
     """The answer with the names of what it stands on."""
     iris = {term for triple in answer.support for term in triple if isinstance(term, URIRef)}
     return replace(answer, names=tuple(sorted(run.kg.names(sorted(iris)).items())))
-
-
-def _values(supports: Supports, run: Run) -> tuple[Value, ...]:
-    names = run.kg.names([value for value in supports if isinstance(value, URIRef)])
-    labels = {term: names[term] if isinstance(term, URIRef) else str(term) for term in supports}
-    values = [Value(term, labels[term], triples) for term, triples in supports.items()]
-    return tuple(sorted(values, key=lambda value: (value.label, str(value.term))))

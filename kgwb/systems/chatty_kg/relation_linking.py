@@ -63,7 +63,10 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
         fact = next((fact for fact in waiting if any(reached.knows(end) for end in fact.ends)), waiting[0])
         waiting.remove(fact)
         reachable = run.settings.fast or any(not reached.terms[end].startswith("?") for end in fact.ends)
-        paths = _paths(fact, reached) if reachable else {}
+        ends = [end for end in dict.fromkeys(fact.ends) if reachable and reached.knows(end)]
+        paths = {
+            end: tuple((path.patterns, reached.terms[end]) for path in reached.paths_to(end)) for end in ends
+        }
         linked[fact] = link_relation(fact, paths, run)
         _extend(reached, linked[fact])
     return tuple(linked[fact] for fact in qir.facts)
@@ -94,7 +97,9 @@ def link_relation(
     if run.settings.fast:
         ranked = [_oriented(predicate, fact, pairs) for predicate in ranked]
     ranked.sort(key=lambda p: (-p.similarity, p.iri, p.direction == "in"))
-    best = _best(ranked, settings_of(run).predicates_per_relation)
+    iris = list(dict.fromkeys(predicate.iri for predicate in ranked))  # both directions of one count once
+    kept = {*iris[: settings_of(run).predicates_per_relation]}
+    best = [predicate for predicate in ranked if predicate.iri in kept]
     if len(best) < len(ranked):
         run.note(f"{len(ranked)} predicates found, {len(best)} kept")
     return LinkedRelation(fact, tuple(best))
@@ -117,21 +122,6 @@ def _to_agent(name: str) -> bool:
     """Whether a relation leads from a thing to whoever did it: "directed by", "director"."""
     last = name.casefold().rpartition(" ")[2]
     return bool(TO_AGENT.fullmatch(last)) and not NO_AGENT.fullmatch(last)
-
-
-def _best(ranked: Sequence[RankedPredicate], most: int) -> list[RankedPredicate]:
-    """The first ``most`` predicates, where the two directions of one predicate count once."""
-    iris = list(dict.fromkeys(p.iri for p in ranked))[:most]
-    return [p for p in ranked if p.iri in iris]
-
-
-def _paths(fact: Fact, reached: Reached) -> dict[str, tuple[tuple[tuple[Pattern, ...], str], ...]]:
-    """For each end of a fact that is reached, the ways to it as (patterns, term)."""
-    ways: dict[str, tuple[tuple[tuple[Pattern, ...], str], ...]] = {}
-    for end in dict.fromkeys(fact.ends):
-        if reached.knows(end):
-            ways[end] = tuple((path.patterns, reached.terms[end]) for path in reached.paths_to(end))
-    return ways
 
 
 def _predicates(

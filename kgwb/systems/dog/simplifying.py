@@ -48,7 +48,11 @@ def simplify(question: str, solved: tuple[Solved, ...], filled: tuple[Filled, ..
 
 
 def _role(prompt: str, purpose: str) -> Role:
-    """The agent of one role, named as its prompt is."""
+    """The agent of one role, named as its prompt is.
+
+    A question that fails the checks to the last is used as it is, and the step's notes say so.
+    """
+    role = prompt.removeprefix("dog/")
 
     def speak(
         place: str,
@@ -58,10 +62,34 @@ def _role(prompt: str, purpose: str) -> Role:
         filled: tuple[Filled, ...],
         run: Run,
     ) -> Remark:
-        return _speak(prompt, question, solved, debate, filled, run)
+        variables = {
+            "question": question,
+            "solved": [
+                {
+                    "entity": hop.entity,
+                    "relation": hop.relation,
+                    "found": hop.found,
+                    "count": result.found,
+                    "examples": [list(triple) for triple in result.triples[:EXAMPLES]],
+                }
+                for hop, result in zip(solved, filled, strict=False)
+            ],
+            "debate": [{"role": r.role, "remark": r.words, "question": r.question} for r in debate],
+        }
+        reply = ask(
+            prompt,
+            variables,
+            RemarkReply,
+            run,
+            checks=checks_of(question, solved),
+            last_resort=lambda reply: bool(reply.question.strip()),
+        )
+        return Remark(
+            role.replace("_", " "), " ".join(reply.remark.split()), " ".join(reply.question.split())
+        )
 
     speak.__doc__ = purpose
-    return agent(prompt.removeprefix("dog/"), subject="place", check=problems, kind="model")(speak)
+    return agent(role, subject="place", check=problems, kind="model")(speak)
 
 
 Role = Callable[[str, str, tuple[Solved, ...], Debate, tuple[Filled, ...], Run], Remark]
@@ -84,37 +112,6 @@ ROLES: dict[str, tuple[Role, ...]] = {
     "fused_agent": (simplify_alone,),
 }
 """Who speaks in a round, by ablation (Table 2); without focusing there is no debate."""
-
-
-def _speak(
-    prompt: str,
-    question: str,
-    solved: Sequence[Solved],
-    debate: Debate,
-    filled: Sequence[Filled],
-    run: Run,
-) -> Remark:
-    """One turn of the debate; a question that fails the checks to the last is used as it is, and says so."""
-    variables = {
-        "question": question,
-        "solved": [
-            {
-                "entity": hop.entity,
-                "relation": hop.relation,
-                "found": hop.found,
-                "count": result.found,
-                "examples": [list(triple) for triple in result.triples[:EXAMPLES]],
-            }
-            for hop, result in zip(solved, filled, strict=False)
-        ],
-        "debate": [{"role": r.role, "remark": r.words, "question": r.question} for r in debate],
-    }
-    checks = checks_of(question, solved)
-    reply = ask(
-        prompt, variables, RemarkReply, run, checks=checks, last_resort=lambda r: bool(r.question.strip())
-    )
-    role = prompt.removeprefix("dog/").replace("_", " ")
-    return Remark(role, " ".join(reply.remark.split()), " ".join(reply.question.split()))
 
 
 EXAMPLES = 3

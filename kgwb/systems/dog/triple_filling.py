@@ -91,21 +91,18 @@ def _nameless(tails: Sequence[Term], head: Head, run: Run) -> set[Term]:
     iris = {tail for tail in tails if isinstance(tail, URIRef)}
     if not iris or len(blank) + len(iris) < len({*tails}):
         return blank
-    labelled = _labelled([*sorted(iris)[:MOST_LOOKED_AT], *head.start], run)
+    vertices = (*sorted(iris)[:MOST_LOOKED_AT], *head.start)
+    looked_at = " ".join(n3(vertex) for vertex in vertices if isinstance(vertex, URIRef))
+    labels = " ".join(map(n3, run.kg.vocabulary.labels))
+    rows = run.kg.select(
+        f"SELECT DISTINCT ?v WHERE {{ VALUES ?v {{ {looked_at} }} VALUES ?l {{ {labels} }} ?v ?l ?name }}"
+    )
+    labelled = {row[0] for row in rows.rows if row[0] is not None}
     return blank | iris if labelled and not labelled & iris else blank
 
 
 MOST_LOOKED_AT = 100
 """Tails whose labels are looked for, to see whether they are nodes between."""
-
-
-def _labelled(vertices: Iterable[Term], run: Run) -> set[Term]:
-    iris = " ".join(n3(vertex) for vertex in vertices if isinstance(vertex, URIRef))
-    labels = " ".join(map(n3, run.kg.vocabulary.labels))
-    rows = run.kg.select(
-        f"SELECT DISTINCT ?v WHERE {{ VALUES ?v {{ {iris} }} VALUES ?l {{ {labels} }} ?v ?l ?name }}"
-    )
-    return {row[0] for row in rows.rows if row[0] is not None}
 
 
 def _further(head: Head, relation: Relation, nameless: set[Term], run: Run) -> tuple[list[_Step], str]:
