@@ -108,12 +108,6 @@ def test_equal_scores_go_by_iri() -> None:
     ]
 
 
-def test_truncation_is_told() -> None:
-    many = [predicate(f"p{n:02}", 1 - n / 100) for n in range(50)]
-    kept = generated([("dune", "a", "?x", many)])
-    assert (len(kept.queries), kept.before_truncation) == (40, 50)
-
-
 def test_a_relation_without_predicate_gives_no_query_in_fast_and_is_left_out_in_paper() -> None:
     facts = [("dune", "a", "?x", DIRECTOR), ("?x", "b", "?y", [])]
     assert generated(facts) == Generated((), 0)
