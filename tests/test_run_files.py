@@ -74,7 +74,7 @@ def test_a_replay_that_leaves_the_record_says_so(tmp_path: Path) -> None:
 # --- killed
 
 KILLED = """
-import os, signal, sys, time
+import sys, threading, time
 sys.path.insert(0, {tests!r})
 from small import SCRIPT, made_up
 from kgwb.llm import Scripted
@@ -86,9 +86,9 @@ def counted(request):
     if count == {last}:
         print("asking", flush=True)
         time.sleep(60)
-    return model._next_line(SCRIPT, request.task)
+    return replies.complete(request, None, threading.Event())
 
-model = Scripted(counted)
+replies, model = Scripted(SCRIPT), Scripted(counted)
 made_up(model, path={path!r}).go()
 """
 

@@ -92,14 +92,23 @@ def test_after_an_edit_the_edited_step_is_the_next() -> None:
     assert keys(run) == ["split", "look_up[Arrival]"]
 
 
-def test_status_tells_where_it_stands() -> None:
-    run = made_up(Scripted(SCRIPT))
-    seen = [run.status]
-    with listening(run, lambda event, step: seen.append(run.status)):
+def test_the_status_is_known_while_a_run_is_executed_once_at_a_time_and_after() -> None:
+    model = Scripted({**SCRIPT, "made_up/guess": [unsure("one"), KeyboardInterrupt(), sure("two")]})
+    run = made_up(model)
+    seen: list[str] = [run.status]
+
+    def listener(event: str, step: Any) -> None:
+        seen.append(run.status)
+        with pytest.raises(SettingError, match="being executed already"):
+            run.go()
+
+    with listening(run, listener):
         run.go(until="split")
-    assert seen == ["new", "running", "running"]
-    assert (run.status, run.answer) == ("paused", None)
-    assert run.go().status == "done"
+    assert (seen, run.status, run.answer) == (["new", "running", "running"], "paused", None)
+    with pytest.raises(KeyboardInterrupt):
+        run.go()
+    assert run.status == "cancelled"
+    assert (str(run.go().answer), run.status) == ("two", "done")
 
 
 @pytest.mark.parametrize(
@@ -151,12 +160,13 @@ def test_whatever_way_a_person_goes_through_the_answer_is_the_same_and_nothing_i
 def test_cancel_leaves_a_slow_model_behind_and_the_run_resumes() -> None:
     slow = {"now": False}
     gone = threading.Event()
+    replies = Scripted(SCRIPT)
 
     def script(request: ChatRequest) -> Any:
         if slow["now"] and request.task == "made_up/guess":
             gone.wait(60)
             return "of a call left behind, whose line is not taken"
-        return model._next_line(SCRIPT, request.task)
+        return replies.complete(request, None, threading.Event())
 
     model = Scripted(script, remote=True)
     run = made_up(model).go(until="guess")
@@ -173,27 +183,6 @@ def test_cancel_leaves_a_slow_model_behind_and_the_run_resumes() -> None:
     run.go()
     assert run.status == "done"
     assert run.totals.live_model_calls == model.calls() - asked_before
-
-
-def test_a_keyboard_interrupt_is_a_cancel() -> None:
-    model = Scripted({**SCRIPT, "made_up/guess": [unsure("one"), KeyboardInterrupt(), sure("two")]})
-    run = made_up(model)
-    with pytest.raises(KeyboardInterrupt):
-        run.go()
-    assert run.status == "cancelled"
-    assert str(run.go().answer) == "two"
-
-
-def test_a_run_is_executed_once_at_a_time() -> None:
-    run = made_up(Scripted(SCRIPT, remote=True, delay_s=0.3))
-    worker = threading.Thread(target=run.go)
-    worker.start()
-    time.sleep(0.1)
-    with pytest.raises(SettingError, match="being executed already"):
-        run.go()
-    run.cancel()
-    worker.join(5)
-    assert run.status == "cancelled"
 
 
 def test_awaiting_keeps_the_loop_free_and_cancelling_the_task_cancels_the_run() -> None:
@@ -217,8 +206,8 @@ def test_awaiting_keeps_the_loop_free_and_cancelling_the_task_cancels_the_run() 
             await asyncio.sleep(0.01)
         return run.status
 
-    said, ticks = asyncio.run(answer())
-    assert (said, ticks > 3) == ("three", True)
+    text, ticks = asyncio.run(answer())
+    assert (text, ticks > 3) == ("three", True)
     assert asyncio.run(cancelled()) == "cancelled"
 
 

@@ -22,6 +22,7 @@ from kgwb.systems.dog.records import Filled, Remark, Solved, Tried
 from kgwb.systems.dog.simplifying import RemarkReply, checks_of, criticise
 
 ROLES = ("simplifying_expert", "critic", "linguist")
+TRIPLES = [["Arrival", "director", "Denis Villeneuve"], ["Denis Villeneuve", "birth place", "Gentilly"]]
 
 
 def two_hops(**changed: Any) -> Scripted:
@@ -85,18 +86,14 @@ def test_a_walk_ends_early_with_an_answer_or_with_the_reason_why_there_is_none(
 
 
 def test_every_topic_entity_is_walked_from() -> None:
-    model = Scripted(
-        {
-            "dog/topic_entity": {"entities": ["Amy Adams", "Jeremy Renner"]},
-            "dog/relation_filtering": filtering("~starring"),
-            "dog/answer_trying": trying("Arrival"),
-        }
+    model = two_hops(
+        topic_entity={"entities": ["Amy Adams", "Jeremy Renner"]},
+        relation_filtering=filtering("~starring"),
+        answer_trying=trying("Arrival"),
     )
     run = dog("Which film stars Amy Adams and Jeremy Renner?", model).go()
-    assert [key for key in keys(run) if "filling" in key] == [
-        "triple_filling[hop 1/Amy Adams]",
-        "triple_filling[hop 1/Jeremy Renner]",
-    ]
+    names = ("Amy Adams", "Jeremy Renner")
+    assert [key for key in keys(run) if "filling" in key] == [f"triple_filling[hop 1/{n}]" for n in names]
     assert run.answer is not None
     assert str(run.answer) == "Arrival"
     assert {triple[2] for triple in run.answer.support} == {iri("amy"), iri("jeremy")}
@@ -130,20 +127,13 @@ def test_films_of_one_name_are_told_apart_hop_by_hop(described: str, newer: str,
 
 
 def test_an_entity_whose_turn_comes_later_stays_a_head() -> None:
-    model = Scripted(
-        {
-            "dog/topic_entity": {"entities": ["Denis Villeneuve", "Story of Your Life"]},
-            "dog/relation_filtering": [
-                filtering("~director"),
-                filtering(""),
-                filtering("based on"),
-                filtering("~based on"),
-            ],
-            "dog/answer_trying": [trying(), trying("Arrival")],
-            **{f"dog/{role}": remark("Which of [Arrival | 2 others] is based on [Story of Your Life]?")
-               for role in ROLES},
-        }
-    )  # fmt: skip
+    debated = remark("Which of [Arrival | 2 others] is based on [Story of Your Life]?")
+    model = two_hops(
+        topic_entity={"entities": ["Denis Villeneuve", "Story of Your Life"]},
+        relation_filtering=[filtering(name) for name in ("~director", "", "based on", "~based on")],
+        answer_trying=[trying(), trying("Arrival")],
+        **dict.fromkeys(ROLES, debated),
+    )
     run = dog("Which film by Denis Villeneuve is based on Story of Your Life?", model).go()
     assert str(run.answer) == "Arrival"
     assert "relations[hop 2/Story of Your Life]" in keys(run)
@@ -182,15 +172,21 @@ def test_the_roles_hear_each_other_round_by_round() -> None:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_every_role_is_checked_alike(role: str) -> None:
+def test_every_role_is_checked_alike_and_after_theta_attempts_used_as_it_is(role: str) -> None:
     lost = remark("What are some of his films?")
     still = remark("Where was the director [Denis Villeneuve] of [Arrival] born?")
-    run = dog(QUESTION, two_hops(**{role: [lost, still, remark(LEFT)]})).go()
-    assert str(run.answer) == "Gentilly"
-    assert [check.problem for attempt in run[role].attempts for check in attempt.checks if check.problem] == [
+    run = dog(QUESTION, two_hops(**{role: [lost, still, lost]})).go()
+    assert str(run.answer) == "Gentilly"  # the walk goes on from what was found
+    problems = [check.problem for attempt in run[role].attempts for check in attempt.checks if check.problem]
+    assert problems[:2] == [
         "the question does not go on from [Denis Villeneuve]",
         "the question still names [Arrival], which is solved",
     ]
+    assert "the last one is used as it is" in run[role].notes[0]
+    hops = (Solved("Denis Villeneuve", "~director", "Arrival | Dune"),)
+    checks = checks_of("Which film by [Denis Villeneuve] is based on [Emma]?", hops)
+    reply = RemarkReply(remark="", question="Which of [Arrival | Dune] is based on a story?")
+    assert [check.test(reply) for check in checks] == ["the question does not go on from [Emma]", ""]
 
 
 @pytest.mark.parametrize(
@@ -233,22 +229,6 @@ def test_the_example_of_a_role_obeys_the_checks(role: str) -> None:
     assert not any(hop.entity in reply.question for hop in hops)
 
 
-def test_a_name_that_is_still_open_must_stay_in_the_question() -> None:
-    solved = (Solved("Denis Villeneuve", "~director", "Arrival | Dune"),)
-    checks = checks_of("Which film by [Denis Villeneuve] is based on [Story of Your Life]?", solved)
-    reply = RemarkReply(remark="", question="Which of [Arrival | Dune] is based on a story?")
-    assert [check.test(reply) for check in checks] == [
-        "the question does not go on from [Story of Your Life]",
-        "",
-    ]
-
-
-def test_a_debate_that_ends_badly_is_used_as_it_is_and_the_walk_goes_on_from_what_was_found() -> None:
-    run = dog(QUESTION, two_hops(linguist=remark("Where was he born?"))).go()
-    assert str(run.answer) == "Gentilly"
-    assert "the last one is used as it is" in run["linguist"].notes[0]
-
-
 @pytest.mark.parametrize(
     ("ablation", "calls", "speakers"),
     [
@@ -268,25 +248,10 @@ def test_the_ablations_of_table_2(ablation: Any, calls: int, speakers: list[str]
     run = dog(QUESTION, model, settings=profile("fast", ablation=ablation)).go()
     assert (str(run.answer), model.calls()) == ("Gentilly", calls)
     assert [step.agent for step in run.steps if "round" in step.key] == speakers
-
-
-def test_without_focusing_one_try_sees_all_triples_and_the_whole_question() -> None:
-    model = two_hops(
-        relation_filtering=[*TWO_HOPS["dog/relation_filtering"], filtering("")],
-        answer_trying=trying("Gentilly"),
-    )
-    dog(QUESTION, model, settings=profile("fast", ablation="no_focusing")).go()
-    [tried] = [request for request in model.requests if request.task == "dog/answer_trying"]
-    assert tried.variables == {
-        "question": MARKED,
-        "found": [
-            {"entity": head, "triples": [[head, relation, tail]], "note": "all triples"}
-            for head, relation, tail in (
-                ("Arrival", "director", "Denis Villeneuve"),
-                ("Denis Villeneuve", "birth place", "Gentilly"),
-            )
-        ],
-    }
+    tried = [request.variables for request in model.requests if request.task == "dog/answer_trying"][-1]
+    triples = [triple for result in tried["found"] for triple in result["triples"]]
+    first, second = TRIPLES
+    assert (tried["question"], triples) == ((LEFT, [second]) if speakers else (MARKED, [first, second]))
 
 
 # --- the model's own knowledge
@@ -327,39 +292,29 @@ def test_the_last_word_by_hand_changes_the_next_hop() -> None:
     )
     run = dog(QUESTION, model).go()
     before = asked(model)
-    run.replace(
-        "linguist", {"role": "linguist", "words": "", "question": "How many children has [Denis Villeneuve]?"}
-    )
-    run.go()
+    question = "How many children has [Denis Villeneuve]?"
+    run.replace("linguist", {"role": "linguist", "words": "", "question": question}).go()
     assert asked(model) - before == {"relation_filtering": 1, "answer_trying": 1}
     assert str(run.answer) == "3"
+
+
+FILTERED, TRIED = "relation_filtering[hop 1/Arrival]", "answer_trying[hop 1]"
+STRANGE = {"name": "x", "direction": "in", "iris": []}
 
 
 @pytest.mark.parametrize(
     ("step", "value", "problem"),
     [
-        (
-            "topic_entity",
-            {"question": QUESTION, "entities": ["Arrival"]},
-            r"\[Arrival\] is not in the question",
-        ),
+        ("topic_entity", {"question": QUESTION, "entities": ["Arrival"]}, "is not in the question"),
         ("topic_entity", {"question": MARKED, "entities": []}, "no topic entity"),
         (
-            "relation_filtering[hop 1/Arrival]",
-            {"head": "Arrival", "subquestion": "", "relation": {"name": "x", "direction": "in", "iris": []}},
-            "~x is none of based on, director",
+            FILTERED,
+            {"head": "Arrival", "subquestion": "", "relation": STRANGE},
+            "~x is none of based on",
         ),
-        (
-            "relation_filtering[hop 1/Arrival]",
-            {"head": "Dune", "subquestion": "", "relation": None},
-            "the relation is for 'Dune'",
-        ),
-        (
-            "answer_trying[hop 1]",
-            {"sufficient": "yes", "reason": "", "answers": ["Paris"]},
-            "not in the triples",
-        ),
-        ("answer_trying[hop 1]", {"sufficient": "no", "reason": "", "answers": ["Arrival"]}, "with answers"),
+        (FILTERED, {"head": "Dune", "subquestion": "", "relation": None}, "the relation is for 'Dune'"),
+        (TRIED, {"sufficient": "yes", "reason": "", "answers": ["Paris"]}, "not in the triples"),
+        (TRIED, {"sufficient": "no", "reason": "", "answers": ["Arrival"]}, "with answers"),
         ("simplifying", {"question": " ", "original": MARKED, "debate": []}, "the question is empty"),
         ("critic", {"role": "critic", "words": "no", "question": ""}, "the question is empty"),
         ("critic", "no", "Remark"),
@@ -374,24 +329,18 @@ def test_what_is_put_in_by_hand_is_checked(step: str, value: Any, problem: str) 
 
 def test_an_answer_by_hand_ends_the_walk_there() -> None:
     model = two_hops()
-    run = (
-        dog(QUESTION, model)
-        .go()
-        .replace("answer_trying[hop 1]", Tried("yes", "enough", ("Denis Villeneuve",)))
-        .go()
-    )
+    run = dog(QUESTION, model).go()
+    run.replace("answer_trying[hop 1]", Tried("yes", "enough", ("Denis Villeneuve",))).go()
     assert (str(run.answer), model.calls()) == ("Denis Villeneuve", CALLS)
     assert "iteration[hop 2]" not in keys(run)
     assert str(run.restore("answer_trying[hop 1]").go().answer) == "Gentilly"
 
 
-def test_the_number_of_exemplars_is_a_setting() -> None:
+@pytest.mark.parametrize("number", [2, 10])
+def test_the_number_of_exemplars_is_a_setting(number: int) -> None:
     model = two_hops(relation_filtering=filtering("director"))
-    run = dog(QUESTION, model, settings=Settings(exemplars=2)).go(until="relation_filtering")
-    sent = model.requests[-1].messages[0].content
-    assert sent.count("\nExample\n") == 2
-    run.fork(settings=Settings(exemplars=10)).go(until="relation_filtering")
-    assert model.requests[-1].messages[0].content.count("\nExample\n") == 10
+    dog(QUESTION, model, settings=Settings(exemplars=number)).go(until="relation_filtering")
+    assert model.requests[-1].messages[0].content.count("\nExample\n") == number
 
 
 def test_a_saved_run_opens_without_model_and_graph_and_keeps_what_was_put_in(tmp_path: Path) -> None:
