@@ -57,9 +57,9 @@ def literal(text: str, datatype: str = "", language: str = "") -> RdfLiteral:
     plain = not datatype or language or datatype == str(XSD.string)
     kind = None if plain else _iri(datatype)
     if kind in (RDF.XMLLiteral, RDF.HTML):
-        made = RdfLiteral(text)  # made in two steps, as rdflib parses these: 1 MB takes 200 MB
-        made.__setstate__((None, {"language": None, "datatype": kind}))
-        return made
+        term = RdfLiteral(text)  # made in two steps, as rdflib parses these: 1 MB takes 200 MB
+        term.__setstate__((None, {"language": None, "datatype": kind}))
+        return term
     return RdfLiteral(text, lang=str(language or "") or None, datatype=kind, normalize=False)
 
 
@@ -101,8 +101,8 @@ def marks_of(form: type) -> Mapping[str, str]:
     hints = get_type_hints(form, include_extras=True)
     marks = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
     return {
-        one.name: next((mark.name for mark in marks[one.name] if isinstance(mark, Mark)), "")
-        for one in fields(form)
+        field.name: next((mark.name for mark in marks[field.name] if isinstance(mark, Mark)), "")
+        for field in fields(form)
     }
 
 
@@ -217,7 +217,7 @@ class Candidate:
     types: tuple[str, ...] = ()
     description: str = ""
     relations: tuple[str, ...] = ()
-    """Names of its predicates, where several vertices share a label: they tell a film from its novel."""
+    """Names of its predicates, where several vertices share a label: a film has others than its novel."""
 
     def __str__(self) -> str:
         types = f" ({', '.join(self.types)})" if self.types else ""
@@ -345,7 +345,7 @@ class Answer:
 
 
 UNGROUNDED = "not grounded: from the model's own knowledge, not from the graph"
-"""What is said of an ungrounded answer wherever it is shown."""
+"""Shown with every ungrounded answer."""
 
 
 @lru_cache(maxsize=256)

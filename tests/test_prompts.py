@@ -85,6 +85,7 @@ def test_everything_wrong_is_said_at_once() -> None:
         ("---\npurpose\n---\n[user]\n", "header line 'purpose' is not `name: value`"),
         (HEAD + "{{a}}{{b}}", "has no [system] or [user] message"),
         (HEAD + "[assistant]\n{{a}}{{b}}", "has no [system] or [user] message"),
+        (HEAD + "[example]\none\n[user]\n{{a}}{{b}}", "begins with an [example]"),
     ],
 )
 def test_a_file_that_is_no_prompt(text: str, problem: str) -> None:
@@ -102,30 +103,28 @@ def test_missing_and_unknown_values_are_said_at_once() -> None:
         assert part in caught.value.message
 
 
-@pytest.mark.parametrize(
-    "text", [HEAD + "[user]\n{{a}} {{b}}", (HEAD + "[user]\n{{a}} {{b}}").replace("\n", "\r\n")]
-)
-def test_line_ends_do_not_matter(text: str) -> None:
-    assert parse("x/y", text).fill({"a": "1", "b": "2"})[0].content == "1 2"
-
-
 # --- filled
 
 
-def test_braces_of_json_and_sparql_mean_themselves() -> None:
-    body = '[user]\n{"a": {"b": [{{a}}]}} SELECT ?x WHERE {{ ?x ?p {{b}} } UNION { ?y ?p ?x }}'
-    [message] = parse("x/y", HEAD + body).fill({"a": "1", "b": "<v>"})
-    assert message.content == '{"a": {"b": [1]}} SELECT ?x WHERE {{ ?x ?p <v> } UNION { ?y ?p ?x }}'
-
-
-def test_what_a_value_holds_is_not_filled_again() -> None:
-    [message] = parse("x/y", HEAD + "[user]\n{{a}} {{b}}").fill({"a": "{{b}} \\1 [system]", "b": "{{a}}"})
-    assert message.content == "{{b}} \\1 [system] {{a}}"
-
-
-def test_values_that_are_no_text_are_shown_as_json() -> None:
-    [message] = parse("x/y", HEAD + "[user]\n{{a}} {{b}}").fill({"a": ["Zürich", {"n": None}], "b": 3})
-    assert message.content == '["Zürich", {"n": null}] 3'
+@pytest.mark.parametrize(
+    ("body", "values", "content"),
+    [
+        ("{{a}} {{b}}", {"a": "1", "b": "2"}, "1 2"),
+        ("{{a}} {{b}}", {"a": "{{b}} \\1 [system]", "b": "{{a}}"}, "{{b}} \\1 [system] {{a}}"),
+        ("{{a}} {{b}}", {"a": ["Zürich", {"n": None}], "b": 3}, '["Zürich", {"n": null}] 3'),
+        (
+            '{"a": {"b": [{{a}}]}} SELECT ?x WHERE {{ ?x ?p {{b}} } UNION { ?y ?p ?x }}',
+            {"a": "1", "b": "<v>"},
+            '{"a": {"b": [1]}} SELECT ?x WHERE {{ ?x ?p <v> } UNION { ?y ?p ?x }}',
+        ),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_variable_is_filled_once_and_other_braces_mean_themselves(
+    body: str, values: dict[str, object], content: str, end: str
+) -> None:
+    [message] = parse("x/y", f"{HEAD}[user]\n{body}".replace("\n", end)).fill(values)
+    assert message.content == content
 
 
 # --- found
@@ -151,20 +150,14 @@ def test_a_text_tried_once_goes_before_every_file() -> None:
     assert Prompts().text("chatty_kg/qir") != tried.text("chatty_kg/qir")
 
 
-def test_no_such_prompt_says_where_to_write_it(tmp_path: Path) -> None:
+def test_what_cannot_be_read_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(PromptError, match="no prompt file for chatty_kg/qri") as caught:
         Prompts(tmp_path).text("chatty_kg/qri")
     assert str(tmp_path / "chatty_kg" / "qri.md") in caught.value.hint
-
-
-def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "x.md").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(PromptError, match="cannot read") as caught:
         Prompts(tmp_path).text("x")
     assert "UTF-8" in caught.value.hint
-
-
-def test_no_such_folder(tmp_path: Path) -> None:
     with pytest.raises(PromptError, match="there is no folder"):
         workbench(Scripted({}), prompts=tmp_path / "none")
 
@@ -180,8 +173,3 @@ def test_as_many_examples_as_wanted_follow_their_message(shown: int | None, syst
     first, last = parse("x/y", EXAMPLES).fill({"a": "A", "b": "B"}, shown)
     assert first.content == "\n\n".join(["A", *(f"Example\n{one}" for one in system)])
     assert (last.role, last.content) == ("user", "B")
-
-
-def test_an_example_before_any_message_is_refused() -> None:
-    with pytest.raises(PromptError, match=r"begins with an \[example\]"):
-        parse("x/y", HEAD + "[example]\none\n[user]\n{{a}}{{b}}")

@@ -14,27 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import (
-    CALLS,
-    DIRECTED,
-    HOMONYMS,
-    KEYS,
-    MADE_UP,
-    SCRIPT,
-    TEXTS,
-    chatty,
-    films,
-    keys,
-    made_up,
-)
+from small import CALLS, DIRECTED, HOMONYMS, KEYS, MADE_UP, SCRIPT, TEXTS, chatty, films, keys, made_up
 
 import kgwb
-from kgwb.errors import (
-    EmbeddingError,
-    NotRecordedError,
-    RunFileError,
-    SettingError,
-)
+from kgwb.errors import EmbeddingError, NotRecordedError, RunFileError, SettingError
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.record import RunFile
@@ -64,13 +47,17 @@ def test_a_saved_run_replays_without_model_and_graph(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_network")
-def test_a_replay_keeps_values_by_hand_and_the_prompts_as_they_were(tmp_path: Path) -> None:
-    run = made_up(Scripted(SCRIPT)).replace("look_up[Dune]", "a book")
-    run.go()
+def test_a_replay_and_its_fork_keep_values_by_hand_and_the_prompts_as_they_were(tmp_path: Path) -> None:
+    run = made_up(Scripted(SCRIPT)).replace("look_up[Dune]", "a book").go()
+    run.edit_prompt("made_up/split", TEXTS["made_up/split"] + "!")  # not used before it is saved
+    loaded = Run.load(run.save(tmp_path / "run.jsonl"), MADE_UP)
+    assert loaded.prompts.texts == {**TEXTS, "made_up/split": TEXTS["made_up/split"] + "!"}
+    run.edit_prompt("made_up/split", TEXTS["made_up/split"])
     again = Run.load(run.save(tmp_path / "run.jsonl"), MADE_UP).go()
-    assert again.output("look_up[Dune]") == "a book"
-    assert again["look_up[Dune]"].origin == "by hand"
-    assert dict(again.prompts.texts) == TEXTS
+    fork = again.fork(path=tmp_path / "fork.jsonl").go()
+    for replay in (again, fork, Run.load(tmp_path / "fork.jsonl", MADE_UP).go()):
+        assert (replay.answer, replay.output("look_up[Dune]")) == (run.answer, "a book")
+        assert replay["look_up[Dune]"].origin == "by hand"
 
 
 def test_a_replay_that_leaves_the_record_says_so(tmp_path: Path) -> None:
@@ -84,25 +71,10 @@ def test_a_replay_that_leaves_the_record_says_so(tmp_path: Path) -> None:
         again.replace("split", ["Sicario"]).fork(models=Scripted(SCRIPT)).go()
 
 
-def test_a_fork_of_a_replay_is_a_replay(tmp_path: Path) -> None:
-    run = made_up(Scripted(SCRIPT)).go()
-    again = Run.load(run.save(tmp_path / "run.jsonl"), MADE_UP).go()
-    fork = again.fork(path=tmp_path / "fork.jsonl").go()
-    assert fork.answer == run.answer
-    assert Run.load(tmp_path / "fork.jsonl", MADE_UP).go().answer == run.answer
-
-
-def test_an_edited_prompt_is_saved_before_it_was_used(tmp_path: Path) -> None:
-    run = made_up(Scripted(SCRIPT)).go()
-    run.edit_prompt("made_up/guess", TEXTS["made_up/guess"] + "!")
-    loaded = Run.load(run.save(tmp_path / "run.jsonl"), MADE_UP)
-    assert loaded.prompts.text("made_up/guess").endswith("!")
-
-
 # --- killed
 
 KILLED = """
-import os, signal, sys, time
+import sys, threading, time
 sys.path.insert(0, {tests!r})
 from small import SCRIPT, made_up
 from kgwb.llm import Scripted
@@ -114,9 +86,9 @@ def counted(request):
     if count == {last}:
         print("asking", flush=True)
         time.sleep(60)
-    return model._next_line(SCRIPT, request.task)
+    return replies.complete(request, None, threading.Event())
 
-model = Scripted(counted)
+replies, model = Scripted(SCRIPT), Scripted(counted)
 made_up(model, path={path!r}).go()
 """
 
@@ -259,8 +231,7 @@ def test_a_file_of_another_kind_is_not_overwritten(tmp_path: Path, keep: bool) -
     notes.write_text("my notes")
     with pytest.raises(RunFileError, match="is there already and is not a kgwb run file"):
         made_up(Scripted(SCRIPT), path=notes) if keep else made_up(Scripted(SCRIPT)).save(notes)
-    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["notes.md"]
-    assert notes.read_text() == "my notes"
+    assert (notes.read_text(), [*tmp_path.glob("*.*")]) == ("my notes", [notes])
 
 
 def test_a_full_disk_is_said_clearly_and_nothing_is_lost(

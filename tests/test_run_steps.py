@@ -15,7 +15,6 @@ from small import (
     HOMONYMS,
     KEYS,
     SCRIPT,
-    chatty,
     films,
     keys,
     look_up,
@@ -25,10 +24,7 @@ from small import (
     workbench,
 )
 
-from kgwb.errors import (
-    ModelTimeoutError,
-    SettingError,
-)
+from kgwb.errors import ModelTimeoutError, SettingError
 from kgwb.flow import Answer
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run, System, agent, listening
@@ -39,58 +35,24 @@ GRAPH = films()
 # --- loops, steps, breakpoints
 
 
-def test_each_round_of_a_loop_is_a_step_and_a_new_question_to_the_model() -> None:
-    model = Scripted(SCRIPT)
-    run = made_up(model).go()
-    assert (keys(run), model.calls()) == (KEYS, CALLS)
-    assert [run.output(key).guess for key in ("guess", "guess#2", "guess#3")] == ["one", "two", "three"]
-    assert run["guess#2"].parent == "deciding"
-
-
-def test_until_stops_after_each_round_and_goes_on() -> None:
+def test_each_round_of_a_loop_is_a_step_at_which_a_run_can_stop() -> None:
     model = Scripted(SCRIPT)
     run = made_up(model)
     stops = [keys(run.go(until="guess"))[-1] for _ in range(3)]
-    assert stops == ["guess", "guess#2", "guess#3"]
-    assert run.status == "paused"
-    assert (run.go(until="guess").status, model.calls()) == ("done", CALLS)
+    assert (stops, run.status) == (["guess", "guess#2", "guess#3"], "paused")
+    assert [run.output(key).guess for key in stops] == ["one", "two", "three"]
+    assert run["guess#2"].parent == "deciding"
+    assert (run.go(until="guess").status, keys(run), model.calls()) == ("done", KEYS, CALLS)
 
 
-def test_until_one_round_and_replace_it() -> None:
-    model = Scripted(SCRIPT)
-    run = made_up(model).go(until="guess#2")
-    run.replace("guess#2", sure("mine")).go()
-    assert (str(run.answer), keys(run), model.calls()) == ("mine", KEYS[:-1], CALLS - 1)
-
-
-def test_a_failed_round_resumes() -> None:
-    model = Scripted({**SCRIPT, "made_up/guess": [unsure("one"), ModelTimeoutError("slow"), sure("two")]})
-    run = made_up(model)
-    with pytest.raises(ModelTimeoutError):
-        run.go()
-    assert (run.status, run["guess#2"].done, run["guess#2"].error) == ("failed", False, "slow")
-    assert str(run.go().answer) == "two"
-    assert model.calls() == CALLS
-
-
-def test_stepping_through_gives_the_same_answer_and_asks_nothing_twice() -> None:
-    straight = made_up(Scripted(SCRIPT)).go()
+def test_stepping_through_does_every_step_once() -> None:
     model = Scripted(SCRIPT, remote=True)
     run = made_up(model)
     places = []
     while run.step().status != "done":
         places.append((run.position, sum(step.done for step in run.steps)))
     assert places == [(n, n) for n in range(1, len(KEYS) + 1)]
-    assert (keys(run), run.answer, model.calls()) == (keys(straight), straight.answer, CALLS)
-
-
-def test_stepping_through_chatty_kg() -> None:
-    straight = chatty("Who directed Dune?", Scripted(HOMONYMS)).go()
-    model = Scripted(HOMONYMS)
-    run = chatty("Who directed Dune?", model)
-    while run.status != "done":
-        run.step()
-    assert (keys(run), run.answer, model.calls()) == (keys(straight), straight.answer, 3)
+    assert (keys(run), str(run.answer), model.calls()) == (KEYS, "three", CALLS)
 
 
 def test_back_takes_one_step_back_and_not_further_than_the_start() -> None:
@@ -130,35 +92,40 @@ def test_after_an_edit_the_edited_step_is_the_next() -> None:
     assert keys(run) == ["split", "look_up[Arrival]"]
 
 
-def test_status_tells_where_it_stands() -> None:
-    run = made_up(Scripted(SCRIPT))
-    seen = [run.status]
-    with listening(run, lambda event, step: seen.append(run.status)):
+def test_the_status_is_known_while_a_run_is_executed_once_at_a_time_and_after() -> None:
+    model = Scripted({**SCRIPT, "made_up/guess": [unsure("one"), KeyboardInterrupt(), sure("two")]})
+    run = made_up(model)
+    seen: list[str] = [run.status]
+
+    def listener(event: str, step: Any) -> None:
+        seen.append(run.status)
+        with pytest.raises(SettingError, match="being executed already"):
+            run.go()
+
+    with listening(run, listener):
         run.go(until="split")
-    assert seen == ["new", "running", "running"]
-    assert (run.status, run.answer) == ("paused", None)
-    assert run.go().status == "done"
+    assert (seen, run.status, run.answer) == (["new", "running", "running"], "paused", None)
+    with pytest.raises(KeyboardInterrupt):
+        run.go()
+    assert run.status == "cancelled"
+    assert (str(run.go().answer), run.status) == ("two", "done")
 
 
-@pytest.mark.parametrize("edit", [{"until": "gess"}, {"before": "gess[Dune]"}])
-def test_an_unknown_agent_is_named_with_those_there_are(edit: dict[str, str]) -> None:
-    with pytest.raises(SettingError, match="made_up has no agent 'gess'") as caught:
-        made_up(Scripted(SCRIPT)).go(**edit)  # type: ignore[arg-type]
-    assert caught.value.hint == "its agents are split, look_up, deciding, guess"
-
-
-def test_an_agent_with_several_steps_is_not_guessed_at() -> None:
+@pytest.mark.parametrize(
+    ("act", "problem", "hint"),
+    [
+        (lambda run: run.go(until="gess"), "made_up has no agent 'gess'", "split, look_up, deciding, guess"),
+        (lambda run: run.go(before="gess[Dune]"), "made_up has no agent 'gess'", "its agents are split"),
+        (lambda run: run.output("look_up"), "look_up has several steps", "look_up[Arrival], look_up[Dune]"),
+        (lambda run: run.output("guess#9"), "was not reached", "run on"),
+        (lambda run: look_up("Dune", run), "only inside a run", "use Run.go"),
+    ],
+)
+def test_what_is_not_there_or_not_clear_is_named(act: Any, problem: str, hint: str) -> None:
     run = made_up(Scripted(SCRIPT)).go()
-    with pytest.raises(SettingError, match="look_up has several steps") as caught:
-        run.output("look_up")
-    assert "look_up[Arrival], look_up[Dune]" in caught.value.hint
-    with pytest.raises(SettingError, match="was not reached"):
-        run.output("guess#9")
-
-
-def test_an_agent_works_only_inside_a_run() -> None:
-    with pytest.raises(SettingError, match="only inside a run"):
-        look_up("Dune", made_up(Scripted(SCRIPT)))
+    with pytest.raises(SettingError, match=problem) as caught:
+        act(run)
+    assert hint in caught.value.hint
 
 
 MOVES = {
@@ -193,12 +160,13 @@ def test_whatever_way_a_person_goes_through_the_answer_is_the_same_and_nothing_i
 def test_cancel_leaves_a_slow_model_behind_and_the_run_resumes() -> None:
     slow = {"now": False}
     gone = threading.Event()
+    replies = Scripted(SCRIPT)
 
     def script(request: ChatRequest) -> Any:
         if slow["now"] and request.task == "made_up/guess":
             gone.wait(60)
             return "of a call left behind, whose line is not taken"
-        return model._next_line(SCRIPT, request.task)
+        return replies.complete(request, None, threading.Event())
 
     model = Scripted(script, remote=True)
     run = made_up(model).go(until="guess")
@@ -215,35 +183,6 @@ def test_cancel_leaves_a_slow_model_behind_and_the_run_resumes() -> None:
     run.go()
     assert run.status == "done"
     assert run.totals.live_model_calls == model.calls() - asked_before
-
-
-def test_cancel_wakes_a_scripted_model_that_waits() -> None:
-    run = made_up(Scripted(SCRIPT, remote=True, delay_s=30))
-    threading.Timer(0.1, run.cancel).start()
-    started = time.monotonic()
-    assert run.go().status == "cancelled"
-    assert time.monotonic() - started < 2
-
-
-def test_a_keyboard_interrupt_is_a_cancel() -> None:
-    model = Scripted({**SCRIPT, "made_up/guess": [unsure("one"), KeyboardInterrupt(), sure("two")]})
-    run = made_up(model)
-    with pytest.raises(KeyboardInterrupt):
-        run.go()
-    assert run.status == "cancelled"
-    assert str(run.go().answer) == "two"
-
-
-def test_a_run_is_executed_once_at_a_time() -> None:
-    run = made_up(Scripted(SCRIPT, remote=True, delay_s=0.3))
-    worker = threading.Thread(target=run.go)
-    worker.start()
-    time.sleep(0.1)
-    with pytest.raises(SettingError, match="being executed already"):
-        run.go()
-    run.cancel()
-    worker.join(5)
-    assert run.status == "cancelled"
 
 
 def test_awaiting_keeps_the_loop_free_and_cancelling_the_task_cancels_the_run() -> None:
@@ -267,8 +206,8 @@ def test_awaiting_keeps_the_loop_free_and_cancelling_the_task_cancels_the_run() 
             await asyncio.sleep(0.01)
         return run.status
 
-    said, ticks = asyncio.run(answer())
-    assert (said, ticks > 3) == ("three", True)
+    text, ticks = asyncio.run(answer())
+    assert (text, ticks > 3) == ("three", True)
     assert asyncio.run(cancelled()) == "cancelled"
 
 

@@ -25,7 +25,7 @@ class AgentSpec:
     name: str
     function: Agent
     subject: str | None
-    """Name of the parameter that tells several steps of this agent apart."""
+    """Name of the parameter by which several steps of this agent are distinguished."""
     check: Callable[..., Iterable[str]] | None
     """Problems of an output, given the output and the agent's arguments; judges values put in by hand."""
     kind: Kind
@@ -125,5 +125,5 @@ class System:
 
 
 def subject_of(item: Any) -> str:
-    """What tells an item's step apart from others: its ``step_subject`` if it has one, else its text."""
+    """What distinguishes an item's step: its ``step_subject`` if it has one, else its text."""
     return str(getattr(item, "step_subject", item))

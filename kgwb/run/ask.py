@@ -73,8 +73,8 @@ def ask(
         formed = parsed or formed
         if settings.repair == "show_error":
             # some servers refuse an empty message
-            said = (Message("assistant", answered.text),) if answered.text.strip() else ()
-            asked = (*messages, *said, Message("user", _what_is_wrong(attempt)))
+            echo = (Message("assistant", answered.text),) if answered.text.strip() else ()
+            asked = (*messages, *echo, Message("user", _what_is_wrong(attempt)))
     if formed is not None and last_resort is not None and last_resort(formed):
         run.note(f"no reply passed every check in {settings.theta} attempts; the last one is used as it is")
         return formed
@@ -139,12 +139,15 @@ def _json_texts(text: str) -> Iterator[Any]:
     Models wrap JSON in fences, think aloud before it, or add a sentence after it; the last object is the
     conclusion.
     """
-    whole = _loads(text.strip())
+    try:
+        whole = json.loads(text.strip(), object_pairs_hook=_object)
+    except (ValueError, RecursionError):
+        whole = None
     if isinstance(whole, dict | list):
         yield whole
         return
     decoder = json.JSONDecoder(object_pairs_hook=_object)
-    found: list[Any] = []
+    values: list[Any] = []
     start = 0
     tries = 0
     while tries < MOST_STARTS:
@@ -154,11 +157,11 @@ def _json_texts(text: str) -> Iterator[Any]:
         tries += 1
         try:
             value, start = decoder.raw_decode(text, min(places))
-            found.append(value)
+            values.append(value)
         except (ValueError, RecursionError) as exc:
             start = min(places) + 1
             tries += (getattr(exc, "pos", start) - start) // MOST_FAILED
-    last_first = found[::-1]
+    last_first = values[::-1]
     yield from sorted(last_first, key=lambda value: not isinstance(value, dict))
 
 
@@ -170,18 +173,11 @@ garbage full of braces must not take quadratic time."""
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object; a name given twice stands there as one more name, which no form has."""
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        given = Counter(name for name, _ in pairs)
-        made |= {f"{name}, given twice": None for name, times in given.items() if times > 1}
-    return made
-
-
-def _loads(text: str) -> Any:
-    try:
-        return json.loads(text, object_pairs_hook=_object)
-    except (ValueError, RecursionError):
-        return None
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        counts = Counter(name for name, _ in pairs)
+        fields |= {f"{name}, given twice": None for name, times in counts.items() if times > 1}
+    return fields
 
 
 def _what_is_wrong(attempt: Attempt) -> str:

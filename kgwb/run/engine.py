@@ -17,14 +17,7 @@ from functools import partial
 from typing import Any, Literal, TypeVar
 
 from kgwb.aside import LOOK_S, aside, undisturbed
-from kgwb.errors import (
-    Cancelled,
-    KgwbError,
-    NotRecordedError,
-    OverrideError,
-    SettingError,
-    Stopped,
-)
+from kgwb.errors import Cancelled, KgwbError, NotRecordedError, OverrideError, SettingError, Stopped
 from kgwb.flow import Answer, from_data
 from kgwb.kg.base import Graph, Rows
 from kgwb.kg.embeddings import Embeddings

@@ -49,29 +49,24 @@ class Prompt:
         """
         missing = sorted(set(self.variables) - set(variables))
         unknown = sorted(set(variables) - set(self.variables))
-        if missing or unknown:
-            _complain(self.name, [f"gets no value for {name}" for name in missing], unknown)
+        problems = [f"gets no value for {name}" for name in missing]
+        problems += [f"does not declare {name}, which its agent fills in" for name in unknown]
+        if problems:
+            raise PromptError(
+                f"prompt {self.name}: " + "; ".join(problems),
+                hint=f"the line `variables:` of prompts/{self.name}.md must name exactly the variables its "
+                "agent gives",
+            )
         shown = {
-            name: value if isinstance(value, str) else _plain(value) for name, value in variables.items()
+            name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            for name, value in variables.items()
         }
         texts = [
             VARIABLE.sub(lambda match: shown[match.group(1)], message.content) for message in self.messages
         ]
         for place, example in self.examples[:exemplars]:
             texts[place] += f"\n\nExample\n{example}"
-        return tuple(Message(one.role, text) for one, text in zip(self.messages, texts, strict=True))
-
-
-def _plain(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _complain(name: str, problems: list[str], unknown: list[str]) -> None:
-    problems += [f"does not declare {variable}, which its agent fills in" for variable in unknown]
-    raise PromptError(
-        f"prompt {name}: " + "; ".join(problems),
-        hint=f"the line `variables:` of prompts/{name}.md must name exactly the variables its agent gives",
-    )
+        return tuple(Message(message.role, text) for message, text in zip(self.messages, texts, strict=True))
 
 
 @lru_cache(maxsize=256)
@@ -113,7 +108,7 @@ def parse(name: str, text: str) -> Prompt:
     if problems:
         raise PromptError(
             f"prompt {name} " + "; ".join(problems),
-            hint=f"mend prompts/{name}.md; CONTRIBUTING.md shows the form of a prompt file",
+            hint=f"fix prompts/{name}.md; CONTRIBUTING.md shows the form of a prompt file",
         )
     return Prompt(name, text, header, declared, messages, examples)
 

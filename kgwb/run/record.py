@@ -257,8 +257,8 @@ class RunFile:
         except OSError as exc:
             raise self._cannot_write(exc) from exc
 
-    def found(self) -> list[dict[str, Any]]:
-        """The entries of a run file of this version; none if it is anything else."""
+    def readable(self) -> list[dict[str, Any]]:
+        """The entries of a run file of this version; an empty list if it is anything else."""
         try:
             return list(self.lines())
         except RunFileError:
@@ -346,8 +346,8 @@ class StepDifference:
         """Whether the step decided otherwise, or is in one run alone; reasons and scores are no decision."""
         if self.first is None or self.second is None:
             return True
-        one, other = ((step.done, decision(step.output)) for step in (self.first, self.second))
-        return one != other
+        first, second = ((step.done, decision(step.output)) for step in (self.first, self.second))
+        return first != second
 
 
 class Differences(tuple[StepDifference, ...]):
@@ -358,14 +358,14 @@ class Differences(tuple[StepDifference, ...]):
     @property
     def leaves(self) -> tuple[StepDifference, ...]:
         """The steps without those that only supervise others."""
-        above = {step.parent for one in self for step in (one.first, one.second) if step}
-        return tuple(one for one in self if one.key not in above)
+        above = {step.parent for pair in self for step in (pair.first, pair.second) if step}
+        return tuple(pair for pair in self if pair.key not in above)
 
     @property
     def parting(self) -> StepDifference | None:
         """The first step of both that decided otherwise, else the first of one alone, if there is any."""
-        unequal = [one for one in self.leaves if one.status != "same" and one.decides]
-        return next((one for one in unequal if one.first and one.second), next(iter(unequal), None))
+        unequal = [pair for pair in self.leaves if pair.status != "same" and pair.decides]
+        return next((pair for pair in unequal if pair.first and pair.second), next(iter(unequal), None))
 
     def __repr__(self) -> str:
         return as_text(self)
@@ -411,5 +411,5 @@ def _differ(key: str, first: Step | None, second: Step | None) -> StepDifference
         "replies": ([a.reply for a in first.attempts], [a.reply for a in second.attempts]),
         "error": (first.error, second.error),
     }
-    what = tuple(name for name, (one, other) in parts.items() if one != other)
+    what = tuple(name for name, (left, right) in parts.items() if left != right)
     return StepDifference(key, "changed" if what else "same", what, first, second)

@@ -52,15 +52,15 @@ class RecordedGraph:
         return triples
 
     def search(self, text: str, limit: int) -> Found:
-        found: Found = self._call("search", {"text": text, "limit": limit}, lambda kg: kg.search(text, limit))
-        return found
+        hits: Found = self._call("search", {"text": text, "limit": limit}, lambda kg: kg.search(text, limit))
+        return hits
 
     def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
         wanted = sorted(set(labels))
-        found: Mapping[str, tuple[URIRef, ...]] = self._call(
+        result: Mapping[str, tuple[URIRef, ...]] = self._call(
             "exact", {"labels": wanted}, lambda kg: kg.exact(wanted)
         )
-        return found
+        return result
 
     def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:
         by_text = {str(iri): iri for iri in iris}
@@ -69,5 +69,5 @@ class RecordedGraph:
         texts = sorted(by_text)  # comparing texts is far faster than comparing URIRefs
         wanted = [by_text[text] for text in texts]
         asked = {"names": texts}
-        found: Mapping[URIRef, str] = self._call("names", asked, lambda kg: kg.names(wanted))
-        return found
+        result: Mapping[URIRef, str] = self._call("names", asked, lambda kg: kg.names(wanted))
+        return result

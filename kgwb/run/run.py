@@ -44,8 +44,8 @@ class Setup:
 
     def begin(self, question: str, dialogue: Dialogue | None = None, path: str | Path | None = None) -> Run:
         """A run of one question, not executed yet; see Run."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Run(given.pop("system"), question, dialogue, path=path, **given)
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Run(parts.pop("system"), question, dialogue, path=path, **parts)
 
 
 class Run(Engine):
@@ -79,7 +79,8 @@ class Run(Engine):
         self.settings = system.settings.of(settings or Settings())
         self.question = check_question(question, self.settings)
         self.dialogue = dialogue or Dialogue()
-        self.models = _by_agent(models)
+        by_agent = models if isinstance(models, Mapping) else {"": models}
+        self.models = {name: model for name, model in by_agent.items() if model is not None}
         self._know(*(name for name in self.models if name))
         self.prompts = prompts or Prompts()
         self.embeddings = embeddings or Embeddings()
@@ -89,7 +90,7 @@ class Run(Engine):
         """What a dialogue remembers of the latest execution that came to an end, until an edit."""
         self.kg: Graph = RecordedGraph(kg, self.call)
         self.recorded_status, self.recorded_position = "", 0
-        """How the latest execution ended that the file of a loaded run tells of, and the steps done then."""
+        """How the latest execution in the file of a loaded run ended, and the steps done then."""
         self._begun: frozenset[str] = frozenset()
         self._keep_in(path)
 
@@ -157,9 +158,9 @@ class Run(Engine):
         except (ValueError, TypeError) as exc:
             name = getattr(form, "__name__", str(form))
             raise OverrideError(f"{key}: {exc}", hint=f"give a {name}, or its fields as JSON data") from exc
-        made = self.by_key.get(key)
-        if made is not None:
-            self._check_override(spec, key, typed, made.inputs)
+        current = self.by_key.get(key)
+        if current is not None:
+            self._check_override(spec, key, typed, current.inputs)
         self.overrides[key] = typed
         self._append(override={"step": key, "value": to_data(typed, form)})
         self._return_to(key)
@@ -181,10 +182,11 @@ class Run(Engine):
         A live graph changes, and a model may be kinder. Raises SettingError if the step was not reached.
         """
         wanted = {self[step].key}
-        for made in self.steps:  # supervisors come before what they supervise
-            if made.parent in wanted:
-                wanted.add(made.key)
-        self._forgotten.update(call for made in self.steps if made.key in wanted for call in made.calls)
+        for reached in self.steps:  # supervisors come before what they supervise
+            if reached.parent in wanted:
+                wanted.add(reached.key)
+            if reached.key in wanted:
+                self._forgotten.update(reached.calls)
         self._return_to(*wanted)
         return self
 
@@ -213,16 +215,16 @@ class Run(Engine):
         if unknown := sorted(set(changes) - set(names)):
             raise SettingError(f"a run has no {', '.join(unknown)}", hint=f"change {', '.join(names)}")
         kept = {name: getattr(self, name) for name in names} | {"kg": self.graph}
-        other = Run(**kept | changes)
-        other._recorded_models = self._recorded_models
-        if other.graph is None:
-            other.kg = RecordedGraph(
-                None, other.call, identity=self.kg.identity, vocabulary=self.kg.vocabulary
+        forked = Run(**kept | changes)
+        forked._recorded_models = self._recorded_models
+        if forked.graph is None:
+            forked.kg = RecordedGraph(
+                None, forked.call, identity=self.kg.identity, vocabulary=self.kg.vocabulary
             )
-        other.calls.update(self.calls)
-        other.overrides.update(self.overrides)
-        other._keep_in(path)
-        return other
+        forked.calls.update(self.calls)
+        forked.overrides.update(self.overrides)
+        forked._keep_in(path)
+        return forked
 
     def peek(self, step: str, *, prompts: Prompts | None = None) -> ChatRequest | None:
         """What the named agent or step will ask its model first, as it will be sent, without asking.
@@ -232,9 +234,9 @@ class Run(Engine):
         agent cannot fill, and whatever an agent raises on the way.
         """
         self._know(step)
-        other = self.fork(prompts=prompts or self.prompts)
-        other._run(Goal(names=frozenset({step}), peek=step))
-        return other._peeked
+        copy = self.fork(prompts=prompts or self.prompts)
+        copy._run(Goal(names=frozenset({step}), peek=step))
+        return copy._peeked
 
     def diff(self, other: Run) -> Differences:
         """This run's steps beside the other's, aligned by key."""
@@ -256,10 +258,10 @@ class Run(Engine):
 
     def output(self, step: str) -> Any:
         """What a step of the latest execution yielded. Raises SettingError if it is not done."""
-        made = self[step]
-        if not made.done:
+        reached = self[step]
+        if not reached.done:
             raise SettingError(f"step {step} is not done", hint="run on until it is: run.go(until=...)")
-        return made.output
+        return reached.output
 
     def __getitem__(self, step: str) -> Step:
         """A step of the latest execution by key, or by agent where it has one step."""
@@ -281,7 +283,12 @@ class Run(Engine):
 
         Returns its path. Raises RunFileError.
         """
-        self._write(lambda: RunFile(Path(path)).write([*self._whole()]))
+
+        def write() -> None:
+            steps = ({"step": step.to_data()} for step in self.steps)
+            RunFile(Path(path)).write([self._header(), *self._entries(), *steps, self._ending()])
+
+        self._write(write)
         return Path(path)
 
     def _read(self, lines: Iterator[dict[str, Any]]) -> None:
@@ -311,7 +318,7 @@ class Run(Engine):
 
     def resume(self, path: str | Path) -> None:
         """Take the calls of a file that holds this question, if its run did not come to an end."""
-        header, *entries = RunFile(Path(path)).found() or [{}]
+        header, *entries = RunFile(Path(path)).readable() or [{}]
         with suppress(*DAMAGED):  # what cannot be read is asked again
             ended = [entry["end"]["status"] for entry in entries if "end" in entry]
             if header["question"] == self.question and ended[-1:] != ["done"]:
@@ -334,12 +341,6 @@ class Run(Engine):
             "vocabulary": to_data(self.kg.vocabulary),
             "prompts": {**self._used_prompts, **self.prompts.texts},
         }
-
-    def _whole(self) -> Iterator[dict[str, Any]]:
-        yield self._header()
-        yield from self._entries()
-        yield from ({"step": step.to_data()} for step in self.steps)
-        yield self._ending()
 
     def _entries(self) -> Iterator[dict[str, Any]]:
         for call in list(self.calls.values()):
@@ -426,7 +427,7 @@ class Run(Engine):
                     self.answer = self.system.answer(Question(self.question), self.dialogue, self)
                     self.turn = self.system.remember(self)
             except BaseException:
-                with suppress(RunFileError):  # the first failure is the one to tell
+                with suppress(RunFileError):  # the first failure is the one to show
                     self._end()
                 raise
             finally:
@@ -438,7 +439,7 @@ class Run(Engine):
             self.system.spec(name)
 
     def _key_of(self, step: str) -> str:
-        keys = [made.key for made in self.steps if step in (made.key, made.agent)]
+        keys = [reached.key for reached in self.steps if step in (reached.key, reached.agent)]
         if len(keys) > 1 and step not in keys:
             raise SettingError(f"{step} has several steps", hint=f"say which: {', '.join(keys)}")
         self._know(step)
@@ -480,15 +481,9 @@ def _settings(system: System, data: Mapping[str, Any]) -> Settings:
     return system.settings(**{name: value for name, value in data.items() if name in names})
 
 
-def _by_agent(models: Models) -> dict[str, ChatModel]:
-    if models is None:
-        return {}
-    return dict(models) if isinstance(models, Mapping) else {"": models}
-
-
 @contextmanager
 def listening(run: Run, listener: Callable[[str, Step], None]) -> Iterator[None]:
-    """Have ``listener`` told of every step while the block runs."""
+    """Call ``listener`` with "start" or "end" and each step, while the block runs."""
     run.listeners.append(listener)
     try:
         yield

@@ -27,8 +27,8 @@ def system(name: str) -> System:
     """The system of that name. Raises SettingError naming those there are."""
     if name not in names():
         raise SettingError(f"no system named {name!r}", hint=f"choose one of {', '.join(names())}")
-    made: System = importlib.import_module(f"{__name__}.{name}.pipeline").SYSTEM
-    return made
+    loaded: System = importlib.import_module(f"{__name__}.{name}.pipeline").SYSTEM
+    return loaded
 
 
 system_of = system  # where an argument has that name
@@ -49,8 +49,8 @@ def oracle(name: str) -> Oracle | None:
     module = f"{__name__}.{name}.gold"
     if name not in names() or importlib.util.find_spec(module) is None:
         return None
-    made: Any = importlib.import_module(module)
-    return made  # type: ignore[no-any-return]
+    loaded: Any = importlib.import_module(module)
+    return loaded  # type: ignore[no-any-return]
 
 
 def load_run(

@@ -54,7 +54,7 @@ class Rung(NamedTuple):
     """Gold values for the steps of a run."""
 
     agent: str
-    """To blame if these values are what mends the answer."""
+    """To blame if these values are what makes the answer right."""
     values: Mapping[str, Any]
     """By step key."""
 
@@ -79,7 +79,7 @@ def read(sparql: str, vocabulary: Vocabulary) -> Gold | None:
     except GraphError:
         return None
     hidden = vocabulary.hidden
-    patterns = tuple(one for one in parts.patterns if one[1][0] == "<" and URIRef(one[1][1:-1]) not in hidden)
+    patterns = tuple(p for p in parts.patterns if p[1][0] == "<" and URIRef(p[1][1:-1]) not in hidden)
     unknowns = [end for s, _, o in patterns for end in (s, o) if end.startswith("?")]
     target = next((name for name in (*parts.asked, *unknowns) if name in unknowns), "")
     if not patterns or (parts.kind != "boolean" and not target):

@@ -56,25 +56,25 @@ def link_entity(entity: str, question: str, context: Context, run: Run) -> Link:
 
 @agent("entity_retriever", subject="entity", kind="search")
 def retrieve(entity: str, run: Run) -> Retrieved:
-    """At most v_limit candidates, best first; ``fast`` keeps those worth showing and tells what they are.
+    """At most v_limit candidates, best first; ``fast`` keeps those worth showing and describes them.
 
     ``fast`` keeps all exact matches where there are any, else the best ``shown_candidates``.
     """
     settings = run.settings
-    found = run.kg.search(entity, settings.v_limit)
+    result = run.kg.search(entity, settings.v_limit)
     if not settings.fast:
-        plain = tuple(Candidate(hit.iri, hit.label, hit.score) for hit in found.hits)
-        return Retrieved(entity, plain, found.how, found.query, len(found.hits))
-    exact = tuple(hit for hit in found.hits if hit.score >= 1)
-    shown = (exact or found.hits)[: settings.shown_candidates]
-    if len(found.hits) >= settings.v_limit:
+        plain = tuple(Candidate(hit.iri, hit.label, hit.score) for hit in result.hits)
+        return Retrieved(entity, plain, result.how, result.query, len(result.hits))
+    exact = tuple(hit for hit in result.hits if hit.score >= 1)
+    shown = (exact or result.hits)[: settings.shown_candidates]
+    if len(result.hits) >= settings.v_limit:
         run.note(f"v_limit cut the search for {entity!r} at {settings.v_limit} vertices")
-    return Retrieved(entity, _described(shown, run), found.how, found.query, len(found.hits))
+    return Retrieved(entity, _described(shown, run), result.how, result.query, len(result.hits))
 
 
 def _described(hits: tuple[Hit, ...], run: Run) -> tuple[Candidate, ...]:
     """Types and descriptions for the choice; homonyms also show their relations."""
-    if len(hits) == 1 and hits[0].score >= 1:  # nothing to tell apart
+    if len(hits) == 1 and hits[0].score >= 1:  # nothing to distinguish
         return tuple(Candidate(hit.iri, hit.label, hit.score) for hit in hits)
     iris = [hit.iri for hit in hits]
     known = describe(run.kg, iris)
@@ -90,16 +90,16 @@ def _described(hits: tuple[Hit, ...], run: Run) -> tuple[Candidate, ...]:
 def _relations(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]]:
     """Names of the predicates at each vertex; those of others to it are marked."""
     values = " ".join(map(n3, iris))
-    found: dict[URIRef, dict[str, None]] = {iri: {} for iri in iris}
+    by_vertex: dict[URIRef, dict[str, None]] = {iri: {} for iri in iris}
     for triple, shown in (("?v ?p ?o", "{}"), ("?o ?p ?v", "{} (incoming)")):
         rows = run.kg.select(f"SELECT DISTINCT ?v ?p WHERE {{ VALUES ?v {{ {values} }} {triple} }}")
         hidden = run.kg.vocabulary.hidden
         iris_only = [(v, p) for v, p in rows.rows if isinstance(v, URIRef) and isinstance(p, URIRef)]
-        pairs = [(v, p) for v, p in iris_only if v in found and p not in hidden]
+        pairs = [(v, p) for v, p in iris_only if v in by_vertex and p not in hidden]
         names = run.kg.names([p for _, p in pairs])
         for vertex, name in sorted((v, names[p]) for v, p in pairs):
-            found[vertex][shown.format(name)] = None
-    return {iri: tuple(names) for iri, names in found.items()}
+            by_vertex[vertex][shown.format(name)] = None
+    return {iri: tuple(names) for iri, names in by_vertex.items()}
 
 
 def problems(link: Link, retrieved: Retrieved, question: str, context: Context) -> Iterator[str]:
@@ -124,13 +124,14 @@ def select(retrieved: Retrieved, question: str, context: Context, run: Run) -> L
         return Link(retrieved.entity, candidates[0], candidates, "the only vertex with exactly this label")
     if before := linked_before(retrieved, question, context):
         return Link(retrieved.entity, before, candidates, "linked so before in this dialogue")
-    reply = ask(
-        "linking/vertex_selection",
-        {"question": question, "entity": retrieved.entity, "candidates": _numbered(candidates)},
-        VertexReply,
-        run,
-        checks=(vertex_validator(candidates),),
-    )
+    numbered = [
+        {"number": number, "label": c.label, "type": ", ".join(c.types), "description": c.description}
+        | ({"relations": list(c.relations)} if c.relations else {})
+        for number, c in enumerate(candidates, 1)
+    ]
+    variables = {"question": question, "entity": retrieved.entity, "candidates": numbered}
+    checks = (vertex_validator(candidates),)
+    reply = ask("linking/vertex_selection", variables, VertexReply, run, checks=checks)
     if reply.number == 0:
         return Link(retrieved.entity, None, candidates, reply.reason or "none of the candidates is meant")
     return Link(retrieved.entity, candidates[reply.number - 1], candidates, reply.reason)
@@ -154,17 +155,17 @@ def linked_before(retrieved: Retrieved, question: str, context: Context) -> Cand
     )
     before = next((candidate for candidate in retrieved.candidates if candidate.iri == known), None)
     asked = _telling(question) - _telling(name)
-    if before is None or any(asked & _said(other) - _said(before) for other in retrieved.candidates):
+    if before is None or any(asked & _words_of(c) - _words_of(before) for c in retrieved.candidates):
         return None
     return before
 
 
-def _said(candidate: Candidate) -> set[str]:
+def _words_of(candidate: Candidate) -> set[str]:
     return _telling(" ".join((*candidate.types, candidate.description)))
 
 
 def _telling(text: str) -> set[str]:
-    """The words of a text that can tell things apart: not the small ones."""
+    """The words of a text that can distinguish things: those of four letters and more."""
     return {word for word in re.findall(r"\w+", text.casefold()) if len(word) > 3}
 
 
@@ -181,14 +182,6 @@ def vertex_validator(candidates: Sequence[Candidate]) -> Check[VertexReply]:
         return "" if same else f"candidate {reply.number} is {label!r}, not {reply.label!r}"
 
     return Check("in the candidate list", among)
-
-
-def _numbered(candidates: Sequence[Candidate]) -> list[dict[str, object]]:
-    return [
-        {"number": number, "label": c.label, "type": ", ".join(c.types), "description": c.description}
-        | ({"relations": list(c.relations)} if c.relations else {})
-        for number, c in enumerate(candidates, 1)
-    ]
 
 
 def _as_published(retrieved: Retrieved, run: Run) -> Link:

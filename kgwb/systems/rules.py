@@ -1,4 +1,4 @@
-"""What the model ``rules`` does for the agents that the systems share: it tells vertices apart."""
+"""What the model ``rules`` does for the agents that the systems share: it chooses vertices."""
 
 from __future__ import annotations
 

@@ -25,24 +25,38 @@ def selected(
     *replies: Any,
     name: str = "vertex_selection",
     question: str = "Who directed Dune?",
-    said: tuple[Turn, ...] = (),
-    **others: Any,
+    earlier: tuple[Turn, ...] = (),
+    **options: Any,
 ) -> Any:
     retrieved = Retrieved("Dune", candidates)
-    return alone(lambda run: select(retrieved, question, Context(said), run), {name: list(replies)}, **others)
+    return alone(
+        lambda run: select(retrieved, question, Context(earlier), run), {name: list(replies)}, **options
+    )
 
 
-def test_an_exact_unique_label_costs_no_model_call() -> None:
-    link, _, model = selected(DUNES[:1])
-    assert (link.vertex, model.calls()) == (DUNES[0], 0)
+@pytest.mark.parametrize(
+    ("candidates", "settings", "reason"),
+    [
+        (DUNES[:1], Settings(), "the only vertex with exactly this label"),
+        (NEAR, PAPER, "the only vertex found"),  # however far
+        ((), Settings(), "no label in the graph holds these words"),
+        ((), PAPER, "no label in the graph holds these words"),
+    ],
+)
+def test_without_a_choice_no_model_is_asked(
+    candidates: tuple[Candidate, ...], settings: Settings, reason: str
+) -> None:
+    link, _, model = selected(candidates, settings=settings)
+    assert (link.vertex, link.reason, model.calls()) == (next(iter(candidates), None), reason, 0)
 
 
 @pytest.mark.parametrize("candidates", [DUNES, NEAR])
 def test_homonyms_and_near_labels_are_the_models_choice(candidates: tuple[Candidate, ...]) -> None:
-    link, _, model = selected(
-        candidates, vertex(len(candidates), candidates[-1].label.upper() + " ", "by the year")
-    )
+    reply = vertex(len(candidates), candidates[-1].label.upper() + " ", "by the year")
+    link, _, model = selected(candidates, reply)
     assert (link.vertex, link.reason, model.calls()) == (candidates[-1], "by the year", 1)
+    link, _, _ = selected(candidates, vertex(0, "", "it asks for a sand dune"))
+    assert (link.vertex, link.reason, link.candidates) == (None, "it asks for a sand dune", candidates)
 
 
 def test_the_model_sees_what_tells_homonyms_apart() -> None:
@@ -71,23 +85,7 @@ def test_the_vertex_validator_turns_away_what_is_not_in_the_list(reply: Any, pro
         selected(DUNES, reply, reply, reply)
 
 
-@pytest.mark.parametrize("settings", [Settings(), PAPER])
-def test_no_candidate_is_no_vertex(settings: Settings) -> None:
-    link, _, model = selected((), settings=settings)
-    assert (link.vertex, link.reason, model.calls()) == (None, "no label in the graph holds these words", 0)
-
-
-def test_number_zero_means_none_of_them() -> None:
-    link, _, _ = selected(DUNES, vertex(0, "", "it asks for a sand dune"))
-    assert (link.vertex, link.reason, link.candidates) == (None, "it asks for a sand dune", DUNES)
-
-
 # --- as published
-
-
-def test_as_published_a_single_hit_is_taken_however_far() -> None:
-    link, _, model = selected(NEAR, settings=PAPER)
-    assert (link.vertex, model.calls()) == (NEAR[0], 0)
 
 
 def test_as_published_labels_are_chosen_and_checked() -> None:
@@ -132,22 +130,20 @@ def test_a_link_by_hand_may_be_any_vertex_but_for_its_entity() -> None:
 EARLIER = (Turn("Is Dune long?", entities=("dune",), linked=(iri("dune"),)),)
 
 
-def test_a_name_keeps_its_vertex_through_the_dialogue() -> None:
-    link, _, model = selected(DUNES, said=EARLIER)
-    assert (link.vertex, link.reason, model.calls()) == (DUNES[0], "linked so before in this dialogue", 0)
-
-
 @pytest.mark.parametrize(
-    ("question", "said"),
+    ("question", "earlier", "chosen", "calls"),
     [
-        ("Who directed the Dune of 1984?", EARLIER),  # it says of the other what it does not say of this one
-        ("Who directed Dune?", (Turn("Who wrote Emma?", entities=("Emma",), linked=(iri("emma"),)),)),
-        ("Who directed Dune?", (Turn("What is Dune?", entities=("Dune",), linked=(iri("planet"),)),)),
+        ("Who directed Dune?", EARLIER, DUNES[0], 0),
+        ("Who directed the Dune of 1984?", EARLIER, DUNES[1], 1),  # it says this of the other alone
+        ("Who directed Dune?", (Turn("Emma?", entities=("Emma",), linked=(iri("emma"),)),), DUNES[1], 1),
+        ("Who directed Dune?", (Turn("Dune?", entities=("Dune",), linked=(iri("planet"),)),), DUNES[1], 1),
     ],
 )
-def test_a_name_that_may_mean_another_now_is_asked_about(question: str, said: tuple[Turn, ...]) -> None:
-    link, _, model = selected(DUNES, vertex(2, "Dune"), question=question, said=said)
-    assert (link.vertex, model.calls()) == (DUNES[1], 1)
+def test_a_name_keeps_its_vertex_through_the_dialogue_unless_it_may_mean_another_now(
+    question: str, earlier: tuple[Turn, ...], chosen: Candidate, calls: int
+) -> None:
+    link, _, model = selected(DUNES, vertex(2, "Dune"), question=question, earlier=earlier)
+    assert (link.vertex, model.calls()) == (chosen, calls)
 
 
 # --- candidates
@@ -169,34 +165,23 @@ def test_homonyms_are_told_apart_by_type_description_and_relations() -> None:
     assert retrieved.found >= 3
 
 
-def test_one_vertex_needs_no_description() -> None:
-    retrieved, run, _ = alone(lambda run: retrieve("Arrival", run))
-    [candidate] = retrieved.candidates
-    assert (candidate.iri, candidate.score, candidate.types) == (iri("arrival"), 1.0, ())
-    assert run.totals.queries == 0
-
-
-def test_without_an_exact_label_the_best_are_shown() -> None:
-    many = FILMS + "".join(f':w{n} rdfs:label "Winter film {n}" ; :director :denis .' for n in range(9))
-    settings = Settings(shown_candidates=4)
-    retrieved, _, _ = alone(lambda run: retrieve("winter", run), kg=films(many), settings=settings)
-    assert (len(retrieved.candidates), retrieved.found) == (4, 9)
-
-
-def test_v_limit_bounds_the_search_and_is_told() -> None:
-    settings = Settings(v_limit=1)
-    retrieved, run, _ = alone(lambda run: retrieve("Dune", run), settings=settings)
-    assert retrieved.found == 1
-    assert run["entity_retriever[Dune]"].notes == ["v_limit cut the search for 'Dune' at 1 vertices"]
-
-
-def test_as_published_labels_alone() -> None:
-    retrieved, run, _ = alone(lambda run: retrieve("Dune", run), kg=films(MANY_DUNES), settings=PAPER)
-    assert {candidate.label for candidate in retrieved.candidates} <= {"Dune", "Dunes of Arabia"}
-    assert all(candidate.types == () and candidate.relations == () for candidate in retrieved.candidates)
-    assert run.totals.queries == 0
-
-
-def test_nothing_found_is_an_answer() -> None:
-    retrieved, _, _ = alone(lambda run: retrieve("Xyzzy", run))
-    assert (retrieved.candidates, retrieved.found) == ((), 0)
+@pytest.mark.parametrize(
+    ("text", "settings", "labels", "number", "notes"),
+    [
+        ("winter", Settings(shown_candidates=4), [f"Winter film {n}" for n in range(4)], 9, []),
+        ("Arrival", Settings(), ["Arrival"], 1, []),  # exact, and nothing to distinguish
+        ("Dune", Settings(v_limit=1), ["Dune"], 1, ["v_limit cut the search for 'Dune' at 1 vertices"]),
+        ("Dune", PAPER, ["Dune", "Dune"], 2, []),
+        ("Xyzzy", Settings(), [], 0, []),
+    ],
+)
+def test_the_best_candidates_are_shown_and_what_is_cut_is_noted(
+    text: str, settings: Settings, labels: list[str], number: int, notes: list[str]
+) -> None:
+    many = MANY_DUNES + "".join(f':w{n} rdfs:label "Winter film {n}" ; :director :denis .' for n in range(9))
+    retrieved, run, _ = alone(lambda run: retrieve(text, run), kg=films(many), settings=settings)
+    assert ([candidate.label for candidate in retrieved.candidates], retrieved.found) == (labels, number)
+    assert run["entity_retriever"].notes == notes
+    if text == "Arrival" or settings is PAPER:  # labels alone, so no query
+        assert all(not (c.types or c.description or c.relations) for c in retrieved.candidates)
+        assert run.totals.queries == 0

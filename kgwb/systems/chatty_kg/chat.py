@@ -87,7 +87,7 @@ def rewordable(answer: Answer, run: Run) -> bool:
 
 
 def asks_for_others(question: str, context: Context, run: Run) -> bool:
-    """Whether a follow-up asks for what was not said yet, as the dialogue of the paper's Figure 1 does."""
+    """Whether a follow-up asks for what is new, as the dialogue of the paper's Figure 1 does."""
     words = re.findall(r"\w+", question.casefold())
     return run.settings.fast and bool(context.turns) and not OTHERS.isdisjoint(words)
 
@@ -95,12 +95,11 @@ def asks_for_others(question: str, context: Context, run: Run) -> bool:
 @agent("what_else")
 def leave_out(answer: Answer, context: Context, run: Run) -> Answer:
     """The answer without the vertices that earlier answers already stood on."""
-    said = {vertex for turn in context.turns for vertex in turn.vertices}
-    left = tuple(value for value in answer.values if value.term not in said)
+    mentioned = {vertex for turn in context.turns for vertex in turn.vertices}
+    left = tuple(value for value in answer.values if value.term not in mentioned)
     if len(left) < len(answer.values):
-        run.note(
-            "left out as already talked about: " + ", ".join(v.label for v in answer.values if v.term in said)
-        )
+        dropped = (value.label for value in answer.values if value.term in mentioned)
+        run.note(f"left out as already talked about: {', '.join(dropped)}")
     if not left and answer.values:
         return replace(answer, values=(), reason="not in this graph: nothing else than what was said already")
     return replace(answer, values=left)

@@ -14,8 +14,8 @@ from kgwb.run import Run, agent
 from kgwb.systems.chatty_kg.records import QIR, Linked, Selection
 
 SURE = 0.6
-"""Score from which a query's wording tells the direction; "relatives" is both father and child."""
-Found = dict[Term, tuple[Triple, ...]]
+"""Score from which a query's wording decides the direction; "relatives" is both father and child."""
+Supports = dict[Term, tuple[Triple, ...]]
 NOT_HERE = "not in this graph"
 
 
@@ -32,12 +32,19 @@ def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
         return Answer(qir.kind, reason=f"{NOT_HERE}: {missing}")
     if qir.kind == "boolean":
         return _named(_boolean(selection.queries, run), run)
-    found, executed, cut = _union(selection.queries, qir.target, run)
-    if not found:
+    supports, executed, cut = _union(selection.queries, qir.target, run)
+    if not supports:
         return Answer(qir.kind, queries=_texts(executed), reason=f"{NOT_HERE}: no selected query has rows")
-    if qir.kind == "count" and run.settings.fast and not _stored_number(found):
-        return _named(_count(found, executed, qir.target, cut, run), run)
-    return _named(Answer(qir.kind, _values(found, run), _texts(executed)), run)
+    stored = all(isinstance(value, Literal) and value.datatype in NUMBERS for value in supports)
+    if qir.kind == "count" and run.settings.fast and not stored:
+        return _named(_count(supports, executed, qir.target, cut, run), run)
+    names = run.kg.names([value for value in supports if isinstance(value, URIRef)])
+    values = [
+        Value(term, names[term] if isinstance(term, URIRef) else str(term), triples)
+        for term, triples in supports.items()
+    ]
+    values.sort(key=lambda value: (value.label, str(value.term)))
+    return _named(Answer(qir.kind, tuple(values), _texts(executed)), run)
 
 
 def why_not(selection: Selection, linked: Linked, run: Run) -> str:
@@ -54,9 +61,9 @@ def why_not(selection: Selection, linked: Linked, run: Run) -> str:
 
 def _union(
     queries: Sequence[CandidateQuery], target: str, run: Run
-) -> tuple[Found, list[CandidateQuery], bool]:
+) -> tuple[Supports, list[CandidateQuery], bool]:
     """Values with support, the queries that were executed, and whether a result was cut."""
-    found: Found = {}
+    supports: Supports = {}
     cut = False
     executed: list[CandidateQuery] = []
     settled: set[tuple[str, ...]] = set()
@@ -71,8 +78,8 @@ def _union(
             settled.add(undirected)
         cut = cut or rows.cut
         for value, triples in support(run.kg, query, target, values).items():
-            found[value] = tuple(dict.fromkeys((*found.get(value, ()), *triples)))
-    return found, executed, cut
+            supports[value] = tuple(dict.fromkeys((*supports.get(value, ()), *triples)))
+    return supports, executed, cut
 
 
 def _boolean(queries: Sequence[CandidateQuery], run: Run) -> Answer:
@@ -96,11 +103,6 @@ def _undirected(query: CandidateQuery) -> tuple[str, ...]:
     return tuple(predicate for _, predicate, _ in query.patterns)
 
 
-def _stored_number(found: Found) -> bool:
-    """Whether the graph stores the count: every value is a number."""
-    return all(isinstance(value, Literal) and value.datatype in NUMBERS for value in found)
-
-
 NUMBERS = frozenset(
     XSD[name]
     for name in (
@@ -110,10 +112,12 @@ NUMBERS = frozenset(
 )
 
 
-def _count(found: Found, executed: Sequence[CandidateQuery], target: str, cut: bool, run: Run) -> Answer:
+def _count(
+    supports: Supports, executed: Sequence[CandidateQuery], target: str, cut: bool, run: Run
+) -> Answer:
     """COUNT(DISTINCT target) where no stored number answers; a cut result is counted by the graph itself."""
-    number, queries = len(found), _texts(executed)
-    triples = tuple(dict.fromkeys(triple for some in found.values() for triple in some))
+    number, queries = len(supports), _texts(executed)
+    triples = tuple(dict.fromkeys(triple for evidence in supports.values() for triple in evidence))
     if cut:
         patterns = " UNION ".join(f"{{ {where(query)} }}" for query in executed)
         counting = f"SELECT (COUNT(DISTINCT {target}) AS ?_n) WHERE {{ {patterns} }}"
@@ -130,10 +134,3 @@ def _named(answer: Answer, run: Run) -> Answer:
     """The answer with the names of what it stands on."""
     iris = {term for triple in answer.support for term in triple if isinstance(term, URIRef)}
     return replace(answer, names=tuple(sorted(run.kg.names(sorted(iris)).items())))
-
-
-def _values(found: Found, run: Run) -> tuple[Value, ...]:
-    names = run.kg.names([value for value in found if isinstance(value, URIRef)])
-    labels = {term: names[term] if isinstance(term, URIRef) else str(term) for term in found}
-    values = [Value(term, labels[term], triples) for term, triples in found.items()]
-    return tuple(sorted(values, key=lambda value: (value.label, str(value.term))))

@@ -77,8 +77,9 @@ def qir(run: Run, gold: Gold) -> Rung | None:
     """
     own = _output(run, "qir")
     fit = _fit(own, gold)
-    made = _worded(own, fit, gold, _output(run, "understanding") or run.question) if fit else _literal(gold)
-    return None if made == own or not made.facts else Rung("qir", {"qir": made})
+    asked = _output(run, "understanding") or run.question
+    corrected = _worded(own, fit, gold, asked) if fit else _literal(gold)
+    return None if corrected == own or not corrected.facts else Rung("qir", {"qir": corrected})
 
 
 def vertices(run: Run, gold: Gold) -> Rung | None:
@@ -89,9 +90,9 @@ def vertices(run: Run, gold: Gold) -> Rung | None:
         link = _output(run, f"entity_linking[{entity}]")
         if not term.startswith("<") or (link and link.vertex and link.vertex.iri == URIRef(term[1:-1])):
             continue
-        found = _output(run, f"entity_retriever[{entity}]")
-        candidates = found.candidates if found else ()
-        offered = next((one for one in candidates if one.iri == URIRef(term[1:-1])), None)
+        retrieved = _output(run, f"entity_retriever[{entity}]")
+        candidates = retrieved.candidates if retrieved else ()
+        offered = next((candidate for candidate in candidates if candidate.iri == URIRef(term[1:-1])), None)
         blamed = blamed if offered else "entity_retriever"
         vertex = offered or Vertex(URIRef(term[1:-1]), gold.names.get(term, term))
         values[f"entity_linking[{entity}]"] = Link(entity, vertex, candidates, "gold")
@@ -104,8 +105,8 @@ def predicates(run: Run, gold: Gold) -> Rung | None:
     values = {}
     for fact, (pattern, way) in fit.facts.items() if fit else ():
         step, iri = f"relation_linking[{fact}]", URIRef(pattern[1][1:-1])
-        found = _output(run, step)
-        if not found or (iri, way) not in [(p.iri, p.direction) for p in found.predicates]:
+        ranked = _output(run, step)
+        if not ranked or (iri, way) not in [(p.iri, p.direction) for p in ranked.predicates]:
             name = gold.names.get(pattern[1], str(iri))
             values[step] = LinkedRelation(fact, (RankedPredicate(iri, name, way, 1.0),))
     return Rung("relation_linking", values) if values else None
@@ -114,8 +115,9 @@ def predicates(run: Run, gold: Gold) -> Rung | None:
 def selection(run: Run, gold: Gold) -> Rung | None:
     """The one generated query that has the patterns of the gold query, if there is one."""
     generated, patterns = _output(run, "query_generator"), {*_own_patterns(run, gold)}
-    right = [one for one in generated.queries if {*one.patterns} == patterns] if generated else []
-    chosen = Selection((right[0],), right[0].predicates) if right else None
+    candidates = generated.queries if generated else ()
+    right = next((candidate for candidate in candidates if {*candidate.patterns} == patterns), None)
+    chosen = Selection((right,), right.predicates) if right else None
     if chosen is None or chosen.queries == getattr(_output(run, "predicate_selection"), "queries", ()):
         return None
     return Rung("predicate_selection", {"predicate_selection": chosen})
@@ -125,11 +127,11 @@ def query(run: Run, gold: Gold) -> Rung | None:
     """The gold query itself, and nothing that execution could miss."""
     patterns = _own_patterns(run, gold)
     names = tuple(gold.names.get(predicate, predicate) for _, predicate, _ in patterns)
-    made = CandidateQuery(gold.sparql, patterns, names, 1.0)
+    candidate = CandidateQuery(gold.sparql, patterns, names, 1.0)
     values = {
         "matching": Linked((), ()),
-        "query_generator": Generated((made,), 1),
-        "predicate_selection": Selection((made,), names),
+        "query_generator": Generated((candidate,), 1),
+        "predicate_selection": Selection((candidate,), names),
     }
     return Rung("query_generator", values)
 
@@ -184,7 +186,7 @@ def _fits(own: QIR, gold: Gold) -> Iterator[_Fit]:
         for directions in product(ways, repeat=len(patterns)):
             facts = dict(zip(own.facts, zip(patterns, directions, strict=True), strict=True))
             if ends := _ends(facts, own, gold):
-                relations = (_alike(fact.relation, one[1], gold) for fact, (one, _) in facts.items())
+                relations = (_alike(fact.relation, pattern[1], gold) for fact, (pattern, _) in facts.items())
                 mentions = (_alike(end, term, gold) for end, term in ends.items() if term[0] == "<")
                 yield _Fit(ends, facts, sum(relations) + sum(mentions))
 
@@ -215,12 +217,12 @@ def _worded(own: QIR, fit: _Fit, gold: Gold, question: str) -> QIR:
         label = gold.names.get(term, words)
         if words.startswith("?") or words.casefold() == label.casefold():
             return words
-        return words if _said(words, asked) and label.casefold() not in asked else label
+        return words if _says(words, asked) and label.casefold() not in asked else label
 
     facts = (
         Fact(
             name(fact.subject, fit.ends[fact.subject]),
-            fact.relation if _said(fact.relation, asked) else gold.names.get(pattern[1], fact.relation),
+            fact.relation if _says(fact.relation, asked) else gold.names.get(pattern[1], fact.relation),
             name(fact.object, fit.ends[fact.object]),
         )
         for fact, (pattern, _) in fit.facts.items()
@@ -228,7 +230,7 @@ def _worded(own: QIR, fit: _Fit, gold: Gold, question: str) -> QIR:
     return QIR(tuple(facts), own.target, own.kind)
 
 
-def _said(words: str, question: str) -> bool:
+def _says(words: str, question: str) -> bool:
     """Whether a question has a word, or the beginning of one, of these."""
     return any(word[:4] in question for word in re.findall(r"\w{3,}", words.casefold()))
 
@@ -239,11 +241,11 @@ def _literal(gold: Gold) -> QIR:
     def name(term: str) -> str:
         return gold.names.get(term, term)
 
-    simple = [one for one in gold.patterns if all(end[0] in "<?" for end in one)]
-    return QIR(tuple(Fact(*map(name, one)) for one in simple), gold.target, gold.kind)
+    simple = [pattern for pattern in gold.patterns if all(end[0] in "<?" for end in pattern)]
+    return QIR(tuple(Fact(*map(name, pattern)) for pattern in simple), gold.target, gold.kind)
 
 
-def _output(run: Run, step: str) -> Any:
+def _output(run: Run, key: str) -> Any:
     """What a step yielded; None if it did not."""
-    made = run.by_key.get(step)
-    return made.output if made and made.done else None
+    step = run.by_key.get(key)
+    return step.output if step and step.done else None

@@ -13,7 +13,7 @@ from kgwb.systems.chatty_kg.matching import match
 from kgwb.systems.chatty_kg.predicate_selection import select_queries
 from kgwb.systems.chatty_kg.qir import extract
 from kgwb.systems.chatty_kg.query_generator import generate
-from kgwb.systems.chatty_kg.records import QIR, Classified, Linked
+from kgwb.systems.chatty_kg.records import QIR, Linked
 from kgwb.systems.chatty_kg.relation_linking import link_relation
 from kgwb.systems.chatty_kg.rephraser import rephrase
 from kgwb.systems.chatty_kg.settings import ChattySettings, settings_of
@@ -29,10 +29,10 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     context = chat.build_context(dialogue, run)
     standalone = understand(english.text, context, run)
     qir = extract(standalone, run)
-    found = plan(qir, standalone, context, run)
+    result = plan(qir, standalone, context, run)
     if chat.asks_for_others(english.text, context, run):
-        found = chat.leave_out(found, context, run)
-    return chat.reword(found, standalone, run) if chat.rewordable(found, run) else found
+        result = chat.leave_out(result, context, run)
+    return chat.reword(result, standalone, run) if chat.rewordable(result, run) else result
 
 
 @agent("understanding")
@@ -42,16 +42,12 @@ def understand(question: str, context: Context, run: Run) -> str:
         return question
     classified = classify(question, context, run)
     for _ in range(1 if run.settings.fast else REPHRASINGS):
-        if not _needs_rephrasing(classified, context):
+        if classified.label == "self-contained" or not context.turns:
             break
         question = rephrase(question, context, run).question
         if not run.settings.fast:
             classified = classify(question, context, run)
     return question
-
-
-def _needs_rephrasing(classified: Classified, context: Context) -> bool:
-    return classified.label == "dependent" and bool(context.turns)
 
 
 @agent("query_planning")

@@ -72,7 +72,8 @@ def _by_triple(
         reply = ask("chatty_kg/predicate_selection", variables, SelectionReply, run, checks=checks)
         relevant = reply.predicates
     kept = [query for query in queries if all(map(contains, relevant, query.predicates))]
-    names = (name for some, known in zip(relevant, offered, strict=True) for name in some if name in known)
+    lists = zip(relevant, offered, strict=True)
+    names = (name for chosen, known in lists for name in chosen if name in known)
     return Selection(tuple(kept), tuple(dict.fromkeys(names)))
 
 
@@ -84,8 +85,8 @@ def _beyond_doubt(relation: LinkedRelation) -> list[str]:
     close: dict[str, float] = {}
     for predicate in relation.predicates:
         close.setdefault(predicate.name, predicate.similarity)
-    (best, nearest), *others = close.items()
-    return [best] if nearest >= NEAR and all(nearest - other >= FAR for _, other in others) else []
+    (best, nearest), *rest = close.items()
+    return [best] if nearest >= NEAR and all(nearest - similarity >= FAR for _, similarity in rest) else []
 
 
 def validator_by_triple(offered: Sequence[Sequence[str]]) -> Check[SelectionReply]:

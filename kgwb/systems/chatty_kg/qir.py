@@ -130,14 +130,14 @@ def construct(reply: QirReply, question: str, *, published: bool = False) -> QIR
     return QIR(tuple(facts.values()), target, kind if unknowns else "boolean")
 
 
-def kind_of(question: str, said: Kind | None) -> Kind | None:
-    """Whether a list, a count or yes or no is asked for: by the opening words, else as the model said."""
+def kind_of(question: str, stated: Kind | None) -> Kind | None:
+    """Whether a list, a count or yes or no is asked for: by the opening words, else as the model stated."""
     opening = [word.casefold().strip(",") for word in question.split()[:2]]
     if opening and opening[0] in BOOLEAN_OPENERS and opening[1:] != ["you"]:  # could you name ...
         return "boolean"
     if COUNT.search(question):
         return "count"
-    return "list" if said == "boolean" else said
+    return "list" if stated == "boolean" else stated
 
 
 def reply_of(qir: QIR) -> QirReply:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice, product
 
@@ -41,11 +41,15 @@ def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
     combinations: Iterable[tuple[RankedPredicate, ...]] = islice(product(*choices), MOST_COMBINATIONS)
     if settings.fast:
         combinations = heapq.nsmallest(settings.query_num, combinations, key=_order)
-    queries = (_query(qir, facts, combination, terms, run) for combination in combinations)
-    kept = tuple(islice(_distinct(queries), settings.query_num))
+    kept: dict[str, CandidateQuery] = {}
+    for combination in combinations:
+        query = _query(qir, facts, combination, terms, run)
+        kept.setdefault(query.sparql, query)
+        if len(kept) == settings.query_num:
+            break
     if total > len(kept):
         run.note(f"{total} candidate queries, {len(kept)} kept (query_num {settings.query_num})")
-    return Generated(kept, total)
+    return Generated(tuple(kept.values()), total)
 
 
 def _order(combination: Sequence[RankedPredicate]) -> tuple[float, tuple[str, ...], tuple[bool, ...]]:
@@ -87,11 +91,3 @@ def _untrue(patterns: Iterable[tuple[str, str, str]]) -> str:
     """A stored false is no yes: "is it a hybrid" of a car whose ``hybrid`` is false."""
     false = f'str({{0}}) NOT IN ("false", "0") || datatype({{0}}) != <{XSD.boolean}>'
     return "".join(f"FILTER(!isLiteral({x}) || {false.format(x)}) " for x in unknowns_of(patterns))
-
-
-def _distinct(queries: Iterable[CandidateQuery]) -> Iterator[CandidateQuery]:
-    seen: set[str] = set()
-    for query in queries:
-        if query.sparql not in seen:
-            seen.add(query.sparql)
-            yield query

@@ -42,7 +42,7 @@ class Path:
 
 @dataclass(slots=True)
 class Reached:
-    """What can be said of each end of a fact so far: its term in SPARQL, and how an unknown is reached."""
+    """What is known of each end of a fact so far: its term in SPARQL, and how an unknown is reached."""
 
     terms: Ends
     paths: dict[str, tuple[Path, ...]] = field(default_factory=dict)
@@ -63,7 +63,10 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
         fact = next((fact for fact in waiting if any(reached.knows(end) for end in fact.ends)), waiting[0])
         waiting.remove(fact)
         reachable = run.settings.fast or any(not reached.terms[end].startswith("?") for end in fact.ends)
-        paths = _paths(fact, reached) if reachable else {}
+        ends = [end for end in dict.fromkeys(fact.ends) if reachable and reached.knows(end)]
+        paths = {
+            end: tuple((path.patterns, reached.terms[end]) for path in reached.paths_to(end)) for end in ends
+        }
         linked[fact] = link_relation(fact, paths, run)
         _extend(reached, linked[fact])
     return tuple(linked[fact] for fact in qir.facts)
@@ -83,32 +86,34 @@ def link_relation(
     fact: Fact, paths: dict[str, tuple[tuple[tuple[Pattern, ...], str], ...]], run: Run
 ) -> LinkedRelation:
     """Rank the predicates found at the fact's ends by the similarity of their names with the relation."""
-    found: dict[tuple[URIRef, Direction], None] = {}
+    pairs: dict[tuple[URIRef, Direction], None] = {}
     for end, ways in paths.items():
         for patterns, term in ways:
-            found.update(dict.fromkeys(_predicates(patterns, term, end == fact.subject, run)))
-    names = run.kg.names([iri for iri, _ in found])
+            pairs.update(dict.fromkeys(_predicates(patterns, term, end == fact.subject, run)))
+    names = run.kg.names([iri for iri, _ in pairs])
     distinct = sorted(set(names.values()))
     close = dict(zip(distinct, run.similarity(fact.relation, distinct), strict=True))
-    ranked = [RankedPredicate(iri, names[iri], way, close[names[iri]]) for iri, way in found]
+    ranked = [RankedPredicate(iri, names[iri], way, close[names[iri]]) for iri, way in pairs]
     if run.settings.fast:
-        ranked = [_oriented(predicate, fact, found) for predicate in ranked]
+        ranked = [_oriented(predicate, fact, pairs) for predicate in ranked]
     ranked.sort(key=lambda p: (-p.similarity, p.iri, p.direction == "in"))
-    best = _best(ranked, settings_of(run).predicates_per_relation)
+    iris = list(dict.fromkeys(predicate.iri for predicate in ranked))  # both directions of one count once
+    kept = {*iris[: settings_of(run).predicates_per_relation]}
+    best = [predicate for predicate in ranked if predicate.iri in kept]
     if len(best) < len(ranked):
         run.note(f"{len(ranked)} predicates found, {len(best)} kept")
     return LinkedRelation(fact, tuple(best))
 
 
 def _oriented(
-    predicate: RankedPredicate, fact: Fact, found: Collection[tuple[URIRef, Direction]]
+    predicate: RankedPredicate, fact: Fact, pairs: Collection[tuple[URIRef, Direction]]
 ) -> RankedPredicate:
     """A predicate, less like the relation if it is also found in the direction the wordings speak for.
 
     "X influenced Y" is the predicate "influenced by" from Y to X, and "X cites Y" is "cites" from X to Y.
     """
     fits: Direction = "out" if _to_agent(fact.relation) == _to_agent(predicate.name) else "in"
-    if predicate.direction == fits or (predicate.iri, fits) not in found:
+    if predicate.direction == fits or (predicate.iri, fits) not in pairs:
         return predicate
     return replace(predicate, similarity=round(predicate.similarity * AGAINST, 4))
 
@@ -117,21 +122,6 @@ def _to_agent(name: str) -> bool:
     """Whether a relation leads from a thing to whoever did it: "directed by", "director"."""
     last = name.casefold().rpartition(" ")[2]
     return bool(TO_AGENT.fullmatch(last)) and not NO_AGENT.fullmatch(last)
-
-
-def _best(ranked: Sequence[RankedPredicate], most: int) -> list[RankedPredicate]:
-    """The first ``most`` predicates, where the two directions of one predicate count once."""
-    iris = list(dict.fromkeys(p.iri for p in ranked))[:most]
-    return [p for p in ranked if p.iri in iris]
-
-
-def _paths(fact: Fact, reached: Reached) -> dict[str, tuple[tuple[tuple[Pattern, ...], str], ...]]:
-    """For each end of a fact that is reached, the ways to it as (patterns, term)."""
-    ways: dict[str, tuple[tuple[tuple[Pattern, ...], str], ...]] = {}
-    for end in dict.fromkeys(fact.ends):
-        if reached.knows(end):
-            ways[end] = tuple((path.patterns, reached.terms[end]) for path in reached.paths_to(end))
-    return ways
 
 
 def _predicates(

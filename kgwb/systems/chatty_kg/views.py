@@ -100,9 +100,8 @@ def _(value: records.Rephrased, around: Around) -> Html:
 @view.register
 def _(value: records.LinkedRelation, around: Around) -> Html:
     kept = [step.output for step in around.steps if step.done and isinstance(step.output, records.Selection)]
-    used = {
-        part.strip("<>") for one in kept[-1:] for query in one.queries[:1] for _, part, _ in query.patterns
-    }
+    best = kept[-1].queries[:1] if kept else ()
+    used = {predicate.strip("<>") for query in best for _, predicate, _ in query.patterns}
     fact = value.fact
     head = div(
         "chain lead",
@@ -111,18 +110,18 @@ def _(value: records.LinkedRelation, around: Around) -> Html:
         pill(fact.object),
         aside("may be said in the graph by"),
     )
-    rows = [_rank(place, one, str(one.iri) in used, around) for place, one in enumerate(value.predicates)]
+    rows = [_rank(place, p, str(p.iri) in used, around) for place, p in enumerate(value.predicates)]
     left = len(rows) - MOST_RANKED
     more = div("band", fold(aside(f"{left} more"), *rows[MOST_RANKED:], key="ranked")) if left > 0 else ""
     nothing = "" if rows else div("body", "no predicate: nothing linked touches it")
     return div("ranks", head, *rows[:MOST_RANKED], more, nothing)
 
 
-def _rank(place: int, one: records.RankedPredicate, used: bool, around: Around) -> Html:
+def _rank(place: int, predicate: records.RankedPredicate, used: bool, around: Around) -> Html:
     arrow, way = (
-        ("→", "from subject to object") if one.direction == "out" else ("←", "from object to subject")
+        ("→", "from subject to object") if predicate.direction == "out" else ("←", "from object to subject")
     )
-    name = tag("b" if used else "span", short(one.name))
+    name = tag("b" if used else "span", short(predicate.name))
     ask = button("examples", "examples", class_="ghost", arg=place) if around.live else ""
     return join(
         div(
@@ -135,9 +134,9 @@ def _rank(place: int, one: records.RankedPredicate, used: bool, around: Around) 
                 span("soft", arrow, title=way),
                 join(" ", state_sign("ok", "used")) if used else "",
             ),
-            bar(one.similarity),
-            span("num", f"{one.similarity:.2f}"),
-            span("cut", curie(one.iri, around)),
+            bar(predicate.similarity),
+            span("num", f"{predicate.similarity:.2f}"),
+            span("cut", curie(predicate.iri, around)),
             ask,
         ),
         div("body", shown_of(f"examples {place}", around)) if f"examples {place}" in around.more else "",
@@ -166,12 +165,12 @@ def _(value: records.Selection, around: Around) -> Html:
 
 def _kept(value: records.Generated | records.Selection, around: Around, *, sign: bool) -> list[Html]:
     blocks = []
-    for place, one in enumerate(value.queries[:MOST_KEPT]):
+    for place, query in enumerate(value.queries[:MOST_KEPT]):
         first = state_sign("ok", "kept") if sign else span("num", place + 1)
-        score = (aside("score"), span("minibar", bar(one.score)), span("num", f"{one.score:.2f}"))
-        head = div("row", first, *score, span("soft cut", " · ".join(map(short, one.predicates))))
+        score = (aside("score"), span("minibar", bar(query.score)), span("num", f"{query.score:.2f}"))
+        head = div("row", first, *score, span("soft cut", " · ".join(map(short, query.predicates))))
         blocks.append(
-            query_block(place, one.sparql, around, head=head, usable=isinstance(value, records.Generated))
+            query_block(place, query.sparql, around, head=head, usable=isinstance(value, records.Generated))
         )
     return blocks
 
@@ -179,11 +178,11 @@ def _kept(value: records.Generated | records.Selection, around: Around, *, sign:
 def _others(offered: Sequence[flow.CandidateQuery], shown: int, around: Around, *, takes: bool) -> Html:
     """Other candidate queries, of which a click may take one; ``shown`` are shown already."""
     rows = []
-    others = [(place, one) for place, one in enumerate(offered) if place >= shown]
-    for place, one in others[:MOST_OTHERS]:
-        reads = join(*(div("", short(part_text(pattern, around.names))) for pattern in one.patterns))
+    others = [(place, query) for place, query in enumerate(offered) if place >= shown]
+    for place, query in others[:MOST_OTHERS]:
+        reads = join(*(div("", short(part_text(pattern, around.names))) for pattern in query.patterns))
         take = button("take this one", "take", class_="ghost", arg=place) if takes else ""
-        rows.append((f"{one.score:.2f}", short(" · ".join(one.predicates)), reads, take))
+        rows.append((f"{query.score:.2f}", short(" · ".join(query.predicates)), reads, take))
     more = aside(f"and {len(others) - len(rows):,} more") if len(others) > len(rows) else ""
     head = aside(count(len(others), "other candidate query"))
     return fold(head, table(("score", "predicates", "reads as", ""), rows), more, key="other-queries")
@@ -197,7 +196,7 @@ def _(value: records.LinkedRelation) -> str:
     relation, best = value.fact.relation, value.predicates[:3]
     if not best:
         return f"no predicate for “{relation}”: nothing that was linked touches one"
-    near = ", ".join(f"{one.name} ({one.similarity:.2f})" for one in best)
+    near = ", ".join(f"{predicate.name} ({predicate.similarity:.2f})" for predicate in best)
     return f"no predicate is like “{relation}”: nearest are {near}" if best[0].similarity < UNLIKE else ""
 
 

@@ -33,22 +33,22 @@ def problems(tried: Tried, question: str, filled: Sequence[Filled]) -> Iterator[
 @agent("answer_trying", check=problems, kind="model")
 def try_answer(question: str, filled: tuple[Filled, ...], run: Run) -> Tried:
     """Whether the triples answer the question, and with which names; every answer is among the triples."""
-    found = [
+    shown = [
         {
-            "entity": one.head,
-            "triples": [list(triple) for triple in one.triples],
-            "note": "; ".join(filter(None, (one.note, one.reason))),
+            "entity": result.head,
+            "triples": [list(triple) for triple in result.triples],
+            "note": "; ".join(filter(None, (result.note, result.reason))),
         }
-        for one in filled
+        for result in filled
     ]
-    variables = {"question": question, "found": found}
+    variables = {"question": question, "found": shown}
     reply = ask("dog/answer_trying", variables, TryingReply, run, checks=checks_of(filled))
     return Tried(reply.sufficient, reply.reason, tuple(dict.fromkeys(reply.answers)))
 
 
 def checks_of(filled: Sequence[Filled]) -> tuple[Check[TryingReply], ...]:
     """A yes has answers and a no has none, and each answer is a name in the triples."""
-    known = {plain(end) for one in filled for triple in one.triples for end in triple[::2]}
+    known = {plain(end) for result in filled for triple in result.triples for end in triple[::2]}
 
     def whole(reply: TryingReply) -> str:
         if (reply.sufficient == "yes") == bool(reply.answers):
@@ -69,13 +69,13 @@ def values_of(tried: Tried, filled: Sequence[Filled], heads: Sequence[Head]) -> 
 
     Of several vertices with one label those count that most of the topic entities lead to.
     """
-    found: dict[str, dict[Term, list[Value]]] = {plain(name): {} for name in tried.answers}
+    by_name: dict[str, dict[Term, list[Value]]] = {plain(name): {} for name in tried.answers}
     for value in _candidates(filled, heads):
-        if plain(value.label) in found:
-            found[plain(value.label)].setdefault(value.term, []).append(value)
-    reached = Counter(value.term for one in filled for value in one.values)
+        if plain(value.label) in by_name:
+            by_name[plain(value.label)].setdefault(value.term, []).append(value)
+    reached = Counter(value.term for result in filled for value in result.values)
     values = []
-    for same in found.values():
+    for same in by_name.values():
         most = max((reached[term] for term in same), default=0)
         for term, ways in same.items():
             if reached[term] == most:
@@ -85,9 +85,9 @@ def values_of(tried: Tried, filled: Sequence[Filled], heads: Sequence[Head]) -> 
 
 
 def _candidates(filled: Sequence[Filled], heads: Sequence[Head]) -> Iterable[Value]:
-    for one in filled:
-        yield from one.values
-    triples = [triple for one in filled for value in one.values for triple in value.support]
+    for result in filled:
+        yield from result.values
+    triples = [triple for result in filled for value in result.values for triple in value.support]
     for head in heads:
         for value in head.values:
             touching = (triple for triple in triples if value.term in triple[::2])

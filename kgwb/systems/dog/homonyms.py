@@ -18,7 +18,7 @@ def tell_apart(filled: Sequence[Filled], heads: Sequence[Head], run: Run) -> tup
 
     Heads keep the names that they have in the question.
     """
-    named = {value.term: value.label for one in filled for value in one.values}
+    named = {value.term: value.label for result in filled for value in result.values}
     known = {value.term: value.label for head in heads for value in head.values}
     groups: dict[str, list[URIRef]] = {}
     for term, label in (named | known).items():
@@ -31,17 +31,17 @@ def tell_apart(filled: Sequence[Filled], heads: Sequence[Head], run: Run) -> tup
     for same, kinds in zip(homonyms, _kinds(homonyms, run), strict=True):
         apart = zip(same, kinds, strict=True)
         names |= {term: f"{named[term]} ({kind})" for term, kind in apart if term not in known}
-    return tuple(_renamed(one, names) for one in filled)
+    return tuple(_renamed(result, names) for result in filled)
 
 
 def _kinds(homonyms: Sequence[Sequence[URIRef]], run: Run) -> Iterator[list[str]]:
-    """What each vertex of a group is, by what tells all of it apart: types, else descriptions, else IRIs."""
+    """What each vertex of a group is, by what distinguishes all: types, else descriptions, else IRIs."""
     described = describe(run.kg, sorted(term for same in homonyms for term in same))
     for same in homonyms:
         kinds = [", ".join(described[term].types) for term in same]
         texts = _beginnings([described[term].description.split() for term in same])
         local = [term.rpartition("#")[2].rpartition("/")[2] for term in same]
-        apart = (some for some in (kinds, texts, local) if all(some) and len({*some}) == len(same))
+        apart = (names for names in (kinds, texts, local) if all(names) and len({*names}) == len(same))
         yield next(apart, [str(term) for term in same])
 
 
@@ -49,15 +49,15 @@ def _beginnings(texts: Sequence[Sequence[str]]) -> list[str]:
     """The first words of each text, as many as it takes until all differ."""
     lengths = range(1, max(map(len, texts), default=0) + 1)
     cut = ([" ".join(words[:length]) for words in texts] for length in lengths)
-    return next((some for some in cut if len({*some}) == len(some)), [""] * len(texts))
+    return next((starts for starts in cut if len({*starts}) == len(starts)), [""] * len(texts))
 
 
-def _renamed(one: Filled, names: dict[Term, str]) -> Filled:
-    if len(one.ends) < len(one.triples):  # put in by hand
-        return one
-    values = tuple(replace(value, label=names.get(value.term, value.label)) for value in one.values)
+def _renamed(result: Filled, names: dict[Term, str]) -> Filled:
+    if len(result.ends) < len(result.triples):  # put in by hand
+        return result
+    values = tuple(replace(value, label=names.get(value.term, value.label)) for value in result.values)
     triples = tuple(
         (*words[:-1], names.get(tail, words[-1]))
-        for words, (_, tail) in zip(one.triples, one.ends, strict=True)
+        for words, (_, tail) in zip(result.triples, result.ends, strict=True)
     )
-    return replace(one, values=values, triples=triples)
+    return replace(result, values=values, triples=triples)

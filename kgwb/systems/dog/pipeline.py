@@ -28,10 +28,10 @@ NOT_HERE = "not in this graph"
 
 def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Answer one question; DoG has no dialogue, each question is read alone."""
-    found = walk(find_topics(question.text, run), run)
-    if found or not run.settings.own_knowledge:
-        return found
-    return remember(question.text, found.reason, run)
+    walked = walk(find_topics(question.text, run), run)
+    if walked or not run.settings.own_knowledge:
+        return walked
+    return remember(question.text, walked.reason, run)
 
 
 @agent("walk")
@@ -63,8 +63,8 @@ def iterate(place: str, focus: Focus, run: Run) -> Hop:
     relations = run.map(get_relations, focus.heads)
     filtered = run.map(filter_relation, relations, focus.question)
     pairs = list(zip(filtered, focus.heads, strict=True))
-    filled = tell_apart([fill(one, head, run) for one, head in pairs], focus.heads, run)
-    reached = tuple(one for one in filled if one.values)
+    filled = tell_apart([fill(choice, head, run) for choice, head in pairs], focus.heads, run)
+    reached = tuple(result for result in filled if result.values)
     if not reached:
         return Hop(focus.question, filled, before=focus.before)
     if settings_of(run).ablation == "no_focusing":
@@ -74,9 +74,9 @@ def iterate(place: str, focus: Focus, run: Run) -> Hop:
         return Hop(focus.question, filled, tried, before=focus.before)
     heads = _next(focus.heads, filled)
     solved = tuple(
-        Solved(one.head, str(one.relation), head.name)
-        for one, head in zip(filled, heads, strict=True)
-        if one.values
+        Solved(result.head, str(result.relation), head.name)
+        for result, head in zip(filled, heads, strict=True)
+        if result.values
     )
     shorter = simplifying.simplify(focus.question, solved, reached, run)
     before = (*focus.before, focus.question)
@@ -86,28 +86,28 @@ def iterate(place: str, focus: Focus, run: Run) -> Hop:
 def _next(heads: Sequence[Head], filled: Sequence[Filled]) -> tuple[Head, ...]:
     """The tails as the next heads; a head whose turn has not come stays."""
     return tuple(
-        Head(name_of(one.values), one.values, head.start) if one.values else head
-        for one, head in zip(filled, heads, strict=True)
+        Head(name_of(result.values), result.values, head.start) if result.values else head
+        for result, head in zip(filled, heads, strict=True)
     )
 
 
 def _answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer:
     """The values of the last hop's answer with all that the walk went along, or why there are none."""
     last = hops[-1]
-    queries = tuple(dict.fromkeys(query for hop in hops for one in hop.filled for query in one.queries))
+    queries = tuple(dict.fromkeys(query for hop in hops for result in hop.filled for query in result.queries))
     values = values_of(last.tried, last.filled, heads) if last.tried else ()
     if not values:
         return Answer("list", queries=queries, reason=f"{NOT_HERE}: {_why(hops, run)}")
     iris = {term for value in values for triple in value.support for term in triple}
     names = run.kg.names(sorted(iri for iri in iris if isinstance(iri, URIRef)))
-    plainly: dict[Term, str] = dict(names.items())  # without what tells homonyms apart
+    plainly: dict[Term, str] = dict(names.items())  # without what distinguishes homonyms
     values = tuple(replace(value, label=plainly.get(value.term, value.label)) for value in values)
     return Answer("list", values, queries, names=tuple(sorted(names.items())))
 
 
 def _why(hops: Sequence[Hop], run: Run) -> str:
     last = hops[-1]
-    empty = [f"[{one.head}]: {one.reason}" for one in last.filled if not one.values]
+    empty = [f"[{result.head}]: {result.reason}" for result in last.filled if not result.values]
     if not last.filled or (last.tried is None and empty):
         return "; ".join(empty) or "the walk found no triple"
     if settings_of(run).ablation == "no_focusing":

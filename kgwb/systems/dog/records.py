@@ -79,11 +79,11 @@ class Relations:
 
     def named(self, text: str) -> Relation | None:
         """The relation that a text names, letter case and spaces aside."""
-        return next((one for one in self.found if plain(str(one)) == plain(text)), None)
+        return next((relation for relation in self.found if plain(str(relation)) == plain(text)), None)
 
     @property
     def step_subject(self) -> str:
-        """What tells the steps of several heads apart."""
+        """The name by which the steps of several heads are distinguished."""
         return self.head
 
     def __str__(self) -> str:

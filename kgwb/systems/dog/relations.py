@@ -19,10 +19,10 @@ def get_relations(head: Head, run: Run) -> Relations:
     terms = [value.term for value in head.values if not isinstance(value.term, BNode)]
     if not terms:
         return Relations(head.name, ())
-    found = predicates(run.kg, *(term for term in terms if isinstance(term, URIRef | Literal)))
-    names = run.kg.names(sorted({iri for iri, _ in found}))
+    pairs = predicates(run.kg, *(term for term in terms if isinstance(term, URIRef | Literal)))
+    names = run.kg.names(sorted({iri for iri, _ in pairs}))
     iris: dict[tuple[str, Direction], list[Iri]] = {}
-    for iri, direction in found:
+    for iri, direction in pairs:
         iris.setdefault((names[iri], direction), []).append(iri)
-    in_order = sorted(iris.items(), key=lambda one: (one[0][0], one[0][1] == "in"))
-    return Relations(head.name, tuple(Relation(name, way, tuple(some)) for (name, way), some in in_order))
+    in_order = sorted(iris.items(), key=lambda item: (item[0][0], item[0][1] == "in"))
+    return Relations(head.name, tuple(Relation(name, way, tuple(group)) for (name, way), group in in_order))

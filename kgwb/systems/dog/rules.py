@@ -53,7 +53,7 @@ def relation(
     read = chains(question, kg)
     steps = read.get(entity, ())
     subquestion, reason = "", f"no relation is read at [{entity}]"
-    if longer := [name for name, others in read.items() if steps and len(others) > len(steps)]:
+    if longer := [name for name, chain in read.items() if steps and len(chain) > len(steps)]:
         reason = f"[{longer[0]}] has further to go, and comes first"
     elif steps:
         says, back = steps[0]
@@ -125,10 +125,10 @@ def expert(question: str, solved: Sequence[Any], kg: Graph | None) -> dict[str, 
     """What was found in place of the shortest words that say the solved relation, if that reads well."""
     remarks = []
     for hop in solved:
-        entity, found = hop["entity"], hop["found"]
-        shorter = _shortened(question, entity, found, _left(question, [hop], kg), kg)
-        remarks.append(f"From [{entity}] {hop['relation']!r} leads to [{found}].")
-        question = shorter or question.replace(f"[{entity}]", f"[{found}]")
+        entity, answer = hop["entity"], hop["found"]
+        shorter = _shortened(question, entity, answer, _left(question, [hop], kg), kg)
+        remarks.append(f"From [{entity}] {hop['relation']!r} leads to [{answer}].")
+        question = shorter or question.replace(f"[{entity}]", f"[{answer}]")
     return {"remark": " ".join(remarks), "question": question}
 
 
@@ -173,9 +173,9 @@ def _left(question: str, solved: Sequence[Any], kg: Graph | None) -> Chains:
     return read
 
 
-def _shortened(question: str, entity: str, found: str, wanted: Chains, kg: Graph | None) -> str:
+def _shortened(question: str, entity: str, answer: str, wanted: Chains, kg: Graph | None) -> str:
     """The question with the fewest words replaced in which the grammar reads the wanted chains."""
-    name, left = f"[{found}]", wanted[found]
+    name, left = f"[{answer}]", wanted[answer]
     links = ("of", "by", "with", *_participles(left[0][0])) if left else ()
     for puts in ([name], [f"{word} {name}" for word in links]):
         for start, end in _spans(question, entity):
@@ -228,13 +228,13 @@ def _family(says: str) -> list[str]:
     return list(dict.fromkeys([*known, *sorted(own)]))
 
 
-def _without_description(question: str, found: str, kg: Graph | None) -> str:
+def _without_description(question: str, answer: str, kg: Graph | None) -> str:
     """The question without those words before a name that say only what it is."""
     read, tokens = chains(question, kg), tokens_of(question)
-    name = next((mention for mention in marked(question, tokens) if mention.text == found), None)
+    name = next((mention for mention in marked(question, tokens) if mention.text == answer), None)
     if name is None:
         return question
-    mark = question.index(f"[{found}]")
+    mark = question.index(f"[{answer}]")
     for dropped in range(min(MOST_DROPPED, name.first), 0, -1):
         words = tokens[name.first - dropped : name.first]
         lower = [word.lower for word in words]
@@ -242,7 +242,7 @@ def _without_description(question: str, found: str, kg: Graph | None) -> str:
         noun = lower[0] not in being and {*lower[1:]} <= being  # films that are
         if (lower[0] in DETERMINERS or noun) and PREPOSITIONS.isdisjoint(lower):
             shorter = _joined(question[: words[0].start], question[mark:])
-            if chains(shorter, kg) == read and len(shorter.split()) > len(found.split()):
+            if chains(shorter, kg) == read and len(shorter.split()) > len(answer.split()):
                 return shorter
     return question
 
@@ -250,8 +250,8 @@ def _without_description(question: str, found: str, kg: Graph | None) -> str:
 def _alike(first: Chains, second: Chains, *, directed: bool = True) -> bool:
     """Whether two readings are the same chains, where words of one family say the same."""
 
-    def same(step: grammar.Step, other: grammar.Step) -> bool:
-        (says, back), (says_too, back_too) = step, other
+    def same(step: grammar.Step, counterpart: grammar.Step) -> bool:
+        (says, back), (says_too, back_too) = step, counterpart
         shared = {*says.split()} & {*says_too.split()} - VAGUE
         return (back == back_too or not directed) and bool(says == says_too or shared)
 

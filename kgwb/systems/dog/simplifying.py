@@ -48,7 +48,11 @@ def simplify(question: str, solved: tuple[Solved, ...], filled: tuple[Filled, ..
 
 
 def _role(prompt: str, purpose: str) -> Role:
-    """The agent of one role, named as its prompt is."""
+    """The agent of one role, named as its prompt is.
+
+    A question that fails the checks to the last is used as it is, and the step's notes say so.
+    """
+    role = prompt.removeprefix("dog/")
 
     def speak(
         place: str,
@@ -58,10 +62,34 @@ def _role(prompt: str, purpose: str) -> Role:
         filled: tuple[Filled, ...],
         run: Run,
     ) -> Remark:
-        return _speak(prompt, question, solved, debate, filled, run)
+        variables = {
+            "question": question,
+            "solved": [
+                {
+                    "entity": hop.entity,
+                    "relation": hop.relation,
+                    "found": hop.found,
+                    "count": result.found,
+                    "examples": [list(triple) for triple in result.triples[:EXAMPLES]],
+                }
+                for hop, result in zip(solved, filled, strict=False)
+            ],
+            "debate": [{"role": r.role, "remark": r.words, "question": r.question} for r in debate],
+        }
+        reply = ask(
+            prompt,
+            variables,
+            RemarkReply,
+            run,
+            checks=checks_of(question, solved),
+            last_resort=lambda reply: bool(reply.question.strip()),
+        )
+        return Remark(
+            role.replace("_", " "), " ".join(reply.remark.split()), " ".join(reply.question.split())
+        )
 
     speak.__doc__ = purpose
-    return agent(prompt.removeprefix("dog/"), subject="place", check=problems, kind="model")(speak)
+    return agent(role, subject="place", check=problems, kind="model")(speak)
 
 
 Role = Callable[[str, str, tuple[Solved, ...], Debate, tuple[Filled, ...], Run], Remark]
@@ -86,39 +114,8 @@ ROLES: dict[str, tuple[Role, ...]] = {
 """Who speaks in a round, by ablation (Table 2); without focusing there is no debate."""
 
 
-def _speak(
-    prompt: str,
-    question: str,
-    solved: Sequence[Solved],
-    debate: Debate,
-    filled: Sequence[Filled],
-    run: Run,
-) -> Remark:
-    """One turn of the debate; a question that fails the checks to the last is used as it is, and says so."""
-    variables = {
-        "question": question,
-        "solved": [
-            {
-                "entity": one.entity,
-                "relation": one.relation,
-                "found": one.found,
-                "count": by.found,
-                "examples": [list(triple) for triple in by.triples[:EXAMPLES]],
-            }
-            for one, by in zip(solved, filled, strict=False)
-        ],
-        "debate": [{"role": one.role, "remark": one.words, "question": one.question} for one in debate],
-    }
-    checks = checks_of(question, solved)
-    reply = ask(
-        prompt, variables, RemarkReply, run, checks=checks, last_resort=lambda r: bool(r.question.strip())
-    )
-    role = prompt.removeprefix("dog/").replace("_", " ")
-    return Remark(role, " ".join(reply.remark.split()), " ".join(reply.question.split()))
-
-
 EXAMPLES = 3
-"""Triples of a hop that the roles see; how many were found is said beside them."""
+"""Triples of a hop that the roles see, beside the number found."""
 
 
 def checks_of(question: str, solved: Sequence[Solved]) -> tuple[Check[RemarkReply], ...]:
@@ -126,17 +123,17 @@ def checks_of(question: str, solved: Sequence[Solved]) -> tuple[Check[RemarkRepl
 
     What else the question names in brackets is still to be gone on from.
     """
-    entities = {plain(one.entity) for one in solved}
+    entities = {plain(hop.entity) for hop in solved}
     kept = [name for name in MARKED.findall(question) if plain(name) not in entities]
 
-    def found(reply: RemarkReply) -> str:
-        names = [*(one.found for one in solved), *kept]
+    def goes_on(reply: RemarkReply) -> str:
+        names = [*(hop.found for hop in solved), *kept]
         lost = [f"[{name}]" for name in names if f"[{plain(name)}]" not in plain(reply.question)]
         return f"the question does not go on from {', '.join(lost)}" if lost else ""
 
     def gone(reply: RemarkReply) -> str:
-        names = {one.entity for one in solved} - {one.found for one in solved}
+        names = {hop.entity for hop in solved} - {hop.found for hop in solved}
         kept = [f"[{name}]" for name in sorted(names) if f"[{plain(name)}]" in plain(reply.question)]
         return f"the question still names {', '.join(kept)}, which is solved" if kept else ""
 
-    return Check("goes on from what was found", found), Check("the solved entity is gone", gone)
+    return Check("goes on from what was found", goes_on), Check("the solved entity is gone", gone)

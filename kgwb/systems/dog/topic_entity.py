@@ -38,7 +38,7 @@ def find_topics(question: str, run: Run) -> Topics:
         run.note("DoG has no dialogue: the question is read alone")
     if marked := MARKED.findall(question):
         return Topics(question, tuple(dict.fromkeys(marked)))
-    checks = (some_in(question), written_in(question))
+    checks = (at_least_one(question), written_in(question))
     reply = ask(
         "dog/topic_entity",
         {"question": question},
@@ -62,8 +62,8 @@ def _usable(question: str, reply: TopicReply, run: Run) -> list[str]:
     names = _names(reply)
     refused = [name for name in names if not name or not _places(question, name)]
     nearest = {name: _nearest(name, question, run) for name in refused}
-    written = list(dict.fromkeys(name for one in names if (name := nearest.get(one, one))))
-    return [one for one in written if not any(one != other and one in other for other in written)]
+    written = dict.fromkeys(filter(None, (nearest.get(name, name) for name in names)))
+    return [name for name in written if not any(name != longer and name in longer for longer in written)]
 
 
 def _nearest(name: str, question: str, run: Run) -> str:
@@ -82,7 +82,7 @@ MOST_WORDS, MOST_LETTERS = 8, 200
 """Words of a name of the graph that is looked for in a question, and letters of the name it shall be like."""
 
 
-def some_in(question: str) -> Check[TopicReply]:
+def at_least_one(question: str) -> Check[TopicReply]:
     """At least one entity is named: a walk over the graph has to begin somewhere."""
     problem = f"no entity is named: name what {question!r} is about"
     return Check("at least one entity", lambda reply: "" if reply.entities else problem)
@@ -96,7 +96,7 @@ def written_in(question: str) -> Check[TopicReply]:
         lost = [name for name in names if not name or not _places(question, name)]
         if lost:
             return f"{', '.join(map(repr, lost))} is not in the question: copy the names from {question!r}"
-        inside = [one for one in names for other in names if one != other and one in other]
+        inside = [name for name in names for longer in names if name != longer and name in longer]
         return f"{inside[0]!r} is part of another name" if inside else ""
 
     return Check("copied from the question", written)
@@ -116,8 +116,8 @@ def _places(question: str, name: str) -> list[tuple[int, int]]:
     """Where a name stands as whole words, else anywhere; letter case aside."""
     written = re.escape(name)
     for pattern in (rf"(?<!\w){written}(?!\w)", written):
-        if found := [match.span() for match in re.finditer(pattern, question, re.IGNORECASE)]:
-            return found
+        if spans := [match.span() for match in re.finditer(pattern, question, re.IGNORECASE)]:
+            return spans
     return []
 
 

@@ -43,7 +43,7 @@ def fill(filtered: Filtered, head: Head, run: Run) -> Filled:
         further, query = _further(head, relation, nameless, run)
         queries.append(query)
         passed = {step.triples[0] for step in further}
-        kept = [one for one in steps if one.triples[0] not in passed and not isinstance(one.tail, BNode)]
+        kept = [step for step in steps if step.triples[0] not in passed and not isinstance(step.tail, BNode)]
         if further:
             run.note("behind nodes without a name: one hop further")
         steps = [*kept, *further]
@@ -58,13 +58,17 @@ def _steps(head: Head, relation: Relation, run: Run) -> tuple[list[_Step], str, 
     if not vertices:
         return [], "", True
     pattern = "?head ?p ?tail" if relation.direction == "out" else "?tail ?p ?head"
-    query = f"SELECT DISTINCT ?head ?p ?tail WHERE {{ {_given(vertices, relation)} {pattern} }}"
+    query = f"SELECT DISTINCT ?head ?p ?tail WHERE {{ {_values(vertices, relation)} {pattern} }}"
     rows = run.kg.select(query)
     if rows.cut:
         run.note(f"the result was cut at {len(rows.rows):,} rows: raise the graph's row_limit")
     back = relation.direction == "in"
-    found = [(h, p, t) for h, p, t in rows.rows if h is not None and isinstance(p, URIRef) and t is not None]
-    return [_Step(h, t, ((t, p, h) if back else (h, p, t),)) for h, p, t in found], query, not rows.cut
+    steps = [
+        _Step(h, t, ((t, p, h) if back else (h, p, t),))
+        for h, p, t in rows.rows
+        if h is not None and isinstance(p, URIRef) and t is not None
+    ]
+    return steps, query, not rows.cut
 
 
 def _writable(values: Iterable[Value], *, subjects: bool) -> list[Term]:
@@ -73,7 +77,7 @@ def _writable(values: Iterable[Value], *, subjects: bool) -> list[Term]:
     return [t for t in known if isinstance(t, URIRef) or (isinstance(t, Literal) and not subjects)]
 
 
-def _given(vertices: Sequence[Term], relation: Relation) -> str:
+def _values(vertices: Sequence[Term], relation: Relation) -> str:
     heads, iris = " ".join(map(n3, vertices)), " ".join(map(n3, relation.iris))
     return f"VALUES ?head {{ {heads} }} VALUES ?p {{ {iris} }}"
 
@@ -87,21 +91,18 @@ def _nameless(tails: Sequence[Term], head: Head, run: Run) -> set[Term]:
     iris = {tail for tail in tails if isinstance(tail, URIRef)}
     if not iris or len(blank) + len(iris) < len({*tails}):
         return blank
-    labelled = _labelled([*sorted(iris)[:MOST_LOOKED_AT], *head.start], run)
+    vertices = (*sorted(iris)[:MOST_LOOKED_AT], *head.start)
+    looked_at = " ".join(n3(vertex) for vertex in vertices if isinstance(vertex, URIRef))
+    labels = " ".join(map(n3, run.kg.vocabulary.labels))
+    rows = run.kg.select(
+        f"SELECT DISTINCT ?v WHERE {{ VALUES ?v {{ {looked_at} }} VALUES ?l {{ {labels} }} ?v ?l ?name }}"
+    )
+    labelled = {row[0] for row in rows.rows if row[0] is not None}
     return blank | iris if labelled and not labelled & iris else blank
 
 
 MOST_LOOKED_AT = 100
 """Tails whose labels are looked for, to see whether they are nodes between."""
-
-
-def _labelled(vertices: Iterable[Term], run: Run) -> set[Term]:
-    iris = " ".join(n3(vertex) for vertex in vertices if isinstance(vertex, URIRef))
-    labels = " ".join(map(n3, run.kg.vocabulary.labels))
-    rows = run.kg.select(
-        f"SELECT DISTINCT ?v WHERE {{ VALUES ?v {{ {iris} }} VALUES ?l {{ {labels} }} ?v ?l ?name }}"
-    )
-    return {row[0] for row in rows.rows if row[0] is not None}
 
 
 def _further(head: Head, relation: Relation, nameless: set[Term], run: Run) -> tuple[list[_Step], str]:
@@ -110,7 +111,7 @@ def _further(head: Head, relation: Relation, nameless: set[Term], run: Run) -> t
     first = "?head ?p ?node" if relation.direction == "out" else "?node ?p ?head"
     back = relation.direction == "in"
     query = (
-        f"SELECT DISTINCT ?head ?p ?node ?q ?tail ?back WHERE {{ {_given(vertices, relation)} {first} ."
+        f"SELECT DISTINCT ?head ?p ?node ?q ?tail ?back WHERE {{ {_values(vertices, relation)} {first} ."
         f' {{ ?node ?q ?tail BIND("" AS ?back) }} UNION {{ ?tail ?q ?node BIND("back" AS ?back) }}'
         " FILTER(!sameTerm(?tail, ?head)) }"
     )
@@ -124,9 +125,9 @@ def _further(head: Head, relation: Relation, nameless: set[Term], run: Run) -> t
         if h is None or node is None or tail is None or isinstance(tail, BNode) or not isinstance(p, URIRef):
             continue
         against = str(way) == "back"
-        one: Triple = (node, p, h) if back else (h, p, node)
-        other: Triple = (tail, q, node) if against else (node, q, tail)
-        steps.append(_Step(h, tail, (one, other), (q, against)))
+        near: Triple = (node, p, h) if back else (h, p, node)
+        far: Triple = (tail, q, node) if against else (node, q, tail)
+        steps.append(_Step(h, tail, (near, far), (q, against)))
     return steps, query
 
 
@@ -144,7 +145,7 @@ def _filled(
     asked = (step for step in steps if step.head in rank)  # an engine may spell an IRI its own way
     for step in sorted(asked, key=lambda step: (rank[step.head], str(step.triples))):  # engines differ
         tails.setdefault(step.tail, []).append(step)
-    iris = {t for step in steps for t in (step.tail, *(t for one in step.triples for t in one))}
+    iris = {t for step in steps for t in (step.tail, *(t for triple in step.triples for t in triple))}
     names = run.kg.names(sorted(term for term in iris if isinstance(term, URIRef)))
     labels = {term: names[term] if isinstance(term, URIRef) else str(term) for term in tails}
     order = sorted(tails, key=lambda term: (labels[term], str(term)))
@@ -154,11 +155,11 @@ def _filled(
     before = {value.term: value for value in head.values}
     values = tuple(Value(term, labels[term], _way(tails[term], before)) for term in kept)
     triples = tuple(dict.fromkeys(_in_words(kept, tails, before, labels, relation, names)))
-    found = {(step.head, tail, step.middle) for tail in tails for step in tails[tail]}
+    ways = {(step.head, tail, step.middle) for tail in tails for step in tails[tail]}
     shown = triples[: settings_of(run).fan_out]
     if len(shown) < len(triples):
         run.note(f"a model sees {len(shown)} of {len(triples):,} triples (fan_out)")
-    supports = {t for value in values for one in value.support for t in one if isinstance(t, URIRef)}
+    supports = {t for value in values for triple in value.support for t in triple if isinstance(t, URIRef)}
     return Filled(
         "list",
         values,
@@ -169,7 +170,7 @@ def _filled(
         relation=relation,
         triples=tuple(words for words, _ in shown),
         ends=tuple(ends for _, ends in shown),
-        note=_note(len(shown), len(found), lost),
+        note=_note(len(shown), len(ways), lost),
         found=len(order),
     )
 
@@ -178,14 +179,14 @@ NAMED = 10
 """Vertices without a triple that are named; the others are counted."""
 
 
-def _note(shown: int, found: int, lost: Sequence[str] | None) -> str:
+def _note(shown: int, total: int, lost: Sequence[str] | None) -> str:
     more = "more than " if lost is None else ""
     notes = []
-    if found:
-        notes.append(f"cut: {shown:,} of {more}{found:,} triples" if more or shown < found else "all triples")
+    if total:
+        notes.append(f"cut: {shown:,} of {more}{total:,} triples" if more or shown < total else "all triples")
     if lost:
-        others = f" and {len(lost) - NAMED:,} others" if len(lost) > NAMED else ""
-        notes.append(f"no triple for {', '.join(lost[:NAMED])}{others}")
+        rest = f" and {len(lost) - NAMED:,} others" if len(lost) > NAMED else ""
+        notes.append(f"no triple for {', '.join(lost[:NAMED])}{rest}")
     return "; ".join(notes)
 
 

@@ -27,16 +27,16 @@ def _(value: walk.Topics | walk.Focus, around: Around) -> Html:
 
 @view.register
 def _(value: walk.Relations, around: Around) -> Html:
-    rows = [(short(str(one)), _way(value.head, one), _predicates(one, around)) for one in value.found]
+    rows = [(short(str(r)), _way(value.head, r), _predicates(r, around)) for r in value.found]
     return div("body", table(("relation", "in the graph", "predicate"), rows) or aside("no relation"))
 
 
-def _way(head: str, one: walk.Relation) -> str:
-    return f"{head} → …" if one.direction == "out" else f"… → {head}"
+def _way(head: str, relation: walk.Relation) -> str:
+    return f"{head} → …" if relation.direction == "out" else f"… → {head}"
 
 
-def _predicates(one: walk.Relation, around: Around) -> Html:
-    return join(*(div("", curie(iri, around)) for iri in one.iris))
+def _predicates(relation: walk.Relation, around: Around) -> Html:
+    return join(*(div("", curie(iri, around)) for iri in relation.iris))
 
 
 @view.register
@@ -46,12 +46,12 @@ def _(value: walk.Filtered, around: Around) -> Html:
     shown = offered[:MOST_ROWS]
     rows = [
         join(
-            tag("b", short(str(one))),
+            tag("b", short(str(relation))),
             " ",
-            aside(_way(value.head, one)),
-            span("under", _predicates(one, around)),
+            aside(_way(value.head, relation)),
+            span("under", _predicates(relation, around)),
         )
-        for one in shown
+        for relation in shown
     ]
     taken = shown.index(value.relation) if value.relation in shown else -1
     return join(
@@ -101,11 +101,11 @@ def _(value: walk.Tried, around: Around) -> Html:
 @view.register
 def _(value: walk.Remark, around: Around) -> Html:
     earlier = [
-        one
+        remark
         for part in around.inputs
         if isinstance(part, tuple)
-        for one in part
-        if isinstance(one, walk.Remark)
+        for remark in part
+        if isinstance(remark, walk.Remark)
     ]
     return div("body", conversation([*earlier, value], now=len(earlier)))
 
@@ -119,17 +119,17 @@ def _(value: walk.Simplified, around: Around) -> Html:
 
 def conversation(debate: Sequence[walk.Remark], now: int = -1) -> Html:
     """A debate as its speakers had it, each with the question proposed; who speaks ``now`` stands out."""
-    roles = list(dict.fromkeys(one.role for one in debate))
+    roles = list(dict.fromkeys(remark.role for remark in debate))
     return div(
         "stack",
         *(
             div(
-                f"says turn-{roles.index(one.role) % 3}{' now' if place == now else ''}",
-                tag("b", one.role),
-                div("", tag("bdi", one.words)),
-                div("", aside("→ "), in_question(one.question)),
+                f"says turn-{roles.index(remark.role) % 3}{' now' if place == now else ''}",
+                tag("b", remark.role),
+                div("", tag("bdi", remark.words)),
+                div("", aside("→ "), in_question(remark.question)),
             )
-            for place, one in enumerate(debate)
+            for place, remark in enumerate(debate)
         ),
     )
 
@@ -140,11 +140,11 @@ def _(value: walk.Hop, around: Around) -> Html:
     questions = [*value.before, value.question, *([value.left.question] if value.left else [])]
     last = len(questions) - 1 if value.left else -1
     rows = [(str(n + 1), in_question(text), "left" if n == last else "") for n, text in enumerate(questions)]
-    gone = [div("", in_question(str(one))) for one in value.filled]
+    gone = [div("", in_question(str(result))) for result in value.filled]
     tried = view(value.tried, Around(around.names, around.prefixes)) if value.tried else ""
     return join(div("body stack", table(("", "the question, shorter by each hop", ""), rows), *gone), tried)
 
 
 @roles.register
 def _(value: walk.Filled) -> Iterator[tuple[Term, Role]]:
-    yield from ((one.term, Role("reached", str(value.relation))) for one in value.values)
+    yield from ((tail.term, Role("reached", str(value.relation))) for tail in value.values)

@@ -35,18 +35,19 @@ def test_the_context_holds_every_turn_with_at_most_l_answers(
 
 
 @pytest.mark.parametrize(
-    "question",
+    ("question", "settings"),
     [
-        "Who directed Arrival?",
-        "Arrival director",
-        "Wrote Stephen King It?",
-        "What does Das Boot mean?",
-        "Dune?",
-        "1984",
+        ("Who directed Arrival?", Settings()),
+        ("Arrival director", Settings()),
+        ("Wrote Stephen King It?", Settings()),
+        ("What does Das Boot mean?", Settings()),
+        ("Dune?", Settings()),
+        ("1984", Settings()),
+        ("Wer ist das?", profile("fast", translate=False)),
     ],
 )
-def test_english_is_not_translated(question: str) -> None:
-    translated, _, model = alone(lambda run: chat.translate(Question(question), run))
+def test_english_is_not_translated_and_nothing_if_switched_off(question: str, settings: Settings) -> None:
+    translated, _, model = alone(lambda run: chat.translate(Question(question), run), settings=settings)
     assert (translated, model.calls()) == (Question(question), 0)
 
 
@@ -66,12 +67,6 @@ def test_other_languages_are(question: str) -> None:
     translated, _, model = alone(lambda run: chat.translate(Question(question), run), reply)
     assert translated == Question("Who directed Arrival?", original=question)
     assert model.calls() == 1
-
-
-def test_translation_can_be_switched_off() -> None:
-    settings = profile("fast", translate=False)
-    translated, _, model = alone(lambda run: chat.translate(Question("Wer ist das?"), run), settings=settings)
-    assert (translated.text, model.calls()) == ("Wer ist das?", 0)
 
 
 def test_an_empty_translation_is_turned_away() -> None:

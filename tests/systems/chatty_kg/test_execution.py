@@ -76,14 +76,11 @@ def test_the_values_of_all_queries_are_united(settings: Settings) -> None:
     assert (iri("arrival"), iri("director"), iri("denis")) in answer.values[0].support
 
 
-def test_every_value_of_a_long_join_stands_on_the_graph() -> None:
+def test_every_value_of_a_long_join_stands_on_the_graph_and_a_literal_is_a_value_too() -> None:
     answer, _ = executed(query(("?f", "starring", "amy"), ("?f", "director", "?d"), ("?x", "director", "?d")))
     assert answer.labels == ("Arrival", "Dune", "Sicario")
     assert stands_on_the_graph(answer)
     assert all(len(value.support) >= 2 for value in answer.values)
-
-
-def test_literals_are_values_too() -> None:
     answer, _ = executed(query(("arrival", "runtime", "?x")))
     assert [(value.term, value.label) for value in answer.values] == [(Literal(116), "116")]
     assert stands_on_the_graph(answer)
@@ -92,29 +89,31 @@ def test_literals_are_values_too() -> None:
 # --- counts
 
 
-def test_a_count_without_a_stored_number_is_counted() -> None:
-    answer, _ = executed(DIRECTED, kind="count")
-    assert [value.term for value in answer.values] == [Literal(3)]
-    assert (answer.labels, len(answer.values[0].support)) == (("3",), 3)
+@pytest.mark.parametrize(
+    ("patterns", "settings", "labels", "support"),
+    [
+        (("?x", "director", "denis"), Settings(), ("3",), 3),
+        (("?x", "director", "denis"), PAPER, ("Arrival", "Dune", "Sicario"), 3),  # nothing is counted
+        (("denis", "numberOfChildren", "?x"), Settings(), ("3",), 1),  # a stored number
+        (("lynch", "starring", "?x"), Settings(), (), 0),
+    ],
+)
+def test_a_count_without_a_stored_number_is_counted(
+    patterns: tuple[str, str, str], settings: Settings, labels: tuple[str, ...], support: int
+) -> None:
+    answer, _ = executed(query(patterns), kind="count", settings=settings)
+    assert (answer.labels, len(answer.support)) == (labels, support)
     assert stands_on_the_graph(answer)
+    assert bool(answer) == (answer.reason != "not in this graph: no selected query has rows")
 
 
-def test_a_stored_number_answers_a_count() -> None:
-    answer, _ = executed(query(("denis", "numberOfChildren", "?x")), kind="count")
-    assert [value.term for value in answer.values] == [Literal(3)]
-    assert answer.values[0].support == ((iri("denis"), iri("numberOfChildren"), Literal(3)),)
-
-
-def test_as_published_nothing_is_counted() -> None:
-    answer, _ = executed(DIRECTED, kind="count", settings=PAPER)
-    assert answer.labels == ("Arrival", "Dune", "Sicario")
-
-
-def test_a_cut_result_is_counted_by_the_graph() -> None:
-    kg = open_kg(GRAPH, row_limit=2)
-    answer, run = executed(DIRECTED, kind="count", kg=kg)
+def test_cut_results_are_counted_together_by_the_graph() -> None:
+    answer, run = executed(DIRECTED, kind="count", kg=open_kg(GRAPH, row_limit=2))
     assert answer.labels == ("3",)
     assert "the result was cut at 2 rows" in run["execution"].notes
+    starring = query(("?x", "starring", "amy"))
+    answer, _ = executed(DIRECTED, starring, kind="count", kg=open_kg(GRAPH, row_limit=1))
+    assert answer.labels == ("3",)  # Arrival is in both
 
 
 @pytest.mark.parametrize(
@@ -131,12 +130,6 @@ def test_a_cut_result_is_counted_however_its_query_is_written(typed: str) -> Non
     query = replace(DIRECTED, sparql=text, filters=APART)
     answer, _ = executed(query, kind="count", kg=open_kg(GRAPH, row_limit=1))
     assert answer.labels == ("2",)
-
-
-def test_cut_results_are_counted_together() -> None:
-    starring = query(("?x", "starring", "amy"))
-    answer, _ = executed(DIRECTED, starring, kind="count", kg=open_kg(GRAPH, row_limit=1))
-    assert answer.labels == ("3",)  # Arrival is in both
 
 
 def test_an_unknown_may_have_any_name() -> None:
@@ -207,21 +200,13 @@ def test_no_rows_is_not_in_this_graph() -> None:
 
 @pytest.mark.parametrize(
     ("vertex", "ranked", "reason"),
-    [
-        (None, (), "no vertex for A"),
-        (Candidate(iri("a"), "A"), (), "no predicate for ⟨A, r, ?x⟩"),
-    ],
+    [(None, (), "no vertex for A"), (Candidate(iri("a"), "A"), (), "no predicate for ⟨A, r, ?x⟩")],
 )
 def test_what_is_missing_is_named(vertex: Candidate | None, ranked: Any, reason: str) -> None:
     qir = QIR((Fact("A", "r", "?x"),), "?x")
     linked = Linked((Link("A", vertex),), (LinkedRelation(qir.facts[0], ranked),))
     answer, _, _ = alone(lambda run: execute(Selection((), ()), qir, linked, run))
     assert answer.reason == f"not in this graph: {reason}"
-
-
-def test_nothing_matches_a_count_of_nothing() -> None:
-    answer, _ = executed(query(("lynch", "starring", "?x")), kind="count", kg=films())
-    assert (bool(answer), answer.reason) == (False, "not in this graph: no selected query has rows")
 
 
 def test_a_stored_false_is_no_yes() -> None:

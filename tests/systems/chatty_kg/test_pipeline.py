@@ -130,32 +130,24 @@ def steps(run: Any) -> list[str]:
     return [step.agent for step in run.steps]
 
 
-def test_the_agents_come_in_the_order_of_the_table_of_contents() -> None:
-    run = chatty("Who directed the film?", Scripted(FOLLOW_UP), dialogue=SAID).go()
+@pytest.mark.parametrize(
+    ("label", "settings", "agents"),
+    [
+        ("dependent", None, ["classifier", "rephraser"]),  # once
+        ("self-contained", None, ["classifier"]),
+        ("dependent", profile("fast", multi_turn=False), []),
+    ],
+)
+def test_a_dependent_question_is_rephrased_and_no_other(label: str, settings: Any, agents: list[str]) -> None:
+    script = {**FOLLOW_UP, "chatty_kg/classifier": {"reason": "", "label": label}}
+    run = chatty("Who directed the film?", Scripted(script), dialogue=SAID, settings=settings).go()
+    assert [agent for agent in steps(run) if agent in ("classifier", "rephraser")] == agents
+    assert run.output("understanding") == f"Who directed {'Arrival' if len(agents) == 2 else 'the film'}?"
+    assert str(run.answer) == "Denis Villeneuve"
     order = [spec.name for spec in CHATTY.agents]
     places = [order.index(name) for name in dict.fromkeys(steps(run))]
     assert places == sorted(places)
     assert all(spec.purpose for spec in CHATTY.agents)
-
-
-def test_a_dependent_question_is_rephrased_once() -> None:
-    run = chatty("Who directed the film?", Scripted(FOLLOW_UP), dialogue=SAID).go()
-    assert run.output("understanding") == "Who directed Arrival?"
-    assert steps(run).count("classifier") == 1
-    assert str(run.answer) == "Denis Villeneuve"
-
-
-def test_a_self_contained_question_is_not() -> None:
-    script = {**FOLLOW_UP, "chatty_kg/classifier": {"reason": "", "label": "self-contained"}}
-    run = chatty("Who directed Arrival?", Scripted(script), dialogue=SAID).go()
-    assert "rephraser" not in steps(run)
-
-
-def test_single_turn_mode_skips_classifier_and_rephraser() -> None:
-    run = chatty(
-        "Who directed Arrival?", Scripted(DIRECTED), dialogue=SAID, settings=profile("fast", multi_turn=False)
-    ).go()
-    assert {"classifier", "rephraser"}.isdisjoint(steps(run))
 
 
 def test_as_published_a_rewritten_question_is_classified_again_three_times_at_most() -> None:
@@ -166,20 +158,37 @@ def test_as_published_a_rewritten_question_is_classified_again_three_times_at_mo
     assert run.output("understanding") == "Who directed it, 2?"
 
 
-def test_profile_paper_answers_too() -> None:
-    script = {
-        "chatty_kg/classifier": {"reason": "", "label": "self-contained"},
-        "chatty_kg/qir": qir("Arrival | directed by | ?person"),
-        "chatty_kg/predicate_selection_published": {"reasoning": "", "predicates": ["director"]},
-    }
-    run = chatty("Who directed Arrival?", Scripted(script), settings=PAPER).go()
-    assert (str(run.answer), run.totals.model_calls) == ("Denis Villeneuve", 3)
+PUBLISHED = {
+    "chatty_kg/classifier": {"reason": "", "label": "self-contained"},
+    "chatty_kg/qir": qir("Arrival | directed by | ?person"),
+    "chatty_kg/predicate_selection_published": {"reasoning": "", "predicates": ["director"]},
+}
+TRANSLATED = {**DIRECTED, "chatty_kg/translator": {"question": "Who directed Arrival?"}}
+SOLARIS = {"chatty_kg/qir": qir("Solaris | directed by | ?person")}
+JOINED = {"chatty_kg/predicate_selection": predicates(["director"], ["birth place"])}
 
 
-def test_a_foreign_question_is_answered_from_its_translation() -> None:
-    script = {**DIRECTED, "chatty_kg/translator": {"question": "Who directed Arrival?"}}
-    run = chatty("Wer hat bei Arrival Regie geführt?", Scripted(script)).go()
-    assert (str(run.answer), run.output("understanding")) == ("Denis Villeneuve", "Who directed Arrival?")
+@pytest.mark.parametrize(
+    ("question", "script", "settings", "answer", "calls"),
+    [
+        ("Who directed Arrival?", PUBLISHED, PAPER, "Denis Villeneuve", 3),
+        ("Wer hat bei Arrival Regie geführt?", TRANSLATED, None, "Denis Villeneuve", 3),
+        ("Who directed Solaris?", SOLARIS, None, "not in this graph: no vertex for Solaris", 1),
+    ],
+)
+def test_a_question_is_answered(
+    question: str, script: dict[str, Any], settings: Any, answer: str, calls: int
+) -> None:
+    run = chatty(question, Scripted(script), settings=settings).go()
+    assert (str(run.answer), run.totals.model_calls) == (answer, calls)
+
+
+@pytest.mark.parametrize("name", ["?p", "?o", "?s", "?n", "?v"])
+def test_an_unknown_of_any_name_can_be_joined_on(name: str) -> None:
+    facts = qir(f"Arrival | director | {name}", f"{name} | birth place | ?x", target="?x")
+    model = Scripted({**JOINED, "chatty_kg/qir": facts})
+    run = chatty("Where was the director of Arrival born?", model, films(FILMS)).go()
+    assert str(run.answer) == "Gentilly"
 
 
 def test_an_answer_is_said_as_a_sentence_if_asked_for() -> None:
@@ -188,14 +197,6 @@ def test_an_answer_is_said_as_a_sentence_if_asked_for() -> None:
     assert str(run.answer) == "Denis Villeneuve directed Arrival."
     assert run.answer is not None
     assert run.answer.labels == ("Denis Villeneuve",)
-
-
-def test_what_the_graph_does_not_hold_is_not_answered() -> None:
-    model = Scripted({"chatty_kg/qir": qir("Solaris | directed by | ?person")})
-    run = chatty("Who directed Solaris?", model).go()
-    assert not run.answer
-    assert str(run.answer) == "not in this graph: no vertex for Solaris"
-    assert model.calls() == 1
 
 
 # --- what a dialogue remembers
@@ -212,13 +213,3 @@ def test_a_turn_holds_answers_entities_and_what_the_answer_stood_on() -> None:
     )
     assert turn.entities == ("Arrival",)
     assert set(turn.vertices) >= {iri("arrival"), iri("denis")}
-
-
-def test_an_unknown_of_any_name_can_be_joined_on() -> None:
-    for name in ("?p", "?o", "?s", "?n", "?v"):
-        script = {
-            "chatty_kg/qir": qir(f"Arrival | director | {name}", f"{name} | birth place | ?x", target="?x"),
-            "chatty_kg/predicate_selection": predicates(["director"], ["birth place"]),
-        }
-        run = chatty("Where was the director of Arrival born?", Scripted(script), films(FILMS)).go()
-        assert str(run.answer) == "Gentilly", name

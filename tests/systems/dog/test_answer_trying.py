@@ -17,32 +17,20 @@ TRIPLES = (("Arrival", "starring", "Amy Adams"), ("Arrival", "starring", "…", 
 FILLED = Filled("list", head="Arrival", triples=TRIPLES, note="all triples")
 
 
-def tried(*replies: Any) -> tuple[Tried, Any]:
+def tried(*replies: Any, filled: tuple[Filled, ...] = (FILLED,)) -> tuple[Tried, Any]:
     script = {"answer_trying": list(replies)}
-    made, _, model = alone(lambda run: try_answer("who?", (FILLED,), run), script, of=DOG)
-    return made, model
+    decision, _, model = alone(lambda run: try_answer("who?", filled, run), script, of=DOG)
+    return decision, model
 
 
 def test_answers_are_names_of_the_triples_letter_case_and_spaces_aside() -> None:
-    made, model = tried(trying("amy  adams", "Louise Banks", "Arrival"))
-    assert (made.sufficient, len(made.answers)) == ("yes", 3)
-    [found] = model.requests[0].variables["found"]
-    assert found == {
-        "entity": "Arrival",
-        "triples": [list(triple) for triple in TRIPLES],
-        "note": "all triples",
-    }
-
-
-def test_what_has_no_triple_is_said_beside_what_has() -> None:
-    filled = (FILLED, Filled("list", reason="nothing further", head="Roma", note="no triple for Roma"))
-    script = {"answer_trying": trying()}
-    _, _, model = alone(lambda run: try_answer("who?", filled, run), script, of=DOG)
-    assert model.requests[0].variables["found"][1] == {
-        "entity": "Roma",
-        "triples": [],
-        "note": "no triple for Roma; nothing further",
-    }
+    nothing = Filled("list", reason="nothing further", head="Roma", note="no triple for Roma")
+    decision, model = tried(trying("amy  adams", "Louise Banks", "Arrival"), filled=(FILLED, nothing))
+    assert (decision.sufficient, len(decision.answers)) == ("yes", 3)
+    assert model.requests[0].variables["found"] == [
+        {"entity": "Arrival", "triples": [list(triple) for triple in TRIPLES], "note": "all triples"},
+        {"entity": "Roma", "triples": [], "note": "no triple for Roma; nothing further"},
+    ]
 
 
 @pytest.mark.parametrize(

@@ -69,11 +69,10 @@ def test_predicates_of_one_name_are_one_relation() -> None:
     assert labels(made) == ["David Lynch", "Denis Villeneuve"]
 
 
-def test_relations_of_literals_lead_back_and_a_blank_node_has_none() -> None:
-    for term, expected in ((Literal(116), ["~runtime"]), (BNode("b"), [])):
-        start = Head("it", (Value(term, "it"),))
-        found, _, _ = alone(lambda run, start=start: get_relations(start, run), of=DOG)
-        assert [str(relation) for relation in found.found] == expected
+@pytest.mark.parametrize(("term", "names"), [(Literal(116), ["~runtime"]), (BNode("b"), [])])
+def test_relations_of_literals_lead_back_and_a_blank_node_has_none(term: Any, names: list[str]) -> None:
+    relations, _, _ = alone(lambda run: get_relations(Head("it", (Value(term, "it"),)), run), of=DOG)
+    assert [str(relation) for relation in relations.found] == names
 
 
 # --- the choice
@@ -89,17 +88,14 @@ def filtered(*replies: Any) -> tuple[Filtered, Any]:
 
 
 def test_the_relation_is_chosen_by_its_name_and_direction() -> None:
-    made, model = filtered(filtering("~Starring "))
-    assert made.relation == OFFERED.found[1]
+    choice, model = filtered(filtering("~Starring "))
+    assert choice.relation == OFFERED.found[1]
     assert model.requests[0].variables == {
         "question": "who?",
         "entity": "Arrival",
         "relations": ["director", "~starring"],
     }
-
-
-def test_no_relation_is_a_choice_too() -> None:
-    assert filtered(filtering(""))[0].relation is None
+    assert filtered(filtering(""))[0].relation is None  # none is a choice too
 
 
 def test_a_relation_in_the_wrong_direction_is_sent_back() -> None:
@@ -108,26 +104,25 @@ def test_a_relation_in_the_wrong_direction_is_sent_back() -> None:
         filtered(*[filtering("~director")] * 3)
 
 
-def test_without_relations_no_model_is_asked() -> None:
-    made, _, model = alone(lambda run: filter_relation(Relations("x", ()), "who?", run), of=DOG)
-    assert (made.relation, model.calls()) == (None, 0)
-
-
 @pytest.mark.parametrize(
-    ("question", "ablation", "calls"),
-    [("where is [x]", "none", 0), ("which [x] has [y]", "none", 1), ("where is [x]", "no_focusing", 1)],
+    ("question", "ablation", "offered", "calls"),
+    [
+        ("where is [x]", "none", (), 0),
+        ("where is [x]", "none", (DIRECTOR,), 0),
+        ("which [x] has [y]", "none", (DIRECTOR,), 1),
+        ("where is [x]", "no_focusing", (DIRECTOR,), 1),
+    ],
 )
 def test_the_only_relation_is_taken_unless_none_would_say_something(
-    question: str, ablation: Any, calls: int
+    question: str, ablation: Any, offered: tuple[Relation, ...], calls: int
 ) -> None:
-    script = {"relation_filtering": filtering("")}
-    made, _, model = alone(
-        lambda run: filter_relation(Relations("x", (DIRECTOR,)), question, run),
-        script,
+    choice, _, model = alone(
+        lambda run: filter_relation(Relations("x", offered), question, run),
+        {"relation_filtering": filtering("")},
         settings=profile("fast", ablation=ablation),
         of=DOG,
     )
-    assert (made.relation, model.calls()) == (None if calls else DIRECTOR, calls)
+    assert (choice.relation, model.calls()) == (DIRECTOR if offered and not calls else None, calls)
 
 
 # --- the triples
@@ -151,16 +146,13 @@ def test_an_inverse_relation_leads_to_subjects_but_not_back_to_the_start() -> No
     assert made.triples[0] == ("Denis Villeneuve", "~director", "Arrival")
 
 
-def test_the_fan_out_is_capped_with_a_number_that_is_told() -> None:
-    made, notes = filled("starring", "out", head("arrival", "dune"), settings=profile("fast", fan_out=2))
-    assert (labels(made), made.found) == (["Amy Adams", "Jeremy Renner"], 3)
+def test_the_fan_out_caps_tails_and_triples_with_a_note_but_shows_one_of_every_tail() -> None:
+    result, notes = filled("starring", "out", head("arrival", "dune"), settings=profile("fast", fan_out=2))
+    assert (labels(result), result.found) == (["Amy Adams", "Jeremy Renner"], 3)
     assert notes == ["3 tails found, the first 2 by name kept (fan_out)"]
-
-
-def test_no_more_triples_are_shown_than_the_fan_out_but_one_of_every_tail() -> None:
     turtle = ":a :r :x, :y . :b :r :x, :y . :c :r :x, :y . :x rdfs:label 'X' . :y rdfs:label 'Y' ."
-    made, notes = filled("r", "out", head("a", "b", "c"), turtle, settings=profile("fast", fan_out=2))
-    assert made.triples == (("a", "r", "X"), ("a", "r", "Y"))
+    result, notes = filled("r", "out", head("a", "b", "c"), turtle, settings=profile("fast", fan_out=2))
+    assert result.triples == (("a", "r", "X"), ("a", "r", "Y"))
     assert notes == ["a model sees 2 of 6 triples (fan_out)"]
 
 
@@ -208,22 +200,27 @@ def test_behind_a_node_without_a_name_the_heads_are_not_lost(node: str) -> None:
     assert "~spouse" in map(str, further.found)
 
 
-def test_an_inverse_relation_leads_through_a_node_without_a_name_too() -> None:
-    turtle = "_:m :actor :amy ; :film :sicario . "
-    made, _ = filled("actor", "in", head("amy"), turtle)
-    assert made.triples == (("amy", "~actor", "…", "film", "Sicario"),)
+@pytest.mark.parametrize(
+    ("name", "way", "start", "turtle", "tails", "triple"),
+    [
+        ("actor", "in", "amy", "_:m :actor :amy ; :film :sicario . ", ["Sicario"],
+         ("amy", "~actor", "…", "film", "Sicario")),
+        ("homepage", "out", "denis", ":denis :homepage <http://example.org/denis.html> .", ["denis.html"],
+         ("denis", "homepage", "denis.html")),  # a page on the web is no node between
+    ],
+)  # fmt: skip
+def test_only_a_node_without_a_name_is_passed(
+    name: str, way: Any, start: str, turtle: str, tails: list[str], triple: tuple[str, ...]
+) -> None:
+    result, _ = filled(name, way, head(start), turtle)
+    assert (labels(result), result.triples) == (tails, (triple,))
 
 
 def test_in_a_graph_without_labels_a_vertex_has_its_own_name() -> None:
     kg = films("@prefix : <http://example.org/> . :a :r :bee . :bee :s :c .")
     chosen = Filtered("a", "", Relation("r", "out", (iri("r"),)))
-    made, _, _ = alone(lambda run: fill(chosen, head("a"), run), kg=kg, of=DOG)
-    assert labels(made) == ["bee"]
-
-
-def test_a_page_on_the_web_is_no_node_between() -> None:
-    made, _ = filled("homepage", "out", head("denis"), ":denis :homepage <http://example.org/denis.html> .")
-    assert labels(made) == ["denis.html"]
+    result, _, _ = alone(lambda run: fill(chosen, head("a"), run), kg=kg, of=DOG)
+    assert labels(result) == ["bee"]
 
 
 @pytest.mark.parametrize(
