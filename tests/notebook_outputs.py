@@ -11,11 +11,14 @@ from __future__ import annotations
 import json
 import re
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
+
+from kgwb.show.html import style
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -27,6 +30,7 @@ print(json.dumps({name: one.static() for name, one in _widgets.items() if hasatt
 """
 """What every widget shows when the notebook has come to its end."""
 STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
+TEMPORARY = re.compile(rf"{re.escape(tempfile.gettempdir())}/tmp\w+/")
 IDS = re.compile(r"kg-[0-9a-f]{6,}")
 
 
@@ -59,9 +63,12 @@ def static(notebook: Any) -> Any:
                 output.execution_count = number + 1
             data = output.get("data", {})
             data.pop(VIEW, None)
+            for kind, text in data.items():
+                data[kind] = TEMPORARY.sub("", text) if isinstance(text, str) else text
             if html := data.get("text/html"):
-                html = STYLE.sub("", html) if styled else html
-                styled |= "<style>" in html
+                first, count = STYLE.subn("", html)
+                html = first if styled else STYLE.sub(lambda _: f"<style>{style()}</style>", html)
+                styled |= count > 0
                 data["text/html"] = IDS.sub(
                     lambda match: names.setdefault(match[0], f"kg-{len(names)}"), html
                 )
