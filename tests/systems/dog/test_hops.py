@@ -45,16 +45,9 @@ def labels(made: Filled) -> list[str]:
 
 
 def test_relations_are_found_in_both_directions_without_noise() -> None:
-    found, _, model = alone(lambda run: get_relations(head("arrival", "denis"), run), of=DOG)
-    assert [str(relation) for relation in found.found] == [
-        "based on",
-        "birth place",
-        "director",
-        "~director",
-        "number of children",
-        "runtime",
-        "starring",
-    ]
+    relations, _, model = alone(lambda run: get_relations(head("arrival", "denis"), run), of=DOG)
+    names = "based on, birth place, director, ~director, number of children, runtime, starring"
+    assert [str(relation) for relation in relations.found] == names.split(", ")
     assert model.calls() == 0
 
 
@@ -129,14 +122,11 @@ def test_the_only_relation_is_taken_unless_none_would_say_something(
 
 
 def test_tails_come_with_the_triples_that_lead_to_them() -> None:
-    made, notes = filled("director", "out", head("arrival", "lynchs_dune"))
-    assert labels(made) == ["David Lynch", "Denis Villeneuve"]
-    assert made.values[1].support == ((iri("arrival"), iri("director"), iri("denis")),)
-    assert made.triples == (
-        ("lynchs_dune", "director", "David Lynch"),
-        ("arrival", "director", "Denis Villeneuve"),
-    )
-    assert (made.found, notes) == (2, [])
+    result, notes = filled("director", "out", head("arrival", "lynchs_dune"))
+    assert labels(result) == ["David Lynch", "Denis Villeneuve"]
+    assert result.values[1].support == ((iri("arrival"), iri("director"), iri("denis")),)
+    lynch, denis = ("lynchs_dune", "director", "David Lynch"), ("arrival", "director", "Denis Villeneuve")
+    assert (result.triples, result.found, notes) == ((lynch, denis), 2, [])
 
 
 def test_an_inverse_relation_leads_to_subjects_but_not_back_to_the_start() -> None:
