@@ -67,16 +67,16 @@ def test_replacing_a_vertex_repeats_nothing_before_it_and_runs_what_depends_on_i
     model = Scripted(HOMONYMS)
     run = chatty("Who directed Dune?", model).go()
     link = run.output("vertex_selection[Dune]")
-    other = next(candidate for candidate in link.candidates if candidate != link.vertex)
+    vertex = next(candidate for candidate in link.candidates if candidate != link.vertex)
     before = asked(model)
-    run.replace("vertex_selection[Dune]", replace(link, vertex=other)).go()
+    run.replace("vertex_selection[Dune]", replace(link, vertex=vertex)).go()
     assert set(asked(model) - before) <= {"predicate_selection"}  # it comes after the vertex
     assert {run["qir"].origin, run["entity_retriever[Dune]"].origin} == {"record"}
     assert run["vertex_selection[Dune]"].origin == "by hand"
     assert run["relation_linking[⟨Dune, directed by, ?person⟩]"].origin == "live"
     assert run.answer is not None
     assert len(run.answer.values) == 1
-    assert run.answer.values[0].support == ((other.iri, iri("director"), run.answer.values[0].term),)
+    assert run.answer.values[0].support == ((vertex.iri, iri("director"), run.answer.values[0].term),)
 
 
 def test_a_value_by_hand_can_be_json_data_and_be_taken_out_again() -> None:
@@ -135,9 +135,9 @@ def test_a_fork_with_another_setting_asks_again_only_where_the_content_changed()
 
 def test_a_fork_with_a_model_for_one_agent_asks_that_agent_alone() -> None:
     run = made_up(Scripted(SCRIPT)).go()
-    other = Scripted({"made_up/guess": sure("other")}, name="other")
-    fork = run.fork(models={**run.models, "guess": other}).go()
-    assert (asked(other), fork.totals.live_model_calls) == ({"guess": 1}, 1)
+    another = Scripted({"made_up/guess": sure("other")}, name="other")
+    fork = run.fork(models={**run.models, "guess": another}).go()
+    assert (asked(another), fork.totals.live_model_calls) == ({"guess": 1}, 1)
     differences = {difference.key: difference for difference in run.diff(fork)}
     assert [key for key, difference in differences.items() if difference.status == "same"] == KEYS[:3]
     assert differences["guess"].what == ("output", "calls", "replies")
