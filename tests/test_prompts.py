@@ -171,5 +171,5 @@ EXAMPLES = HEAD + "[system]\n{{a}}\n[example]\none {{a}}\n[example]\ntwo\n[user]
 @pytest.mark.parametrize(("shown", "system"), [(None, ["one {{a}}", "two"]), (1, ["one {{a}}"]), (0, [])])
 def test_as_many_examples_as_wanted_follow_their_message(shown: int | None, system: list[str]) -> None:
     first, last = parse("x/y", EXAMPLES).fill({"a": "A", "b": "B"}, shown)
-    assert first.content == "\n\n".join(["A", *(f"Example\n{one}" for one in system)])
+    assert first.content == "\n\n".join(["A", *(f"Example\n{example}" for example in system)])
     assert (last.role, last.content) == ("user", "B")

@@ -216,8 +216,8 @@ def test_cancelling_the_task_cancels_the_execution_that_waits_for_another_to_end
     model = Scripted(SCRIPT)
     run = made_up(model)
     run.listeners.append(lambda event, step: leave.wait(10) and None)
-    other = threading.Thread(target=run.go)
-    other.start()
+    first = threading.Thread(target=run.go)
+    first.start()
 
     async def cancelled() -> None:
         while run.status != "running":
@@ -231,7 +231,7 @@ def test_cancelling_the_task_cancels_the_execution_that_waits_for_another_to_end
         leave.set()
 
     asyncio.run(cancelled())  # ends when the thread of its task has ended
-    other.join(10)
+    first.join(10)
     assert (run.status, model.calls()) == ("cancelled", 0)
 
 
@@ -294,7 +294,7 @@ def test_the_same_call_from_two_threads_is_made_once() -> None:
     def same(word: str, run: Run) -> int:
         return len(run.kg.search("Arrival", 5).hits)
 
-    made: list[str] = []
+    searches: list[str] = []
 
     class Slow:
         def __init__(self) -> None:
@@ -302,7 +302,7 @@ def test_the_same_call_from_two_threads_is_made_once() -> None:
             self.identity, self.source, self.vocabulary = "slow", "slow", self.inner.vocabulary
 
         def search(self, text: str, limit: int) -> Any:
-            made.append(text)
+            searches.append(text)
             time.sleep(0.1)
             return self.inner.search(text, limit)
 
@@ -311,7 +311,7 @@ def test_the_same_call_from_two_threads_is_made_once() -> None:
         return Answer("list")
 
     both = Run(System("both", answer, (same,)), "Which?", kg=Slow(), models=None).go()  # type: ignore[arg-type]
-    assert (made, keys(both)) == (["Arrival"], ["same[a]", "same[b]", "same[c]"])
+    assert (searches, keys(both)) == (["Arrival"], ["same[a]", "same[b]", "same[c]"])
     assert sorted(step.origin for step in both.steps) == ["live", "record", "record"]
 
 

@@ -11,7 +11,7 @@ from kgwb.errors import InvalidReplyError, OverrideError
 from kgwb.flow import Candidate, Context, Link, Retrieved, Turn
 from kgwb.llm import Scripted
 from kgwb.settings import Settings
-from kgwb.systems.linking import link_entity, retrieve, select
+from kgwb.systems.linking import retrieve, select
 
 DUNES = (
     Candidate(iri("dune"), "Dune", 1.0, ("film",)),
@@ -108,15 +108,6 @@ def test_as_published_homonyms_cost_a_second_call_over_local_names() -> None:
 
 
 # --- the whole step, and by hand
-
-
-def test_each_entity_is_a_step_with_its_name() -> None:
-    link, run, _ = alone(
-        lambda run: link_entity("Dune", "Who?", Context(), run), {"vertex_selection": vertex(2, "Dune")}
-    )
-    keys = [step.key for step in run.steps]
-    assert keys == [f"{name}[Dune]" for name in ("entity_linking", "entity_retriever", "vertex_selection")]
-    assert link.vertex.label == "Dune"
 
 
 def test_a_link_by_hand_may_be_any_vertex_but_for_its_entity() -> None:

@@ -81,11 +81,11 @@ DENIS = Answer("list", (Value(iri("denis"), "Denis Villeneuve"),))
 
 def test_a_sentence_holds_every_value() -> None:
     sentences = [{"sentence": "He directed it."}, {"sentence": "Arrival was directed by denis villeneuve. "}]
-    said, run, _ = alone(
+    reworded, run, _ = alone(
         lambda run: chat.reword(DENIS, "Who directed it?", run), {"answer_writer": sentences}
     )
-    assert str(said) == "Arrival was directed by denis villeneuve."
-    assert said.values == DENIS.values
+    assert str(reworded) == "Arrival was directed by denis villeneuve."
+    assert reworded.values == DENIS.values
     assert (
         run["answer_writer"].attempts[0].checks[-1].problem == "the sentence does not hold Denis Villeneuve"
     )

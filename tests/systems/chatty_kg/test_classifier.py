@@ -19,10 +19,12 @@ TALKED = Context((Turn("Who directed Dune?", ("Denis Villeneuve",)),))
     [(Context(), Settings(), 0), (TALKED, Settings(), 1), (Context(), PAPER, 1), (TALKED, PAPER, 1)],
 )
 def test_without_history_fast_does_not_ask(context: Context, settings: Settings, calls: int) -> None:
-    said, _, model = alone(lambda run: classify("And the year?", context, run), REPLY, settings=settings)
+    classified, _, model = alone(
+        lambda run: classify("And the year?", context, run), REPLY, settings=settings
+    )
     assert model.calls() == calls
     alone_by_rule = Classified("self-contained", "nothing was said before")
-    assert said == (Classified("dependent", "elliptical") if calls else alone_by_rule)
+    assert classified == (Classified("dependent", "elliptical") if calls else alone_by_rule)
 
 
 def test_the_model_does_not_see_the_dialogue() -> None:
@@ -42,6 +44,6 @@ def test_the_model_does_not_see_the_dialogue() -> None:
     ],
 )
 def test_a_pronoun_before_any_name_leaves_no_doubt(question: str, calls: int) -> None:
-    said, _, model = alone(lambda run: classify(question, TALKED, run), REPLY)
-    assert (said.label, model.calls()) == ("dependent", calls)
+    classified, _, model = alone(lambda run: classify(question, TALKED, run), REPLY)
+    assert (classified.label, model.calls()) == ("dependent", calls)
     assert alone(lambda run: classify(question, TALKED, run), REPLY, settings=PAPER)[2].calls() == 1

@@ -51,7 +51,6 @@ def stands_on_the_graph(answer: Answer) -> bool:
 
 DIRECTED = query(("?x", "director", "denis"))
 APART = f"FILTER(?x != {iri('dune').n3()}) "
-PATTERNS = (("?n", iri("director").n3(), iri("denis").n3()),)
 
 
 @pytest.mark.parametrize("settings", [Settings(), PAPER])
@@ -130,16 +129,6 @@ def test_a_cut_result_is_counted_however_its_query_is_written(typed: str) -> Non
     query = replace(DIRECTED, sparql=text, filters=APART)
     answer, _ = executed(query, kind="count", kg=open_kg(GRAPH, row_limit=1))
     assert answer.labels == ("2",)
-
-
-def test_an_unknown_may_have_any_name() -> None:
-    facts = (Fact("A", "r", "?n"),)
-    linked = Linked((Link("A", Candidate(iri("a"), "A")),), (LinkedRelation(facts[0], ANY),))
-    counted = replace(DIRECTED, sparql=DIRECTED.sparql.replace("?x", "?n"), patterns=PATTERNS)
-    selection = Selection((counted,), ())
-    kg = open_kg(GRAPH, row_limit=2)
-    answer, _, _ = alone(lambda run: execute(selection, QIR(facts, "?n", "count"), linked, run), kg=kg)
-    assert answer.labels == ("3",)
 
 
 def test_queries_that_differ_in_direction_alone_are_not_united() -> None:

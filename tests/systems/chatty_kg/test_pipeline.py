@@ -24,16 +24,13 @@ CALLS_A_QUESTION = 2.5
 
 # --- the paper's dialogue (Figure 1)
 
+FIRST_MOVIE = "first movie of Harry Potter"
 TURNS = [
     ("Who is the author of Harry Potter?", "", "J. K. Rowling"),
-    (
-        "When was its first movie released?",
-        "When was the first movie of Harry Potter released?",
-        "2001-11-16",
-    ),
+    ("When was its first movie released?", f"When was the {FIRST_MOVIE} released?", "2001-11-16"),
     (
         "Who played the main character?",
-        "Who played the main character of the first movie of Harry Potter?",
+        f"Who played the main character of the {FIRST_MOVIE}?",
         "Daniel Radcliffe",
     ),
     ("When was he born?", "When was Daniel Radcliffe born?", "1989-07-23"),
@@ -55,23 +52,23 @@ MEANT = {"date of release": "release date", "date of birth": "birth date"}
 
 
 def potter(request: ChatRequest) -> Any:
-    """What a good model says to each agent in that dialogue."""
-    told = request.variables
+    """What a good model replies to each agent in that dialogue."""
+    variables = request.variables
+    questions = [standalone or question for question, standalone, _ in TURNS]
     match request.task.rpartition("/")[2]:
         case "classifier":
-            alone = told["question"] in [standalone or question for question, standalone, _ in TURNS]
-            return {"reason": "read it", "label": "self-contained" if alone else "dependent"}
+            label = "self-contained" if variables["question"] in questions else "dependent"
+            return {"reason": "read it", "label": label}
         case "rephraser":
-            return {"question": next(turn[1] for turn in TURNS if turn[0] == told["question"])}
+            return {"question": next(turn[1] for turn in TURNS if turn[0] == variables["question"])}
         case "qir":
-            return UNDERSTOOD[
-                [standalone or question for question, standalone, _ in TURNS].index(told["question"])
-            ]
+            return UNDERSTOOD[questions.index(variables["question"])]
         case "vertex_selection":
-            series = next(c for c in told["candidates"] if "author" in c.get("relations", ()))
+            series = next(c for c in variables["candidates"] if "author" in c.get("relations", ()))
             return {"reason": "it has an author", "number": series["number"], "label": series["label"]}
         case "predicate_selection":
-            return predicates(*([MEANT.get(r["triple"][1], r["triple"][1])] for r in told["relations"]))
+            relations = [relation["triple"][1] for relation in variables["relations"]]
+            return predicates(*([MEANT.get(relation, relation)] for relation in relations))
     raise AssertionError(request.task)
 
 
@@ -206,10 +203,6 @@ def test_a_turn_holds_answers_entities_and_what_the_answer_stood_on() -> None:
     bench = workbench(Scripted(DIRECTED))
     bench.ask("Who directed Arrival?")
     [turn] = bench.dialogue.turns
-    assert (turn.question, turn.answers, turn.standalone) == (
-        "Who directed Arrival?",
-        ("Denis Villeneuve",),
-        "",
-    )
-    assert turn.entities == ("Arrival",)
+    assert (turn.question, turn.standalone, turn.entities) == ("Who directed Arrival?", "", ("Arrival",))
+    assert turn.answers == ("Denis Villeneuve",)
     assert set(turn.vertices) >= {iri("arrival"), iri("denis")}

@@ -104,25 +104,25 @@ def test_a_reply_outside_the_lists_is_turned_away(reply: Any, problem: str) -> N
         selected(TWO, reply, reply, reply)
 
 
-def test_a_relation_with_a_predicates_very_name_needs_no_model() -> None:
-    generated = Generated((query("Directed by"), query("writer")), 2)
-    selection, run, model = selected(generated)
-    assert (names(selection), model.calls()) == ([("Directed by",)], 0)
-    assert run["predicate_selection"].notes == [
-        "for every relation one predicate is beyond doubt: no model was asked"
-    ]
-
-
-def test_a_predicate_that_is_by_far_the_nearest_needs_no_model() -> None:
-    far = LinkedRelation(FACTS[0], (ranked("director", 0.8), ranked("writer", 0.5)))
-    near = LinkedRelation(FACTS[0], (ranked("director", 0.8), ranked("writer", 0.6)))
-    for relation, calls in ((far, 0), (near, 1)):
-        linked = Linked((), (relation,))
-        selection, _, model = alone(
-            lambda run, linked=linked: select_queries(ONE, "Who?", linked, run),
-            {"predicate_selection": predicates(["director"])},
-        )
-        assert (names(selection), model.calls()) == ([("director",)], calls)
+@pytest.mark.parametrize(
+    ("name", "similarities", "calls"),
+    [
+        ("Directed by", (0.5, 0.5), 0),  # the relation's very name
+        ("director", (0.8, 0.5), 0),  # by far the nearest
+        ("director", (0.8, 0.6), 1),
+        ("director", (0.6, 0.1), 1),
+    ],
+)
+def test_what_is_beyond_doubt_needs_no_model(
+    name: str, similarities: tuple[float, float], calls: int
+) -> None:
+    relation = LinkedRelation(FACTS[0], tuple(map(ranked, (name, "writer"), similarities)))
+    generated, linked = Generated((query(name), query("writer")), 2), Linked((), (relation,))
+    replies = {"predicate_selection": predicates([name])}
+    selection, run, model = alone(lambda run: select_queries(generated, "Who?", linked, run), replies)
+    assert (names(selection), model.calls()) == ([(name,)], calls)
+    note = "for every relation one predicate is beyond doubt: no model was asked"
+    assert run["predicate_selection"].notes == ([] if calls else [note])
 
 
 # --- as published: one relevant predicate is enough

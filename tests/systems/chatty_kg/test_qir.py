@@ -46,8 +46,8 @@ def extracted(*replies: Any, question: str = "Who directed Dune?", settings: Set
     ],
 )
 def test_a_reply_is_turned_away_with_its_reason_and_asked_again(reply: Any, check: str, problem: str) -> None:
-    made, run, model = extracted(reply, GOOD)
-    assert made == QIR((Fact("Dune", "director", "?person"),), "?person", "list")
+    record, run, model = extracted(reply, GOOD)
+    assert record == QIR((Fact("Dune", "director", "?person"),), "?person", "list")
     first, second = run["qir"].attempts
     assert problem in next(result.problem for result in first.checks if result.name == check)
     assert second.accepted
@@ -55,8 +55,8 @@ def test_a_reply_is_turned_away_with_its_reason_and_asked_again(reply: Any, chec
 
 
 def test_the_last_resort_uses_a_whole_triple_that_fails_another_check() -> None:
-    made, run, model = extracted(*[qir("?film | director | ?person")] * 3)
-    assert made.facts == (Fact("?film", "director", "?person"),)
+    record, run, model = extracted(*[qir("?film | director | ?person")] * 3)
+    assert record.facts == (Fact("?film", "director", "?person"),)
     assert model.calls() == 3
     assert run["qir"].notes == ["no reply passed every check in 3 attempts; the last one is used as it is"]
 
@@ -88,8 +88,8 @@ def test_what_has_no_whole_triple_is_no_last_resort(reply: Any) -> None:
 def test_names_are_tidied_and_near_duplicates_dropped(
     triples: list[str], facts: list[tuple[str, str, str]]
 ) -> None:
-    made, _, _ = extracted({**qir(*triples), "target": ""})
-    assert [(fact.subject, fact.relation, fact.object) for fact in made.facts] == facts
+    record, _, _ = extracted({**qir(*triples), "target": ""})
+    assert [(fact.subject, fact.relation, fact.object) for fact in record.facts] == facts
 
 
 CHAIN = ["Dune | director | ?person", "?person | birth place | ?city"]
@@ -108,8 +108,8 @@ CHAIN = ["Dune | director | ?person", "?person | birth place | ?city"]
 def test_the_target_is_as_asked_and_as_published_the_first_by_alphabet(
     target: str, settings: Settings, expected: str
 ) -> None:
-    made, _, _ = extracted({**qir(*CHAIN), "target": target}, settings=settings)
-    assert made.target == expected
+    record, _, _ = extracted({**qir(*CHAIN), "target": target}, settings=settings)
+    assert record.target == expected
 
 
 @pytest.mark.parametrize(

@@ -121,8 +121,8 @@ def test_what_was_asked_about_is_no_answer_to_a_chain() -> None:
     [published] = generated(facts, settings=PAPER).queries
     assert "FILTER" not in published.sparql
     kg = films()
-    found = {row[0] for row in kg.select(query.sparql).rows}
-    assert (iri("dune") in found, iri("arrival") in found) == (False, True)
+    values = {row[0] for row in kg.select(query.sparql).rows}
+    assert (iri("dune") in values, iri("arrival") in values) == (False, True)
 
 
 def test_same_queries_are_kept_once() -> None:

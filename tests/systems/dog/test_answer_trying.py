@@ -60,14 +60,16 @@ PLAYS = (FILM, iri("starring"), AMY)
 
 
 def test_an_answer_stands_on_all_triples_that_lead_to_it() -> None:
-    other = (iri("sicario"), iri("starring"), AMY)
-    both = [Filled("list", (Value(AMY, "Amy Adams", (triple,)),)) for triple in (PLAYS, other)]
-    assert values_of(Tried("yes", "", ("Amy Adams",)), both, ()) == (Value(AMY, "Amy Adams", (PLAYS, other)),)
+    sicario = (iri("sicario"), iri("starring"), AMY)
+    both = [Filled("list", (Value(AMY, "Amy Adams", (triple,)),)) for triple in (PLAYS, sicario)]
+    assert values_of(Tried("yes", "", ("Amy Adams",)), both, ()) == (
+        Value(AMY, "Amy Adams", (PLAYS, sicario)),
+    )
 
 
 def test_of_vertices_with_one_label_those_count_that_all_entities_lead_to() -> None:
-    other = Value(iri("other_amy"), "Amy Adams")
-    both = [Filled("list", (Value(AMY, "Amy Adams"), other)), Filled("list", (Value(AMY, "Amy Adams"),))]
+    homonym = Value(iri("other_amy"), "Amy Adams")
+    both = [Filled("list", (Value(AMY, "Amy Adams"), homonym)), Filled("list", (Value(AMY, "Amy Adams"),))]
     assert [value.term for value in values_of(Tried("yes", "", ("Amy Adams",)), both, ())] == [AMY]
     assert len(values_of(Tried("yes", "", ("Amy Adams",)), both[:1], ())) == 2
 

@@ -33,40 +33,33 @@ def filled(
     """What is filled by a predicate, and the notes left."""
     chosen = Filtered(start.name, "", Relation(name, way, (iri(name),)))
     kg = films(FILMS + turtle)
-    made, run, _ = alone(lambda run: fill(chosen, start, run), kg=kg, settings=settings, of=DOG)
-    return made, run.steps[-1].notes
+    result, run, _ = alone(lambda run: fill(chosen, start, run), kg=kg, settings=settings, of=DOG)
+    return result, run.steps[-1].notes
 
 
-def labels(made: Filled) -> list[str]:
-    return [value.label for value in made.values]
+def labels(result: Filled) -> list[str]:
+    return [value.label for value in result.values]
 
 
 # --- relations
 
 
 def test_relations_are_found_in_both_directions_without_noise() -> None:
-    found, _, model = alone(lambda run: get_relations(head("arrival", "denis"), run), of=DOG)
-    assert [str(relation) for relation in found.found] == [
-        "based on",
-        "birth place",
-        "director",
-        "~director",
-        "number of children",
-        "runtime",
-        "starring",
-    ]
+    relations, _, model = alone(lambda run: get_relations(head("arrival", "denis"), run), of=DOG)
+    names = "based on, birth place, director, ~director, number of children, runtime, starring"
+    assert [str(relation) for relation in relations.found] == names.split(", ")
     assert model.calls() == 0
 
 
 def test_predicates_of_one_name_are_one_relation() -> None:
     kg = films(FILMS + "@prefix o: <http://example.org/other/> . :arrival o:director :lynch .")
-    found, _, _ = alone(lambda run: get_relations(ARRIVAL, run), kg=kg, of=DOG)
-    director = found.named("Director")
+    relations, _, _ = alone(lambda run: get_relations(ARRIVAL, run), kg=kg, of=DOG)
+    director = relations.named("Director")
     assert director is not None
     assert len(director.iris) == 2
     chosen = Filtered("Arrival", "", director)
-    made, _, _ = alone(lambda run: fill(chosen, ARRIVAL, run), kg=kg, of=DOG)
-    assert labels(made) == ["David Lynch", "Denis Villeneuve"]
+    result, _, _ = alone(lambda run: fill(chosen, ARRIVAL, run), kg=kg, of=DOG)
+    assert labels(result) == ["David Lynch", "Denis Villeneuve"]
 
 
 @pytest.mark.parametrize(("term", "names"), [(Literal(116), ["~runtime"]), (BNode("b"), [])])
@@ -83,8 +76,8 @@ OFFERED = Relations("Arrival", (DIRECTOR, Relation("starring", "in", (iri("starr
 
 def filtered(*replies: Any) -> tuple[Filtered, Any]:
     script = {"relation_filtering": list(replies)}
-    made, _, model = alone(lambda run: filter_relation(OFFERED, "who?", run), script, of=DOG)
-    return made, model
+    result, _, model = alone(lambda run: filter_relation(OFFERED, "who?", run), script, of=DOG)
+    return result, model
 
 
 def test_the_relation_is_chosen_by_its_name_and_direction() -> None:
@@ -129,21 +122,18 @@ def test_the_only_relation_is_taken_unless_none_would_say_something(
 
 
 def test_tails_come_with_the_triples_that_lead_to_them() -> None:
-    made, notes = filled("director", "out", head("arrival", "lynchs_dune"))
-    assert labels(made) == ["David Lynch", "Denis Villeneuve"]
-    assert made.values[1].support == ((iri("arrival"), iri("director"), iri("denis")),)
-    assert made.triples == (
-        ("lynchs_dune", "director", "David Lynch"),
-        ("arrival", "director", "Denis Villeneuve"),
-    )
-    assert (made.found, notes) == (2, [])
+    result, notes = filled("director", "out", head("arrival", "lynchs_dune"))
+    assert labels(result) == ["David Lynch", "Denis Villeneuve"]
+    assert result.values[1].support == ((iri("arrival"), iri("director"), iri("denis")),)
+    lynch, denis = ("lynchs_dune", "director", "David Lynch"), ("arrival", "director", "Denis Villeneuve")
+    assert (result.triples, result.found, notes) == ((lynch, denis), 2, [])
 
 
 def test_an_inverse_relation_leads_to_subjects_but_not_back_to_the_start() -> None:
     start = Head("Denis Villeneuve", (Value(iri("denis"), "Denis Villeneuve"),), (iri("dune"),))
-    made, _ = filled("director", "in", start)
-    assert labels(made) == ["Arrival", "Sicario"]  # the question began at Dune
-    assert made.triples[0] == ("Denis Villeneuve", "~director", "Arrival")
+    result, _ = filled("director", "in", start)
+    assert labels(result) == ["Arrival", "Sicario"]  # the question began at Dune
+    assert result.triples[0] == ("Denis Villeneuve", "~director", "Arrival")
 
 
 def test_the_fan_out_caps_tails_and_triples_with_a_note_but_shows_one_of_every_tail() -> None:
@@ -172,28 +162,28 @@ def test_a_list_says_what_has_no_triple_and_whether_it_was_cut(
     chosen = Filtered("these", "", Relation(relation, "out", (iri(relation),)))
     kg = open_kg(rdflib.Graph().parse(data=FILMS, format="turtle"), row_limit=row_limit)
     settings = profile("fast", fan_out=fan_out)
-    made, _, _ = alone(lambda run: fill(chosen, head(*names), run), kg=kg, settings=settings, of=DOG)
-    assert made.note == note
+    result, _, _ = alone(lambda run: fill(chosen, head(*names), run), kg=kg, settings=settings, of=DOG)
+    assert result.note == note
 
 
 def test_empty_tails_are_told_and_no_error() -> None:
-    made, _ = filled("director", "in", head("gentilly"))
-    assert (made.values, made.reason) == ((), "nothing further is there by ~director")
-    made, _ = filled("director", "out", Head("3", (Value(Literal(3), "3"),)))
-    assert (made.values, made.queries) == ((), ())
+    result, _ = filled("director", "in", head("gentilly"))
+    assert (result.values, result.reason) == ((), "nothing further is there by ~director")
+    result, _ = filled("director", "out", Head("3", (Value(Literal(3), "3"),)))
+    assert (result.values, result.queries) == ((), ())
 
 
 @pytest.mark.parametrize("node", ["_:m", ":m1"])
 def test_behind_a_node_without_a_name_the_heads_are_not_lost(node: str) -> None:
     marriage = f":denis :marriage {node} . {node} :spouse :tanya ; :since 1990 . "
     turtle = f"{marriage} :tanya rdfs:label 'Tanya Lapointe' ."
-    made, notes = filled("marriage", "out", head("denis"), turtle)
-    assert labels(made) == ["1990", "Tanya Lapointe"]
-    assert made.triples[1] == ("denis", "marriage", "…", "spouse", "Tanya Lapointe")
-    assert len(made.values[1].support) == 2
+    result, notes = filled("marriage", "out", head("denis"), turtle)
+    assert labels(result) == ["1990", "Tanya Lapointe"]
+    assert result.triples[1] == ("denis", "marriage", "…", "spouse", "Tanya Lapointe")
+    assert len(result.values[1].support) == 2
     assert notes == ["behind nodes without a name: one hop further"]
     further, _, _ = alone(
-        lambda run: get_relations(Head("they", made.values, made.values[1].support[0][:1]), run),
+        lambda run: get_relations(Head("they", result.values, result.values[1].support[0][:1]), run),
         kg=films(FILMS + turtle),
         of=DOG,
     )

@@ -164,11 +164,8 @@ def test_the_roles_hear_each_other_round_by_round() -> None:
     assert spoken == [f"{role}[hop 1/round {number}]" for number in (1, 2) for role in ROLES]
     heard = [len(request.variables["debate"]) for request in model.requests if "debate" in request.variables]
     assert heard == [0, 1, 2, 3, 4, 5]
-    assert [one.role for one in run.output("simplifying").debate[:3]] == [
-        "simplifying expert",
-        "critic",
-        "linguist",
-    ]
+    roles = [remark.role for remark in run.output("simplifying").debate[:3]]
+    assert roles == ["simplifying expert", "critic", "linguist"]
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -34,15 +34,15 @@ def reply(task: str, **variables: Any) -> Any:
     return json.loads(Rules(Embeddings("lexical")).complete(request, None, threading.Event()).text)
 
 
-def solved(entity: str, found: str) -> list[dict[str, str]]:
-    return [{"entity": entity, "relation": "r", "found": found}]
+def solved(entity: str, answer: str) -> list[dict[str, str]]:
+    return [{"entity": entity, "relation": "r", "found": answer}]
 
 
-def debated(question: str, entity: str, found: str) -> list[str]:
+def debated(question: str, entity: str, answer: str) -> list[str]:
     """What expert, critic and linguist propose."""
     debate: list[Any] = []
     for role in ("simplifying_expert", "critic", "linguist"):
-        debate.append(reply(role, question=question, solved=solved(entity, found), debate=debate))
+        debate.append(reply(role, question=question, solved=solved(entity, answer), debate=debate))
     return [remark["question"] for remark in debate]
 
 
@@ -120,8 +120,8 @@ def test_a_relation_is_chosen_by_name_and_direction(question: str, relations: li
 def test_an_answer_is_tried(question: str, triples: list[str], answers: list[str]) -> None:
     split = [triple.split("|") for triple in triples]
     heads = dict.fromkeys(triple[0] for triple in split)
-    found = [{"entity": head, "triples": [t for t in split if t[0] == head], "note": ""} for head in heads]
-    tried = reply("answer_trying", question=question, found=found)
+    results = [{"entity": head, "triples": [t for t in split if t[0] == head], "note": ""} for head in heads]
+    tried = reply("answer_trying", question=question, found=results)
     assert (tried["sufficient"], tried["answers"]) == ("yes" if answers else "no", answers)
 
 
@@ -147,11 +147,11 @@ def test_rules_answers_enough_of_a_sample_and_invents_nothing(
     lines = Path(sample_path(sample)).with_suffix(".questions.jsonl").read_text().splitlines()
     entries = [entry for entry in map(json.loads, lines) if not entry.get("dialogue")]
     right: dict[str, bool] = {}
-    for entry in [one for one in entries if one["type"] in ("factoid", "list", "unanswerable")][::2]:
+    for entry in [entry for entry in entries if entry["type"] in ("factoid", "list", "unanswerable")][::2]:
         got = answers(bench, entry["question"])
         right[entry["question"]] = sorted(got) == sorted(entry["answers"])
         assert entry["type"] != "unanswerable" or not got, entry["question"]
-    assert sum(right.values()) >= ENOUGH * len(right), [one for one in right if not right[one]]
+    assert sum(right.values()) >= ENOUGH * len(right), [entry for entry in right if not right[entry]]
 
 
 def test_rules_reaches_the_targets_on_metaqa(metaqa: Path, monkeypatch: pytest.MonkeyPatch) -> None:
