@@ -55,12 +55,12 @@ def static(notebook: Any) -> Any:
     styled = False
     names: dict[str, str] = {}
     notebook.metadata.pop("widgets", None)
-    for number, cell in enumerate(cell for cell in notebook.cells if cell.cell_type == "code"):
-        cell.execution_count = number + 1
+    for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
+        cell.execution_count = None
         cell.metadata = {name: value for name, value in cell.metadata.items() if name != "execution"}
         for output in cell.outputs:
             if "execution_count" in output:
-                output.execution_count = number + 1
+                output.execution_count = None
             data = output.get("data", {})
             data.pop(VIEW, None)
             for kind, text in data.items():

@@ -108,10 +108,16 @@ class Site:
 
     @contextmanager
     def open(
-        self, notebook: str, *, theme: str = "light", scale: float = 1, height: int = 900
+        self,
+        notebook: str,
+        *,
+        theme: str = "light",
+        scale: float = 1,
+        height: int = 900,
+        outputs: bool = False,
     ) -> Iterator[NotebookPage]:
         """The same for a page that several tests share: each of them asks it ``assert_clean``."""
-        self.server.renew()
+        self.server.renew(outputs=outputs)
         window = ViewportSize(width=WIDTH, height=height)
         context = self.browser.new_context(
             viewport=window, device_scale_factor=scale, service_workers="block"

@@ -59,10 +59,16 @@ class Server:
         rest = {"lab": "?reset", "voila": f"?theme={theme}"}.get(self.kind, "")
         return f"{self.origin}/{PAGES[self.kind]}/{notebook}{rest}"
 
-    def renew(self) -> None:
-        """Bring notebooks and prompts back to how the project has them."""
+    def renew(self, *, outputs: bool = False) -> None:
+        """Bring notebooks and prompts back to how the project has them, with or without the outputs."""
         for name in ("notebooks", "prompts"):
             shutil.copytree(ROOT / name, self.folder / name, dirs_exist_ok=True)
+        for path in () if outputs else (self.folder / "notebooks").glob("*.ipynb"):
+            notebook = nbformat.read(path, as_version=4)
+            for cell in notebook.cells:
+                if cell.cell_type == "code":
+                    cell.outputs = []
+            nbformat.write(notebook, path)
 
     def sources(self, notebook: str) -> tuple[str, ...]:
         """What stands in the code cells of a notebook."""

@@ -7,6 +7,13 @@ import pytest
 from browser.harness import Site
 
 
+def test_a_notebook_that_was_not_run_shows_what_it_carries(lab: Site) -> None:
+    with lab.visit("10_chatty_kg.ipynb", outputs=True) as page:
+        shown = page.cell('workbench.cell("vertex_selection")').text
+        assert "linked so before in this dialogue" in shown
+        assert "model not found" not in page.text.casefold()
+
+
 @pytest.mark.parametrize("place", ["lab", "notebook7", "voila"])
 def test_the_first_notebook_runs_from_top_to_bottom(place: str, request: pytest.FixtureRequest) -> None:
     site: Site = request.getfixturevalue(place)
