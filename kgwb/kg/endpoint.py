@@ -52,12 +52,14 @@ class Endpoint(SearchedByQueries):
         """See Graph."""
         return self._select(query)
 
-    def whole(self, query: str, magic: str = "") -> Rows:
+    def whole(self, query: str, magic: str = "", *, intact: bool = False) -> Rows:
         """See SearchedByQueries."""
-        return self._select(query, magic, whole=True)
+        return self._select(query, magic, whole=True, intact=intact)
 
-    def _select(self, query: str, magic: str = "", *, whole: bool = False) -> Rows:
+    def _select(self, query: str, magic: str = "", *, whole: bool = False, intact: bool = False) -> Rows:
         found, reply = self._asked(query, ("select",), magic)
+        if intact and (broken := _broken(reply)):
+            raise _no_result(reply, broken)
         names, table = _table(reply)
         variables = found.variables or names  # what was asked for, whatever the reply says
         if any(table) and not any(row.keys() & set(variables) for row in table):
@@ -139,19 +141,33 @@ class Endpoint(SearchedByQueries):
 
 
 def _json(reply: Reply) -> dict[str, Any]:
+    if broken := _broken(reply):
+        _log.warning("%s; broken characters of texts are replaced", broken)
+    text = reply.body.decode("utf-8", errors="replace")
     try:
-        text = reply.body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        _log.warning("not UTF-8 throughout: %s; broken characters of texts are replaced", error)
-        text = reply.body.decode("utf-8", errors="replace")
-    try:
-        data = json.loads(text, strict=False)
+        data = json.loads(text, strict=False, object_hook=_unbroken if broken else None)
     except (ValueError, RecursionError) as error:
         raise _no_result(reply, f"broken JSON: {error}") from error
     if not isinstance(data, dict):
         raise _no_result(reply, "JSON of another kind")
     if problem := data.get("error") or data.get("exception"):
         raise _no_result(reply, f"it says {problem!r}")
+    return data
+
+
+def _broken(reply: Reply) -> str:
+    """Where the body is not UTF-8; empty if it is."""
+    try:
+        reply.body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return f"not UTF-8 throughout: {error}"
+    return ""
+
+
+def _unbroken(data: dict[str, Any]) -> dict[str, Any]:
+    """An object of a reply that is not UTF-8: an IRI or a number with a character replaced is another one."""
+    if (data.get("type") == "uri" or "datatype" in data) and "\ufffd" in str(data.get("value")):
+        raise ValueError(f"{data['value']} is not UTF-8")
     return data
 
 

@@ -68,8 +68,11 @@ class SearchedByQueries(ABC):
         """See Graph."""
 
     @abstractmethod
-    def whole(self, query: str, magic: str = "") -> Rows:
-        """The rows of a query whose use cannot say that some are missing; ``magic`` as for the gate."""
+    def whole(self, query: str, magic: str = "", *, intact: bool = False) -> Rows:
+        """The rows of a query whose use cannot say that some are missing; ``magic`` as for the gate.
+
+        ``intact``, their texts too: a broken one is an error.
+        """
 
     def search(self, text: str, limit: int) -> Found:
         """See Graph; a close spelling is not looked for."""
@@ -140,7 +143,7 @@ class SearchedByQueries(ABC):
         )
 
     def _vertices(self, query: str, magic: str = "") -> _Labels:
-        rows = self.whole(query, magic).rows
+        rows = self.whole(query, magic, intact=True).rows
         found = [(str(vertex), str(label)) for vertex, label in rows if not (vertex is None or label is None)]
         return [(iri, label) for iri, label in found if writable(iri)]
 

@@ -96,11 +96,11 @@ class Slow(Embeddings):
 
     loaded = False
 
-    def _encode(self, texts: Any) -> list[Any]:
+    def encode(self, texts: Any) -> list[Any]:
         if not self.loaded:
             time.sleep(LOAD_S)
             self.loaded = True
-        return super()._encode(texts)
+        return super().encode(texts)
 
 
 class World:
@@ -203,10 +203,10 @@ def test_a_slow_call_is_left_behind_and_the_run_goes_on_when_it_has_ended(
     loading, loaded = threading.Event(), threading.Event()
 
     class Loading(Embeddings):
-        def _encode(self, texts: Any) -> list[Any]:
+        def encode(self, texts: Any) -> list[Any]:
             loading.set()
             assert loaded.wait(30)
-            return super()._encode(texts)
+            return super().encode(texts)
 
     world = World(tmp_path)
     world.embeddings = Loading("lexical")

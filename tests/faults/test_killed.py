@@ -58,11 +58,13 @@ workbench.ask("Who directed Dune?", path={path!r})
 
 def says(body: dict[str, Any]) -> str:
     """What a model says to the agents of Chatty-KG, told apart by the form of reply that they ask for."""
-    replies = {"entities": "qir", "number": "vertex_selection", "predicates": "predicate_selection"}
+    replies = {
+        "entities": "chatty_kg/qir",
+        "number": "linking/vertex_selection",
+        "predicates": "chatty_kg/predicate_selection",
+    }
     form = body["response_format"]["json_schema"]["schema"]["properties"]
-    return next(
-        json.dumps(HOMONYMS[f"chatty_kg/{agent}"]) for field, agent in replies.items() if field in form
-    )
+    return next(json.dumps(HOMONYMS[task]) for field, task in replies.items() if field in form)
 
 
 @pytest.mark.parametrize(("place", "seed"), [("model", 1), ("model", 2), ("graph", 3)])
@@ -247,7 +249,7 @@ from kgwb.kg.embeddings import Embeddings
 from kgwb.kg import cache_dir, open_kg
 
 class Counted(Embeddings):
-    def _encode(self, texts):
+    def encode(self, texts):
         return [np.full(4, len(text), dtype=np.float32) / 1000 for text in texts]
 
 print("ready", flush=True)
