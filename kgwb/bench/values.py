@@ -1,6 +1,6 @@
 """When two answers are the same: by their values, never by their spelling.
 
-Gold answers are strings (most question sets give no datatypes), so the lexical form tells what a value is.
+Gold answers are strings (most question sets give no datatypes), so the lexical form shows what a value is.
 """
 
 from __future__ import annotations

@@ -141,8 +141,8 @@ class SearchedByQueries(ABC):
 
     def _vertices(self, query: str, magic: str = "") -> _Labels:
         rows = self.whole(query, magic).rows
-        found = [(str(vertex), str(label)) for vertex, label in rows if not (vertex is None or label is None)]
-        return [(iri, label) for iri, label in found if writable(iri)]
+        pairs = [(str(vertex), str(label)) for vertex, label in rows if not (vertex is None or label is None)]
+        return [(iri, label) for iri, label in pairs if writable(iri)]
 
     def _searchable(self, hits: Sequence[tuple[URIRef, str, float]], limit: int) -> tuple[Hit, ...]:
         """The first hits but for predicates and classes, which have names and are not searched for."""
@@ -233,7 +233,7 @@ class SearchedByQueries(ABC):
                 labels = [str(row[1]) for row in self.whole(query, dialect.magic).rows]
             else:
                 rows, _ = search_wikibase(dialect.names["api"], label, _HITS, self.vocabulary, self.limits)
-                labels = [found for _, found in rows]
+                labels = [text for _, text in rows]
         except GraphTimeoutError as error:
             message = f"{error.message} (asked for a label in the dialect {dialect.name})"
             raise GraphTimeoutError(message, hint='name the dialect: dialect="generic", for one') from error
@@ -241,7 +241,7 @@ class SearchedByQueries(ABC):
             self.ask("ASK { ?s ?p ?o }")  # is it the dialect that fails, or the endpoint?
             return False
         wanted = set(normal(" ".join(words)).split())
-        return any(wanted <= set(normal(found).split()) for found in labels)
+        return any(wanted <= set(normal(text).split()) for text in labels)
 
 
 def _words(label: str) -> list[str]:

@@ -83,7 +83,7 @@ class OllamaModel(RemoteModel):
 
         if isinstance(error, ollama.ResponseError):
             words = str(error.error)
-            if error.status_code < 0:  # said inside a reply that had begun well
+            if error.status_code < 0:  # sent inside a reply that had begun well
                 return Failure("nonsense", words)
             response = getattr(error.__context__, "response", None)
             return status_failure(error.status_code, words, getattr(response, "headers", {}))

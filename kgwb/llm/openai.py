@@ -96,7 +96,7 @@ def _key(url: str) -> str:
             "the models of OpenAI need a key, and the environment variable OPENAI_API_KEY is not set",
             hint="set OPENAI_API_KEY, or use the model `rules`, which needs no key",
         )
-    # Said here because the transport's own error for such a key shows it
+    # Raised here because the transport's own error for such a key shows it
     if not (key.isascii() and key.isprintable()):
         raise UnknownModelError(
             "the environment variable OPENAI_API_KEY holds characters that no key has",
