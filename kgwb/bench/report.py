@@ -204,7 +204,14 @@ Sets = tuple[Measured, ...]
 
 def _measured(sets: Sets) -> Iterator[Html]:
     """Everything needed to repeat it; what differs between the folders is marked."""
-    configs = [dict(_flat(measured.config)) for measured in sets]
+    configs = [
+        {
+            f"{name} {part}".strip(): text
+            for name, value in measured.config.items()
+            for part, text in _mapping(value).items()
+        }
+        for measured in sets
+    ]
     heads = ["", *(measured.name for measured in sets)]
     first: list[tuple[object, ...]] = []
     rest: list[tuple[object, ...]] = []
@@ -218,12 +225,6 @@ def _measured(sets: Sets) -> Iterator[Html]:
     for measured in sets:
         yield h.fold(f"the command that asks {measured.name} again", h.preformatted(_command(measured)))
     yield h.fold("all prompts, settings and versions", h.table(heads, rest))
-
-
-def _flat(config: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    for name, value in config.items():
-        for part, text in _mapping(value).items():
-            yield f"{name} {part}".strip(), text
 
 
 def _mapping(value: object) -> Mapping[str, object]:

@@ -37,18 +37,14 @@ def value_of(text: str) -> Hashable:
     if _NUMBER.fullmatch(text):
         return Decimal(text)
     if moment := _MOMENT.fullmatch(text):
-        return _moment(text, *moment.groups())
+        day, time, zone = moment.groups()
+        if time is None or _MIDNIGHT.fullmatch(time):
+            return str(day)
+        try:
+            return datetime.fromisoformat(text if zone else text + "Z").astimezone(UTC).isoformat()
+        except (ValueError, OverflowError):  # a year that datetime does not know
+            return text
     return _iri(text) if _IRI.fullmatch(text) else normalize("NFC", text)
-
-
-def _moment(text: str, day: str, time: str | None, zone: str | None) -> str:
-    if time is None or _MIDNIGHT.fullmatch(time):
-        return day
-    try:
-        moment = datetime.fromisoformat(text if zone else text + "Z")
-        return moment.astimezone(UTC).isoformat()
-    except (ValueError, OverflowError):  # a year that datetime does not know
-        return text
 
 
 def _iri(text: str) -> str:

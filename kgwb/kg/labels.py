@@ -114,12 +114,12 @@ class LabelIndex:
         ):
             rows = self._rows(f"{_ROWS} id IN ({_MATCHING})", query, 4 * limit) if query else []
             if rows or exact:
-                return _found(ranked(key, exact + rows, limit), how, query or key)
+                return _result(ranked(key, exact + rows, limit), how, query or key)
         known = "SELECT 1 FROM vocabulary WHERE word = ?"
         spellings = {word: self._close(word) for word in asked if not self._rows(known, word)}
-        rows, how = self._any(asked, spellings, 4 * limit)
+        rows, how = self._any_word(asked, spellings, 4 * limit)
         query = " OR ".join(f'"{near}"' for word in asked for near in _variants(word, spellings))
-        return _found(ranked(key, rows, limit, spellings), how, query)
+        return _result(ranked(key, rows, limit, spellings), how, query)
 
     def exact(self, labels: Sequence[str]) -> dict[str, tuple[URIRef, ...]]:
         """For each text that is, in normal form, the whole label of some vertex: those vertices, by IRI."""
@@ -140,7 +140,7 @@ class LabelIndex:
             names.update(self._rows(f"{_SHOWN} ({_holes(chunk)})", *chunk))
         return {iri: names.get(str(iri)) or local_name(iri) for iri in iris}
 
-    def _any(
+    def _any_word(
         self, asked: Sequence[str], spellings: Mapping[str, Sequence[Spelling]], limit: int
     ) -> tuple[list[Any], str]:
         """The labels with the most, and among them the rarest, of the words."""
@@ -196,7 +196,7 @@ def _near(word: str, until: float, terms: Iterable[tuple[str]]) -> list[Spelling
     return spellings
 
 
-def _found(best: Sequence[tuple[URIRef, str, float]], how: str, query: str) -> Found:
+def _result(best: Sequence[tuple[URIRef, str, float]], how: str, query: str) -> Found:
     return Found(tuple(Hit(*hit) for hit in best), how if best else "nothing", query)
 
 

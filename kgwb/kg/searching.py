@@ -7,7 +7,7 @@ import json
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -193,7 +193,11 @@ class SearchedByQueries(ABC):
         if remembered := _remembered(file):
             return remembered
         label = self._a_label()
-        finding = (dialect for dialect in self._likely() if label and self._finds(dialect, label))
+        hints = f"{self.identity} {self.server}".lower()
+        usable = [dialect for name, dialect in DIALECTS.items() if dialect.whole and name != "generic"]
+        hinted = [dialect for dialect in usable if any(hint in hints for hint in dialect.hints)]
+        likely = [*hinted, *(dialect for dialect in usable if dialect.blind and dialect not in hinted)]
+        finding = (dialect for dialect in likely if label and self._finds(dialect, label))
         dialect = next(finding, DIALECTS["generic"])
         if not label:
             return replace(dialect, known="no label to probe with")
@@ -215,14 +219,6 @@ class SearchedByQueries(ABC):
             if labels := [str(label) for (label,) in rows if label is not None and _words(str(label))]:
                 return max(labels, key=lambda label: (len(_words(label)), -len(label), label))
         return ""
-
-    def _likely(self) -> Iterator[Dialect]:
-        """The dialects to try, those first that URL or server hint at."""
-        hints = f"{self.identity} {self.server}".lower()
-        usable = [dialect for name, dialect in DIALECTS.items() if dialect.whole and name != "generic"]
-        hinted = [dialect for dialect in usable if any(hint in hints for hint in dialect.hints)]
-        yield from hinted
-        yield from (dialect for dialect in usable if dialect.blind and dialect not in hinted)
 
     def _finds(self, dialect: Dialect, label: str) -> bool:
         """Whether a label with these words comes back."""
