@@ -343,24 +343,23 @@ def row_of(question: BenchQuestion, run: Run | None, error: str | None) -> Row:
     row |= {"question": question.question, "answers": answers, "gold": question.gold}
     if question.answers is not None:
         row |= asdict(NOTHING if error is not None else score(answers, question.answers))
-    row |= {"seconds": 0.0, "model_calls": 0, "queries": 0} if run is None else _cost(run)
-    if run and (linking := _linking(question, run)):
-        row["linking"] = linking
+    if run is None:
+        row |= {"seconds": 0.0, "model_calls": 0, "queries": 0}
+    else:
+        totals = run.totals
+        used = dict.fromkeys(key for step in run.steps for key in step.calls)
+        row |= {
+            "seconds": round(totals.seconds, 6),
+            "stages": stages(run.system, run.steps),
+            "model_calls": totals.model_calls,
+            "prompt_tokens": totals.prompt_tokens,
+            "completion_tokens": totals.completion_tokens,
+            "models": by_model(run.calls[key] for key in used if key in run.calls),
+            "queries": totals.queries,
+        }
+        if linking := _linking(question, run):
+            row["linking"] = linking
     return row | {"error": error}
-
-
-def _cost(run: Run) -> Row:
-    totals = run.totals
-    used = dict.fromkeys(key for step in run.steps for key in step.calls)
-    return {
-        "seconds": round(totals.seconds, 6),
-        "stages": stages(run.system, run.steps),
-        "model_calls": totals.model_calls,
-        "prompt_tokens": totals.prompt_tokens,
-        "completion_tokens": totals.completion_tokens,
-        "models": by_model(run.calls[key] for key in used if key in run.calls),
-        "queries": totals.queries,
-    }
 
 
 def _linking(question: BenchQuestion, run: Run) -> Row:
