@@ -30,7 +30,7 @@ class Measured:
 
     name: str
     tail: str
-    """What tells its figures from those of other folders: ", name", or nothing where it is alone."""
+    """What sets its figures apart from those of other folders: ", name", or nothing where it is alone."""
     folder: Path
     config: Mapping[str, Any]
     rows: Mapping[str, Row]
@@ -93,8 +93,13 @@ class Table(NamedTuple):
 
 def quality(sets: Sets) -> Table:
     """Every measure over all questions and over parts of them, two of them with their intervals."""
-    parts = dict.fromkeys(name for one in sets for name in one.groups)
-    shown = [(name + one.tail, one.groups[name]) for name in parts for one in sets if name in one.groups]
+    parts = dict.fromkeys(name for measured in sets for name in measured.groups)
+    shown = [
+        (name + measured.tail, measured.groups[name])
+        for name in parts
+        for measured in sets
+        if name in measured.groups
+    ]
     means = [NAMES[measure] for measure in MEANS]
     rows = []
     for name, group in shown:
@@ -107,8 +112,8 @@ def quality(sets: Sets) -> Table:
 def spent(sets: Sets, prices: Prices | None = None) -> Table:
     """What a question cost, of every kind of cost; money only where every model has a price."""
     priced = None if without_prices(sets, prices) else prices
-    by_set = [one.costs(priced) for one in sets]
-    heads = [f"{what}{one.tail}" for one in sets for what in ("total", "median", "95th percentile")]
+    by_set = [measured.costs(priced) for measured in sets]
+    heads = [f"{what}{measured.tail}" for measured in sets for what in ("total", "median", "95th percentile")]
     rows: list[Sequence[object]] = []
     for name in dict.fromkeys(name for each in by_set for name in each):
         amounts = [amount for each in by_set for amount in each.get(name, NO_COST)[1:]]
@@ -119,20 +124,20 @@ def spent(sets: Sets, prices: Prices | None = None) -> Table:
 def without_prices(sets: Sets, prices: Prices | None) -> list[str]:
     """Why money is left out, if it is."""
     reasons = []
-    for one in sets:
+    for measured in sets:
         try:
-            one.costs(prices)
+            measured.costs(prices)
         except InputError as exc:
-            reasons.append(f"{one.name}: money is left out. {exc}")
+            reasons.append(f"{measured.name}: money is left out. {exc}")
     return reasons
 
 
 def losses(sets: Sets) -> Table:
     """Lost answers by agent, by stage and in all, each by hops; no rows if none is known of."""
-    hops = sorted({hop for one in sets for counts in one.losses.values() for hop in counts})
-    columns = [(one, hop) for one in sets for hop in hops]
-    heads = [f"hops {hop}{one.tail}" if hop else f"answers{one.tail}" for one, hop in columns]
-    blamed = list(dict.fromkeys(key for one in sets for key in one.losses))
+    hops = sorted({hop for measured in sets for counts in measured.losses.values() for hop in counts})
+    columns = [(measured, hop) for measured in sets for hop in hops]
+    heads = [f"hops {hop}{measured.tail}" if hop else f"answers{measured.tail}" for measured, hop in columns]
+    blamed = list(dict.fromkeys(key for measured in sets for key in measured.losses))
     stages, nothing = dict.fromkeys(stage for _, stage in blamed), Counter[str]()
     lines = [
         *((name, stage, [(name, stage)]) for name, stage in blamed),
@@ -140,7 +145,11 @@ def losses(sets: Sets) -> Table:
         *([("all", "", blamed)] if blamed else []),
     ]
     rows = [
-        (name, stage, *(sum(one.losses.get(key, nothing)[hop] for key in keys) for one, hop in columns))
+        (
+            name,
+            stage,
+            *(sum(measured.losses.get(key, nothing)[hop] for key in keys) for measured, hop in columns),
+        )
         for name, stage, keys in lines
     ]
     return Table(["lost at", "stage", *heads], rows)
@@ -151,7 +160,7 @@ def linking(sets: Sets) -> Table:
     rows = []
     for what in ("vertices", "predicates"):
         for of, words in (("linked", "linked"), ("candidates", "among the candidates")):
-            shares = [recall([*one.rows.values()], what, of) for one in sets]
+            shares = [recall([*measured.rows.values()], what, of) for measured in sets]
             if any(share is not None for share in shares):
                 rows.append((f"gold {what} {words}", *("–" if s is None else f"{s:.3f}" for s in shares)))
-    return Table(["recall of linking", *(one.name for one in sets)], rows)
+    return Table(["recall of linking", *(measured.name for measured in sets)], rows)

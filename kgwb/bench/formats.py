@@ -1,4 +1,4 @@
-"""Reads the field's question sets, told apart by what is in them and never by their names; writes kgwb's own.
+"""Reads the field's question sets, recognized by what is in them and never by their names; writes kgwb's own.
 
 QALD 7 to 10 (JSON), TEXT2SPARQL (YAML), LC-QuAD 1.0 and 2.0, the dialogue sets of Chatty-KG, MetaQA as
 released (text), and kgwb's own JSON lines, whose fields are those of ``BenchQuestion``.

@@ -1,7 +1,7 @@
 """Where an answer was lost: gold put in at one agent after another, until the answer comes right.
 
 Each rung of a system's ladder (``kgwb.systems.<name>.gold``) adds gold to what the rungs before put in. The
-first whose gold mends the answer names the agent. Calls that the gold does not change come from the record.
+first whose gold fixes the answer names the agent. Calls that the gold does not change come from the record.
 """
 
 from __future__ import annotations

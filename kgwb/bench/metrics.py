@@ -58,8 +58,8 @@ class Scores:
         return float(_harmonic(self.paper_precision, self.recall))
 
 
-def _harmonic(one: Any, other: Any) -> Any:
-    return 2 * one * other / numpy.maximum(one + other, 1e-300)
+def _harmonic(precision: Any, recall: Any) -> Any:
+    return 2 * precision * recall / numpy.maximum(precision + recall, 1e-300)
 
 
 NOTHING = Scores(*[0.0] * 8)
@@ -74,13 +74,13 @@ def score(answers: Sequence[str], gold: Iterable[str]) -> Scores:
 
     With empty gold the right answer is none: 1 throughout if there are no answers, else 0.
     """
-    given, right = tuple(dict.fromkeys(map(value_of, answers))), set(map(value_of, gold))
-    if not given:
+    values, right = tuple(dict.fromkeys(map(value_of, answers))), set(map(value_of, gold))
+    if not values:
         return ABSTAINED if right else EVERYTHING
-    ranks = [rank for rank, value in enumerate(given, 1) if value in right]
+    ranks = [rank for rank, value in enumerate(values, 1) if value in right]
     if not ranks:
         return NOTHING
-    precision, recall, first = len(ranks) / len(given), len(ranks) / len(right), ranks[0]
+    precision, recall, first = len(ranks) / len(values), len(ranks) / len(right), ranks[0]
     f1 = 2 * precision * recall / (precision + recall)
     exact = float(precision == recall == 1)
     return Scores(precision, recall, f1, float(first == 1), 1 / first, float(first <= 5), exact, precision)
@@ -148,7 +148,7 @@ class Group:
 def groups(rows: Rows) -> list[Group]:
     """All questions, then those of each ``hops``, ``type``, ``language`` and ``source``, where given.
 
-    ``source`` tells answers of the graph from those of the model's own knowledge, where that may answer.
+    ``source`` separates answers of the graph from those of the model's own knowledge, where that may answer.
     """
     parts = [Group("all", rows)]
     for name in ("hops", "type", "language", "source"):

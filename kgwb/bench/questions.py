@@ -35,7 +35,7 @@ class BenchQuestion(BaseModel, frozen=True):
     answers: tuple[Lexical, ...] | None = None
     """Gold: IRIs, or lexical forms of literals; "true" or "false" of a boolean question. None: not known."""
     answer_labels: tuple[str, ...] = ()
-    """What the gold answers are called; MetaQA's released files tell no more."""
+    """What the gold answers are called; MetaQA's released files hold no more."""
     sparql: str | None = None
     """The gold query, as the question set has it."""
     gold_error: str | None = None
@@ -65,8 +65,10 @@ class BenchQuestion(BaseModel, frozen=True):
 def standalone_forms(questions: Iterable[BenchQuestion]) -> list[BenchQuestion]:
     """The same questions outside their dialogues: what ``retention`` sets the dialogues against."""
     return [
-        one.model_copy(update={"question": one.standalone or one.question, "dialogue": None, "turn": 0})
-        for one in questions
+        question.model_copy(
+            update={"question": question.standalone or question.question, "dialogue": None, "turn": 0}
+        )
+        for question in questions
     ]
 
 

@@ -76,7 +76,7 @@ class Report:
                 hint = "give another file, or delete that one"
                 raise InputError(f"cannot write {path}: what is there is no report of kgwb", hint=hint)
             pages = dict(self._run_pages()) if runs else {}
-            title = f"Benchmark {', '.join(one.name for one in self.sets)}"
+            title = f"Benchmark {', '.join(measured.name for measured in self.sets)}"
             questions = _questions(self.sets, path, pages)
             html = standalone(title, tag("h1", title, class_="h1"), *self._sections(), *questions)
             disk.replace(path, [html], "replace")
@@ -86,8 +86,8 @@ class Report:
 
     def _run_pages(self) -> Iterator[tuple[Path, Path]]:
         """The file of every run that was kept, with its page."""
-        for one in self.sets:
-            for file in filter(None, (run_file(one.folder, row) for row in one.rows.values())):
+        for measured in self.sets:
+            for file in filter(None, (run_file(measured.folder, row) for row in measured.rows.values())):
                 shown = file.with_suffix(".html")
                 if shown.is_symlink() or not _is_ours(shown):  # a link may lead anywhere
                     continue
@@ -115,17 +115,17 @@ class Report:
         from kgwb.ui.debugger import Debugger
         from kgwb.ui.session import session_of
 
-        one = self.sets[number]
-        row = one.rows.get(question, {})
-        file = run_file(one.folder, row) if row else None
+        measured = self.sets[number]
+        row = measured.rows.get(question, {})
+        file = run_file(measured.folder, row) if row else None
         if file is None:
             hint = "measure with --save-runs (save_runs=True)"
             raise InputError(f"the run of {question!r} was not kept", hint=hint)
-        graph = open_kg(kg) if isinstance(kg, str) else kg or _graph_of(one)
-        models = _models_of(one) if graph and model is None else None
+        graph = open_kg(kg) if isinstance(kg, str) else kg or _graph_of(measured)
+        models = _models_of(measured) if graph and model is None else None
         live = llm.model(model) if isinstance(model, str) else model or models
         run = systems.load_run(file, kg=graph, model=live)
-        agent = one.ladder.get(question, {}).get("agent")
+        agent = measured.ladder.get(question, {}).get("agent")
         blamed = next((step.key for step in run.steps if step.agent == agent), "")
         gold = [*(row["gold"] or ())]
         iris = [URIRef(value) for value in gold[:MOST_VALUES] if "://" in value]
@@ -137,7 +137,7 @@ class Report:
         return h.page(*self._sections())
 
     def __repr__(self) -> str:
-        sizes = (f"{one.name}: {h.count(len(one.rows), 'question')}" for one in self.sets)
+        sizes = (f"{measured.name}: {h.count(len(measured.rows), 'question')}" for measured in self.sets)
         return f"Report({'; '.join(sizes)})"
 
     def _sections(self) -> Iterator[Html]:
@@ -152,17 +152,17 @@ class Report:
             yield from contents
 
 
-def _graph_of(one: Measured) -> Graph | None:
+def _graph_of(measured: Measured) -> Graph | None:
     """The graph of a set-up, if it can be opened and is still that one."""
     with suppress(KgwbError):
-        kg = open_kg(str(one.config.get("source")))
-        return kg if kg.identity == one.config.get("kg") else None
+        kg = open_kg(str(measured.config.get("source")))
+        return kg if kg.identity == measured.config.get("kg") else None
     return None
 
 
-def _models_of(one: Measured) -> dict[str, ChatModel] | None:
+def _models_of(measured: Measured) -> dict[str, ChatModel] | None:
     """The models of a set-up; a folder from elsewhere may not say where the person's key is sent."""
-    specs = {name: str(spec) for name, spec in _mapping(one.config.get("models")).items()}
+    specs = {name: str(spec) for name, spec in _mapping(measured.config.get("models")).items()}
     with suppress(KgwbError):
         return None if "@" in "".join(specs.values()) else {n: llm.model(spec) for n, spec in specs.items()}
     return None
@@ -204,8 +204,15 @@ Sets = tuple[Measured, ...]
 
 def _measured(sets: Sets) -> Iterator[Html]:
     """Everything needed to repeat it; what differs between the folders is marked."""
-    configs = [dict(_flat(one.config)) for one in sets]
-    heads = ["", *(one.name for one in sets)]
+    configs = [
+        {
+            f"{name} {part}".strip(): text
+            for name, value in measured.config.items()
+            for part, text in _mapping(value).items()
+        }
+        for measured in sets
+    ]
+    heads = ["", *(measured.name for measured in sets)]
     first: list[tuple[object, ...]] = []
     rest: list[tuple[object, ...]] = []
     for name in dict.fromkeys(name for config in configs for name in config):
@@ -213,26 +220,20 @@ def _measured(sets: Sets) -> Iterator[Html]:
         cells = [tag("mark", value) if len({*values}) > 1 else value for value in values]
         (first if name.partition(" ")[0] in _FIRST else rest).append((name, *cells))
     yield h.table(heads, first)
-    if any("rules" in _mapping(one.config.get("models")).values() for one in sets):
+    if any("rules" in _mapping(measured.config.get("models")).values() for measured in sets):
         yield h.note(BASELINE, kind="calm")
-    for one in sets:
-        yield h.fold(f"the command that asks {one.name} again", h.preformatted(_command(one)))
+    for measured in sets:
+        yield h.fold(f"the command that asks {measured.name} again", h.preformatted(_command(measured)))
     yield h.fold("all prompts, settings and versions", h.table(heads, rest))
-
-
-def _flat(config: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    for name, value in config.items():
-        for part, text in _mapping(value).items():
-            yield f"{name} {part}".strip(), text
 
 
 def _mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {"": value}
 
 
-def _command(one: Measured) -> str:
+def _command(measured: Measured) -> str:
     """The command line that measures this again; where the questions lie is not kept, only what they are."""
-    config, settings = one.config, _mapping(one.config.get("settings"))
+    config, settings = measured.config, _mapping(measured.config.get("settings"))
     chosen = "paper" if settings.get("profile") == "paper" else "fast"
     words = ["kgwb", "bench", "--kg", str(config.get("source")), "--system", str(config.get("system"))]
     for agent, model in _mapping(config.get("models")).items():
@@ -256,12 +257,12 @@ def _quality(sets: Sets) -> Iterator[Html]:
     )
     yield quality(sets).html()
     chart = []
-    for part in dict.fromkeys(part for one in sets for part in one.groups):
-        for number, one in enumerate(sets):
-            group = one.groups.get(part)
+    for part in dict.fromkeys(part for measured in sets for part in measured.groups):
+        for number, measured in enumerate(sets):
+            group = measured.groups.get(part)
             if group and (f1 := group.figure("f1")):
                 text = f"{f1.value:.3f} ({h.count(len(group.rows), 'question')})"
-                chart.append(Bar(part + one.tail, f1.value, text, f1.low, f1.high, number))
+                chart.append(Bar(part + measured.tail, f1.value, text, f1.low, f1.high, number))
     yield h.bars("Strict F1 by part of the questions, with its interval", chart, 1.0)
 
 
@@ -274,17 +275,19 @@ def _published(sets: Sets, name: str) -> Iterator[Html]:
     known = data["sets"][name]
     yield tag("h2", "Beside published figures")
     yield tag("div", f"Question set, as whoever made this report says: {known['name']}. Per cent.")
-    for one in sets:
-        if known.get("questions", len(one.rows)) != len(one.rows):
-            sizes = f"{one.name} has {len(one.rows):,} questions, the published set {known['questions']:,}"
-            yield h.note(f"{sizes}: these figures are not of the same questions.", kind="bad")
+    for measured in sets:
+        if known.get("questions", len(measured.rows)) != len(measured.rows):
+            sizes = f"{len(measured.rows):,} questions, the published set {known['questions']:,}"
+            yield h.note(
+                f"{measured.name} has {sizes}: these figures are not of the same questions.", kind="bad"
+            )
     rows: list[tuple[object, ...]] = []
     for entry in (entry for entry in data["published"] if entry["set"] == name):
         part, measure = entry.get("group", "all"), entry["measure"]
-        for one in sets:
-            if (group := one.groups.get(part)) and (figure := group.figure(measure)):
+        for measured in sets:
+            if (group := measured.groups.get(part)) and (figure := group.figure(measure)):
                 value = tag("b", f"{100 * figure.value:.2f}")
-                rows.append((part, NAMES[measure], value, tag("b", one.name), "measured here"))
+                rows.append((part, NAMES[measure], value, tag("b", measured.name), "measured here"))
         source = h.join("published: ", entry["source"], f"; {entry['note']}" if "note" in entry else "")
         for who, printed in entry["figures"].items():
             rows.append((part, NAMES[measure], f"{printed:.2f}", who, source))
@@ -321,10 +324,10 @@ def _compared(first: Measured, *others: Measured) -> Iterator[Html]:
 def _spent(sets: Sets, prices: Prices | None) -> Iterator[Html]:
     yield from (h.note(reason, kind="calm") for reason in without_prices(sets, prices))
     chart = []
-    for number, one in enumerate(sets):
-        for name, cost in one.costs().items():
+    for number, measured in enumerate(sets):
+        for name, cost in measured.costs().items():
             if name.startswith("seconds"):
-                label = (name.partition(", ")[2] or "in all") + one.tail
+                label = (name.partition(", ")[2] or "in all") + measured.tail
                 text = f"{h.seconds(cost.median)}, 95 % within {h.seconds(cost.p95)}"
                 chart.append(Bar(label, cost.median, text, cost.median, cost.p95, number))
     yield h.bars("Seconds a question by stage: the median, and a line to the 95th percentile", chart)
@@ -333,17 +336,17 @@ def _spent(sets: Sets, prices: Prices | None) -> Iterator[Html]:
 
 def _lost(sets: Sets) -> Iterator[Html]:
     """The oracle ladder's agents by stage, and the recall of linking."""
-    if any(one.losses for one in sets):
+    if any(measured.losses for measured in sets):
         yield h.aside(
             "Gold was put in at one agent after another until the answer came right; the first agent whose "
-            "gold mended it is to blame."
+            "gold fixed it is to blame."
         )
     else:
         yield h.aside("Nothing is known of where: kgwb bench --ladder finds it out, if an answer was lost.")
     chart = [
-        Bar(f"{name}{one.tail}", by_hops[""], str(by_hops[""]), 0, 0, number)
-        for number, one in enumerate(sets)
-        for (name, _), by_hops in one.losses.items()
+        Bar(f"{name}{measured.tail}", by_hops[""], str(by_hops[""]), 0, 0, number)
+        for number, measured in enumerate(sets)
+        for (name, _), by_hops in measured.losses.items()
     ]
     yield h.bars("Answers lost, by agent", chart)
     yield losses(sets).html()
@@ -356,29 +359,29 @@ def _lost(sets: Sets) -> Iterator[Html]:
 def _questions(sets: Sets, path: Path, pages: Pages) -> Iterator[Html]:
     yield tag("h2", "Every question", class_="h2")
     yield Html(FILTER)
-    by_set = (f"{head}{one.tail}" for one in sets for head in ("answers", "F1", "lost at", "run"))
+    by_set = (f"{head}{measured.tail}" for measured in sets for head in ("answers", "F1", "lost at", "run"))
     heads = ("id", "hops", "type", "question", "gold", *by_set)
-    ids = dict.fromkeys(key for one in sets for key in one.rows)
+    ids = dict.fromkeys(key for measured in sets for key in measured.rows)
     rows = (_question(number, key, sets, path, pages) for number, key in enumerate(ids, 1))
     head = tag("thead", tag("tr", *(tag("th", tag("button", head)) for head in heads)))
     yield tag("table", head, tag("tbody", *rows), id="questions")
 
 
 def _question(number: int, key: str, sets: Sets, path: Path, pages: Pages) -> Html:
-    rows = [one.rows.get(key) for one in sets]
+    rows = [measured.rows.get(key) for measured in sets]
     row = next(row for row in rows if row)
     cells: list[object] = [h.short(key), row.get("hops", ""), row.get("type", ""), h.short(row["question"])]
     cells.append(_values(row["gold"]))
-    for one, its in zip(sets, rows, strict=True):
-        cells += _result(one, its, path, pages) if its else ["not asked", *[""] * 3]
+    for measured, its in zip(sets, rows, strict=True):
+        cells += _result(measured, its, path, pages) if its else ["not asked", *[""] * 3]
     kinds = [f"{'lost ' if lost(its) else ''}{'error' if its['error'] else ''}" for its in rows if its]
     if len({its and its.get("f1") for its in rows}) > 1:
         kinds.append("differs")
     return tag("tr", *(tag("td", cell) for cell in cells), id=f"question-{number}", class_=" ".join(kinds))
 
 
-def _result(one: Measured, row: Row, path: Path, pages: Pages) -> list[object]:
-    scores, line, file = score_row(row), one.ladder.get(row["id"], {}), run_file(one.folder, row)
+def _result(measured: Measured, row: Row, path: Path, pages: Pages) -> list[object]:
+    scores, line, file = score_row(row), measured.ladder.get(row["id"], {}), run_file(measured.folder, row)
     link = h.aside("not kept")
     if file:
         shown = os.path.relpath(pages.get(file, file), os.path.dirname(os.path.realpath(path)))

@@ -66,7 +66,7 @@ class Setup:
         if self.recipe is None:
             hint = "make it with Setup.made_by(function), where the function makes it"
             raise InputError("this set-up cannot be sent to other processes", hint=hint)
-        return _made_again, (self.recipe, json.dumps(self.config(), sort_keys=True))
+        return _remake, (self.recipe, json.dumps(self.config(), sort_keys=True))
 
     def begin(self, question: str, dialogue: Dialogue) -> Run:
         """A run of one question, not executed yet. Raises QuestionError."""
@@ -86,6 +86,9 @@ class Setup:
         texts = (
             json.dumps(each.model_dump(), ensure_ascii=False, separators=(",", ":")) for each in questions
         )
+        folders = (self.system.name, "linking")  # any system may link entities by the shared prompts
+        paths = [path for folder in folders for path in shipped_folder().glob(f"{folder}/*.md")]
+        prompts = sorted(f"{path.parent.name}/{path.stem}" for path in paths)
         return {
             "kgwb": __version__,
             "kg": self.kg.identity,
@@ -93,7 +96,7 @@ class Setup:
             "system": self.system.name,
             "models": {name: model.name for name, model in self.models.items()},
             "embeddings": self.embeddings.name,
-            "prompts": {name: _fingerprint(self.prompts.text(name)) for name in _prompts_of(self.system)},
+            "prompts": {name: _fingerprint(self.prompts.text(name)) for name in prompts},
             "settings": self.settings.to_data(),
             "questions": {"count": len(questions), "fingerprint": _fingerprint("\n".join(texts))},
             "versions": _versions(),
@@ -109,7 +112,7 @@ _remade: dict[str, Setup] = {}
 _remaking = threading.Lock()
 
 
-def _made_again(recipe: Callable[[], Setup], config: str) -> Setup:
+def _remake(recipe: Callable[[], Setup], config: str) -> Setup:
     """The set-up of a recipe, made once in a process. Raises InputError if it is not what was sent."""
     with _remaking:
         if config not in _remade:
@@ -120,12 +123,6 @@ def _made_again(recipe: Callable[[], Setup], config: str) -> Setup:
                 raise InputError(f"a worker has another {', '.join(names)}", hint=hint)
             _remade[config] = setup
         return _remade[config]
-
-
-def _prompts_of(system: System) -> list[str]:
-    """Names of a system's prompts, and of those by which every system may link entities."""
-    paths = [path for folder in (system.name, "linking") for path in shipped_folder().glob(f"{folder}/*.md")]
-    return sorted(f"{path.parent.name}/{path.stem}" for path in paths)
 
 
 def _fingerprint(text: str) -> str:
@@ -346,24 +343,23 @@ def row_of(question: BenchQuestion, run: Run | None, error: str | None) -> Row:
     row |= {"question": question.question, "answers": answers, "gold": question.gold}
     if question.answers is not None:
         row |= asdict(NOTHING if error is not None else score(answers, question.answers))
-    row |= {"seconds": 0.0, "model_calls": 0, "queries": 0} if run is None else _cost(run)
-    if run and (linking := _linking(question, run)):
-        row["linking"] = linking
+    if run is None:
+        row |= {"seconds": 0.0, "model_calls": 0, "queries": 0}
+    else:
+        totals = run.totals
+        used = dict.fromkeys(key for step in run.steps for key in step.calls)
+        row |= {
+            "seconds": round(totals.seconds, 6),
+            "stages": stages(run.system, run.steps),
+            "model_calls": totals.model_calls,
+            "prompt_tokens": totals.prompt_tokens,
+            "completion_tokens": totals.completion_tokens,
+            "models": by_model(run.calls[key] for key in used if key in run.calls),
+            "queries": totals.queries,
+        }
+        if linking := _linking(question, run):
+            row["linking"] = linking
     return row | {"error": error}
-
-
-def _cost(run: Run) -> Row:
-    totals = run.totals
-    used = dict.fromkeys(key for step in run.steps for key in step.calls)
-    return {
-        "seconds": round(totals.seconds, 6),
-        "stages": stages(run.system, run.steps),
-        "model_calls": totals.model_calls,
-        "prompt_tokens": totals.prompt_tokens,
-        "completion_tokens": totals.completion_tokens,
-        "models": by_model(run.calls[key] for key in used if key in run.calls),
-        "queries": totals.queries,
-    }
 
 
 def _linking(question: BenchQuestion, run: Run) -> Row:

@@ -230,8 +230,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _fail(self, status: HTTPStatus | int, error: str, hint: str = "") -> None:
         self._send(status, {"error": harmless(error), "hint": harmless(hint)})
 
-    def _send(self, status: HTTPStatus | int, told: Mapping[str, str]) -> None:
-        body = json.dumps(told).encode()
+    def _send(self, status: HTTPStatus | int, reply: Mapping[str, str]) -> None:
+        body = json.dumps(reply).encode()
         self.connection.settimeout(SEND_S)
         with suppress(ConnectionError, TimeoutError):  # whoever asked has gone
             self.send_response(status)

@@ -1,6 +1,6 @@
 """When two answers are the same: by their values, never by their spelling.
 
-Gold answers are strings (most question sets give no datatypes), so the lexical form tells what a value is.
+Gold answers are strings (most question sets give no datatypes), so the lexical form shows what a value is.
 """
 
 from __future__ import annotations
@@ -37,18 +37,14 @@ def value_of(text: str) -> Hashable:
     if _NUMBER.fullmatch(text):
         return Decimal(text)
     if moment := _MOMENT.fullmatch(text):
-        return _moment(text, *moment.groups())
+        day, time, zone = moment.groups()
+        if time is None or _MIDNIGHT.fullmatch(time):
+            return str(day)
+        try:
+            return datetime.fromisoformat(text if zone else text + "Z").astimezone(UTC).isoformat()
+        except (ValueError, OverflowError):  # a year that datetime does not know
+            return text
     return _iri(text) if _IRI.fullmatch(text) else normalize("NFC", text)
-
-
-def _moment(text: str, day: str, time: str | None, zone: str | None) -> str:
-    if time is None or _MIDNIGHT.fullmatch(time):
-        return day
-    try:
-        moment = datetime.fromisoformat(text if zone else text + "Z")
-        return moment.astimezone(UTC).isoformat()
-    except (ValueError, OverflowError):  # a year that datetime does not know
-        return text
 
 
 def _iri(text: str) -> str:

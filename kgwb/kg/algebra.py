@@ -55,20 +55,20 @@ class Parts:
 
 def parts_of(sparql: str) -> Parts:
     """A query in its parts. Raises QueryRefusedError for an update, QueryError if it is no SELECT or ASK."""
-    found = checked(sparql)
-    if found.form not in ("select", "ask"):
+    query = checked(sparql)
+    if query.form not in ("select", "ask"):
         raise QueryError("the query is no SELECT or ASK", hint="rows or a truth value make an answer")
-    if found.undeclared:
+    if query.undeclared:
         hint = "begin it with PREFIX lines, or write the IRIs out"
-        raise QueryError(f"the query does not declare {', '.join(found.undeclared)}:", hint=hint)
-    iris: list[str] = _IRI.findall(found.text)
-    if "BASE" in found.text.upper() or "<urn:" in found.text:
-        return _parts(found.text)
+        raise QueryError(f"the query does not declare {', '.join(query.undeclared)}:", hint=hint)
+    iris: list[str] = _IRI.findall(query.text)
+    if "BASE" in query.text.upper() or "<urn:" in query.text:
+        return _parts(query.text)
     numbers = iter(range(len(iris)))
     try:  # queries that differ in IRIs only are read once
-        parts = _parts(_IRI.sub(lambda _: f"<urn:{next(numbers)}:>", found.text))
+        parts = _parts(_IRI.sub(lambda _: f"<urn:{next(numbers)}:>", query.text))
     except QueryError:  # a "<" may be less-than
-        return _parts(found.text)
+        return _parts(query.text)
 
     def restored(text: str) -> str:
         return _NUMBERED.sub(lambda number: f"<{iris[int(number[1])]}", text)

@@ -75,8 +75,8 @@ class Vocabulary:
         """This vocabulary with ``more`` at the end of the fields named: ``plus(noise=["http://..."])``."""
         fields = to_data(self)
         fields |= {name: [*dict.fromkeys([*fields[name], *map(str, added)])] for name, added in more.items()}
-        made: Vocabulary = from_data(fields, Vocabulary)
-        return made
+        vocabulary: Vocabulary = from_data(fields, Vocabulary)
+        return vocabulary
 
 
 @dataclass(frozen=True, slots=True)

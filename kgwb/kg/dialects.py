@@ -88,8 +88,8 @@ class Dialect:
     @property
     def names(self) -> dict[str, str]:
         """The names in ``argument``. Raises SettingError where they are not of the form."""
-        if found := re.fullmatch(self.form, self.argument):
-            return found.groupdict()
+        if match := re.fullmatch(self.form, self.argument):
+            return match.groupdict()
         hint = "give INSTANCE/FIELD, or a URL without user, password and query, as CONTRIBUTING.md shows"
         seen = shown(self.argument)
         raise SettingError(f"the dialect {self.name!r} cannot be used with {seen!r}", hint=hint)
@@ -236,13 +236,13 @@ Never probed, as they need the site's own names: ``graphdb-connector:INSTANCE/FI
 """
 
 
-def named(given: str | Dialect) -> Dialect:
+def named(dialect: str | Dialect) -> Dialect:
     """The dialect that a person names, as NAME or NAME:ARGUMENT. Raises SettingError."""
-    if isinstance(given, Dialect):
-        return given
-    name, _, argument = str(given).partition(":")
+    if isinstance(dialect, Dialect):
+        return dialect
+    name, _, argument = str(dialect).partition(":")
     if name not in DIALECTS:
         raise SettingError(f"no dialect named {name!r}", hint=f"choose one of {', '.join(DIALECTS)}")
-    found = replace(DIALECTS[name], argument=argument or DIALECTS[name].argument)
-    _ = found.names  # raises where the argument is not of its form
-    return found
+    dialect = replace(DIALECTS[name], argument=argument or DIALECTS[name].argument)
+    _ = dialect.names  # raises where the argument is not of its form
+    return dialect

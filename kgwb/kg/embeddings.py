@@ -67,7 +67,7 @@ class Embeddings:
         import numpy as np
 
         with self._lock:
-            vectors = self._all([phrase, *names])
+            vectors = self._vectors_of([phrase, *names])
         close = (1 - spelling) * (np.stack(vectors[1:]) @ vectors[0])
         if spelling:
             close = close + spelling * (np.stack([_trigrams(name) for name in names]) @ _trigrams(phrase))
@@ -87,7 +87,7 @@ class Embeddings:
         with lock:
             return list(model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False))
 
-    def _all(self, texts: Sequence[str]) -> list[Any]:
+    def _vectors_of(self, texts: Sequence[str]) -> list[Any]:
         import numpy as np
 
         if len(self._vectors) > MOST_KEPT:

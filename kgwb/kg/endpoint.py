@@ -30,9 +30,9 @@ class Endpoint(SearchedByQueries):
     """A Graph behind a URL. Its methods block while the endpoint works, and raise GraphError.
 
     An endpoint whose time is over may send what it has. Of a query that only gathers (``Checked.monotone``)
-    rows are handed on and said to be cut, and a true ASK is true. All else would be a wrong answer and is a
-    GraphTimeoutError: no row at all, a number that was counted, the first rows of an order, what is said not
-    to be there, a false ASK, triples (which cannot say that they are cut), and a search for labels.
+    rows are handed on and marked as cut, and a true ASK is true. All else would be a wrong answer and is a
+    GraphTimeoutError: no row at all, a number that was counted, the first rows of an order, what must not
+    be there, a false ASK, triples (which cannot say that they are cut), and a search for labels.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class Endpoint(SearchedByQueries):
         return self._select(query, magic, whole=True, intact=intact)
 
     def _select(self, query: str, magic: str = "", *, whole: bool = False, intact: bool = False) -> Rows:
-        found, reply = self._asked(query, ("select",), magic)
+        request, reply = self._asked(query, ("select",), magic)
         if intact and (broken := _broken(reply)):
             raise _no_result(reply, broken)
         names, table = _table(reply)
-        variables = found.variables or names  # what was asked for, whatever the reply says
+        variables = request.variables or names  # what was asked for, whatever the reply says
         if any(table) and not any(row.keys() & set(variables) for row in table):
             raise _no_result(reply, f"it has no column of {', '.join(variables)}")
         try:
@@ -71,14 +71,14 @@ class Endpoint(SearchedByQueries):
             )
         except (KeyError, TypeError, ValueError) as error:
             raise _no_result(reply, error) from error
-        if reply.partial and (whole or not (rows and found.monotone)):
+        if reply.partial and (whole or not (rows and request.monotone)):
             raise self._out_of_time()
         most = min(self.limits.row_limit + 1, reply.most_rows or sys.maxsize)
         return Rows(variables, rows, cut=reply.partial or len(table) >= most)
 
     def ask(self, query: str) -> bool:
         """See Graph."""
-        found, reply = self._asked(query, ("ask",))
+        request, reply = self._asked(query, ("ask",))
         if not isinstance(truth := _json(reply).get("boolean"), bool):
             names, rows = _table(reply)  # Virtuoso 7 answers with a row instead, or with none
             try:
@@ -88,7 +88,7 @@ class Endpoint(SearchedByQueries):
             if names != ("__ASK_RETVAL",):
                 raise _no_result(reply, "neither true nor false")
             truth = any(truths)
-        if reply.partial and not (truth and found.monotone):
+        if reply.partial and not (truth and request.monotone):
             raise self._out_of_time()
         return truth
 
@@ -97,7 +97,7 @@ class Endpoint(SearchedByQueries):
         _, reply = self._asked(query, ("construct", "describe"))
         if reply.partial:
             raise self._out_of_time()
-        # An error told in JSON is no JSON-LD without triples
+        # An error written in JSON is no JSON-LD without triples
         kind = reply.kind.replace("application/json", "")
         form = pyoxigraph.RdfFormat.from_media_type(kind) or pyoxigraph.RdfFormat.TURTLE
         triples: dict[Triple, None] = {}
@@ -119,19 +119,19 @@ class Endpoint(SearchedByQueries):
         return f"Endpoint({self.source!r})"
 
     def _asked(self, query: str, forms: tuple[Form, ...], magic: str = "") -> tuple[Checked, Reply]:
-        """What the gate says of a query of one of these forms, and the reply to it."""
-        found = checked(query, allow_service=self.limits.allow_service, magic=magic)
-        if found.form not in forms:
-            raise QueryError(f"this is no {forms[0].upper()} query but {found.form.upper()}")
+        """What the gate reads of a query of one of these forms, and the reply to it."""
+        request = checked(query, allow_service=self.limits.allow_service, magic=magic)
+        if request.form not in forms:
+            raise QueryError(f"this is no {forms[0].upper()} query but {request.form.upper()}")
         parameters = []
         if (dialect := self.__dict__.get("dialect")) and dialect.name == "virtuoso":
-            # Virtuoso takes up to twice this time; then it tells what it has, which beats hanging up on it.
+            # Virtuoso takes up to twice this time; then it sends what it has, which beats hanging up on it.
             parameters.append(("timeout", str(max(1000, int(self.limits.query_timeout_s * 500)))))
-        unlimited = found.form == "ask" or found.limited or found.values
-        text = found.text if unlimited else f"{found.text}\nLIMIT {self.limits.row_limit + 1}"
-        reply = ask(self._address, text, found.form, self.limits, parameters)
+        unlimited = request.form == "ask" or request.limited or request.values
+        text = request.text if unlimited else f"{request.text}\nLIMIT {self.limits.row_limit + 1}"
+        reply = ask(self._address, text, request.form, self.limits, parameters)
         self.server = reply.server
-        return found, reply
+        return request, reply
 
     def _out_of_time(self) -> GraphTimeoutError:
         return GraphTimeoutError(

@@ -54,7 +54,15 @@ def open_files(path: Path, vocabulary: Vocabulary, *, cache: bool = True) -> tup
 
     Raises GraphFileError: nothing there, an unknown extension, no triple, or a file that does not parse.
     """
-    files = _files(path)
+    if path.is_file():
+        if _suffix(path) not in FORMATS:
+            raise GraphFileError(f"{path} has no extension of an RDF format", hint=_KNOWN)
+        files = [path]
+    else:
+        files = [file for file in sorted(path.rglob("*")) if _suffix(file) in FORMATS and file.is_file()]
+        files = [file for file in files if not any(part[0] == "." for part in file.relative_to(path).parts)]
+        if not files:
+            raise GraphFileError(f"there is no RDF file in the folder {path}", hint=_KNOWN)
     digest = _fingerprint(path, files, vocabulary)
     identity = f"sha256:{digest}"
     if cache and sum(file.stat().st_size for file in files) > CACHED_FROM_BYTES:
@@ -65,18 +73,6 @@ def open_files(path: Path, vocabulary: Vocabulary, *, cache: bool = True) -> tup
     store = Store()
     _load(store, path, files)
     return store, LabelIndex.build(collect(store, vocabulary)), identity
-
-
-def _files(path: Path) -> list[Path]:
-    if path.is_file():
-        if _suffix(path) not in FORMATS:
-            raise GraphFileError(f"{path} has no extension of an RDF format", hint=_KNOWN)
-        return [path]
-    files = [file for file in sorted(path.rglob("*")) if _suffix(file) in FORMATS and file.is_file()]
-    files = [file for file in files if not any(part[0] == "." for part in file.relative_to(path).parts)]
-    if not files:
-        raise GraphFileError(f"there is no RDF file in the folder {path}", hint=_KNOWN)
-    return files
 
 
 def _suffix(file: Path) -> str:

@@ -1,4 +1,4 @@
-"""A graph at a glance: its size, its classes and what is said of them, its labels, what it may be asked."""
+"""A graph at a glance: its size, its classes and what describes them, its labels, what it may be asked."""
 
 from __future__ import annotations
 

@@ -114,33 +114,33 @@ class LabelIndex:
         ):
             rows = self._rows(f"{_ROWS} id IN ({_MATCHING})", query, 4 * limit) if query else []
             if rows or exact:
-                return _found(ranked(key, exact + rows, limit), how, query or key)
+                return _result(ranked(key, exact + rows, limit), how, query or key)
         known = "SELECT 1 FROM vocabulary WHERE word = ?"
         spellings = {word: self._close(word) for word in asked if not self._rows(known, word)}
-        rows, how = self._any(asked, spellings, 4 * limit)
+        rows, how = self._any_word(asked, spellings, 4 * limit)
         query = " OR ".join(f'"{near}"' for word in asked for near in _variants(word, spellings))
-        return _found(ranked(key, rows, limit, spellings), how, query)
+        return _result(ranked(key, rows, limit, spellings), how, query)
 
     def exact(self, labels: Sequence[str]) -> dict[str, tuple[URIRef, ...]]:
         """For each text that is, in normal form, the whole label of some vertex: those vertices, by IRI."""
         keys: dict[str, list[str]] = {}
         for label in labels:
             keys.setdefault(normal(label), []).append(label)
-        found: dict[str, set[str]] = {}
+        bearers: dict[str, set[str]] = {}
         for chunk in _chunks(list(keys)):
             for iri, _, key in self._rows(f"{_ROWS} length AND key IN ({_holes(chunk)})", *chunk):
-                found.setdefault(key, set()).add(iri)
-        by_label = {label: tuple(map(URIRef, sorted(found[key]))) for key in found for label in keys[key]}
+                bearers.setdefault(key, set()).add(iri)
+        by_label = {label: tuple(map(URIRef, sorted(bearers[key]))) for key in bearers for label in keys[key]}
         return {label: by_label[label] for label in labels if label in by_label}
 
     def names(self, iris: Sequence[URIRef]) -> dict[URIRef, str]:
         """A name to show for each IRI: its preferred label, else its local name as words."""
-        found: dict[str, str] = {}
+        names: dict[str, str] = {}
         for chunk in _chunks([str(iri) for iri in iris]):
-            found.update(self._rows(f"{_SHOWN} ({_holes(chunk)})", *chunk))
-        return {iri: found.get(str(iri)) or local_name(iri) for iri in iris}
+            names.update(self._rows(f"{_SHOWN} ({_holes(chunk)})", *chunk))
+        return {iri: names.get(str(iri)) or local_name(iri) for iri in iris}
 
-    def _any(
+    def _any_word(
         self, asked: Sequence[str], spellings: Mapping[str, Sequence[Spelling]], limit: int
     ) -> tuple[list[Any], str]:
         """The labels with the most, and among them the rarest, of the words."""
@@ -153,11 +153,11 @@ class LabelIndex:
                 count[number] += 1
                 weight[number] = weight.get(number, 0.0) + 1 / log(2 + len(rows))
         best = sorted(count, key=lambda number: (-count[number], -weight[number], number))[:limit]
-        found: list[Any] = []
+        labels: list[Any] = []
         for chunk in _chunks(best):
-            found += self._rows(f"{_ROWS} id IN ({_holes(chunk)})", *chunk)
+            labels += self._rows(f"{_ROWS} id IN ({_holes(chunk)})", *chunk)
         verbatim = any(word not in spellings for word in asked)
-        return found, ("any word" if verbatim else "close spelling") if found else "nothing"
+        return labels, ("any word" if verbatim else "close spelling") if labels else "nothing"
 
     def _close(self, word: str) -> tuple[Spelling, ...]:
         """At most five words of the index that are spelled like this one, the likest first."""
@@ -185,18 +185,18 @@ class LabelIndex:
 
 def _near(word: str, until: float, terms: Iterable[tuple[str]]) -> list[Spelling]:
     """Those of the words that are spelled like this one, as far as the time allows."""
-    letters, found = set(word), []
+    letters, spellings = set(word), []
     for number, (term,) in enumerate(terms):
         if number % 256 == 0 and time.monotonic() > until:
             break
         if len(letters & set(term)) >= CLOSE * len(letters) - 1:
             matcher = SequenceMatcher(None, word, term)
             if matcher.quick_ratio() >= CLOSE and (likeness := matcher.ratio()) >= CLOSE:
-                found.append(Spelling(term, likeness))
-    return found
+                spellings.append(Spelling(term, likeness))
+    return spellings
 
 
-def _found(best: Sequence[tuple[URIRef, str, float]], how: str, query: str) -> Found:
+def _result(best: Sequence[tuple[URIRef, str, float]], how: str, query: str) -> Found:
     return Found(tuple(Hit(*hit) for hit in best), how if best else "nothing", query)
 
 
@@ -216,9 +216,9 @@ def _holes(items: Sequence[Any]) -> str:
 
 
 def collect(store: Store, vocabulary: Vocabulary) -> list[Label]:
-    """The labels of every IRI that has one, or that facts are told about: such a vertex is named by its IRI.
+    """The labels of every IRI that has one, or that facts are about: such a vertex is named by its IRI.
 
-    Predicates and classes have names but cannot be searched for, unless facts are told about them as of any
+    Predicates and classes have names but cannot be searched for, unless facts are about them as about any
     other vertex.
     """
     # Side by side, as both mostly wait for Oxigraph.

@@ -95,11 +95,11 @@ class LocalGraph:
         return f"LocalGraph({self.source!r})"
 
     def _ask(self, query: str, forms: tuple[Form, ...], read: Callable[[Any, float], T]) -> T:
-        found = checked(query, allow_service=self.limits.allow_service)
-        if found.form not in forms:
-            raise QueryError(f"this is no {forms[0].upper()} query but {found.form.upper()}")
-        if found.undeclared:
-            prefixes = ", ".join(f"{prefix}:" for prefix in found.undeclared)
+        parsed = checked(query, allow_service=self.limits.allow_service)
+        if parsed.form not in forms:
+            raise QueryError(f"this is no {forms[0].upper()} query but {parsed.form.upper()}")
+        if parsed.undeclared:
+            prefixes = ", ".join(f"{prefix}:" for prefix in parsed.undeclared)
             raise QueryError(f"the query does not declare {prefixes}", hint="begin it with PREFIX lines")
         until = time.monotonic() + self.limits.query_timeout_s
 
@@ -107,7 +107,7 @@ class LocalGraph:
             try:
                 # Oxigraph's iterators must not outlive this thread's frames (no other thread may drop them),
                 # so the result has no name here, in the frame that cannot be cleared.
-                return read(self.store.query(found.text, use_default_graph_as_union=self._union), until)
+                return read(self.store.query(parsed.text, use_default_graph_as_union=self._union), until)
             except BaseException as error:
                 traceback.clear_frames(error.__traceback__)
                 raise

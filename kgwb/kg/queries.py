@@ -18,7 +18,7 @@ from kgwb.kg.text import language_rank
 SAMPLE, LANGUAGES = 10_000, 8
 """Labels of each predicate looked at to learn their languages, and languages learnt at most."""
 INCOMING = 1_000
-"""Triples that lead to a class or predicate, read at most to tell whether one of them is a fact about it."""
+"""Triples that lead to a class or predicate, read at most to see whether one of them is a fact about it."""
 SUPPORT_ROWS = 500
 """Bindings read at once to find the support of an answer; values they miss are asked for by name."""
 SUPPORT_VALUES = 50
@@ -126,7 +126,7 @@ def labelling(kg: Graph) -> Labelling:
 
 
 def schema(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:
-    """Those that are only predicates or classes: no fact is told about them as of any other vertex."""
+    """Those that are only predicates or classes: no fact is about them as it is about other vertices."""
     if not iris:
         return frozenset()
     silent = ", ".join(map(n3, sorted(kg.vocabulary.hidden)))
@@ -143,8 +143,8 @@ def schema(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:
     parts = " UNION ".join(
         f"{{ SELECT ({n3(iri)} AS ?v) ?p WHERE {{ ?s ?p {n3(iri)} }} LIMIT {INCOMING} }}" for iri in suspects
     )
-    told = kg.select(f"SELECT DISTINCT ?v WHERE {{ {parts} {fact} }}").rows if suspects else ()
-    return frozenset(suspects) - {vertex for (vertex,) in told}
+    described = kg.select(f"SELECT DISTINCT ?v WHERE {{ {parts} {fact} }}").rows if suspects else ()
+    return frozenset(suspects) - {vertex for (vertex,) in described}
 
 
 def counted(number: Term | None) -> int:

@@ -7,7 +7,7 @@ import json
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -144,8 +144,8 @@ class SearchedByQueries(ABC):
 
     def _vertices(self, query: str, magic: str = "") -> _Labels:
         rows = self.whole(query, magic, intact=True).rows
-        found = [(str(vertex), str(label)) for vertex, label in rows if not (vertex is None or label is None)]
-        return [(iri, label) for iri, label in found if writable(iri)]
+        pairs = [(str(vertex), str(label)) for vertex, label in rows if not (vertex is None or label is None)]
+        return [(iri, label) for iri, label in pairs if writable(iri)]
 
     def _searchable(self, hits: Sequence[tuple[URIRef, str, float]], limit: int) -> tuple[Hit, ...]:
         """The first hits but for predicates and classes, which have names and are not searched for."""
@@ -196,7 +196,11 @@ class SearchedByQueries(ABC):
         if remembered := _remembered(file):
             return remembered
         label = self._a_label()
-        finding = (dialect for dialect in self._likely() if label and self._finds(dialect, label))
+        hints = f"{self.identity} {self.server}".lower()
+        usable = [dialect for name, dialect in DIALECTS.items() if dialect.whole and name != "generic"]
+        hinted = [dialect for dialect in usable if any(hint in hints for hint in dialect.hints)]
+        likely = [*hinted, *(dialect for dialect in usable if dialect.blind and dialect not in hinted)]
+        finding = (dialect for dialect in likely if label and self._finds(dialect, label))
         dialect = next(finding, DIALECTS["generic"])
         if not label:
             return replace(dialect, known="no label to probe with")
@@ -219,14 +223,6 @@ class SearchedByQueries(ABC):
                 return max(labels, key=lambda label: (len(_words(label)), -len(label), label))
         return ""
 
-    def _likely(self) -> Iterator[Dialect]:
-        """The dialects to try, those first that URL or server hint at."""
-        hints = f"{self.identity} {self.server}".lower()
-        usable = [dialect for name, dialect in DIALECTS.items() if dialect.whole and name != "generic"]
-        hinted = [dialect for dialect in usable if any(hint in hints for hint in dialect.hints)]
-        yield from hinted
-        yield from (dialect for dialect in usable if dialect.blind and dialect not in hinted)
-
     def _finds(self, dialect: Dialect, label: str) -> bool:
         """Whether a label with these words comes back."""
         words = _words(label)
@@ -236,7 +232,7 @@ class SearchedByQueries(ABC):
                 labels = [str(row[1]) for row in self.whole(query, dialect.magic).rows]
             else:
                 rows, _ = search_wikibase(dialect.names["api"], label, _HITS, self.vocabulary, self.limits)
-                labels = [found for _, found in rows]
+                labels = [text for _, text in rows]
         except GraphTimeoutError as error:
             message = f"{error.message} (asked for a label in the dialect {dialect.name})"
             raise GraphTimeoutError(message, hint='name the dialect: dialect="generic", for one') from error
@@ -244,7 +240,7 @@ class SearchedByQueries(ABC):
             self.ask("ASK { ?s ?p ?o }")  # is it the dialect that fails, or the endpoint?
             return False
         wanted = set(normal(" ".join(words)).split())
-        return any(wanted <= set(normal(found).split()) for found in labels)
+        return any(wanted <= set(normal(text).split()) for text in labels)
 
 
 def _words(label: str) -> list[str]:

@@ -153,16 +153,16 @@ def checked(query: str, *, allow_service: bool = False, magic: str = "") -> Chec
     undeclared = tuple(prefix for prefix in dict.fromkeys(prefixes) if prefix not in declared)
     try:
         try:
-            found = _parsed(shape)
+            parsed = _parsed(shape)
         except NO_QUERY:  # a "<" without spaces may be less-than in the text and an IRI in the shape
-            found = _parsed(re.sub(_UNICODE, "u", text))
+            parsed = _parsed(re.sub(_UNICODE, "u", text))
     except NO_QUERY:
         raise _broken(text, shape, undeclared, bool(words)) from None
     except RecursionError:
         raise _too_large() from None
-    if found.services and not allow_service and not (known and found.services == len(services)):
+    if parsed.services and not allow_service and not (known and parsed.services == len(services)):
         raise _needs_leave("asks another endpoint (SERVICE)")
-    return replace(found, text=text, shape=shape, undeclared=undeclared)
+    return replace(parsed, text=text, shape=shape, undeclared=undeclared)
 
 
 def n3(term: Term) -> str:
@@ -193,8 +193,8 @@ def quoted(text: str) -> str:
     """The text as a string literal of a query; raises QueryError for a lone surrogate."""
     if HALF.search(text):
         raise QueryError(f"{text!r} holds half a character", hint="read the text as UTF-8")
-    # A backslash before a "u" is told apart from an escape by escaping the letter (see _AMBIGUOUS).
-    escaped = re.sub(r"\\\\([uU])", lambda found: rf"\\\u00{ord(found[1]):02X}", str(text).translate(_QUOTED))
+    # A backslash before a "u" is kept apart from an escape by escaping the letter (see _AMBIGUOUS).
+    escaped = re.sub(r"\\\\([uU])", lambda match: rf"\\\u00{ord(match[1]):02X}", str(text).translate(_QUOTED))
     return f'"{escaped}"'
 
 
@@ -202,13 +202,13 @@ def _check_escapes(query: str) -> None:
     """Engines expand codepoint escapes before or after reading tokens: pass those where this is the same."""
     if "\\u" not in query and "\\U" not in query:
         return
-    if found := _AMBIGUOUS.search(query):
-        raise _wrong(query, found.start(), "it is unclear whether this is an escape", _UNESCAPED)
-    for found in _ESCAPE.finditer(query):
-        code = int(found[1][2:], 16)
+    if escape := _AMBIGUOUS.search(query):
+        raise _wrong(query, escape.start(), "it is unclear whether this is an escape", _UNESCAPED)
+    for escape in _ESCAPE.finditer(query):
+        code = int(escape[1][2:], 16)
         harmless = chr(code).isalnum() if code < 0x80 else code >= 0xA0 and not 0xD800 <= code < 0xE000
         if not harmless or code > 0x10FFFF:
-            raise _wrong(query, found.start(1), f"the escape {found[1]} may end a token", _UNESCAPED)
+            raise _wrong(query, escape.start(1), f"the escape {escape[1]} may end a token", _UNESCAPED)
 
 
 def _lexed(query: str) -> tuple[list[re.Match[str]], str, str]:
@@ -312,10 +312,10 @@ def _broken(text: str, shape: str, undeclared: tuple[str, ...], service: bool) -
             with suppress(RuntimeError, ValueError, OSError):  # it parses there, and cannot be executed
                 pyoxigraph.Store().query(text, prefixes=dict.fromkeys(undeclared, "x:"))
     except SyntaxError as error:
-        if found := re.match(r"error at (\d+):(\d+): expected (?:one of )?(.*)", error.msg, re.DOTALL):
-            lines = text.split("\n")[: int(found[1])]
-            position = sum(len(line) + 1 for line in lines[:-1]) + int(found[2]) - 1
-            expected = ", ".join(item for item in found[3].split(", ") if re.fullmatch(_READABLE, item))
+        if match := re.match(r"error at (\d+):(\d+): expected (?:one of )?(.*)", error.msg, re.DOTALL):
+            lines = text.split("\n")[: int(match[1])]
+            position = sum(len(line) + 1 for line in lines[:-1]) + int(match[2]) - 1
+            expected = ", ".join(item for item in match[3].split(", ") if re.fullmatch(_READABLE, item))
     return _wrong(text, position, f"expected {expected}" if expected else "what follows cannot stand here")
 
 

@@ -43,8 +43,8 @@ def _in_word(char: str) -> bool:
 
 def words(text: str) -> tuple[str, ...]:
     """The distinct words of a text in normal form, at most MAX_WORDS."""
-    found = (word for word in normal(text[:MAX_CHARS]).split() if all(map(_in_word, word)))
-    return tuple(dict.fromkeys(found))[:MAX_WORDS]
+    complete = (word for word in normal(text[:MAX_CHARS]).split() if all(map(_in_word, word)))
+    return tuple(dict.fromkeys(complete))[:MAX_WORDS]
 
 
 def spelled(text: str) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ class _Fields(BaseModel):
     languages: list[_Tag] = Field(default_factory=list)
 
 
-def _made(data: object) -> Vocabulary:
+def _from_json(data: object) -> Vocabulary:
     """A vocabulary of JSON data; what the data leaves out is as in the default. Raises ValueError."""
     fields = _Fields.model_validate(data).model_dump(exclude_unset=True)
     vocabulary: Vocabulary = from_data(to_data(Vocabulary()) | fields, Vocabulary)
@@ -48,7 +48,7 @@ def _made(data: object) -> Vocabulary:
 
 _KNOWN = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 VOCABULARIES: dict[str, Vocabulary] = {"default": Vocabulary()} | {
-    name: _made(data) for name, data in _KNOWN.items()
+    name: _from_json(data) for name, data in _KNOWN.items()
 }
 """By name. ``VOCABULARIES["dbpedia"].plus(noise=[...])`` adds to one."""
 
@@ -75,7 +75,7 @@ def vocabulary_of(name: str) -> Vocabulary:
     if not name.endswith(".json"):
         raise SettingError(f"no vocabulary named {name!r}", hint=hint)
     try:
-        return _made(json.loads(disk.read_text(Path(name))))
+        return _from_json(json.loads(disk.read_text(Path(name))))
     except ValidationError as error:
         first = error.errors()[0]
         problem = f"{first['msg']} in {'.'.join(map(str, first['loc'])) or 'it'}: {first['input']!r}"

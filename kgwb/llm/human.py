@@ -19,7 +19,7 @@ ALONE_S = 1.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """A request that waits for the person; equal requests are told apart."""
+    """A request that waits for the person; equal requests are kept apart."""
 
     request: ChatRequest
     cancel: threading.Event

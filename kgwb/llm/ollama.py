@@ -83,7 +83,7 @@ class OllamaModel(RemoteModel):
 
         if isinstance(error, ollama.ResponseError):
             words = str(error.error)
-            if error.status_code < 0:  # said inside a reply that had begun well
+            if error.status_code < 0:  # sent inside a reply that had begun well
                 return Failure("nonsense", words)
             response = getattr(error.__context__, "response", None)
             return status_failure(error.status_code, words, getattr(response, "headers", {}))
@@ -95,24 +95,22 @@ class OllamaModel(RemoteModel):
         return super()._failure(error)
 
     def _options(self, request: ChatRequest, form: Form) -> dict[str, Any]:
-        options: dict[str, Any] = {
-            "temperature": request.temperature,
-            "seed": request.seed,
-            "num_predict": request.max_output_tokens,
-            "num_ctx": self._context_for(request),
-        }
-        left_out = form.without if request.seed is not None else form.without | {"seed"}
-        return {name: value for name, value in options.items() if name not in left_out}
-
-    def _context_for(self, request: ChatRequest) -> int:
-        """Tokens of context that hold prompt and reply: Ollama cuts what does not fit, and says nothing."""
+        # Ollama cuts what its context does not hold, and does not report it
         size = sum(len(message.content.encode("utf-8", "replace")) for message in request.messages)
         needed = size // _BYTES_PER_TOKEN + 16 * len(request.messages) + request.max_output_tokens
         with self._lock:
             # Doubled and never lowered, because Ollama loads the model anew for every other size
             while self._context < needed:
                 self._context *= 2
-            return self._context
+            context = self._context
+        options: dict[str, Any] = {
+            "temperature": request.temperature,
+            "seed": request.seed,
+            "num_predict": request.max_output_tokens,
+            "num_ctx": context,
+        }
+        left_out = form.without if request.seed is not None else form.without | {"seed"}
+        return {name: value for name, value in options.items() if name not in left_out}
 
     def _key(self) -> str:
         return os.environ.get("OLLAMA_API_KEY", "")

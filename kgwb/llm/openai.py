@@ -62,8 +62,20 @@ class OpenAIModel(RemoteModel):
         weakref.finalize(self, self._client.close)  # else its open sockets wait for the garbage collector
 
     def _parts(self, form: Form, request: ChatRequest) -> Iterator[ChatReply]:
+        body = {
+            "model": self.model,
+            "messages": chat_messages(request),
+            "max_tokens": request.max_output_tokens,
+            "max_completion_tokens": request.max_output_tokens if "max_tokens" in form.without else None,
+            "temperature": request.temperature,
+            "seed": request.seed,
+            "stream": True,
+            "stream_options": None if "stream" in form.without else {"include_usage": True},
+            "response_format": _response_format(request, form.modes[0]),
+        }
+        body = {name: value for name, value in body.items() if value is not None and name not in form.without}
         create: Any = self._client.chat.completions.create
-        answer = create(**_body(self.model, request, form), timeout=_timeout(request.timeout_s))
+        answer = create(**body, timeout=_timeout(request.timeout_s))
         if "stream" not in form.without:
             with answer:
                 yield from map(_part, answer)
@@ -96,7 +108,7 @@ def _key(url: str) -> str:
             "the models of OpenAI need a key, and the environment variable OPENAI_API_KEY is not set",
             hint="set OPENAI_API_KEY, or use the model `rules`, which needs no key",
         )
-    # Said here because the transport's own error for such a key shows it
+    # Raised here because the transport's own error for such a key shows it
     if not (key.isascii() and key.isprintable()):
         raise UnknownModelError(
             "the environment variable OPENAI_API_KEY holds characters that no key has",
@@ -113,21 +125,6 @@ def _timeout(timeout_s: float) -> openai.Timeout:
     import openai
 
     return openai.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S))
-
-
-def _body(model: str, request: ChatRequest, form: Form) -> dict[str, Any]:
-    body = {
-        "model": model,
-        "messages": chat_messages(request),
-        "max_tokens": request.max_output_tokens,
-        "max_completion_tokens": request.max_output_tokens if "max_tokens" in form.without else None,
-        "temperature": request.temperature,
-        "seed": request.seed,
-        "stream": True,
-        "stream_options": None if "stream" in form.without else {"include_usage": True},
-        "response_format": _response_format(request, form.modes[0]),
-    }
-    return {name: value for name, value in body.items() if value is not None and name not in form.without}
 
 
 def _response_format(request: ChatRequest, mode: str) -> dict[str, Any] | None:

@@ -326,13 +326,18 @@ def chat_messages(request: ChatRequest) -> list[dict[str, str]]:
 
 
 def client_of(make: Callable[..., T], url: str) -> T:
-    """The client that ``make`` makes with options for httpx or httpx2.
+    """The client that ``make`` makes with options for httpx or httpx2: no redirect leaves the server.
 
     Raises UnknownModelError where the environment allows none.
     """
     errors: tuple[type[Exception], ...] = (ImportError, OSError, ValueError, *transport_errors())
+
+    def check(request: Any) -> None:
+        check_redirect(str(type(request.url)(url)), str(request.url))  # spelled alike
+
     try:
-        return make(headers={"Accept-Encoding": "identity"}, event_hooks=_hooks(url))
+        hooks = {"request": [check], "response": [_bound]}
+        return make(headers={"Accept-Encoding": "identity"}, event_hooks=hooks)
     except errors as error:
         kind = type(error).__name__  # and not its words, which may hold the password of a proxy
     raise UnknownModelError(
@@ -340,15 +345,6 @@ def client_of(make: Callable[..., T], url: str) -> T:
         hint="check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY (for a SOCKS proxy, install socksio), "
         "SSL_CERT_FILE, SSL_CERT_DIR, OLLAMA_HOST and the key",
     )
-
-
-def _hooks(url: str) -> dict[str, list[Callable[..., None]]]:
-    """Event hooks of a client: redirects stay on the server, and a body is bounded."""
-
-    def check(request: Any) -> None:
-        check_redirect(str(type(request.url)(url)), str(request.url))  # spelled alike
-
-    return {"request": [check], "response": [_bound]}
 
 
 def _bound(response: Any) -> None:

@@ -63,8 +63,10 @@ class Scripted(ChatModel):
         line = script(request) if callable(script) else self._next_line(script, request.task)
         if isinstance(line, BaseException):
             raise line
-        reply = line if isinstance(line, ChatReply) else ChatReply(_text(line), model=self.name)
-        return replace(reply, seconds=time.perf_counter() - started)
+        if not isinstance(line, ChatReply):
+            text = line if isinstance(line, str) else json.dumps(line, ensure_ascii=False)
+            line = ChatReply(text, model=self.name)
+        return replace(line, seconds=time.perf_counter() - started)
 
     def _next_line(self, script: Mapping[str, Line | Sequence[Line]], task: str) -> Line:
         if task not in script:
@@ -84,7 +86,3 @@ class Scripted(ChatModel):
                 hint="add an answer, or give one that is not in a list: it serves every call",
             )
         return lines[used]
-
-
-def _text(line: str | Mapping[str, Any]) -> str:
-    return line if isinstance(line, str) else json.dumps(line, ensure_ascii=False)
