@@ -32,7 +32,7 @@ from kgwb.flow import Answer, Dialogue, Question, Turn, to_data
 from kgwb.kg import Graph, open_kg
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.openai import OpenAIModel
-from kgwb.run import Run
+from kgwb.run import Run, System
 from kgwb.run.prompts import Prompts
 from kgwb.run.record import FORMS, Call, RunFile
 from kgwb.settings import Settings
@@ -253,35 +253,25 @@ class Watch:
                 figures.most_files = max(figures.most_files, len(open_files()))
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
+class Watched(System):
     """A system whose finished runs are compared."""
 
-    watch: Watch
-    system: Any
+    def __init__(self, watch: Watch, system: System) -> None:
+        super().__init__(system.name, self._answer, (), remember=self._remember, settings=system.settings)
+        self.watch, self.system, self.agents = watch, system, system.agents
 
-    @property
-    def name(self) -> str:
-        return str(self.system.name)
-
-    @property
-    def agents(self) -> Any:
-        return self.system.agents
-
-    def answer(self, question: Question, dialogue: Dialogue, run: Run) -> Answer:
+    def _answer(self, question: Question, dialogue: Dialogue, run: Run) -> Answer:
         try:
-            answer: Answer = self.system.answer(question, dialogue, run)
+            return self.system.answer(question, dialogue, run)
         except KgwbError:
             self.watch.compare(run)
             raise
-        return answer
 
-    def turn(self, run: Run) -> Turn:
+    def _remember(self, run: Run) -> Turn:
         """Asked for once as the run ends, and by the runner for the dialogue."""
         if run.status == "running":
             self.watch.compare(run)
-        turn: Turn = self.system.turn(run)
-        return turn
+        return self.system.remember(run)
 
 
 def _load(given: Load) -> Figures:
