@@ -268,7 +268,7 @@ def tables(subgraph: Subgraph, around: Around) -> Html:
     around = around.named([*((edge.triple[1], edge.label) for edge in subgraph.edges), *labels])
     triples = []
     for edge in subgraph.edges:
-        supported = [one.label for one in subgraph.answers if edge.triple in one.support]
+        supported = [answer.label for answer in subgraph.answers if edge.triple in answer.support]
         more = f", and {len(supported) - ANSWERS:,} more" if len(supported) > ANSWERS else ""
         terms = [term(part, around) for part in edge.triple]
         triples.append((*terms, in_words(edge.roles), ", ".join(supported[:ANSWERS]) + more))

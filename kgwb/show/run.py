@@ -203,7 +203,7 @@ def head(run: Run) -> Html:
 
 
 def flow_strip(standing: Standing, chosen: str = "") -> Html:
-    """The agents of the system by stage, lit as far as the run came; the timeline says the same in words."""
+    """The agents of the system by stage, lit as far as the run came; the timeline has the same in words."""
     stages = []
     for title, agents in standing.run.system.stages:
         nodes = [_node(standing, agent, agent == agent_of(chosen)) for agent in agents]
@@ -384,8 +384,8 @@ def came_in(step: Step, around: Around) -> Html:
     earlier = around.steps[: around.steps.index(step)] if step in around.steps else ()
     parts = []
     for name, value in step.inputs.items():
-        made_by = (one for one in earlier if one.key != step.parent and one.done and one.output is value)
-        maker = next((spoken(one.agent) for one in made_by), "the question")
+        makers = (other for other in earlier if other.done and other.output is value)
+        maker = next((spoken(other.agent) for other in makers if other.key != step.parent), "the question")
         shown = view(value, around) if says_more(value) else div("body", tag("bdi", line(value)))
         parts.append(div("part", div("lead", tag("b", spoken(name)), aside(f" from {maker}")), shown))
     return join(*parts)
@@ -393,17 +393,18 @@ def came_in(step: Step, around: Around) -> Html:
 
 def attempts(step: Step, calls: Mapping[str, Call]) -> Html:
     """The prompt as it was sent, the reply as it came, and each check by name."""
-    shown = [_attempt(number, one, calls.get(one.call)) for number, one in enumerate(step.attempts, 1)]
+    numbered = enumerate(step.attempts, 1)
+    shown = [_attempt(number, attempt, calls.get(attempt.call)) for number, attempt in numbered]
     return div("body stack", *shown) if shown else div("body soft", "This step asked no model.")
 
 
-def _attempt(number: int, made: Attempt, call: Call | None) -> Html:
-    sign = state_sign("ok", "accepted") if made.accepted else state_sign("bad", "not accepted")
+def _attempt(number: int, attempt: Attempt, call: Call | None) -> Html:
+    sign = state_sign("ok", "accepted") if attempt.accepted else state_sign("bad", "not accepted")
     checks = [
         div("row", state_sign("bad", check.name), span("", check.problem))
         if check.problem
         else state_sign("ok", check.name)
-        for check in made.checks
+        for check in attempt.checks
     ]
     cost, sent = "", Html()
     if call is not None:
@@ -415,7 +416,7 @@ def _attempt(number: int, made: Attempt, call: Call | None) -> Html:
         prompt = tag("pre", *messages, class_="src")
         sent = fold(aside("the prompt as it was sent"), prompt, key=f"sent-{number}")
     title = div("row", tag("b", f"Attempt {number}"), sign, aside(cost))
-    return div("stack tight", title, preformatted(made.reply), div("row", *checks), sent)
+    return div("stack tight", title, preformatted(attempt.reply), div("row", *checks), sent)
 
 
 def waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
@@ -429,9 +430,9 @@ def waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
         below[step.parent] = below.get(step.parent, 0.0) + step.seconds
     for step in steps:
         depth[step.key] = depth.get(step.parent, -1) + 1
-        made = [calls[key] for key in step.calls if key in calls]
-        model = sum(call.seconds for call in made if call.kind == "model")
-        graph = sum(call.seconds for call in made if call.kind not in ("model", "similarity"))
+        own_calls = [calls[key] for key in step.calls if key in calls]
+        model = sum(call.seconds for call in own_calls if call.kind == "model")
+        graph = sum(call.seconds for call in own_calls if call.kind not in ("model", "similarity"))
         own = max(0.0, step.seconds - below.get(step.key, 0.0))
         rest = max(0.0, own - model - graph) if step.origin == "live" else own
         spent[step.key] = {"model": model, "graph": graph, "rest": rest}

@@ -104,7 +104,7 @@ def totals_text(totals: Totals) -> str:
 
 def differing(differences: Differences) -> str:
     """ "5 of 14 steps differ; the first decision that differs is qir"."""
-    number = sum(one.status != "same" for one in differences)
+    number = sum(pair.status != "same" for pair in differences)
     if not number:
         return "no step differs"
     parting = differences.parting
@@ -116,20 +116,20 @@ def differing(differences: Differences) -> str:
 def difference_text(differences: Differences) -> str:
     """Two runs side by side: each step that differs, with what it yielded in the one and in the other."""
     shown = [differing(differences)]
-    for one in differences:
-        if one.status != "same":
-            what = f" in {', '.join(one.what)}" if one.what else ""
-            shown.append(f"{clean(one.key)}: {one.status}{what}")
-            for side, texts in zip(("first:", "second:"), _unequal_lines(one), strict=True):
+    for pair in differences:
+        if pair.status != "same":
+            what = f" in {', '.join(pair.what)}" if pair.what else ""
+            shown.append(f"{clean(pair.key)}: {pair.status}{what}")
+            for side, texts in zip(("first:", "second:"), _unequal_lines(pair), strict=True):
                 shown += [f"  {side:<8}{text}" for text in texts]
     return "\n".join(shown)
 
 
-def _unequal_lines(one: StepDifference) -> tuple[list[str], list[str]]:
+def _unequal_lines(pair: StepDifference) -> tuple[list[str], list[str]]:
     """What each run's step yielded and the other's did not; its first line where that is nothing."""
     first, second = (
         [] if step is None else compared(step.output) if step.done else [outcome(step)]
-        for step in (one.first, one.second)
+        for step in (pair.first, pair.second)
     )
     in_first, in_second = set(first), set(second)
     return (

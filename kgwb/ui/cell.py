@@ -338,8 +338,9 @@ class StepPanel(Live):
     def do_examples(self, event: Event) -> None:
         place = int(event["arg"])
         output = self.session.steps[self.key].output
-        ends, one, steps = output.fact.ends, output.predicates[place], tuple(self.session.steps.values())
-        ask = lambda kg: explain.examples(kg, ends, one.iri, one.direction, steps)  # noqa: E731
+        ends, predicate = output.fact.ends, output.predicates[place]
+        steps = tuple(self.session.steps.values())
+        ask = lambda kg: explain.examples(kg, ends, predicate.iri, predicate.direction, steps)  # noqa: E731
         self._ask(f"examples {place}", ask)
 
     def _query(self, event: Event) -> tuple[int, str]:

@@ -62,7 +62,7 @@ class Survey(Worker):
         self.chosen: Kind | None = None
         """The class that is looked at."""
         self.shares: dict[Kind, tuple[Share, ...]] = {}
-        """What is said of the classes that were looked at."""
+        """The predicates of the classes that were looked at."""
         self.answered: dict[str, Answer] = {}
         """Questions that ``rules`` answered, with what it answered."""
         self.do("looking at the graph", self._look)
@@ -100,7 +100,7 @@ class Survey(Worker):
             self.tell()
 
     def view(self) -> Html:
-        """Four numbers, questions with their answers, classes with what is said of the chosen one, labels."""
+        """Four numbers, questions with answers, classes with the predicates of the chosen one, labels."""
         title = tag("h2", "Your graph at a glance", class_="title grow")
         head = div("head", title, span("id", clean(self.kg.source)))
         if (seen := self.seen) is None:

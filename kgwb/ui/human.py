@@ -39,7 +39,7 @@ SHORT = 200
 class Person(Part):
     """What waits for the person's reply in a session's run, and the form of the reply.
 
-    It listens to the human models of the run while its session is at work: a run from elsewhere is told that
+    It listens to the human models of the run while its session is at work: a run from elsewhere learns that
     nobody is here.
     """
 
@@ -154,7 +154,7 @@ class Person(Part):
     # --- what the person does -------------------------------------------------------------------------------
 
     def do_send(self, event: Event) -> None:
-        """Reply with what the form holds. Raises OverrideError that says what is wrong where."""
+        """Reply with what the form holds. Raises OverrideError with what is wrong where."""
         if self.asked is None:
             raise ModelError("nobody waits for this reply", hint="run the agent again, then reply")
         values = self._typed(event)

@@ -104,10 +104,10 @@ class Worker:
         while self._tasks:
             self._tasks.popleft()[2].set_result(None)
 
-    # --- who is told
+    # --- listeners
 
     def tell(self) -> None:
-        """Tell every listener that something changed."""
+        """Call every listener: something changed."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -116,7 +116,7 @@ class Worker:
             listener()
 
     def tell_soon(self) -> None:
-        """Tell them in TELL_S, of all that changes until then."""
+        """Call them in TELL_S, once for all that changes until then."""
         with self._lock:
             if self._timer is None:
                 self._timer = threading.Timer(TELL_S, self.tell)
@@ -130,16 +130,16 @@ class Worker:
 
     @property
     def due(self) -> bool:
-        """Whether the listeners will be told within TELL_S."""
+        """Whether the listeners will be called within TELL_S."""
         return self._timer is not None
 
     def prefer(self, *listeners: Callable[[], None]) -> None:
-        """Tell these of the listeners first: the person looks at them."""
+        """Call these of the listeners first: the person looks at them."""
         with self._lock:
             self.listeners = sorted(self.listeners, key=lambda listener: listener not in listeners)
 
     def forget(self, listener: Callable[[], None]) -> None:
-        """Tell a listener no more."""
+        """Call a listener no more."""
         with self._lock:
             self.listeners = [other for other in self.listeners if other != listener]
 
@@ -328,7 +328,7 @@ class Session(Worker):
             self.tell_soon()
 
     def _load(self) -> None:
-        with suppress(EmbeddingError):  # the agent that needs them says so
+        with suppress(EmbeddingError):  # the agent that needs them raises it
             self.run.embeddings.load()
 
     def _execute(self, label: str, work: Work) -> Future[None]:

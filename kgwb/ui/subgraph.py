@@ -45,7 +45,7 @@ class SubgraphPanel(Live):
         self.lit, self.picked = 0, -1
         """The answer whose support stands out, and the node that is looked at; -1 for none."""
         self.about: dict[int, Description] = {}
-        """What the graph says of nodes, by their numbers."""
+        """The graph's descriptions of nodes, by their numbers."""
         self.asking = Worker()
         self._outputs: object = None
         self._linked: object = None
