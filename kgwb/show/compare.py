@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from kgwb.display import as_html
-from kgwb.run.record import Call, Differences, Step, StepDifference, difference
+from kgwb.run.record import Differences, Step, StepDifference, difference
 from kgwb.show.html import (
     Html,
     Names,
@@ -138,20 +138,19 @@ def _parts(step: Step | None, names: Names) -> dict[str, list[str]]:
         replies += attempt.reply.splitlines()
         replies += [f"✗ failed: {check.name}: {check.problem}" for check in attempt.checks if check.problem]
     output_lines = compared(step.output, names) if step.done else [outcome(step)]
+    calls = []
+    for call in (step.known[key] for key in step.calls if key in step.known):
+        if call.kind == "model":
+            prompt = "".join(f"\n{role}:\n{text}" for role, text in call.request["content"]["messages"])
+            calls += f"model {call.request['model']}{prompt}".splitlines()
+        else:
+            asked = [value for name, value in call.request.items() if name in ("query", "text", "phrase")]
+            calls += [f"{call.kind}: {text}" for text in asked]
     inputs = [(name, text) for name, value in step.inputs.items() for text in compared(value, names)]
     return {
         "yielded": [*output_lines, *(f"note: {note}" for note in step.notes)],
         "came in": [f"{name}: {text}" for name, text in inputs],
-        "calls": [text for key in step.calls if key in step.known for text in _called(step.known[key])],
+        "calls": calls,
         "replies": replies,
         "cost": [" · ".join(cost_of(step, step.known))],
     }
-
-
-def _called(call: Call) -> list[str]:
-    """The prompt line by line, or the query."""
-    if call.kind == "model":
-        prompt = "".join(f"\n{role}:\n{text}" for role, text in call.request["content"]["messages"])
-        return f"model {call.request['model']}{prompt}".splitlines()
-    wanted = [value for name, value in call.request.items() if name in ("query", "text", "phrase")]
-    return [f"{call.kind}: {text}" for text in wanted]

@@ -264,7 +264,12 @@ def inputs(field: Field, values: Typed, path: str = "", revision: int = 0) -> Ht
     """The inputs of a field with what stands in them."""
     match field.kind:
         case "group":
-            parts = (_labelled(part, values, _at(path, part.name), revision) for part in field.fields)
+            parts = []
+            for part in field.fields:
+                single = part.kind not in ("group", "table", "ticks", "flag")
+                contents = inputs(part, values, _at(path, part.name), revision)
+                caption = span("b", part.label)
+                parts.append(tag("label" if single else "div", caption, contents, class_="f"))
             return div("stack", *parts)
         case "table":
             return _table(field, values, path, revision)
@@ -275,12 +280,6 @@ def inputs(field: Field, values: Typed, path: str = "", revision: int = 0) -> Ht
                 ticks.append(tag("label", box, " ", tag("bdi", label), class_="tick"))
             return div("stack tight scroll", *ticks)
     return _input(field, values, path, revision)
-
-
-def _labelled(field: Field, values: Typed, path: str, revision: int) -> Html:
-    single = field.kind not in ("group", "table", "ticks", "flag")
-    contents = inputs(field, values, path, revision)
-    return tag("label" if single else "div", span("b", field.label), contents, class_="f")
 
 
 def _input(field: Field, values: Typed, path: str, revision: int) -> Html:

@@ -80,11 +80,6 @@ _escaped = lru_cache(maxsize=8192)(_escape)
 """A widget that is drawn again has the same texts."""
 
 
-@cache
-def _attribute(key: str) -> str:
-    return key.rstrip("_").replace("_", "-")
-
-
 def short(text: str, most: int = MOST_LETTERS) -> str:
     """A text, or its beginning with its length: "Once upon a time… (1,000,000 letters)"."""
     return text if len(text) <= most else f"{text[:most]}… ({len(text):,} letters)"
@@ -115,7 +110,8 @@ def tag(element: str, /, *contents: object, **attributes: object) -> Html:
         if value is None or value is False:
             continue
         shown = "" if value is True else round(value, 1) if isinstance(value, float) else value
-        written += f' {_attribute(key)}="{safe(shown)}"'
+        name = key.rstrip("_").replace("_", "-")
+        written += f' {name}="{safe(shown)}"'
     end = "" if element in VOID else f"</{element}>"
     return Html(f"<{element}{written}>{join(*contents)}{end}")
 

@@ -6,7 +6,7 @@ records of one system add to it is registered in its own folder: ``roles`` and `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import chain, islice, zip_longest
@@ -228,12 +228,6 @@ def _bindings(
             yield from _bindings(rest, triples, more)
 
 
-def _asked(kg: Graph, terms: Iterable[Term]) -> dict[str, str]:
-    """What a graph calls the IRIs among terms."""
-    iris = sorted({term for term in terms if isinstance(term, URIRef)})
-    return {str(iri): name for iri, name in (kg.names(iris) if iris else {}).items()}
-
-
 def _label(term: Term, names: dict[str, str]) -> str:
     if isinstance(term, BNode):
         return "blank node"
@@ -254,13 +248,15 @@ def expand(kg: Graph, subgraph: Subgraph, node: Term, most: int = 20) -> Subgrap
     further = [triple for triple in triples if triple not in drawn]
     chosen = further[:most]
     new = dict.fromkeys(end for triple in chosen for end in triple[::2] if end not in there)
-    names, role = _asked(kg, chain.from_iterable(chosen)), (Role("neighbour"),)
+    iris = sorted({term for triple in chosen for term in triple if isinstance(term, URIRef)})
+    names = {str(iri): name for iri, name in (kg.names(iris) if iris else {}).items()}
     if whole and len(chosen) == len(further):
         more = f"all {count(len(chosen), 'more triple')} shown" if chosen else "no more triples"
     else:
         least = f"{len(further):,}" if whole else f"at least {max(len(further), len(chosen) + 1):,}"
         more = f"{len(chosen):,} of {least} more triples shown"
     nodes = (replace(other, more=more) if other.term == node else other for other in subgraph.nodes)
+    role = (Role("neighbour"),)
     added = (Node(term, _label(term, names), role) for term in new)
     edges = (Edge(triple, _label(triple[1], names), role) for triple in chosen)
     return replace(subgraph, nodes=(*nodes, *added), edges=(*subgraph.edges, *edges))

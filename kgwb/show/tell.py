@@ -343,7 +343,15 @@ def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
         parts.append(div("b", short(value.text, MOST_LINE)))
     if not value.values:
         parts.append(note(f"The graph holds no answer: {value.reason.removeprefix('not in this graph: ')}"))
-    shown = [_value(place, item, around) for place, item in enumerate(value.values[:MOST_ROWS], 1)]
+    shown = []
+    for number, item in enumerate(value.values[:MOST_ROWS], 1):
+        support = triples(item.support, around, [item.term]) if item.support else aside("no triple")
+        label = Html()  # the triples show the name of an answer that is an end of them
+        if not any(str(end) == str(item.term) for triple in item.support for end in triple[::2]):
+            exact = term(item.term, around) if str(item.term) != item.label else ""
+            exact = curie(item.term, around) if isinstance(item.term, URIRef) else exact
+            label = div("row", tag("b", short(around.names.get(str(item.term), item.label))), exact)
+        shown.append(div("row top", span("num", number), div("grow stack tight", label, support)))
     parts += shown[:MOST_ANSWERS]
     if shown[MOST_ANSWERS:]:
         parts.append(fold(aside(f"{len(shown) - MOST_ANSWERS} more"), *shown[MOST_ANSWERS:]))
@@ -355,17 +363,6 @@ def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
         head = join("The SPARQL it came from ", aside(count(len(blocks), "query")))
         parts.append(fold(head, *blocks, key="queries", unfolded=around.live and not value.values))
     return parts
-
-
-def _value(number: int, value: flow.Value, around: Around) -> Html:
-    """A value by the triples it stands on; by its name too, where it is no end of them."""
-    support = triples(value.support, around, [value.term]) if value.support else aside("no triple")
-    label = Html()
-    if not any(str(end) == str(value.term) for triple in value.support for end in triple[::2]):
-        exact = term(value.term, around) if str(value.term) != value.label else ""
-        exact = curie(value.term, around) if isinstance(value.term, URIRef) else exact
-        label = div("row", tag("b", short(around.names.get(str(value.term), value.label))), exact)
-    return div("row top", span("num", number), div("grow stack tight", label, support))
 
 
 def _told_apart(answer: flow.Answer, around: Around) -> Around:

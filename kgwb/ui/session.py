@@ -231,7 +231,9 @@ class Session(Worker):
 
         def step() -> None:
             self.run.step()
-            while self.run.status == "paused" and not self.cancelled and self._at_supervisor():
+            while self.run.status == "paused" and not self.cancelled:
+                if not any(map(self._supervises, _ended(self.run.steps)[-1:])):
+                    break
                 self.run.step()
 
         return self._execute("running one step", step)
@@ -246,9 +248,6 @@ class Session(Worker):
             self.run.back(self.run.position - max(len(ended) - 1, 0))
 
         return self._execute("going back one step", back)
-
-    def _at_supervisor(self) -> bool:
-        return any(map(self._supervises, _ended(self.run.steps)[-1:]))
 
     def _supervises(self, step: Step) -> bool:
         return any(other.parent == step.key for other in self.run.steps)
@@ -334,7 +333,9 @@ class Session(Worker):
     def _execute(self, label: str, work: Work) -> Future[None]:
         def execute() -> None:
             try:
-                self._await_embeddings()
+                while (loading := self.loading.worker) and loading.is_alive() and not self.cancelled:
+                    self.busy = self.loading.busy or self.busy
+                    loading.join(TELL_S)
                 if not self.cancelled:
                     self.busy = label
                     work()
@@ -344,11 +345,6 @@ class Session(Worker):
         if not self.busy:
             self.free()
         return self.do(label, execute)
-
-    def _await_embeddings(self) -> None:
-        while (loading := self.loading.worker) and loading.is_alive() and not self.cancelled:
-            self.busy = self.loading.busy or self.busy
-            loading.join(TELL_S)
 
     def _on_step(self, event: str, step: Step) -> None:
         if self.cancelled and self.busy:
