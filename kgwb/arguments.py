@@ -1,4 +1,4 @@
-"""Arguments of the command line: the fields of a dataclass, told to argparse by their types."""
+"""Arguments of the command line: the fields of a dataclass, added to argparse by their types."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Asking:
         )
 
     def graph(self, source: str) -> Graph:
-        """A graph, opened as the arguments say. Raises what ``open_kg`` does.
+        """A graph, opened as the arguments ask. Raises what ``open_kg`` does.
 
         Files beside ``kg`` take no dialect: it is for the endpoints among the graphs.
         """
@@ -126,9 +126,9 @@ class Asking:
         )
 
 
-def pairs(given: Sequence[str], form: str) -> dict[str, str]:
+def pairs(texts: Sequence[str], form: str) -> dict[str, str]:
     """NAME=VALUE arguments by name. Raises InputError."""
-    split = [text.partition("=") for text in given]
+    split = [text.partition("=") for text in texts]
     for name, sign, value in split:
         if not (name.strip() and sign):
             raise InputError(f"{shown(name + sign + value)!r} is not {form}", hint=f"write it as {form}")

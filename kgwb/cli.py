@@ -47,14 +47,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # "?" stands for what the terminal's encoding lacks
     parser = _parser()
     arguments, rest = parser.parse_known_args(argv)
-    given = vars(arguments)
-    form = COMMANDS[given.pop("command")]
+    values = vars(arguments)
+    form = COMMANDS[values.pop("command")]
     if form is Lab:
-        given["rest"] = rest
+        values["rest"] = rest
     elif rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
-        code: int = form(**given).run()
+        code: int = form(**values).run()
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -461,9 +461,9 @@ class Lab:
             "--LabApp.app_settings_dir": str(Path(__file__).parent / "lab_settings"),
             "--LabApp.extension_manager": "readonly",
         }
-        given = {argument.partition("=")[0] for argument in self.rest}
-        options = [f"{name}={value}" for name, value in defaults.items() if name not in given]
-        if os.geteuid() == 0 and "--allow-root" not in given:
+        passed = {argument.partition("=")[0] for argument in self.rest}
+        options = [f"{name}={value}" for name, value in defaults.items() if name not in passed]
+        if os.geteuid() == 0 and "--allow-root" not in passed:
             options.append("--allow-root")
         sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *options, *self.rest])

@@ -22,7 +22,7 @@
     ├── NotRecordedError        a replay needs a call that the record does not hold
     └── EmbeddingError          the sentence embeddings cannot be loaded
 
-Every message says what was asked and what was seen; ``hint`` says what to do next.
+Every message has what was asked and what was seen; ``hint`` is what to do next.
 ``Stopped`` and ``Cancelled`` are not errors: they carry a pause or a cancel out of a system.
 """
 
@@ -46,7 +46,7 @@ def harmless(text: str) -> str:
 
 
 class KgwbError(Exception):
-    """Base of all errors of kgwb; ``hint`` says what to do next."""
+    """Base of all errors of kgwb; ``hint`` is what to do next."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         self.message = masked(cut(message, MOST_CHARS))

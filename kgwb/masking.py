@@ -47,9 +47,9 @@ def shown(address: str) -> str:
 
     What is no address, as a file's name or a sample's, is returned as it is.
     """
-    if not (found := _ADDRESS.match(address)):
+    if not (match := _ADDRESS.match(address)):
         return address
-    scheme, rest = found.groups()
+    scheme, rest = match.groups()
     _, login, rest = rest.rpartition("@")
     place, mark, query = rest.partition("#")[0].partition("?")
     head = f"{scheme}{MASK}@" if login else scheme
@@ -72,7 +72,7 @@ def is_plain(name: str, value: str) -> bool:
 def masked(text: str) -> str:
     """A text without what looks like a login or a key in the addresses that it holds."""
     return _PARAMETER.sub(
-        lambda found: found[1] + MASK if SECRET_NAME.search(found[2]) else found[0],
+        lambda match: match[1] + MASK if SECRET_NAME.search(match[2]) else match[0],
         _LOGIN.sub(rf"\1{MASK}@", text),
     )
 
@@ -94,7 +94,7 @@ def without(text: Text, secrets: Iterable[str]) -> Text:
 def _forms(secret: str) -> tuple[str, ...]:
     """A secret as it is, and as addresses (of addresses), HTML, JSON and Python write it."""
     quoted = [code(secret, safe=safe) for code in (quote, quote_plus) for safe in ("/", "")]
-    quoted += [_CODED.sub(lambda found: found[0].lower(), form) for form in quoted]
+    quoted += [_CODED.sub(lambda match: match[0].lower(), form) for form in quoted]
     as_json = json.dumps(secret)[1:-1]
     escaped = (html.escape(secret), as_json, as_json.replace("/", "\\/"), repr(secret)[1:-1])
     return tuple(filter(None, dict.fromkeys((secret, *quoted, *map(quote, quoted), *escaped))))
@@ -104,7 +104,7 @@ def is_key(text: str) -> bool:
     """Whether a key or password is long and odd enough that a reply holds it only as an echo.
 
     Servers that want no key get one like ``x``, ``ollama`` or ``sk-no-key-required``, which is short or made
-    of words. Masked in a reply, it would change what the reply says, and so would a number.
+    of words. Masked in a reply, it would change what the reply means, and so would a number.
     """
     odd = re.search("[A-Za-z]", text) and re.search("[^A-Za-z_. -]", text)
     return len(text) >= (8 if odd else 20)

@@ -157,8 +157,8 @@ def session_of(run: Run) -> Session:
     return session.session_of(run)
 
 
-def _model(given: ChatModel | str) -> ChatModel:
-    return llm.model(given) if isinstance(given, str) else given
+def _model(model_or_name: ChatModel | str) -> ChatModel:
+    return llm.model(model_or_name) if isinstance(model_or_name, str) else model_or_name
 
 
 def _prompts(folder: str | Path | None) -> Prompts:

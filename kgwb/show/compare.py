@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from kgwb.display import as_html
-from kgwb.run.record import Call, Differences, Step, StepDifference, difference
+from kgwb.run.record import Differences, Step, StepDifference, difference
 from kgwb.show.html import (
     Html,
     Names,
@@ -61,34 +61,34 @@ def _letter(number: int) -> Html:
 def _steps_beside(differences: Differences, standing: Standing | None, *, all_steps: bool = False) -> Html:
     """The first decision that differs, in full, then every step with its outcome in both."""
     names: dict[str, str] = {}
-    for side in ([one.first for one in differences], [one.second for one in differences]):
+    for side in ([pair.first for pair in differences], [pair.second for pair in differences]):
         steps = [step for step in side if step]
         names |= names_in(steps, steps[0].known) if steps else {}
     rows: list[Html] = []
-    for same, group in groupby(differences.leaves, lambda one: one.status == "same"):
+    for same, group in groupby(differences.leaves, lambda pair: pair.status == "same"):
         pairs = list(group)
         if same and not all_steps:
-            equal = (f"{spoken(agent_of(one.key))}: {outcome(one.first)}" for one in pairs if one.first)
+            equal = (f"{spoken(agent_of(pair.key))}: {outcome(pair.first)}" for pair in pairs if pair.first)
             head = aside(f"{count(len(pairs), 'step')} the same")
             folded = fold(head, ", ".join(equal), key=f"same-{len(rows)}")
             rows.append(div("cmp same", span("sign", "="), div("wide", folded)))
         else:
-            rows += [_row(one, standing, names) for one in pairs]
+            rows += [_row(pair, standing, names) for pair in pairs]
     heads = div("cmp", span("sign"), span("caption", "step"), _letter(0), _letter(1)) if rows else ""
     if differences.parting is not None:
         return join(_parting(differences.parting, standing, names), heads, *rows)
-    unequal = any(one.status != "same" for one in differences)
+    unequal = any(pair.status != "same" for pair in differences)
     words = "No decision differs: only the way does." if unequal else "No step differs."
     return join(div("band", words), heads, *rows)
 
 
-def _parting(one: StepDifference, standing: Standing | None, names: Names) -> Html:
+def _parting(pair: StepDifference, standing: Standing | None, names: Names) -> Html:
     """The first decision that differs: the step in both, in full."""
-    step = one.first or one.second
+    step = pair.first or pair.second
     assert step is not None, "a difference is of a step"
     tile = kind_tile(standing.run.system.kind(step.agent)) if standing else ""
     sides = []
-    for n, side in enumerate((one.first, one.second)):
+    for n, side in enumerate((pair.first, pair.second)):
         if side is None:
             decided = aside("no such step")
         elif side.done:
@@ -105,25 +105,25 @@ def _parting(one: StepDifference, standing: Standing | None, names: Names) -> Ht
     )
 
 
-def _row(one: StepDifference, standing: Standing | None, names: Names) -> Html:
+def _row(pair: StepDifference, standing: Standing | None, names: Names) -> Html:
     """A step of both: its outcomes with the words that differ marked, and all that differs to unfold."""
-    agent, step = agent_of(one.key), one.first or one.second
+    agent, step = agent_of(pair.key), pair.first or pair.second
     tile = kind_tile(standing.run.system.kind(agent), small=True) if standing else span("sign", "≠")
-    texts = [outcome(side) if side else "no such step" for side in (one.first, one.second)]
-    same, differs = texts[0] == texts[1], one.status != "same"
+    texts = [outcome(side) if side else "no such step" for side in (pair.first, pair.second)]
+    same, differs = texts[0] == texts[1], pair.status != "same"
     first, second = (safe(texts[0]), aside(texts[1])) if same else word_changes(*texts)
-    ways = ", ".join(part for part in one.what if part != "output") or "its parts"
+    ways = ", ".join(part for part in pair.what if part != "output") or "its parts"
     what = aside(f" the same outcome; {ways} differ") if same and differs else ""
     subject = aside(f" {subject_text(step)}") if step is not None and step.subject else ""
     name = div("", tag("b", spoken(agent)), span("small", subject))
-    folded = fold(aside("in full"), *_sections(one, names), key=f"full-{one.key}") if differs else ""
+    folded = fold(aside("in full"), *_sections(pair, names), key=f"full-{pair.key}") if differs else ""
     wide = div("wide", folded) if folded else ""
     return div("cmp", tile, name, div("", first, what), div("", second), wide)
 
 
-def _sections(one: StepDifference, names: Names) -> Iterator[Html]:
-    """What a step yielded, got, asked for and was told in both, where that differs."""
-    mine, theirs = _parts(one.first, names), _parts(one.second, names)
+def _sections(pair: StepDifference, names: Names) -> Iterator[Html]:
+    """What a step yielded, got, asked for and received in reply in both, where that differs."""
+    mine, theirs = _parts(pair.first, names), _parts(pair.second, names)
     for name in {**mine, **theirs}:
         first, second = mine.get(name, []), theirs.get(name, [])
         if first != second:
@@ -136,22 +136,21 @@ def _parts(step: Step | None, names: Names) -> dict[str, list[str]]:
     replies = []
     for attempt in step.attempts:
         replies += attempt.reply.splitlines()
-        replies += [f"✗ failed: {one.name}: {one.problem}" for one in attempt.checks if one.problem]
-    made = compared(step.output, names) if step.done else [outcome(step)]
+        replies += [f"✗ failed: {check.name}: {check.problem}" for check in attempt.checks if check.problem]
+    output_lines = compared(step.output, names) if step.done else [outcome(step)]
+    calls = []
+    for call in (step.known[key] for key in step.calls if key in step.known):
+        if call.kind == "model":
+            prompt = "".join(f"\n{role}:\n{text}" for role, text in call.request["content"]["messages"])
+            calls += f"model {call.request['model']}{prompt}".splitlines()
+        else:
+            asked = [value for name, value in call.request.items() if name in ("query", "text", "phrase")]
+            calls += [f"{call.kind}: {text}" for text in asked]
     inputs = [(name, text) for name, value in step.inputs.items() for text in compared(value, names)]
     return {
-        "yielded": [*made, *(f"note: {note}" for note in step.notes)],
+        "yielded": [*output_lines, *(f"note: {note}" for note in step.notes)],
         "came in": [f"{name}: {text}" for name, text in inputs],
-        "calls": [text for key in step.calls if key in step.known for text in _called(step.known[key])],
+        "calls": calls,
         "replies": replies,
         "cost": [" · ".join(cost_of(step, step.known))],
     }
-
-
-def _called(call: Call) -> list[str]:
-    """The prompt line by line, or the query."""
-    if call.kind == "model":
-        prompt = "".join(f"\n{role}:\n{text}" for role, text in call.request["content"]["messages"])
-        return f"model {call.request['model']}{prompt}".splitlines()
-    wanted = [value for name, value in call.request.items() if name in ("query", "text", "phrase")]
-    return [f"{call.kind}: {text}" for text in wanted]

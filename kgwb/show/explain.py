@@ -1,7 +1,7 @@
 """Questions a person asks about a result: why it is empty, where a vertex is, what a predicate holds.
 
 They are asked of the graph itself, on demand; a run's record stays as it is. What the records of a system
-have to say is registered in its own folder: ``missing`` and ``written_by``.
+add is registered in its own folder: ``missing`` and ``written_by``.
 """
 
 from __future__ import annotations
@@ -77,10 +77,9 @@ def blocking(kg: Graph, patterns: Sequence[Pattern], filters: str = "") -> Block
 
 def why_empty(kg: Graph, sparql: str, steps: Iterable[Step]) -> Blocking:
     """Why a query has no rows: one of the run's by its own patterns, another as far as it is conjunctive."""
-    queries = (one for step in steps if step.done for one in records_in(step.output))
-    for query in queries:
-        if isinstance(query, flow.CandidateQuery) and query.sparql == sparql:
-            return blocking(kg, query.patterns, query.filters)
+    for record in (record for step in steps if step.done for record in records_in(step.output)):
+        if isinstance(record, flow.CandidateQuery) and record.sparql == sparql:
+            return blocking(kg, record.patterns, record.filters)
     return blocking(kg, *patterns_of(sparql))
 
 
@@ -95,7 +94,7 @@ def is_empty(output: Any) -> bool:
 
 
 def nearest(output: Any, steps: Sequence[Step]) -> list[str]:
-    """Where a run lost its way to an empty answer: what its records say is ``missing``."""
+    """Where a run lost its way to an empty answer: what is ``missing`` by its records."""
     if not is_empty(output):
         return []
     return list(filter(None, dict.fromkeys(missing(step.output) for step in steps if step.done)))
@@ -111,7 +110,7 @@ def missing(record: Any) -> str:
 def _(link: flow.Link) -> str:
     if link.vertex is not None:
         return ""
-    near = ", ".join(f"{one.label} ({one.score:.2f})" for one in link.candidates[:NEAR])
+    near = ", ".join(f"{candidate.label} ({candidate.score:.2f})" for candidate in link.candidates[:NEAR])
     closest = f"nearest are {near}" if near else "the graph has no label like it"
     return f"no vertex for “{link.entity}”: {closest}"
 
@@ -191,22 +190,22 @@ def whereabouts(kg: Graph, name: str, asked: flow.Retrieved | flow.Link, limit: 
         there = kg.ask(f"ASK {{ {{ <{bare}> ?p ?o }} UNION {{ ?s ?q <{bare}> }} }}")
         vertices = [URIRef(bare)] if there else []
     else:
-        same = [one.iri for one in asked.candidates if normal(one.label) == normal(name)]
+        same = [candidate.iri for candidate in asked.candidates if normal(candidate.label) == normal(name)]
         vertices = list(dict.fromkeys([*same, *kg.exact([name]).get(name, ())]))[:NEAR]
     if not vertices:
         near = ", ".join(hit.label for hit in kg.search(name, NEAR).hits) if name else ""
         words = f"the graph has no vertex called {name!r}"
         return Whereabouts(f"{words}; nearest are {near}" if near else words)
     names = kg.names(vertices)
-    places = {one.iri: (place, one) for place, one in enumerate(asked.candidates, 1)}
+    places = {candidate.iri: (place, candidate) for place, candidate in enumerate(asked.candidates, 1)}
     hits = kg.search(asked.entity, FARTHER * limit).hits if set(vertices) - places.keys() else ()
     ranks = {hit.iri: rank for rank, hit in enumerate(hits, 1)}
     lines = []
     for iri in vertices:
         if iri in places:
-            place, one = places[iri]
-            by_name = is_iri or normal(one.label) == normal(name)
-            where = f"is candidate {place}" + ("" if by_name else f", found by its label {one.label!r}")
+            place, candidate = places[iri]
+            by_name = is_iri or normal(candidate.label) == normal(name)
+            where = f"is candidate {place}" + ("" if by_name else f", found by its label {candidate.label!r}")
         elif iri not in ranks:
             where = f"is in the graph, but no label of it is found by the words of {asked.entity!r}"
         elif ranks[iri] > limit:
@@ -304,7 +303,7 @@ def _(value: Executed, around: Around) -> Html:
     if value.truth is not None:
         return div("", tag("b", str(value.truth).lower()), aside(" (ASK)"))
     around, result = around.named(value.names), value.rows
-    rows = [["" if one is None else term(one, around) for one in row] for row in result.rows[:MOST_ROWS]]
+    rows = [["" if cell is None else term(cell, around) for cell in row] for row in result.rows[:MOST_ROWS]]
     cut = "; the result was cut there by the row limit" if result.cut else ""
     heads = [f"?{variable}" for variable in result.variables]
     number = tag("b", count(len(result.rows), "row"))

@@ -85,8 +85,10 @@ def _field(schema: Mapping[str, Any], name: str, defs: Mapping[str, Any], seen: 
         if item.kind in ("json", "text"):
             return as_json if item.kind == "json" else replace(as_json, kind="texts")
         columns = item.fields if item.kind == "group" else (item,)
-        deep = ("group", "table")
-        fitting = (replace(one, kind="json") if one.name and one.kind in deep else one for one in columns)
+        fitting = (
+            replace(column, kind="json") if column.name and column.kind in ("group", "table") else column
+            for column in columns
+        )
         return replace(as_json, kind="table", fields=tuple(fitting))
     parts = tuple(_field(part, key, defs, seen) for key, part in schema.get("properties", {}).items())
     kind: Kind = "group" if parts else PLAIN.get(schema.get("type", ""), "json")
@@ -122,7 +124,7 @@ def _at(path: str, *parts: object) -> str:
 
 
 def typed(field: Field, data: Any, path: str = "") -> dict[str, str]:
-    """What somebody would have typed to say ``data``, which the field must be fitted to."""
+    """What somebody would have typed for ``data``, which the field must be fitted to."""
     name = path or "value"
     match field.kind:
         case "group":
@@ -134,7 +136,7 @@ def typed(field: Field, data: Any, path: str = "") -> dict[str, str]:
                 for k, column in enumerate(field.fields)
             ]
         case "ticks":
-            parts = [{_at(path, field.choices.index(one)): "on" for one in data}]
+            parts = [{_at(path, field.choices.index(choice)): "on" for choice in data}]
         case "flag":
             parts = [{name: "on"} if data else {}]
         case "choice":
@@ -147,7 +149,7 @@ def typed(field: Field, data: Any, path: str = "") -> dict[str, str]:
 
 
 def read(field: Field, values: Typed) -> Any:
-    """The data of what was typed. Raises OverrideError that says for each wrong field what is wrong."""
+    """The data of what was typed. Raises OverrideError with what is wrong in each wrong field."""
     problems: list[str] = []
     data = _read(field, values, "", field.label, problems)
     if problems:
@@ -161,16 +163,17 @@ def _read(field: Field, values: Typed, path: str, where: str, problems: list[str
 
     name = path or "value"
     if field.kind == "group":
-        return {one.name: part(one, _at(path, one.name), where) for one in field.fields}
+        return {member.name: part(member, _at(path, member.name), where) for member in field.fields}
     if field.kind == "table":
         rows = []
         for number, n in enumerate(_rows(values, path), 1):
             place = ", ".join(filter(None, (where, f"row {number}")))
-            cells = {one.name: part(one, _at(path, n, k), place) for k, one in enumerate(field.fields)}
+            columns = enumerate(field.fields)
+            cells = {column.name: part(column, _at(path, n, k), place) for k, column in columns}
             rows.append(cells.get("", cells))
         return rows
     if field.kind == "ticks":
-        return [one for n, one in enumerate(field.choices) if _at(path, n) in values]
+        return [choice for n, choice in enumerate(field.choices) if _at(path, n) in values]
     if field.kind == "flag":
         return name in values
     try:
@@ -187,7 +190,7 @@ def _rows(values: Typed, path: str) -> list[int]:
 
 
 def _read_text(field: Field, text: str) -> Any:
-    """Raises ValueError that says what is wrong."""
+    """Raises ValueError with what is wrong."""
     value: Any = text
     match field.kind:
         case "text":
@@ -229,7 +232,7 @@ def _number(text: str) -> int | float:
 
 
 def record_of(data: Any, form: Any) -> Any:
-    """The typed record of JSON data. Raises OverrideError that says which part has not the form."""
+    """The typed record of JSON data. Raises OverrideError with the parts that have not the form."""
     try:
         return from_data(data, form)
     except ValidationError as exc:
@@ -261,7 +264,12 @@ def inputs(field: Field, values: Typed, path: str = "", revision: int = 0) -> Ht
     """The inputs of a field with what stands in them."""
     match field.kind:
         case "group":
-            parts = (_labelled(part, values, _at(path, part.name), revision) for part in field.fields)
+            parts = []
+            for part in field.fields:
+                single = part.kind not in ("group", "table", "ticks", "flag")
+                contents = inputs(part, values, _at(path, part.name), revision)
+                caption = span("b", part.label)
+                parts.append(tag("label" if single else "div", caption, contents, class_="f"))
             return div("stack", *parts)
         case "table":
             return _table(field, values, path, revision)
@@ -272,12 +280,6 @@ def inputs(field: Field, values: Typed, path: str = "", revision: int = 0) -> Ht
                 ticks.append(tag("label", box, " ", tag("bdi", label), class_="tick"))
             return div("stack tight scroll", *ticks)
     return _input(field, values, path, revision)
-
-
-def _labelled(field: Field, values: Typed, path: str, revision: int) -> Html:
-    single = field.kind not in ("group", "table", "ticks", "flag")
-    contents = inputs(field, values, path, revision)
-    return tag("label" if single else "div", span("b", field.label), contents, class_="f")
 
 
 def _input(field: Field, values: Typed, path: str, revision: int) -> Html:
@@ -318,13 +320,13 @@ def choices(step: Step) -> dict[str, tuple[Any, ...]]:
     offered: dict[str, tuple[Any, ...]] = {}
     marks = marks_of(step.form)  # type: ignore[arg-type]
     for name, hint in get_type_hints(step.form).items():
-        wanted = next((one for one in get_args(hint) if isinstance(one, type) and is_dataclass(one)), None)
+        wanted = next((arg for arg in get_args(hint) if isinstance(arg, type) and is_dataclass(arg)), None)
         if wanted is None or marks[name] == "hidden":
             continue
-        came_in = [one for source in step.inputs.values() for one in _offered(source, wanted)]
+        came_in = [record for source in step.inputs.values() for record in _offered(source, wanted)]
         now = getattr(step.output, name) if step.done else ()
         if isinstance(now, tuple):
-            if came_in and all(one in came_in for one in now):
+            if came_in and all(record in came_in for record in now):
                 offered[name] = tuple(dict.fromkeys(came_in))
         elif type(None) in get_args(hint):
             kept = _offered(step.output, wanted)
@@ -338,7 +340,8 @@ def _offered(source: Any, wanted: type) -> list[Any]:
     parts: Sequence[Any] = [source]
     if is_dataclass(source) and not isinstance(source, type):
         parts = [getattr(source, name) for name in marks_of(type(source))]
-    return [one for part in parts if isinstance(part, tuple) for one in part if isinstance(one, wanted)]
+    tuples = (part for part in parts if isinstance(part, tuple))
+    return [record for records in tuples for record in records if isinstance(record, wanted)]
 
 
 class StepForm:

@@ -17,9 +17,9 @@ count = counted
 Names = Mapping[str, str]
 """Display names by IRI; an IRI without one is shown by its local name."""
 MOST_ROWS = 60
-"""Rows of a table that are shown; the last line says how many more there are."""
+"""Rows of a table that are shown; the last line shows how many more there are."""
 MOST_LETTERS, MOST_TEXT = 300, 50_000
-"""Letters shown of a label or literal, and of any text; where there are more, their number is said."""
+"""Letters shown of a label or literal, and of any text; where there are more, their number is shown."""
 NO_TEX = "tex2jax_ignore mathjax_ignore"
 """JupyterLab and MathJax set no text inside these classes as TeX."""
 VOID = frozenset({"br", "input"})
@@ -80,11 +80,6 @@ _escaped = lru_cache(maxsize=8192)(_escape)
 """A widget that is drawn again has the same texts."""
 
 
-@cache
-def _attribute(key: str) -> str:
-    return key.rstrip("_").replace("_", "-")
-
-
 def short(text: str, most: int = MOST_LETTERS) -> str:
     """A text, or its beginning with its length: "Once upon a time… (1,000,000 letters)"."""
     return text if len(text) <= most else f"{text[:most]}… ({len(text):,} letters)"
@@ -115,7 +110,8 @@ def tag(element: str, /, *contents: object, **attributes: object) -> Html:
         if value is None or value is False:
             continue
         shown = "" if value is True else round(value, 1) if isinstance(value, float) else value
-        written += f' {_attribute(key)}="{safe(shown)}"'
+        name = key.rstrip("_").replace("_", "-")
+        written += f' {name}="{safe(shown)}"'
     end = "" if element in VOID else f"</{element}>"
     return Html(f"<{element}{written}>{join(*contents)}{end}")
 
@@ -154,11 +150,11 @@ def page(*contents: object) -> Html:
     return static(div("body stack", *contents))
 
 
-def with_style(made: Html) -> Html:
+def with_style(markup: Html) -> Html:
     """A section with the rules of the style sheet for the classes that occur in it."""
-    there = {name for names in set(re.findall(r'class="([^"]*)"', made)) for name in names.split()}
+    there = {name for names in set(re.findall(r'class="([^"]*)"', markup)) for name in names.split()}
     rules = "".join(rule for classes, rule in _rules() if not classes or classes & there)
-    return Html(made.replace(">", f"><style>{rules}</style>", 1))
+    return Html(markup.replace(">", f"><style>{rules}</style>", 1))
 
 
 @cache
@@ -186,7 +182,7 @@ def icon(name: str, class_: str = "") -> Html:
 
 
 def kind_tile(kind: str, *, small: bool = False, hollow: bool = False) -> Html:
-    """The tile of a kind of agent; an outline only says that its model was not asked."""
+    """The tile of a kind of agent; an outline only means that its model was not asked."""
     words = KINDS[kind] + (", but it was not asked" if hollow else "")
     classes = f"kind {kind}{' sm' if small else ''}{' hollow' if hollow else ''}"
     return span(classes, icon(kind), title=words)

@@ -160,7 +160,10 @@ def svg(subgraph: Subgraph, lit: Value | None = None, do: str = "") -> Html:
         path = "M{} C{} {} {}".format(*map(_at, points))
         dashes = "5 4" if is_pale(edge) else None
         lines.append(tag("path", d=path, class_=f"ed{class_}", stroke_dasharray=dashes))
-        lines.append(tag("polygon", points=_head(points), class_=f"hd{class_}"))
+        tip, back = points[3], points[2] - points[3]
+        back *= 8 / (abs(back) or 1)
+        head = (tip - back * 0.8, tip + back * (0.2 + 0.5j), tip + back * (0.2 - 0.5j))
+        lines.append(tag("polygon", points=" ".join(map(_at, head)), class_=f"hd{class_}"))
         middle = (points[0] + 3 * points[1] + 3 * points[2] + points[3]) / 8
         words = join("✓ " if class_ == " lit" else "", shorten(edge.label, ARROW_CHARS))
         at = {"x": middle.real, "y": middle.imag + 4, "text_anchor": "middle"}
@@ -208,12 +211,6 @@ def _curve(start: Place, end: Place, bend: float) -> tuple[complex, complex, com
     along = last - first
     aside = -1j * along / (abs(along) or 1) * bend * 4 / 3
     return first, first + 0.3 * along + aside, first + 0.7 * along + aside, last
-
-
-def _head(points: tuple[complex, complex, complex, complex]) -> str:
-    tip, back = points[3], points[2] - points[3]
-    back *= 8 / (abs(back) or 1)
-    return " ".join(map(_at, (tip - back * 0.8, tip + back * (0.2 + 0.5j), tip + back * (0.2 - 0.5j))))
 
 
 def _at(point: complex) -> str:
@@ -268,7 +265,7 @@ def tables(subgraph: Subgraph, around: Around) -> Html:
     around = around.named([*((edge.triple[1], edge.label) for edge in subgraph.edges), *labels])
     triples = []
     for edge in subgraph.edges:
-        supported = [one.label for one in subgraph.answers if edge.triple in one.support]
+        supported = [answer.label for answer in subgraph.answers if edge.triple in answer.support]
         more = f", and {len(supported) - ANSWERS:,} more" if len(supported) > ANSWERS else ""
         terms = [term(part, around) for part in edge.triple]
         triples.append((*terms, in_words(edge.roles), ", ".join(supported[:ANSWERS]) + more))

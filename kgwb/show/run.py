@@ -13,7 +13,7 @@ from kgwb.display import as_html
 from kgwb.errors import KgwbError
 from kgwb.flow import Answer, Term
 from kgwb.run import Run
-from kgwb.run.record import Attempt, Call, Step, Totals
+from kgwb.run.record import Call, Step, Totals
 from kgwb.show.html import (
     KINDS,
     Html,
@@ -203,7 +203,7 @@ def head(run: Run) -> Html:
 
 
 def flow_strip(standing: Standing, chosen: str = "") -> Html:
-    """The agents of the system by stage, lit as far as the run came; the timeline says the same in words."""
+    """The agents of the system by stage, lit as far as the run came; the timeline has the same in words."""
     stages = []
     for title, agents in standing.run.system.stages:
         nodes = [_node(standing, agent, agent == agent_of(chosen)) for agent in agents]
@@ -312,12 +312,16 @@ def _line(standing: Standing, row: Row, chosen: bool, key: str | None, above: bo
     words = "not needed" if step is None and state == "not needed" else ""
     if step is not None and step.done and not above and state not in ("stale", "failed"):
         words = outcome(step)
+    time = span("ms")
+    if step is not None and not above and step.origin != "by hand" and (step.done or step.error):
+        width = f"right:0;width:{min(100.0, max(2.0, step.seconds / longest * 100)):.1f}%"
+        time = span("ms", seconds(step.seconds), span(f"track {kind}", tag("i", class_=kind, style=width)))
     subject = f" {subject_text(step)}" if step is not None and step.subject else ""
     face = tag(
         "button",
         kind_tile(kind, small=True, hollow=_not_asked(step, kind)),
         span("say", span("nm", name), _row_sign(step, state, above), span("out cut", words)),
-        span("ms") if above else _time(step, kind, longest),
+        time,
         **{"class_": "go", "type": "button", "tabindex": "0" if chosen else "-1"},
         **{"data_do": "choose", "data_arg": row.key, "data_key": key},
         **{"title": f"{name}{subject}{': ' if words else ''}{words}", "style": f"--d:{row.depth}"},
@@ -336,13 +340,6 @@ def _not_asked(step: Step | None, kind: str) -> bool:
     """Whether a step needed none of its model's replies."""
     done = kind == "model" and step is not None and step.done
     return bool(done and step and not step.attempts and step.origin != "by hand")
-
-
-def _time(step: Step | None, kind: str, longest: float) -> Html:
-    if step is None or step.origin == "by hand" or not (step.done or step.error):
-        return span("ms")
-    width = f"right:0;width:{min(100.0, max(2.0, step.seconds / longest * 100)):.1f}%"
-    return span("ms", seconds(step.seconds), span(f"track {kind}", tag("i", class_=kind, style=width)))
 
 
 def step_head(standing: Standing, key: str, controls: object = "") -> Html:
@@ -384,8 +381,8 @@ def came_in(step: Step, around: Around) -> Html:
     earlier = around.steps[: around.steps.index(step)] if step in around.steps else ()
     parts = []
     for name, value in step.inputs.items():
-        made_by = (one for one in earlier if one.key != step.parent and one.done and one.output is value)
-        maker = next((spoken(one.agent) for one in made_by), "the question")
+        makers = (other for other in earlier if other.done and other.output is value)
+        maker = next((spoken(other.agent) for other in makers if other.key != step.parent), "the question")
         shown = view(value, around) if says_more(value) else div("body", tag("bdi", line(value)))
         parts.append(div("part", div("lead", tag("b", spoken(name)), aside(f" from {maker}")), shown))
     return join(*parts)
@@ -393,29 +390,26 @@ def came_in(step: Step, around: Around) -> Html:
 
 def attempts(step: Step, calls: Mapping[str, Call]) -> Html:
     """The prompt as it was sent, the reply as it came, and each check by name."""
-    shown = [_attempt(number, one, calls.get(one.call)) for number, one in enumerate(step.attempts, 1)]
+    shown = []
+    for number, attempt in enumerate(step.attempts, 1):
+        sign = state_sign("ok", "accepted") if attempt.accepted else state_sign("bad", "not accepted")
+        checks = [
+            div("row", state_sign("bad", check.name), span("", check.problem))
+            if check.problem
+            else state_sign("ok", check.name)
+            for check in attempt.checks
+        ]
+        cost, sent = "", Html()
+        if (call := calls.get(attempt.call)) is not None:
+            tokens = f"{call.result.prompt_tokens} + {call.result.completion_tokens} tokens"
+            cost = f"{call.request['model']} · {tokens} · {seconds(call.seconds)}"
+            messages = call.request["content"]["messages"]
+            lines = (join(span("role", role), text, "\n") for role, text in messages)
+            prompt = tag("pre", *lines, class_="src")
+            sent = fold(aside("the prompt as it was sent"), prompt, key=f"sent-{number}")
+        title = div("row", tag("b", f"Attempt {number}"), sign, aside(cost))
+        shown.append(div("stack tight", title, preformatted(attempt.reply), div("row", *checks), sent))
     return div("body stack", *shown) if shown else div("body soft", "This step asked no model.")
-
-
-def _attempt(number: int, made: Attempt, call: Call | None) -> Html:
-    sign = state_sign("ok", "accepted") if made.accepted else state_sign("bad", "not accepted")
-    checks = [
-        div("row", state_sign("bad", check.name), span("", check.problem))
-        if check.problem
-        else state_sign("ok", check.name)
-        for check in made.checks
-    ]
-    cost, sent = "", Html()
-    if call is not None:
-        tokens = f"{call.result.prompt_tokens} + {call.result.completion_tokens} tokens"
-        cost = f"{call.request['model']} · {tokens} · {seconds(call.seconds)}"
-        messages = (
-            join(span("role", role), text, "\n") for role, text in call.request["content"]["messages"]
-        )
-        prompt = tag("pre", *messages, class_="src")
-        sent = fold(aside("the prompt as it was sent"), prompt, key=f"sent-{number}")
-    title = div("row", tag("b", f"Attempt {number}"), sign, aside(cost))
-    return div("stack tight", title, preformatted(made.reply), div("row", *checks), sent)
 
 
 def waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
@@ -429,9 +423,9 @@ def waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
         below[step.parent] = below.get(step.parent, 0.0) + step.seconds
     for step in steps:
         depth[step.key] = depth.get(step.parent, -1) + 1
-        made = [calls[key] for key in step.calls if key in calls]
-        model = sum(call.seconds for call in made if call.kind == "model")
-        graph = sum(call.seconds for call in made if call.kind not in ("model", "similarity"))
+        own_calls = [calls[key] for key in step.calls if key in calls]
+        model = sum(call.seconds for call in own_calls if call.kind == "model")
+        graph = sum(call.seconds for call in own_calls if call.kind not in ("model", "similarity"))
         own = max(0.0, step.seconds - below.get(step.key, 0.0))
         rest = max(0.0, own - model - graph) if step.origin == "live" else own
         spent[step.key] = {"model": model, "graph": graph, "rest": rest}

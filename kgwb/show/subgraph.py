@@ -1,12 +1,12 @@
 """The part of a graph that a run stands on: linked vertices, what unknowns were bound to, answers, support.
 
 Read from the records of any system's run, so that a replay shows it too; ``expand`` asks the graph. What the
-records of one system say of it is registered in its own folder: ``roles`` and ``relation_words``.
+records of one system add to it is registered in its own folder: ``roles`` and ``relation_words``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import chain, islice, zip_longest
@@ -26,7 +26,7 @@ from kgwb.show.tell import records_in
 from kgwb.show.terms import names_of, term_text
 
 MOST = 60
-"""Nodes shown of a run; more are cut, and the subgraph says so."""
+"""Nodes shown of a run; more are cut, as the subgraph shows."""
 MOST_BINDINGS = 500
 """Bindings read off the support of one value for one query."""
 LOOK = 500
@@ -106,7 +106,7 @@ class Subgraph:
 
 @singledispatch
 def roles(record: Any) -> Iterator[tuple[Term | Triple, Role]]:
-    """Terms and triples with what a record says they are."""
+    """Terms and triples with what they are by a record."""
     return iter(())
 
 
@@ -129,11 +129,11 @@ def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
     Asks nobody but a local graph, and that for names only; may raise its GraphError.
     """
     records = [record for step in tuple(run.steps) if step.done for record in records_in(step.output)]
-    reached = [one for one in reversed(records) if isinstance(one, Answer) and not one.ungrounded]
-    so_far = (one for one in reached if one or type(one) is Answer)
+    reached = [record for record in reversed(records) if isinstance(record, Answer) and not record.ungrounded]
+    so_far = (partial for partial in reached if partial or type(partial) is Answer)
     answer = run.answer if run.answer and not run.answer.ungrounded else next(so_far, Answer("list"))
-    links = {one.vertex.iri: one.entity for one in records if isinstance(one, Link) and one.vertex}
-    nodes, answers, cut = _cut(list(links), answer, most)
+    linked = [record.vertex.iri for record in records if isinstance(record, Link) and record.vertex]
+    nodes, answers, cut = _cut(list(dict.fromkeys(linked)), answer, most)
     known: dict[Term | Triple, dict[Role, None]] = {}
     for part, role in _all_roles(records, answer, answers):
         known.setdefault(part, {})[role] = None
@@ -142,9 +142,9 @@ def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
     def roles_of(part: Term | Triple) -> tuple[Role, ...]:
         return tuple(sorted(known.get(part, ()), key=lambda role: (order.index(role.kind), role.detail)))
 
-    triples = dict.fromkeys(triple for one in answers for triple in one.support)
+    triples = dict.fromkeys(triple for value in answers for triple in value.support)
     names = {str(iri): name for iri, name in answer.names} | names_of(run)
-    names |= {str(one.term): one.label for one in answers}
+    names |= {str(value.term): value.label for value in answers}
     return Subgraph(
         tuple(Node(term, _label(term, names), roles_of(term)) for term in nodes),
         tuple(Edge(triple, _label(triple[1], names), roles_of(triple)) for triple in triples),
@@ -188,12 +188,12 @@ def _all_roles(
     meant = next((words for record in reversed(records) if (words := relation_words(record))), ())
     queries = {record.sparql: record for record in records if isinstance(record, CandidateQuery)}
     for query in (queries[sparql] for sparql in answer.queries if sparql in queries):
-        for one in answers:
-            yield from _matched(query, meant if len(meant) == len(query.patterns) else (), one.support)
-    for one in answers:
+        for value in answers:
+            yield from _matched(query, meant if len(meant) == len(query.patterns) else (), value.support)
+    for value in answers:
         if type(answer) is Answer:
-            yield one.term, Role("answer")
-        for triple in one.support:
+            yield value.term, Role("answer")
+        for triple in value.support:
             yield from ((part, Role("support")) for part in (triple, triple[0], triple[2]))
 
 
@@ -228,12 +228,6 @@ def _bindings(
             yield from _bindings(rest, triples, more)
 
 
-def _asked(kg: Graph, terms: Iterable[Term]) -> dict[str, str]:
-    """What a graph calls the IRIs among terms."""
-    iris = sorted({term for term in terms if isinstance(term, URIRef)})
-    return {str(iri): name for iri, name in (kg.names(iris) if iris else {}).items()}
-
-
 def _label(term: Term, names: dict[str, str]) -> str:
     if isinstance(term, BNode):
         return "blank node"
@@ -243,24 +237,26 @@ def _label(term: Term, names: dict[str, str]) -> str:
 def expand(kg: Graph, subgraph: Subgraph, node: Term, most: int = 20) -> Subgraph:
     """The subgraph with at most ``most`` more triples of a vertex, in both directions, noise left out.
 
-    Of every predicate some; the vertex says how many more there are. One query, and one for names. Raises
+    Of every predicate some; the vertex shows how many more there are. One query, and one for names. Raises
     SettingError for what has no triples of its own, and a GraphError.
     """
     if not isinstance(node, URIRef):
         kind = "blank node" if isinstance(node, BNode) else "literal"
         raise SettingError(f"a {kind} cannot be expanded", hint="choose a vertex that has an IRI")
     triples, whole = _around(kg, node)
-    drawn, there = {edge.triple for edge in subgraph.edges}, {one.term for one in subgraph.nodes}
+    drawn, there = {edge.triple for edge in subgraph.edges}, {other.term for other in subgraph.nodes}
     further = [triple for triple in triples if triple not in drawn]
     chosen = further[:most]
     new = dict.fromkeys(end for triple in chosen for end in triple[::2] if end not in there)
-    names, role = _asked(kg, chain.from_iterable(chosen)), (Role("neighbour"),)
+    iris = sorted({term for triple in chosen for term in triple if isinstance(term, URIRef)})
+    names = {str(iri): name for iri, name in (kg.names(iris) if iris else {}).items()}
     if whole and len(chosen) == len(further):
         more = f"all {count(len(chosen), 'more triple')} shown" if chosen else "no more triples"
     else:
         least = f"{len(further):,}" if whole else f"at least {max(len(further), len(chosen) + 1):,}"
         more = f"{len(chosen):,} of {least} more triples shown"
-    nodes = (replace(one, more=more) if one.term == node else one for one in subgraph.nodes)
+    nodes = (replace(other, more=more) if other.term == node else other for other in subgraph.nodes)
+    role = (Role("neighbour"),)
     added = (Node(term, _label(term, names), role) for term in new)
     edges = (Edge(triple, _label(triple[1], names), role) for triple in chosen)
     return replace(subgraph, nodes=(*nodes, *added), edges=(*subgraph.edges, *edges))

@@ -66,7 +66,7 @@ LEADS = {"how": "by", "subquestion": "to answer", "words": "says"}
 
 
 def line(value: Any) -> str:
-    """The one line that says what a record is."""
+    """The one line that shows what a record is."""
     if isinstance(value, list | tuple):
         return count(len(value), "item")
     return type(value).__name__ if _wordless(value) else clean(short(str(value), MOST_LINE))
@@ -116,9 +116,9 @@ def lines(value: Any, names: Mapping[str, str] | None = None) -> list[str]:
         return [line(value), *_parts(value, BEST)]
     known = {**{str(iri): name for iri, name in value.names}, **(names or {})}
 
-    def stands_on(one: Value) -> str:
-        support = first_of(one.support, TRIPLES, lambda triple: triple_text(triple, known))
-        return clean(f"{short(one.label)}: {'; '.join(support) or 'no triple'}")
+    def stands_on(item: Value) -> str:
+        support = first_of(item.support, TRIPLES, lambda triple: triple_text(triple, known))
+        return clean(f"{short(item.label)}: {'; '.join(support) or 'no triple'}")
 
     return [line(value), *first_of(value.values, VALUES, stands_on)]
 
@@ -210,7 +210,7 @@ def cell(part: Any, mark: str, around: Around) -> Html:
     if isinstance(part, list | tuple):
         links = part and isinstance(part[0], URIRef)
         return (
-            join(*(div("", curie(one, around)) for one in part))
+            join(*(div("", curie(iri, around)) for iri in part))
             if links
             else _plain(", ".join(map(line, part)))
         )
@@ -244,7 +244,7 @@ def _(value: flow.Link, around: Around) -> Html:
     options = list(dict.fromkeys((*value.candidates, *vertices)))[:MOST_ROWS]
     taken = options.index(value.vertex) if value.vertex in options else -1
     nothing = "none of them: the graph does not have it"
-    rows = [candidate_line(one, around) for one in options]
+    rows = [candidate_line(candidate, around) for candidate in options]
     return join(
         choice_rows(rows, taken, nothing, around, ends=_degrees(options, around)),
         left_over(len(value.candidates) - len(options)),
@@ -257,9 +257,9 @@ def _(value: flow.Link, around: Around) -> Html:
 def _(value: flow.Retrieved, around: Around) -> Html:
     options = value.candidates[:MOST_ROWS]
     rows = []
-    for place, (one, end) in enumerate(zip(options, _degrees(options, around), strict=True), 1):
-        score = span("take row", span("minibar", bar(one.score)), span("num", f"{one.score:.2f}"))
-        line = span("grow", candidate_line(one, around), end)
+    for place, (candidate, end) in enumerate(zip(options, _degrees(options, around), strict=True), 1):
+        score = span("take row", span("minibar", bar(candidate.score)), span("num", f"{candidate.score:.2f}"))
+        line = span("grow", candidate_line(candidate, around), end)
         rows.append(tag("li", div("cand plain", span("num", place), line, score)))
     how = span("soft", f" by {value.how}" if value.how else "")
     sent = fold(aside("the search as it was sent"), span("id", short(value.query))) if value.query else ""
@@ -273,14 +273,14 @@ def _(value: flow.Retrieved, around: Around) -> Html:
 
 
 def left_over(number: int) -> Html:
-    """The line under rows that says how many more there are."""
+    """The line under rows that shows how many more there are."""
     return div("band soft", and_more(number)) if number > 0 else Html()
 
 
 def _degrees(candidates: Iterable[flow.Candidate], around: Around) -> list[Html]:
     """How many triples each vertex has, once that was asked."""
     known = around.more.get("degrees", {})
-    numbers = [known.get(one.iri) for one in candidates]
+    numbers = [known.get(candidate.iri) for candidate in candidates]
     return [
         span("under soft", f"degree {n:,}{'+' if n >= DEGREE_CAP else ''}") if n is not None else Html()
         for n in numbers
@@ -301,7 +301,7 @@ def _among(entity: str, asked: flow.Retrieved | flow.Link, around: Around) -> Ht
 
 
 def shown_of(question: str, around: Around) -> Html:
-    """What the graph said to a question, if it was asked."""
+    """What the graph replied to a question, if it was asked."""
     return div("well", view(around.more[question], around)) if question in around.more else Html()
 
 
@@ -343,7 +343,15 @@ def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
         parts.append(div("b", short(value.text, MOST_LINE)))
     if not value.values:
         parts.append(note(f"The graph holds no answer: {value.reason.removeprefix('not in this graph: ')}"))
-    shown = [_value(place, one, around) for place, one in enumerate(value.values[:MOST_ROWS], 1)]
+    shown = []
+    for number, item in enumerate(value.values[:MOST_ROWS], 1):
+        support = triples(item.support, around, [item.term]) if item.support else aside("no triple")
+        label = Html()  # the triples show the name of an answer that is an end of them
+        if not any(str(end) == str(item.term) for triple in item.support for end in triple[::2]):
+            exact = term(item.term, around) if str(item.term) != item.label else ""
+            exact = curie(item.term, around) if isinstance(item.term, URIRef) else exact
+            label = div("row", tag("b", short(around.names.get(str(item.term), item.label))), exact)
+        shown.append(div("row top", span("num", number), div("grow stack tight", label, support)))
     parts += shown[:MOST_ANSWERS]
     if shown[MOST_ANSWERS:]:
         parts.append(fold(aside(f"{len(shown) - MOST_ANSWERS} more"), *shown[MOST_ANSWERS:]))
@@ -357,20 +365,10 @@ def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
     return parts
 
 
-def _value(number: int, one: flow.Value, around: Around) -> Html:
-    """A value by the triples it stands on; by its name too, where it is no end of them."""
-    support = triples(one.support, around, [one.term]) if one.support else aside("no triple")
-    label = Html()
-    if not any(str(end) == str(one.term) for triple in one.support for end in triple[::2]):
-        exact = term(one.term, around) if str(one.term) != one.label else ""
-        exact = curie(one.term, around) if isinstance(one.term, URIRef) else exact
-        label = div("row", tag("b", short(around.names.get(str(one.term), one.label))), exact)
-    return div("row top", span("num", number), div("grow stack tight", label, support))
-
-
 def _told_apart(answer: flow.Answer, around: Around) -> Around:
     """The names, with the local name beside it where an answer shows several vertices of one name."""
-    labels = {str(one.term): one.label for one in answer.values[:MOST_ROWS] if isinstance(one.term, URIRef)}
+    vertices = (value for value in answer.values[:MOST_ROWS] if isinstance(value.term, URIRef))
+    labels = {str(value.term): value.label for value in vertices}
     alike: dict[str, list[str]] = {}
     for iri in sorted({*map(str, supporting(answer)), *labels}):
         alike.setdefault(around.names.get(iri) or labels.get(iri) or local_name(iri), []).append(iri)

@@ -65,7 +65,7 @@ class Around:
 
 
 def around(run: Run, step: Step | None = None, steps: Iterable[Step] = (), **known: Any) -> Around:
-    """What a run's record tells of its terms; nothing is asked of a graph but a local one's names."""
+    """What a run's record knows of its terms; nothing is asked of a graph but a local one's names."""
     steps = tuple(steps) or tuple(run.steps)
     return Around(
         names_of(run, steps),
@@ -160,12 +160,12 @@ def triples(support: Sequence[Triple], around: Around, answers: Iterable[Term] =
     return div("stack tight", *(chain(*triple) for triple in support[:MOST_SUPPORT]), more)
 
 
-def candidate_line(one: Candidate, around: Around) -> Html:
-    """Label and types of a vertex, then its CURIE and what else tells it from others."""
-    about = short(one.description) or short(", ".join(one.relations[:6]))
-    types = (span("type", short(name)) for name in one.types[:3])
-    under = span("under soft", curie(one.iri, around), join(" · ", about) if about else "")
-    return join(span("row", tag("b", short(one.label)), *types), under)
+def candidate_line(candidate: Candidate, around: Around) -> Html:
+    """Label and types of a vertex, then its CURIE and what else sets it apart from others."""
+    about = short(candidate.description) or short(", ".join(candidate.relations[:6]))
+    types = (span("type", short(name)) for name in candidate.types[:3])
+    under = span("under soft", curie(candidate.iri, around), join(" · ", about) if about else "")
+    return join(span("row", tag("b", short(candidate.label)), *types), under)
 
 
 def laid_out(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kgwb.display import as_text
 from kgwb.run import Run
-from kgwb.run.record import QUERIES, SEARCHES, Call, Differences, Step, StepDifference, Totals
+from kgwb.run.record import QUERIES, SEARCHES, Call, Differences, Step, Totals
 from kgwb.show.html import Names, clean, count, seconds
 from kgwb.show.tell import compared, lines, outcome
 from kgwb.show.terms import names_in
@@ -104,7 +104,7 @@ def totals_text(totals: Totals) -> str:
 
 def differing(differences: Differences) -> str:
     """ "5 of 14 steps differ; the first decision that differs is qir"."""
-    number = sum(one.status != "same" for one in differences)
+    number = sum(pair.status != "same" for pair in differences)
     if not number:
         return "no step differs"
     parting = differences.parting
@@ -114,25 +114,17 @@ def differing(differences: Differences) -> str:
 
 @as_text.register
 def difference_text(differences: Differences) -> str:
-    """Two runs side by side: each step that differs, with what it yielded in the one and in the other."""
+    """Two runs side by side: each step that differs, with what only one of them yielded."""
     shown = [differing(differences)]
-    for one in differences:
-        if one.status != "same":
-            what = f" in {', '.join(one.what)}" if one.what else ""
-            shown.append(f"{clean(one.key)}: {one.status}{what}")
-            for side, texts in zip(("first:", "second:"), _unequal_lines(one), strict=True):
-                shown += [f"  {side:<8}{text}" for text in texts]
+    for pair in differences:
+        if pair.status != "same":
+            what = f" in {', '.join(pair.what)}" if pair.what else ""
+            shown.append(f"{clean(pair.key)}: {pair.status}{what}")
+            first, second = (
+                [] if step is None else compared(step.output) if step.done else [outcome(step)]
+                for step in (pair.first, pair.second)
+            )
+            for side, texts, others in (("first:", first, set(second)), ("second:", second, set(first))):
+                unequal = [text for text in texts if text not in others] or texts[:1]
+                shown += [f"  {side:<8}{text}" for text in unequal]
     return "\n".join(shown)
-
-
-def _unequal_lines(one: StepDifference) -> tuple[list[str], list[str]]:
-    """What each run's step yielded and the other's did not; its first line where that is nothing."""
-    first, second = (
-        [] if step is None else compared(step.output) if step.done else [outcome(step)]
-        for step in (one.first, one.second)
-    )
-    in_first, in_second = set(first), set(second)
-    return (
-        [text for text in first if text not in in_second] or first[:1],
-        [text for text in second if text not in in_first] or second[:1],
-    )

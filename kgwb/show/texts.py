@@ -13,7 +13,7 @@ from kgwb.show.html import MOST_ROWS, Html, and_more, aside, div, join, safe, sh
 MOST_ALIGNED = 1_000
 """Items of a list that difflib compares: its time grows with the square of their number."""
 MOST_LETTERS = 2_000
-"""Letters of a line that are compared and shown; its length is said where it has more."""
+"""Letters of a line that are compared and shown; its length is shown where it has more."""
 LIKE = 0.35
 """Share of the shorter text's letters that two texts must have in common for single words to be marked."""
 
@@ -30,20 +30,20 @@ def aligned(first: Sequence[str], second: Sequence[str]) -> Iterator[Part]:
     """The parts of two lists, in order; where much lies between their ends, it has nothing in common."""
     begin = _alike(first, second)
     end = _alike(first[begin:][::-1], second[begin:][::-1])
-    one, other = first[begin : len(first) - end], second[begin : len(second) - end]
-    parts = [("replace", 0, len(one), 0, len(other))]
-    if max(len(one), len(other)) <= MOST_ALIGNED:
-        parts = list(SequenceMatcher(None, one, other).get_opcodes())
+    old, new = first[begin : len(first) - end], second[begin : len(second) - end]
+    parts = [("replace", 0, len(old), 0, len(new))]
+    if max(len(old), len(new)) <= MOST_ALIGNED:
+        parts = list(SequenceMatcher(None, old, new).get_opcodes())
     yield Part(True, slice(begin), slice(begin))
     for what, i, j, k, m in parts:
         yield Part(what == "equal", slice(begin + i, begin + j), slice(begin + k, begin + m))
-    yield Part(True, slice(begin + len(one), len(first)), slice(begin + len(other), len(second)))
+    yield Part(True, slice(begin + len(old), len(first)), slice(begin + len(new), len(second)))
 
 
 def _alike(first: Sequence[str], second: Sequence[str]) -> int:
     """How many items both begin with."""
     pairs = enumerate(zip(first, second, strict=False))
-    return next((n for n, (one, other) in pairs if one != other), min(len(first), len(second)))
+    return next((n for n, (item, other) in pairs if item != other), min(len(first), len(second)))
 
 
 def word_changes(before: str, after: str) -> tuple[Html, Html]:

@@ -90,14 +90,21 @@ class StepPanel(Live):
         """The step in full."""
         key, step, standing = self.key, self.step, self.session.standing()
         sections = self.sections(key, step)
-        chosen = self.section if self.section in sections else self._fitting(key, step)
+        fitting = "prompt" if kind_at(self.run, agent_of(key)) == "model" else "in"
+        if step is not None and (step.done or step.error):
+            fitting = "result"
+        chosen = self.section if self.section in sections else fitting
         number = len(step.attempts) if step is not None and len(step.attempts) > 1 else ""
         options = [(name, label, number if name == "attempts" else "") for name, label in sections.items()]
         again = tag("b", "Continue" if self.framed else "Run again")
         stale = div("body notes", note(STALE, again, ".")) if standing.state(key) == "stale" else ""
+        which: Html | str = ""
+        if not self.framed and len(steps := self.session.steps_of(agent_of(key))) > 1:
+            subjects = [(other.key, short(subject_text(other), 60) or other.key, "") for other in steps]
+            which = div("band", tabs(subjects, key, "which", bare=True))
         return join(
             step_head(standing, key, self._controls(step)),
-            self._which(key) if not self.framed else "",
+            which,
             tabs(options, chosen, "section"),
             stale,
             step_notes(step),
@@ -111,11 +118,6 @@ class StepPanel(Live):
         form = {"form": "Edit as a form"} if self.run.system.kind(key) != "group" else {}
         return {"result": "Result", "in": "What came in", **more, **form}
 
-    def _fitting(self, key: str, step: Step | None) -> str:
-        if step is not None and (step.done or step.error):
-            return "result"
-        return "prompt" if kind_at(self.run, agent_of(key)) == "model" else "in"
-
     def _controls(self, step: Step | None) -> Html:
         busy, done = self.working, bool(step and step.done)
         label, primary = ("Run again" if done else "Run"), "" if self.framed or done else " primary"
@@ -128,12 +130,6 @@ class StepPanel(Live):
         if busy and (not self.framed or self.asking.busy):
             parts.append(button("Cancel", "cancel", "stop"))
         return div("row controls", *parts)
-
-    def _which(self, key: str) -> Html:
-        """The steps of an agent to choose from, if it has several."""
-        steps = self.session.steps_of(agent_of(key))
-        options = [(step.key, short(subject_text(step), 60) or step.key, "") for step in steps]
-        return div("band", tabs(options, key, "which", bare=True)) if len(steps) > 1 else Html()
 
     def _contents(self, section: str, key: str, step: Step | None) -> Html:
         if section == "prompt":
@@ -338,8 +334,9 @@ class StepPanel(Live):
     def do_examples(self, event: Event) -> None:
         place = int(event["arg"])
         output = self.session.steps[self.key].output
-        ends, one, steps = output.fact.ends, output.predicates[place], tuple(self.session.steps.values())
-        ask = lambda kg: explain.examples(kg, ends, one.iri, one.direction, steps)  # noqa: E731
+        ends, predicate = output.fact.ends, output.predicates[place]
+        steps = tuple(self.session.steps.values())
+        ask = lambda kg: explain.examples(kg, ends, predicate.iri, predicate.direction, steps)  # noqa: E731
         self._ask(f"examples {place}", ask)
 
     def _query(self, event: Event) -> tuple[int, str]:

@@ -80,7 +80,7 @@ class Conversation(Worker):
         return Dialogue(turns[: len(turns) - late])
 
     def stale(self, number: int) -> bool:
-        """Whether what was said before a turn has changed since it was run."""
+        """Whether the dialogue before a turn has changed since it was run."""
         return self.turns[number].dialogue != self.before(number)
 
     def ask(self, question: str) -> Future[None]:
@@ -106,9 +106,9 @@ class Conversation(Worker):
         return self.do(f"going on with turn {number + 1}", lambda: self._again(number))
 
     def rerun(self) -> Future[None]:
-        """Run each turn that is stale again, after what is said before it now.
+        """Run each turn that is stale again, after the dialogue before it as it is now.
 
-        Only what that changes is asked again. A turn that fails is left out of what is said.
+        Only what that changes is asked again. A turn that fails is left out of the dialogue.
         """
 
         def rerun() -> None:
@@ -171,7 +171,7 @@ class Chat(Live):
         self.revision = 0
         self.survey = None if workbench.kg.remote else survey_of(workbench.kg)
         super().__init__(self.conversation, *([self.survey] if self.survey else []))
-        if (shell := get_ipython()) is not None:  # a cell may have asked: a workbench tells nobody
+        if (shell := get_ipython()) is not None:  # a cell may have asked: a workbench has no listeners
             shell.events.register("post_run_cell", lambda _: self.redraw())
 
     @property

@@ -62,7 +62,7 @@ class Survey(Worker):
         self.chosen: Kind | None = None
         """The class that is looked at."""
         self.shares: dict[Kind, tuple[Share, ...]] = {}
-        """What is said of the classes that were looked at."""
+        """The predicates of the classes that were looked at."""
         self.answered: dict[str, Answer] = {}
         """Questions that ``rules`` answered, with what it answered."""
         self.do("looking at the graph", self._look)
@@ -100,12 +100,18 @@ class Survey(Worker):
             self.tell()
 
     def view(self) -> Html:
-        """Four numbers, questions with their answers, classes with what is said of the chosen one, labels."""
+        """Four numbers, questions with answers, classes with the predicates of the chosen one, labels."""
         title = tag("h2", "Your graph at a glance", class_="title grow")
         head = div("head", title, span("id", clean(self.kg.source)))
         if (seen := self.seen) is None:
             return join(head, progress(self))
         sampled = f"It is large: classes, predicates and labels are of a sample of {SAMPLE:,}."
+        classes = sum(kind.iri is not None for kind in seen.kinds)
+        numbers = {"triples": seen.triples, "things": seen.things, "classes": classes}
+        numbers["predicates"] = seen.predicates
+        tiles = [
+            div("", div("big", "–" if n is None else f"{n:,}"), aside(noun)) for noun, n in numbers.items()
+        ]
         chips = [
             span("chip", state_sign("ok", ""), short(question), " ", aside(short(str(answer), MOST_ANSWER)))
             for question, answer in self.answered.items()
@@ -113,7 +119,7 @@ class Survey(Worker):
         caption = span("caption", "Questions it can answer: asked just now")
         return join(
             head,
-            _numbers(seen),
+            div("tiles", *tiles),
             div("band", note(sampled, kind="calm")) if seen.sampled else "",
             div("band stack tight", caption, div("chips", *chips)) if chips else "",
             div("two", _classes(seen, self.chosen), self._shares()) if seen.kinds else "",
@@ -128,7 +134,13 @@ class Survey(Worker):
         of = f"each {chosen.name}" if chosen.iri else "things without a class"
         caption = span("caption", f"What is said of {of}")
         head = div("row", caption, aside("share of them that have it, and an example"))
-        return div("", head, *map(_share, self.shares.get(chosen, ())))
+        rows = []
+        for share in self.shares.get(chosen, ()):
+            name = span("cut", short(share.name), title=share.predicate)
+            number = span("num", f"{share.share:.0%}")
+            example = span("soft cut", short(share.example), title=short(share.example))
+            rows.append(div("hbar wide sparql", name, bar(share.share), number, example))
+        return div("", head, *rows)
 
 
 def known(source: str) -> list[Try]:
@@ -150,14 +162,6 @@ def survey_of(kg: Graph) -> Survey:
     return _KNOWN[kg]
 
 
-def _numbers(seen: Glance) -> Html:
-    classes = sum(kind.iri is not None for kind in seen.kinds)
-    numbers = {"triples": seen.triples, "things": seen.things, "classes": classes}
-    numbers["predicates"] = seen.predicates
-    tiles = (div("", div("big", "–" if n is None else f"{n:,}"), aside(noun)) for noun, n in numbers.items())
-    return div("tiles", *tiles)
-
-
 def _classes(seen: Glance, chosen: Kind | None) -> Html:
     most = max(kind.size for kind in seen.kinds) or 1
 
@@ -172,12 +176,6 @@ def _classes(seen: Glance, chosen: Kind | None) -> Html:
     smaller = ", ".join(f"{short(kind.name)} {kind.size:,}" for kind in rest)
     more = fold(aside(f"{count(len(rest), 'smaller class')}"), smaller, key="classes") if rest else ""
     return div("", span("caption", "Classes"), *map(row, seen.kinds[:MOST_CLASSES]), more)
-
-
-def _share(share: Share) -> Html:
-    name = span("cut", short(share.name), title=share.predicate)
-    example = span("soft cut", short(share.example), title=short(share.example))
-    return div("hbar wide sparql", name, bar(share.share), span("num", f"{share.share:.0%}"), example)
 
 
 def _labels(seen: Glance) -> Iterable[Html]:

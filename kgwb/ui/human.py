@@ -10,7 +10,7 @@ from typing import Any
 from kgwb import llm
 from kgwb.errors import InvalidReplyError, ModelError
 from kgwb.llm.human import Asked, Human
-from kgwb.run.record import Attempt, Step
+from kgwb.run.record import Step
 from kgwb.show.form import Field, blank, field_of, fitted, inputs, read, typed, with_row
 from kgwb.show.html import (
     Html,
@@ -39,7 +39,7 @@ SHORT = 200
 class Person(Part):
     """What waits for the person's reply in a session's run, and the form of the reply.
 
-    It listens to the human models of the run while its session is at work: a run from elsewhere is told that
+    It listens to the human models of the run while its session is at work: a run from elsewhere learns that
     nobody is here.
     """
 
@@ -92,7 +92,13 @@ class Person(Part):
         title = div("row", tag("h3", name, class_="title"), sign, more)
         kind = div("row small", span("kindword person", "you answer in the place of a model"), place)
         head = div("head", kind_tile("person"), div("grow", title, kind))
-        parts = (*map(_wrong, attempts[-1:]), self._wanted(asked, step), self._reply(asked))
+        wrong: Html | str = ""
+        if attempts:
+            failed = (check for check in attempts[-1].checks if check.problem)
+            lines = (join(check.name, ": ", check.problem, tag("br")) for check in failed)
+            words = tag("b", "Your last reply cannot be used: ")
+            wrong = div("body notes", note(words, tag("br"), *lines, kind="bad"), role="alert")
+        parts = (wrong, self._wanted(asked, step), self._reply(asked))
         return tag("form", head, *parts, data_do="send", id=f"reply-{id(asked)}", class_="person-form")
 
     def _idle(self) -> Html:
@@ -154,7 +160,7 @@ class Person(Part):
     # --- what the person does -------------------------------------------------------------------------------
 
     def do_send(self, event: Event) -> None:
-        """Reply with what the form holds. Raises OverrideError that says what is wrong where."""
+        """Reply with what the form holds. Raises OverrideError with what is wrong where."""
         if self.asked is None:
             raise ModelError("nobody waits for this reply", hint="run the agent again, then reply")
         values = self._typed(event)
@@ -189,8 +195,11 @@ class Person(Part):
             other = run.fork(models={**run.models, mine.agent: model}).restore(mine.key)
             with suppress(InvalidReplyError):  # its replies are shown with the step
                 other.go(until=mine.key)
-            sides = (("you", mine), (model.name, other[mine.key]))
-            self.beside = div("ab", *(_side(name, step) for name, step in sides))
+            sides = []
+            for name, step in (("you", mine), (model.name, other[mine.key])):
+                replies = (tag("pre", attempt.reply, class_="src") for attempt in step.attempts[-1:])
+                sides.append(div("", tag("b", name), *replies, div("", outcome(step))))
+            self.beside = div("ab", *sides)
 
         self.asking.do(f"asking {model.name} to play {spoken(mine.agent)}", work)
 
@@ -244,12 +253,6 @@ class Person(Part):
         return values
 
 
-def _wrong(former: Attempt) -> Html:
-    lines = (join(check.name, ": ", check.problem, tag("br")) for check in former.checks if check.problem)
-    head = tag("b", "Your last reply cannot be used: ")
-    return div("body notes", note(head, tag("br"), *lines, kind="bad"), role="alert")
-
-
 def _option(number: int, option: Mapping[str, Any], chosen: bool) -> Html:
     radio = tag("input", type="radio", name="option", value=number, class_="vh", checked=chosen)
     words = span("soft", "none of these is meant")
@@ -259,11 +262,6 @@ def _option(number: int, option: Mapping[str, Any], chosen: bool) -> Html:
         label = tag("b", short(str(option.get("label", number))))
         words = span("grow", label, span("under soft", short(" · ".join(about))))
     return tag("li", tag("label", radio, span("mark"), words, span("take"), class_="cand"), class_="pickable")
-
-
-def _side(name: str, step: Step) -> Html:
-    replies = (tag("pre", attempt.reply, class_="src") for attempt in step.attempts[-1:])
-    return div("", tag("b", name), *replies, div("", outcome(step)))
 
 
 def refused(session: Session) -> Step | None:

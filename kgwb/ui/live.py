@@ -89,7 +89,7 @@ class Live(Part, anywidget.AnyWidget):
         self.problem: BaseException | None = None
         """What the latest event raised."""
         self.remark = ""
-        """What is said of the latest event."""
+        """The message about the latest event."""
         self._seen, self._drawing, self._again = 0, False, False
         self._displays: set[str] = set()
         """The places that display it, by a name of the page's; nothing is drawn while there are none."""
@@ -104,7 +104,7 @@ class Live(Part, anywidget.AnyWidget):
             worker.forget(self.redraw)
         super().close()
 
-    # --- what a widget says of itself
+    # --- what a widget shows of itself
 
     def spoken(self) -> str:
         """What is read out when it changes."""

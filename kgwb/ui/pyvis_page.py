@@ -30,7 +30,7 @@ def page() -> str:
     """The HTML for ``<iframe sandbox="allow-scripts" srcdoc>``, still empty: it asks nothing of any network.
 
     It takes messages ``{kgwb: {graph, theme, lit, picked}}`` from the window around it, and sends it
-    ``{kgwb: {picked}}`` when a node is clicked. pyvis's own page loads Bootstrap whatever it is told.
+    ``{kgwb: {picked}}`` when a node is clicked. pyvis's own page loads Bootstrap whatever its options are.
     """
     nonce = secrets.token_hex(16)
     # Even if something in the page wanted to, it may load nothing, and run nothing but these scripts.

@@ -104,10 +104,10 @@ class Worker:
         while self._tasks:
             self._tasks.popleft()[2].set_result(None)
 
-    # --- who is told
+    # --- listeners
 
     def tell(self) -> None:
-        """Tell every listener that something changed."""
+        """Call every listener: something changed."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -116,7 +116,7 @@ class Worker:
             listener()
 
     def tell_soon(self) -> None:
-        """Tell them in TELL_S, of all that changes until then."""
+        """Call them in TELL_S, once for all that changes until then."""
         with self._lock:
             if self._timer is None:
                 self._timer = threading.Timer(TELL_S, self.tell)
@@ -130,16 +130,16 @@ class Worker:
 
     @property
     def due(self) -> bool:
-        """Whether the listeners will be told within TELL_S."""
+        """Whether the listeners will be called within TELL_S."""
         return self._timer is not None
 
     def prefer(self, *listeners: Callable[[], None]) -> None:
-        """Tell these of the listeners first: the person looks at them."""
+        """Call these of the listeners first: the person looks at them."""
         with self._lock:
             self.listeners = sorted(self.listeners, key=lambda listener: listener not in listeners)
 
     def forget(self, listener: Callable[[], None]) -> None:
-        """Tell a listener no more."""
+        """Call a listener no more."""
         with self._lock:
             self.listeners = [other for other in self.listeners if other != listener]
 
@@ -231,7 +231,9 @@ class Session(Worker):
 
         def step() -> None:
             self.run.step()
-            while self.run.status == "paused" and not self.cancelled and self._at_supervisor():
+            while self.run.status == "paused" and not self.cancelled:
+                if not any(map(self._supervises, _ended(self.run.steps)[-1:])):
+                    break
                 self.run.step()
 
         return self._execute("running one step", step)
@@ -246,9 +248,6 @@ class Session(Worker):
             self.run.back(self.run.position - max(len(ended) - 1, 0))
 
         return self._execute("going back one step", back)
-
-    def _at_supervisor(self) -> bool:
-        return any(map(self._supervises, _ended(self.run.steps)[-1:]))
 
     def _supervises(self, step: Step) -> bool:
         return any(other.parent == step.key for other in self.run.steps)
@@ -328,13 +327,15 @@ class Session(Worker):
             self.tell_soon()
 
     def _load(self) -> None:
-        with suppress(EmbeddingError):  # the agent that needs them says so
+        with suppress(EmbeddingError):  # the agent that needs them raises it
             self.run.embeddings.load()
 
     def _execute(self, label: str, work: Work) -> Future[None]:
         def execute() -> None:
             try:
-                self._await_embeddings()
+                while (loading := self.loading.worker) and loading.is_alive() and not self.cancelled:
+                    self.busy = self.loading.busy or self.busy
+                    loading.join(TELL_S)
                 if not self.cancelled:
                     self.busy = label
                     work()
@@ -344,11 +345,6 @@ class Session(Worker):
         if not self.busy:
             self.free()
         return self.do(label, execute)
-
-    def _await_embeddings(self) -> None:
-        while (loading := self.loading.worker) and loading.is_alive() and not self.cancelled:
-            self.busy = self.loading.busy or self.busy
-            loading.join(TELL_S)
 
     def _on_step(self, event: str, step: Step) -> None:
         if self.cancelled and self.busy:

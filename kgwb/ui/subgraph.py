@@ -45,7 +45,7 @@ class SubgraphPanel(Live):
         self.lit, self.picked = 0, -1
         """The answer whose support stands out, and the node that is looked at; -1 for none."""
         self.about: dict[int, Description] = {}
-        """What the graph says of nodes, by their numbers."""
+        """The graph's descriptions of nodes, by their numbers."""
         self.asking = Worker()
         self._outputs: object = None
         self._linked: object = None
@@ -126,7 +126,11 @@ class SubgraphPanel(Live):
         lit = {"nodes": marked.nodes, "edges": marked.edges} if marked else None
         shown = {"graph": graph(self.subgraph), "lit": lit, "picked": self.picked}
         title = short(f"Subgraph of: {clean(self.session.run.question)}")
-        data = {"data_page": "node", "data_keep": "graph", "data_graph": _quoted(shown)}
+        text = json.dumps(shown, ensure_ascii=False)
+        for sign, entity in (("&", "&amp;"), ('"', "&quot;"), ("<", "&lt;"), (">", "&gt;")):
+            text = text.replace(sign, entity)
+        # as Html, because JSON may not be cut as other texts are
+        data = {"data_page": "node", "data_keep": "graph", "data_graph": Html(text)}
         return join(div("frame", **data, title=title, id="graph"), aside(HINT))
 
     def _node(self) -> Html:
@@ -180,12 +184,6 @@ class SubgraphPanel(Live):
                     self.subgraph = grown
 
         self.asking.do("asking the graph", grow)
-
-
-def _quoted(data: object) -> Html:
-    """Data as JSON in the value of an attribute; unlike other texts it may not be cut."""
-    text = json.dumps(data, ensure_ascii=False)
-    return Html(text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;"))
 
 
 def _at(items: Sequence[Item], number: int) -> Item | None:
