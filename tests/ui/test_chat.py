@@ -81,7 +81,7 @@ def test_a_question_asked_while_another_is_answered_waits_its_turn_and_is_said_t
     press(chat, "Ask", question=FIRST)
     press(chat, "Ask", question=SECOND)
     wait_for(lambda: f"waits its turn: answering “{SECOND}”" in text(chat))
-    assert len(chat.conversation.turns) == 1
+    wait_for(lambda: len(chat.conversation.turns) == 1)
     settle(chat.conversation)
     assert answers(chat.conversation) == ["Denis Villeneuve", "Gentilly"], "it knows what came before"
     assert "waits its turn" not in text(chat)
