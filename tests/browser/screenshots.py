@@ -77,9 +77,7 @@ def run_agent(cell: Cell) -> None:
 def edit_prompt(cell: Cell) -> None:
     cell.tab("Prompt").wait("as in the file")
     prompt = cell.output.locator("textarea").first
-    cell.fill(
-        prompt, prompt.input_value().replace("Turn a standalone question", "Turn one standalone question")
-    )
+    cell.fill(prompt, prompt.input_value().replace("small graph pattern", "graph pattern"))
     cell.wait("What you changed")
 
 
