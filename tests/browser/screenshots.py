@@ -116,7 +116,8 @@ def show_graph(cell: Cell) -> None:
 
 
 def open_turn(cell: Cell) -> None:
-    cell.click(cell.button("Open").last).wait("vertex selection")
+    cell.click(cell.button("Open").last).wait("It stands on")
+    cell.click("Open in the debugger").wait("vertex selection")
 
 
 def look_around(cell: Cell) -> None:
