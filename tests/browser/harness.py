@@ -113,12 +113,13 @@ class Site:
         *,
         theme: str = "light",
         scale: float = 1,
+        width: int = WIDTH,
         height: int = 900,
         outputs: bool = False,
     ) -> Iterator[NotebookPage]:
         """The same for a page that several tests share: each of them asks it ``assert_clean``."""
         self.server.renew(outputs=outputs)
-        window = ViewportSize(width=WIDTH, height=height)
+        window = ViewportSize(width=width, height=height)
         context = self.browser.new_context(
             viewport=window, device_scale_factor=scale, service_workers="block"
         )

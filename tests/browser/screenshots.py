@@ -9,6 +9,7 @@ import argparse
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from browser.harness import Cell, NotebookPage, Site, browsing
@@ -140,6 +141,8 @@ def nothing(cell: Cell) -> None:
     cell.show()
 
 
+WIDTHS, BESIDE = (905, 700), 432
+"""Pixels of a widget, and of all that JupyterLab shows beside one."""
 SUBJECTS = {
     **{name: Subject(f'walk.cell("{name}")', run_agent) for name in AGENTS},
     **{f"dog_{name}": Subject(f'hops.cell("{name}")', run_agent) for name in ROLES},
@@ -168,13 +171,13 @@ SUBJECTS = {
 }
 
 
-def take(page: NotebookPage, names: list[str], folder: Path, theme: str) -> None:
+def take(page: NotebookPage, names: list[str], folder: Path, end: str) -> None:
     """Take the pictures of a notebook that has a cell for each name, after the first."""
     page.cell(0).run()
     for place, name in enumerate(names, start=1):
         cell = page.cell(place).run()
         SUBJECTS[name].act(cell)
-        cell.picture(folder / f"{name}_{theme}.png", most=SUBJECTS[name].most)
+        cell.picture(folder / f"{name}_{end}.png", most=SUBJECTS[name].most)
 
 
 def main() -> None:
@@ -195,9 +198,10 @@ def main() -> None:
     ):
         site = Site(server, browser)
         notebook = server.write("pictures.ipynb", SETUP, *(SUBJECTS[name].code for name in names))
-        for theme in ("light", "dark"):
-            with site.visit(notebook, theme=theme, scale=given.scale, height=HEIGHT) as page:
-                take(page, names, given.folder, theme)
+        for theme, width in product(("light", "dark"), WIDTHS):
+            window = {"width": width + BESIDE, "height": HEIGHT, "scale": given.scale}
+            with site.visit(notebook, theme=theme, **window) as page:
+                take(page, names, given.folder, f"{theme}_{width}")
 
 
 if __name__ == "__main__":
