@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgwb.render.html import Html, tag
+from kgwb.show.html import Html, tag
 
 COLOURS = ("#1565c0", "#b25d00", "#2e7d32", "#6a1b9a", "#c62828")
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 720, 400, 70, 40, 180, 60

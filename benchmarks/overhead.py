@@ -46,8 +46,12 @@ class Bare:
     """What agents see of a run, without one: no steps, no record, and prompts read once."""
 
     def __init__(self, bench: Workbench) -> None:
-        self.kg, self.settings = bench.kg, bench.settings
-        self._model, self._embeddings, self._prompts = bench.models[""], bench.embeddings, bench.prompts
+        self.kg, self.settings = bench.kg, bench.setup.settings
+        self._model, self._embeddings, self._prompts = (
+            bench.models[""],
+            bench.setup.embeddings,
+            bench.setup.prompts,
+        )
         self._texts: dict[str, str] = {}
         self._never = threading.Event()
 
@@ -208,9 +212,9 @@ def running(kind: type[Run], bench: Workbench, folder: Path | None = None) -> As
             question,
             kg=bench.kg,
             models=bench.models,
-            settings=bench.settings,
-            prompts=bench.prompts,
-            embeddings=bench.embeddings,
+            settings=bench.setup.settings,
+            prompts=bench.setup.prompts,
+            embeddings=bench.setup.embeddings,
             path=folder / uuid.uuid4().hex if folder else None,
         )
         return run.go().answer
@@ -286,11 +290,7 @@ def _wired(plain: Mapping[str, Any], run: Any) -> Any:
         graph.add_node(name, node)
 
     def asked_on(state: State) -> str:
-        return (
-            "rephraser"
-            if plain["pipeline"]._needs_rephrasing(state["classified"], state["context"])
-            else "qir"
-        )
+        return "rephraser" if state["classified"].label == "dependent" and state["context"].turns else "qir"
 
     def written(state: State) -> str:
         return "answer_writer" if chat.rewordable(state["answer"], run) else END

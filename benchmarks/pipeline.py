@@ -68,7 +68,7 @@ def recorded_on(kg: Graph, name: str, questions: Iterable[str]) -> Recorded:
         for call in run.calls.values()
         if call.kind == "model"
     )
-    again = Workbench(kg, Replay(replies, name="rules"), embeddings=bench.embeddings)
+    again = Workbench(kg, Replay(replies, name="rules"), embeddings=bench.setup.embeddings)
     return Recorded(name, done, again, replies)
 
 

@@ -65,6 +65,11 @@ def pins() -> dict[str, str]:
 # --- imports
 
 
+def test_the_benchmarks_can_be_imported() -> None:
+    names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem != "run")
+    subprocess.run([sys.executable, "-c", f"import {', '.join(names)}"], cwd=ROOT / "benchmarks", check=True)
+
+
 def test_importing_kgwb_loads_neither_torch_nor_jupyter_nor_a_client() -> None:
     code = "import sys, kgwb; print(*{name.partition('.')[0] for name in sys.modules})"
     loaded = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True)
