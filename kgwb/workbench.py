@@ -49,8 +49,8 @@ class Workbench:
     ) -> None:
         chosen = systems.system(system)
         self.setup = Setup(
-            chosen,
             kg,
+            chosen,
             {name: _model(spec) for name, spec in {"": model, **(models or {})}.items()},
             chosen.settings.of(settings or Settings()),
             _prompts(prompts),

@@ -6,7 +6,7 @@ import hashlib
 import json
 import platform
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
@@ -24,12 +24,9 @@ from kgwb.bench.questions import BenchQuestion, conversations, read_gold, term_s
 from kgwb.bench.results import FOR_PEOPLE, RUNS, Result, Results, Row, lost, run_file
 from kgwb.errors import Cancelled, InputError, InvalidReplyError, KgwbError
 from kgwb.flow import Dialogue, Turn, from_data, to_data
-from kgwb.kg.base import Graph
-from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.base import ChatModel
-from kgwb.run import Run, System
-from kgwb.run.prompts import Prompts, shipped_folder
-from kgwb.settings import Settings
+from kgwb.run import Run
+from kgwb.run import Setup as RunSetup
+from kgwb.run.prompts import shipped_folder
 from kgwb.systems import oracle
 from kgwb.version import __version__
 
@@ -38,24 +35,17 @@ LIBRARIES = "numpy ollama openai oxrdflib pydantic pyoxigraph rdflib sentence-tr
 SaveRuns = bool | Literal["lost"]
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
+@dataclass(frozen=True)
+class Setup(RunSetup):
     """What is measured: a system with its models and settings on a graph."""
 
-    kg: Graph
-    system: System
-    models: Mapping[str, ChatModel]
-    settings: Settings
-    prompts: Prompts
-    embeddings: Embeddings
     recipe: Callable[[], Setup] | None = None
     """Makes the same set-up in another process, where graphs and models cannot be sent."""
 
     @classmethod
     def of(cls, bench: Any) -> Setup:
         """What a ``kgwb.Workbench`` asks with."""
-        setup = bench.setup
-        return cls(setup.kg, setup.system, setup.models, setup.settings, setup.prompts, setup.embeddings)
+        return cls(**vars(bench.setup))
 
     @classmethod
     def made_by(cls, recipe: Callable[[], Setup]) -> Setup:
@@ -67,19 +57,6 @@ class Setup:
             hint = "make it with Setup.made_by(function), where the function makes it"
             raise InputError("this set-up cannot be sent to other processes", hint=hint)
         return _remake, (self.recipe, json.dumps(self.config(), sort_keys=True))
-
-    def begin(self, question: str, dialogue: Dialogue) -> Run:
-        """A run of one question, not executed yet. Raises QuestionError."""
-        return Run(
-            self.system,
-            question,
-            dialogue,
-            kg=self.kg,
-            models=self.models,
-            settings=self.settings,
-            prompts=self.prompts,
-            embeddings=self.embeddings,
-        )
 
     def config(self, questions: Sequence[BenchQuestion] = ()) -> dict[str, Any]:
         """What results depend on, as JSON data; those of another configuration are not mixed with them."""

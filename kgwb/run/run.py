@@ -34,8 +34,8 @@ Models = Mapping[str, ChatModel] | ChatModel | None
 class Setup:
     """What a question is asked of: a system with its models and settings on a graph."""
 
+    kg: Graph
     system: System
-    kg: Graph | None
     models: Mapping[str, ChatModel]
     """By agent name; "" is the default."""
     settings: Settings
@@ -44,8 +44,17 @@ class Setup:
 
     def begin(self, question: str, dialogue: Dialogue | None = None, path: str | Path | None = None) -> Run:
         """A run of one question, not executed yet; see Run."""
-        parts = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Run(parts.pop("system"), question, dialogue, path=path, **parts)
+        return Run(
+            self.system,
+            question,
+            dialogue,
+            kg=self.kg,
+            models=self.models,
+            settings=self.settings,
+            prompts=self.prompts,
+            embeddings=self.embeddings,
+            path=path,
+        )
 
 
 class Run(Engine):
