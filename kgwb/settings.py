@@ -66,18 +66,21 @@ class Settings:
         """The settings of a profile with changes, as ``texts`` if they were typed. Raises SettingError."""
         if profile not in ("fast", "paper"):
             raise SettingError(f"no profile named {profile!r}", hint="choose one of fast, paper")
-        check_names(cls, changes)
+        if unknown := sorted(set(changes) - set(cls.names())):
+            hint = f"the settings are {', '.join(cls.names())}"
+            raise SettingError(f"no setting named {', '.join(unknown)}", hint=hint)
         values = {"profile": profile, **(cls.PAPER if profile == "paper" else {})}
-        form = TypeAdapter(cls)
         try:
-            typed = form.validate_strings(changes, strict=False) if texts else cls(**changes)
+            if texts:
+                typed = TypeAdapter(cls).validate_strings(changes, strict=False)
+                changes = {name: getattr(typed, name) for name in changes}
+            return cls(**values | changes)
         except ValidationError as exc:
             wrong = exc.errors(include_url=False)[0]
             name = str(wrong["loc"][0])
             value = changes[name] if texts and NUMBER.fullmatch(changes[name]) else repr(changes[name])
             hint = f"give {name} another value: {wrong['msg'].lower()}"
             raise SettingError(f"{name} is {value}", hint=hint) from exc
-        return cls(**values | {name: getattr(typed, name) for name in changes})
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
@@ -97,10 +100,3 @@ class Settings:
 
     def to_data(self) -> dict[str, Any]:
         return asdict(self)
-
-
-def check_names(form: type[Settings], changes: Mapping[str, Any]) -> None:
-    """Raise SettingError if some of the names are no settings of this class."""
-    if unknown := sorted(set(changes) - set(form.names())):
-        hint = f"the settings are {', '.join(form.names())}"
-        raise SettingError(f"no setting named {', '.join(unknown)}", hint=hint)

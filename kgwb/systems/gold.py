@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from rdflib import URIRef
 
@@ -12,9 +12,7 @@ from kgwb.errors import GraphError
 from kgwb.flow import Kind
 from kgwb.kg.algebra import Pattern, parts_of
 from kgwb.kg.base import Vocabulary
-
-if TYPE_CHECKING:
-    from kgwb.run import Run
+from kgwb.run import Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
@@ -33,4 +33,5 @@ class ChattySettings(Settings):
 
 
 def settings_of(run: Run) -> ChattySettings:
-    return cast(ChattySettings, run.settings)
+    """The run's settings, as this system's own class."""
+    return ChattySettings.of(run.settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, cast
+from typing import ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
@@ -30,4 +30,5 @@ class DogSettings(Settings):
 
 
 def settings_of(run: Run) -> DogSettings:
-    return cast(DogSettings, run.settings)
+    """The run's settings, as this system's own class."""
+    return DogSettings.of(run.settings)
