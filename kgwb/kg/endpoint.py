@@ -58,9 +58,7 @@ class Endpoint(SearchedByQueries):
 
     def _select(self, query: str, magic: str = "", *, whole: bool = False, intact: bool = False) -> Rows:
         request, reply = self._asked(query, ("select",), magic)
-        if intact and (broken := _broken(reply)):
-            raise _no_result(reply, broken)
-        names, table = _table(reply)
+        names, table = _table(reply, intact=intact)
         variables = request.variables or names  # what was asked for, whatever the reply says
         if any(table) and not any(row.keys() & set(variables) for row in table):
             raise _no_result(reply, f"it has no column of {', '.join(variables)}")
@@ -140,12 +138,19 @@ class Endpoint(SearchedByQueries):
         )
 
 
-def _json(reply: Reply) -> dict[str, Any]:
-    if broken := _broken(reply):
-        _log.warning("%s; broken characters of texts are replaced", broken)
-    text = reply.body.decode("utf-8", errors="replace")
+def _json(reply: Reply, *, intact: bool = False) -> dict[str, Any]:
+    """The object of a reply; what of its texts is not UTF-8 is replaced, or if ``intact`` an error."""
+    hook = None
     try:
-        data = json.loads(text, strict=False, object_hook=_unbroken if broken else None)
+        text = reply.body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        broken = f"not UTF-8 throughout: {error}"
+        if intact:
+            raise _no_result(reply, broken) from error
+        _log.warning("%s; broken characters of texts are replaced", broken)
+        text, hook = reply.body.decode("utf-8", errors="replace"), _unbroken
+    try:
+        data = json.loads(text, strict=False, object_hook=hook)
     except (ValueError, RecursionError) as error:
         raise _no_result(reply, f"broken JSON: {error}") from error
     if not isinstance(data, dict):
@@ -155,15 +160,6 @@ def _json(reply: Reply) -> dict[str, Any]:
     return data
 
 
-def _broken(reply: Reply) -> str:
-    """Where the body is not UTF-8; empty if it is."""
-    try:
-        reply.body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return f"not UTF-8 throughout: {error}"
-    return ""
-
-
 def _unbroken(data: dict[str, Any]) -> dict[str, Any]:
     """An object of a reply that is not UTF-8: an IRI or a number with a character replaced is another one."""
     if (data.get("type") == "uri" or "datatype" in data) and "\ufffd" in str(data.get("value")):
@@ -171,9 +167,9 @@ def _unbroken(data: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
-def _table(reply: Reply) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+def _table(reply: Reply, *, intact: bool = False) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
     """The variables and the rows of a result."""
-    data = _json(reply)
+    data = _json(reply, intact=intact)
     try:
         names, rows = data["head"]["vars"], data["results"]["bindings"]
     except (KeyError, TypeError) as error:
