@@ -319,7 +319,9 @@ def row_of(question: BenchQuestion, run: Run | None, error: str | None) -> Row:
     row = {name: value for name, value in row.items() if value is not None}
     row |= {"question": question.question, "answers": list(dict.fromkeys(answers)), "gold": question.gold}
     if answer is not None and answer.columns:
-        cells = [[None if cell is None else term_string(cell) for cell in value.row] for value in answer.values]
+        cells = [
+            [None if cell is None else term_string(cell) for cell in value.row] for value in answer.values
+        ]
         row["table"] = cells
     if question.answers is not None:
         row |= asdict(NOTHING if error is not None else score(answers, question.answers))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from rdflib import BNode, Literal, URIRef
@@ -10,7 +12,7 @@ from rdflib.namespace import RDF
 
 from kgwb.errors import QueryError
 from kgwb.flow import CandidateQuery, Direction, Term, Triple
-from kgwb.kg.algebra import conjunction, ground, unknowns_of
+from kgwb.kg.algebra import Pattern, conjunction, ground, unknowns_of
 from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_SPACES, Graph
 from kgwb.kg.sparql import LANGUAGE, n3, quoted, writable
 from kgwb.kg.text import language_rank
@@ -206,3 +208,42 @@ def witness(kg: Graph, query: CandidateQuery) -> tuple[Triple, ...]:
         return ground(query.patterns, {})
     rows = kg.select(f"SELECT {' '.join(unknowns)} WHERE {{ {where(query)} }} LIMIT 1").rows
     return ground(query.patterns, dict(zip(unknowns, rows[0], strict=True))) if rows else ()
+
+
+# --- why a query has no rows
+
+
+@dataclass(frozen=True, slots=True)
+class Blocking:
+    """Why a query has no rows."""
+
+    empty: bool
+    """Whether it has none at all."""
+    culprits: tuple[Pattern | str, ...] = ()
+    """The patterns, or the filters, each of which alone, once removed, brings rows back."""
+    unmatched: tuple[Pattern, ...] = ()
+    """The patterns that nothing in the graph matches, each asked for alone."""
+
+
+def blocking(kg: Graph, patterns: Sequence[Pattern], filters: str = "") -> Blocking:
+    """Which triple pattern, or the filters, of a conjunctive query brings rows back once removed.
+
+    Asks two questions a pattern at most, each for yes or no. Raises a GraphError.
+    """
+
+    def holds(patterns: Sequence[Pattern], only: str = "") -> bool:
+        bound = set(re.findall(r"\?\w+", only)) <= set(unknowns_of(patterns))  # else the filters never hold
+        return kg.ask(f"ASK {{ {conjunction(patterns)} {only if bound else ''} }}")
+
+    patterns = tuple(dict.fromkeys(patterns))
+    if holds(patterns, filters):
+        return Blocking(empty=False)
+    unmatched = tuple(pattern for pattern in patterns if not holds([pattern]))
+    culprits: list[Pattern | str] = []
+    for pattern in patterns:
+        rest = [other for other in patterns if other != pattern]
+        if rest and set(unmatched) <= {pattern} and holds(rest, filters):
+            culprits.append(pattern)
+    if filters and not unmatched and holds(patterns):
+        culprits.append(filters.strip())
+    return Blocking(True, tuple(culprits), unmatched)

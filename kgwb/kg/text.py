@@ -10,12 +10,23 @@ from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import unquote
 
+import rdflib
 from rdflib import URIRef
 
 MAX_CHARS = 2_000
 """Characters of a searched text that count."""
 MAX_WORDS = 32
 """Distinct words of a searched text that count."""
+
+KNOWN_PREFIXES = {str(namespace): prefix for prefix, namespace in rdflib.Graph().namespaces()} | {
+    "http://schema.org/": "schema",
+    "http://dbpedia.org/resource/": "dbr",
+    "http://dbpedia.org/ontology/": "dbo",
+    "http://dbpedia.org/property/": "dbp",
+    "http://www.wikidata.org/entity/": "wd",
+    "http://www.wikidata.org/prop/direct/": "wdt",
+}
+"""Prefixes that everybody knows, by namespace."""
 
 _FOLDED = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

@@ -6,7 +6,6 @@ add is registered in its own folder: ``missing`` and ``written_by``.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
@@ -16,8 +15,9 @@ from rdflib import URIRef
 
 from kgwb import flow
 from kgwb.errors import QueryError
-from kgwb.kg.algebra import Pattern, conjunction, parts_of, patterns_of, unknowns_of
+from kgwb.kg.algebra import Pattern, parts_of, patterns_of
 from kgwb.kg.base import Graph, Rows
+from kgwb.kg.queries import Blocking, blocking
 from kgwb.kg.sparql import checked, n3, writable
 from kgwb.kg.text import local_name, normal
 from kgwb.run.record import Step
@@ -37,42 +37,6 @@ NEAR, EXAMPLES = 5, 5
 
 
 # --- why a query has no rows --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Blocking:
-    """Why a query has no rows."""
-
-    empty: bool
-    """Whether it has none at all."""
-    culprits: tuple[Pattern | str, ...] = ()
-    """The patterns, or the filters, each of which alone, once removed, brings rows back."""
-    unmatched: tuple[Pattern, ...] = ()
-    """The patterns that nothing in the graph matches, each asked for alone."""
-
-
-def blocking(kg: Graph, patterns: Sequence[Pattern], filters: str = "") -> Blocking:
-    """Which triple pattern, or the filters, of a conjunctive query brings rows back once removed.
-
-    Asks two questions a pattern at most, each for yes or no. Raises a GraphError.
-    """
-
-    def holds(patterns: Sequence[Pattern], only: str = "") -> bool:
-        bound = set(re.findall(r"\?\w+", only)) <= set(unknowns_of(patterns))  # else the filters never hold
-        return kg.ask(f"ASK {{ {conjunction(patterns)} {only if bound else ''} }}")
-
-    patterns = tuple(dict.fromkeys(patterns))
-    if holds(patterns, filters):
-        return Blocking(empty=False)
-    unmatched = tuple(pattern for pattern in patterns if not holds([pattern]))
-    culprits: list[Pattern | str] = []
-    for pattern in patterns:
-        rest = [other for other in patterns if other != pattern]
-        if rest and set(unmatched) <= {pattern} and holds(rest, filters):
-            culprits.append(pattern)
-    if filters and not unmatched and holds(patterns):
-        culprits.append(filters.strip())
-    return Blocking(True, tuple(culprits), unmatched)
 
 
 def why_empty(kg: Graph, sparql: str, steps: Iterable[Step]) -> Blocking:

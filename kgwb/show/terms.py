@@ -7,14 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-import rdflib
 from pygments.lexers.rdf import SparqlLexer
 from pygments.token import Comment, Keyword, Literal, Name, Punctuation, _TokenType
 from rdflib import Literal as RdfLiteral
 from rdflib import URIRef
 
 from kgwb.flow import Answer, Candidate, Link, Term, Triple
-from kgwb.kg.text import local_name
+from kgwb.kg.text import KNOWN_PREFIXES, local_name
 from kgwb.run import Run
 from kgwb.run.record import Call, Step
 from kgwb.show.html import MOST_ROWS, Html, Names, aside, count, div, iri_link, join, safe, short, span, tag
@@ -22,15 +21,6 @@ from kgwb.show.html import MOST_ROWS, Html, Names, aside, count, div, iri_link, 
 T = TypeVar("T")
 MOST_SUPPORT = 20
 """Supporting triples that HTML shows of one value."""
-KNOWN = {str(namespace): prefix for prefix, namespace in rdflib.Graph().namespaces()} | {
-    "http://schema.org/": "schema",
-    "http://dbpedia.org/resource/": "dbr",
-    "http://dbpedia.org/ontology/": "dbo",
-    "http://dbpedia.org/property/": "dbp",
-    "http://www.wikidata.org/entity/": "wd",
-    "http://www.wikidata.org/prop/direct/": "wdt",
-}
-"""Prefixes that everybody knows, by namespace."""
 CLASSES: Mapping[_TokenType, str] = {
     **dict.fromkeys((Keyword, Name.Function), "kw"),
     **dict.fromkeys((Name.Label, Name.Namespace, Name.Tag), "nm"),
@@ -116,7 +106,7 @@ def _split(iri: str) -> tuple[str, str]:
 def _prefix(namespace: str, around: Around) -> str:
     """The prefix of a namespace: the graph's own, one that everybody knows, or its last part as a word."""
     words = re.findall(r"[A-Za-z][A-Za-z0-9]*", re.sub(r"^\w+:/*", "", namespace))
-    known = around.prefixes.get(namespace) or KNOWN.get(namespace)
+    known = around.prefixes.get(namespace) or KNOWN_PREFIXES.get(namespace)
     return known or (words[-1].lower()[:12] if words else "ns")
 
 

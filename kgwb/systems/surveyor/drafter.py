@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 from pydantic import BaseModel, ConfigDict
+from rdflib import URIRef
 
 from kgwb.errors import GraphError
+from kgwb.flow import counted
 from kgwb.kg.sparql import checked
+from kgwb.kg.survey_text import Prefixes, curie, quoted, with_prefixes
 from kgwb.run import Run, agent
 from kgwb.run.ask import ask
-from kgwb.systems.surveyor.part import with_prefixes
-from kgwb.systems.surveyor.records import Asked, Draft, Mentions, Part, Prefixes
+from kgwb.systems.surveyor.records import Asked, Draft, Mentions, Part
 
 
 class DraftReply(BaseModel):
@@ -70,32 +71,17 @@ def as_query(text: str, prefixes: Prefixes) -> str:
 
 
 def names_text(mentions: Mentions, prefixes: Prefixes) -> str:
-    """What was looked up, a line for each candidate: its IRI, and in quotes its label, types and relations."""
+    """What was looked up: a line for each candidate with its IRI, and its label and types in quotes."""
     lines = []
     for mention in mentions.found:
-        lines.append(
-            f"{json.dumps(mention.name, ensure_ascii=False)}{'' if mention.candidates or mention.values else ': nothing found'}"
-        )
+        nothing = "" if mention.candidates or mention.values else ": nothing found"
+        lines.append(f"{quoted(mention.name)}{nothing}")
         for each in mention.candidates:
-            about = [each.description[:80], *each.relations[:8]]
-            told = ", ".join(
-                json.dumps(text, ensure_ascii=False)
-                for text in (each.label, *each.types[:2], *filter(None, about))
-            )
-            lines.append(f"  {curie(each.iri, prefixes)} {told}")
+            about = filter(None, (each.label, *each.types[:2], each.description, *each.relations[:8]))
+            lines.append(f"  {curie(each.iri, prefixes)} {', '.join(map(quoted, about))}")
         for value in mention.values:
-            shown = curie(value.value, prefixes) if hasattr(value.value, "defrag") else value.value.n3()
-            lines.append(
-                f"  {shown} is a value of {curie(value.predicate, prefixes)}, {value.triples} triples"
-            )
+            is_iri = isinstance(value.value, URIRef)
+            shown = curie(value.value, prefixes) if is_iri else quoted(value.value)
+            of = f"{curie(value.predicate, prefixes)}, {counted(value.triples, 'triple')}"
+            lines.append(f"  {shown} is a value of {of}")
     return "\n".join(lines) or "none"
-
-
-def curie(iri: str, prefixes: Prefixes) -> str:
-    """An IRI with one of these prefixes, or in brackets."""
-    from kgwb.systems.surveyor.part import LOCAL
-
-    for prefix, space in prefixes:
-        if iri.startswith(space) and LOCAL.fullmatch(iri[len(space) :]):
-            return f"{prefix}:{iri[len(space) :]}"
-    return f"<{iri}>"

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 
 from rdflib import Literal, URIRef
 
-from kgwb.flow import Answer, Dialogue, Question, Term, Turn, Value, to_data
+from kgwb.errors import GraphError
+from kgwb.flow import Answer, Dialogue, Kind, Question, Term, Triple, Turn, Value, to_data
+from kgwb.kg.findings import facts_of
+from kgwb.kg.support import support_of
 from kgwb.kg.survey import Survey, survey
+from kgwb.kg.survey_text import class_names
 from kgwb.run import Run, System, agent, remembered
 from kgwb.systems.linking import retrieve
 from kgwb.systems.surveyor import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.surveyor.drafter import draft
-from kgwb.systems.surveyor.executor import execute, facts_of
+from kgwb.systems.surveyor.executor import execute
 from kgwb.systems.surveyor.mention_finder import find_names, find_values, valued
-from kgwb.systems.surveyor.part import class_names, of_query, relevant
-from kgwb.systems.surveyor.records import Draft, Executed, Mentions, Review
+from kgwb.systems.surveyor.part import of_query, relevant
+from kgwb.systems.surveyor.records import Draft, Executed, Mentions
 from kgwb.systems.surveyor.reviewer import review
 from kgwb.systems.surveyor.settings import SurveyorSettings, settings_of
-from kgwb.systems.surveyor.support import support_of
 
 NOT_HERE = "not in this graph"
 
@@ -30,7 +34,10 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     retrieved = run.map(retrieve, [mention.name for mention in names.found])
     predicates = valued(seen, run.kg.vocabulary.labels)
     mentions = Mentions(
-        names.question, tuple(find_values(each.entity, each, predicates, run) for each in retrieved), names.classes, names.reason
+        names.question,
+        tuple(find_values(each.entity, each, predicates, run) for each in retrieved),
+        names.classes,
+        names.reason,
     )
     left = settings_of(run).reviews
     part = relevant(seen, mentions, run)
@@ -44,7 +51,7 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     executed = execute("draft", drafted.sparql, facts, run)
     for turn in range(1, left + 1):
         place = "draft" if turn == 1 else f"revision {turn - 1}"
-        verdict = review(place, mentions, of_query(seen, part, drafted.sparql, run), drafted, executed, run)
+        verdict = review(place, mentions, of_query(seen, drafted.sparql, run), drafted, executed, run)
         if verdict.verdict == "not in this graph":
             return Answer("list", queries=(drafted.sparql,), reason=f"{NOT_HERE}: {verdict.reason}")
         if verdict.draft is None or verdict.draft.sparql == drafted.sparql:
@@ -67,48 +74,44 @@ def look(run: Run) -> Survey:
 @agent("answer", kind="sparql")
 def conclude(drafted: Draft, executed: Executed, run: Run) -> Answer:
     """The rows as the answer, each with triples that it stands on."""
+    queries, assumed = (executed.sparql,), "; ".join(drafted.assumptions)
     if executed.error:
-        return Answer("list", queries=(executed.sparql,), reason=f"no query could be run: {executed.error}")
-    assumed = "; ".join(drafted.assumptions)
-    if executed.truth is not None:
-        stands_on = support_of(executed.sparql, (), (), run).get((), ()) if executed.truth else ()
-        value = Value(Literal(executed.truth), str(executed.truth).lower(), stands_on)
-        return _named(Answer("boolean", (value,), (executed.sparql,), reason=assumed), run)
-    if not any(cell is not None for row in executed.rows for cell in row):
-        why = "; ".join(map(str, executed.findings))
-        return Answer(
-            "list", queries=(executed.sparql,), reason=f"{NOT_HERE}: nothing fits{f' ({why})' if why else ''}"
+        return Answer("list", queries=queries, reason=f"no query could be run: {executed.error}")
+    rows = [row for row in dict.fromkeys(executed.rows) if any(cell is not None for cell in row)]
+    if executed.truth is None and not rows:
+        why = f" ({'; '.join(map(str, executed.findings))})" if executed.findings else ""
+        return Answer("list", queries=queries, reason=f"{NOT_HERE}: nothing fits{why}")
+    try:
+        supports = (
+            support_of(run.kg, executed.sparql, executed.columns, rows) if executed.truth is not False else {}
         )
+    except GraphError as error:
+        supports = {}
+        run.note(f"what the answer stands on was not found: {error.message}")
+    if executed.truth is not None:
+        value = Value(Literal(executed.truth), str(executed.truth).lower(), supports.get((), ()))
+        return _named(Answer("boolean", (value,), queries, reason=assumed), run)
     names = dict(executed.names)
-    supports = support_of(executed.sparql, executed.columns, executed.rows, run)
-    values = tuple(
-        _value(row, names, supports.get(row, ()))
-        for row in dict.fromkeys(executed.rows)
-        if any(cell is not None for cell in row)
-    )
-    kind = "count" if drafted.asked == "count" else "list"
-    columns = tuple(drafted.columns) if len(drafted.columns) == len(executed.columns) else executed.columns
-    shown = columns if len(executed.columns) > 1 else ()
-    return _named(Answer(kind, values, (executed.sparql,), reason=assumed, columns=shown), run)
+    values = tuple(_value(row, names, supports.get(row, ())) for row in rows)
+    kind: Kind = "count" if drafted.asked == "count" else "list"
+    given = drafted.columns if len(drafted.columns) == len(executed.columns) else executed.columns
+    columns = given if len(executed.columns) > 1 else ()
+    return _named(Answer(kind, values, queries, reason=assumed, columns=columns), run)
 
 
-def _value(row: Sequence[Term | None], names: dict[URIRef, str], triples: tuple) -> Value:  # type: ignore[type-arg]
-    cells = [
-        names.get(cell, str(cell)) if isinstance(cell, URIRef) else "" if cell is None else str(cell)
-        for cell in row
-    ]
-    term = next(cell for cell in row if cell is not None)
-    return Value(
-        term, " · ".join(cells) if len(row) > 1 else cells[0], triples, tuple(row) if len(row) > 1 else ()
-    )
+def _value(row: tuple[Term | None, ...], names: Mapping[URIRef, str], triples: tuple[Triple, ...]) -> Value:
+    """One row; the first cell stands for it."""
+    texts = ["" if cell is None else names.get(URIRef(cell), str(cell)) for cell in row]
+    first = next(cell for cell in row if cell is not None)
+    return Value(first, " · ".join(texts), triples, row if len(row) > 1 else ())
 
 
 def _named(answer: Answer, run: Run) -> Answer:
-    from dataclasses import replace
-
-    iris = {term for triple in answer.support for term in triple if isinstance(term, URIRef)}
-    iris |= {cell for value in answer.values for cell in (value.term, *value.row) if isinstance(cell, URIRef)}
-    return replace(answer, names=tuple(sorted(run.kg.names(sorted(iris)).items())))
+    """The answer with the names of what it shows."""
+    terms = {term for triple in answer.support for term in triple}
+    terms |= {term for value in answer.values for term in value.terms}
+    names = run.kg.names(sorted(term for term in terms if isinstance(term, URIRef)))
+    return replace(answer, names=tuple(sorted(names.items())))
 
 
 def remember(run: Run) -> Turn:
@@ -132,4 +135,3 @@ SYSTEM = System(
     remember=remember,
     settings=SurveyorSettings,
 )
-__all__ = ["SYSTEM", "Review"]

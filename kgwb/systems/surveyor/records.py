@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kgwb.flow import Candidate, Explanation, Hidden, Iri, Score, Sparql, Term, counted, first_few
+from kgwb.kg.findings import Finding
+from kgwb.kg.survey_text import Prefixes
 
 Asked = Literal["one", "list", "count", "yes or no", "table"]
-Prefixes = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class Mention:
     values: tuple[ValueFound, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.name}: {first_few([*(c.label for c in self.candidates), *map(str, self.values)], 3) or 'nothing'}"
+        found = first_few([*(each.label for each in self.candidates), *map(str, self.values)], 3)
+        return f"{self.name}: {found or 'nothing'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,8 @@ class Mentions:
     reason: Explanation = ""
 
     def __str__(self) -> str:
-        return f"{first_few(mention.name for mention in self.found) or 'no name'}; about {first_few(self.classes) or 'anything'}"
+        names = first_few(mention.name for mention in self.found)
+        return f"{names or 'no name'}; about {first_few(self.classes) or 'anything'}"
 
     @property
     def outcome(self) -> str:
@@ -91,18 +94,6 @@ class Draft:
     @property
     def outcome(self) -> str:
         return f"{self.asked}: {first_few(self.columns, 3)}" if self.sparql else "not in this graph"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something about a query's result that a reader should know."""
-
-    text: str
-    wrong: bool = False
-    """Whether it is likely to be a mistake, rather than how things are."""
-
-    def __str__(self) -> str:
-        return self.text
 
 
 @dataclass(frozen=True, slots=True)

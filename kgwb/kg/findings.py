@@ -1,0 +1,188 @@
+"""What is odd about the result of a query, in plain words: feedback for who wrote it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from rdflib import XSD, Literal, URIRef
+
+from kgwb.errors import GraphError
+from kgwb.flow import Iri, Term, counted
+from kgwb.kg.algebra import PATH, Pattern, conjunction, parts_of
+from kgwb.kg.base import Graph, Rows
+from kgwb.kg.queries import blocking
+from kgwb.kg.queries import counted as number_of
+from kgwb.kg.sparql import checked
+from kgwb.kg.survey import Survey, local_part
+from kgwb.kg.survey_text import quoted
+from kgwb.kg.text import local_name
+
+MOST_PATTERNS = 10
+"""Patterns of an empty query that are asked for one by one."""
+MORE = 20
+"""Rows beyond a LIMIT that are looked at."""
+NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?")
+LIMIT = re.compile(r"\bLIMIT\s+(\d+)\s*$", re.IGNORECASE)
+ORDER = re.compile(r"ORDER\s+BY\s+(?:(?:ASC|DESC)\s*\(\s*)?\?(\w+)", re.IGNORECASE)
+NUMERIC = frozenset(XSD[name] for name in ("decimal", "double", "float", "integer", "int", "long"))
+Row = Sequence[Term | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number that stands beside its unit or currency."""
+
+    number: Iri
+    unit: Iri
+    kinds: int
+    """How many units or currencies there are."""
+
+    def __str__(self) -> str:
+        return f"{self.number} beside {self.unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a query is compared with: facts of a survey."""
+
+    one_way: tuple[Iri, ...] = ()
+    """Predicates within a class that are not asserted both ways."""
+    amounts: tuple[Amount, ...] = ()
+
+    def __str__(self) -> str:
+        amounts = counted(len(self.amounts), "amount")
+        return f"{counted(len(self.one_way), 'predicate')} in one direction, {amounts}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something about a query's result that a reader should know."""
+
+    text: str
+    wrong: bool = False
+    """Whether it is likely to be a mistake, rather than how things are."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def facts_of(survey: Survey) -> Facts:
+    """The predicates of one direction, and the amounts that stand beside a unit or currency."""
+    one_way = tuple(predicate for predicate, n, both in survey.both_ways if both < n)
+    amounts: dict[Amount, None] = {}
+    for kind in survey.classes:
+        for node in (kind.properties, *(each.inner for each in kind.properties)):
+            numbers = [p for p in node if any(v.of in NUMERIC for v in p.values)]
+            if len(numbers) != 1 or len(node) > 4:
+                continue
+            for beside in (p for p in node if p is not numbers[0]):
+                if 1 < (kinds := sum(values.distinct for values in beside.values)) <= 12:
+                    amounts[Amount(numbers[0].predicate, beside.predicate, kinds)] = None
+    return Facts(one_way, tuple(amounts))
+
+
+def findings_of(kg: Graph, sparql: str, result: Rows | bool, facts: Facts) -> Iterator[Finding]:
+    """What is odd about the rows of a SELECT, or the truth of an ASK. What the graph refuses is left out."""
+    if isinstance(result, bool):
+        yield from () if result else _empty(sparql, kg)
+    else:
+        rows = result.rows
+        if result.cut:
+            yield Finding(f"the result was cut at {counted(len(rows), 'row')}", wrong=True)
+        if all(str(cell) == "0" for row in rows for cell in row):  # or there are none
+            yield from _empty(sparql, kg)
+        yield from _cells(result.variables, rows)
+        yield from _level(sparql, rows, kg)
+    yield from _terms(sparql, facts)
+
+
+def _empty(sparql: str, kg: Graph) -> Iterator[Finding]:
+    """Which pattern leaves a query without rows, and whether it holds in the other direction."""
+    with suppress(GraphError):
+        parts = parts_of(sparql)
+        patterns = [pattern for pattern in parts.patterns if PATH not in pattern][:MOST_PATTERNS]
+        if len(patterns) < len(parts.patterns) or parts.other:  # part of it: each pattern for itself
+            lonely = [pattern for pattern in patterns if not _holds(kg, pattern)]
+            culprits: Sequence[Pattern | str] = ()
+        else:
+            blocked = blocking(kg, patterns, parts.filters)
+            lonely, culprits = list(blocked.unmatched), blocked.culprits
+        for s, p, o in lonely:
+            turned = (
+                "" if o.startswith('"') or not _holds(kg, (o, p, s)) else "; the other way round it holds"
+            )
+            yield Finding(f"nothing in the graph matches {_words((s, p, o), kg)}{turned}", wrong=True)
+        for part in culprits:
+            if isinstance(part, str):
+                yield Finding(f"without the filters there are matches: {part[:300]}")
+            elif part not in lonely:
+                rest = conjunction(pattern for pattern in patterns if pattern != part)
+                rows = kg.select(f"SELECT (COUNT(*) AS ?n_) WHERE {{ {rest} }}").rows
+                n = counted(number_of(rows[0][0]), "match")
+                yield Finding(f"without {_words(part, kg)} there would be {n}")
+
+
+def _holds(kg: Graph, pattern: Pattern) -> bool:
+    return kg.ask(f"ASK {{ {conjunction([pattern])} }}")
+
+
+def _words(pattern: Pattern, kg: Graph) -> str:
+    """A pattern with the names of its terms."""
+    iris = [URIRef(end[1:-1]) for end in pattern if end.startswith("<")]
+    names = kg.names(iris) if iris else {}
+    named = {f"<{iri}>": f"{local_part(iri)} {quoted(names.get(iri) or local_name(iri))}" for iri in iris}
+    return " ".join(named.get(end, end) for end in pattern)
+
+
+def _cells(columns: Sequence[str], rows: Sequence[Row]) -> Iterator[Finding]:
+    """What is odd about the cells: empty, numbers as texts, the same row twice."""
+    for place, column in enumerate(columns):
+        cells = [row[place] for row in rows]
+        if empty := sum(cell is None for cell in cells):
+            yield Finding(
+                f"?{column} is empty in {empty} of {counted(len(cells), 'row')}", empty == len(cells)
+            )
+        texts = [c for c in cells if isinstance(c, Literal) and c.datatype in (None, XSD.string)]
+        if texts and len(texts) == len(cells) and all(map(NUMBER.fullmatch, texts)):
+            yield Finding(f"?{column} holds numbers kept as texts: as they are, 9 is greater than 10")
+    if twice := len(rows) - len(set(map(tuple, rows))):
+        yield Finding(f"{counted(twice, 'row')} repeat another one; DISTINCT leaves them out", wrong=True)
+
+
+def _level(sparql: str, rows: Sequence[Row], kg: Graph) -> Iterator[Finding]:
+    """Whether rows beyond a LIMIT are level with the last one within it."""
+    limit, order = LIMIT.search(sparql), ORDER.search(sparql)
+    if not (limit and order and rows and len(rows) == int(limit[1])):
+        return
+    name, wider = order[1], f"{sparql[: limit.start()]}LIMIT {int(limit[1]) + MORE}"
+    if name not in checked(sparql).variables:
+        wider = re.sub(
+            r"\bSELECT\s+(DISTINCT\s+)?", rf"SELECT \1?{name} ", wider, count=1, flags=re.IGNORECASE
+        )
+    with suppress(GraphError, ValueError):
+        more = kg.select(wider)
+        values = [row[more.variables.index(name)] for row in more.rows]
+        if level := values[len(rows) :].count(values[len(rows) - 1]):
+            yield Finding(
+                f"the LIMIT cuts among equals: {counted(level, 'more row')} with the same ?{name}",
+                wrong=len(rows) == 1,
+            )
+
+
+def _terms(sparql: str, facts: Facts) -> Iterator[Finding]:
+    """Predicates that are asserted and followed in one direction, and amounts without their unit."""
+    with suppress(GraphError):
+        used = [predicate[1:-1] for _, predicate, _ in parts_of(sparql).patterns]
+        for iri in facts.one_way:
+            if used.count(str(iri)) == 1:
+                yield Finding(
+                    f"{local_part(iri)} is asserted in one direction only, and followed in one here"
+                )
+        for amount in facts.amounts:
+            if str(amount.number) in used and str(amount.unit) not in used:
+                beside = f"{local_part(amount.unit)}, of which there are {amount.kinds}"
+                text = f"{local_part(amount.number)} stands beside {beside}; the query does not look at it"
+                yield Finding(text, wrong=True)

@@ -1,0 +1,321 @@
+"""A survey as text for a model: alike classes told once, names as CURIEs, what the graph says in quotes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from rdflib import RDF, RDFS, XSD, URIRef
+
+from kgwb.flow import Term, first_few
+from kgwb.kg.base import SCHEMA_SPACES
+from kgwb.kg.sparql import checked
+from kgwb.kg.survey import FEW, Class, Property, Survey, Values, local_part
+from kgwb.kg.text import KNOWN_PREFIXES, local_name
+
+ALIKE = 0.6
+"""Share of predicates that subclasses have in common to be told as one."""
+TEXT, NOTE, SUBCLASSES, SORTS, INCOMING = 48, 80, 20, 5, 6
+"""Letters of a value and of a note; subclasses, sorts of values and incoming predicates that are shown."""
+MOST_THINGS = 8
+"""Things that are named where they are all the values there are."""
+NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
+PLAIN = re.compile(r"[-+\d.:TZeE]+")
+"""Numbers, dates and times, which need no quotes."""
+USUAL = {"rdf": RDF, "rdfs": RDFS, "xsd": XSD}
+LOCAL = re.compile(r"\w[\w-]*")
+Prefixes = tuple[tuple[str, str], ...]
+"""Prefixes with their namespaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A class, or a superclass with subclasses that are described alike."""
+
+    head: Class
+    members: tuple[Class, ...]
+    """The classes with instances in it."""
+    properties: tuple[Property, ...]
+
+    @property
+    def size(self) -> int:
+        return max(self.head.total, sum(member.size for member in self.members))
+
+    @property
+    def names(self) -> list[str]:
+        return list(dict.fromkeys([self.head.name, *(member.name for member in self.members)]))
+
+
+def groups(survey: Survey) -> tuple[Group, ...]:
+    """The classes of a survey; a superclass stands for subclasses whose predicates are alike."""
+    children: dict[URIRef, list[Class]] = defaultdict(list)
+    for each in survey.classes:
+        for parent in each.parents:
+            children[parent].append(each)
+    shown: set[URIRef | None] = set()
+    result: list[Group] = []
+
+    def below(top: Class, seen: frozenset[URIRef]) -> list[Class]:
+        under = [child for child in children.get(top.iri, ()) if child.iri not in seen] if top.iri else []
+        mine = [top] if top.size else []
+        for child in under:
+            mine += below(child, seen | {child.iri} if child.iri else seen)
+        return list(dict.fromkeys(mine))
+
+    for each in sorted(survey.classes, key=lambda c: (bool(c.parents), -c.total)):
+        if each.iri in shown or not each.total or str(each.iri).startswith(SCHEMA_SPACES):
+            continue
+        members = [
+            member
+            for member in below(each, frozenset([each.iri] if each.iri else ()))
+            if member.iri not in shown
+        ]
+        if len(members) > 1 and not _alike(members):
+            members = [each] if each.size else []
+        if members:
+            shown.update(member.iri for member in members)
+            result.append(Group(each, tuple(members), _merged(members)))
+    return tuple(sorted(result, key=lambda group: -group.size))
+
+
+def _alike(members: Sequence[Class]) -> bool:
+    """Whether classes are described by mostly the same predicates."""
+    uses = [{p.predicate for p in member.properties} for member in members]
+    common = Counter(predicate for each in uses for predicate in each)
+    usual = {predicate for predicate, n in common.items() if n > len(uses) / 2}
+    shares = [len(each & usual) / max(1, min(len(each), len(usual))) for each in uses]
+    return sum(shares) / len(shares) >= ALIKE
+
+
+def _merged(members: Sequence[Class]) -> tuple[Property, ...]:
+    by: dict[URIRef, list[Property]] = defaultdict(list)
+    for member in members:
+        for each in member.properties:
+            by[each.predicate].append(each)
+    if len(members) == 1:
+        return members[0].properties
+    merged = [
+        Property(
+            predicate,
+            sum(p.things for p in same),
+            sum(p.triples for p in same),
+            _merged_values([values for p in same for values in p.values]),
+            next((p.inner for p in sorted(same, key=lambda p: -p.things) if p.inner), ()),
+            max(p.unnamed for p in same),
+        )
+        for predicate, same in by.items()
+    ]
+    return tuple(sorted(merged, key=lambda p: (-p.things, p.predicate)))
+
+
+def _merged_values(values: Sequence[Values]) -> tuple[Values, ...]:
+    by: dict[tuple[str, URIRef | None], list[Values]] = defaultdict(list)
+    for each in values:
+        by[each.sort, each.of].append(each)
+    merged = []
+    for same in by.values():
+        examples = dict.fromkeys(example for each in same for example in each.examples)
+        whole = all(each.whole for each in same) and len(examples) <= FEW
+        ordered = tuple(examples) if whole else _ends(list(examples))
+        distinct = max(len(examples), *(values.distinct for values in same))
+        triples = sum(values.triples for values in same)
+        merged.append(replace(same[0], triples=triples, distinct=distinct, examples=ordered, whole=whole))
+    return tuple(sorted(merged, key=lambda v: -v.triples))
+
+
+def _ends(examples: Sequence[Term]) -> tuple[Term, ...]:
+    """The least and the greatest first."""
+    numbers = all(NUMBER.fullmatch(str(term)) for term in examples)
+    ordered = sorted(examples, key=lambda term: (float(str(term)) if numbers else 0.0, str(term)))
+    return tuple(dict.fromkeys((*ordered[:1], *ordered[-1:], *examples)))[:3]
+
+
+# --- text
+
+
+class Writer:
+    """Writes a survey with CURIEs and quoted values: what a graph says never stands outside of quotes."""
+
+    def __init__(self, survey: Survey) -> None:
+        self.survey, self.names = survey, {str(iri): name for iri, name in survey.names}
+        self.notes = {str(iri): note for iri, note in survey.notes}
+        self.groups = groups(survey)
+        self.group_of = {member.iri: group for group in self.groups for member in group.members}
+        spaces = Counter(str(iri)[: len(str(iri)) - len(local_part(iri))] for iri in self._iris())
+        self.prefixes: dict[str, str] = {str(space): prefix for prefix, space in USUAL.items()}
+        for space, _ in spaces.most_common(20):
+            words = re.findall(r"[A-Za-z][A-Za-z0-9]*", re.sub(r"^\w+:/*", "", space))
+            prefix = KNOWN_PREFIXES.get(space) or (words[-1].lower()[:12] if words else "ns")
+            while prefix in self.prefixes.values() and space not in self.prefixes:
+                prefix += "x"
+            self.prefixes.setdefault(space, prefix)
+
+    def _iris(self) -> Iterator[URIRef]:
+        for group in self.groups:
+            for member in group.members:
+                yield from filter(None, [member.iri])
+            for each in group.properties:
+                yield each.predicate
+                yield from (term for v in each.values for term in v.examples if isinstance(term, URIRef))
+                yield from (inner.predicate for inner in each.inner)
+
+    def curie(self, iri: str) -> str:
+        local = local_part(iri)
+        prefix = self.prefixes.get(iri[: len(iri) - len(local)])
+        return f"{prefix}:{local}" if prefix and LOCAL.fullmatch(local) else f"<{iri}>"
+
+    def named(self, iri: str) -> str:
+        """A CURIE, with its label where that says more."""
+        name = self.names.get(str(iri), "")
+        same = re.sub(r"\W", "", name).lower() == re.sub(r"\W|_", "", local_part(iri)).lower()
+        return self.curie(iri) + ("" if not name or same or name == local_name(iri) else f" {quoted(name)}")
+
+    def title(self, group: Group) -> str:
+        """A class with its number of instances."""
+        return f"{self.named(str(group.head.iri)) if group.head.iri else group.head.name} {group.size}"
+
+    def term(self, term: Term) -> str:
+        return self.named(str(term)) if isinstance(term, URIRef) else quoted(str(term))
+
+    def values(self, values: Values) -> str:
+        """The sort of values, with all of them where they are few, else with some."""
+        sort = self.curie(str(values.of)) if values.sort == "class" else values.sort
+        sort = sort if re.fullmatch(r"[\w:@<>/#.-]+", sort) else "literal"
+        shown = list(map(self.term, values.examples))
+        if values.whole and 0 < len(shown) <= (MOST_THINGS if sort[0] == "<" or ":" in sort else FEW):
+            return ("" if sort == "string" else f"{sort}: only ") + ", ".join(shown)
+        if values.sort in ("class", "IRI", "node"):
+            return f"{sort}, such as {shown[0]}" if values.sort == "IRI" and shown else sort
+        if (
+            all(PLAIN.fullmatch(str(term)) for term in values.examples)
+            and "string" not in sort
+            and len(shown) > 1
+        ):
+            return f"{sort} {values.examples[0]} … {values.examples[1]}"
+        return f"{sort} {', '.join(shown[:2])}"
+
+    def property(self, each: Property, size: int) -> str:
+        """A line: predicate, how many instances have it, and its values."""
+        count = "all" if each.things >= size else f"{each.things}"
+        triples = f" ({each.triples} triples)" if each.triples > each.things else ""
+        head = f"  {self.named(each.predicate)}: {count}{triples}"
+        if inner := each.inner or self._structure(each):
+            uses = (f"{self.named(p.predicate)} {' or '.join(map(self.values, p.values))}" for p in inner)
+            return (
+                f"{head} -> {self.values(each.values[0]) if each.values else 'node'} with {'; '.join(uses)}"
+            )
+        sorts = list(dict.fromkeys(map(self.values, self._by_group(each.values))))[:SORTS]
+        arrow = " ->" if any(v.sort in ("class", "IRI", "node") for v in each.values) else ""
+        nameless = ", no label" if each.unnamed and each.values[0].sort == "IRI" else ""
+        return f"{head}{arrow} {' or '.join(sorts)}{nameless}{self.note(each.predicate)}"
+
+    def note(self, iri: str | None) -> str:
+        """What the graph says of a class or predicate."""
+        note = self.notes.get(str(iri))
+        return f" ({quoted(note, NOTE)})" if note else ""
+
+    def _by_group(self, values: Sequence[Values]) -> tuple[Values, ...]:
+        """The values with those of alike classes together."""
+        heads = [
+            self.group_of[v.of].head.iri if v.sort == "class" and v.of in self.group_of else v.of
+            for v in values
+        ]
+        several = {head for head, n in Counter(heads).items() if n > 2}
+        heads = [head if head in several else v.of for head, v in zip(heads, values, strict=True)]
+        return _merged_values([replace(v, of=head) for v, head in zip(values, heads, strict=True)])
+
+    def _structure(self, each: Property) -> tuple[Property, ...]:
+        """What stands in the nodes of a class that only holds structure: no label, and few predicates."""
+        kinds = [v.of for v in each.values if v.sort == "class"]
+        group = self.group_of.get(kinds[0]) if len(kinds) == 1 else None
+        return group.properties if group and self.is_structure(group) else ()
+
+    def is_structure(self, group: Group) -> bool:
+        literal = [p for p in group.properties if not any(v.sort == "class" for v in p.values)]
+        labelled = any(
+            "label" in str(p.predicate).lower() or "name" in str(p.predicate).lower()
+            for p in group.properties
+        )
+        return 1 < len(group.properties) <= 4 and len(literal) >= len(group.properties) - 1 and not labelled
+
+    def group(self, group: Group) -> str:
+        """A class with its predicates and those that lead to it."""
+        title = f"{self.title(group)} instances"
+        if len(group.members) > 1:
+            members = sorted(group.members, key=lambda each: -each.size)
+            kinds = first_few((f"{self.named(str(each.iri))} {each.size}" for each in members), SUBCLASSES)
+            title += (
+                f", {group.head.size} of the class itself" if group.head.size else ", each of one subclass"
+            )
+            title += f": {kinds}"
+            if between := [f"{self.named(str(each.iri))} {each.total}" for each in self._between(group)]:
+                title += f"; superclasses among them: {', '.join(between)}"
+        lines = [title + self.note(group.head.iri)]
+        lines += [self.property(each, group.size) for each in group.properties]
+        if incoming := self._incoming(group):
+            lines.append(f"  from others: {'; '.join(incoming[:INCOMING])}")
+        return "\n".join(lines)
+
+    def _between(self, group: Group) -> list[Class]:
+        """The superclasses below the head that have no instances of their own."""
+        known = {each.iri: each for each in self.survey.classes}
+        between: dict[URIRef, None] = {}
+        left = [parent for member in group.members for parent in member.parents]
+        for iri in left:
+            if iri != group.head.iri and iri in known and iri not in between:
+                between[iri] = None
+                left += known[iri].parents
+        mine = {member.iri for member in group.members}
+        return [known[iri] for iri in sorted(between) if iri not in mine and known[iri].total <= group.size]
+
+    def _incoming(self, group: Group) -> list[str]:
+        mine = {member.iri for member in group.members}
+        found: Counter[str] = Counter()
+        for other in self.groups:
+            for each in other.properties:
+                n = sum(v.triples for v in each.values if v.of in mine)
+                if n and other is not group and other.head.iri:
+                    found[f"{self.curie(str(other.head.iri))} {self.curie(each.predicate)} {n}"] += n
+        return [text for text, _ in found.most_common()]
+
+    def remarks(self, shown: Collection[str]) -> Iterator[str]:
+        """What is to be known of predicates beside what they hold."""
+        one_way = [self.curie(p) for p, n, both in self.survey.both_ways if both < n]
+        one_way = [curie for curie in one_way if any(curie in text for text in shown)]
+        if one_way:
+            yield f"Between things of one class, mostly asserted in one direction only: {', '.join(one_way)}"
+        if self.survey.unused:
+            names = [self.curie(iri) for iri in self.survey.unused]
+            yield f"Declared, but without any triple: {', '.join(names[:30])}"
+
+
+def quoted(text: str, most: int = TEXT) -> str:
+    """A value in quotes, cut; what is in it stays in it."""
+    text = " ".join(text.split())
+    return json.dumps(text if len(text) <= most else text[:most] + "…", ensure_ascii=False)
+
+
+def class_names(survey: Survey) -> list[str]:
+    """The names of classes for a reader to choose from, the largest first."""
+    names = [name for group in groups(survey) for name in group.names if group.head.iri]
+    return list(dict.fromkeys(names))[:150]
+
+
+def with_prefixes(sparql: str, prefixes: Prefixes) -> str:
+    """A query with the PREFIX lines that it lacks. Raises a GraphError if it is no query."""
+    known = dict(prefixes)
+    lines = [
+        f"PREFIX {prefix}: <{known[prefix]}>" for prefix in checked(sparql).undeclared if prefix in known
+    ]
+    return "\n".join([*lines, sparql.strip()])
+
+
+def curie(iri: str, prefixes: Prefixes) -> str:
+    """An IRI with one of these prefixes, or in brackets."""
+    for prefix, space in prefixes:
+        if iri.startswith(space) and LOCAL.fullmatch(iri[len(space) :]):
+            return f"{prefix}:{iri[len(space) :]}"
+    return f"<{iri}>"
