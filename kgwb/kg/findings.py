@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from rdflib import XSD, Literal, URIRef
 
 from kgwb.errors import GraphError
-from kgwb.flow import Iri, Term, counted
+from kgwb.flow import Iri, Term, counted, first_few
 from kgwb.kg.algebra import PATH, Pattern, conjunction, parts_of
 from kgwb.kg.base import Graph, Rows
 from kgwb.kg.queries import blocking
@@ -79,7 +79,8 @@ def facts_of(survey: Survey) -> Facts:
             if len(numbers) != 1 or len(node) > 4:
                 continue
             for beside in (p for p in node if p is not numbers[0]):
-                if 1 < (kinds := sum(values.distinct for values in beside.values)) <= 12:
+                kinds = sum(values.distinct for values in beside.values)
+                if 1 < kinds <= 12 and kinds < beside.triples:  # else each node has its own, as a name
                     amounts[Amount(numbers[0].predicate, beside.predicate, kinds)] = None
     return Facts(one_way, tuple(amounts))
 
@@ -165,7 +166,10 @@ def _level(sparql: str, rows: Sequence[Row], kg: Graph) -> Iterator[Finding]:
     with suppress(GraphError, ValueError):
         more = kg.select(wider)
         values = [row[more.variables.index(name)] for row in more.rows]
-        if level := values[len(rows) :].count(values[len(rows) - 1]):
+        inside, beyond = values[: len(rows)], values[len(rows) :]
+        then = f"; beyond the LIMIT {first_few(beyond, 3)}" if beyond else ""
+        yield Finding(f"ordered by ?{name}: {first_few(inside, 8)}{then}")
+        if level := beyond.count(inside[-1]):
             yield Finding(
                 f"the LIMIT cuts among equals: {counted(level, 'more row')} with the same ?{name}",
                 wrong=len(rows) == 1,

@@ -18,7 +18,7 @@ from kgwb.kg.text import KNOWN_PREFIXES, local_name
 
 ALIKE = 0.6
 """Share of predicates that subclasses have in common to be told as one."""
-TEXT, NOTE, SUBCLASSES, SORTS, INCOMING = 48, 80, 20, 5, 6
+TEXT, NOTE, SUBCLASSES, SORTS, INCOMING = 48, 80, 30, 5, 6
 """Letters of a value and of a note; subclasses, sorts of values and incoming predicates that are shown."""
 MOST_THINGS = 8
 """Things that are named where they are all the values there are."""
@@ -245,31 +245,23 @@ class Writer:
         """A class with its predicates and those that lead to it."""
         title = f"{self.title(group)} instances"
         if len(group.members) > 1:
-            members = sorted(group.members, key=lambda each: -each.size)
-            kinds = first_few((f"{self.named(str(each.iri))} {each.size}" for each in members), SUBCLASSES)
-            title += (
-                f", {group.head.size} of the class itself" if group.head.size else ", each of one subclass"
-            )
-            title += f": {kinds}"
-            if between := [f"{self.named(str(each.iri))} {each.total}" for each in self._between(group)]:
-                title += f"; superclasses among them: {', '.join(between)}"
+            own = f"{group.head.size} of the class itself" if group.head.size else "each of one subclass"
+            title += f", {own}: {self._tree(group.head, frozenset([group.head.iri]))}"
         lines = [title + self.note(group.head.iri)]
         lines += [self.property(each, group.size) for each in group.properties]
         if incoming := self._incoming(group):
             lines.append(f"  from others: {'; '.join(incoming[:INCOMING])}")
         return "\n".join(lines)
 
-    def _between(self, group: Group) -> list[Class]:
-        """The superclasses below the head that have no instances of their own."""
-        known = {each.iri: each for each in self.survey.classes}
-        between: dict[URIRef, None] = {}
-        left = [parent for member in group.members for parent in member.parents]
-        for iri in left:
-            if iri != group.head.iri and iri in known and iri not in between:
-                between[iri] = None
-                left += known[iri].parents
-        mine = {member.iri for member in group.members}
-        return [known[iri] for iri in sorted(between) if iri not in mine and known[iri].total <= group.size]
+    def _tree(self, top: Class, above: frozenset[URIRef | None]) -> str:
+        """The subclasses of a class with their instances, each with its own in brackets."""
+        kinds = []
+        for each in (
+            c for c in self.survey.classes if top.iri in c.parents and c.iri not in above and c.total
+        ):
+            below = self._tree(each, above | {each.iri})
+            kinds.append(f"{self.named(str(each.iri))} {each.total}{f' [{below}]' if below else ''}")
+        return first_few(kinds, SUBCLASSES)
 
     def _incoming(self, group: Group) -> list[str]:
         mine = {member.iri for member in group.members}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel, ConfigDict
@@ -11,7 +13,7 @@ from kgwb.errors import GraphError
 from kgwb.flow import Dialogue, Retrieved
 from kgwb.kg.queries import counted
 from kgwb.kg.sparql import n3, quoted
-from kgwb.kg.survey import Survey
+from kgwb.kg.survey import Survey, local_part
 from kgwb.kg.text import normal
 from kgwb.run import Run, agent
 from kgwb.run.ask import ask
@@ -52,10 +54,16 @@ def find_names(question: str, dialogue: Dialogue, classes: tuple[str, ...], run:
 
 @agent("value_finder", subject="name", kind="search")
 def find_values(name: str, retrieved: Retrieved, predicates: tuple[URIRef, ...], run: Run) -> Mention:
-    """The name with its candidates, and the values without a label that hold its words."""
+    """The name with its candidates, the best of each type first, and the values that hold its words."""
     most = settings_of(run).name_candidates
+    alike = Counter[tuple[str, ...]]()
+    ranked = []
+    for place, each in enumerate(retrieved.candidates):
+        ranked.append((each.score < 1, alike[each.types], place, each))
+        alike[each.types] += 1
+    candidates = tuple(each for *_, each in sorted(ranked, key=lambda item: item[:3]))
     found = tuple(_values(name, predicates, run))[:most]
-    return Mention(name, retrieved.candidates[:most], found)
+    return Mention(name, candidates[:most], found)
 
 
 def valued(survey: Survey, labels: Sequence[URIRef]) -> tuple[URIRef, ...]:
@@ -92,7 +100,10 @@ def _values(name: str, predicates: Sequence[URIRef], run: Run) -> Iterator[Value
     except GraphError as error:
         run.note(f"values were not searched for {name!r}: {error.message}")
         return
+    whole = re.compile(rf"(?<![^\W_]){re.escape(text)}(?![^\W_])")
     labelled = {hit.iri for hit in run.kg.search(name, 20).hits}
     for predicate, value, number in rows:
         if isinstance(predicate, URIRef) and isinstance(value, URIRef | Literal) and value not in labelled:
+            if not whole.search(normal(local_part(value) if isinstance(value, URIRef) else value)):
+                continue
             yield ValueFound(predicate, value, counted(number))

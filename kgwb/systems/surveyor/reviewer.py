@@ -54,7 +54,7 @@ def review(
         "question": mentions.question,
         "survey": part.text,
         "names": names_text(mentions, part.prefixes),
-        "draft": short(drafted.sparql),
+        "draft": short(drafted.sparql) + "".join(f"\n# assumed: {text}" for text in drafted.assumptions),
         "result": result_text(executed, settings_of(run).shown_rows),
     }
     reply = ask("surveyor/reviewer", variables, ReviewReply, run, checks=CHECKS)
