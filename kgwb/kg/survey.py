@@ -9,31 +9,44 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from rdflib import OWL, RDFS, BNode, Literal, URIRef
+from rdflib import OWL, RDF, RDFS, XSD, BNode, Literal, URIRef
 
 from kgwb import disk
-from kgwb.errors import GraphError
+from kgwb.errors import GraphError, GraphUnreachableError
 from kgwb.flow import Iri, Term, from_data, to_data
-from kgwb.kg.base import SCHEMA_CLASSES, WIKIBASE, Graph
-from kgwb.kg.queries import counted, describe
+from kgwb.kg.base import SCHEMA_SPACES, WIKIBASE, Graph
+from kgwb.kg.queries import Description, counted, describe
 from kgwb.kg.sparql import n3, writable
 from kgwb.kg.text import local_name
 
-LARGE, SAMPLE = 5_000_000, 10_000
-"""Of a graph of more triples, or of one that does not count them, so many typed things are looked at."""
+T = TypeVar("T")
+LARGE = 5_000_000
+"""Of a graph of more triples, or of one that does not count them, a sample is looked at."""
+SAMPLED, MOST_CLASSES = 1_000, 40
+"""Instances of a sample, and the classes that they are taken from: the largest."""
 FEW = 12
 """A predicate of a class with at most so many different values has all of them in the survey."""
+LONGEST_S = 120.0
+"""After this time nothing more is asked, and the survey is what is known by then."""
 KEPT_S = 86_400.0
 """How long the survey of an endpoint is kept; a file is known by its content."""
-VERSION = 1
+VERSION = 2
 UNTYPED = URIRef("urn:kgwb:without-a-class")
 """Stands in queries for the class of things that have none."""
+PLAIN = (OWL.Thing, RDFS.Resource, OWL.NamedIndividual)
+"""Classes that say nothing."""
+NONE = "<urn:kgwb:none>"
+"""Stands in queries for predicates that the graph lacks."""
+MOST_PAIRS = 3_000
+"""Pairs of a class and its superclasses that a query names."""
+TRIED_CLASSES, TRIED_PREDICATES = 5, 6
+"""Classes, and predicates of each, that questions are made from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +127,10 @@ class Survey:
         return f"Survey({self})"
 
 
+Parents = Mapping[URIRef, set[URIRef]]
+Used = Mapping[URIRef, Sequence[Property]]
+
+
 # --- keeping
 
 
@@ -127,9 +144,9 @@ def survey(kg: Graph, only: Sequence[URIRef] = ()) -> Survey:
     digest = hashlib.sha256(f"{VERSION} {kg.identity} {kg.vocabulary!r}".encode()).hexdigest()
     path = disk.cache_dir() / f"survey-{digest[:32]}.json"
     with suppress(OSError, ValueError):
-        fresh = not kg.remote or time.time() - path.stat().st_mtime < KEPT_S
-        if fresh and (known := from_data(json.loads(disk.read_text(path)), Survey)):
-            return known  # type: ignore[no-any-return]
+        if not kg.remote or time.time() - path.stat().st_mtime < KEPT_S:
+            known: Survey = from_data(json.loads(disk.read_text(path)), Survey)
+            return known
     made = _Surveyor(kg).look()
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -145,253 +162,216 @@ class _Surveyor:
 
     def __init__(self, kg: Graph, only: Sequence[URIRef] = ()) -> None:
         self.kg, self.only = kg, only
-        self.queries, self.refused = 0, ""
-        type_predicates = self._there(kg.vocabulary.types)
-        self.types = "|".join(f"<{iri}>" for iri in type_predicates) or "<urn:kgwb:none>"
-        self.meta = self._meta()
-        self.labels = "|".join(f"<{iri}>" for iri in self._there(kg.vocabulary.labels)) or "<urn:kgwb:none>"
+        self.queries, self.started = 0, time.perf_counter()
+        self.refused: GraphError | None = None
+        self.shares: dict[URIRef, float] = {}
+        """The part of a class's instances that is in the sample, where one is looked at."""
 
     def look(self) -> Survey:
-        started = time.perf_counter()
+        """Everything that is asked."""
         triples = self.number("SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }")
         if triples is None and self.refused and not self.rows("SELECT ?s WHERE { ?s ?p ?o } LIMIT 1"):
-            raise GraphError(self.refused)
-        large = triples is None or triples > LARGE
-        schema = self._schema()
-        subject = f"?v ({self.types}) ?t" if large else "?v ?any ?value"
-        things = f"{{ SELECT DISTINCT ?v WHERE {{ {subject} FILTER(isIRI(?v)) }}{_limit(large)} }}"
-        number = self.number(_count(things))
-        number = None if number is None else number - len(schema)
-        typed = f"?v ({self.types}) ?t FILTER(isIRI(?v))"
-        some = (self.number(_count(typed)) or 0) - (self.number(_count(f"{_these(schema)} {typed}")) or 0)
-        untyped = not large and not self.only and (number or 0) > some
-        bare = f"{things} FILTER NOT EXISTS {{ ?v ({self.types}) ?t }} {_none_of(schema)}"
-        self.of = self._instances(large, bare if untyped else "")
-        sizes = self._sizes()
-        parents = self._parents()
-        used: dict[URIRef, list[Property]] = self._properties()
-        iris = list(dict.fromkeys((*sizes, *_ancestors(sizes, parents))))
-        unused = () if large else self._unused({*iris})
-        both = () if large else self._both_ways(used)
-        shown = {iri for iri in iris if iri != UNTYPED} | {*unused} | {*_iris_of(used)}
-        names = self._names(sorted(shown))
-        totals = self._totals(sizes, parents)
-        classes = [
-            Class(
-                None if iri == UNTYPED else iri,
-                "without a class" if iri == UNTYPED else names.get(iri) or local_name(iri),
-                sizes.get(iri, 0),
-                totals.get(iri, 0),
-                tuple(sorted(parents.get(iri, ()))),
-                tuple(sorted(used.get(iri, ()), key=lambda p: (-p.things, p.predicate))),
-            )
-            for iri in iris
-        ]
-        predicates = "SELECT (COUNT(DISTINCT ?p) AS ?n) WHERE { ?s ?p ?o }"
-        predicates = (
-            predicates if not large else _count(f"{{ SELECT (?p AS ?v) {{ ?s ?p ?o }} LIMIT {SAMPLE} }}")
+            raise self.refused
+        self.large = triples is None or triples > LARGE
+        self.types, self.labels = (
+            self._there(self.kg.vocabulary.types),
+            self._there(self.kg.vocabulary.labels),
         )
-        labelled, languages = self._labels(things if large else "", schema)
-        described = [*_predicates_of(used), *(iri for iri in iris if iri != UNTYPED), *unused]
+        by_predicate = {} if self.large else self.counts("?p", "*", "?s ?p ?o")
+        sizes = self._sizes()
+        schema = [] if self.large else self._schema({*by_predicate, *sizes})
+        things = None if self.large else self._things(schema)
+        self._instances(sizes, things, schema)
+        parents = self._parents()
+        used = self._properties()
+        iris = [iri for iri in (*sizes, *_ancestors(sizes, parents)) if iri != UNTYPED]
+        unused = () if self.shares else self._unused({*iris})
+        names = self._names(sorted({*iris, *unused, *_iris_of(used)}))
+        labelled, languages = self._labels(schema)
         return Survey(
             triples=triples,
-            things=number,
-            predicates=self.number(predicates),
-            classes=tuple(sorted(classes, key=lambda c: (c.iri is None, -c.total, str(c.iri)))),
-            unlabelled=None if number is None else number - labelled,
+            things=things,
+            predicates=len(by_predicate) or None,
+            classes=_classes(sizes, self._totals(sizes, parents), parents, used, names),
+            unlabelled=None if things is None or labelled is None else things - labelled,
             languages=languages,
             unused=unused,
-            both_ways=both,
-            notes=self._notes(described),
+            both_ways=self._both_ways(used, by_predicate),
+            notes=self._notes([*_predicates_of(used), *iris, *unused]),
             names=tuple(sorted(names.items())),
-            sampled=large,
+            sampled=bool(self.shares),
             queries=self.queries,
-            seconds=round(time.perf_counter() - started, 3),
+            seconds=round(time.perf_counter() - self.started, 3),
         )
 
     # --- asking
 
-    def rows(self, query: str) -> tuple[tuple[Any, ...], ...]:
-        """The rows; none where the graph refuses."""
+    def answer(self, ask: Callable[[], T], nothing: T) -> T:
+        """What is asked, or nothing where the graph refuses or the time is over."""
+        if time.perf_counter() - self.started > LONGEST_S:
+            return nothing
         self.queries += 1
         try:
-            return self.kg.select(query).rows
+            return ask()
+        except GraphUnreachableError:
+            raise
         except GraphError as error:
-            self.refused = self.refused or error.message
-            return ()
+            self.refused = self.refused or error
+            return nothing
+
+    def rows(self, query: str, keys: int = 0) -> list[tuple[Any, ...]]:
+        """The rows whose first ``keys`` terms are IRIs: some engines give a row for no group at all."""
+        nothing: tuple[tuple[Any, ...], ...] = ()
+        rows = self.answer(lambda: self.kg.select(query).rows, nothing)
+        return [row for row in rows if all(isinstance(k, URIRef) and writable(k) for k in row[:keys])]
 
     def number(self, query: str) -> int | None:
         rows = self.rows(query)
         return counted(rows[0][0]) if rows else None
 
-    def _meta(self) -> list[URIRef]:
-        """Classes of classes and predicates that the graph uses."""
-        rows = self.rows(
-            f"SELECT ?c WHERE {{ VALUES ?c {{ {' '.join(map(n3, SCHEMA_CLASSES))} }}"
-            f" FILTER EXISTS {{ ?v ({self.types}) ?c }} }}"
-        )
-        return [c for (c,) in rows]
+    def distinct(self, pattern: str) -> int | None:
+        """How many different ?v a pattern has."""
+        return self.number(f"SELECT (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {pattern} }}")
 
-    def _there(self, predicates: Iterable[URIRef]) -> list[URIRef]:
-        values = " ".join(map(n3, predicates))
-        rows = self.rows(f"SELECT ?p WHERE {{ VALUES ?p {{ {values} }} FILTER EXISTS {{ ?s ?p ?o }} }}")
-        return [iri for iri in predicates if (iri,) in rows]
+    def counts(self, key: str, what: str, pattern: str) -> dict[URIRef, int]:
+        """The number of each IRI that a pattern binds the key to, the largest first."""
+        rows = self.rows(f"SELECT {key} (COUNT({what}) AS ?n) WHERE {{ {pattern} }} GROUP BY {key}", 1)
+        return dict(sorted(((iri, counted(n)) for iri, n in rows), key=lambda pair: (-pair[1], pair[0])))
 
-    def _schema(self) -> list[URIRef]:
-        """Classes and predicates that something is said of: they are no things."""
-        rows = self.rows(
-            f"SELECT DISTINCT ?v WHERE {{ {{ SELECT DISTINCT ?v WHERE {{ ?i ({self.types}) ?v }} LIMIT {SAMPLE} }}"
-            f" FILTER EXISTS {{ ?v ?a ?b }} }}"
-        )
-        rows += self.rows(
-            f"SELECT DISTINCT ?v WHERE {{ VALUES ?s {{ {' '.join(map(n3, self.meta))} }} ?v ({self.types}) ?s }}"
-        )
-        rows += self.rows(
-            f"SELECT DISTINCT ?v WHERE {{ {{ SELECT DISTINCT ?v WHERE {{ ?x ?v ?y }} LIMIT {SAMPLE} }}"
-            f" FILTER EXISTS {{ ?v ?a ?b }} }}"
-        )
-        return sorted({v for (v,) in rows if isinstance(v, URIRef) and writable(v)})
+    def _there(self, predicates: Sequence[URIRef]) -> str:
+        """A path over those of the predicates that the graph has: the others cost an engine time."""
+        rows = self.rows(f"SELECT ?p WHERE {{ {_values('?p', predicates)} FILTER EXISTS {{ ?s ?p ?o }} }}")
+        return "|".join(n3(iri) for iri in predicates if (iri,) in rows) or NONE
 
-    def _labels(self, things: str, schema: Sequence[URIRef]) -> tuple[int, tuple[tuple[str, int], ...]]:
-        """How many things have a label, in any language and in each."""
-        by_tag: dict[str, int] = defaultdict(int)
-        every = 0
-        for pattern, sign in ((things, 1), (_these(schema), -1)):
-            label = f"{pattern} ?v ({self.labels}) ?label FILTER(isIRI(?v))"
-            every += sign * (self.number(_count(label)) or 0)
-            for tag, n in self.rows(
-                f"SELECT ?tag (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {label} BIND(LANG(?label) AS ?tag) }} GROUP BY ?tag"
-            ):
-                by_tag[str(tag or "")] += sign * counted(n)
-        tags = sorted((item for item in by_tag.items() if item[1] > 0), key=lambda item: (-item[1], item[0]))
-        return every, tuple(tags[:12])
-
-    def _instances(self, large: bool, bare: str) -> str:
-        """The pattern that binds every thing ?v to its classes ?c."""
-        meta = f" && ?c NOT IN ({', '.join(map(n3, self.meta))})" if self.meta else ""
-        these = f"VALUES ?c {{ {' '.join(map(n3, self.only))} }} " if self.only else ""
-        typed = f"{these}?v ({self.types}) ?c FILTER(isIRI(?c){meta})"
-        if large or self.only:
-            return f"{{ SELECT ?v ?c WHERE {{ {typed} }} LIMIT {SAMPLE} }}"
-        if bare:
-            untyped = f"{{ SELECT DISTINCT ?v WHERE {{ {bare} }} }} BIND({n3(UNTYPED)} AS ?c)"
-            return f"{{ {typed} }} UNION {{ {untyped} }}"
-        return typed
+    # --- classes and their instances
 
     def _sizes(self) -> dict[URIRef, int]:
+        """How many instances each class has; the classes of classes and predicates go to ``meta``."""
+        some = _values("?c", self.only) if self.only else ""
+        what = "*" if self.large else "DISTINCT ?v"
+        sizes = self.counts("?c", what, f"{some} ?v ({self.types}) ?c FILTER(isIRI(?c))")
+        self.meta = [c for c in sizes if str(c).startswith(SCHEMA_SPACES) and c not in PLAIN]
+        for hidden in (*self.meta, OWL.NamedIndividual):
+            sizes.pop(hidden, None)
+        return sizes
+
+    def _schema(self, used: Iterable[URIRef]) -> list[URIRef]:
+        """Classes and predicates that something is said of: they are no things."""
         rows = self.rows(
-            f"SELECT ?c (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {self._in()} }} GROUP BY ?c ORDER BY DESC(?n) ?c"
+            f"SELECT DISTINCT ?v WHERE {{ {{ {_values('?v', used)} }} UNION"
+            f" {{ {_values('?m', self.meta)} ?v ({self.types}) ?m }} FILTER EXISTS {{ ?v ?a ?b }} }}",
+            1,
         )
-        return {c: counted(n) for c, n in rows if isinstance(c, URIRef) and writable(c)}
+        return sorted(v for (v,) in rows)
 
-    @property
-    def said(self) -> str:
-        """What keeps the types of a thing out of its properties."""
-        return f"FILTER(?p NOT IN ({self.types.replace('|', ', ')}))"
+    def _things(self, schema: Sequence[URIRef]) -> int | None:
+        number = self.distinct("?v ?any ?value FILTER(isIRI(?v))")
+        return None if number is None else number - len(schema)
 
-    def _in(self) -> str:
-        return f"{{ {self.of} }}"
+    def _instances(self, sizes: dict[URIRef, int], things: int | None, schema: Sequence[URIRef]) -> None:
+        """Make the pattern that binds every instance ?v to its classes ?c, or those of a sample."""
+        if self.large or self.only:
+            return self._sample(sizes)
+        typed = f"?v ({self.types}) ?c FILTER(isIRI(?c))"
+        number = (self.distinct(typed.replace("?c)", "?v)")) or 0) - (
+            self.distinct(f"{_values('?v', schema)} {typed}") or 0
+        )
+        hidden = ", ".join(map(n3, (*self.meta, OWL.NamedIndividual)))
+        self.of = f"{{ {typed} FILTER(?c NOT IN ({hidden})) }}"
+        bare = f"{{ SELECT DISTINCT ?v WHERE {{ {_without_class(self.types)} }} }}"
+        if things is not None and things > number and (size := self.distinct(bare)):
+            sizes[UNTYPED] = size
+            self.of = f"{{ {self.of} UNION {{ {bare} BIND({n3(UNTYPED)} AS ?c) }} }}"
+
+    def _sample(self, sizes: dict[URIRef, int]) -> None:
+        """Instances by name: joined with a subquery that has a LIMIT, Virtuoso reads the whole graph."""
+        classes = list(sizes)[:MOST_CLASSES]
+        each = SAMPLED // max(1, len(classes))
+        parts = [
+            f"{{ SELECT ?v ({n3(c)} AS ?c) WHERE {{ ?v ({self.types}) {n3(c)} FILTER(isIRI(?v)) }}"
+            f" LIMIT {each} }}"
+            for c in classes
+        ]
+        bare = "?v ?any ?value FILTER(isIRI(?v))"
+        untyped = f"{{ SELECT DISTINCT ?v ({n3(UNTYPED)} AS ?c) WHERE {{ {bare} }} LIMIT {each} }}"
+        typed = f"{{ SELECT ?v ?c WHERE {{ ?v ({self.types}) ?c }} LIMIT {each} }}"
+        pattern = " UNION ".join(parts) or (untyped if self.types == NONE else typed)
+        rows = self.rows(f"SELECT ?v ?c WHERE {{ {pattern} }}", 2)
+        here = Counter(c for _, c in rows)
+        sizes.update({c: n for c, n in here.items() if c not in sizes})
+        self.shares = {c: n / sizes[c] for c, n in here.items()} or {UNTYPED: 1.0}
+        self.of = f"VALUES (?v ?c) {{ {' '.join(f'({n3(v)} {n3(c)})' for v, c in rows)} }}"
 
     def _parents(self) -> dict[URIRef, set[URIRef]]:
-        rows = self.rows(
-            f"SELECT ?c ?d WHERE {{ ?c {n3(RDFS.subClassOf)} ?d FILTER(isIRI(?c) && isIRI(?d)) }}"
-        )
         parents = defaultdict(set)
-        for child, parent in rows:
-            if child != parent and parent not in (OWL.Thing, RDFS.Resource):
+        for child, parent in self.rows(f"SELECT ?c ?d WHERE {{ ?c {n3(RDFS.subClassOf)} ?d }}", 2):
+            if child != parent and parent not in PLAIN:
                 parents[child].add(parent)
         return parents
 
-    def _totals(self, sizes: dict[URIRef, int], parents: dict[URIRef, set[URIRef]]) -> dict[URIRef, int]:
-        """Instances with those of subclasses; their sum, unless the graph types them as both."""
-        above = defaultdict(set)
-        for iri in sizes:
-            for parent in _ancestors([iri], parents):
-                above[parent].add(iri)
-        one = next(((child, up) for child in sizes for up in parents.get(child, ()) if up in sizes), None)
-        inferred = one and self.rows(
-            f"SELECT ?v WHERE {{ ?v ({self.types}) {n3(one[0])}, {n3(one[1])} }} LIMIT 1"
-        )
-        return {
-            iri: sizes.get(iri, 0) if inferred and iri in sizes else
-            sizes.get(iri, 0) + sum(sizes[child] for child in above[iri] - {iri})
-            for iri in {*sizes, *above}
-        }  # fmt: skip
+    def _totals(self, sizes: Mapping[URIRef, int], parents: Parents) -> dict[URIRef, int]:
+        """Instances with those of subclasses; an instance may be typed as both."""
+        above = [(c, d) for c in sizes for d in _ancestors([c], parents)]
+        pairs = " ".join(f"({n3(c)} {n3(d)})" for c, d in (*above, *((d, d) for d in {d for _, d in above})))
+        exact: dict[URIRef, int] = {}
+        if above and not self.shares and len(above) < MOST_PAIRS:
+            exact = self.counts("?d", "DISTINCT ?v", f"VALUES (?c ?d) {{ {pairs} }} ?v ({self.types}) ?c")
+        below = defaultdict(list)
+        for c, d in above:
+            below[d].append(sizes[c])
+        sums = {d: sizes.get(d, 0) + sum(some) for d, some in below.items()}
+        typed_as_both = {d: sizes[d] for d, some in below.items() if sizes.get(d, 0) >= max(some)}
+        return {**sizes, **(exact or sums | typed_as_both)}
+
+    # --- what instances use
 
     def _properties(self) -> dict[URIRef, list[Property]]:
-        of = self._in()
-        values: dict[tuple[Any, ...], list[Values]] = defaultdict(list)
-        for c, p, k, blank, n, d, some in self.rows(
-            f"SELECT ?c ?p ?k ?blank (COUNT(*) AS ?n) (COUNT(DISTINCT ?o) AS ?d)"
-            f" (SAMPLE(?o) AS ?some) WHERE {{ {of} ?v ?p ?o FILTER(!isLiteral(?o)) {self.said}"
-            f" OPTIONAL {{ ?o ({self.types}) ?k }} BIND(isBlank(?o) AS ?blank) }} GROUP BY ?c ?p ?k ?blank"
-        ):
-            node = isinstance(some, BNode) or str(blank).lower() in ("true", "1")
-            sort = "class" if k is not None else "node" if node else "IRI"
-            shown = () if node else _distinct(some)
-            values[c, p].append(Values(sort, k, counted(n), counted(d), shown))
-        for c, p, *rest in self._literals(of, f"?v ?p ?o {self.said}", "?c ?p"):
-            values[c, p].append(_literals(*rest))
-        inner = self._inner(of) if any(v.sort == "node" for each in values.values() for v in each) else {}
-        few = self._few(values)
-        loose = {p for (_, p), sorts in values.items() if any(v.sort == "IRI" for v in sorts)}
-        unnamed = {
-            (c, p): counted(n)
-            for c, p, n in self.rows(
-                f"SELECT ?c ?p (COUNT(DISTINCT ?o) AS ?n) WHERE {{ VALUES ?p {{ {' '.join(map(n3, loose))} }} {of}"
-                f" ?v ?p ?o FILTER(isIRI(?o)) FILTER NOT EXISTS {{ ?o ({self.labels}) ?label }} }} GROUP BY ?c ?p"
-            )
-            if loose
-        }
+        facts = f"{self.of} ?v ?p ?o FILTER(?p NOT IN ({self.types.replace('|', ', ')}))"
+        values = self._values(2, "?c ?p", facts)
+        inner: dict[tuple[Any, ...], list[Property]] = defaultdict(list)
+        if any(v.sort == "node" for sorts in values.values() for v in sorts):
+            nodes = f"?v ?p ?b FILTER(isBlank(?b)) FILTER NOT EXISTS {{ ?b ({self.types}) ?t }} ?b ?q ?o"
+            for (c, p, q), each in sorted(self._values(3, "?c ?p ?q", f"{self.of} {nodes}").items()):
+                n = sum(v.triples for v in each)
+                inner[c, p].append(Property(q, n, n, tuple(_whole(v, None, not self.shares) for v in each)))
+        few, unnamed = self._few(values), self._unnamed(values)
         used: dict[URIRef, list[Property]] = defaultdict(list)
         for c, p, things, n in self.rows(
-            f"SELECT ?c ?p (COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n) WHERE {{"
-            f" {of} ?v ?p ?o {self.said} }} GROUP BY ?c ?p"
+            f"SELECT ?c ?p (COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n) WHERE {{ {facts} }}"
+            " GROUP BY ?c ?p",
+            2,
         ):
-            if isinstance(p, URIRef) and writable(p):
-                sorts = tuple(_told(each, few.get((c, p))) for each in _largest(values[c, p]))
-                used[c].append(
-                    Property(
-                        p,
-                        counted(things),
-                        counted(n),
-                        sorts,
-                        tuple(inner.get((c, p), ())),
-                        unnamed.get((c, p), 0),
-                    )
-                )
+            sorts = tuple(_whole(v, few.get((c, p)), not self.shares) for v in values[c, p])
+            numbers = self._scaled(c, things), self._scaled(c, n)
+            used[c].append(Property(p, *numbers, sorts, tuple(inner[c, p]), unnamed.get((c, p), 0)))
         return used
 
-    def _literals(self, of: str, pattern: str, keys: str) -> tuple[tuple[Any, ...], ...]:
-        return self.rows(
-            f"SELECT {keys} ?type ?tag (COUNT(*) AS ?n) (COUNT(DISTINCT ?o) AS ?d) (MIN(?o) AS ?least)"
-            f" (MAX(?o) AS ?most) (SAMPLE(?o) AS ?some) WHERE {{ {of} {pattern} FILTER(isLiteral(?o))"
-            f" BIND(DATATYPE(?o) AS ?type) BIND(LANG(?o) AS ?tag) }} GROUP BY {keys} ?type ?tag"
-        )
+    def _scaled(self, c: URIRef, n: Any) -> int:
+        """A number of triples or things of a sample as it is for the whole class."""
+        return round(counted(n) / self.shares.get(c, 1.0))
 
-    def _inner(self, of: str) -> dict[tuple[Any, Any], list[Property]]:
-        """The predicates of blank nodes without a class, by the class and predicate that lead to them."""
-        inner: dict[tuple[Any, Any], dict[Any, list[Values]]] = defaultdict(lambda: defaultdict(list))
-        nodes = f"?v ?p ?b FILTER(isBlank(?b)) ?b ?q ?o FILTER NOT EXISTS {{ ?b ({self.types}) ?k }}"
-        for c, p, q, *rest in self._literals(of, nodes, "?c ?p ?q"):
-            inner[c, p][q].append(_literals(*rest))
-        for c, p, q, n, d, least, some in self.rows(
-            f"SELECT ?c ?p ?q (COUNT(*) AS ?n) (COUNT(DISTINCT ?o) AS ?d) (MIN(STR(?o)) AS ?least)"
-            f" (SAMPLE(?o) AS ?some) WHERE {{ {of} {nodes} FILTER(isIRI(?o)) }} GROUP BY ?c ?p ?q"
+    def _values(self, keys: int, by: str, facts: str) -> dict[tuple[Any, ...], list[Values]]:
+        """What the ?o of a pattern are, by its keys, and by their class or datatype; the commonest first."""
+        n, d, pattern = "COUNT(*)", "COUNT(DISTINCT ?o)", facts
+        if not self.kg.remote:  # takes Oxigraph half the time; of Virtuoso 7 it may have no row at all
+            n, d = "SUM(?m)", "COUNT(*)"
+            pattern = f"{{ SELECT {by} ?o (COUNT(*) AS ?m) WHERE {{ {facts} }} GROUP BY {by} ?o }}"
+        values: dict[tuple[Any, ...], list[Values]] = defaultdict(list)
+        for row in self.rows(
+            f"SELECT {by} ({n} AS ?n) ({d} AS ?d) ?k ?type ?tag (MIN(?o) AS ?least) (MAX(?o) AS ?most)"
+            f" (SAMPLE(?o) AS ?some) WHERE {{ {pattern} OPTIONAL {{ ?o ({self.types}) ?k }}"
+            f" BIND(isBlank(?o) AS ?blank) BIND(DATATYPE(?o) AS ?type) BIND(LANG(?o) AS ?tag) }}"
+            f" GROUP BY {by} ?k ?blank ?type ?tag",
+            keys,
         ):
-            shown = _distinct(URIRef(least), some)
-            inner[c, p][q].append(
-                Values("IRI", None, counted(n), counted(d), shown, counted(d) <= len(shown))
-            )
-        return {
-            key: [
-                Property(q, sum(v.triples for v in sorts), sum(v.triples for v in sorts), tuple(sorts))
-                for q, sorts in sorted(by.items())
-            ]
-            for key, by in inner.items()
-        }
+            made = _one_sort(*row[keys:])
+            if made is not None:
+                values[row[:keys]].append(replace(made, triples=self._scaled(row[0], made.triples)))
+        for sorts in values.values():
+            sorts.sort(key=lambda v: (-v.triples, v.sort, str(v.of)))
+        return values
 
-    def _few(self, values: dict[tuple[Any, ...], list[Values]]) -> dict[tuple[Any, Any], list[Term]]:
+    def _few(self, values: Mapping[tuple[Any, ...], list[Values]]) -> dict[tuple[Any, ...], list[Term]]:
         """All values of the predicates that have few, classes apart."""
         pairs = [
             (c, p)
@@ -399,120 +379,152 @@ class _Surveyor:
             if sum(v.distinct for v in sorts) <= FEW and not any(v.sort == "node" for v in sorts)
             and any(v.distinct < v.triples for v in sorts) and c != UNTYPED
         ]  # fmt: skip
-        few: dict[tuple[Any, Any], list[Term]] = defaultdict(list)
+        of = self.of if self.shares else f"?v ({self.types}) ?c ."
+        few: dict[tuple[Any, ...], list[Term]] = defaultdict(list)
         for start in range(0, len(pairs), 300):
             these = " ".join(f"({n3(c)} {n3(p)})" for c, p in pairs[start : start + 300])
-            for c, p, o in self.rows(
-                f"SELECT DISTINCT ?c ?p ?o WHERE {{ VALUES (?c ?p) {{ {these} }}"
-                f" ?v ({self.types}) ?c . ?v ?p ?o }}"
-            ):
+            query = f"SELECT DISTINCT ?c ?p ?o WHERE {{ VALUES (?c ?p) {{ {these} }} {of} ?v ?p ?o }}"
+            for c, p, o in self.rows(query, 2):
                 few[c, p].append(o)
         return few
 
+    def _unnamed(self, values: Mapping[tuple[Any, ...], list[Values]]) -> dict[tuple[Any, ...], int]:
+        loose = sorted({p for (_, p), sorts in values.items() if any(v.sort == "IRI" for v in sorts)})
+        rows = loose and self.rows(
+            f"SELECT ?c ?p (COUNT(DISTINCT ?o) AS ?n) WHERE {{ {_values('?p', loose)} {self.of} ?v ?p ?o"
+            f" FILTER(isIRI(?o)) FILTER NOT EXISTS {{ ?o ({self.labels}) ?label }} }} GROUP BY ?c ?p",
+            2,
+        )
+        return {(c, p): counted(n) for c, p, n in rows}
+
+    # --- the rest
+
     def _unused(self, classes: set[URIRef]) -> tuple[URIRef, ...]:
-        schema = " ".join(n3(iri) for iri in self.meta if not iri.startswith(WIKIBASE))
+        schema = [iri for iri in self.meta if not iri.startswith(WIKIBASE)]
         rows = self.rows(
-            f"SELECT DISTINCT ?p WHERE {{ VALUES ?k {{ {schema} }} ?p ({self.types}) ?k FILTER(isIRI(?p))"
-            f" FILTER NOT EXISTS {{ ?s ?p ?o }} FILTER NOT EXISTS {{ ?v ({self.types}) ?p }} }}"
+            f"SELECT DISTINCT ?p WHERE {{ {_values('?k', schema)} ?p ({self.types}) ?k"
+            f" FILTER NOT EXISTS {{ ?s ?p ?o }} FILTER NOT EXISTS {{ ?v ({self.types}) ?p }} }}",
+            1,
         )
         return tuple(sorted({p for (p,) in rows} - classes))
 
-    def _both_ways(self, used: dict[URIRef, list[Property]]) -> tuple[tuple[URIRef, int, int], ...]:
-        within = {
-            p.predicate for c, properties in used.items() for p in properties for v in p.values if v.of == c
-        }
-        if not within:
-            return ()
-        these = f"VALUES ?p {{ {' '.join(map(n3, sorted(within)))} }}"
-        all_of = dict(self.rows(f"SELECT ?p (COUNT(*) AS ?n) WHERE {{ {these} ?a ?p ?b }} GROUP BY ?p"))
-        both = dict(
-            self.rows(f"SELECT ?p (COUNT(*) AS ?n) WHERE {{ {these} ?a ?p ?b . ?b ?p ?a }} GROUP BY ?p")
-        )
-        return tuple((p, counted(n), counted(both.get(p, 0))) for p, n in sorted(all_of.items()))
+    def _both_ways(self, used: Used, triples: Mapping[URIRef, int]) -> tuple[tuple[URIRef, int, int], ...]:
+        """Of predicates a tenth of whose triples at least stay within a class."""
+        within: Counter[URIRef] = Counter()
+        for c, properties in used.items():
+            for p in properties:
+                within[p.predicate] += sum(v.triples for v in p.values if v.of == c)
+        some = sorted(p for p, n in within.items() if n and n * 10 >= triples.get(p, n * 10 + 1))
+        both = self.counts("?p", "*", f"{_values('?p', some)} ?a ?p ?b . ?b ?p ?a") if some else {}
+        return tuple((p, triples[p], both.get(p, 0)) for p in some)
+
+    def _labels(self, schema: Sequence[URIRef]) -> tuple[int | None, tuple[tuple[str, int], ...]]:
+        """How many things have a label, in any language and in each."""
+        tags: Counter[str] = Counter()
+        every: int | None = None
+        label = f"?v ({self.labels}) ?label FILTER(isIRI(?v))"
+        for pattern, sign in ((self.of if self.shares else "", 1), (_values("?v", schema), -1)):
+            if sign < 0 and not schema:
+                break
+            number = self.distinct(f"{pattern} {label}")
+            every = None if number is None else (every or 0) + sign * number
+            for tag, n in self.rows(
+                f"SELECT ?tag (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {pattern} {label}"
+                " BIND(LANG(?label) AS ?tag) } GROUP BY ?tag"
+            ):
+                tags[str(tag or "")] += sign * counted(n)
+        return every, tuple(sorted((+tags).items(), key=lambda item: (-item[1], item[0]))[:12])
 
     def _notes(self, iris: Iterable[URIRef]) -> tuple[tuple[URIRef, str], ...]:
-        self.queries += 1
-        try:
-            described = describe(self.kg, list(dict.fromkeys(filter(writable, iris))))
-        except GraphError:
-            return ()
-        return tuple((iri, known.description) for iri, known in described.items() if known.description)
+        asked = list(dict.fromkeys(filter(writable, iris)))
+        nothing: dict[URIRef, Description] = {}
+        known = self.answer(lambda: describe(self.kg, asked), nothing)
+        return tuple((iri, known[iri].description) for iri in known if known[iri].description)
 
     def _names(self, iris: Sequence[URIRef]) -> dict[URIRef, str]:
-        self.queries += 1
-        with suppress(GraphError):
-            return dict(self.kg.names(iris)) if iris else {}
-        return {}
+        return self.answer(lambda: dict(self.kg.names(iris)), {}) if iris else {}
 
 
-def _count(pattern: str) -> str:
-    return f"SELECT (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {pattern} }}"
+def _values(variable: str, iris: Iterable[URIRef]) -> str:
+    return f"VALUES {variable} {{ {' '.join(map(n3, iris))} }}"
 
 
-def _these(iris: Sequence[URIRef]) -> str:
-    return f"VALUES ?v {{ {' '.join(map(n3, iris))} }}"
-
-
-def _none_of(iris: Sequence[URIRef]) -> str:
-    return f"FILTER(?v NOT IN ({', '.join(map(n3, iris))}))" if iris else ""
-
-
-def _limit(large: bool) -> str:
-    return f" LIMIT {SAMPLE}" if large else ""
-
-
-def _ancestors(iris: Iterable[URIRef], parents: dict[URIRef, set[URIRef]]) -> list[URIRef]:
-    found: dict[URIRef, None] = {}
-    left = [parent for iri in iris for parent in sorted(parents.get(iri, ()))]
-    for iri in left:
-        if iri not in found:
-            found[iri] = None
-            left += sorted(parents.get(iri, ()))
-    return list(found)
-
-
-def _literals(type_: Any, tag: Any, n: Any, d: Any, least: Any, most: Any, some: Any) -> Values:
-    sort = f"text@{tag}" if str(tag or "") else local_part(type_ or "string")
-    return Values(
-        sort, URIRef(type_) if type_ else None, counted(n), counted(d), _distinct(least, most, some)
+def _without_class(types: str) -> str:
+    """The pattern of things that have no class, and are neither classes nor predicates."""
+    return (
+        f"?v ?any ?value FILTER(isIRI(?v)) FILTER NOT EXISTS {{ ?v ({types}) ?type }}"
+        f" FILTER NOT EXISTS {{ ?instance ({types}) ?v }} FILTER NOT EXISTS {{ ?a ?v ?b }}"
     )
 
 
-def local_part(iri: str) -> str:
+def _ancestors(iris: Iterable[URIRef], parents: Parents) -> list[URIRef]:
+    left = [parent for iri in iris for parent in sorted(parents.get(iri, ()))]
+    above: dict[URIRef, None] = {}
+    for iri in left:
+        if iri not in above:
+            above[iri] = None
+            left += sorted(parents.get(iri, ()))
+    return list(above)
+
+
+def _classes(
+    sizes: Mapping[URIRef, int],
+    totals: Mapping[URIRef, int],
+    parents: Parents,
+    used: Used,
+    names: Mapping[URIRef, str],
+) -> tuple[Class, ...]:
+    """The classes, the largest first, and what has none at the end."""
+    classes = []
+    for iri in dict.fromkeys((*sizes, *totals)):
+        properties = tuple(sorted(used.get(iri, ()), key=lambda p: (-p.things, p.predicate)))
+        name = "without a class" if iri == UNTYPED else names.get(iri) or local_name(iri)
+        known = name, sizes.get(iri, 0), totals[iri], tuple(sorted(parents.get(iri, ()))), properties
+        classes.append(Class(None if iri == UNTYPED else iri, *known))
+    return tuple(sorted(classes, key=lambda c: (c.iri is None, -c.total, str(c.iri))))
+
+
+def _one_sort(n: Any, d: Any, k: Any, type_: Any, tag: Any, *terms: Any) -> Values | None:
+    """The values of one group; None for those whose class is a blank node."""
+    shown = tuple(dict.fromkeys(term for term in terms if term is not None and str(term)))
+    one, numbers = next(iter(shown), terms[0]), (counted(n), counted(d))
+    if isinstance(one, Literal):
+        datatype = RDF.langString if str(tag or "") else URIRef(type_ or XSD.string)
+        return Values(f"text@{tag}" if str(tag or "") else _local_part(datatype), datatype, *numbers, shown)
+    if isinstance(k, BNode):
+        return None
+    node = isinstance(one, BNode)
+    return Values("class" if k else "node" if node else "IRI", k, *numbers, () if node else shown)
+
+
+def _local_part(iri: str) -> str:
     return iri[max(iri.rfind("/"), iri.rfind("#")) + 1 :]
 
 
-def _distinct(*terms: Term | None) -> tuple[Term, ...]:
-    return tuple(dict.fromkeys(term for term in terms if term is not None and str(term)))
-
-
-def _largest(values: Iterable[Values]) -> list[Values]:
-    return sorted(values, key=lambda v: (-v.triples, str(v.of)))
-
-
-def _told(values: Values, few: list[Term] | None) -> Values:
+def _whole(values: Values, few: list[Term] | None, all_seen: bool) -> Values:
     """With all values where there are few of them."""
     if few is None:
-        return replace(values, whole=values.distinct <= len(values.examples) and values.sort != "node")
+        return replace(values, whole=all_seen and values.distinct == len(values.examples))
     mine = [term for term in few if _sort(term) == (values.sort if values.sort != "class" else "IRI")]
-    fits = len(mine) == values.distinct
-    return replace(values, examples=tuple(sorted(mine, key=str)), whole=True) if fits else values
+    if len(mine) != values.distinct:
+        return values
+    return replace(values, examples=tuple(sorted(mine, key=str)), whole=all_seen)
 
 
 def _sort(term: Term) -> str:
     if isinstance(term, Literal):
-        return f"text@{term.language}" if term.language else local_part(term.datatype or "string")
+        return f"text@{term.language}" if term.language else _local_part(term.datatype or "string")
     return "IRI" if isinstance(term, URIRef) else "node"
 
 
-def _predicates_of(used: dict[URIRef, list[Property]]) -> Iterator[URIRef]:
+def _predicates_of(used: Used) -> Iterator[URIRef]:
     for properties in used.values():
         for each in properties:
             yield each.predicate
             yield from (inner.predicate for inner in each.inner)
 
 
-def _iris_of(used: dict[URIRef, list[Property]]) -> Iterator[URIRef]:
+def _iris_of(used: Used) -> Iterator[URIRef]:
     """Every IRI that a survey shows."""
     for properties in used.values():
         for each in (*properties, *(inner for p in properties for inner in p.inner)):
@@ -529,3 +541,32 @@ class Try(NamedTuple):
 
     question: str
     answer: Term | None
+
+
+def tries(kg: Graph, seen: Survey) -> Iterator[Try]:
+    """Questions about well described things of the largest classes; to be run before they are offered."""
+    largest = [kind for kind in seen.classes if kind.properties][:TRIED_CLASSES]
+    for place in range(TRIED_PREDICATES):
+        for kind in largest:
+            facts = [p.predicate for p in kind.properties if p.predicate not in kg.vocabulary.hidden]
+            if place < len(facts):
+                with suppress(GraphError):
+                    yield from _tries(kg, seen, kind, facts[place], place)
+
+
+def _tries(kg: Graph, seen: Survey, kind: Class, asked: URIRef, place: int) -> Iterator[Try]:
+    """A question about an instance of a class that has a name of its own."""
+    types = "|".join(map(n3, kg.vocabulary.types))
+    of = f"?v ({types}) {n3(kind.iri)} FILTER(isIRI(?v))" if kind.iri else _without_class(types)
+    rows = kg.select(
+        f"SELECT ?v (COUNT(?any) AS ?n) (SAMPLE(?one) AS ?o) WHERE {{ {{ SELECT DISTINCT ?v ?one WHERE"
+        f" {{ {of} ?v {n3(asked)} ?one }} LIMIT 200 }} ?v ?any ?value }}"
+        f" GROUP BY ?v ORDER BY DESC(?n) ?v LIMIT {TRIED_PREDICATES * 2}"
+    ).rows
+    things = [(v, o) for v, _, o in rows if isinstance(v, URIRef) and o is not None]
+    names = kg.names([v for v, _ in things]) if things else {}
+    alone = kg.exact([names[v] for v, _ in things]) if things else {}
+    for thing, value in (*things[place:], *things[:place]):
+        if len(alone.get(names[thing], ())) == 1:
+            yield Try(f"What is the {dict(seen.names)[asked]} of {names[thing]}?", value)
+            return
