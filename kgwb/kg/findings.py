@@ -16,9 +16,9 @@ from kgwb.kg.base import Graph, Rows
 from kgwb.kg.queries import blocking
 from kgwb.kg.queries import counted as number_of
 from kgwb.kg.sparql import checked
-from kgwb.kg.survey import Survey, local_part
+from kgwb.kg.survey import Survey
 from kgwb.kg.survey_text import quoted
-from kgwb.kg.text import local_name
+from kgwb.kg.text import local_name, local_part
 
 MOST_PATTERNS = 10
 """Patterns of an empty query that are asked for one by one."""
@@ -35,6 +35,8 @@ Row = Sequence[Term | None]
 class Amount:
     """A number that stands beside its unit or currency."""
 
+    of: Iri
+    """What leads to the node that both stand at."""
     number: Iri
     unit: Iri
     kinds: int
@@ -73,15 +75,11 @@ def facts_of(survey: Survey) -> Facts:
     """The predicates of one direction, and the amounts that stand beside a unit or currency."""
     one_way = tuple(predicate for predicate, n, both in survey.both_ways if both < n)
     amounts: dict[Amount, None] = {}
-    for kind in survey.classes:
-        for node in (kind.properties, *(each.inner for each in kind.properties)):
-            numbers = [p for p in node if any(v.of in NUMERIC for v in p.values)]
-            if len(numbers) != 1 or len(node) > 4:
-                continue
-            for beside in (p for p in node if p is not numbers[0]):
-                kinds = sum(values.distinct for values in beside.values)
-                if 1 < kinds <= 12 and kinds < beside.triples:  # else each node has its own, as a name
-                    amounts[Amount(numbers[0].predicate, beside.predicate, kinds)] = None
+    for each in (each for kind in survey.classes for each in kind.properties):
+        numbers = [p for p in each.inner if any(v.of in NUMERIC for v in p.values)]
+        for beside in (p for p in each.inner if len(numbers) == 1 and p is not numbers[0]):
+            if 1 < (kinds := sum(values.distinct for values in beside.values)) <= 12:
+                amounts[Amount(each.predicate, numbers[0].predicate, beside.predicate, kinds)] = None
     return Facts(one_way, tuple(amounts))
 
 
@@ -186,7 +184,7 @@ def _terms(sparql: str, facts: Facts) -> Iterator[Finding]:
                     f"{local_part(iri)} is asserted in one direction only, and followed in one here"
                 )
         for amount in facts.amounts:
-            if str(amount.number) in used and str(amount.unit) not in used:
+            if {str(amount.of), str(amount.number)} <= {*used} and str(amount.unit) not in used:
                 beside = f"{local_part(amount.unit)}, of which there are {amount.kinds}"
                 text = f"{local_part(amount.number)} stands beside {beside}; the query does not look at it"
                 yield Finding(text, wrong=True)

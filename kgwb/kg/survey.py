@@ -23,13 +23,15 @@ from kgwb.flow import Iri, Term, from_data, to_data
 from kgwb.kg.base import SCHEMA_SPACES, WIKIBASE, Graph
 from kgwb.kg.queries import Description, counted, describe
 from kgwb.kg.sparql import n3, writable
-from kgwb.kg.text import local_name
+from kgwb.kg.text import local_name, local_part
 
 T = TypeVar("T")
 LARGE = 5_000_000
 """Of a graph of more triples, or of one that does not count them, a sample is looked at."""
 SAMPLED, MOST_CLASSES = 1_000, 40
 """Instances of a sample, and the classes that they are taken from: the largest."""
+MOST_INNER = 4
+"""Predicates of a class that only holds structure."""
 FEW = 12
 """A predicate of a class with at most so many different values has all of them in the survey."""
 LONGEST_S = 120.0
@@ -329,8 +331,7 @@ class _Surveyor:
         facts = f"{self.of} ?v ?p ?o FILTER(?p NOT IN ({self.types.replace('|', ', ')}))"
         values = self._values(2, "?c ?p", facts)
         inner: dict[tuple[Any, ...], list[Property]] = defaultdict(list)
-        if any(v.sort == "node" for sorts in values.values() for v in sorts):
-            nodes = f"?v ?p ?b FILTER(isBlank(?b)) FILTER NOT EXISTS {{ ?b ({self.types}) ?t }} ?b ?q ?o"
+        for nodes in self._nodes(values):
             for (c, p, q), each in sorted(self._values(3, "?c ?p ?q", f"{self.of} {nodes}").items()):
                 n = sum(v.triples for v in each)
                 inner[c, p].append(Property(q, n, n, tuple(_whole(v, None, not self.shares) for v in each)))
@@ -345,6 +346,26 @@ class _Surveyor:
             numbers = self._scaled(c, things), self._scaled(c, n)
             used[c].append(Property(p, *numbers, sorts, tuple(inner[c, p]), unnamed.get((c, p), 0)))
         return used
+
+    def _nodes(self, values: Mapping[tuple[Any, ...], list[Values]]) -> Iterator[str]:
+        """Patterns of what leads to a node ?b that only holds structure, and of what stands in it.
+
+        That is a blank node without a class, or an instance of a class that has few predicates, most of them
+        with literals, and no label.
+        """
+        if any(v.sort == "node" for sorts in values.values() for v in sorts):
+            yield f"?v ?p ?b FILTER(isBlank(?b)) FILTER NOT EXISTS {{ ?b ({self.types}) ?t }} ?b ?q ?o"
+        uses: dict[Any, dict[Any, bool]] = defaultdict(dict)
+        for (c, p), sorts in values.items():
+            uses[c][p] = all(v.sort not in ("class", "IRI", "node") for v in sorts)
+        labels = {*self.kg.vocabulary.labels}
+        structure = [
+            c for c, by in uses.items() if 1 < len(by) <= MOST_INNER and sum(by.values()) >= len(by) - 1
+        ]
+        structure = [c for c in structure if labels.isdisjoint(uses[c])]
+        if structure := [c for c in structure if any(v.of == c for sorts in values.values() for v in sorts)]:
+            kinds = f"{_values('?t', structure)} ?b ({self.types}) ?t"
+            yield f"?v ?p ?b . {kinds} . ?b ?q ?o FILTER(?q NOT IN ({self.types.replace('|', ', ')}))"
 
     def _scaled(self, c: URIRef, n: Any) -> int:
         """A number of triples or things of a sample as it is for the whole class."""
@@ -490,15 +511,11 @@ def _one_sort(n: Any, d: Any, k: Any, type_: Any, tag: Any, *terms: Any) -> Valu
     one, numbers = next(iter(shown), terms[0]), (counted(n), counted(d))
     if isinstance(one, Literal):
         datatype = RDF.langString if str(tag or "") else URIRef(type_ or XSD.string)
-        return Values(f"text@{tag}" if str(tag or "") else _local_part(datatype), datatype, *numbers, shown)
+        return Values(f"text@{tag}" if str(tag or "") else local_part(datatype), datatype, *numbers, shown)
     if isinstance(k, BNode):
         return None
     node = isinstance(one, BNode)
     return Values("class" if k else "node" if node else "IRI", k, *numbers, () if node else shown)
-
-
-def _local_part(iri: str) -> str:
-    return iri[max(iri.rfind("/"), iri.rfind("#")) + 1 :]
 
 
 def _whole(values: Values, few: list[Term] | None, all_seen: bool) -> Values:
@@ -513,7 +530,7 @@ def _whole(values: Values, few: list[Term] | None, all_seen: bool) -> Values:
 
 def _sort(term: Term) -> str:
     if isinstance(term, Literal):
-        return f"text@{term.language}" if term.language else _local_part(term.datatype or "string")
+        return f"text@{term.language}" if term.language else local_part(term.datatype or "string")
     return "IRI" if isinstance(term, URIRef) else "node"
 
 

@@ -13,8 +13,8 @@ from rdflib import RDF, RDFS, XSD, URIRef
 from kgwb.flow import Term, first_few
 from kgwb.kg.base import SCHEMA_SPACES
 from kgwb.kg.sparql import checked
-from kgwb.kg.survey import FEW, Class, Property, Survey, Values, local_part
-from kgwb.kg.text import KNOWN_PREFIXES, local_name
+from kgwb.kg.survey import FEW, Class, Property, Survey, Values
+from kgwb.kg.text import KNOWN_PREFIXES, local_name, local_part
 
 ALIKE = 0.6
 """Share of predicates that subclasses have in common to be told as one."""
@@ -195,15 +195,18 @@ class Writer:
             and len(shown) > 1
         ):
             return f"{sort} {values.examples[0]} … {values.examples[1]}"
-        return f"{sort} {', '.join(shown[:2])}"
+        more = f" ({values.distinct} different)" if len(shown[:2]) < values.distinct <= FEW else ""
+        return f"{sort} {', '.join(shown[:2])}{more}"
 
     def property(self, each: Property, size: int) -> str:
         """A line: predicate, how many instances have it, and its values."""
         count = "all" if each.things >= size else f"{each.things}"
         triples = f" ({each.triples} triples)" if each.triples > each.things else ""
         head = f"  {self.named(each.predicate)}: {count}{triples}"
-        if inner := each.inner or self._structure(each):
-            uses = (f"{self.named(p.predicate)} {' or '.join(map(self.values, p.values))}" for p in inner)
+        if each.inner:
+            uses = (
+                f"{self.named(p.predicate)} {' or '.join(map(self.values, p.values))}" for p in each.inner
+            )
             return (
                 f"{head} -> {self.values(each.values[0]) if each.values else 'node'} with {'; '.join(uses)}"
             )
@@ -227,19 +230,15 @@ class Writer:
         heads = [head if head in several else v.of for head, v in zip(heads, values, strict=True)]
         return _merged_values([replace(v, of=head) for v, head in zip(values, heads, strict=True)])
 
-    def _structure(self, each: Property) -> tuple[Property, ...]:
-        """What stands in the nodes of a class that only holds structure: no label, and few predicates."""
-        kinds = [v.of for v in each.values if v.sort == "class"]
-        group = self.group_of.get(kinds[0]) if len(kinds) == 1 else None
-        return group.properties if group and self.is_structure(group) else ()
-
     def is_structure(self, group: Group) -> bool:
-        literal = [p for p in group.properties if not any(v.sort == "class" for v in p.values)]
-        labelled = any(
-            "label" in str(p.predicate).lower() or "name" in str(p.predicate).lower()
-            for p in group.properties
-        )
-        return 1 < len(group.properties) <= 4 and len(literal) >= len(group.properties) - 1 and not labelled
+        """Whether a class is told with what leads to it, at every place."""
+        ways = [
+            p
+            for other in self.groups
+            for p in other.properties
+            if any(v.of == group.head.iri for v in p.values)
+        ]
+        return bool(ways) and all(each.inner for each in ways)
 
     def group(self, group: Group) -> str:
         """A class with its predicates and those that lead to it."""

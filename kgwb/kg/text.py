@@ -63,6 +63,11 @@ def spelled(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(re.findall(r"[^\W_]+", text[:MAX_CHARS].lower())))[:MAX_WORDS]
 
 
+def local_part(iri: str) -> str:
+    """What follows the namespace of an IRI."""
+    return iri[max(iri.rfind("/"), iri.rfind("#")) + 1 :]
+
+
 def local_name(iri: str) -> str:
     """The last part of an IRI as words: ``http://example.org/directedBy`` is "directed by"."""
     tail = re.split(r"[/#:]", iri.rstrip("/#:"))[-1]

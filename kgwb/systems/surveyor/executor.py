@@ -8,8 +8,8 @@ from kgwb.errors import GraphError, GraphUnreachableError
 from kgwb.flow import Term, counted
 from kgwb.kg.findings import Facts, findings_of
 from kgwb.kg.sparql import checked
-from kgwb.kg.survey import local_part
 from kgwb.kg.survey_text import quoted
+from kgwb.kg.text import local_part
 from kgwb.run import Run, agent
 from kgwb.systems.surveyor.records import Executed
 

@@ -13,8 +13,8 @@ from kgwb.errors import GraphError
 from kgwb.flow import Dialogue, Retrieved
 from kgwb.kg.queries import counted
 from kgwb.kg.sparql import n3, quoted
-from kgwb.kg.survey import Survey, local_part
-from kgwb.kg.text import normal
+from kgwb.kg.survey import Survey
+from kgwb.kg.text import local_part, normal
 from kgwb.run import Run, agent
 from kgwb.run.ask import ask
 from kgwb.systems.surveyor.records import Mention, Mentions, ValueFound
