@@ -11,16 +11,18 @@ from rdflib import BNode, Literal, URIRef
 from rdflib.namespace import RDF
 
 from kgwb.errors import QueryError
-from kgwb.flow import CandidateQuery, Direction, Term, Triple
+from kgwb.flow import CandidateQuery, Direction, Iri, Term, Triple
 from kgwb.kg.algebra import Pattern, conjunction, ground, unknowns_of
 from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_SPACES, Graph
 from kgwb.kg.sparql import LANGUAGE, n3, quoted, writable
-from kgwb.kg.text import language_rank
+from kgwb.kg.text import language_rank, local_part, normal
 
 SAMPLE, LANGUAGES = 10_000, 8
 """Labels of each predicate looked at to learn their languages, and languages learnt at most."""
 INCOMING = 1_000
 """Triples that lead to a class or predicate, read at most to see whether one of them is a fact about it."""
+HELD = 40
+"""Values that are read to find those that hold a name."""
 SUPPORT_ROWS = 500
 """Bindings read at once to find the support of an answer; values they miss are asked for by name."""
 SUPPORT_VALUES = 50
@@ -159,6 +161,35 @@ def counted(number: Term | None) -> int:
 
 def _list(iris: Sequence[URIRef | Literal]) -> str:
     return " ".join(map(n3, dict.fromkeys(iris)))
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A value of a predicate that holds the words of a name."""
+
+    predicate: Iri
+    value: Term
+    triples: int
+
+
+def holding(kg: Graph, predicates: Sequence[URIRef], name: str) -> tuple[Held, ...]:
+    """The texts, and IRIs by their local names, that hold a name as whole words; the shortest first."""
+    text = normal(name)
+    if not predicates or len(text) < 2:
+        return ()
+    plain = "LCASE(REPLACE(STR(?o), '[_-]', ' '))"
+    rows = kg.select(
+        f"SELECT ?p ?o (COUNT(*) AS ?n) WHERE {{ VALUES ?p {{ {_list(predicates)} }} ?s ?p ?o"
+        f" FILTER(!isBlank(?o) && CONTAINS({plain}, {quoted(name.lower())})) }}"
+        f" GROUP BY ?p ?o ORDER BY STRLEN(STR(?o)) ?p LIMIT {HELD}"
+    ).rows
+    whole = re.compile(rf"(?<![^\W_]){re.escape(text)}(?![^\W_])")
+    read = (
+        (p, o, n, local_part(o) if isinstance(o, URIRef) else str(o)) for p, o, n in rows if o is not None
+    )
+    return tuple(
+        Held(URIRef(p), o, counted(n)) for p, o, n, words in read if p and whole.search(normal(words))
+    )
 
 
 # --- the triples that an answer stands on

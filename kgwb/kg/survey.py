@@ -125,6 +125,16 @@ class Survey:
         of = "a sample" if self.sampled or self.triples is None else f"{self.triples:,} triples"
         return f"{sum(c.iri is not None for c in self.classes)} classes in {of}"
 
+    def valued(self, labels: Sequence[URIRef]) -> tuple[URIRef, ...]:
+        """The predicates whose values a name may be: texts but for labels, and IRIs that have no label."""
+        used = (each for kind in self.classes for p in kind.properties for each in (p, *p.inner))
+        found = {
+            each.predicate
+            for each in used
+            if each.unnamed or any(v.sort in ("string", "IRI") or "@" in v.sort for v in each.values)
+        }
+        return () if self.sampled else tuple(sorted(found - {*labels}))
+
     def __repr__(self) -> str:
         return f"Survey({self})"
 

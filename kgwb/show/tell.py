@@ -343,6 +343,9 @@ def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
         parts.append(div("b", short(value.text, MOST_LINE)))
     if not value.values:
         parts.append(note(f"The graph holds no answer: {value.reason.removeprefix('not in this graph: ')}"))
+    if value.columns:
+        rows = [["" if c is None else term(c, around) for c in item.row] for item in value.values[:MOST_ROWS]]
+        parts.append(table(value.columns, rows, of=len(value.values)))
     shown = []
     for number, item in enumerate(value.values[:MOST_ROWS], 1):
         support = triples(item.support, around, [item.term]) if item.support else aside("no triple")
@@ -350,8 +353,12 @@ def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
         if not any(str(end) == str(item.term) for triple in item.support for end in triple[::2]):
             exact = term(item.term, around) if str(item.term) != item.label else ""
             exact = curie(item.term, around) if isinstance(item.term, URIRef) else exact
-            label = div("row", tag("b", short(around.names.get(str(item.term), item.label))), exact)
+            name = item.label if item.row else around.names.get(str(item.term), item.label)
+            label = div("row", tag("b", short(name)), exact)
         shown.append(div("row top", span("num", number), div("grow stack tight", label, support)))
+    if value.columns:
+        parts.append(fold(aside("the triples that each row stands on"), *shown, key="support"))
+        shown = []
     parts += shown[:MOST_ANSWERS]
     if shown[MOST_ANSWERS:]:
         parts.append(fold(aside(f"{len(shown) - MOST_ANSWERS} more"), *shown[MOST_ANSWERS:]))

@@ -13,10 +13,26 @@ from rdflib import Literal as RdfLiteral
 from rdflib import URIRef
 
 from kgwb.flow import Answer, Candidate, Link, Term, Triple
+from kgwb.kg.survey import Survey
 from kgwb.kg.text import KNOWN_PREFIXES, local_name
 from kgwb.run import Run
 from kgwb.run.record import Call, Step
-from kgwb.show.html import MOST_ROWS, Html, Names, aside, count, div, iri_link, join, safe, short, span, tag
+from kgwb.show.html import (
+    MOST_ROWS,
+    Html,
+    Names,
+    aside,
+    count,
+    div,
+    fold,
+    iri_link,
+    join,
+    safe,
+    short,
+    span,
+    table,
+    tag,
+)
 
 T = TypeVar("T")
 MOST_SUPPORT = 20
@@ -75,6 +91,8 @@ def names_in(steps: Iterable[Step], calls: Mapping[str, Call]) -> dict[str, str]
     for step in steps:
         if isinstance(step.output, Link) and step.output.vertex:
             names[str(step.output.vertex.iri)] = step.output.vertex.label
+        if isinstance(step.output, Survey):
+            names = {**{str(iri): name for iri, name in step.output.names}, **names}
     return names
 
 
@@ -203,6 +221,19 @@ def sparql(text: str, around: Around) -> Html:
         class_ = next((name for group, name in CLASSES.items() if kind[: len(group)] == group), "")
         parts.append(span(class_, word) if class_ else safe(word))
     return tag("pre", *parts, class_="src")
+
+
+def legend(query: str, around: Around) -> Html:
+    """What the terms of a query are called, where that is known."""
+    spaces = dict(re.findall(r"PREFIX\s+([\w-]*):\s*<([^>]*)>", query))
+    body = re.sub(r"PREFIX[^\n]*\n|\"(?:[^\"\\]|\\.)*\"", "", query)
+    iris = [
+        whole or spaces.get(prefix, "") + local
+        for whole, prefix, local in re.findall(r"<([^<>\s]+)>|([\w-]+):([\w-]+)", body)
+    ]
+    rows = [(curie(iri, around), around.names[iri]) for iri in dict.fromkeys(iris) if iri in around.names]
+    shown = table(("term", "label"), rows[:MOST_ROWS])
+    return fold(aside("what its terms are called"), shown, key="legend", unfolded=True) if rows else Html()
 
 
 def _tokens(text: str) -> Iterator[tuple[_TokenType, str]]:

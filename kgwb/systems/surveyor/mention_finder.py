@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel, ConfigDict
-from rdflib import Literal, URIRef
+from rdflib import URIRef
 
 from kgwb.errors import GraphError
-from kgwb.flow import Dialogue, Retrieved
-from kgwb.kg.queries import counted
-from kgwb.kg.sparql import n3, quoted
-from kgwb.kg.survey import Survey
-from kgwb.kg.text import local_part, normal
+from kgwb.flow import Candidate, Dialogue, Retrieved
+from kgwb.kg.queries import holding
 from kgwb.run import Run, agent
 from kgwb.run.ask import ask
-from kgwb.systems.surveyor.records import Mention, Mentions, ValueFound
+from kgwb.systems.surveyor.records import Mention, Mentions
 from kgwb.systems.surveyor.settings import settings_of
 
 MOST_NAMES, TURNS = 8, 4
@@ -38,18 +33,15 @@ class MentionReply(BaseModel):
 @agent("mention_finder", kind="model")
 def find_names(question: str, dialogue: Dialogue, classes: tuple[str, ...], run: Run) -> Mentions:
     """The names that a question has, and the classes it is about."""
-    earlier = [
-        {"question": t.standalone or t.question, "answers": list(t.answers[:5])} for t in dialogue.turns
-    ]
-    variables = {"question": question, "earlier": earlier[-TURNS:], "classes": list(classes)}
+    turns = dialogue.turns[-TURNS:]
+    earlier = [{"question": t.standalone or t.question, "answers": list(t.answers[:5])} for t in turns]
+    variables = {"question": question, "earlier": earlier, "classes": list(classes)}
     reply = ask("surveyor/mention_finder", variables, MentionReply, run)
-    names = dict.fromkeys(" ".join(name.split())[:LONGEST_NAME] for name in reply.names)
+    names = dict.fromkeys(filter(None, (" ".join(name.split())[:LONGEST_NAME] for name in reply.names)))
     known = {name.casefold(): name for name in classes}
     chosen = dict.fromkeys(known[name.casefold()] for name in reply.classes if name.casefold() in known)
     alone = " ".join(reply.question.split()) or question
-    return Mentions(
-        alone, tuple(Mention(name) for name in names if name)[:MOST_NAMES], tuple(chosen), reply.reason
-    )
+    return Mentions(alone, tuple(map(Mention, names))[:MOST_NAMES], tuple(chosen), reply.reason)
 
 
 @agent("value_finder", subject="name", kind="search")
@@ -57,53 +49,15 @@ def find_values(name: str, retrieved: Retrieved, predicates: tuple[URIRef, ...],
     """The name with its candidates, the best of each type first, and the values that hold its words."""
     most = settings_of(run).name_candidates
     alike = Counter[tuple[str, ...]]()
-    ranked = []
-    for place, each in enumerate(retrieved.candidates):
-        ranked.append((each.score < 1, alike[each.types], place, each))
+    ranks: dict[Candidate, tuple[bool, int]] = {}
+    for each in retrieved.candidates:
+        ranks[each] = each.score < 1, alike[each.types]
         alike[each.types] += 1
-    candidates = tuple(each for *_, each in sorted(ranked, key=lambda item: item[:3]))
-    found = tuple(_values(name, predicates, run))[:most]
-    return Mention(name, candidates[:most], found)
-
-
-def valued(survey: Survey, labels: Sequence[URIRef]) -> tuple[URIRef, ...]:
-    """The predicates among whose values a name may be: texts but for labels, and IRIs without a label."""
-    if survey.sampled:
-        return ()
-    return tuple(
-        sorted(
-            {
-                each.predicate
-                for kind in survey.classes
-                for prop in kind.properties
-                for each in (prop, *prop.inner)
-                if each.predicate not in labels
-                and (each.unnamed or any(v.sort in ("string", "IRI") or "@" in v.sort for v in each.values))
-            }
-        )
-    )
-
-
-def _values(name: str, predicates: Sequence[URIRef], run: Run) -> Iterator[ValueFound]:
-    """Texts, and IRIs by their local names, that hold a name; the shortest first."""
-    text = normal(name)
-    if not predicates or len(text) < 2:
-        return
-    these = " ".join(map(n3, predicates))
-    held = f"CONTAINS(LCASE(REPLACE(STR(?o), '[_-]', ' ')), {quoted(name.lower())})"
-    query = (
-        f"SELECT ?p ?o (COUNT(*) AS ?n) WHERE {{ VALUES ?p {{ {these} }} ?s ?p ?o FILTER({held}) }}"
-        f" GROUP BY ?p ?o ORDER BY STRLEN(STR(?o)) ?p LIMIT 20"
-    )
+    candidates = tuple(sorted(ranks, key=ranks.__getitem__))
     try:
-        rows = run.kg.select(query).rows
+        values = holding(run.kg, predicates, name)[:most]
     except GraphError as error:
         run.note(f"values were not searched for {name!r}: {error.message}")
-        return
-    whole = re.compile(rf"(?<![^\W_]){re.escape(text)}(?![^\W_])")
-    labelled = {hit.iri for hit in run.kg.search(name, 20).hits}
-    for predicate, value, number in rows:
-        if isinstance(predicate, URIRef) and isinstance(value, URIRef | Literal) and value not in labelled:
-            if not whole.search(normal(local_part(value) if isinstance(value, URIRef) else value)):
-                continue
-            yield ValueFound(predicate, value, counted(number))
+        values = ()
+    known = {each.iri for each in retrieved.candidates}
+    return Mention(name, candidates[:most], tuple(v for v in values if v.value not in known))

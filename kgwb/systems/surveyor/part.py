@@ -30,11 +30,8 @@ def relevant(survey: Survey, mentions: Mentions, run: Run, more: Iterable[str] =
         group = writer.groups[place]
         names = {name.casefold() for name in group.names}
         names |= {writer.curie(str(each.iri)).casefold() for each in (group.head, *group.members)}
-        return (
-            not names & wanted,
-            not any(each.predicate in used for each in group.properties),
-            -near.get(place, 0),
-        )
+        valued = any(each.predicate in used for each in group.properties)
+        return not names & wanted, not valued, -near.get(place, 0)
 
     order = [writer.groups[place] for place in sorted(range(len(plain)), key=rank)]
     order = [g for g in order if not writer.is_structure(g) or {n.casefold() for n in g.names} & wanted]

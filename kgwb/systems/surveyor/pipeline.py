@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from rdflib import Literal, URIRef
@@ -11,14 +11,15 @@ from kgwb.errors import GraphError
 from kgwb.flow import Answer, Dialogue, Kind, Question, Term, Triple, Turn, Value, to_data
 from kgwb.kg.findings import facts_of
 from kgwb.kg.support import support_of
-from kgwb.kg.survey import Survey, survey
+from kgwb.kg.survey import Class, Survey, survey
 from kgwb.kg.survey_text import class_names
+from kgwb.kg.text import local_part
 from kgwb.run import Run, System, agent, remembered
 from kgwb.systems.linking import retrieve
 from kgwb.systems.surveyor import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.surveyor.drafter import draft
 from kgwb.systems.surveyor.executor import execute
-from kgwb.systems.surveyor.mention_finder import find_names, find_values, valued
+from kgwb.systems.surveyor.mention_finder import find_names, find_values
 from kgwb.systems.surveyor.part import of_query, relevant
 from kgwb.systems.surveyor.records import Draft, Executed, Mentions
 from kgwb.systems.surveyor.reviewer import review
@@ -32,18 +33,14 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     seen = look(run)
     names = find_names(question.text, dialogue, tuple(class_names(seen)), run)
     retrieved = run.map(retrieve, [mention.name for mention in names.found])
-    predicates = valued(seen, run.kg.vocabulary.labels)
-    mentions = Mentions(
-        names.question,
-        tuple(find_values(each.entity, each, predicates, run) for each in retrieved),
-        names.classes,
-        names.reason,
-    )
+    predicates = seen.valued(run.kg.vocabulary.labels)
+    found = tuple(find_values(each.entity, each, predicates, run) for each in retrieved)
+    mentions = replace(names, found=found)
     left = settings_of(run).reviews
     part = relevant(seen, mentions, run)
     drafted = draft(mentions, part, run)
     if drafted.more:
-        left -= 1
+        left, seen = left - 1, closer(seen, drafted.more, run)
         drafted = draft(mentions, relevant(seen, mentions, run, drafted.more), run)
     if not drafted.sparql:
         return Answer("list", reason=f"{NOT_HERE}: {drafted.missing or drafted.reason}")
@@ -66,9 +63,29 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
 @agent("surveyor", kind="sparql")
 def look(run: Run) -> Survey:
     """What there is in the graph; the same for every question, and kept with the graph."""
+    return _surveyed(run)
+
+
+def closer(seen: Survey, names: Sequence[str], run: Run) -> Survey:
+    """The survey with the classes named, of a graph so large that it does not tell what they use."""
+    wanted = {name.casefold().rpartition(":")[2] for name in names}
+    alike = [c for c in seen.classes if c.iri and not c.properties and wanted & _names_of(c)]
+    if not (seen.sampled and alike):
+        return seen
+    more = _surveyed(run, *(c.iri for c in alike if c.iri))
+    fresh = {c.iri: c for c in more.classes}
+    classes = tuple(fresh.get(c.iri, c) for c in seen.classes)
+    return replace(seen, classes=classes, names=tuple({*seen.names, *more.names}))
+
+
+def _names_of(kind: Class) -> set[str]:
+    return {kind.name.casefold(), local_part(str(kind.iri)).casefold()}
+
+
+def _surveyed(run: Run, *only: URIRef) -> Survey:
     graph = run.graph
-    asked = {"graph": run.kg.identity, "vocabulary": to_data(run.kg.vocabulary)}
-    return run.call("survey", asked, (lambda: survey(graph)) if graph else None, Survey)
+    asked = {"graph": run.kg.identity, "vocabulary": to_data(run.kg.vocabulary), "only": [*only]}
+    return run.call("survey", asked, (lambda: survey(graph, only)) if graph else None, Survey)
 
 
 @agent("answer", kind="sparql")
@@ -81,12 +98,11 @@ def conclude(drafted: Draft, executed: Executed, run: Run) -> Answer:
     if executed.truth is None and not rows:
         why = f" ({'; '.join(map(str, executed.findings))})" if executed.findings else ""
         return Answer("list", queries=queries, reason=f"{NOT_HERE}: nothing fits{why}")
+    supports: dict[tuple[Term | None, ...], tuple[Triple, ...]] = {}
     try:
-        supports = (
-            support_of(run.kg, executed.sparql, executed.columns, rows) if executed.truth is not False else {}
-        )
+        if executed.truth is not False:
+            supports = support_of(run.kg, executed.sparql, executed.columns, rows)
     except GraphError as error:
-        supports = {}
         run.note(f"what the answer stands on was not found: {error.message}")
     if executed.truth is not None:
         value = Value(Literal(executed.truth), str(executed.truth).lower(), supports.get((), ()))
@@ -116,10 +132,8 @@ def _named(answer: Answer, run: Run) -> Answer:
 
 def remember(run: Run) -> Turn:
     """The question as it was read alone."""
-    mentions = next(
-        (step.output for step in run.steps if step.done and isinstance(step.output, Mentions)), None
-    )
-    return remembered(run, standalone=mentions.question if mentions else "")
+    read = (step.output.question for step in run.steps if step.done and isinstance(step.output, Mentions))
+    return remembered(run, standalone=next(read, ""))
 
 
 SYSTEM = System(

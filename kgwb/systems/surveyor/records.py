@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
 from kgwb.flow import Candidate, Explanation, Hidden, Iri, Score, Sparql, Term, counted, first_few
 from kgwb.kg.findings import Finding
+from kgwb.kg.queries import Held
 from kgwb.kg.survey_text import Prefixes
 
 Asked = Literal["one", "list", "count", "yes or no", "table"]
@@ -29,27 +31,17 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class ValueFound:
-    """A value of a predicate, neither labelled nor a label, that holds the words of a name."""
-
-    predicate: Iri
-    value: Term
-    triples: int
-
-    def __str__(self) -> str:
-        return f"{self.value} ({counted(self.triples, 'triple')})"
-
-
-@dataclass(frozen=True, slots=True)
 class Mention:
     """A name in the question, with what in the graph it may mean."""
 
     name: str
     candidates: tuple[Candidate, ...] = ()
-    values: tuple[ValueFound, ...] = ()
+    values: tuple[Held, ...] = ()
 
     def __str__(self) -> str:
-        found = first_few([*(each.label for each in self.candidates), *map(str, self.values)], 3)
+        found = first_few(
+            [*(each.label for each in self.candidates), *(str(each.value) for each in self.values)], 3
+        )
         return f"{self.name}: {found or 'nothing'}"
 
 
@@ -90,6 +82,11 @@ class Draft:
 
     def __str__(self) -> str:
         return f"not in this graph: {self.missing}" if self.missing and not self.sparql else self.sparql
+
+    @property
+    def body(self) -> str:
+        """The query without its PREFIX lines."""
+        return re.sub(r"^PREFIX .*\n", "", self.sparql, flags=re.MULTILINE)
 
     @property
     def outcome(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -27,25 +26,14 @@ class ReviewReply(BaseModel):
 
 
 def _revised(reply: ReviewReply) -> str:
-    return (
-        ""
-        if (reply.verdict == "revise") == bool(reply.sparql.strip())
-        else "sparql goes with revise, and only with it"
-    )
+    same = (reply.verdict == "revise") == bool(reply.sparql.strip())
+    return "" if same else "sparql goes with revise, and only with it"
 
 
 CHECKS = (Check("a query if and only if it revises", _revised),)
 
 
-def problems(
-    review: Review, place: str, mentions: Mentions, part: Part, drafted: Draft, executed: Executed
-) -> Iterator[str]:
-    """What is wrong with a verdict put in by hand."""
-    if (review.verdict == "revise") != (review.draft is not None):
-        yield "a draft goes with revise, and only with it"
-
-
-@agent("reviewer", subject="place", check=problems, kind="model")
+@agent("reviewer", subject="place", kind="model")
 def review(
     place: str, mentions: Mentions, part: Part, drafted: Draft, executed: Executed, run: Run
 ) -> Review:
@@ -54,23 +42,13 @@ def review(
         "question": mentions.question,
         "survey": part.text,
         "names": names_text(mentions, part.prefixes),
-        "draft": short(drafted.sparql) + "".join(f"\n# assumed: {text}" for text in drafted.assumptions),
+        "draft": drafted.body + "".join(f"\n# assumed: {text}" for text in drafted.assumptions),
         "result": result_text(executed, settings_of(run).shown_rows),
     }
     reply = ask("surveyor/reviewer", variables, ReviewReply, run, checks=CHECKS)
     if reply.verdict != "revise":
         return Review(reply.verdict, reply.missing or reply.reason)
     columns = tuple(reply.columns) or drafted.columns
-    revised = Draft(
-        as_query(reply.sparql, part.prefixes),
-        drafted.asked,
-        columns,
-        drafted.assumptions,
-        reason=reply.reason,
-    )
+    query = as_query(reply.sparql, part.prefixes)
+    revised = Draft(query, drafted.asked, columns, drafted.assumptions, reason=reply.reason)
     return Review("revise", reply.reason, revised)
-
-
-def short(sparql: str) -> str:
-    """A query without its PREFIX lines, which the survey's CURIEs repeat."""
-    return "\n".join(line for line in sparql.splitlines() if not line.startswith("PREFIX "))
