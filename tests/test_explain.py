@@ -12,6 +12,7 @@ from small import FILMS, alone, films, iri
 from kgwb.errors import GraphTimeoutError, QueryError, QueryRefusedError
 from kgwb.flow import Answer, Candidate, CandidateQuery, Direction, Kind, Link, Retrieved, Triple, Value
 from kgwb.kg import Graph
+from kgwb.kg.algebra import conjunction
 from kgwb.kg.base import Found
 from kgwb.run.record import Step
 from kgwb.show import explain
@@ -203,7 +204,7 @@ def test_the_patterns_of_a_typed_query(sparql: str, patterns: Any, filters: str)
 def test_filters_mean_the_same_when_they_are_written_again() -> None:
     sparql = f"SELECT ?x WHERE {{ ?x {DIRECTOR} ?d FILTER(?d = {DENIS} && ?x NOT IN ({iri('dune').n3()})) }}"
     patterns, filters = explain.patterns_of(sparql)
-    body = f"{explain.conjunction(patterns)} {filters}"
+    body = f"{conjunction(patterns)} {filters}"
     kg = films()
     assert set(kg.select(f"SELECT ?x WHERE {{ {body} }}").rows) == set(kg.select(sparql).rows) != set()
 

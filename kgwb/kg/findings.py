@@ -95,7 +95,7 @@ def findings_of(kg: Graph, sparql: str, result: Rows | bool, facts: Facts) -> It
             yield from _empty(sparql, kg)
         yield from _cells(result.variables, rows)
         yield from _level(sparql, rows, kg)
-    yield from _terms(sparql, facts)
+    yield from _terms(sparql, facts, kg)
 
 
 def _empty(sparql: str, kg: Graph) -> Iterator[Finding]:
@@ -174,15 +174,18 @@ def _level(sparql: str, rows: Sequence[Row], kg: Graph) -> Iterator[Finding]:
             )
 
 
-def _terms(sparql: str, facts: Facts) -> Iterator[Finding]:
-    """Predicates that are asserted and followed in one direction, and amounts without their unit."""
+def _terms(sparql: str, facts: Facts, kg: Graph) -> Iterator[Finding]:
+    """What predicates of one direction give in the other one, and amounts without their unit."""
     with suppress(GraphError):
-        used = [predicate[1:-1] for _, predicate, _ in parts_of(sparql).patterns]
-        for iri in facts.one_way:
-            if used.count(str(iri)) == 1:
-                yield Finding(
-                    f"{local_part(iri)} is asserted in one direction only, and followed in one here"
-                )
+        parts = parts_of(sparql)
+        used = [predicate[1:-1] for _, predicate, _ in parts.patterns]
+        for pattern in parts.patterns if not parts.other else ():
+            s, p, o = pattern
+            if URIRef(p[1:-1]) in facts.one_way and used.count(p[1:-1]) == 1 and not o.startswith('"'):
+                turned = ((o, p, s) if each == pattern else each for each in parts.patterns)
+                query = f"SELECT (COUNT(*) AS ?n_) WHERE {{ {conjunction(turned)} {parts.filters} }}"
+                if n := number_of(kg.select(query).rows[0][0]):
+                    yield Finding(f"{local_part(p[1:-1])} the other way round has {counted(n, 'match')}")
         for amount in facts.amounts:
             if {str(amount.of), str(amount.number)} <= {*used} and str(amount.unit) not in used:
                 beside = f"{local_part(amount.unit)}, of which there are {amount.kinds}"

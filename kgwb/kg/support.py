@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rdflib import Literal, URIRef
 
 from kgwb.errors import QueryError
-from kgwb.flow import Term, Triple
+from kgwb.flow import Answer, Term, Triple
 from kgwb.kg.algebra import PATH, ground, parts_of
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import checked, n3, writable
@@ -49,6 +50,14 @@ def support_of(
         mine.update(dict.fromkeys(ground(whole, binding)[: TRIPLES - len(mine)]))
     there = _there(kg, {triple for each in triples.values() for triple in each})
     return {row: tuple(t for t in triples.get(key, ()) if t in there) for row, key in keys.items()}
+
+
+def named(kg: Graph, answer: Answer) -> Answer:
+    """The answer with the names of what it shows."""
+    terms = {term for triple in answer.support for term in triple}
+    terms |= {term for value in answer.values for term in value.terms}
+    names = kg.names(sorted(term for term in terms if isinstance(term, URIRef)))
+    return replace(answer, names=tuple(sorted(names.items())))
 
 
 def _where(text: str) -> str:

@@ -125,15 +125,21 @@ class Survey:
         of = "a sample" if self.sampled or self.triples is None else f"{self.triples:,} triples"
         return f"{sum(c.iri is not None for c in self.classes)} classes in {of}"
 
-    def valued(self, labels: Sequence[URIRef]) -> tuple[URIRef, ...]:
-        """The predicates whose values a name may be: texts but for labels, and IRIs that have no label."""
+    def plus(self, more: Survey) -> Survey:
+        """With what another survey of the graph says of some classes."""
+        fresh = {kind.iri: kind for kind in more.classes}
+        classes = tuple(fresh.get(kind.iri, kind) for kind in self.classes)
+        return replace(self, classes=classes, names=tuple(sorted({*self.names, *more.names})))
+
+    def valued(self, hidden: Sequence[URIRef]) -> tuple[URIRef, ...]:
+        """The predicates whose values a name may be, but for hidden ones: texts, IRIs without a label."""
         used = (each for kind in self.classes for p in kind.properties for each in (p, *p.inner))
         found = {
             each.predicate
             for each in used
             if each.unnamed or any(v.sort in ("string", "IRI") or "@" in v.sort for v in each.values)
         }
-        return () if self.sampled else tuple(sorted(found - {*labels}))
+        return () if self.sampled else tuple(sorted(found - {*hidden}))
 
     def __repr__(self) -> str:
         return f"Survey({self})"

@@ -78,7 +78,7 @@ def _described(hits: tuple[Hit, ...], run: Run) -> tuple[Candidate, ...]:
         return tuple(Candidate(hit.iri, hit.label, hit.score) for hit in hits)
     iris = [hit.iri for hit in hits]
     known = describe(run.kg, iris)
-    relations = _relations(iris, run) if hits and hits[0].score >= 1 else {}
+    relations = relations_of(iris, run) if hits and hits[0].score >= 1 else {}
     candidates = []
     for hit in hits:
         types, description = known.get(hit.iri, ((), ""))
@@ -87,7 +87,7 @@ def _described(hits: tuple[Hit, ...], run: Run) -> tuple[Candidate, ...]:
     return tuple(candidates)
 
 
-def _relations(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]]:
+def relations_of(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]]:
     """Names of the predicates at each vertex; those of others to it are marked."""
     values = " ".join(map(n3, iris))
     by_vertex: dict[URIRef, dict[str, None]] = {iri: {} for iri in iris}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from pydantic import BaseModel, ConfigDict
 from rdflib import URIRef
@@ -48,9 +49,7 @@ def draft(mentions: Mentions, part: Part, run: Run) -> Draft:
     }
     reply = ask("surveyor/drafter", variables, DraftReply, run)
     if reply.more and not reply.sparql.strip() and part.left:
-        return Draft(
-            "", reply.asked, missing=", ".join(reply.more), reason=reply.reason, more=tuple(reply.more)
-        )
+        return Draft("", reply.asked, reason=reply.reason, more=tuple(reply.more))
     return Draft(
         as_query(reply.sparql, part.prefixes),
         reply.asked,
@@ -63,11 +62,9 @@ def draft(mentions: Mentions, part: Part, run: Run) -> Draft:
 
 def as_query(text: str, prefixes: Prefixes) -> str:
     """A query with its PREFIX lines; a text that does not parse stays as it is, and fails when it is run."""
-    try:
+    with suppress(GraphError):
         return with_prefixes(text, prefixes) if text.strip() else ""
-    except GraphError:
-        lines = (f"PREFIX {prefix}: <{space}>" for prefix, space in prefixes)
-        return text.strip() if "PREFIX" in text.upper() else "\n".join([*lines, text.strip()])
+    return text.strip()
 
 
 def names_text(mentions: Mentions, prefixes: Prefixes) -> str:
@@ -77,8 +74,9 @@ def names_text(mentions: Mentions, prefixes: Prefixes) -> str:
         nothing = "" if mention.candidates or mention.values else ": nothing found"
         lines.append(f"{quoted(mention.name)}{nothing}")
         for each in mention.candidates:
-            about = filter(None, (each.label, *each.types[:2], each.description, *each.relations[:8]))
-            lines.append(f"  {curie(each.iri, prefixes)} {', '.join(map(quoted, about))}")
+            about = filter(None, (each.label, *each.types[:2], each.description))
+            uses = f" [{', '.join(map(quoted, each.relations[:16]))}]" if each.relations else ""
+            lines.append(f"  {curie(each.iri, prefixes)} {', '.join(map(quoted, about))}{uses}")
         for value in mention.values:
             is_iri = isinstance(value.value, URIRef)
             shown = curie(value.value, prefixes) if is_iri else quoted(value.value)

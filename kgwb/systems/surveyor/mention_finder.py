@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from pydantic import BaseModel, ConfigDict
 from rdflib import URIRef
 
 from kgwb.errors import GraphError
 from kgwb.flow import Candidate, Dialogue, Retrieved
-from kgwb.kg.queries import holding
+from kgwb.kg.queries import describe, holding
 from kgwb.run import Run, agent
 from kgwb.run.ask import ask
+from kgwb.systems.linking import relations_of
 from kgwb.systems.surveyor.records import Mention, Mentions
 from kgwb.systems.surveyor.settings import settings_of
 
 MOST_NAMES, TURNS = 8, 4
 """Names looked up, and earlier turns that a question may point back to."""
-LONGEST_NAME = 200
+LONGEST_NAME, FULLY_SHOWN = 200, 2
+"""Letters of a name, and candidates of which it is told which predicates they have."""
 
 
 class MentionReply(BaseModel):
@@ -60,4 +63,9 @@ def find_values(name: str, retrieved: Retrieved, predicates: tuple[URIRef, ...],
         run.note(f"values were not searched for {name!r}: {error.message}")
         values = ()
     known = {each.iri for each in retrieved.candidates}
-    return Mention(name, candidates[:most], tuple(v for v in values if v.value not in known))
+    shown = candidates[:most]
+    if len(shown) <= FULLY_SHOWN:
+        iris = [each.iri for each in shown]
+        kinds, uses = describe(run.kg, iris), relations_of(iris, run) if iris else {}
+        shown = tuple(replace(c, types=kinds[c.iri].types, relations=uses[c.iri]) for c in shown)
+    return Mention(name, shown, tuple(v for v in values if v.value not in known))

@@ -10,8 +10,8 @@ from rdflib import Literal, URIRef
 from kgwb.errors import GraphError
 from kgwb.flow import Answer, Dialogue, Kind, Question, Term, Triple, Turn, Value, to_data
 from kgwb.kg.findings import facts_of
-from kgwb.kg.support import support_of
-from kgwb.kg.survey import Class, Survey, survey
+from kgwb.kg.support import named, support_of
+from kgwb.kg.survey import Survey, survey
 from kgwb.kg.survey_text import class_names
 from kgwb.kg.text import local_part
 from kgwb.run import Run, System, agent, remembered
@@ -33,7 +33,7 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     seen = look(run)
     names = find_names(question.text, dialogue, tuple(class_names(seen)), run)
     retrieved = run.map(retrieve, [mention.name for mention in names.found])
-    predicates = seen.valued(run.kg.vocabulary.labels)
+    predicates = seen.valued((*run.kg.vocabulary.labels, *run.kg.vocabulary.descriptions))
     found = tuple(find_values(each.entity, each, predicates, run) for each in retrieved)
     mentions = replace(names, found=found)
     left = settings_of(run).reviews
@@ -67,19 +67,11 @@ def look(run: Run) -> Survey:
 
 
 def closer(seen: Survey, names: Sequence[str], run: Run) -> Survey:
-    """The survey with the classes named, of a graph so large that it does not tell what they use."""
+    """The survey with the classes named, of a graph so large that it does not tell what all of them use."""
     wanted = {name.casefold().rpartition(":")[2] for name in names}
-    alike = [c for c in seen.classes if c.iri and not c.properties and wanted & _names_of(c)]
-    if not (seen.sampled and alike):
-        return seen
-    more = _surveyed(run, *(c.iri for c in alike if c.iri))
-    fresh = {c.iri: c for c in more.classes}
-    classes = tuple(fresh.get(c.iri, c) for c in seen.classes)
-    return replace(seen, classes=classes, names=tuple({*seen.names, *more.names}))
-
-
-def _names_of(kind: Class) -> set[str]:
-    return {kind.name.casefold(), local_part(str(kind.iri)).casefold()}
+    bare = [kind for kind in seen.classes if kind.iri and not kind.properties]
+    near = [k.iri for k in bare if k.iri and wanted & {k.name.casefold(), local_part(k.iri).casefold()}]
+    return seen.plus(_surveyed(run, *near)) if near else seen
 
 
 def _surveyed(run: Run, *only: URIRef) -> Survey:
@@ -106,13 +98,13 @@ def conclude(drafted: Draft, executed: Executed, run: Run) -> Answer:
         run.note(f"what the answer stands on was not found: {error.message}")
     if executed.truth is not None:
         value = Value(Literal(executed.truth), str(executed.truth).lower(), supports.get((), ()))
-        return _named(Answer("boolean", (value,), queries, reason=assumed), run)
+        return named(run.kg, Answer("boolean", (value,), queries, reason=assumed))
     names = dict(executed.names)
     values = tuple(_value(row, names, supports.get(row, ())) for row in rows)
     kind: Kind = "count" if drafted.asked == "count" else "list"
     given = drafted.columns if len(drafted.columns) == len(executed.columns) else executed.columns
     columns = given if len(executed.columns) > 1 else ()
-    return _named(Answer(kind, values, queries, reason=assumed, columns=columns), run)
+    return named(run.kg, Answer(kind, values, queries, reason=assumed, columns=columns))
 
 
 def _value(row: tuple[Term | None, ...], names: Mapping[URIRef, str], triples: tuple[Triple, ...]) -> Value:
@@ -120,14 +112,6 @@ def _value(row: tuple[Term | None, ...], names: Mapping[URIRef, str], triples: t
     texts = ["" if cell is None else names.get(URIRef(cell), str(cell)) for cell in row]
     first = next(cell for cell in row if cell is not None)
     return Value(first, " · ".join(texts), triples, row if len(row) > 1 else ())
-
-
-def _named(answer: Answer, run: Run) -> Answer:
-    """The answer with the names of what it shows."""
-    terms = {term for triple in answer.support for term in triple}
-    terms |= {term for value in answer.values for term in value.terms}
-    names = run.kg.names(sorted(term for term in terms if isinstance(term, URIRef)))
-    return replace(answer, names=tuple(sorted(names.items())))
 
 
 def remember(run: Run) -> Turn:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import Candidate, Explanation, Hidden, Iri, Score, Sparql, Term, counted, first_few
+from kgwb.flow import Candidate, Explanation, Hidden, Iri, Sparql, Term, counted, first_few
 from kgwb.kg.findings import Finding
 from kgwb.kg.queries import Held
 from kgwb.kg.survey_text import Prefixes
@@ -39,10 +39,8 @@ class Mention:
     values: tuple[Held, ...] = ()
 
     def __str__(self) -> str:
-        found = first_few(
-            [*(each.label for each in self.candidates), *(str(each.value) for each in self.values)], 3
-        )
-        return f"{self.name}: {found or 'nothing'}"
+        found = [*(each.label for each in self.candidates), *(str(each.value) for each in self.values)]
+        return f"{self.name}: {first_few(found, 3) or 'nothing'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +56,6 @@ class Mentions:
     def __str__(self) -> str:
         names = first_few(mention.name for mention in self.found)
         return f"{names or 'no name'}; about {first_few(self.classes) or 'anything'}"
-
-    @property
-    def outcome(self) -> str:
-        return counted(len(self.found), "name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +75,7 @@ class Draft:
     """Classes that it has to see first."""
 
     def __str__(self) -> str:
-        return f"not in this graph: {self.missing}" if self.missing and not self.sparql else self.sparql
+        return self.sparql or self.outcome
 
     @property
     def body(self) -> str:
@@ -90,7 +84,9 @@ class Draft:
 
     @property
     def outcome(self) -> str:
-        return f"{self.asked}: {first_few(self.columns, 3)}" if self.sparql else "not in this graph"
+        if self.sparql:
+            return f"{self.asked}: {first_few(self.columns, 3)}"
+        return f"asks to see {first_few(self.more)}" if self.more else f"not in this graph: {self.missing}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +121,6 @@ class Review:
     reason: Explanation
     draft: Draft | None = None
     """The revised query."""
-    sure: Score = 1.0
 
     def __str__(self) -> str:
         return self.verdict
