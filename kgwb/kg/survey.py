@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 from rdflib import OWL, RDF, RDFS, XSD, BNode, Literal, URIRef
 
 from kgwb import disk
+from kgwb.display import as_html, as_text
 from kgwb.errors import GraphError, GraphUnreachableError
 from kgwb.flow import Iri, Term, from_data, to_data
 from kgwb.kg.base import SCHEMA_SPACES, WIKIBASE, Graph
@@ -66,6 +67,9 @@ class Values:
     whole: bool = False
     """Whether the examples are all values there are."""
 
+    def __str__(self) -> str:
+        return f"{self.sort} {self.triples}"
+
 
 @dataclass(frozen=True, slots=True)
 class Property:
@@ -79,7 +83,10 @@ class Property:
     inner: tuple[Property, ...] = ()
     """The predicates of the nodes that it leads to, where these only hold structure."""
     unnamed: int = 0
-    """Distinct IRIs among its values that have no label."""
+    """Distinct IRIs among its values that have no label, where some of them have no class."""
+
+    def __str__(self) -> str:
+        return f"{local_name(self.predicate)} {self.things}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,9 @@ class Class:
     """Its instances with those of its subclasses."""
     parents: tuple[Iri, ...] = ()
     properties: tuple[Property, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.total}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +152,10 @@ class Survey:
         return () if self.sampled else tuple(sorted(found - {*hidden}))
 
     def __repr__(self) -> str:
-        return f"Survey({self})"
+        return as_text(self)
+
+    def _repr_html_(self) -> str | None:
+        return as_html(self)
 
 
 Parents = Mapping[URIRef, set[URIRef]]
@@ -275,12 +288,10 @@ class _Surveyor:
 
     def _schema(self, used: Iterable[URIRef]) -> list[URIRef]:
         """Classes and predicates that something is said of: they are no things."""
-        rows = self.rows(
-            f"SELECT DISTINCT ?v WHERE {{ {{ {_values('?v', used)} }} UNION"
-            f" {{ {_values('?m', self.meta)} ?v ({self.types}) ?m }} FILTER EXISTS {{ ?v ?a ?b }} }}",
-            1,
-        )
-        return sorted(v for (v,) in rows)
+        rows = self.rows(f"SELECT ?v WHERE {{ {_values('?v', used)} FILTER EXISTS {{ ?v ?a ?b }} }}", 1)
+        declared = f"{_values('?m', self.meta)} ?v ({self.types}) ?m"
+        rows += self.rows(f"SELECT DISTINCT ?v WHERE {{ {declared} }}", 1) if self.meta else []
+        return sorted({v for (v,) in rows})
 
     def _things(self, schema: Sequence[URIRef]) -> int | None:
         number = self.distinct("?v ?any ?value FILTER(isIRI(?v))")
@@ -414,7 +425,8 @@ class _Surveyor:
             (c, p)
             for (c, p), sorts in values.items()
             if sum(v.distinct for v in sorts) <= FEW and not any(v.sort == "node" for v in sorts)
-            and any(v.distinct < v.triples for v in sorts) and c != UNTYPED
+            and (any(v.distinct < v.triples for v in sorts) or (len(sorts) == 1 and sorts[0].distinct == 3))
+            and c != UNTYPED
         ]  # fmt: skip
         of = self.of if self.shares else f"?v ({self.types}) ?c ."
         few: dict[tuple[Any, ...], list[Term]] = defaultdict(list)
@@ -476,7 +488,7 @@ class _Surveyor:
         asked = list(dict.fromkeys(filter(writable, iris)))
         nothing: dict[URIRef, Description] = {}
         known = self.answer(lambda: describe(self.kg, asked), nothing)
-        return tuple((iri, known[iri].description) for iri in known if known[iri].description)
+        return tuple((iri, known[iri].description) for iri in sorted(known) if known[iri].description)
 
     def _names(self, iris: Sequence[URIRef]) -> dict[URIRef, str]:
         return self.answer(lambda: dict(self.kg.names(iris)), {}) if iris else {}
@@ -537,7 +549,7 @@ def _one_sort(n: Any, d: Any, k: Any, type_: Any, tag: Any, *terms: Any) -> Valu
 def _whole(values: Values, few: list[Term] | None, all_seen: bool) -> Values:
     """With all values where there are few of them."""
     if few is None:
-        return replace(values, whole=all_seen and values.distinct == len(values.examples))
+        return replace(values, whole=all_seen and values.distinct == len(values.examples) < 3)
     mine = [term for term in few if _sort(term) == (values.sort if values.sort != "class" else "IRI")]
     if len(mine) != values.distinct:
         return values
@@ -578,9 +590,15 @@ class Try(NamedTuple):
 
 def tries(kg: Graph, seen: Survey) -> Iterator[Try]:
     """Questions about well described things of the largest classes; to be run before they are offered."""
-    largest = [kind for kind in seen.classes if kind.properties][:TRIED_CLASSES]
+    labelled = [any(p.predicate in kg.vocabulary.labels for p in kind.properties) for kind in seen.classes]
+    kinds = [
+        kind
+        for wanted in (True, False)
+        for kind, is_ in zip(seen.classes, labelled, strict=True)
+        if is_ is wanted
+    ]
     for place in range(TRIED_PREDICATES):
-        for kind in largest:
+        for kind in kinds[:TRIED_CLASSES]:
             facts = [p.predicate for p in kind.properties if p.predicate not in kg.vocabulary.hidden]
             if place < len(facts):
                 with suppress(GraphError):

@@ -109,10 +109,14 @@ def supporting(answer: Answer) -> set[URIRef]:
 
 
 def curie(iri: str, around: Around) -> Html:
+    """An IRI as "fl:Harry_Potter", a link."""
+    return iri_link(iri, curie_text(iri, around), "curie")
+
+
+def curie_text(iri: str, around: Around) -> str:
     """An IRI as "fl:Harry_Potter"; whole where it cannot be cut."""
     namespace, local = _split(str(iri))
-    whole = not (namespace and local)
-    return iri_link(iri, str(iri) if whole else f"{_prefix(namespace, around)}:{local}", "curie")
+    return f"{_prefix(namespace, around)}:{local}" if namespace and local else str(iri)
 
 
 def _split(iri: str) -> tuple[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from concurrent.futures import Future
 from contextlib import suppress
 from itertools import chain, islice
@@ -14,76 +13,41 @@ from kgwb.errors import GraphFileError, KgwbError, SettingError
 from kgwb.flow import Answer
 from kgwb.kg import SAMPLES, Graph, open_kg, sample_path
 from kgwb.kg.embeddings import LEXICAL, Embeddings
-from kgwb.kg.glance import SAMPLE, Glance, Kind, Share, Try, glance, said_of, tries
+from kgwb.kg.survey import Survey, Try, survey, tries
 from kgwb.masking import shown
 from kgwb.run import Run
-from kgwb.show.html import (
-    Html,
-    aside,
-    bar,
-    button,
-    clean,
-    count,
-    div,
-    fold,
-    join,
-    note,
-    short,
-    span,
-    state_sign,
-    tag,
-)
+from kgwb.show import survey as shown_survey
+from kgwb.show.html import Html, aside, button, clean, div, join, short, span, state_sign, tag
+from kgwb.show.terms import Around
 from kgwb.ui.live import Event, Live, progress, text_field, typed_name
 from kgwb.ui.session import Worker
 
 OFFERED, MOST_TRIED = 3, 12
 """Questions that are offered, and that are tried to find them."""
-MOST_CLASSES, MOST_ANSWER = 11, 60
-"""Classes that are shown at once, and letters of an answer."""
+MOST_ANSWER = 60
+"""Letters of an answer."""
 STATIC_S = 2.0
 """How long the form for where no kernel is waits for what is counted."""
-LANGUAGES = {
-    **{"": "no language", "ar": "Arabic", "de": "German", "en": "English", "es": "Spanish", "fr": "French"},
-    **{"it": "Italian", "ja": "Japanese", "ko": "Korean", "nl": "Dutch", "pl": "Polish", "pt": "Portuguese"},
-    **{"ru": "Russian", "zh": "Chinese"},
-}
 
 
 # --- a graph at a glance
 
 
-class Survey(Worker):
-    """A graph at a glance, and questions that ``rules`` answered on it just now."""
+class Glance(Worker):
+    """A graph at a glance: its survey, and questions that ``rules`` answered on it just now."""
 
     def __init__(self, kg: Graph) -> None:
         super().__init__()
         self.kg = kg
-        self.seen: Glance | None = None
-        self.chosen: Kind | None = None
-        """The class that is looked at."""
-        self.shares: dict[Kind, tuple[Share, ...]] = {}
-        """The predicates of the classes that were looked at."""
+        self.seen: Survey | None = None
+        self.words = ""
+        """What is searched for in the survey."""
         self.answered: dict[str, Answer] = {}
         """Questions that ``rules`` answered, with what it answered."""
         self.do("looking at the graph", self._look)
 
-    def choose(self, name: str) -> None:
-        """Look at the class of that name or IRI."""
-        seen = self.seen
-        kinds = seen.kinds if seen else ()
-        chosen = next((kind for kind in kinds if name in (str(kind.iri), kind.name)), None)
-        if seen and chosen and chosen not in self.shares:
-            self.do("asking the graph", lambda: self._describe(seen, chosen))
-        self.chosen = chosen
-
-    def _describe(self, seen: Glance, kind: Kind) -> None:
-        self.shares[kind] = said_of(self.kg, kind, sampled=seen.sampled)
-
     def _look(self) -> None:
-        self.seen = seen = glance(self.kg)
-        if seen.kinds:
-            self.chosen = seen.kinds[0]
-            self._describe(seen, seen.kinds[0])
+        self.seen = seen = survey(self.kg)
         self.busy = "trying questions on it"
         self.tell()
         for question in islice(chain(known(self.kg.source), tries(self.kg, seen)), MOST_TRIED):
@@ -99,48 +63,27 @@ class Survey(Worker):
             self.answered[question.question] = answer
             self.tell()
 
-    def view(self) -> Html:
-        """Four numbers, questions with answers, classes with the predicates of the chosen one, labels."""
+    def view(self, *, live: bool = True) -> Html:
+        """Four numbers, questions with answers, classes with their predicates, labels."""
         title = tag("h2", "Your graph at a glance", class_="title grow")
         head = div("head", title, span("id", clean(self.kg.source)))
         if (seen := self.seen) is None:
             return join(head, progress(self))
-        sampled = f"It is large: classes, predicates and labels are of a sample of {SAMPLE:,}."
-        classes = sum(kind.iri is not None for kind in seen.kinds)
-        numbers = {"triples": seen.triples, "things": seen.things, "classes": classes}
-        numbers["predicates"] = seen.predicates
-        tiles = [
-            div("", div("big", "–" if n is None else f"{n:,}"), aside(noun)) for noun, n in numbers.items()
-        ]
         chips = [
             span("chip", state_sign("ok", ""), short(question), " ", aside(short(str(answer), MOST_ANSWER)))
             for question, answer in self.answered.items()
         ]
         caption = span("caption", "Questions it can answer: asked just now")
+        known = Around(prefixes=getattr(self.kg, "prefixes", {}))
         return join(
             head,
-            div("tiles", *tiles),
-            div("band", note(sampled, kind="calm")) if seen.sampled else "",
+            shown_survey.tiles(seen),
             div("band stack tight", caption, div("chips", *chips)) if chips else "",
-            div("two", _classes(seen, self.chosen), self._shares()) if seen.kinds else "",
-            div("band row", *_labels(seen)),
+            shown_survey.search_field(self.words) if live and seen.classes else "",
+            shown_survey.classes(seen, known, self.words if live else ""),
+            shown_survey.band(seen),
             progress(self),
         )
-
-    def _shares(self) -> Html:
-        chosen = self.chosen
-        if chosen is None:
-            return div("")
-        of = f"each {chosen.name}" if chosen.iri else "things without a class"
-        caption = span("caption", f"What is said of {of}")
-        head = div("row", caption, aside("share of them that have it, and an example"))
-        rows = []
-        for share in self.shares.get(chosen, ()):
-            name = span("cut", short(share.name), title=share.predicate)
-            number = span("num", f"{share.share:.0%}")
-            example = span("soft cut", short(share.example), title=short(share.example))
-            rows.append(div("hbar wide sparql", name, bar(share.share), number, example))
-        return div("", head, *rows)
 
 
 def known(source: str) -> list[Try]:
@@ -152,40 +95,14 @@ def known(source: str) -> list[Try]:
     return []
 
 
-_KNOWN: WeakKeyDictionary[Graph, Survey] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Graph, Glance] = WeakKeyDictionary()
 
 
-def survey_of(kg: Graph) -> Survey:
-    """The one survey of a graph, begun with the first who asks for it."""
+def survey_of(kg: Graph) -> Glance:
+    """The one glance at a graph, begun with the first who asks for it."""
     if kg not in _KNOWN:
-        _KNOWN[kg] = Survey(kg)
+        _KNOWN[kg] = Glance(kg)
     return _KNOWN[kg]
-
-
-def _classes(seen: Glance, chosen: Kind | None) -> Html:
-    most = max(kind.size for kind in seen.kinds) or 1
-
-    def row(kind: Kind) -> Html:
-        parts = span("cut", short(kind.name)), bar(kind.size / most), span("num", f"{kind.size:,}")
-        chooses = {"data_do": "class", "data_arg": kind.iri or kind.name, "title": kind.iri}
-        class_ = "hbar search b" if kind == chosen else "hbar"
-        pressed = str(kind == chosen).lower()
-        return tag("button", *parts, type="button", class_=class_, aria_pressed=pressed, **chooses)
-
-    rest = seen.kinds[MOST_CLASSES:]
-    smaller = ", ".join(f"{short(kind.name)} {kind.size:,}" for kind in rest)
-    more = fold(aside(f"{count(len(rest), 'smaller class')}"), smaller, key="classes") if rest else ""
-    return div("", span("caption", "Classes"), *map(row, seen.kinds[:MOST_CLASSES]), more)
-
-
-def _labels(seen: Glance) -> Iterable[Html]:
-    yield span("caption", "Labels")
-    if seen.unlabelled is not None and seen.things:
-        yield span("", f"{1 - seen.unlabelled / seen.things:.0%} of the things have one")
-        if seen.unlabelled:
-            yield aside(f"{seen.unlabelled:,} have none: they are found by their IRI's last part")
-    for language, number in seen.languages:
-        yield span("chip", f"{LANGUAGES.get(language, language)} {number:,}")
 
 
 # --- choosing
@@ -202,7 +119,7 @@ class GraphChooser(Live):
         self.name = ""
         """How it was named, without passwords and keys."""
         self.typed, self.revision = start, 0
-        self.survey: Survey | None = None
+        self.survey: Glance | None = None
         """Of the graph."""
         self.opening = Worker()
         super().__init__(self.opening)
@@ -242,7 +159,7 @@ class GraphChooser(Live):
         if self.survey is not None and self.survey.worker is not None:
             self.survey.worker.join(STATIC_S)
         chosen = div("body", tag("b", self.name or "none chosen"))
-        return join(chosen, self.survey.view() if self.survey else "")
+        return join(chosen, self.survey.view(live=False) if self.survey else "")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({clean(self.name) or 'none'})"
@@ -259,6 +176,6 @@ class GraphChooser(Live):
         self.revision += 1
         self.choose(str(event["arg"]))
 
-    def do_class(self, event: Event) -> None:
+    def do_find(self, event: Event) -> None:
         if self.survey is not None:
-            self.survey.choose(str(event["arg"]))
+            self.survey.words = str(event["value"])

@@ -1,0 +1,252 @@
+"""A survey as a page that can be searched, and as lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from rdflib import URIRef
+
+from kgwb.display import as_html, as_text
+from kgwb.kg.base import Vocabulary
+from kgwb.kg.survey import Class, Property, Survey, Values
+from kgwb.kg.text import local_name, local_part, normal
+from kgwb.show.html import (
+    Html,
+    and_more,
+    aside,
+    bar,
+    clean,
+    count,
+    div,
+    dotted,
+    first_of,
+    fold,
+    join,
+    note,
+    page,
+    short,
+    span,
+    tag,
+)
+from kgwb.show.tell import view
+from kgwb.show.terms import Around, curie, curie_text, term_text
+
+MOST_CLASSES, MOST_PROPERTIES, MOST_SORTS = 40, 25, 4
+"""Classes that are shown at once, predicates of a class, and sorts of values of a predicate."""
+MOST_LINES, MOST_WORDS, MOST_VALUE = 12, 5, 50
+"""Classes in a terminal, predicates on the line of each, and letters of a value."""
+UNORDERED = ("string", "boolean", "anyURI", "IRI", "class", "node")
+LANGUAGES = {
+    **{"": "no language", "ar": "Arabic", "de": "German", "en": "English", "es": "Spanish", "fr": "French"},
+    **{"it": "Italian", "ja": "Japanese", "ko": "Korean", "nl": "Dutch", "pl": "Polish", "pt": "Portuguese"},
+    **{"ru": "Russian", "zh": "Chinese"},
+}
+
+
+# --- as text
+
+
+@as_text.register
+def _(survey: Survey) -> str:
+    return "\n".join(lines(survey))
+
+
+def lines(survey: Survey) -> Iterator[str]:
+    """Some fifteen lines: the numbers, the largest classes with their commonest predicates, the labels."""
+    names, hidden = _names(survey), Vocabulary().hidden
+    numbers = [f"{n:,} {noun}" for noun, n in _numbers(survey).items() if n is not None]
+    yield ", ".join(numbers) + (" (classes and predicates of a sample)" if survey.sampled else "")
+    largest = [kind for kind in survey.classes if kind.total]
+    for kind in largest[:MOST_LINES]:
+        shown = [p for p in kind.properties if p.predicate not in hidden][:MOST_WORDS]
+        uses = [f"{term_text(p.predicate, names)} {_percent(p.things, kind.size)}" for p in shown]
+        uses = uses or first_of(_below(survey, kind), MOST_WORDS)
+        yield f"{clean(_cut(kind.name, 22)):<24}{kind.total:>9,}  {clean(', '.join(uses))}"
+    if left := and_more(len(largest) - MOST_LINES):
+        yield left
+    yield clean(", ".join(_labels(survey)))
+
+
+def _below(survey: Survey, kind: Class) -> list[str]:
+    """The subclasses of a class with their sizes."""
+    below = (each for each in survey.classes if kind.iri and kind.iri in each.parents)
+    return [f"{_cut(each.name)} {each.total:,}" for each in below]
+
+
+def _numbers(survey: Survey) -> dict[str, int | None]:
+    classes = sum(kind.iri is not None for kind in survey.classes)
+    return {
+        "triples": survey.triples,
+        "things": survey.things,
+        "classes": classes,
+        "predicates": survey.predicates,
+    }
+
+
+def _labels(survey: Survey) -> Iterator[str]:
+    if survey.unlabelled is not None and survey.things:
+        yield f"{_percent(survey.things - survey.unlabelled, survey.things)} of the things have a label"
+    for language, number in survey.languages:
+        yield f"{LANGUAGES.get(language, language)} {number:,}"
+
+
+def _percent(n: int, of: int) -> str:
+    """A share; it is 100% only of all, and 0% only of none."""
+    if n and n * 100 < of:
+        return "<1%"
+    return f"{100 if n >= of else min(99, round(n / of * 100))}%"
+
+
+def _cut(text: str, most: int = MOST_VALUE) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _names(survey: Survey) -> dict[str, str]:
+    return {str(iri): name for iri, name in survey.names}
+
+
+# --- as a page
+
+
+@as_html.register
+def survey_html(survey: Survey) -> str:
+    return page(view(survey, Around()))
+
+
+@view.register
+def _(survey: Survey, around: Around) -> Html:
+    return join(tiles(survey), classes(survey, around), band(survey))
+
+
+def tiles(survey: Survey) -> Html:
+    """Four numbers."""
+    shown = _numbers(survey).items()
+    big = (div("", div("big", "–" if n is None else f"{n:,}"), aside(noun)) for noun, n in shown)
+    some = "It is large: what classes have, and how often, is estimated by some instances of the largest."
+    return join(div("tiles", *big), div("band", note(some, kind="calm")) if survey.sampled else "")
+
+
+def search_field(words: str) -> Html:
+    """What is typed here is sent as ``find``."""
+    label = "Search classes and predicates"
+    about = {"type": "text", "name": "words", "id": "find", "value": words, "aria_label": label}
+    return div("band", tag("input", placeholder=label, autocomplete="off", data_input="find", **about))
+
+
+def classes(survey: Survey, around: Around, words: str = "") -> Html:
+    """The classes, each to unfold, or those that the words name or that have a predicate of that name."""
+    around = around.named(survey.names)
+    notes = {str(iri): text for iri, text in survey.notes}
+    found = [
+        (kind, some) for kind in survey.classes if (some := _found(kind, words, around.names)) is not None
+    ]
+    most = max((kind.total for kind in survey.classes), default=0) or 1
+    rows = []
+    for kind, some in found[:MOST_CLASSES]:
+        below = ", ".join(first_of(_below(survey, kind), MOST_PROPERTIES))
+        lead = tuple(filter(None, (notes.get(str(kind.iri), ""), f"Subclasses: {below}" if below else "")))
+        shown = replace(kind, properties=some or kind.properties)
+        rows.append(_class(shown, kind.total / most, lead, around, notes, words if some else ""))
+    rest = [kind for kind, _ in found[MOST_CLASSES:]]
+    smaller = ", ".join(f"{_cut(kind.name)} {kind.total:,}" for kind in rest)
+    more = fold(aside(count(len(rest), "smaller class")), smaller, key="classes") if rest else ""
+    nothing = "" if found else aside("no class and no predicate has these words" if words else "no class")
+    return div("band kinds", *rows, more, nothing)
+
+
+def _found(kind: Class, words: str, names: Mapping[str, str]) -> tuple[Property, ...] | None:
+    """Predicates of a class that the words name; none if they name the class itself, None if neither."""
+    if _matches(words, kind.name, kind.iri or ""):
+        return ()
+    return (
+        tuple(
+            p
+            for p in kind.properties
+            if any(_matches(words, names.get(str(q.predicate), ""), q.predicate) for q in (p, *p.inner))
+        )
+        or None
+    )
+
+
+def _matches(words: str, name: str, iri: str) -> bool:
+    text = normal(f"{name} {local_name(iri)} {local_part(iri)}")
+    return all(word in text for word in normal(words).split())
+
+
+def _class(
+    kind: Class, share: float, lead: Iterable[str], around: Around, notes: Mapping[str, str], words: str
+) -> Html:
+    """A class to unfold; it is open where its predicates were searched for."""
+    above = ", ".join(term_text(parent, around.names) for parent in kind.parents)
+    own = f"{kind.size:,} of its own" if kind.iri and 0 < kind.size < kind.total else ""
+    known = span("id", short(curie_text(kind.iri, around))) if kind.iri else ""
+    name = span("row", tag("b", short(kind.name)), known, aside(dotted(f"in {above}" if above else "", own)))
+    face = span("hbar grow", name, bar(share), span("num", f"{kind.total:,}"))
+    shown = kind.properties[:MOST_PROPERTIES]
+    rows = [row for p in shown for row in _property(p, kind.size, around, notes)]
+    about = [div("soft", tag("bdi", short(text))) for text in lead]
+    more = and_more(len(kind.properties) - len(shown))
+    return fold(
+        face,
+        *about,
+        *rows,
+        aside(more) if more else "",
+        unfolded=bool(words),
+        key=f"class-{kind.iri}-{words}",
+    )
+
+
+def _property(p: Property, size: int, around: Around, notes: Mapping[str, str]) -> Iterator[Html]:
+    """A row for a predicate, and one for each path through the nodes that it leads to."""
+    yield _row((p.predicate,), p, size, around, notes.get(str(p.predicate), ""))
+    for inner in p.inner:
+        yield _row((p.predicate, inner.predicate), inner, p.triples, around, "")
+
+
+def _row(path: tuple[URIRef, ...], p: Property, of: int, around: Around, about: str) -> Html:
+    name = " / ".join(term_text(iri, around.names) for iri in path)
+    known = span("", tag("bdi", name, title=short(about) or None), " ", curie(path[-1], around))
+    share = p.things / of if of else 0.0
+    number = span("num", _percent(p.things, of or 1), title=f"{p.things:,} of {of:,}")
+    sorts = [_sort(v, around) for v in p.values[:MOST_SORTS]]
+    more = and_more(len(p.values) - MOST_SORTS)
+    loose = f"{p.unnamed:,} without a name" if p.unnamed else ""
+    return div("hbar prop", known, bar(share), number, span("soft", dotted(*sorts, more, loose)))
+
+
+def _sort(v: Values, around: Around) -> Html:
+    """Values of one sort: a class with their number, or a datatype with the least and greatest, or all."""
+    sort = {"node": "structure", "IRI": "without a class"}.get(v.sort, v.sort.replace("@", " "))
+    sort = term_text(v.of, around.names) if v.sort == "class" and v.of else sort
+    shown = [tag("bdi", _cut(term_text(term, around.names))) for term in v.examples]
+    if v.whole:
+        text = join(": ", *_between(shown, ", "))
+    elif v.sort not in UNORDERED and "@" not in v.sort and len(shown) > 1:
+        text = join(": ", shown[0], " … ", shown[1])
+    else:
+        text = join(": ", *_between(shown[:3], ", "), ", …") if shown else Html()
+    number = f" {v.triples:,}" if v.sort in ("class", "IRI") else ""
+    return join(tag("bdi", sort), number, text)
+
+
+def _between(parts: Iterable[Html], sign: str) -> Iterator[object]:
+    for place, part in enumerate(parts):
+        yield from ((sign, part) if place else (part,))
+
+
+def band(survey: Survey) -> Html:
+    """The labels by language; then what is declared and not used, and what is asserted both ways."""
+    names = _names(survey)
+    labels = div("row", span("caption", "Labels"), *(span("chip", text) for text in _labels(survey)))
+    both = [f"{term_text(iri, names)} ({n:,} of {of:,})" for iri, of, n in survey.both_ways if n]
+    folds = [
+        fold(f"{aside_of}: {len(items):,}", ", ".join(first_of(items, 200)), key=key)
+        for key, aside_of, items in (
+            ("unused", "Declared and never used", [term_text(iri, names) for iri in survey.unused]),
+            ("both", "Asserted in both directions", both),
+        )
+        if items
+    ]
+    unlabelled = f"{survey.unlabelled:,} things have no label" if survey.unlabelled else ""
+    return join(div("band stack tight", labels, aside(unlabelled) if unlabelled else "", *folds))
