@@ -549,7 +549,7 @@ def _one_sort(n: Any, d: Any, k: Any, type_: Any, tag: Any, *terms: Any) -> Valu
 def _whole(values: Values, few: list[Term] | None, all_seen: bool) -> Values:
     """With all values where there are few of them."""
     if few is None:
-        return replace(values, whole=all_seen and values.distinct == len(values.examples) < 3)
+        return replace(values, whole=all_seen and values.distinct == len(values.examples))
     mine = [term for term in few if _sort(term) == (values.sort if values.sort != "class" else "IRI")]
     if len(mine) != values.distinct:
         return values
