@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
 from rdflib import OWL, RDF, RDFS, XSD, BNode, Literal, URIRef
@@ -174,15 +175,20 @@ def survey(kg: Graph, only: Sequence[URIRef] = ()) -> Survey:
         return _Surveyor(kg, only).look()
     digest = hashlib.sha256(f"{VERSION} {kg.identity} {kg.vocabulary!r}".encode()).hexdigest()
     path = disk.cache_dir() / f"survey-{digest[:32]}.json"
-    with suppress(OSError, ValueError):
-        if not kg.remote or time.time() - path.stat().st_mtime < KEPT_S:
-            known: Survey = from_data(json.loads(disk.read_text(path)), Survey)
-            return known
-    made = _Surveyor(kg).look()
-    with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        disk.replace(path, [json.dumps(to_data(made))], "surrogatepass")
-    return made
+    with _looking.setdefault(digest, Lock()):  # many questions may be asked of it at once
+        with suppress(OSError, ValueError):
+            if not kg.remote or time.time() - path.stat().st_mtime < KEPT_S:
+                known: Survey = from_data(json.loads(disk.read_text(path)), Survey)
+                return known
+        made = _Surveyor(kg).look()
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            disk.replace(path, [json.dumps(to_data(made))], "surrogatepass")
+        return made
+
+
+_looking: dict[str, Lock] = {}
+"""By survey, so that one thread makes it and the others wait."""
 
 
 # --- looking
