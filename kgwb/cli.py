@@ -428,21 +428,23 @@ class Serve(Asking):
 class Doctor:
     """say what works here, and what to do about the rest"""
 
-    kg: str = option("", "graph to try (default: the sample films)", "films")
+    kg: str = option("", "graph to try, and to survey (default: the sample films, without a survey)", "")
     model: str = option("", "model to try (default: rules)", "rules")
 
     def run(self) -> int:
-        from kgwb.doctor import examine
+        from kgwb.doctor import examine, surveyed
         from kgwb.show.html import clean
 
         healthy = True
-        for finding in examine(self.kg, self.model):
+        for finding in examine(self.kg or "films", self.model):
             healthy = healthy and (finding.works or not finding.required)
             state = "ok" if finding.works else "missing" if finding.required else "absent"
             print(f"{state:<8} {finding.name:<14} {clean(finding.detail)}", flush=True)
             if not finding.works and finding.remedy:
                 print(f"{'':<24}{clean(finding.remedy)}")
         print("everything needed is there" if healthy else "something needed is missing, see above")
+        if self.kg:
+            print("", *surveyed(self.kg), sep="\n")
         return 0 if healthy else 1
 
 

@@ -70,6 +70,18 @@ def _graph(source: str) -> Iterator[Finding]:
     yield Finding("dialect", True, str(getattr(kg, "dialect", None) or "label index of kgwb"))
 
 
+def surveyed(source: str) -> Iterator[str]:
+    """What there is in a graph, in some fifteen lines, or why that is not known."""
+    from kgwb.kg import open_kg
+    from kgwb.kg.survey import survey
+    from kgwb.show.survey import lines
+
+    try:
+        yield from lines(survey(open_kg(source)))
+    except KgwbError as exc:
+        yield f"no survey: {exc.message}"
+
+
 def _models(spec: str) -> Iterator[Finding]:
     """The model, and the servers that could be asked; the one that is asked for must be there."""
     from kgwb import llm

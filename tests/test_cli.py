@@ -250,6 +250,14 @@ def test_doctor_says_what_works_and_never_shows_a_key(
     assert KEY not in out
 
 
+def test_doctor_surveys_the_graph_that_is_named(capsys: Capture) -> None:
+    main(["doctor", "--kg", "films"])
+    lines = capsys.readouterr().out.split("\n\n")[1].splitlines()
+    assert lines[0] == "2,863 triples, 420 things, 16 classes, 40 predicates"
+    assert lines[1].split()[:5] == ["Person", "178", "birth", "date", "93%,"]
+    assert lines[-1].startswith("100% of the things have a label, English 420") and len(lines) == 15
+
+
 def test_doctor_fails_where_something_needed_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
@@ -257,7 +265,13 @@ def test_doctor_fails_where_something_needed_is_missing(
     monkeypatch.setenv("KGWB_CACHE", str(tmp_path / "file"))
     assert main(["doctor", "--kg", "nowhere.ttl", "--model", "gpt"]) == 1
     out = capsys.readouterr().out
-    for line in ("missing  graph ", "missing  model ", "open a sample: films", "absent   cache folder "):
+    for line in (
+        "missing  graph ",
+        "no survey: there is no file",
+        "missing  model ",
+        "open a sample: films",
+        "absent   cache folder ",
+    ):
         assert line in out
 
 

@@ -60,7 +60,7 @@ def lines(survey: Survey) -> Iterator[str]:
     largest = [kind for kind in survey.classes if kind.total]
     for kind in largest[:MOST_LINES]:
         shown = [p for p in kind.properties if p.predicate not in hidden][:MOST_WORDS]
-        uses = [f"{term_text(p.predicate, names)} {_percent(p.things, kind.size)}" for p in shown]
+        uses = [f"{_cut(term_text(p.predicate, names))} {_percent(p.things, kind.size)}" for p in shown]
         uses = uses or first_of(_below(survey, kind), MOST_WORDS)
         yield f"{clean(_cut(kind.name, 22)):<24}{kind.total:>9,}  {clean(', '.join(uses))}"
     if left := and_more(len(largest) - MOST_LINES):
@@ -88,7 +88,7 @@ def _labels(survey: Survey) -> Iterator[str]:
     if survey.unlabelled is not None and survey.things:
         yield f"{_percent(survey.things - survey.unlabelled, survey.things)} of the things have a label"
     for language, number in survey.languages:
-        yield f"{LANGUAGES.get(language, language)} {number:,}"
+        yield f"{LANGUAGES.get(language, _cut(language))} {number:,}"
 
 
 def _percent(n: int, of: int) -> str:
@@ -248,5 +248,5 @@ def band(survey: Survey) -> Html:
         )
         if items
     ]
-    unlabelled = f"{survey.unlabelled:,} things have no label" if survey.unlabelled else ""
+    unlabelled = f"{count(survey.unlabelled, 'thing')} without a label" if survey.unlabelled else ""
     return join(div("band stack tight", labels, aside(unlabelled) if unlabelled else "", *folds))

@@ -11,7 +11,7 @@ from typing import Any
 
 import ipywidgets as widgets
 import pytest
-from rdflib import Literal, URIRef
+from rdflib import XSD, Literal, URIRef
 from small import films
 
 from hostile.corpus import IRIS, NO_IRIS, texts
@@ -19,6 +19,7 @@ from hostile.runs import EACH, HARMLESS, Page, as_shown, bundles, hostile_run, p
 from kgwb import flow
 from kgwb.cli import print_run
 from kgwb.errors import CONTROLS, GraphError
+from kgwb.kg.survey import Class, Property, Survey, Values
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.show.form import StepForm
@@ -29,6 +30,7 @@ from kgwb.show.run import record_html, waterfall
 from kgwb.show.subgraph import subgraph
 from kgwb.show.text import tree
 from kgwb.ui.cell import AgentCell
+from kgwb.ui.choosers import GraphChooser
 from kgwb.ui.comparison import ComparisonPanel
 from kgwb.ui.debugger import VIEWS, Debugger
 from kgwb.ui.live import Live
@@ -162,6 +164,62 @@ def test_the_chat_shows_text_and_nothing_else() -> None:
                 found = Page(html)
                 assert (found.odd, CONTROLS.search(html)) == ([], None), f"{bundle!r:.300}"
         widgets.Widget.close_all()
+
+
+def surveyed(bundle: tuple[str, ...]) -> Survey:
+    """A survey that has each text as the name or description of a class or predicate, a value, a language."""
+    kinds, words = [URIRef(f"http://example.org/{n}") for n in range(len(bundle))], map(Literal, bundle)
+    values = [
+        Values("string", XSD.string, 3, 3, (word, *map(Literal, bundle[:2])), n % 2 == 0)
+        for n, word in enumerate(words)
+    ]
+    values += [Values("class", kinds[0], 2, 1, (kinds[1],)), Values(f"text@{bundle[0]}", None, 1, 1, ())]
+    inner = Property(kinds[2], 1, 1, tuple(values))
+    used = tuple(
+        Property(iri, 1, 2, (value,), (inner,), 1) for iri, value in zip(kinds, values, strict=False)
+    )
+    return Survey(
+        triples=9,
+        things=9,
+        predicates=9,
+        classes=tuple(
+            Class(iri, name, 2, 3, (kinds[0],), used) for iri, name in zip(kinds, bundle, strict=True)
+        ),
+        unlabelled=1,
+        languages=tuple((text, 1) for text in bundle),
+        unused=tuple(kinds),
+        both_ways=((kinds[3], 2, 1),),
+        notes=tuple(zip(kinds, bundle, strict=True)),
+        names=tuple(zip(kinds, reversed(bundle), strict=True)),
+    )
+
+
+def test_a_survey_shows_text_and_nothing_else() -> None:
+    """On its page, in the chooser that searches in it, and in the terminal."""
+    chooser = GraphChooser()
+    glance = chooser.survey
+    assert glance is not None and glance.worker is not None
+    glance.worker.join()
+
+    def pages(bundle: tuple[str, ...]) -> Iterator[str]:
+        glance.seen, glance.answered = surveyed(bundle), {bundle[0]: flow.Answer("list")}
+        yield record_html(glance.seen)
+        for words in ("", bundle[1]):
+            chooser.update({"do": "find", "value": words})
+            yield from markup(chooser)
+
+    usual = frozenset().union(*(Page(html).parts for html in pages(HARMLESS[:EACH])))
+    for _, bundle in ALL[::3]:
+        for html in pages(bundle):
+            page = Page(html)
+            assert (page.odd, page.parts - usual, CONTROLS.search(html)) == ([], set(), None), (
+                f"{bundle!r:.300}"
+            )
+            assert "please report this" not in page.text
+        text = repr(surveyed(bundle))
+        assert not CONTROLS.search(text.replace("\n", "")) and text.count("\n") < 17
+        text.encode()
+    widgets.Widget.close_all()
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))

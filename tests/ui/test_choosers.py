@@ -9,14 +9,20 @@ from page import press, settle, text
 from small import FILMS, films
 
 from kgwb.errors import GraphTimeoutError
+from kgwb.kg.survey import survey
+from kgwb.show.survey import classes as shown_classes
+from kgwb.show.terms import Around
 from kgwb.ui import choosers
-from kgwb.ui.choosers import GraphChooser, Survey
+from kgwb.ui.choosers import Glance, GraphChooser
 
 NOWHERE = "http://127.0.0.1:9/sparql"
 GLANCE = (
-    *("2,863 triples", "420 things", "16 classes", "40 predicates", "Person 178", "birth date 93%"),
-    *("What is said of each Person", "English 420", "Who directed Arrival? Denis Villeneuve"),
-    "5 smaller classes",
+    *("2,863 triples", "420 things", "16 classes", "40 predicates", "Person films:Person 178", "director"),
+    *(
+        "birth date films:birthDate 93% date: 1755-11-02 … 1996-09-01",
+        "birth place films:birthPlace 56% City",
+    ),
+    *("English 420", "Who directed Arrival? Denis Villeneuve"),
 )
 
 
@@ -38,8 +44,13 @@ def test_a_sample_is_open_at_once_and_seen_at_a_glance() -> None:
     assert chooser.kg is not None
     shown = looked(chooser)
     assert [part for part in GLANCE if part not in shown] == []
-    press(chooser, "film 79")
-    assert "What is said of each film" in looked(chooser)
+    chooser.update({"do": "find", "value": "birth DATE"})
+    shown = text(chooser)
+    assert "birth date" in shown and "director" not in shown and "film 79" not in shown
+    chooser.update({"do": "find", "value": "no such words"})
+    assert "no class and no predicate has these words" in text(chooser)
+    assert "director" in chooser.static(), "where nobody can search all is shown"
+    chooser.update({"do": "find", "value": ""})
     assert repr(chooser) == "GraphChooser(films)"
     assert "2,863" in GraphChooser().static()  # of a graph that was looked at, also without a kernel
     before = chooser.kg
@@ -59,7 +70,11 @@ def test_a_graph_is_chosen_by_a_click_or_by_its_name(tmp_path: Path) -> None:
     label = "<img src=x onerror=alert(1)>"
     (tmp_path / "mine.ttl").write_text(FILMS.replace('"Dune"', f'"{label}"') + ":quiet :runtime 9 .")
     shown = choose(chooser, str(tmp_path / "mine.ttl"))
-    for part in ("without a class 9", "1 have none", "What is the director of Arrival? Denis Villeneuve"):
+    for part in (
+        "without a class 9",
+        "1 thing without a label",
+        "What is the director of Arrival? Denis Villeneuve",
+    ):
         assert part in shown
     assert "<img" not in chooser.html
     chooser.close()
@@ -76,22 +91,27 @@ def test_a_secret_is_taken_out_of_the_widget(address: str) -> None:
     assert address not in chooser.html
 
 
-def test_two_classes_of_one_name_are_looked_at_each() -> None:
-    survey = Survey(films(FILMS + ':Story rdfs:label "same" . :Film rdfs:label "same" .'))
-    settle(survey)
-    assert survey.seen is not None
-    for kind in survey.seen.kinds[:2]:
-        assert f'data-arg="{kind.iri}"' in survey.view()
-        survey.choose(str(kind.iri))
-        settle(survey)
-        assert (survey.chosen, kind in survey.shares) == (kind, True)
+def test_classes_of_one_name_are_told_apart_and_found_by_label_or_iri() -> None:
+    seen = survey(
+        films(FILMS + ':Story rdfs:label "same" . :Film rdfs:label "same" . :basedOn rdfs:label "from" .')
+    )
+    for words, classes in {
+        "same": 2,
+        "story": 1,
+        "from": 1,
+        "BasedOn": 1,
+        "same film": 1,
+        "author": 1,
+    }.items():
+        assert shown_classes(seen, Around(), words).count("<details") == classes, words
+    assert shown_classes(seen, Around(), "from").count("hbar prop") == 1
 
 
 def test_a_graph_that_fails_while_it_is_looked_at_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*_: object) -> None:
         raise GraphTimeoutError("the endpoint is gone", hint="wait")
 
-    monkeypatch.setattr(choosers, "glance", gone)
-    survey = Survey(films())
-    settle(survey)
-    assert "the endpoint is gone" in survey.view()
+    monkeypatch.setattr(choosers, "survey", gone)
+    glance = Glance(films())
+    settle(glance)
+    assert "the endpoint is gone" in glance.view()

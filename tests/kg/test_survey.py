@@ -1,0 +1,320 @@
+"""The survey of a graph: what is counted, what the values are, what is left out, where it is kept."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import fields, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import engines
+import pytest
+import rdflib
+from rdflib import Literal, URIRef
+from small import FILMS, films, iri
+
+from kgwb import disk, open_kg
+from kgwb.errors import GraphTimeoutError, GraphUnreachableError
+from kgwb.kg import Graph, sample_path
+from kgwb.kg import survey as surveying
+from kgwb.kg.base import Rows
+from kgwb.kg.survey import Class, Property, Survey, Values, _Surveyor, survey, tries
+
+ODD = (
+    FILMS
+    + """
+@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
+:Film rdfs:label "film" . :director a rdf:Property . [] a :Film .
+:quiet :runtime 9 . :amy rdfs:label "Amy"@de .
+"""
+)
+SHOP = """
+@prefix : <http://example.org/> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+:Machine a owl:Class . :Crane a owl:Class ; rdfs:subClassOf :Machine . :Tractor rdfs:subClassOf :Machine .
+:Gantry rdfs:subClassOf :Crane , owl:Thing . :Boat a owl:Class .
+:status a owl:DatatypeProperty ; rdfs:comment "whether it runs" . :colour a owl:DatatypeProperty .
+:a a :Gantry ; rdfs:label "A"@en, "Ah"@de ; :status "running" ; :built "2001-02-03"^^xsd:date ; :nextTo :b ;
+    :weight [ :value 9.5 ; :unit :kg ] ; :port <http://elsewhere.org/Rotterdam> ; :power 12 .
+:b a :Gantry, :Crane ; rdfs:label "B"@en ; :status "running" ; :built "1999-01-01"^^xsd:date ; :nextTo :a ;
+    :weight [ :value 120.0 ; :unit :kg ] ; :port <http://elsewhere.org/Rotterdam> ; :power 7 .
+:c a :Tractor ; rdfs:label "C" ; :status "broken" ; :built "2020-01-01"^^xsd:date ; :nextTo :a ;
+    :power "much" .
+:kg a :Unit ; rdfs:label "kilogram" .
+"""
+
+
+def shop(turtle: str = SHOP) -> Graph:
+    return open_kg(rdflib.Graph().parse(data=turtle, format="turtle"))
+
+
+def kinds(seen: Survey) -> dict[str, Class]:
+    return {kind.name: kind for kind in seen.classes}
+
+
+def uses(kind: Class) -> dict[str, Property]:
+    return {str(p.predicate).rpartition("/")[2].rpartition("#")[2]: p for p in kind.properties}
+
+
+def test_a_graph_is_counted_without_its_schema() -> None:
+    seen = survey(films(ODD))
+    assert {kind.name: kind.size for kind in seen.classes} == {"without a class": 9, "film": 5, "Story": 1}
+    assert seen.classes[-1].iri is None
+    assert (seen.triples, seen.things, seen.unlabelled) == (len(rdflib.Graph().parse(data=ODD)), 14, 1)
+    assert seen.languages == (("", 13), ("de", 1))
+    film = uses(kinds(seen)["film"])
+    assert (film["director"].things, film["starring"].things, film["starring"].triples) == (4, 2, 3)
+    assert not seen.sampled
+    assert str(seen) == f"2 classes in {seen.triples} triples"
+
+
+def test_instances_of_subclasses_count_once_for_their_superclasses() -> None:
+    seen = kinds(survey(shop()))
+    sizes = {name: (kind.size, kind.total) for name, kind in seen.items()}
+    expected = {"Machine": (0, 3), "Crane": (1, 2), "Gantry": (2, 2), "Tractor": (1, 1), "Unit": (1, 1)}
+    assert sizes == expected  # :b is typed as a crane too
+    assert seen["Gantry"].parents == (iri("Crane"),)
+
+
+def test_values_are_told_by_class_datatype_and_language() -> None:
+    seen = survey(shop())
+    gantry, tractor = uses(kinds(seen)["Gantry"]), uses(kinds(seen)["Tractor"])
+    [status], [built], [port] = (gantry[name].values for name in ("status", "built", "port"))
+    assert (status.sort, status.examples, status.whole) == ("string", (Literal("running"),), True)
+    assert (built.sort, [str(date) for date in built.examples]) == ("date", ["1999-01-01", "2001-02-03"])
+    assert (port.sort, port.of, gantry["port"].unnamed) == ("IRI", None, 1)
+    assert {(v.sort, v.of, v.triples) for v in gantry["nextTo"].values} == {
+        ("class", iri("Gantry"), 2),
+        ("class", iri("Crane"), 1),
+    }
+    assert [v.sort for v in gantry["label"].values] == ["text@en", "text@de"]
+    assert [v.sort for v in tractor["power"].values] == ["string"]
+    assert [v.sort for v in gantry["power"].values] == ["integer"]
+
+
+def test_nodes_that_hold_structure_are_looked_into() -> None:
+    weight = uses(kinds(survey(shop()))["Gantry"])["weight"]
+    assert [(v.sort, v.examples) for v in weight.values] == [("node", ())]
+    unit, value = weight.inner
+    assert (unit.predicate, unit.values[0].of, unit.triples) == (iri("unit"), iri("Unit"), 2)
+    assert [float(term) for term in value.values[0].examples] == [9.5, 120]
+
+
+def test_what_is_declared_described_and_asserted_in_reverse() -> None:
+    seen = survey(shop())
+    assert seen.unused == (iri("Boat"), iri("colour"))
+    assert seen.both_ways == ((iri("nextTo"), 3, 2),)
+    assert seen.notes == ((iri("status"), "whether it runs"),)
+    assert dict(seen.names)[iri("kg")] == "kilogram"
+
+
+def test_all_values_are_there_where_they_are_few() -> None:
+    many = "".join(f':n{n} a :Node ; :even {n % 2} ; :number {n} ; :third "{n % 3}" .' for n in range(30))
+    node = uses(kinds(survey(shop(f"@prefix : <http://example.org/> . {many}")))["Node"])
+    [even], [number], [third] = (node[name].values for name in ("even", "number", "third"))
+    assert (even.whole, [str(term) for term in even.examples]) == (True, ["0", "1"])
+    assert (third.whole, len(third.examples)) == (True, 3)
+    assert (number.whole, [str(term) for term in number.examples[:2]]) == (False, ["0", "29"])
+
+
+def test_a_graph_without_types_has_one_class_of_all() -> None:
+    seen = survey(shop('@prefix : <http://example.org/> . :a :knows :b . :b :age 3 . :c :knows "x" .'))
+    [only] = seen.classes
+    assert (only.iri, only.size, {*uses(only)}) == (None, 3, {"knows", "age"})
+
+
+def limited(kg: Graph, monkeypatch: pytest.MonkeyPatch, ask: Callable[[str, Any], Rows]) -> list[str]:
+    """Have ``ask`` answer the graph's queries, which are returned as they come."""
+    select, asked = kg.select, list[str]()
+
+    def answer(query: str) -> Rows:
+        asked.append(query)
+        return ask(query, select)
+
+    monkeypatch.setattr(kg, "select", answer)
+    return asked
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_of_a_large_graph_some_instances_of_each_class_are_looked_at(
+    counted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(query: str, select: Callable[[str], Rows]) -> Rows:
+        if "COUNT(*)" in query and "GROUP" not in query and not counted:
+            raise GraphTimeoutError("too slow", hint="")
+        return select(query)
+
+    kg = open_kg("films")
+    whole = kinds(survey(kg))
+    monkeypatch.setenv("KGWB_CACHE", str(Path(os.environ["KGWB_CACHE"]) / "other"))
+    monkeypatch.setattr(surveying, "LARGE", 100)
+    monkeypatch.setattr(surveying, "SAMPLED", 160)
+    asked = limited(kg, monkeypatch, ask)
+    seen = survey(kg)
+    assert (seen.sampled, seen.things, seen.triples is None) == (True, None, not counted)
+    assert {name: kind.total for name, kind in kinds(seen).items()} == {n: k.total for n, k in whole.items()}
+    director, label = (uses(kinds(seen)["film"])[name] for name in ("director", "label"))
+    assert (label.things, director.things) == (79, 79)  # 10 were looked at
+    assert not any(v.whole for kind in seen.classes for p in kind.properties for v in p.values)
+    assert not any("?v ?any ?value" in query for query in asked), "nothing reads the whole graph"
+
+
+def test_some_classes_alone_are_looked_at_anew() -> None:
+    kg = shop()
+    seen = survey(kg, [iri("Tractor")])
+    assert [kind.name for kind in seen.classes] == ["Machine", "Tractor"]
+    assert uses(kinds(seen)["Tractor"])["status"].things == 1
+
+
+def test_what_a_graph_refuses_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = survey(shop())
+    kg, refused = shop(), ""
+
+    def ask(query: str, select: Callable[[str], Rows]) -> Rows:
+        if query == refused:
+            raise GraphTimeoutError("too slow", hint="")
+        return select(query)
+
+    asked = limited(kg, monkeypatch, ask)
+    _Surveyor(kg).look()
+    parts = {}
+    for refused in list(dict.fromkeys(asked)):
+        seen = _Surveyor(kg).look()
+        differs = [
+            each.name for each in fields(Survey) if getattr(seen, each.name) != getattr(whole, each.name)
+        ]
+        parts[refused] = {*differs} - {"seconds", "queries", "names", "classes"}
+    lost = set[str]().union(*parts.values())
+    assert lost >= {
+        "triples",
+        "things",
+        "predicates",
+        "unlabelled",
+        "languages",
+        "unused",
+        "both_ways",
+        "notes",
+    }
+    assert min(map(len, parts.values())) == 0 and sum(len(part) > 3 for part in parts.values()) < 5
+
+
+def test_a_graph_that_answers_nothing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    kg = films()
+
+    def gone(query: str, select: Callable[[str], Rows]) -> Rows:
+        raise error("gone", hint="")
+
+    asked = limited(kg, monkeypatch, gone)
+    for error in (GraphTimeoutError, GraphUnreachableError):
+        asked.clear()
+        with pytest.raises(error, match="gone"):
+            survey(kg)
+        assert len(asked) <= 2
+
+
+def test_a_row_of_no_group_is_no_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some engines count nothing as a row with unbound keys."""
+
+    def ask(query: str, select: Callable[[str], Rows]) -> Rows:
+        rows = select(query)
+        nothing = tuple(Literal(0) if name in ("n", "d", "things") else None for name in rows.variables)
+        return replace(rows, rows=(*rows.rows, nothing)) if "GROUP BY" in query else rows
+
+    kg = films(ODD)
+    expected = replace(_Surveyor(kg).look(), seconds=0)
+    limited(kg, monkeypatch, ask)
+    assert replace(_Surveyor(kg).look(), seconds=0) == expected
+
+
+def test_after_its_time_nothing_more_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    kg = films()
+    monkeypatch.setattr(surveying, "LONGEST_S", -1.0)
+    assert survey(kg).queries == 0
+
+
+def test_a_survey_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    kg: Any = shop()
+    asked = limited(kg, monkeypatch, lambda query, select: select(query))
+    first = survey(kg)
+    assert asked
+    asked.clear()
+    assert (survey(kg), asked) == (first, [])
+    [file] = disk.cache_dir().glob("survey-*.json")
+    for damage in ("", "{}", "[1", '{"triples": 3}', file.read_text()[:-9]):
+        file.write_text(damage)
+        asked.clear()
+        assert replace(survey(kg), seconds=0) == replace(first, seconds=0)
+        assert asked
+    asked.clear()
+    os.utime(file, (0, 0))
+    survey(kg)
+    assert not asked, "a file is known by its content"
+    kg.remote = True
+    survey(kg)
+    assert asked, "an endpoint may have changed since"
+
+
+def test_questions_are_about_things_of_one_name_and_facts_that_count() -> None:
+    kg = films()
+    made = {one.question: one.answer for one in tries(kg, survey(kg))}
+    assert made["What is the director of Arrival?"] == iri("denis")
+    assert made["What is the birth place of Denis Villeneuve?"] == iri("gentilly")
+    assert not any("Dune?" in question or "label" in question for question in made)
+
+
+# --- engines
+
+
+def told(seen: Survey) -> Survey:
+    """What is the same on every engine: examples, and how a value is written, are its own."""
+
+    def values(some: tuple[Values, ...]) -> tuple[Values, ...]:
+        return tuple(replace(v, examples=()) for v in some)
+
+    def properties(some: tuple[Property, ...]) -> tuple[Property, ...]:
+        return tuple(replace(p, values=values(p.values), inner=properties(p.inner)) for p in some)
+
+    classes = tuple(replace(kind, properties=properties(kind.properties)) for kind in seen.classes)
+    return replace(seen, classes=classes, names=(), seconds=0)
+
+
+@pytest.mark.parametrize("engine", ["oxigraph", "virtuoso"])
+def test_an_endpoint_is_seen_as_its_file_is(
+    engine: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    server: engines.Engine = request.getfixturevalue(engine)
+    (tmp_path / f"shop_{engine}.ttl").write_text(SHOP, encoding="utf-8")
+    for file in (sample_path("films"), sample_path("wikidata_slice"), tmp_path / f"shop_{engine}.ttl"):
+        kg = open_kg(server.load(file))
+        there = survey(kg)
+        assert told(there) == told(survey(open_kg(file)))
+        assert there.queries < 30
+        if file.stem == "films":
+            assert len([*islice(tries(kg, there), 5)]) == 5
+
+
+@pytest.mark.long
+def test_metaqa_in_virtuoso_is_seen_as_its_file_is(virtuoso: engines.Engine, metaqa: Path) -> None:
+    here, there = survey(open_kg(metaqa)), survey(open_kg(virtuoso.load(metaqa)))
+    sys.stdout.write(
+        f"MetaQA: {there.queries} queries; file {here.seconds} s, {virtuoso.name} {there.seconds} s\n"
+    )
+    assert told(there) == told(here)
+    assert there.seconds < 30
+
+
+def test_a_class_that_no_query_can_name_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask(query: str, select: Callable[[str], Rows]) -> Rows:
+        rows = select(query)
+        if query.startswith("SELECT ?c (COUNT"):
+            rows = replace(rows, rows=(*rows.rows, (URIRef("http://e/a b>"), Literal(3))))
+        return rows
+
+    kg = films()
+    limited(kg, monkeypatch, ask)
+    assert {kind.name for kind in survey(kg).classes} == {"Film", "Story", "without a class"}
