@@ -18,7 +18,7 @@ RESULTS = {
     "entity_retriever": "young wizard",
     "vertex_selection": "book series",
     "relation_linking": "first movie",
-    "query_generator": "PREFIX films:",
+    "query_generator": "PREFIX fl:",
     "predicate_selection": "release date",
     "execution": "2001-11-16",
 }
@@ -93,6 +93,10 @@ def test_the_debugger_steps_back_and_forth_and_stops_where_told(page: NotebookPa
     expect(cell.row("qir")).to_have_attribute("aria-current", "step")
     assert cell.output.get_by_role("tab", name="Result", selected=True).is_visible()
     cell.output.get_by_role("button", name="stop after qir").click()
+    cell.click("Continue", until="Answered").click("Back", until="Stopped on the way")
+    expect(cell.row("predicate selection")).to_have_attribute("aria-current", "step")
+    cell.click("Back")
+    expect(cell.row("query generator")).to_have_attribute("aria-current", "step")
     cell.click("Continue", until="Answered")
     for view, shown in {
         "Answer": "Where the time went",
@@ -147,3 +151,19 @@ def test_a_page_reload_finds_the_widgets_of_the_living_kernel(page: NotebookPage
     page.reload()
     cell = page.cell("workbench.debug()").show().wait("2001-11-16")
     cell.tab("Answer").wait("Where the time went")
+
+
+def test_after_run_all_every_agent_shows_its_result(page: NotebookPage) -> None:
+    page.run_all()
+    for name, result in RESULTS.items():
+        cell = agent(page, name).wait("done").wait(result)
+        expect(cell.output.get_by_role("tab", name="Result", selected=True)).to_be_visible()
+        asks = name in (
+            "translator",
+            "classifier",
+            "rephraser",
+            "qir",
+            "vertex_selection",
+            "predicate_selection",
+        )
+        expect(cell.output.get_by_role("tab", name="Prompt")).to_have_count(int(asks))
