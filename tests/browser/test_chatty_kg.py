@@ -56,7 +56,7 @@ def test_the_result_is_open_and_only_who_asks_a_model_has_a_prompt(page: Noteboo
 
 
 def test_an_edited_prompt_is_tried_once(page: NotebookPage) -> None:
-    cell = agent(page, "qir").tab("Prompt").wait("as in the file")
+    cell = agent(page, "qir").tab("Prompt", until="as in the file")
     prompt = cell.output.locator("textarea")
     in_file = prompt.input_value()
     cell.fill(prompt, in_file + "\nThink twice.").wait("What you changed")
@@ -103,7 +103,7 @@ def test_the_debugger_steps_back_and_forth_and_stops_where_told(page: NotebookPa
         "Compare": "profile",
         "Subgraph": "on the way",
     }.items():
-        cell.tab(view).wait(shown)
+        cell.tab(view, until=shown)
 
 
 def test_the_keys_do_what_buttons_do(page: NotebookPage) -> None:
@@ -130,7 +130,7 @@ def test_the_keys_do_what_buttons_do(page: NotebookPage) -> None:
 
 
 def test_what_is_typed_outlives_a_state_from_elsewhere(page: NotebookPage) -> None:
-    cell = agent(page, "qir").tab("Edit as a form").wait("Use this result")
+    cell = agent(page, "qir").tab("Edit as a form", until="Use this result")
     field = cell.output.locator("input[name='facts.0.1']")
     cell.fill(field, "mine")
     agent(page, "execution").click("Run again")
