@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import logging
 import os
+import re
 import shutil
 import sqlite3
 import tempfile
 import time
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -43,6 +46,11 @@ _KNOWN = f"known are {', '.join(FORMATS)}, each also with .gz"
 _FIX = "fix the file there, fetch it again, or convert it with another tool"
 _REMOTE = "JSON-LD contexts are not fetched: write the context into the file, or convert it to Turtle"
 _CHECKSUMS = "checksums.json"
+_FIRST_FILES, _HEAD_BYTES = 5, 20_000
+_PREFIX = re.compile(
+    r"(?:prefix\s+([a-z]\w{0,20}):\s*<|xmlns:([a-z]\w{0,20})=[\"'])(\w+:[^\s<>\"']{1,200}[/#])",
+    re.I | re.A,
+)
 _LEFT_S = 86_400
 """After this time what a killed process left in the cache folder is removed."""
 _DAMAGED = (OSError, ValueError, RuntimeError, sqlite3.Error)  # RocksDB's own come as RuntimeError
@@ -54,15 +62,7 @@ def open_files(path: Path, vocabulary: Vocabulary, *, cache: bool = True) -> tup
 
     Raises GraphFileError: nothing there, an unknown extension, no triple, or a file that does not parse.
     """
-    if path.is_file():
-        if _suffix(path) not in FORMATS:
-            raise GraphFileError(f"{path} has no extension of an RDF format", hint=_KNOWN)
-        files = [path]
-    else:
-        files = [file for file in sorted(path.rglob("*")) if _suffix(file) in FORMATS and file.is_file()]
-        files = [file for file in files if not any(part[0] == "." for part in file.relative_to(path).parts)]
-        if not files:
-            raise GraphFileError(f"there is no RDF file in the folder {path}", hint=_KNOWN)
+    files = rdf_files(path)
     digest = _fingerprint(path, files, vocabulary)
     identity = f"sha256:{digest}"
     if cache and sum(file.stat().st_size for file in files) > CACHED_FROM_BYTES:
@@ -73,6 +73,34 @@ def open_files(path: Path, vocabulary: Vocabulary, *, cache: bool = True) -> tup
     store = Store()
     _load(store, path, files)
     return store, LabelIndex.build(collect(store, vocabulary)), identity
+
+
+def rdf_files(path: Path) -> list[Path]:
+    """The file itself, or the RDF files in a folder, at any depth. Raises GraphFileError if there is none."""
+    if path.is_file():
+        if _suffix(path) not in FORMATS:
+            raise GraphFileError(f"{path} has no extension of an RDF format", hint=_KNOWN)
+        return [path]
+    files = [file for file in sorted(path.rglob("*")) if _suffix(file) in FORMATS and file.is_file()]
+    files = [file for file in files if not any(part[0] == "." for part in file.relative_to(path).parts)]
+    if not files:
+        raise GraphFileError(f"there is no RDF file in the folder {path}", hint=_KNOWN)
+    return files
+
+
+def prefixes_in(path: Path) -> dict[str, str]:
+    """The prefixes that files declare at their beginning, by namespace; of a folder, in its first files."""
+    prefixes: dict[str, str] = {}
+    for file in rdf_files(path)[:_FIRST_FILES]:
+        packed = file.suffix.lower() == ".gz"
+        with (
+            suppress(OSError, EOFError, zlib.error),
+            gzip.open(file) if packed else file.open("rb") as stream,
+        ):
+            text = stream.read(_HEAD_BYTES).decode(errors="replace")
+            for turtle, xml, namespace in _PREFIX.findall(text):
+                prefixes.setdefault(namespace, turtle or xml)
+    return prefixes
 
 
 def _suffix(file: Path) -> str:

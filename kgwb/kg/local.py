@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -18,7 +18,7 @@ from kgwb.aside import aside
 from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError
 from kgwb.flow import Term, Triple, literal
 from kgwb.kg.base import Limits, Rows, Vocabulary
-from kgwb.kg.files import CACHE_VERSION, open_files
+from kgwb.kg.files import CACHE_VERSION, open_files, prefixes_in
 from kgwb.kg.labels import LabelIndex, collect
 from kgwb.kg.sparql import Form, checked
 
@@ -42,6 +42,8 @@ class LocalGraph:
     ) -> None:
         self.store, self.source, self.identity = store, source, identity
         self.vocabulary, self.limits = vocabulary or Vocabulary(), limits or Limits()
+        self.prefixes: Mapping[str, str] = {}
+        """By namespace, what the graph's author calls it."""
         self.search, self.exact, self.names = labels.search, labels.exact, labels.names
         self._union = next(iter(store.named_graphs()), None) is not None
 
@@ -57,7 +59,9 @@ class LocalGraph:
         """The graph of a file or folder. Raises GraphFileError."""
         vocabulary = vocabulary or Vocabulary()
         store, labels, identity = open_files(Path(path), vocabulary, cache=cache)
-        return cls(store, labels, source=str(path), identity=identity, vocabulary=vocabulary, limits=limits)
+        kg = cls(store, labels, source=str(path), identity=identity, vocabulary=vocabulary, limits=limits)
+        kg.prefixes = prefixes_in(Path(path))
+        return kg
 
     @classmethod
     def of(
@@ -77,7 +81,9 @@ class LocalGraph:
         digest = hashlib.sha256(f"{CACHE_VERSION}\n{vocabulary!r}\n{lines}".encode()).hexdigest()
         labels = LabelIndex.build(collect(store, vocabulary))
         source, identity = f"rdflib graph of {len(store)} triples", f"sha256:{digest}"
-        return cls(store, labels, source=source, identity=identity, vocabulary=vocabulary, limits=limits)
+        kg = cls(store, labels, source=source, identity=identity, vocabulary=vocabulary, limits=limits)
+        kg.prefixes = {str(namespace): prefix for prefix, namespace in graph.namespaces()}
+        return kg
 
     def select(self, query: str) -> Rows:
         """See Graph."""

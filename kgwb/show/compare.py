@@ -26,7 +26,7 @@ from kgwb.show.html import (
 )
 from kgwb.show.run import Standing, agent_of, answer_banner, set_up, subject_text
 from kgwb.show.tell import compared, outcome, view
-from kgwb.show.terms import Around, names_in
+from kgwb.show.terms import Around, names_in, prefixes_of
 from kgwb.show.text import cost_of
 from kgwb.show.texts import changes, word_changes
 
@@ -87,12 +87,12 @@ def _parting(pair: StepDifference, standing: Standing | None, names: Names) -> H
     step = pair.first or pair.second
     assert step is not None, "a difference is of a step"
     tile = kind_tile(standing.run.system.kind(step.agent)) if standing else ""
-    sides = []
+    prefixes, sides = prefixes_of(standing.run) if standing else {}, []
     for n, side in enumerate((pair.first, pair.second)):
         if side is None:
             decided = aside("no such step")
         elif side.done:
-            decided = view(side.output, Around(names, steps=(side,)))
+            decided = view(side.output, Around(names, prefixes, steps=(side,)))
         else:
             decided = div("note bad", outcome(side))
         sign = state_sign("hand", "by hand") if side is not None and side.origin == "by hand" else ""

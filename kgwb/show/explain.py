@@ -64,6 +64,16 @@ def nearest(output: Any, steps: Sequence[Step]) -> list[str]:
     return list(filter(None, dict.fromkeys(missing(step.output) for step in steps if step.done)))
 
 
+def why(output: Any, steps: Sequence[Step]) -> Html:
+    """The same to be shown; nothing where no answer is missing."""
+    lost = nearest(output, steps)
+    return (
+        div("stack tight", tag("b", "Why is it empty?"), *(div("", line) for line in lost))
+        if lost
+        else Html()
+    )
+
+
 @singledispatch
 def missing(record: Any) -> str:
     """What the graph does not have for the output of a step, and what is nearest; empty if it has it."""

@@ -313,8 +313,8 @@ def query_block(
     if not around.live:
         return div("", head, shown)
     text = readable(query, around)
-    executed = around.more.get(f"query {number}")
-    empty = executed.empty if executed is not None else empty
+    executed, key = around.more.get(f"query {number}"), f"{'empty' if empty else 'edit'}-{number}"
+    unfolded, empty = empty, executed.empty if executed is not None else empty
     named = {"name": "sparql", "rows": min(text.count("\n") + 1, 16), "id": f"sparql-{number}"}
     kept = {"spellcheck": "false", "aria_label": "SPARQL", "data_rev": short(query, 40)}
     buttons = (
@@ -325,9 +325,9 @@ def query_block(
     typed = tag("textarea", text, class_="mono", **named, **kept)
     sent = {"data_do": "query", "data_arg": number}
     form = tag("form", typed, div("row controls", *buttons), class_="stack tight", **sent)
-    editor = fold(aside("edit and run"), form, key=f"edit-{number}", unfolded=empty)
+    editor = fold(aside("edit and run"), form, key=key, unfolded=unfolded)
     answers = (shown_of(f"{question} {number}", around) for question in ("query", "why"))
-    return div("", head, shown, editor, *answers)
+    return div("", head, div("edited", editor, shown), *answers)  # open, it stands in the place of the text
 
 
 @view.register
@@ -368,7 +368,9 @@ def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
     blocks = [query_block(n, query, around, empty=empty) for n, query in enumerate(value.queries)]
     if blocks:
         head = join("The SPARQL it came from ", aside(count(len(blocks), "query")))
-        parts.append(fold(head, *blocks, key="queries", unfolded=around.live and not value.values))
+        # Another key: a page keeps a fold as the person left it, and why it is empty must be seen.
+        key, unfolded = ("queries", False) if value.values else ("empty", around.live)
+        parts.append(fold(head, *blocks, key=key, unfolded=unfolded))
     return parts
 
 

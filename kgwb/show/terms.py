@@ -75,11 +75,16 @@ def around(run: Run, step: Step | None = None, steps: Iterable[Step] = (), **kno
     steps = tuple(steps) or tuple(run.steps)
     return Around(
         names_of(run, steps),
-        getattr(run.graph, "prefixes", {}),
+        prefixes_of(run),
         tuple(step.inputs.values()) if step else (),
         steps,
         **known,
     )
+
+
+def prefixes_of(run: Run) -> Mapping[str, str]:
+    """The prefixes of a run's graph by namespace; none of a replay's, or an endpoint's."""
+    return getattr(run.graph, "prefixes", {})
 
 
 def names_in(steps: Iterable[Step], calls: Mapping[str, Call]) -> dict[str, str]:

@@ -150,8 +150,8 @@ class StepPanel(Live):
         if not step.done:
             return div("body soft", "No result." if step.error else "No result yet.")
         parts = [view(step.output, self._around(step))]
-        if near := explain.nearest(step.output, tuple(self.session.steps.values())):
-            parts.append(div("band stack", tag("b", "Why is it empty?"), *(div("", line) for line in near)))
+        if why := explain.why(step.output, tuple(self.session.steps.values())):
+            parts.append(div("band", why))
         if self.run.graph is None and not self.framed:
             parts.append(div("band", note(REPLAY, kind="calm")))
         return join(*parts, progress(self.asking))

@@ -12,6 +12,7 @@ from kgwb.flow import Dialogue
 from kgwb.kg import Graph
 from kgwb.run import Run, Setup
 from kgwb.run.run import check_question
+from kgwb.show import explain
 from kgwb.show.html import (
     Html,
     aside,
@@ -252,6 +253,7 @@ class Chat(Live):
             support = triples(answer.support[:MOST_TRIPLES], names, terms)
             more = aside(f"and {count(left, 'more triple')}") if left > 0 else ""
             parts = [span("caption", "It stands on"), support, more]
+        parts.append(explain.why(answer, run.steps))
         label = "Close the debugger" if self.debugging else "Open in the debugger"
         graph = button("Subgraph", "graph", "sparql") if not self.debugging else ""
         return div("well inner stack", *parts, div("row controls", button(label, "debug", "step"), graph))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kgwb import llm
 from kgwb.errors import SettingError
+from kgwb.show import explain
 from kgwb.show.compare import Side, comparison
 from kgwb.show.html import Html, aside, button, div, fold, join, note, span, tabs, tag
 from kgwb.show.run import agent_of, answer_banner, flow_strip, head, run_body, timeline, waterfall
-from kgwb.show.tell import answer_parts
+from kgwb.show.tell import answer_parts, view
 from kgwb.show.terms import around
 from kgwb.ui.cell import StepPanel
 from kgwb.ui.live import Event, Part, text_field, typed_name
@@ -95,9 +96,18 @@ class Debugger(StepPanel):
         answer, run = self.run.answer, self.run
         parts = [aside("No answer yet.")]
         if answer is not None and run.status == "done":
-            parts = answer_parts(answer, around(run))
+            parts = [*answer_parts(answer, around(run)), *self._why()]
         bars = waterfall(tuple(self.session.steps.values()), run.calls)
         return div("body stack", *parts, fold(aside("Where the time went"), bars, key="time"))
+
+    def _why(self) -> Iterator[Html]:
+        """Why the answer is empty, where it is."""
+        steps = tuple(self.session.steps.values())
+        yield explain.why(self.run.answer, steps)
+        for step in (step for step in steps[::-1] if step.done and step.output == self.run.answer):
+            known = self._around(step)
+            yield from (view(known.more[name], known) for name in known.more if name.startswith("why"))
+            return
 
     def _graph(self) -> Html:
         if self.subgraph is None:

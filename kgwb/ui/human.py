@@ -128,7 +128,7 @@ class Person(Part):
     def _wanted(self, asked: Asked, step: Step | None) -> Html:
         """The question, and in one sentence what is wanted."""
         request, run = asked.request, self.session.run
-        purpose = run.system.spec(step.agent).purpose.replace("``", "") if step else ""
+        purpose = run.prompts.load(request.task).header["purpose"] if step else ""
         context = [
             div("", aside(f"{spoken(name)} "), span("ent", short(value)))
             for name, value in request.variables.items()

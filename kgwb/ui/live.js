@@ -36,6 +36,7 @@ const callbacks = {
       return false;
     }
     if (unsaved(old, fresh)) return false;
+    if (old.matches("details") && !old.firstChild) old.open = fresh.open; // a new one, which Idiomorph fills
     if (old.matches(TYPED) && old.dataset.rev !== fresh.dataset.rev) old.value = fresh.defaultValue ?? fresh.value;
     return true;
   },

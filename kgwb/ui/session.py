@@ -6,6 +6,7 @@ Every widget of a run shares its session, whichever thread a click arrives on.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -22,6 +23,8 @@ from kgwb.show.run import Standing, agent_of
 
 TELL_S = 0.05
 """Changes within this time are shown together: what ends so soon is not shown as begun."""
+AHEAD_S = 0.02
+"""How long what the person looks at is drawn before the rest, whose drawing would keep it from being sent."""
 Work = Callable[[], Any]
 
 
@@ -36,6 +39,8 @@ class Worker:
         self.cancelled = False
         self.listeners: list[Callable[[], None]] = []
         """Called after every change, on any thread; never changed in place."""
+        self._first = 0
+        """How many of them are called before the others."""
         self.worker: threading.Thread | None = None
         """The latest thread."""
         self._tasks: deque[tuple[str, Work, Future[None]]] = deque()
@@ -112,7 +117,12 @@ class Worker:
             if self._timer is not None:
                 self._timer.cancel()
             self._timer = None
-        for listener in self.listeners:
+            first, rest = self.listeners[: self._first], self.listeners[self._first :]
+        for listener in first:
+            listener()
+        if first and rest:
+            time.sleep(AHEAD_S)
+        for listener in rest:
             listener()
 
     def tell_soon(self) -> None:
@@ -137,11 +147,13 @@ class Worker:
         """Call these of the listeners first: the person looks at them."""
         with self._lock:
             self.listeners = sorted(self.listeners, key=lambda listener: listener not in listeners)
+            self._first = sum(listener in listeners for listener in self.listeners)
 
     def forget(self, listener: Callable[[], None]) -> None:
         """Call a listener no more."""
         with self._lock:
             self.listeners = [other for other in self.listeners if other != listener]
+            self._first = 0
 
 
 class Session(Worker):

@@ -56,8 +56,12 @@ HELD_MS = 80
 """How long a person holds the button of a mouse down; meanwhile JupyterLab makes the cell active."""
 SETTLE_MS = 200
 """What a page may still be about to do when a test is through with it."""
-PAINTED: list[tuple[str, float]] = []
-"""What was clicked, and the milliseconds until the awaited text was painted."""
+PAINTED: list[tuple[str, str, float]] = []
+"""The kind of a click, what was clicked, and the milliseconds until the awaited text was painted."""
+STEPS = ("run", "step", "go", "back", "start", "take", "apply", "restore", "try", "anew")
+VIEWS = ("section", "view", "choose", "which", "class", "show", "open", "debug", "node", None)
+"""What a click is sent as that runs an agent, and one that runs nothing; None is a fold."""
+KINDS = dict.fromkeys(STEPS, "step") | dict.fromkeys(VIEWS, "view")
 
 # What the programs around kgwb do on every page; each as narrow as can be.
 ALLOWED = {
@@ -374,9 +378,13 @@ class Cell:
             return self
         assert until not in self.text, f"{until!r} is there before the click"
         self.output.evaluate(WATCH, until)
+        kind, label = (
+            KINDS.get(button.get_attribute("data-do"), "other"),
+            " ".join(button.inner_text().split()),
+        )
         button.click(delay=HELD_MS)
         self.wait(until)
-        PAINTED.append((str(what), self.page.page.evaluate("window.kgwbPainted")))
+        PAINTED.append((kind, label[:40], self.page.page.evaluate("window.kgwbPainted")))
         return self
 
     def fill(self, where: str | Locator, text: str) -> Cell:

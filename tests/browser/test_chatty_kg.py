@@ -18,7 +18,7 @@ RESULTS = {
     "entity_retriever": "young wizard",
     "vertex_selection": "book series",
     "relation_linking": "first movie",
-    "query_generator": "PREFIX films:",
+    "query_generator": "PREFIX fl:",
     "predicate_selection": "release date",
     "execution": "2001-11-16",
 }
@@ -56,7 +56,7 @@ def test_the_result_is_open_and_only_who_asks_a_model_has_a_prompt(page: Noteboo
 
 
 def test_an_edited_prompt_is_tried_once(page: NotebookPage) -> None:
-    cell = agent(page, "qir").tab("Prompt").wait("as in the file")
+    cell = agent(page, "qir").tab("Prompt", until="as in the file")
     prompt = cell.output.locator("textarea")
     in_file = prompt.input_value()
     cell.fill(prompt, in_file + "\nThink twice.").wait("What you changed")
@@ -93,13 +93,17 @@ def test_the_debugger_steps_back_and_forth_and_stops_where_told(page: NotebookPa
     expect(cell.row("qir")).to_have_attribute("aria-current", "step")
     assert cell.output.get_by_role("tab", name="Result", selected=True).is_visible()
     cell.output.get_by_role("button", name="stop after qir").click()
+    cell.click("Continue", until="Answered").click("Back", until="Stopped on the way")
+    expect(cell.row("predicate selection")).to_have_attribute("aria-current", "step")
+    cell.click("Back")
+    expect(cell.row("query generator")).to_have_attribute("aria-current", "step")
     cell.click("Continue", until="Answered")
     for view, shown in {
         "Answer": "Where the time went",
         "Compare": "profile",
         "Subgraph": "on the way",
     }.items():
-        cell.tab(view).wait(shown)
+        cell.tab(view, until=shown)
 
 
 def test_the_keys_do_what_buttons_do(page: NotebookPage) -> None:
@@ -126,7 +130,7 @@ def test_the_keys_do_what_buttons_do(page: NotebookPage) -> None:
 
 
 def test_what_is_typed_outlives_a_state_from_elsewhere(page: NotebookPage) -> None:
-    cell = agent(page, "qir").tab("Edit as a form").wait("Use this result")
+    cell = agent(page, "qir").tab("Edit as a form", until="Use this result")
     field = cell.output.locator("input[name='facts.0.1']")
     cell.fill(field, "mine")
     agent(page, "execution").click("Run again")
@@ -147,3 +151,19 @@ def test_a_page_reload_finds_the_widgets_of_the_living_kernel(page: NotebookPage
     page.reload()
     cell = page.cell("workbench.debug()").show().wait("2001-11-16")
     cell.tab("Answer").wait("Where the time went")
+
+
+def test_after_run_all_every_agent_shows_its_result(page: NotebookPage) -> None:
+    page.run_all()
+    for name, result in RESULTS.items():
+        cell = agent(page, name).wait("done").wait(result)
+        expect(cell.output.get_by_role("tab", name="Result", selected=True)).to_be_visible()
+        asks = name in (
+            "translator",
+            "classifier",
+            "rephraser",
+            "qir",
+            "vertex_selection",
+            "predicate_selection",
+        )
+        expect(cell.output.get_by_role("tab", name="Prompt")).to_have_count(int(asks))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from playwright.sync_api import expect
+
 from browser.harness import Site
 
 REPLY = {
@@ -48,8 +50,20 @@ workbench.ask("Who directed Arrival?")
 def test_edits_are_compared_and_a_prompt_is_saved_to_its_file(lab: Site) -> None:
     with lab.visit("11_edit_and_rerun.ipynb") as page:
         page.run_all()
-        page.cell("other.replace").wait("1997-06-26").wait("First decision that differs")
-        cell = page.cell('workbench.cell("qir")').tab("Prompt").wait("as in the file")
+        comparison = page.cell("other.replace").wait("1997-06-26").wait("First decision that differs")
+        first, *rest = comparison.output.locator(".decide, .cmp").all()
+        assert "first book" in first.inner_text(), "the first decision stands on top, in full"
+        assert rest
+        debugger, cell = page.cell("workbench.debug()"), page.cell('workbench.cell("qir")')
+        debugger.row("qir").click()
+        debugger.tab("Edit as a form", until="Use this result")
+        debugger.fill(debugger.output.locator("input[name='facts.0.1']"), "first book")
+        debugger.click("Use this result", until="by hand").click("Continue", until="No answer in this graph")
+        debugger.wait("?x1 — release date → ?answer: without it the query has rows")
+        cell.wait("by hand").tab("Prompt").wait("Its result was put in by hand.")
+        cell.click("Try once").wait("by hand", gone=True)
+        debugger.click("Continue", until="2001-11-16")
+        cell.tab("Prompt").wait("as in the file")
         prompt = cell.output.locator("textarea")
         cell.fill(prompt, prompt.input_value() + "\nThink twice.").wait("What you changed")
         cell.click("Save to file").wait("saved to")
@@ -62,6 +76,10 @@ def test_a_person_plays_an_agent(lab: Site) -> None:
         page.run_all()
         cell = page.cell('workbench.cell("qir")').click("Run").wait("attempt 1 of 3")
         assert cell.output.bounding_box()["height"] < 1000  # type: ignore[index]
+        cell.wait("Who directed Arrival?").wait("Turn a standalone question into triples")
+        prompt = cell.output.locator("details", has_text="The prompt in full, as a model gets it")
+        expect(prompt).to_have_count(1)
+        expect(prompt).not_to_have_attribute("open", "")
         cell.click("Send").wait("attempt 2 of 3")
         page.expect_problem("message: Your last reply cannot be used")
         cell.click("Reply as JSON")
@@ -77,7 +95,15 @@ def test_a_dialogue_is_held_with_the_newest_turn_in_view(lab: Site) -> None:
         cell = page.cell("workbench.chat()").click("New dialogue").wait("A new dialogue has begun")
         cell.fill(cell.output.locator("#question"), "Who is the keeper of Otto?")
         cell.output.locator("#question").press("Enter")
-        cell.wait("Maria Lopez").click("Open").wait("It stands on")
+        cell.wait("Maria Lopez")
+        turn, box = cell.output.locator("#turn-0"), cell.output.locator("#question")
+        expect(turn).to_be_in_viewport()
+        assert box.bounding_box()["width"] > 0.9 * turn.bounding_box()["width"]  # type: ignore[index]
+        cell.click(cell.output.locator(".chip", has_text="keeper of Ella"))
+        expect(box).to_have_value("What is the keeper of Ella?")
+        cell.click("Ask").wait("What is the keeper of Ella?")
+        expect(cell.output.locator("#turn-1")).to_be_in_viewport()
+        cell.click(cell.button("Open").last).wait("It stands on")
         cell.click("Open in the debugger").wait("entity retriever").click("Close the debugger")
         cell.click("Subgraph").wait("pale: around it").tab("Table").wait("what it is")
 
@@ -86,7 +112,11 @@ def test_a_lost_question_opens_from_its_benchmark(lab: Site) -> None:
     with lab.visit("50_benchmark.ipynb") as page:
         page.run_all()
         page.cell('Report(folder / "fast")').wait("Where answers were lost")
-        page.cell("report.debug(").wait("the right answer is").wait("What came in")
+        cell = page.cell("report.debug(").wait("the right answer is").wait("What came in")
+        blamed = cell.output.locator(".tl [aria-current=step] .nm").inner_text()
+        assert f"'{blamed}'" in page.cell("lines = where_lost").text
+        cell.click("Run again").wait("Stopped on the way")
+        cell.click("Continue").wait("Stopped on the way", gone=True)
 
 
 def test_a_walk_is_run_hop_by_hop_and_its_debate_is_read(lab: Site) -> None:

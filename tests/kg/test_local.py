@@ -49,6 +49,24 @@ def test_every_format_opens(tmp_path: Path, name: str, text: str, packed: bool) 
     assert kg.search("s", 5).hits[0].iri == URIRef("http://e/s")
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "prefixes"),
+    [
+        ("a.ttl", "@prefix e: <http://e/> . @prefix : <http://f/> . e:s e:p :o .", {"http://e/": "e"}),
+        ("a.ttl", "PREFIX e:<http://e#>\nprefix x: <http://e#> e:s e:p e:o .", {"http://e#": "e"}),
+        ("a.rdf", SOURCES["a.rdf"], {"http://e/": "e", str(rdflib.RDF): "rdf"}),
+        ("a.nt", SOURCES["a.nt"], {}),
+    ],
+)
+def test_a_graph_keeps_the_prefixes_of_its_author(
+    tmp_path: Path, name: str, text: str, prefixes: dict[str, str]
+) -> None:
+    (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
+    assert LocalGraph.open(tmp_path).prefixes == prefixes
+    graph = rdflib.Graph().parse(data=text, format={"a.nt": "nt", "a.rdf": "xml"}.get(name, "turtle"))
+    assert prefixes.items() <= {**LocalGraph.of(graph).prefixes, "http://e#": "e"}.items()
+
+
 def test_a_folder_is_one_graph(tmp_path: Path, people_file: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "more.nt").write_text(f'<{EX}ada> <{EX}born> "1815" .\n')

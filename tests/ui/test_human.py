@@ -48,7 +48,7 @@ class Desk:
     def wait(self, task: str) -> None:
         def there() -> bool:
             asked = self.cell.person.asked
-            waits = asked is not None and asked in self.human.waiting
+            waits = asked in self.human.waiting and f"reply-{id(asked)}" in self.cell.html
             return waits and asked.request.task == f"chatty_kg/{task}"  # type: ignore[union-attr]
 
         wait_for(there)

@@ -1,0 +1,136 @@
+"""What widgets say of an answer, of a query, of a graph, and of what they wait for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import expect
+
+from browser.harness import NotebookPage, Site
+
+MADE = '''
+import kgwb
+from kgwb.ui.choosers import GraphChooser
+
+workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
+
+def asked(question, workbench=workbench):
+    workbench.forget()
+    return workbench.ask(question)
+
+zoo = """
+@prefix zoo: <http://example.org/animals/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+zoo:ella rdfs:label "Ella"@en ; a zoo:Elephant ; zoo:keeper zoo:maria ; zoo:weight 2700 ;
+  zoo:birthDate "2001-05-04"^^<http://www.w3.org/2001/XMLSchema#date> .
+zoo:emil rdfs:label "Emil"@en ; a zoo:Elephant ; zoo:weight 3100 .
+zoo:otto rdfs:label "Otto"@de ; a zoo:Otter ; zoo:keeper zoo:maria ; zoo:food zoo:trout .
+zoo:maria rdfs:label "Maria Lopez"@en ; a zoo:Keeper .
+zoo:trout a zoo:Fish .
+"""
+with open("zoo.ttl", "w") as file:
+    file.write(zoo)
+'''
+SLOW = """
+import threading
+from kgwb.kg.embeddings import Embeddings
+loaded = threading.Event()
+Embeddings.load = lambda self: loaded.wait()
+kgwb.Workbench(workbench.kg, "rules").debug("Who directed Arrival?")
+"""
+CELLS = (
+    MADE,
+    'kgwb.debug(asked("Who directed The Arrivals of Nobody?"))',
+    'kgwb.debug(asked("What is the shoe size of Daniel Radcliffe?"))',
+    'run = asked("When was Harry Potter\'s first movie released?"); workbench.cell("predicate_selection")',
+    "kgwb.debug(run)",
+    'chooser = GraphChooser("zoo.ttl"); chooser',
+    'kgwb.debug(asked("Where was Ella born?", kgwb.Workbench(chooser.kg, "rules")))',
+    SLOW,
+    "loaded.set()",
+)
+
+
+@pytest.fixture(scope="module")
+def page(lab: Site) -> Iterator[NotebookPage]:
+    """A notebook of the cells above; the tests go through it in this order."""
+    with lab.open(lab.server.write("explained.ipynb", *CELLS)) as page:
+        page.cell(0).run()
+        yield page
+
+
+@pytest.fixture(autouse=True)
+def nothing_goes_wrong(page: NotebookPage) -> Iterator[None]:
+    yield
+    page.assert_clean()
+
+
+@pytest.mark.parametrize(
+    ("question", "why"),
+    [
+        ("The Arrivals of Nobody", "no vertex for “The Arrivals of Nobody”: nearest are Arrival (0.51)"),
+        ("shoe size", "no predicate is like “shoe size”: nearest are birth date (0.00)"),
+    ],
+)
+def test_an_empty_answer_says_what_the_graph_does_not_have(
+    page: NotebookPage, question: str, why: str
+) -> None:
+    cell = page.cell(question).run().wait("No answer in this graph").wait("Why is it empty?").wait(why)
+    expect(cell.row("execution")).to_have_attribute("aria-current", "step")
+    cell.tab("Answer", until="Where the time went").wait(why)
+
+
+def test_a_click_on_a_row_takes_a_query_and_one_without_rows_says_which_pattern(page: NotebookPage) -> None:
+    why = "?x1 — release date → ?answer: without it the query has rows"
+    cell, debugger = (
+        page.cell('cell("predicate_selection")').run().wait("kept"),
+        page.cell("debug(run)").run(),
+    )
+    cell.click(cell.output.locator("summary", has_text="other candidate queries"), until="first book")
+    row = cell.output.locator("tr", has_text="first book").filter(has_text="release date").first
+    cell.click(row.get_by_text("take this one"), until="by hand")
+    debugger.wait("Stale").click("Continue", until="No answer in this graph")
+    debugger.wait(why).wait("wrote the predicate release date")
+    debugger.tab("Answer", until="Where the time went").wait(why)
+    cell.click("Undo the edit").wait("by hand", gone=True)
+    debugger.click("Continue", until="2001-11-16")
+
+
+def test_a_query_has_the_graphs_own_prefixes_and_is_edited_where_it_is_shown(page: NotebookPage) -> None:
+    cell = page.cell("debug(run)")
+    cell.click(cell.output.locator("summary", has_text="The SPARQL it came from"), until="PREFIX fl:")
+    assert "<https://kgwb.example/films/>" in cell.text
+    shown, typed = cell.output.locator("pre.src:visible"), cell.output.get_by_label("SPARQL")
+    expect(shown).to_contain_text("fl:Harry_Potter")
+    place = shown.bounding_box()
+    cell.click(cell.output.locator("summary", has_text="edit and run"), until="Run query")
+    expect(shown).to_have_count(0)
+    expect(typed).to_have_value(re.compile("^PREFIX fl: <https://kgwb.example/films/>\nSELECT"))
+    assert abs(typed.bounding_box()["y"] - place["y"]) < 10
+    cell.click("Run query", until="1 row").wait("2001-11-16")
+
+
+def test_a_graph_of_ones_own_is_seen_at_a_glance(page: NotebookPage) -> None:
+    cell = page.cell("GraphChooser(").run().wait("Questions it can answer: asked just now")
+    for number in ("triples", "5 things", "4 classes", "predicates"):
+        cell.wait(number)
+    expect(cell.output.locator(".chip", has_text="?")).to_have_count(3)
+    cell.wait("What is the food of Otto? trout").wait("each Elephant").wait("keeper 50% Maria Lopez")
+    cell.wait("80% of the things have one").wait("1 have none").wait("English 3").wait("German 1")
+    cell.click(cell.output.get_by_role("button", name="Otter"), until="each Otter").wait("food 100% trout")
+
+
+def test_an_answer_of_the_wrong_kind_says_so(page: NotebookPage) -> None:
+    cell = page.cell("Where was Ella born").run().wait("Answered, with doubt")
+    cell.wait("2001-05-04 is a date where a place was asked")
+    expect(cell.output.locator(".answer")).to_have_class("answer none")
+
+
+def test_embeddings_load_from_the_start_and_a_press_meanwhile_waits_its_turn(page: NotebookPage) -> None:
+    cell = page.cell("loaded = ").run().wait("loading the embeddings, once")
+    cell.click("Continue").wait("Loading the embeddings, once")
+    assert cell.output.locator(".tl .offrow").count() == cell.output.locator(".tl .go").count()
+    page.cell("loaded.set()").run()
+    cell.wait("Denis Villeneuve")
+    expect(cell.row("rephraser")).to_contain_text("not needed")
