@@ -24,6 +24,14 @@ def _lexical(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
+def _values(answers: object) -> object:
+    """Gold that is a table, as rows, is all its values; null is none."""
+    if not isinstance(answers, list) or not any(isinstance(row, list) for row in answers):
+        return answers
+    cells = (cell for row in answers for cell in (row if isinstance(row, list) else [row]))
+    return list(dict.fromkeys(_lexical(cell) for cell in cells if cell is not None))
+
+
 Lexical = Annotated[str, BeforeValidator(_lexical)]
 
 
@@ -32,8 +40,9 @@ class BenchQuestion(BaseModel, frozen=True):
 
     id: Lexical
     question: str
-    answers: tuple[Lexical, ...] | None = None
-    """Gold: IRIs, or lexical forms of literals; "true" or "false" of a boolean question. None: not known."""
+    answers: Annotated[tuple[Lexical, ...] | None, BeforeValidator(_values)] = None
+    """Gold: IRIs, or lexical forms of literals; "true" or "false" of a boolean question; of a table all its
+    values. None: not known."""
     answer_labels: tuple[str, ...] = ()
     """What the gold answers are called; MetaQA's released files hold no more."""
     sparql: str | None = None

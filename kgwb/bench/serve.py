@@ -50,12 +50,12 @@ def one_query(run: Run) -> str:
 
     That is the first executed query with a column that has just these values, else the union of such columns
     as have nothing else, else of those that have more, narrowed to the values; or the count of what was
-    found. A yes or no is the last query asked: what came before it held in no way.
+    found. A yes or no is the last query asked: what came before it held in no way. A table is its query.
     """
     answer = run.answer
     if not answer or not answer.queries:
         return NO_ANSWER
-    if answer.kind == "boolean":
+    if answer.kind == "boolean" or answer.columns:
         return answer.queries[-1]
     results = {call.request["query"]: call.result for call in run.calls.values() if call.kind == "select"}
     columns = [
