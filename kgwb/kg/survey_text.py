@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import quote
 
 from rdflib import RDF, RDFS, XSD, URIRef
 
@@ -26,7 +27,10 @@ NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 PLAIN = re.compile(r"[-+\d.:TZeE]+")
 """Numbers, dates and times, which need no quotes."""
 USUAL = {"rdf": RDF, "rdfs": RDFS, "xsd": XSD}
-LOCAL = re.compile(r"\w[\w-]*")
+LOCAL = re.compile(r"(?![\xaa-\xbe])\w(?:(?![\xaa-\xbe])[\w-])*")
+"""Local names that stand in a CURIE as they are; no ordinal or superscript may."""
+ODD = re.compile(r"[\s<>\"{}|\\^`\x00-\x20\x7f-\x9f\ud800-\udfff]")
+"""What no IRI may hold, though that of an engine may."""
 Prefixes = tuple[tuple[str, str], ...]
 """Prefixes with their namespaces."""
 
@@ -146,7 +150,7 @@ class Writer:
         self.group_of = {member.iri: group for group in self.groups for member in group.members}
         spaces = Counter(str(iri)[: len(str(iri)) - len(local_part(iri))] for iri in self._iris())
         self.prefixes: dict[str, str] = {str(space): prefix for prefix, space in USUAL.items()}
-        for space, _ in spaces.most_common(20):
+        for space, _ in (each for each in spaces.most_common(20) if not ODD.search(each[0])):
             words = re.findall(r"[A-Za-z][A-Za-z0-9]*", re.sub(r"^\w+:/*", "", space))
             prefix = KNOWN_PREFIXES.get(space) or (words[-1].lower()[:12] if words else "ns")
             while prefix in self.prefixes.values() and space not in self.prefixes:
@@ -165,7 +169,7 @@ class Writer:
     def curie(self, iri: str) -> str:
         local = local_part(iri)
         prefix = self.prefixes.get(iri[: len(iri) - len(local)])
-        return f"{prefix}:{local}" if prefix and LOCAL.fullmatch(local) else f"<{iri}>"
+        return f"{prefix}:{local}" if prefix and LOCAL.fullmatch(local) else bracketed(iri)
 
     def named(self, iri: str) -> str:
         """A CURIE, with its label where that says more."""
@@ -183,7 +187,7 @@ class Writer:
     def values(self, values: Values) -> str:
         """The sort of values, with all of them where they are few, else with some."""
         sort = self.curie(str(values.of)) if values.sort == "class" else values.sort
-        sort = sort if re.fullmatch(r"[\w:@<>/#.-]+", sort) else "literal"
+        sort = sort if values.sort == "class" or re.fullmatch(r"[\w@.-]+", sort) else "literal"
         shown = list(map(self.term, values.examples))
         if values.whole and 0 < len(shown) <= (MOST_THINGS if sort[0] == "<" or ":" in sort else FEW):
             return ("" if sort == "string" else f"{sort}: only ") + ", ".join(shown)
@@ -212,7 +216,7 @@ class Writer:
             )
         sorts = list(dict.fromkeys(map(self.values, self._by_group(each.values))))[:SORTS]
         arrow = " ->" if any(v.sort in ("class", "IRI", "node") for v in each.values) else ""
-        nameless = ", no label" if each.unnamed and each.values[0].sort == "IRI" else ""
+        nameless = ", no label" if each.unnamed and [v.sort for v in each.values[:1]] == ["IRI"] else ""
         return f"{head}{arrow} {' or '.join(sorts)}{nameless}{self.note(each.predicate)}"
 
     def note(self, iri: str | None) -> str:
@@ -309,4 +313,24 @@ def curie(iri: str, prefixes: Prefixes) -> str:
     for prefix, space in prefixes:
         if iri.startswith(space) and LOCAL.fullmatch(iri[len(space) :]):
             return f"{prefix}:{iri[len(space) :]}"
-    return f"<{iri}>"
+    return bracketed(iri)
+
+
+def bracketed(iri: str) -> str:
+    """An IRI in brackets; what could end them is percent-encoded."""
+    return f"<{ODD.sub(lambda odd: quote(odd[0], errors='replace'), iri)}>"
+
+
+def short_name(iri: str) -> str:
+    """The last part of an IRI; the IRI in brackets if that is more than a word."""
+    local = local_part(iri)
+    return local if LOCAL.fullmatch(local) else bracketed(iri)
+
+
+def plain(term: Term | None) -> str:
+    """A term with quotes or brackets, but for numbers and dates."""
+    if term is None:
+        return "nothing"
+    if isinstance(term, URIRef):
+        return bracketed(term)
+    return str(term) if PLAIN.fullmatch(term) else quoted(term)
