@@ -21,6 +21,8 @@ ALIKE = 0.6
 """Share of predicates that subclasses have in common to be told as one."""
 TEXT, NOTE, SUBCLASSES, SORTS, INCOMING = 48, 80, 30, 5, 6
 """Letters of a value and of a note; subclasses, sorts of values and incoming predicates that are shown."""
+DEEPEST, MOST_WAYS = 20, 4
+"""Levels of subclasses, and superclasses under which the subclasses of one are told again."""
 MOST_THINGS = 8
 """Things that are named where they are all the values there are."""
 NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
@@ -62,21 +64,18 @@ def groups(survey: Survey) -> tuple[Group, ...]:
     shown: set[URIRef | None] = set()
     result: list[Group] = []
 
-    def below(top: Class, seen: frozenset[URIRef]) -> list[Class]:
-        under = [child for child in children.get(top.iri, ()) if child.iri not in seen] if top.iri else []
-        mine = [top] if top.size else []
-        for child in under:
-            mine += below(child, seen | {child.iri} if child.iri else seen)
-        return list(dict.fromkeys(mine))
+    def below(top: Class) -> list[Class]:
+        found, left = dict[Class, None](), [top]
+        while left:  # each once, however many ways lead to it
+            if (each := left.pop()) not in found:
+                found[each] = None
+                left += reversed(children.get(each.iri, ()) if each.iri else ())
+        return [each for each in found if each.size]
 
     for each in sorted(survey.classes, key=lambda c: (bool(c.parents), -c.total)):
         if each.iri in shown or not each.total or str(each.iri).startswith(SCHEMA_SPACES):
             continue
-        members = [
-            member
-            for member in below(each, frozenset([each.iri] if each.iri else ()))
-            if member.iri not in shown
-        ]
+        members = [member for member in below(each) if member.iri not in shown]
         if len(members) > 1 and not _alike(members):
             members = [each] if each.size else []
         if members:
@@ -249,20 +248,22 @@ class Writer:
         title = f"{self.title(group)} instances"
         if len(group.members) > 1:
             own = f"{group.head.size} of the class itself" if group.head.size else "each of one subclass"
-            title += f", {own}: {self._tree(group.head, frozenset([group.head.iri]))}"
+            title += f", {own}: {self._tree(group.head, (group.head.iri,), Counter())}"
         lines = [title + self.note(group.head.iri)]
         lines += [self.property(each, group.size) for each in group.properties]
         if incoming := self._incoming(group):
             lines.append(f"  from others: {'; '.join(incoming[:INCOMING])}")
         return "\n".join(lines)
 
-    def _tree(self, top: Class, above: frozenset[URIRef | None]) -> str:
+    def _tree(self, top: Class, above: tuple[URIRef | None, ...], told: Counter[URIRef | None]) -> str:
         """The subclasses of a class with their instances, each with its own in brackets."""
         kinds = []
         for each in (
             c for c in self.survey.classes if top.iri in c.parents and c.iri not in above and c.total
         ):
-            below = self._tree(each, above | {each.iri})
+            told[each.iri] += 1
+            deep = len(above) > DEEPEST or told[each.iri] > MOST_WAYS
+            below = "" if deep else self._tree(each, (*above, each.iri), told)
             kinds.append(f"{self.named(str(each.iri))} {each.total}{f' [{below}]' if below else ''}")
         return first_few(kinds, SUBCLASSES)
 

@@ -101,10 +101,9 @@ def conclude(drafted: Draft, executed: Executed, run: Run) -> Answer:
         return named(run.kg, Answer("boolean", (value,), queries, reason=assumed))
     names = dict(executed.names)
     values = tuple(_value(row, names, supports.get(row, ())) for row in rows)
-    single = len(rows) == len(executed.columns) == 1
-    kind: Kind = "count" if drafted.asked == "count" and single else "list"
     given = drafted.columns if len(drafted.columns) == len(executed.columns) else executed.columns
     columns = given if len(executed.columns) > 1 else ()
+    kind: Kind = "count" if drafted.asked == "count" and len(rows) == 1 and not columns else "list"
     return named(run.kg, Answer(kind, values, queries, reason=assumed, columns=columns))
 
 
