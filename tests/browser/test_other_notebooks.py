@@ -14,6 +14,7 @@ REPLY = {
     "triples": [{"subject": "Arrival", "predicate": "directed by", "object": "?person"}],
     "target": "?person",
     "question_type": "list",
+    "beyond": [],
 }
 WALKED = {
     "topic_entity": "Inception",
