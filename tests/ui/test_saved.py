@@ -12,7 +12,7 @@ def notebook(**state: Any) -> dict[str, Any]:
         {
             "data": {
                 VIEW: {"model_id": name},
-                "text/html": f"<section data-static>{name} was displayed</section>",
+                "text/html": f"<section data-static>{name} as displayed</section>",
             }
         }
         for name in ("mine", "old")
