@@ -301,6 +301,7 @@ def test_lab_opens_the_first_notebook_and_passes_arguments_on(
         "--LabApp.default_url=/lab/tree/notebooks/00_start.ipynb",
         f"--LabApp.app_settings_dir={package / 'lab_settings'}",
         "--LabApp.extension_manager=readonly",
+        "--ServerApp.contents_manager_class=kgwb.ui.saved.Notebooks",
         *(["--allow-root"] if user == 0 else []),
         *("--no-browser", "--port", "8899", "--ServerApp.root_dir=/mine"),
     ]
