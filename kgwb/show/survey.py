@@ -224,7 +224,9 @@ def _row(path: tuple[URIRef, ...], p: Property, of: int, around: Around, about: 
 
 def _sort(v: Values, around: Around) -> Html:
     """Values of one sort: a class with their number, or a datatype with the least and greatest, or all."""
-    sort = {"node": "structure", "IRI": "without a class"}.get(v.sort, v.sort.replace("@", " "))
+    kind, _, language = v.sort.partition("@")
+    sort = {"node": "structure", "IRI": "without a class"}.get(kind, kind)
+    sort = f"{LANGUAGES.get(language, _cut(language))} {sort}" if language else sort
     sort = term_text(v.of, around.names) if v.sort == "class" and v.of else sort
     shown = [tag("bdi", _cut(term_text(term, around.names))) for term in v.examples]
     if v.whole:
