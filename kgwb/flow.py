@@ -296,9 +296,16 @@ class Value:
     term: Term
     label: str
     support: tuple[Triple, ...] = ()
+    row: tuple[Term | None, ...] = ()
+    """Of an answer that is a table: its cells, the first of them in ``term``."""
 
     def __str__(self) -> str:
         return self.label
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """All its terms."""
+        return tuple(cell for cell in self.row if cell is not None) or (self.term,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +321,8 @@ class Answer:
     reason: Explanation = ""
     names: Hidden[tuple[tuple[Iri, str], ...]] = ()
     """What the IRIs of the support are called, so that a replay shows them too."""
+    columns: tuple[str, ...] = ()
+    """Of a table: what its columns are."""
     ungrounded: bool = False
     """Whether it comes from what the model knows by itself: no triple of the graph is behind it."""
 

@@ -310,14 +310,17 @@ def _resume(run: Run, kept: Path | None, watch: Watch) -> str | None:
 def row_of(question: BenchQuestion, run: Run | None, error: str | None) -> Row:
     """The line of the results file; an error counts 0 throughout, and without gold there are no scores."""
     answer = run.answer if run is not None and error is None else None
-    answers = [term_string(value.term) for value in answer.values] if answer else []
+    answers = [term_string(term) for value in answer.values for term in value.terms] if answer else []
     row: Row = {"id": question.id}
     row |= {name: getattr(question, name) for name in ("hops", "type", "language", "dialogue")}
     row["turn"] = question.turn or None
     if run is not None and run.settings.own_knowledge:
         row["source"] = "own knowledge" if answer is not None and answer.ungrounded else "the graph"
     row = {name: value for name, value in row.items() if value is not None}
-    row |= {"question": question.question, "answers": answers, "gold": question.gold}
+    row |= {"question": question.question, "answers": list(dict.fromkeys(answers)), "gold": question.gold}
+    if answer is not None and answer.columns:
+        cells = [[None if cell is None else term_string(cell) for cell in value.row] for value in answer.values]
+        row["table"] = cells
     if question.answers is not None:
         row |= asdict(NOTHING if error is not None else score(answers, question.answers))
     if run is None:

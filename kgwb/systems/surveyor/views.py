@@ -1,0 +1,1 @@
+"""The pictures of Surveyor's records."""
