@@ -125,6 +125,11 @@ def look_around(cell: Cell) -> None:
     cell.wait("Questions it can answer")
 
 
+def search_survey(cell: Cell) -> None:
+    look_around(cell)
+    cell.fill("Search classes and predicates", "date").wait("City", gone=True).wait("release date")
+
+
 def step_through_hops(cell: Cell) -> None:
     cell.click("Continue").wait("Anne Hathaway")
     cell.row("iteration").last.click()
@@ -167,7 +172,8 @@ SUBJECTS = {
         nothing,
     ),
     "chat": Subject("finished().chat()", open_turn),
-    "graph": Subject("GraphChooser()", look_around),
+    "graph": Subject("GraphChooser()", look_around, 1400),
+    "graph_searched": Subject("GraphChooser()", search_survey),
 }
 
 
