@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
@@ -174,13 +175,14 @@ def survey(kg: Graph, only: Sequence[URIRef] = ()) -> Survey:
     digest = hashlib.sha256(f"{VERSION} {kg.identity} {kg.vocabulary!r}".encode()).hexdigest()
     path = disk.cache_dir() / f"survey-{digest[:32]}.json"
     with _looking.setdefault(digest, Lock()):  # many questions may be asked of it at once
-        if not kg.remote and digest in _recent:
-            return _recent[digest]
         with suppress(OSError, ValueError):
-            if not kg.remote or time.time() - path.stat().st_mtime < KEPT_S:
-                _recent[digest] = from_data(json.loads(disk.read_text(path)), Survey)
-                return _recent[digest]
-        _recent[digest] = made = _Surveyor(kg).look()
+            written = path.stat()
+            if not kg.remote or time.time() - written.st_mtime < KEPT_S:
+                if _recent.get(path, (0, None))[0] != written.st_mtime_ns:
+                    known = from_data(json.loads(disk.read_text(path)), Survey)
+                    _recent[path] = written.st_mtime_ns, known
+                return _recent[path][1]
+        made = _Surveyor(kg).look()
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             disk.replace(path, [json.dumps(to_data(made))], "surrogatepass")
@@ -189,8 +191,8 @@ def survey(kg: Graph, only: Sequence[URIRef] = ()) -> Survey:
 
 _looking: dict[str, Lock] = {}
 """By survey, so that one thread makes it and the others wait."""
-_recent: dict[str, Survey] = {}
-"""Surveys that this process made or read."""
+_recent: dict[Path, tuple[int, Survey]] = {}
+"""Surveys that this process read, with when their files were written."""
 
 
 # --- looking
