@@ -10,7 +10,7 @@ from typing import Any
 
 from rdflib import BNode, Literal, URIRef, Variable
 from rdflib.paths import Path
-from rdflib.plugins.sparql.algebra import translateQuery
+from rdflib.plugins.sparql.algebra import translateQuery, traverse
 from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import SPARQLError
@@ -46,7 +46,7 @@ class Parts:
     asked: tuple[str, ...]
     """The variables that are asked for or counted, as "?x"; none of an ASK."""
     patterns: tuple[Pattern, ...]
-    """All its triple patterns but for those of NOT EXISTS; blank nodes are variables too."""
+    """All its triple patterns but for those of NOT EXISTS and MINUS; blank nodes are variables too."""
     filters: str
     """The FILTERs that stand beside the patterns, with every prefix resolved."""
     other: str
@@ -92,7 +92,7 @@ def patterns_of(sparql: str) -> tuple[tuple[Pattern, ...], str]:
 def _parts(sparql: str) -> Parts:
     try:
         with parsing():
-            algebra = translateQuery(parseQuery(sparql)).algebra
+            algebra = translateQuery(_with_known_nodes(parseQuery(sparql))).algebra
             groups = list(_named(algebra, "BGP"))
             counted = next(_named(algebra, "Aggregate_Count"), None) if _COUNT.search(sparql) else None
             filters, other = _conjunction(algebra.p)
@@ -109,13 +109,24 @@ def _parts(sparql: str) -> Parts:
     return Parts("count" if counted else "list", asked, patterns, filters, other)
 
 
+def _with_known_nodes(parsed: Any) -> Any:
+    """A parsed query whose blank nodes have the same names each time, which no variable has."""
+    known: dict[BNode, BNode] = {}
+
+    def renamed(node: Any) -> BNode | None:
+        return known.setdefault(node, BNode(f"_{len(known) + 1}")) if isinstance(node, BNode) else None
+
+    return traverse(parsed, visitPost=renamed)
+
+
 def _named(node: Any, name: str) -> Iterator[CompValue]:
     """The parts of a query's algebra that have this name; what must not be in the graph is left out."""
     if isinstance(node, CompValue):
         if node.name == name:
             yield node
-        if node.name != "Builtin_NOTEXISTS":
-            for part in node.values():
+        absent = {"Builtin_NOTEXISTS": node.values(), "UnaryNot": node.values(), "Minus": [node.p2]}
+        for part in node.values():
+            if not any(part is each for each in absent.get(node.name, ())):
                 yield from _named(part, name)
     elif isinstance(node, list):
         for part in node:

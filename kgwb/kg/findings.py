@@ -15,10 +15,10 @@ from kgwb.kg.algebra import PATH, Pattern, conjunction, parts_of
 from kgwb.kg.base import Graph, Rows
 from kgwb.kg.queries import blocking
 from kgwb.kg.queries import counted as number_of
-from kgwb.kg.sparql import checked
+from kgwb.kg.sparql import checked, outline
 from kgwb.kg.survey import Survey
-from kgwb.kg.survey_text import quoted
-from kgwb.kg.text import local_name, local_part
+from kgwb.kg.survey_text import plain, quoted, short_name
+from kgwb.kg.text import local_name
 
 MOST_PATTERNS = 10
 """Patterns of an empty query that are asked for one by one."""
@@ -26,7 +26,7 @@ MORE = 20
 """Rows beyond a LIMIT that are looked at."""
 NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?")
 LIMIT = re.compile(r"\bLIMIT\s+(\d+)\s*$", re.IGNORECASE)
-ORDER = re.compile(r"ORDER\s+BY\s+(?:(?:ASC|DESC)\s*\(\s*)?\?(\w+)", re.IGNORECASE)
+ORDER = re.compile(r"\bORDER\s+BY\s+(?:(?:ASC|DESC)\s*\(\s*)?\?(\w+)", re.IGNORECASE)
 NUMERIC = frozenset(XSD[name] for name in ("decimal", "double", "float", "integer", "int", "long"))
 Row = Sequence[Term | None]
 
@@ -91,10 +91,10 @@ def findings_of(kg: Graph, sparql: str, result: Rows | bool, facts: Facts) -> It
         rows = result.rows
         if result.cut:
             yield Finding(f"the result was cut at {counted(len(rows), 'row')}", wrong=True)
-        if all(str(cell) == "0" for row in rows for cell in row):  # or there are none
+        if all(cell is None or str(cell) == "0" for row in rows for cell in row):  # or there are none
             yield from _empty(sparql, kg)
         yield from _cells(result.variables, rows)
-        yield from _level(sparql, rows, kg)
+        yield from _level(sparql, result.variables, rows, kg)
     yield from _terms(sparql, facts, kg)
 
 
@@ -119,9 +119,14 @@ def _empty(sparql: str, kg: Graph) -> Iterator[Finding]:
                 yield Finding(f"without the filters there are matches: {part[:300]}")
             elif part not in lonely:
                 rest = conjunction(pattern for pattern in patterns if pattern != part)
-                rows = kg.select(f"SELECT (COUNT(*) AS ?n_) WHERE {{ {rest} }}").rows
-                n = counted(number_of(rows[0][0]), "match")
+                n = counted(_number(kg, rest), "match")
                 yield Finding(f"without {_words(part, kg)} there would be {n}")
+
+
+def _number(kg: Graph, patterns: str) -> int:
+    """How many solutions there are; some engines give no row where there is none."""
+    rows = kg.select(f"SELECT (COUNT(*) AS ?n_) WHERE {{ {patterns} }}").rows
+    return sum(number_of(cell) for row in rows for cell in row)
 
 
 def _holds(kg: Graph, pattern: Pattern) -> bool:
@@ -132,7 +137,7 @@ def _words(pattern: Pattern, kg: Graph) -> str:
     """A pattern with the names of its terms."""
     iris = [URIRef(end[1:-1]) for end in pattern if end.startswith("<")]
     names = kg.names(iris) if iris else {}
-    named = {f"<{iri}>": f"{local_part(iri)} {quoted(names.get(iri) or local_name(iri))}" for iri in iris}
+    named = {f"<{iri}>": f"{short_name(iri)} {quoted(names.get(iri) or local_name(iri))}" for iri in iris}
     return " ".join(named.get(end, end) for end in pattern)
 
 
@@ -151,23 +156,28 @@ def _cells(columns: Sequence[str], rows: Sequence[Row]) -> Iterator[Finding]:
         yield Finding(f"{counted(twice, 'row')} repeat another one; DISTINCT leaves them out", wrong=True)
 
 
-def _level(sparql: str, rows: Sequence[Row], kg: Graph) -> Iterator[Finding]:
+def _level(sparql: str, columns: Sequence[str], rows: Sequence[Row], kg: Graph) -> Iterator[Finding]:
     """Whether rows beyond a LIMIT are level with the last one within it."""
-    limit, order = LIMIT.search(sparql), ORDER.search(sparql)
+    text, rest = checked(sparql).text, outline(sparql).rest
+    limit, order = LIMIT.search(rest), ORDER.search(rest)
     if not (limit and order and rows and len(rows) == int(limit[1])):
         return
-    name, wider = order[1], f"{sparql[: limit.start()]}LIMIT {int(limit[1]) + MORE}"
-    if name not in checked(sparql).variables:
+    name, wider = order[1], f"{text[: text.rindex(limit[0])]}LIMIT {int(limit[1]) + MORE}"
+    if name not in columns:
         wider = re.sub(
             r"\bSELECT\s+(DISTINCT\s+)?", rf"SELECT \1?{name} ", wider, count=1, flags=re.IGNORECASE
         )
     with suppress(GraphError, ValueError):
         more = kg.select(wider)
-        values = [row[more.variables.index(name)] for row in more.rows]
+        place = more.variables.index(name)
+        repeated = len({row[:place] + row[place + 1 :] for row in more.rows}) < len(more.rows)
+        if repeated and name not in columns and "DISTINCT" in text.upper():
+            return  # what it is ordered by tells equal rows apart
+        values = [row[place] for row in more.rows]
         inside, beyond = values[: len(rows)], values[len(rows) :]
-        then = f"; beyond the LIMIT {first_few(beyond, 3)}" if beyond else ""
-        yield Finding(f"ordered by ?{name}: {first_few(inside, 8)}{then}")
-        if level := beyond.count(inside[-1]):
+        then = f"; beyond the LIMIT {first_few(map(plain, beyond), 3)}" if beyond else ""
+        yield Finding(f"ordered by ?{name}: {first_few(map(plain, inside), 8)}{then}")
+        if inside[-1] is not None and (level := beyond.count(inside[-1])):
             yield Finding(
                 f"the LIMIT cuts among equals: {counted(level, 'more row')} with the same ?{name}",
                 wrong=len(rows) == 1,
@@ -183,11 +193,10 @@ def _terms(sparql: str, facts: Facts, kg: Graph) -> Iterator[Finding]:
             s, p, o = pattern
             if URIRef(p[1:-1]) in facts.one_way and used.count(p[1:-1]) == 1 and not o.startswith('"'):
                 turned = ((o, p, s) if each == pattern else each for each in parts.patterns)
-                query = f"SELECT (COUNT(*) AS ?n_) WHERE {{ {conjunction(turned)} {parts.filters} }}"
-                if n := number_of(kg.select(query).rows[0][0]):
-                    yield Finding(f"{local_part(p[1:-1])} the other way round has {counted(n, 'match')}")
+                if n := _number(kg, f"{conjunction(turned)} {parts.filters}"):
+                    yield Finding(f"{short_name(p[1:-1])} the other way round has {counted(n, 'match')}")
         for amount in facts.amounts:
             if {str(amount.of), str(amount.number)} <= {*used} and str(amount.unit) not in used:
-                beside = f"{local_part(amount.unit)}, of which there are {amount.kinds}"
-                text = f"{local_part(amount.number)} stands beside {beside}; the query does not look at it"
+                beside = f"{short_name(amount.unit)}, of which there are {amount.kinds}"
+                text = f"{short_name(amount.number)} stands beside {beside}; the query does not look at it"
                 yield Finding(text, wrong=True)

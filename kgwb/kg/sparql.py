@@ -79,6 +79,7 @@ _READING = re.compile("bif:(?:contains|st_[a-z_]+)", re.IGNORECASE)
 _UPDATE = re.compile(
     r"(?:^|[;}>])\s*(INSERT|DELETE|LOAD|CLEAR|CREATE|DROP|COPY|MOVE|ADD|WITH)\b", re.IGNORECASE
 )
+_AS = re.compile(r"\((.*)\bAS\s+[?$](\w+)\s*\)", re.DOTALL | re.IGNORECASE)
 HALF = re.compile("[\ud800-\udfff]")
 _BAD_IRI = re.compile(r'[<>"{}|^`\\\x00-\x20\ud800-\udfff]')
 LANGUAGE = re.compile(r"[A-Za-z]+(?:-[A-Za-z0-9]+)*")
@@ -163,6 +164,41 @@ def checked(query: str, *, allow_service: bool = False, magic: str = "") -> Chec
     if parsed.services and not allow_service and not (known and parsed.services == len(services)):
         raise _needs_leave("asks another endpoint (SERVICE)")
     return replace(parsed, text=text, shape=shape, undeclared=undeclared)
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The parts of a SELECT or ASK that stand outside of each other."""
+
+    prologue: str
+    dataset: str
+    """FROM clauses."""
+    where: str
+    """What stands in the outermost braces."""
+    rest: str
+    """What follows: groups, order, limit, VALUES."""
+    made: tuple[tuple[str, str], ...]
+    """Expressions with the names that SELECT or GROUP BY gives them (AS)."""
+
+
+def outline(query: str) -> Outline:
+    """A SELECT or ASK in its parts. Raises what ``checked`` raises."""
+    text = checked(query).text
+    marks: dict[str, int] = {}
+    made: list[tuple[str, str]] = []
+    depth = opened = 0
+    for token in _lexed(text)[0]:
+        sign = token[0].upper()
+        depth -= sign in ("}", ")", "]")
+        if depth == 0:
+            marks.setdefault(sign, token.start())
+            opened = token.start() if sign == "(" else opened
+            if sign == ")" and (part := _AS.fullmatch(text, opened, token.end())):
+                made.append((part[1], part[2]))
+        depth += sign in ("{", "(", "[")
+    begin, brace, end = marks.get("SELECT", marks.get("ASK", 0)), marks["{"], marks["}"]
+    dataset = text[marks.get("FROM", brace) : marks.get("WHERE", brace)] if "FROM" in marks else ""
+    return Outline(text[:begin], dataset, text[brace + 1 : end], text[end + 1 :], tuple(made))
 
 
 def n3(term: Term) -> str:

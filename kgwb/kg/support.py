@@ -9,16 +9,16 @@ from dataclasses import replace
 
 from rdflib import Literal, URIRef
 
-from kgwb.errors import QueryError
 from kgwb.flow import Answer, Term, Triple
 from kgwb.kg.algebra import PATH, ground, parts_of
 from kgwb.kg.base import Graph
-from kgwb.kg.sparql import checked, n3, writable
+from kgwb.kg.sparql import Outline, n3, outline, writable
 
 ROWS, SOLUTIONS, TRIPLES = 60, 2_000, 60
 """Rows of an answer, solutions of its patterns, and triples of a row that are looked at."""
 AT_ONCE = 500
 """Triples asked for at once."""
+AGGREGATE = re.compile(r"\b(?:COUNT|SUM|MIN|MAX|AVG|SAMPLE|GROUP_CONCAT)\s*\(", re.IGNORECASE)
 Row = tuple[Term | None, ...]
 
 
@@ -31,23 +31,28 @@ def support_of(
     those of OPTIONAL and UNION where they hold. Raises a GraphError if the query cannot be taken apart.
     """
     patterns = [pattern for pattern in parts_of(sparql).patterns if PATH not in pattern]
-    text = checked(sparql).text
-    free = {end for pattern in patterns for end in pattern if end.startswith("?")}
-    places = [place for place, column in enumerate(columns) if f"?{column}" in free]
+    parts, columns = outline(sparql), columns if rows else ()
+    free = {end[1:] for pattern in patterns for end in pattern if end.startswith("?")}
+    given = [place for place, column in enumerate(columns) if column in free]
+    names = " ".join(f"?{columns[place]}" for place in given)
+    cells = dict.fromkeys(" ".join(_cell(row[place]) for place in given) for row in rows[:ROWS])
+    values = f"VALUES ({names}) {{ {' '.join(f'({line})' for line in cells)} }}" if names else ""
+    binding = re.search(r"\bBIND\b", parts.where, re.IGNORECASE)  # whose variable must not be there before
+    body = f"{{ {parts.where} }}" if binding else parts.where
+    trailing = re.search(r"\s\bVALUES\b.*|$", parts.rest, re.IGNORECASE | re.DOTALL)
+    solutions = kg.select(
+        f"{parts.prologue}SELECT * {parts.dataset}WHERE {{ {values} {body}{_made(parts)} }}"
+        f" LIMIT {SOLUTIONS if rows else 1}{trailing[0] if trailing else ''}"
+    )
+    places = [place for place, column in enumerate(columns) if column in solutions.variables]
     keys = {row: tuple(row[place] for place in places) for row in rows[:ROWS]} if rows else {(): ()}
-    names = " ".join(f"?{columns[place]}" for place in places)
-    lines = " ".join(f"({' '.join(map(_cell, key))})" for key in dict.fromkeys(keys.values()))
-    values = f"VALUES ({names}) {{ {lines} }}" if names else ""
-    head = re.split(r"\b(?:SELECT|ASK)\b", text, maxsplit=1, flags=re.IGNORECASE)[0]
-    limit = SOLUTIONS if rows else 1
-    solutions = kg.select(f"{head}SELECT * WHERE {{ {values} {_where(text)} }} LIMIT {limit}")
     triples: dict[Row, dict[Triple, None]] = defaultdict(dict)
     for solution in solutions.rows:
         pairs = zip(solutions.variables, solution, strict=True)
-        binding = {f"?{name}": term for name, term in pairs if term is not None}
-        mine = triples[tuple(binding.get(f"?{columns[place]}") for place in places)]
-        whole = [p for p in patterns if all(end in binding for end in p if end.startswith("?"))]
-        mine.update(dict.fromkeys(ground(whole, binding)[: TRIPLES - len(mine)]))
+        bound = {f"?{name}": term for name, term in pairs if term is not None}
+        mine = triples[tuple(bound.get(f"?{columns[place]}") for place in places)]
+        whole = [p for p in patterns if all(end in bound for end in p if end.startswith("?"))]
+        mine.update(dict.fromkeys(ground(whole, bound)[: TRIPLES - len(mine)]))
     there = _there(kg, {triple for each in triples.values() for triple in each})
     return {row: tuple(t for t in triples.get(key, ()) if t in there) for row, key in keys.items()}
 
@@ -60,15 +65,15 @@ def named(kg: Graph, answer: Answer) -> Answer:
     return replace(answer, names=tuple(sorted(names.items())))
 
 
-def _where(text: str) -> str:
-    """What stands in the outermost braces of a query. Raises QueryError if there are none."""
-    start, depth = text.find("{"), 0
-    strings = r'"(?:[^"\\\n]|\\.)*"|' + r"'(?:[^'\\\n]|\\.)*'|<[^<>\s]*>|[{}]"
-    for token in re.finditer(strings, text[start:] if start >= 0 else ""):
-        depth += {"{": 1, "}": -1}.get(token[0], 0)
-        if depth == 0 and token[0] == "}":
-            return text[start + 1 : start + token.start()]
-    raise QueryError("the query has no WHERE { }", hint="write its patterns in braces")
+def _made(parts: Outline) -> str:
+    """The columns that each solution gives by itself, as BINDs; no aggregate, and nothing made of one."""
+    binds, grouped = [], set[str]()
+    for expression, name in parts.made:
+        if AGGREGATE.search(expression) or grouped & {*re.findall(r"[?$](\w+)", expression)}:
+            grouped.add(name)
+        else:
+            binds.append(f" BIND({expression} AS ?{name})")
+    return "".join(binds)
 
 
 def _cell(term: Term | None) -> str:

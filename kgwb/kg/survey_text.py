@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import quote
 
 from rdflib import RDF, RDFS, XSD, URIRef
 
@@ -20,13 +21,18 @@ ALIKE = 0.6
 """Share of predicates that subclasses have in common to be told as one."""
 TEXT, NOTE, SUBCLASSES, SORTS, INCOMING = 48, 80, 30, 5, 6
 """Letters of a value and of a note; subclasses, sorts of values and incoming predicates that are shown."""
+DEEPEST, MOST_WAYS = 20, 4
+"""Levels of subclasses, and superclasses under which the subclasses of one are told again."""
 MOST_THINGS = 8
 """Things that are named where they are all the values there are."""
 NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 PLAIN = re.compile(r"[-+\d.:TZeE]+")
 """Numbers, dates and times, which need no quotes."""
 USUAL = {"rdf": RDF, "rdfs": RDFS, "xsd": XSD}
-LOCAL = re.compile(r"\w[\w-]*")
+LOCAL = re.compile(r"(?![\xaa-\xbe])\w(?:(?![\xaa-\xbe])[\w-])*")
+"""Local names that stand in a CURIE as they are; no ordinal or superscript may."""
+ODD = re.compile(r"[\s<>\"{}|\\^`\x00-\x20\x7f-\x9f\ud800-\udfff]")
+"""What no IRI may hold, though that of an engine may."""
 Prefixes = tuple[tuple[str, str], ...]
 """Prefixes with their namespaces."""
 
@@ -58,21 +64,18 @@ def groups(survey: Survey) -> tuple[Group, ...]:
     shown: set[URIRef | None] = set()
     result: list[Group] = []
 
-    def below(top: Class, seen: frozenset[URIRef]) -> list[Class]:
-        under = [child for child in children.get(top.iri, ()) if child.iri not in seen] if top.iri else []
-        mine = [top] if top.size else []
-        for child in under:
-            mine += below(child, seen | {child.iri} if child.iri else seen)
-        return list(dict.fromkeys(mine))
+    def below(top: Class) -> list[Class]:
+        found, left = dict[Class, None](), [top]
+        while left:  # each once, however many ways lead to it
+            if (each := left.pop()) not in found:
+                found[each] = None
+                left += reversed(children.get(each.iri, ()) if each.iri else ())
+        return [each for each in found if each.size]
 
     for each in sorted(survey.classes, key=lambda c: (bool(c.parents), -c.total)):
         if each.iri in shown or not each.total or str(each.iri).startswith(SCHEMA_SPACES):
             continue
-        members = [
-            member
-            for member in below(each, frozenset([each.iri] if each.iri else ()))
-            if member.iri not in shown
-        ]
+        members = [member for member in below(each) if member.iri not in shown]
         if len(members) > 1 and not _alike(members):
             members = [each] if each.size else []
         if members:
@@ -146,7 +149,7 @@ class Writer:
         self.group_of = {member.iri: group for group in self.groups for member in group.members}
         spaces = Counter(str(iri)[: len(str(iri)) - len(local_part(iri))] for iri in self._iris())
         self.prefixes: dict[str, str] = {str(space): prefix for prefix, space in USUAL.items()}
-        for space, _ in spaces.most_common(20):
+        for space, _ in (each for each in spaces.most_common(20) if not ODD.search(each[0])):
             words = re.findall(r"[A-Za-z][A-Za-z0-9]*", re.sub(r"^\w+:/*", "", space))
             prefix = KNOWN_PREFIXES.get(space) or (words[-1].lower()[:12] if words else "ns")
             while prefix in self.prefixes.values() and space not in self.prefixes:
@@ -165,7 +168,7 @@ class Writer:
     def curie(self, iri: str) -> str:
         local = local_part(iri)
         prefix = self.prefixes.get(iri[: len(iri) - len(local)])
-        return f"{prefix}:{local}" if prefix and LOCAL.fullmatch(local) else f"<{iri}>"
+        return f"{prefix}:{local}" if prefix and LOCAL.fullmatch(local) else bracketed(iri)
 
     def named(self, iri: str) -> str:
         """A CURIE, with its label where that says more."""
@@ -183,7 +186,7 @@ class Writer:
     def values(self, values: Values) -> str:
         """The sort of values, with all of them where they are few, else with some."""
         sort = self.curie(str(values.of)) if values.sort == "class" else values.sort
-        sort = sort if re.fullmatch(r"[\w:@<>/#.-]+", sort) else "literal"
+        sort = sort if values.sort == "class" or re.fullmatch(r"[\w@.-]+", sort) else "literal"
         shown = list(map(self.term, values.examples))
         if values.whole and 0 < len(shown) <= (MOST_THINGS if sort[0] == "<" or ":" in sort else FEW):
             return ("" if sort == "string" else f"{sort}: only ") + ", ".join(shown)
@@ -212,7 +215,7 @@ class Writer:
             )
         sorts = list(dict.fromkeys(map(self.values, self._by_group(each.values))))[:SORTS]
         arrow = " ->" if any(v.sort in ("class", "IRI", "node") for v in each.values) else ""
-        nameless = ", no label" if each.unnamed and each.values[0].sort == "IRI" else ""
+        nameless = ", no label" if each.unnamed and [v.sort for v in each.values[:1]] == ["IRI"] else ""
         return f"{head}{arrow} {' or '.join(sorts)}{nameless}{self.note(each.predicate)}"
 
     def note(self, iri: str | None) -> str:
@@ -245,20 +248,22 @@ class Writer:
         title = f"{self.title(group)} instances"
         if len(group.members) > 1:
             own = f"{group.head.size} of the class itself" if group.head.size else "each of one subclass"
-            title += f", {own}: {self._tree(group.head, frozenset([group.head.iri]))}"
+            title += f", {own}: {self._tree(group.head, (group.head.iri,), Counter())}"
         lines = [title + self.note(group.head.iri)]
         lines += [self.property(each, group.size) for each in group.properties]
         if incoming := self._incoming(group):
             lines.append(f"  from others: {'; '.join(incoming[:INCOMING])}")
         return "\n".join(lines)
 
-    def _tree(self, top: Class, above: frozenset[URIRef | None]) -> str:
+    def _tree(self, top: Class, above: tuple[URIRef | None, ...], told: Counter[URIRef | None]) -> str:
         """The subclasses of a class with their instances, each with its own in brackets."""
         kinds = []
         for each in (
             c for c in self.survey.classes if top.iri in c.parents and c.iri not in above and c.total
         ):
-            below = self._tree(each, above | {each.iri})
+            told[each.iri] += 1
+            deep = len(above) > DEEPEST or told[each.iri] > MOST_WAYS
+            below = "" if deep else self._tree(each, (*above, each.iri), told)
             kinds.append(f"{self.named(str(each.iri))} {each.total}{f' [{below}]' if below else ''}")
         return first_few(kinds, SUBCLASSES)
 
@@ -309,4 +314,24 @@ def curie(iri: str, prefixes: Prefixes) -> str:
     for prefix, space in prefixes:
         if iri.startswith(space) and LOCAL.fullmatch(iri[len(space) :]):
             return f"{prefix}:{iri[len(space) :]}"
-    return f"<{iri}>"
+    return bracketed(iri)
+
+
+def bracketed(iri: str) -> str:
+    """An IRI in brackets; what could end them is percent-encoded."""
+    return f"<{ODD.sub(lambda odd: quote(odd[0], errors='replace'), iri)}>"
+
+
+def short_name(iri: str) -> str:
+    """The last part of an IRI; the IRI in brackets if that is more than a word."""
+    local = local_part(iri)
+    return local if LOCAL.fullmatch(local) else bracketed(iri)
+
+
+def plain(term: Term | None) -> str:
+    """A term with quotes or brackets, but for numbers and dates."""
+    if term is None:
+        return "nothing"
+    if isinstance(term, URIRef):
+        return bracketed(term)
+    return str(term) if PLAIN.fullmatch(term) else quoted(term)

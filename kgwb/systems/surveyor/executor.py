@@ -8,8 +8,7 @@ from kgwb.errors import GraphError, GraphUnreachableError
 from kgwb.flow import Term, counted
 from kgwb.kg.findings import Facts, findings_of
 from kgwb.kg.sparql import checked
-from kgwb.kg.survey_text import quoted
-from kgwb.kg.text import local_part
+from kgwb.kg.survey_text import quoted, short_name
 from kgwb.run import Run, agent
 from kgwb.systems.surveyor.records import Executed
 
@@ -18,21 +17,23 @@ from kgwb.systems.surveyor.records import Executed
 def execute(place: str, sparql: str, facts: Facts, run: Run) -> Executed:
     """The rows of a query with what is odd about them; what the graph refuses is told, and is no error."""
     try:
-        form = checked(sparql).form
-        if form == "ask":
-            truth = run.kg.ask(sparql)
-            return Executed(sparql, truth=truth, findings=tuple(findings_of(run.kg, sparql, truth, facts)))
-        if form != "select":
+        if (form := checked(sparql).form) not in ("select", "ask"):
             return Executed(sparql, error=f"it is a {form.upper()}; write a SELECT or an ASK")
-        result = run.kg.select(sparql)
+        result = run.kg.ask(sparql) if form == "ask" else run.kg.select(sparql)
     except GraphUnreachableError:
         raise
     except GraphError as error:
         return Executed(sparql, error=error.message)
     findings = tuple(findings_of(run.kg, sparql, result, facts))
+    if isinstance(result, bool):
+        return Executed(sparql, truth=result, findings=findings)
     iris = sorted({cell for row in result.rows for cell in row if isinstance(cell, URIRef)})
-    names = tuple(sorted(run.kg.names(iris).items())) if iris else ()
-    return Executed(sparql, result.variables, result.rows, findings, names=names)
+    try:
+        names = dict(run.kg.names(iris)) if iris else {}
+    except GraphError as error:
+        names = {}
+        run.note(f"the rows stay without names: {error.message}")
+    return Executed(sparql, result.variables, result.rows, findings, names=tuple(sorted(names.items())))
 
 
 def result_text(executed: Executed, most: int) -> str:
@@ -44,7 +45,7 @@ def result_text(executed: Executed, most: int) -> str:
 
     def cell(term: Term | None) -> str:
         if isinstance(term, URIRef):
-            return f"{local_part(term)} {quoted(names.get(term, ''))}"
+            return f"{short_name(term)} {quoted(names.get(term, ''))}"
         return "" if term is None else quoted(term, 80)
 
     if executed.rows:

@@ -46,6 +46,7 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
         return Answer("list", reason=f"{NOT_HERE}: {drafted.missing or drafted.reason}")
     facts = facts_of(seen)
     executed = execute("draft", drafted.sparql, facts, run)
+    ran = drafted, executed
     for turn in range(1, left + 1):
         place = "draft" if turn == 1 else f"revision {turn - 1}"
         verdict = review(place, mentions, of_query(seen, drafted.sparql, run), drafted, executed, run)
@@ -53,11 +54,10 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
             return Answer("list", queries=(drafted.sparql,), reason=f"{NOT_HERE}: {verdict.reason}")
         if verdict.draft is None or verdict.draft.sparql == drafted.sparql:
             break
-        drafted, before = verdict.draft, executed
+        drafted = verdict.draft
         executed = execute(f"revision {turn}", drafted.sparql, facts, run)
-        if executed.error and turn == left and not before.error:
-            executed = before  # what could be run stands
-    return conclude(drafted, executed, run)
+        ran = ran if executed.error and not ran[1].error else (drafted, executed)
+    return conclude(*ran, run)  # what could be run stands
 
 
 @agent("surveyor", kind="sparql")
@@ -101,9 +101,9 @@ def conclude(drafted: Draft, executed: Executed, run: Run) -> Answer:
         return named(run.kg, Answer("boolean", (value,), queries, reason=assumed))
     names = dict(executed.names)
     values = tuple(_value(row, names, supports.get(row, ())) for row in rows)
-    kind: Kind = "count" if drafted.asked == "count" else "list"
     given = drafted.columns if len(drafted.columns) == len(executed.columns) else executed.columns
     columns = given if len(executed.columns) > 1 else ()
+    kind: Kind = "count" if drafted.asked == "count" and len(rows) == 1 and not columns else "list"
     return named(run.kg, Answer(kind, values, queries, reason=assumed, columns=columns))
 
 

@@ -80,7 +80,7 @@ class Draft:
     @property
     def body(self) -> str:
         """The query without its PREFIX lines."""
-        return re.sub(r"^PREFIX .*\n", "", self.sparql, flags=re.MULTILINE)
+        return re.sub(r"^PREFIX \S+ <\S*>\n?", "", self.sparql, flags=re.MULTILINE)
 
     @property
     def outcome(self) -> str:

@@ -42,7 +42,7 @@ def review(
         "question": mentions.question,
         "survey": part.text,
         "names": names_text(mentions, part.prefixes),
-        "draft": drafted.body + "".join(f"\n# assumed: {text}" for text in drafted.assumptions),
+        "draft": drafted.body + "".join(f"\n# assumed: {' '.join(a.split())}" for a in drafted.assumptions),
         "result": result_text(executed, settings_of(run).shown_rows),
     }
     reply = ask("surveyor/reviewer", variables, ReviewReply, run, checks=CHECKS)
