@@ -158,16 +158,15 @@ def _cells(columns: Sequence[str], rows: Sequence[Row]) -> Iterator[Finding]:
 
 def _level(sparql: str, columns: Sequence[str], rows: Sequence[Row], kg: Graph) -> Iterator[Finding]:
     """Whether rows beyond a LIMIT are level with the last one within it."""
-    text, rest = checked(sparql).text, outline(sparql).rest
-    limit, order = LIMIT.search(rest), ORDER.search(rest)
-    if not (limit and order and rows and len(rows) == int(limit[1])):
-        return
-    name, wider = order[1], f"{text[: text.rindex(limit[0])]}LIMIT {int(limit[1]) + MORE}"
-    if name not in columns:
-        wider = re.sub(
-            r"\bSELECT\s+(DISTINCT\s+)?", rf"SELECT \1?{name} ", wider, count=1, flags=re.IGNORECASE
-        )
     with suppress(GraphError, ValueError):
+        text, rest = checked(sparql).text, outline(sparql).rest
+        limit, order = LIMIT.search(rest), ORDER.search(rest)
+        if not (limit and order and rows and len(rows) == int(limit[1])):
+            return
+        name, wider = order[1], f"{text[: text.rindex(limit[0])]}LIMIT {int(limit[1]) + MORE}"
+        if name not in columns:
+            shown = rf"SELECT \1?{name} "
+            wider = re.sub(r"\bSELECT\s+(DISTINCT\s+)?", shown, wider, count=1, flags=re.IGNORECASE)
         more = kg.select(wider)
         place = more.variables.index(name)
         repeated = len({row[:place] + row[place + 1 :] for row in more.rows}) < len(more.rows)
@@ -178,10 +177,8 @@ def _level(sparql: str, columns: Sequence[str], rows: Sequence[Row], kg: Graph) 
         then = f"; beyond the LIMIT {first_few(map(plain, beyond), 3)}" if beyond else ""
         yield Finding(f"ordered by ?{name}: {first_few(map(plain, inside), 8)}{then}")
         if inside[-1] is not None and (level := beyond.count(inside[-1])):
-            yield Finding(
-                f"the LIMIT cuts among equals: {counted(level, 'more row')} with the same ?{name}",
-                wrong=len(rows) == 1,
-            )
+            equals = f"{counted(level, 'more row')} with the same ?{name}"
+            yield Finding(f"the LIMIT cuts among equals: {equals}", wrong=len(rows) == 1)
 
 
 def _terms(sparql: str, facts: Facts, kg: Graph) -> Iterator[Finding]:

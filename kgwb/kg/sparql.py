@@ -182,8 +182,10 @@ class Outline:
 
 
 def outline(query: str) -> Outline:
-    """A SELECT or ASK in its parts. Raises what ``checked`` raises."""
-    text = checked(query).text
+    """A SELECT or ASK in its parts. Raises what ``checked`` raises, and QueryError for another form."""
+    text, form = checked(query).text, checked(query).form
+    if form not in ("select", "ask"):
+        raise QueryError("the query is no SELECT or ASK", hint="rows or a truth value make an answer")
     marks: dict[str, int] = {}
     made: list[tuple[str, str]] = []
     depth = opened = 0

@@ -1,0 +1,180 @@
+"""The triples that the rows of any query stand on: of each row its own, whatever the query holds."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+import rdflib
+from rdflib import RDF, RDFS, BNode
+from small import EX, FILMS, films, iri
+
+from kgwb import open_kg
+from kgwb.errors import KgwbError
+from kgwb.kg.base import Rows
+from kgwb.kg.findings import Facts, findings_of
+from kgwb.kg.support import support_of
+
+START = f"PREFIX : <{EX}> PREFIX rdfs: <{RDFS}> "
+ARRIVAL, DUNE, OTHER, SICARIO = map(iri, ("arrival", "dune", "lynchs_dune", "sicario"))
+DENIS, LYNCH = iri("denis"), iri("lynch")
+
+
+def supported(query: str, turtle: str = FILMS) -> dict[tuple[str, ...], list[str]]:
+    """The rows of a query with their triples, in short names."""
+    kg, sparql = films(turtle), query if query.startswith("PREFIX") else START + query
+    if query.startswith("ASK"):
+        assert kg.ask(sparql)
+        found = support_of(kg, sparql, (), ())
+    else:
+        rows = kg.select(sparql)
+        found = support_of(kg, sparql, rows.variables, list(dict.fromkeys(rows.rows)))
+    return {
+        tuple(map(short, row)): sorted(" ".join(map(short, t)) for t in triples)
+        for row, triples in found.items()
+    }
+
+
+def short(term: object) -> str:
+    return str(term).replace(EX, "").replace(str(RDFS), "").replace(str(RDF), "")
+
+
+def directed(*names: str, by: str = "denis") -> list[str]:
+    return [f"{name} director {by}" for name in names]
+
+
+OWN = {(name,): directed(name) for name in ("arrival", "dune", "sicario")}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT ?f WHERE { ?f :director :denis }",
+        "SELECT * { ?f :director :denis }",
+        "SELECT (?f AS ?film) WHERE { ?f :director :denis }",
+        "SELECT ?film WHERE { ?f :director :denis BIND(?f AS ?film) }",
+        "SELECT ?film WHERE { ?f :director :denis } GROUP BY (IRI(STR(?f)) AS ?film)",
+        "SELECT ?f WHERE { ?f :director ?d } VALUES ?d { :denis }",
+        "SELECT ?f WHERE { BIND(:denis AS ?d) ?f :director ?d }",
+        "SELECT ?f WHERE { VALUES ?d { :denis } ?f :director ?d }",
+        "SELECT ?f # of {\nWHERE { ?f :director :denis # }\n }",
+        "SELECT ?f WHERE { ?f :director :denis FILTER(STR(?f) != '''}'{''' && STR(?f) != \"\"\"}\"{\"\"\") }",
+        "PREFIX ask: <http://example.org/> SELECT ?f WHERE { ?f ask:director ask:denis }",
+        "PREFIX : <http://example.org/> PREFIX x: <x:select/ask> SELECT ?f { ?f :director :denis }",
+        "SELECT DISTINCT ?f WHERE { ?f :director :denis ; ?any ?value MINUS { ?f :director :lynch } "
+        "FILTER NOT EXISTS { ?f :nothing ?x } FILTER(!EXISTS { ?f :nothing ?x }) FILTER(?any = :director) }",
+        "SELECT ?f WHERE { ?f :director ?d FILTER(?d = :denis) OPTIONAL { ?f :no ?x } } ORDER BY ?f LIMIT 3",
+    ],
+)  # fmt: skip
+def test_each_row_has_its_own_triples(query: str) -> None:
+    assert supported(query) == OWN
+
+
+def test_the_branches_of_a_union_and_optional_parts_stand_where_they_hold() -> None:
+    union = "SELECT ?x WHERE { { ?x :director :lynch } UNION { ?x :runtime ?m } UNION { ?x :author ?a } }"
+    assert supported(union) == {
+        ("lynchs_dune",): directed("lynchs_dune", by="lynch"),
+        ("arrival",): ["arrival runtime 116"],
+        ("story",): ["story author ted"],
+    }
+    optional = "SELECT ?f ?m WHERE { ?f :director :denis OPTIONAL { ?f :runtime ?m } }"
+    assert supported(optional) == {
+        ("arrival", "116"): [*directed("arrival"), "arrival runtime 116"],
+        ("dune", "None"): directed("dune"),
+        ("sicario", "None"): directed("sicario"),
+    }
+
+
+@pytest.mark.parametrize("group", ["?d", "?d BIND(STR(?d) AS ?name)"])
+def test_a_group_stands_on_what_was_counted(group: str) -> None:
+    pattern, _, made = group.partition(" ")
+    by = "?name" if made else "?d"
+    query = f"SELECT {by} (COUNT(?f) AS ?n) WHERE {{ ?f :director {pattern} {made} }} GROUP BY {by}"
+    assert {row[1]: triples for row, triples in supported(query).items()} == {
+        "3": directed("arrival", "dune", "sicario"),
+        "1": directed("lynchs_dune", by="lynch"),
+    }
+    whole = "SELECT (COUNT(?f) AS ?n) ((COUNT(?f) * 2) AS ?m) WHERE { ?f :director :denis }"
+    assert supported(whole) == {("3", "6"): directed("arrival", "dune", "sicario")}
+
+
+def test_what_a_subquery_keeps_to_itself_gives_no_triples() -> None:
+    most = (
+        "SELECT ?d WHERE { ?d rdfs:label ?name { SELECT ?d (COUNT(?f) AS ?n) WHERE { ?f :director ?d }"
+        " GROUP BY ?d } FILTER(?n > 1) }"
+    )
+    assert supported(most) == {("denis",): ["denis label Denis Villeneuve"]}
+
+
+def test_a_truth_value_has_what_makes_it_true() -> None:
+    assert supported("ASK { ?f :director :lynch ; rdfs:label ?name }") == {
+        (): [*directed("lynchs_dune", by="lynch"), "lynchs_dune label Dune"]
+    }
+    assert supported("ASK { FILTER NOT EXISTS { :dune :director :lynch } }") == {(): []}
+
+
+def test_blank_nodes_of_the_graph_are_shown_and_those_of_a_query_have_names_of_their_own() -> None:
+    priced = "@prefix : <http://example.org/> . :a :price [ :amount 3 ] . :b :price [ :amount 4 ] ."
+    kg = films(priced)
+    sparql = START + "SELECT ?x ?n WHERE { ?x :price ?p . ?p :amount ?n }"
+    rows = kg.select(sparql)
+    for row, triples in support_of(kg, sparql, rows.variables, rows.rows).items():
+        [price] = [triple for triple in triples if triple[1] == iri("price")]
+        [amount] = [triple for triple in triples if triple[1] == iri("amount")]
+        assert (price[0], amount[2]) == row and isinstance(price[2], BNode) and price[2] == amount[0]
+    same = supported("SELECT ?x WHERE { _:x :price ?y . ?x :price ?z }", priced)
+    assert sorted(same) == [("a",), ("b",)]
+
+
+def test_a_dataset_of_its_own_is_asked() -> None:
+    kg = films()
+    sparql = START + "SELECT ?f FROM :nowhere WHERE { ?f :director :denis }"
+    assert support_of(kg, sparql, ("f",), [(DUNE,)]) == {(DUNE,): ()}
+
+
+# --- anything at all
+
+
+ANYTHING = (
+    *("", "  ", "?", "Welche Filme hat er gedreht?", "SELECT", "SELECT *", "ASK", "DESCRIBE :dune", "{ } }"),
+    *("CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }", "DROP ALL", "DELETE WHERE { ?s ?p ?o }", "ASK { }"),
+    *("SELECT ?x ?x { ?x ?y ?z }", "SELECT COUNT(*) { ?x ?y ?z }", "SELECT (COUNT(*)) { ?x ?y ?z }"),
+    *("SELECT ?x {", "SELECT * { }", "SELECT ?gone { ?x a ?y }"),
+    "SELECT ?x { SERVICE <http://evil.example/> { ?x ?y ?z } }",
+    "SELECT ?x { ?x nope:director ?y }",
+    "SELECT (MAX(?m) AS ?n) { ?f :nothing ?m }",
+    "SELECT (GROUP_CONCAT(?f; SEPARATOR='}') AS ?all) { ?f :director ?d }",
+    "SELECT (EXISTS { ?f :director :denis } AS ?his) ?f { ?f a :Film }",
+    "SELECT (1 + 1 AS ?two) ?f { ?f a :Film } HAVING (?two > 1)",
+    "SELECT ?f { ?f !:director ?o }",
+    "SELECT ?f { ?f a/rdfs:subClassOf* :Film ; (:director|^:author)+ ?x }",
+    "SELECT ?f { (1 2) rdfs:member ?f . [] :director [ rdfs:label ?l ] }",
+    "SELECT ?f { ?f :director ?d } ORDER BY ?d DESC(?f) LIMIT 1",
+    "SELECT ?f { ?f :director ?d } ORDER BY RAND() LIMIT 1",
+    "SELECT ?f { ?f :director ?d } ORDER BY ?gone LIMIT 1",
+    "SELECT ?f { ?f :director ?d } ORDER BY ?d LIMIT 0",
+    "SELECT ?f { ?f :director ?d } ORDER BY ?f LIMIT 99999999999999999999",
+    "SELECT ?f { ?f :director ?d } ORDER BY ?f LIMIT 1 OFFSET 2",
+    "SELECT ?f { { SELECT ?f { ?f :director ?d } ORDER BY ?f LIMIT 2 } } LIMIT 1",
+    "SELECT ?f { GRAPH ?g { ?f :director ?d } }",
+    "BASE <http://example.org/> SELECT ?f { ?f <director> <denis> }",
+    "SELECT ?a ?d { ?a ?b ?c . ?d ?e ?f }",
+    "SELECT ?f { ?f :runtime ?r FILTER(?r<200&&?r>100) }",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("query", ANYTHING)
+def test_nothing_but_errors_of_kgwb_come_out_of_any_query(query: str) -> None:
+    kg = open_kg(rdflib.Graph().parse(data=FILMS), row_limit=50)
+    sparql = query if query.startswith("BASE") else START + query
+    try:
+        result = kg.ask(sparql) if query.startswith("ASK") else kg.select(sparql)
+    except KgwbError as error:
+        assert error.message
+        result = Rows(("f",), ())
+    rows = () if isinstance(result, bool) else tuple(dict.fromkeys(result.rows))
+    for finding in findings_of(kg, sparql, result, Facts((iri("director"),))):
+        assert finding.text
+    with suppress(KgwbError):
+        found = support_of(kg, sparql, () if isinstance(result, bool) else result.variables, rows)
+        assert set(found) == (set(rows) or {()})
