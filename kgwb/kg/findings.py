@@ -11,7 +11,7 @@ from rdflib import XSD, Literal, URIRef
 
 from kgwb.errors import GraphError
 from kgwb.flow import Iri, Term, counted, first_few
-from kgwb.kg.algebra import PATH, Pattern, conjunction, parts_of
+from kgwb.kg.algebra import PATH, Pattern, conjunction, parts_of, unknowns_of
 from kgwb.kg.base import Graph, Rows
 from kgwb.kg.queries import blocking
 from kgwb.kg.queries import counted as number_of
@@ -118,8 +118,10 @@ def _empty(sparql: str, kg: Graph) -> Iterator[Finding]:
             if isinstance(part, str):
                 yield Finding(f"without the filters there are matches: {part[:300]}")
             elif part not in lonely:
-                rest = conjunction(pattern for pattern in patterns if pattern != part)
-                n = counted(_number(kg, rest), "match")
+                rest = [pattern for pattern in patterns if pattern != part]
+                bound = {*re.findall(r"\?\w+", parts.filters)} <= {*unknowns_of(rest)}
+                where = f"{conjunction(rest)} {parts.filters if bound else ''}".strip()
+                n = counted(_number(kg, where), "match")
                 yield Finding(f"without {_words(part, kg)} there would be {n}")
 
 
