@@ -1,4 +1,4 @@
-"""How fast graphs open and labels are found, against the plain libraries in the same run.
+"""How fast graphs open, are surveyed and labels are found, against the plain libraries in the same run.
 
     python benchmarks/graphs.py [FILE]
 
@@ -17,10 +17,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from unittest import mock
 
 import pyoxigraph
 import rdflib
-from rdflib.namespace import RDFS
+from rdflib.namespace import RDF, RDFS
 
 from kgwb.kg import Limits
 from kgwb.kg.dialects import DIALECTS
@@ -28,6 +29,7 @@ from kgwb.kg.endpoint import Endpoint
 from kgwb.kg.files import FORMATS
 from kgwb.kg.local import LocalGraph, from_ox
 from kgwb.kg.sparql import quoted
+from kgwb.kg.survey import survey
 from kgwb.kg.text import words
 
 ROOT = Path(__file__).parent.parent
@@ -57,6 +59,19 @@ def opening(file: Path, repeats: int = 5) -> dict[str, float]:
     medians = {name: statistics.median(seconds) for name, seconds in taken.items()}
     ratios = [cold / bulk for cold, bulk in zip(taken["cold"], taken["bulk_load"], strict=True)]
     return {**medians, "cold / bulk_load": statistics.median(ratios)}
+
+
+def surveys(file: Path, repeats: int = 3) -> dict[str, float]:
+    """Medians in seconds of a survey that is not kept, and of a query that reads each triple once."""
+    scan = f"SELECT ?c ?p (COUNT(*) AS ?n) WHERE {{ ?v <{RDF.type}> ?c . ?v ?p ?o }} GROUP BY ?c ?p"
+    taken: dict[str, list[float]] = {"survey": [], "one scan": []}
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, KGWB_CACHE=folder):
+            kg = LocalGraph.open(file)
+            taken["one scan"].append(_seconds(lambda: kg.select(scan)))  # noqa: B023
+            taken["survey"].append(_seconds(lambda: survey(kg)))  # noqa: B023
+    medians = {name: statistics.median(seconds) for name, seconds in taken.items()}
+    return medians | {"survey / one scan": medians["survey"] / medians["one scan"]}
 
 
 def label_search(file: Path, searches: int = 200, filters: int = 2) -> dict[str, float]:
@@ -141,7 +156,7 @@ def main() -> None:
     file = Path(sys.argv[1]) if len(sys.argv) > 1 else metaqa()
     if not file.exists():
         sys.exit(f"there is no {file}: name a file, or set KGWB_DATA")
-    for measure in (opening, label_search, virtuoso_search):
+    for measure in (opening, surveys, label_search, virtuoso_search):
         print(f"\n{measure.__name__} ({file.name})")
         for name, value in measure(file).items():
             print(f"  {name:32} {value:12.1f} x" if "/" in name else f"  {name:32} {value * 1000:12.3f} ms")

@@ -33,6 +33,7 @@ def _graphs() -> list[Row]:
         return []
     return [
         *seconds_rows(f"opening {file.name}", graphs.opening(file)),
+        *seconds_rows(f"survey, {file.name}", graphs.surveys(file)),
         *seconds_rows(f"label search, {file.name}", graphs.label_search(file)),
         *seconds_rows(f"label search, {file.name}", _virtuoso(graphs.virtuoso_search(file))),
     ]

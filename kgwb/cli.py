@@ -462,6 +462,8 @@ class Lab:
             # No news and no updates: JupyterLab would ask over the first notebook whether to fetch them
             "--LabApp.app_settings_dir": str(Path(__file__).parent / "lab_settings"),
             "--LabApp.extension_manager": "readonly",
+            # A notebook that is opened again shows what its widgets showed
+            "--ServerApp.contents_manager_class": "kgwb.ui.saved.Notebooks",
         }
         passed = {argument.partition("=")[0] for argument in self.rest}
         options = [f"{name}={value}" for name, value in defaults.items() if name not in passed]

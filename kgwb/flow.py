@@ -217,7 +217,10 @@ class Candidate:
     types: tuple[str, ...] = ()
     description: str = ""
     relations: tuple[str, ...] = ()
-    """Names of its predicates, where several vertices share a label: a film has others than its novel."""
+    """Names of its predicates, where several vertices share a label: a film has others than its novel.
+
+    A system may add what they lead to: "member of: Marketing".
+    """
 
     def __str__(self) -> str:
         types = f" ({', '.join(self.types)})" if self.types else ""
@@ -310,7 +313,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the system answers; no value and ``reason`` filled in means: not in this graph."""
+    """What the system answers; no value but a ``reason``: it is not in this graph, or CANNOT_EXPRESS."""
 
     kind: Kind
     values: tuple[Value, ...] = ()
@@ -353,6 +356,8 @@ class Answer:
         return first_few(self.labels, 2) or "nothing"
 
 
+CANNOT_EXPRESS = "cannot express"
+"""Begins the reason where the graph was not asked, as the system cannot say what the question asks."""
 UNGROUNDED = "not grounded: from the model's own knowledge, not from the graph"
 """Shown with every ungrounded answer."""
 

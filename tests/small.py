@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import rdflib
@@ -52,7 +52,7 @@ def films(turtle: str = FILMS) -> Graph:
 # --- what a model says to Chatty-KG's agents
 
 
-def qir(*triples: str, target: str = "", kind: str = "list") -> dict[str, Any]:
+def qir(*triples: str, target: str = "", kind: str = "list", beyond: Sequence[str] = ()) -> dict[str, Any]:
     """The QIR agent's reply for triples written "Arrival | directed by | ?person"."""
     facts = [tuple(part.strip() for part in triple.split("|")) for triple in triples]
     ends = [end for subject, _, object_ in facts for end in (subject, object_)]
@@ -63,7 +63,13 @@ def qir(*triples: str, target: str = "", kind: str = "list") -> dict[str, Any]:
         "triples": [{"subject": s, "predicate": p, "object": o} for s, p, o in facts],
         "target": target or (unknowns[0] if unknowns and kind != "boolean" else ""),
         "question_type": kind,
+        "beyond": [*beyond],
     }
+
+
+def published(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """What the QIR agent replies as published, where nothing is beyond its triples."""
+    return {name: value for name, value in reply.items() if name != "beyond"}
 
 
 def vertex(number: int, label: str, reason: str = "it fits") -> dict[str, Any]:

@@ -109,7 +109,7 @@ def test_settings_are_taken_by_name_and_a_saved_run_answers_again(tmp_path: Path
     assert str(kgwb.load_run(tmp_path / "run.jsonl").answer) == "Denis Villeneuve"
     settings = json.loads((tmp_path / "run.jsonl").read_text().splitlines()[0])["settings"]
     assert (settings["profile"], settings["theta"], settings["multi_turn"]) == ("paper", 1, False)
-    assert ask("--agent-model", "qir=replay:run.jsonl", QUESTION) == 0
+    assert ask("--profile", "paper", "--agent-model", "qir=replay:run.jsonl", QUESTION) == 0
 
 
 @pytest.mark.parametrize(
@@ -301,6 +301,7 @@ def test_lab_opens_the_first_notebook_and_passes_arguments_on(
         "--LabApp.default_url=/lab/tree/notebooks/00_start.ipynb",
         f"--LabApp.app_settings_dir={package / 'lab_settings'}",
         "--LabApp.extension_manager=readonly",
+        "--ServerApp.contents_manager_class=kgwb.ui.saved.Notebooks",
         *(["--allow-root"] if user == 0 else []),
         *("--no-browser", "--port", "8899", "--ServerApp.root_dir=/mine"),
     ]

@@ -94,8 +94,9 @@ def test_labels_choices_and_a_blank_form_come_from_the_schema() -> None:
         "triples": [],
         "target": "",
         "question_type": "list",
+        "beyond": [],
     }
-    assert blank(form_of(QIR)) == {"facts": [], "target": "", "kind": "list"}
+    assert blank(form_of(QIR)) == {"facts": [], "target": "", "kind": "list", "beyond": []}
     assert blank(parts(FIELD)["maybe"]) is None
 
 

@@ -6,11 +6,13 @@ import time
 from dataclasses import dataclass, replace
 
 import pytest
+import rdflib
 from rdflib import Literal, URIRef
 
 import kgwb
 from kgwb.errors import CONTROLS
 from kgwb.flow import Answer, Candidate, CandidateQuery, Context, Link, Retrieved, Turn, Value, decision
+from kgwb.kg.survey import survey
 from kgwb.run import Run
 from kgwb.run.record import Attempt, CheckResult, Step
 from kgwb.show.html import seconds, style
@@ -419,3 +421,29 @@ def test_what_came_in_names_the_step_it_came_from(run: Run) -> None:
 def test_an_answer_of_the_wrong_kind_says_so(question: str, values: tuple[str, ...], words: str) -> None:
     terms = [URIRef(value) if value.startswith("http") else Literal(value) for value in values]
     assert doubt(question, Answer("list", tuple(Value(t, t.rpartition("/")[2]) for t in terms))) == words
+
+
+def test_a_survey_is_a_page_to_unfold_and_lines_for_a_terminal() -> None:
+    turtle = """
+@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:Boat rdfs:subClassOf :Vessel ; rdfs:label "boat" . :flag a <http://www.w3.org/2002/07/owl#ObjectProperty> .
+:a a :Boat ; rdfs:label "Aa"@de ; :length [ :value 12.5 ; :unit "m" ] ; :home <http://else.org/Port> ;
+    :nextTo :b .
+:b a :Boat ; :length [ :value 30.5 ; :unit "m" ] ; :state "idle" ; :nextTo :a .
+:c a :Boat ; :length [ :value 7.0 ; :unit "m" ] ; :state "idle" ; :nextTo :a ."""
+    seen = survey(kgwb.open_kg(rdflib.Graph().parse(data=turtle)))
+    markup = record_html(seen)
+    shown = plain(markup)
+    parts = """22 triples 3 things 2 classes 9 predicates | Vessel org:Vessel 3 Subclasses: boat 3
+boat org:Boat in Vessel 3 | length org:length 100% structure | length / unit org:unit 100% string : m
+length / value org:value 100% decimal : 7 … 30.5 | state org:state 67% string : idle
+home org:home 33% without a class 1: Port · 1 without a name | label rdfs:label 33% German text : Aa
+33% of the things have a label | 2 things without a label | Declared and never used: 1 flag
+Asserted in both directions: 1 next to (2 of 3)"""
+    assert [part for part in re.split(r" \| |\n", parts) if part not in shown] == [], shown
+    assert "<details open" not in markup and "<input" not in markup
+    assert seen._repr_html_() and repr(seen).splitlines()[:2] == [
+        "22 triples, 3 things, 2 classes, 9 predicates",
+        "boat                            3  length 100%, next to 100%, state 67%, home 33%",
+    ]
+    assert lines(seen)[:2] == ["2 classes in 22 triples", "boat 3"]

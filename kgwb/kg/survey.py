@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
@@ -47,8 +48,6 @@ PLAIN = (OWL.Thing, RDFS.Resource, OWL.NamedIndividual)
 """Classes that say nothing."""
 NONE = "<urn:kgwb:none>"
 """Stands in queries for predicates that the graph lacks."""
-MOST_PAIRS = 3_000
-"""Pairs of a class and its superclasses that a query names."""
 TRIED_CLASSES, TRIED_PREDICATES = 5, 6
 """Classes, and predicates of each, that questions are made from."""
 
@@ -177,9 +176,12 @@ def survey(kg: Graph, only: Sequence[URIRef] = ()) -> Survey:
     path = disk.cache_dir() / f"survey-{digest[:32]}.json"
     with _looking.setdefault(digest, Lock()):  # many questions may be asked of it at once
         with suppress(OSError, ValueError):
-            if not kg.remote or time.time() - path.stat().st_mtime < KEPT_S:
-                known: Survey = from_data(json.loads(disk.read_text(path)), Survey)
-                return known
+            written = path.stat()
+            if not kg.remote or time.time() - written.st_mtime < KEPT_S:
+                if _recent.get(path, (0, None))[0] != written.st_mtime_ns:
+                    known = from_data(json.loads(disk.read_text(path)), Survey)
+                    _recent[path] = written.st_mtime_ns, known
+                return _recent[path][1]
         made = _Surveyor(kg).look()
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -189,6 +191,8 @@ def survey(kg: Graph, only: Sequence[URIRef] = ()) -> Survey:
 
 _looking: dict[str, Lock] = {}
 """By survey, so that one thread makes it and the others wait."""
+_recent: dict[Path, tuple[int, Survey]] = {}
+"""Surveys that this process read, with when their files were written."""
 
 
 # --- looking
@@ -210,15 +214,17 @@ class _Surveyor:
         if triples is None and self.refused and not self.rows("SELECT ?s WHERE { ?s ?p ?o } LIMIT 1"):
             raise self.refused
         self.large = triples is None or triples > LARGE
-        self.types, self.labels = (
-            self._there(self.kg.vocabulary.types),
-            self._there(self.kg.vocabulary.labels),
-        )
+        self.types = self._there(self.kg.vocabulary.types)
+        self.labels = self._there(self.kg.vocabulary.labels)
         by_predicate = {} if self.large else self.counts("?p", "*", "?s ?p ?o")
         sizes = self._sizes()
-        schema = [] if self.large else self._schema({*by_predicate, *sizes})
-        things = None if self.large else self._things(schema)
-        self._instances(sizes, things, schema)
+        schema = [] if self.large else self._schema([*by_predicate, *sizes])
+        things = None if self.large else self.distinct("?v ?any ?value FILTER(isIRI(?v))")
+        things = None if things is None else things - len(schema)
+        if self.large or self.only:
+            self._sample(sizes)
+        else:
+            self._instances(sizes, things, schema)
         parents = self._parents()
         used = self._properties()
         iris = [iri for iri in (*sizes, *_ancestors(sizes, parents)) if iri != UNTYPED]
@@ -234,7 +240,9 @@ class _Surveyor:
             languages=languages,
             unused=unused,
             both_ways=self._both_ways(used, by_predicate),
-            notes=self._notes([*_predicates_of(used), *iris, *unused]),
+            notes=self._notes(
+                [*by_predicate, *(p.predicate for each in used.values() for p in each), *iris, *unused]
+            ),
             names=tuple(sorted(names.items())),
             sampled=bool(self.shares),
             queries=self.queries,
@@ -299,20 +307,12 @@ class _Surveyor:
         rows += self.rows(f"SELECT DISTINCT ?v WHERE {{ {declared} }}", 1) if self.meta else []
         return sorted({v for (v,) in rows})
 
-    def _things(self, schema: Sequence[URIRef]) -> int | None:
-        number = self.distinct("?v ?any ?value FILTER(isIRI(?v))")
-        return None if number is None else number - len(schema)
-
     def _instances(self, sizes: dict[URIRef, int], things: int | None, schema: Sequence[URIRef]) -> None:
-        """Make the pattern that binds every instance ?v to its classes ?c, or those of a sample."""
-        if self.large or self.only:
-            return self._sample(sizes)
-        typed = f"?v ({self.types}) ?c FILTER(isIRI(?c))"
-        number = (self.distinct(typed.replace("?c)", "?v)")) or 0) - (
-            self.distinct(f"{_values('?v', schema)} {typed}") or 0
-        )
+        """Make the pattern that binds every instance ?v to its classes ?c."""
         hidden = ", ".join(map(n3, (*self.meta, OWL.NamedIndividual)))
-        self.of = f"{{ {typed} FILTER(?c NOT IN ({hidden})) }}"
+        self.of = f"{{ ?v ({self.types}) ?c FILTER(isIRI(?c) && ?c NOT IN ({hidden})) }}"
+        typed = f"?v ({self.types}) ?type FILTER(isIRI(?v))"
+        number = (self.distinct(typed) or 0) - (self.distinct(f"{_values('?v', schema)} {typed}") or 0)
         bare = f"{{ SELECT DISTINCT ?v WHERE {{ {_without_class(self.types)} }} }}"
         if things is not None and things > number and (size := self.distinct(bare)):
             sizes[UNTYPED] = size
@@ -327,10 +327,9 @@ class _Surveyor:
             f" LIMIT {each} }}"
             for c in classes
         ]
-        bare = "?v ?any ?value FILTER(isIRI(?v))"
-        untyped = f"{{ SELECT DISTINCT ?v ({n3(UNTYPED)} AS ?c) WHERE {{ {bare} }} LIMIT {each} }}"
-        typed = f"{{ SELECT ?v ?c WHERE {{ ?v ({self.types}) ?c }} LIMIT {each} }}"
-        pattern = " UNION ".join(parts) or (untyped if self.types == NONE else typed)
+        bare = f"?v ?any ?value FILTER(isIRI(?v)) BIND({n3(UNTYPED)} AS ?c)"
+        any_ = bare if self.types == NONE else f"?v ({self.types}) ?c"
+        pattern = " UNION ".join(parts) or f"{{ SELECT DISTINCT ?v ?c WHERE {{ {any_} }} LIMIT {each} }}"
         rows = self.rows(f"SELECT ?v ?c WHERE {{ {pattern} }}", 2)
         here = Counter(c for _, c in rows)
         sizes.update({c: n for c, n in here.items() if c not in sizes})
@@ -347,13 +346,13 @@ class _Surveyor:
     def _totals(self, sizes: Mapping[URIRef, int], parents: Parents) -> dict[URIRef, int]:
         """Instances with those of subclasses; an instance may be typed as both."""
         above = [(c, d) for c in sizes for d in _ancestors([c], parents)]
-        pairs = " ".join(f"({n3(c)} {n3(d)})" for c, d in (*above, *((d, d) for d in {d for _, d in above})))
-        exact: dict[URIRef, int] = {}
-        if above and not self.shares and len(above) < MOST_PAIRS:
-            exact = self.counts("?d", "DISTINCT ?v", f"VALUES (?c ?d) {{ {pairs} }} ?v ({self.types}) ?c")
         below = defaultdict(list)
         for c, d in above:
             below[d].append(sizes[c])
+        pairs = " ".join(f"({n3(c)} {n3(d)})" for c, d in (*above, *((d, d) for d in below)))
+        exact: dict[URIRef, int] = {}
+        if above and not self.shares:
+            exact = self.counts("?d", "DISTINCT ?v", f"VALUES (?c ?d) {{ {pairs} }} ?v ({self.types}) ?c")
         sums = {d: sizes.get(d, 0) + sum(some) for d, some in below.items()}
         typed_as_both = {d: sizes[d] for d, some in below.items() if sizes.get(d, 0) >= max(some)}
         return {**sizes, **(exact or sums | typed_as_both)}
@@ -555,7 +554,7 @@ def _one_sort(n: Any, d: Any, k: Any, type_: Any, tag: Any, *terms: Any) -> Valu
 def _whole(values: Values, few: list[Term] | None, all_seen: bool) -> Values:
     """With all values where there are few of them."""
     if few is None:
-        return replace(values, whole=all_seen and values.distinct == len(values.examples))
+        return replace(values, whole=all_seen and values.distinct == len(values.examples) < 3)
     mine = [term for term in few if _sort(term) == (values.sort if values.sort != "class" else "IRI")]
     if len(mine) != values.distinct:
         return values
@@ -568,15 +567,8 @@ def _sort(term: Term) -> str:
     return "IRI" if isinstance(term, URIRef) else "node"
 
 
-def _predicates_of(used: Used) -> Iterator[URIRef]:
-    for properties in used.values():
-        for each in properties:
-            yield each.predicate
-            yield from (inner.predicate for inner in each.inner)
-
-
 def _iris_of(used: Used) -> Iterator[URIRef]:
-    """Every IRI that a survey shows."""
+    """Every IRI that a survey shows of what instances use."""
     for properties in used.values():
         for each in (*properties, *(inner for p in properties for inner in p.inner)):
             yield each.predicate

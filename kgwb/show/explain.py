@@ -49,7 +49,8 @@ def why_empty(kg: Graph, sparql: str, steps: Iterable[Step]) -> Blocking:
 
 def queries_in(output: Any) -> tuple[str, ...]:
     """The SPARQL that a record holds."""
-    return tuple(getattr(query, "sparql", query) for query in getattr(output, "queries", ()))
+    queries = getattr(output, "queries", ())
+    return tuple(getattr(each, "sparql", each) for each in queries) if isinstance(queries, tuple) else ()
 
 
 def is_empty(output: Any) -> bool:

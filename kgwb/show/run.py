@@ -11,7 +11,7 @@ from rdflib import Literal
 
 from kgwb.display import as_html
 from kgwb.errors import KgwbError
-from kgwb.flow import Answer, Term
+from kgwb.flow import CANNOT_EXPRESS, Answer, Term
 from kgwb.run import Run
 from kgwb.run.record import Call, Step, Totals
 from kgwb.show.html import (
@@ -143,6 +143,8 @@ def _outcome_of(answer: Answer, spent: Totals) -> tuple[str, str, str, str]:
         stands_on = f"stands on {count(len(answer.support), 'triple')} · {cost}"
         return "ok", "Answered", clean(short(str(answer))), stands_on
     reason = answer.reason.removeprefix("not in this graph: ")
+    if reason.startswith(CANNOT_EXPRESS):
+        return "none", "Not answered", "The question was not answered", f"{reason} · {cost}"
     return "none", "Not in this graph", "No answer in this graph", f"{reason} · {cost}" if reason else cost
 
 

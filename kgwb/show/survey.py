@@ -134,8 +134,11 @@ def search_field(words: str) -> Html:
     return div("band", tag("input", placeholder=label, autocomplete="off", data_input="find", **about))
 
 
-def classes(survey: Survey, around: Around, words: str = "") -> Html:
-    """The classes, each to unfold, or those that the words name or that have a predicate of that name."""
+def classes(survey: Survey, around: Around, words: str = "", *, opened: bool = False) -> Html:
+    """The classes, each to unfold, or those that the words name or that have a predicate of that name.
+
+    Open are the largest, if ``opened``, and those whose predicates are named.
+    """
     around = around.named(survey.names)
     notes = {str(iri): text for iri, text in survey.notes}
     found = [
@@ -143,11 +146,15 @@ def classes(survey: Survey, around: Around, words: str = "") -> Html:
     ]
     most = max((kind.total for kind in survey.classes), default=0) or 1
     rows = []
-    for kind, some in found[:MOST_CLASSES]:
+    for place, (kind, some) in enumerate(found[:MOST_CLASSES]):
         below = ", ".join(first_of(_below(survey, kind), MOST_PROPERTIES))
         lead = tuple(filter(None, (notes.get(str(kind.iri), ""), f"Subclasses: {below}" if below else "")))
         shown = replace(kind, properties=some or kind.properties)
-        rows.append(_class(shown, kind.total / most, lead, around, notes, words if some else ""))
+        rows.append(
+            _class(
+                shown, kind.total / most, lead, around, notes, unfolded=bool(some) or (opened and not place)
+            )
+        )
     rest = [kind for kind, _ in found[MOST_CLASSES:]]
     smaller = ", ".join(f"{_cut(kind.name)} {kind.total:,}" for kind in rest)
     more = fold(aside(count(len(rest), "smaller class")), smaller, key="classes") if rest else ""
@@ -175,9 +182,15 @@ def _matches(words: str, name: str, iri: str) -> bool:
 
 
 def _class(
-    kind: Class, share: float, lead: Iterable[str], around: Around, notes: Mapping[str, str], words: str
+    kind: Class,
+    share: float,
+    lead: Iterable[str],
+    around: Around,
+    notes: Mapping[str, str],
+    *,
+    unfolded: bool,
 ) -> Html:
-    """A class to unfold; it is open where its predicates were searched for."""
+    """A class to unfold, with its predicates."""
     above = ", ".join(term_text(parent, around.names) for parent in kind.parents)
     own = f"{kind.size:,} of its own" if kind.iri and 0 < kind.size < kind.total else ""
     known = span("id", short(curie_text(kind.iri, around))) if kind.iri else ""
@@ -187,14 +200,8 @@ def _class(
     rows = [row for p in shown for row in _property(p, kind.size, around, notes)]
     about = [div("soft", tag("bdi", short(text))) for text in lead]
     more = and_more(len(kind.properties) - len(shown))
-    return fold(
-        face,
-        *about,
-        *rows,
-        aside(more) if more else "",
-        unfolded=bool(words),
-        key=f"class-{kind.iri}-{words}",
-    )
+    inside = (*about, *rows, aside(more) if more else "")
+    return fold(face, *inside, unfolded=unfolded, key=f"class-{kind.iri}-{unfolded}")
 
 
 def _property(p: Property, size: int, around: Around, notes: Mapping[str, str]) -> Iterator[Html]:
@@ -217,7 +224,9 @@ def _row(path: tuple[URIRef, ...], p: Property, of: int, around: Around, about: 
 
 def _sort(v: Values, around: Around) -> Html:
     """Values of one sort: a class with their number, or a datatype with the least and greatest, or all."""
-    sort = {"node": "structure", "IRI": "without a class"}.get(v.sort, v.sort.replace("@", " "))
+    kind, _, language = v.sort.partition("@")
+    sort = {"node": "structure", "IRI": "without a class"}.get(kind, kind)
+    sort = f"{LANGUAGES.get(language, _cut(language))} {sort}" if language else sort
     sort = term_text(v.of, around.names) if v.sort == "class" and v.of else sort
     shown = [tag("bdi", _cut(term_text(term, around.names))) for term in v.examples]
     if v.whole:

@@ -342,7 +342,8 @@ def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
     if value.text:
         parts.append(div("b", short(value.text, MOST_LINE)))
     if not value.values:
-        parts.append(note(f"The graph holds no answer: {value.reason.removeprefix('not in this graph: ')}"))
+        why = f"The graph holds no answer: {value.reason.removeprefix('not in this graph: ')}"
+        parts.append(note(value.reason if value.reason.startswith(flow.CANNOT_EXPRESS) else why))
     if value.columns:
         rows = [["" if c is None else term(c, around) for c in item.row] for item in value.values[:MOST_ROWS]]
         parts.append(table(value.columns, rows, of=len(value.values)))

@@ -56,7 +56,12 @@ def link_entity(entity: str, question: str, context: Context, run: Run) -> Link:
 
 @agent("entity_retriever", subject="entity", kind="search")
 def retrieve(entity: str, run: Run) -> Retrieved:
-    """At most v_limit candidates, best first; ``fast`` keeps those worth showing and describes them.
+    """At most v_limit candidates, best first; ``fast`` keeps those worth showing and describes them."""
+    return candidates_of(entity, run)
+
+
+def candidates_of(entity: str, run: Run) -> Retrieved:
+    """What ``retrieve`` gives, for a system whose retriever does more.
 
     ``fast`` keeps all exact matches where there are any, else the best ``shown_candidates``.
     """
@@ -161,7 +166,8 @@ def linked_before(retrieved: Retrieved, question: str, context: Context) -> Cand
 
 
 def _words_of(candidate: Candidate) -> set[str]:
-    return _telling(" ".join((*candidate.types, candidate.description)))
+    near = (relation.partition(": ")[2] for relation in candidate.relations)
+    return _telling(" ".join((*candidate.types, candidate.description, *near)))
 
 
 def _telling(text: str) -> set[str]:

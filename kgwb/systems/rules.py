@@ -34,7 +34,7 @@ def vertex(
         def fit(candidate: Any) -> float:
             """A year, shared words, and how like the candidate's relations are to the question's."""
             shared = asked & _content(f"{candidate['type']} {candidate['description']}")
-            names = candidate.get("relations", [])
+            names = [relation.partition(": ")[0] for relation in candidate.get("relations", [])]
             close = [c for says in relations for c in embeddings.similarity(says, names, SPELLING)]
             return 2 * any(word.isdigit() for word in shared) + 0.25 * len(shared) + max(close, default=0.0)
 

@@ -80,7 +80,7 @@ class Glance(Worker):
             shown_survey.tiles(seen),
             div("band stack tight", caption, div("chips", *chips)) if chips else "",
             shown_survey.search_field(self.words) if live and seen.classes else "",
-            shown_survey.classes(seen, known, self.words if live else ""),
+            shown_survey.classes(seen, known, self.words if live else "", opened=live),
             shown_survey.band(seen),
             progress(self),
         )

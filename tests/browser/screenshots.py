@@ -19,6 +19,8 @@ HEIGHT = 1700
 """Of the window: a picture can be no higher."""
 SETUP = """
 import kgwb
+from kgwb.kg import sample_path
+from kgwb.kg.embeddings import Embeddings
 from kgwb.ui.choosers import GraphChooser
 
 def begun():
@@ -41,6 +43,16 @@ def hopping():
     return workbench
 
 hops = hopping()
+
+def recorded():
+    replies = sample_path("films").with_suffix(".surveyor.jsonl")
+    workbench = kgwb.Workbench(
+        kgwb.open_kg("films"), f"replay:{replies}", system="surveyor", embeddings=Embeddings("lexical")
+    )
+    workbench.begin("Which directors have made more than three films, and how many?")
+    return workbench
+
+asked = recorded()
 """
 HUMAN = """
 played = kgwb.Workbench(kgwb.open_kg("films"), "rules", models={"qir": kgwb.model("human")})
@@ -59,6 +71,10 @@ ROLES = (
     *("simplifying_expert", "critic", "linguist", "simplifying", "iteration"),
 )
 """Those of DoG, in flow order."""
+
+
+DRAFTERS = ("surveyor", "mention_finder", "drafter", "executor", "reviewer")
+"""Those of Surveyor, in flow order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +141,11 @@ def look_around(cell: Cell) -> None:
     cell.wait("Questions it can answer")
 
 
+def search_survey(cell: Cell) -> None:
+    look_around(cell)
+    cell.fill("Search classes and predicates", "date").wait("City", gone=True).wait("release date")
+
+
 def step_through_hops(cell: Cell) -> None:
     cell.click("Continue").wait("Anne Hathaway")
     cell.row("iteration").last.click()
@@ -146,6 +167,8 @@ WIDTHS, BESIDE = (905, 700), 432
 SUBJECTS = {
     **{name: Subject(f'walk.cell("{name}")', run_agent) for name in AGENTS},
     **{f"dog_{name}": Subject(f'hops.cell("{name}")', run_agent) for name in ROLES},
+    **{f"surveyor_{name}": Subject(f'asked.cell("{name}")', run_agent, 1200) for name in DRAFTERS},
+    "surveyor_answer": Subject("recorded().runs[-1].go()", nothing, 1400),
     "dog_edit": Subject('hopping().cell("relation_filtering")', edit_result),
     "dog_debugger": Subject("hopping().debug()", step_through_hops, 1500),
     "dog_debate": Subject("hopping().debug()", debate, 1500),
@@ -167,7 +190,8 @@ SUBJECTS = {
         nothing,
     ),
     "chat": Subject("finished().chat()", open_turn),
-    "graph": Subject("GraphChooser()", look_around),
+    "graph": Subject("GraphChooser()", look_around, 1400),
+    "graph_searched": Subject("GraphChooser()", search_survey),
 }
 
 

@@ -14,6 +14,7 @@ REPLY = {
     "triples": [{"subject": "Arrival", "predicate": "directed by", "object": "?person"}],
     "target": "?person",
     "question_type": "list",
+    "beyond": [],
 }
 WALKED = {
     "topic_entity": "Inception",
@@ -91,7 +92,8 @@ def test_a_person_plays_an_agent(lab: Site) -> None:
 def test_a_dialogue_is_held_with_the_newest_turn_in_view(lab: Site) -> None:
     with lab.visit("13_your_own_graph.ipynb") as page:
         page.run_all()
-        page.cell("GraphChooser").wait("Your graph at a glance").wait("What is the keeper of")
+        chooser = page.cell("GraphChooser").wait("Your graph at a glance").wait("What is the keeper of")
+        chooser.wait("bornIn").fill("Search classes and predicates", "KEEPER").wait("bornIn", gone=True)
         cell = page.cell("workbench.chat()").click("New dialogue").wait("A new dialogue has begun")
         cell.fill(cell.output.locator("#question"), "Who is the keeper of Otto?")
         cell.output.locator("#question").press("Enter")

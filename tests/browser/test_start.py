@@ -3,14 +3,43 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from browser.harness import Site
+
+MADE = """
+import kgwb
+workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
+workbench.begin("Who directed Arrival?")
+debugger = workbench.debug()
+"""
 
 
 def test_a_notebook_that_was_not_run_shows_what_it_carries(lab: Site) -> None:
     with lab.visit("10_chatty_kg.ipynb", outputs=True) as page:
         page.cell('workbench.cell("vertex_selection")').wait("linked so before in this dialogue")
         assert "model not found" not in page.text.casefold()
+
+
+def test_a_notebook_that_a_person_ran_and_saved_shows_its_widgets_without_their_kernel(lab: Site) -> None:
+    cells = (MADE, "debugger", "workbench.cell('qir')")
+    with lab.visit(lab.server.write("saved.ipynb", *cells)) as page:
+        page.run_all()
+        page.cell(1).click("Continue", until="Denis Villeneuve")
+        page.cell(2).wait("Arrival")
+        page.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
+        page.reload()
+        page.cell(1).wait("Denis Villeneuve").tab("Answer", until="Where the time went")  # its kernel lives
+        page.page.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
+        page.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
+        page.reload()
+        page.cell(1).wait("Denis Villeneuve").wait("Where the time went")
+        page.cell(2).wait("Arrival")
+        assert "model not found" not in page.text
+        expect(page.cell(1).output.locator(".kg[data-static]")).to_have_count(1)
+        expect(page.cell(1).button("Continue")).to_be_hidden()
+        page.page.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")
+        page.cell(1).wait("No answer yet").click("Continue", until="Denis Villeneuve")
 
 
 @pytest.mark.parametrize("place", ["lab", "notebook7", "voila"])

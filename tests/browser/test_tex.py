@@ -18,6 +18,7 @@ turtle = f"""
 :denis rdfs:label "Denis {{tex}}" . :director rdfs:label "director {{tex}}" .
 """.replace("\\", "\\\\")
 qir = {{"entities": ["Arrival"], "unknowns": ["?person"], "target": "?person", "question_type": "list",
+    "beyond": [],
     "triples": [{{"subject": "Arrival", "predicate": f"director {{tex}}", "object": "?person"}}]}}
 selection = {{"reasoning": f"because {{tex}}", "predicates": [f"director {{tex}}"]}}
 model = Scripted({{"chatty_kg/qir": qir, "chatty_kg/predicate_selection": selection}})

@@ -79,6 +79,7 @@ def parrot(request: ChatRequest, texts: Sequence[str]) -> dict[str, Any]:
                 "triples": triples,
                 "target": "?x",
                 "question_type": "list",
+                "beyond": [],
             }
         case "vertex_selection":
             return {"reason": texts[3], "number": 1, "label": said["candidates"][0]["label"]}

@@ -64,6 +64,7 @@ def shape(query: str) -> str:
         "<%>",
         r"\?v",
         r"\{ [^{}]* \}",
+        r"\{ SELECT [^{}]*\{ [^{}]* \}[^{}]* \}",
     ):
         text = re.sub(rf"({unit})(?:(?: (?:\||& &|\| \||UNION|,))? {unit})*", r"\1 ...", text)
     return text
@@ -399,6 +400,7 @@ def test_what_a_model_says_does_not_reach_it() -> None:
                 "unknowns": ["?x"],
                 "target": "?x } " + query,
                 "question_type": "list",
+                "beyond": [],
                 "triples": [{"subject": query, "predicate": query, "object": f"?x {query}"}],
             }
             model = Scripted(lambda request, said=said: said)

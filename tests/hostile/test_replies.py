@@ -22,7 +22,21 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 from rdflib import Literal
-from small import CHATTY, DIRECTED, DOG, HOMONYMS, PAPER, alone, chatty, films, iri, predicates, qir, vertex
+from small import (
+    CHATTY,
+    DIRECTED,
+    DOG,
+    HOMONYMS,
+    PAPER,
+    alone,
+    chatty,
+    films,
+    iri,
+    predicates,
+    published,
+    qir,
+    vertex,
+)
 from surveying import FINE, NOT_HERE, SURVEYOR, draft, mention, revise
 
 from hostile.corpus import HALVES, NUL, ORDERS, PLAIN, SEED, texts
@@ -142,11 +156,14 @@ def _vertex(reply: Any) -> bool:
     return bool(same)
 
 
+def _whole(reply: Any) -> bool:
+    return all(part.strip() for t in reply.triples for part in (t.subject, t.predicate, t.object))
+
+
 def _triples(reply: Any) -> bool:
     ends = [end.strip() for triple in reply.triples for end in (triple.subject, triple.object)]
-    whole = all(part.strip() for t in reply.triples for part in (t.subject, t.predicate, t.object))
     unknowns = any(end.startswith("?") for end in ends)
-    return whole and unknowns and any(end and not end.startswith("?") for end in ends)
+    return _whole(reply) and unknowns and any(end and not end.startswith("?") for end in ends)
 
 
 def _by_triple(reply: Any) -> bool:
@@ -186,8 +203,19 @@ CASES = {
         Case(
             "qir",
             lambda run: qirs.extract("Who directed Arrival?", run),
-            (qir("Arrival | directed by | ?person"), qir("Dune | by | ?x", "?x | born in | ?y", target="?y")),
+            (
+                qir("Arrival | directed by | ?person"),
+                qir("Dune | by | ?x", "?x | born in | ?y", target="?y"),
+                qir("?x | made in | ?year", beyond=["the oldest: an order by ?year"]),
+            ),
+            lambda reply: _triples(reply) or (any(map(str.strip, reply.beyond)) and _whole(reply)),
+        ),
+        Case(
+            "qir_published",
+            lambda run: qirs.extract("Who directed Arrival?", run),
+            (published(qir("Arrival | directed by | ?person")),),
             _triples,
+            PAPER,
         ),
         Case(
             "vertex_selection",
@@ -333,7 +361,7 @@ def test_every_reply_class_of_the_systems_is_tried() -> None:
         if name.endswith("Reply") and one.__module__ == module.__name__
     }
     assert {door(name)[0] for name in CASES} == there - {qirs.TripleReply}, (
-        "TripleReply is a part of QirReply"
+        "TripleReply is a part of the two of the QIR"
     )
     assert len(CASES) * (MUTATED + FREE) >= LEAST
 
@@ -467,6 +495,7 @@ def test_a_model_that_obeys_a_label_is_turned_away_recorded_and_shown(order: str
             "unknowns": ["?x"],
             "target": "?x",
             "question_type": "list",
+            "beyond": [],
             "triples": [{"subject": order, "predicate": "director", "object": "?x"}],
         },
         "linking/vertex_selection": list(disobeyed),

@@ -17,10 +17,10 @@ from kgwb.ui.choosers import Glance, GraphChooser
 
 NOWHERE = "http://127.0.0.1:9/sparql"
 GLANCE = (
-    *("2,863 triples", "420 things", "16 classes", "40 predicates", "Person films:Person 178", "director"),
+    *("2,863 triples", "420 things", "16 classes", "40 predicates", "Person fl:Person 178", "director"),
     *(
-        "birth date films:birthDate 93% date: 1755-11-02 … 1996-09-01",
-        "birth place films:birthPlace 56% City",
+        "birth date fl:birthDate 93% date: 1755-11-02 … 1996-09-01",
+        "birth place fl:birthPlace 56% City",
     ),
     *("English 420", "Who directed Arrival? Denis Villeneuve"),
 )

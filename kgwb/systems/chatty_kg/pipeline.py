@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from kgwb.flow import Answer, Context, Dialogue, Question, Turn
+from kgwb.flow import CANNOT_EXPRESS, Answer, Context, Dialogue, Question, Turn
 from kgwb.run import Run, System, agent, remembered
 from kgwb.systems.chatty_kg import chat
 from kgwb.systems.chatty_kg import rules as _rules  # noqa: F401  # the model rules answers its agents by them
 from kgwb.systems.chatty_kg import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.chatty_kg.classifier import classify
+from kgwb.systems.chatty_kg.entity_linking import link_entity, retrieve
 from kgwb.systems.chatty_kg.execution import execute
 from kgwb.systems.chatty_kg.matching import match
 from kgwb.systems.chatty_kg.predicate_selection import select_queries
@@ -17,7 +18,7 @@ from kgwb.systems.chatty_kg.records import QIR, Linked
 from kgwb.systems.chatty_kg.relation_linking import link_relation
 from kgwb.systems.chatty_kg.rephraser import rephrase
 from kgwb.systems.chatty_kg.settings import ChattySettings, settings_of
-from kgwb.systems.linking import link_entity, retrieve, select
+from kgwb.systems.linking import select
 
 REPHRASINGS = 3
 """As published, a rewritten question is classified again, at most this often (reference code)."""
@@ -52,7 +53,9 @@ def understand(question: str, context: Context, run: Run) -> str:
 
 @agent("query_planning")
 def plan(qir: QIR, question: str, context: Context, run: Run) -> Answer:
-    """Link, generate, select and execute (Algorithm 3)."""
+    """Link, generate, select and execute (Algorithm 3); what the triples cannot say is not answered."""
+    if qir.beyond:
+        return Answer(qir.kind, reason=f"{CANNOT_EXPRESS}: {'; '.join(qir.beyond)}")
     linked = match(qir, question, context, run)
     generated = generate(qir, linked, run)
     selection = select_queries(generated, question, linked, run)

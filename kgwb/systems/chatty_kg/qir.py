@@ -22,6 +22,9 @@ COUNT = re.compile(
     r"^(in |on |for |at )?how (many|much)\b|^(what|give|tell).{0,12}\b(number|count) of\b", re.IGNORECASE
 )
 
+NOTHING = frozenset(("", "none", "nothing"))
+"""What small models write into a list that shall be empty."""
+
 
 class TripleReply(BaseModel):
     """One relational fact."""
@@ -32,7 +35,7 @@ class TripleReply(BaseModel):
     object: str
 
 
-class QirReply(BaseModel):
+class PublishedReply(BaseModel):
     """The chain of thought as fields: entities, unknowns, then the facts between them."""
 
     model_config = ConfigDict(extra="forbid")
@@ -41,6 +44,12 @@ class QirReply(BaseModel):
     triples: list[TripleReply]
     target: str
     question_type: Literal["list", "count", "boolean"]
+
+
+class QirReply(PublishedReply):
+    """The same, with what of the question the triples cannot say (``fast``)."""
+
+    beyond: list[str]
 
 
 def problems(qir: QIR, question: str) -> Iterator[str]:
@@ -65,35 +74,39 @@ def extract(question: str, run: Run) -> QIR:
     checks = triples_validator(stated)
     usable = checks[0].test
 
-    def last_resort(reply: QirReply) -> bool:
+    def last_resort(reply: PublishedReply) -> bool:
         return bool(reply.triples) and not usable(reply)
 
-    reply = ask(
-        "chatty_kg/qir", {"question": question}, QirReply, run, checks=checks, last_resort=last_resort
-    )
-    return construct(reply, question, published=not run.settings.fast)
+    fast = run.settings.fast
+    name, form = ("chatty_kg/qir", QirReply) if fast else ("chatty_kg/qir_published", PublishedReply)
+    reply = ask(name, {"question": question}, form, run, checks=checks, last_resort=last_resort)
+    return construct(reply, question, published=not fast)
 
 
-def triples_validator(kind: Kind | None) -> tuple[Check[QirReply], ...]:
-    """The checks of section 4.2.3; (1), well-formed JSON, is the door's own."""
+def triples_validator(kind: Kind | None) -> tuple[Check[PublishedReply], ...]:
+    """The checks of section 4.2.3; (1), well-formed JSON, is the door's own.
 
-    def whole(reply: QirReply) -> str:
+    A question that the triples cannot say is refused whatever they are, so they need only be whole.
+    """
+
+    def whole(reply: PublishedReply) -> str:
         parts = [(t.subject.strip(), t.predicate.strip(), t.object.strip()) for t in reply.triples]
         broken = [number for number, triple in enumerate(parts, 1) if not all(triple)]
         return f"triple {', '.join(map(str, broken))} lacks a part" if broken else ""
 
-    def entity(reply: QirReply) -> str:
+    def entity(reply: PublishedReply) -> str:
         named = any(not is_unknown(end) and end.strip() for end in _ends(reply))
-        return "" if named else "no triple names an entity"
+        return "" if named or _beyond(reply) else "no triple names an entity"
 
-    def unknown(reply: QirReply) -> str:
-        if kind == "boolean" or (kind is None and reply.question_type == "boolean"):
+    def unknown(reply: PublishedReply) -> str:
+        if _beyond(reply) or kind == "boolean" or (kind is None and reply.question_type == "boolean"):
             return ""
         return "" if any(is_unknown(end) for end in _ends(reply)) else "no triple has an unknown such as ?x"
 
-    def target(reply: QirReply) -> str:
+    def target(reply: PublishedReply) -> str:
         if (
-            not reply.target
+            _beyond(reply)
+            or not reply.target
             or not is_unknown(reply.target)
             or not any(is_unknown(end) for end in _ends(reply))
         ):
@@ -109,7 +122,7 @@ def triples_validator(kind: Kind | None) -> tuple[Check[QirReply], ...]:
     )
 
 
-def construct(reply: QirReply, question: str, *, published: bool = False) -> QIR:
+def construct(reply: PublishedReply, question: str, *, published: bool = False) -> QIR:
     """The QIR of a valid reply: names tidied, near-duplicates dropped, target and kind settled.
 
     ``published`` takes the alphabetically first unknown as target, as the reference code does.
@@ -127,7 +140,8 @@ def construct(reply: QirReply, question: str, *, published: bool = False) -> QIR
         target = min(unknowns)
     elif target not in unknowns:
         target = unknowns[0]
-    return QIR(tuple(facts.values()), target, kind if unknowns else "boolean")
+    beyond = _beyond(reply)
+    return QIR(tuple(facts.values()), target, kind if unknowns or beyond else "boolean", beyond)
 
 
 def kind_of(question: str, stated: Kind | None) -> Kind | None:
@@ -149,10 +163,18 @@ def reply_of(qir: QIR) -> QirReply:
         triples=triples,
         target=qir.target,
         question_type=qir.kind,
+        beyond=list(qir.beyond),
     )
 
 
-def _ends(reply: QirReply) -> Iterable[str]:
+def _beyond(reply: PublishedReply) -> tuple[str, ...]:
+    """What the triples cannot say, as the reply words it."""
+    beyond = reply.beyond if isinstance(reply, QirReply) else ()
+    parts = dict.fromkeys(" ".join(part.split()) for part in beyond)
+    return tuple(part for part in parts if part.casefold().strip(".") not in NOTHING)
+
+
+def _ends(reply: PublishedReply) -> Iterable[str]:
     return (end.strip() for triple in reply.triples for end in (triple.subject, triple.object))
 
 

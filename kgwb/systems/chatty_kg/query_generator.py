@@ -15,7 +15,7 @@ from kgwb.kg.algebra import unknowns_of
 from kgwb.kg.queries import where
 from kgwb.run import Run, agent
 from kgwb.systems.chatty_kg.records import QIR, Fact, Generated, Linked, RankedPredicate
-from kgwb.systems.chatty_kg.relation_linking import Ends, pattern_of, terms_of
+from kgwb.systems.chatty_kg.relation_linking import Ends, filter_of, pattern_of, terms_of
 from kgwb.systems.chatty_kg.settings import settings_of
 
 MOST_COMBINATIONS = 20_000
@@ -68,12 +68,13 @@ def score_of(combination: Sequence[RankedPredicate]) -> float:
 def _query(
     qir: QIR, facts: Sequence[Fact], combination: Sequence[RankedPredicate], terms: Ends, run: Run
 ) -> CandidateQuery:
-    pairs = zip(facts, combination, strict=True)
+    pairs = list(zip(facts, combination, strict=True))
     patterns = tuple(dict.fromkeys(pattern_of(fact, predicate, terms) for fact, predicate in pairs))
     names = tuple(predicate.name for predicate in combination)
-    boolean, filters = qir.kind == "boolean", ""
+    boolean = qir.kind == "boolean"
+    filters = "".join(dict.fromkeys(filter_of(fact, predicate, terms) for fact, predicate in pairs))
     if run.settings.fast:
-        filters = _untrue(patterns) if boolean else _exclusions(qir, terms)
+        filters += _untrue(patterns) if boolean else _exclusions(qir, terms)
     head = "ASK" if boolean else f"SELECT DISTINCT {qir.target} WHERE"
     query = CandidateQuery("", patterns, names, round(score_of(combination), 4), filters)
     return replace(query, sparql=f"{head} {{ {where(query)} }}")
@@ -83,7 +84,8 @@ def _exclusions(qir: QIR, terms: Ends) -> str:
     """What was asked about is no answer of a chain that leads back to it: who shares a director with X."""
     if len(qir.facts) < 2:
         return ""
-    vertices = dict.fromkeys(terms[entity] for entity in qir.entities if terms[entity].startswith("<"))
+    named = (terms[entity] for entity in qir.entities if entity not in qir.kinds)
+    vertices = dict.fromkeys(term for term in named if term.startswith("<"))
     return "".join(f"FILTER({qir.target} != {vertex}) " for vertex in vertices)
 
 

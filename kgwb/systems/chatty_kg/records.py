@@ -7,7 +7,18 @@ from typing import Literal
 
 from rdflib import URIRef
 
-from kgwb.flow import CandidateQuery, Direction, Explanation, Hidden, Iri, Kind, Link, Score, counted
+from kgwb.flow import (
+    CANNOT_EXPRESS,
+    CandidateQuery,
+    Direction,
+    Explanation,
+    Hidden,
+    Iri,
+    Kind,
+    Link,
+    Score,
+    counted,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +56,21 @@ class Fact:
         return self.subject, self.object
 
     @property
+    def is_kind(self) -> bool:
+        """Whether it says of what kind its subject is, so that its object may be a class of the graph."""
+        return self.relation.casefold() in KIND and not is_unknown(self.object)
+
+    @property
     def words(self) -> tuple[str, str, str]:
         return self.subject, self.relation, self.object
 
     def __str__(self) -> str:
         return f"⟨{self.subject}, {self.relation}, {self.object}⟩"
+
+
+TRADE = frozenset(("occupation", "profession"))
+KIND = TRADE | {"type", "instance of", "is a", "kind", "class"}
+"""Relations that a class may be the object of; what people do is a class in some graphs only."""
 
 
 def is_unknown(name: str) -> bool:
@@ -65,6 +86,8 @@ class QIR:
     target: str = ""
     """The unknown that is asked for; empty for a boolean question."""
     kind: Kind = "list"
+    beyond: tuple[str, ...] = ()
+    """What of the question the facts cannot say (an order, a comparison): it is then not answered."""
 
     @property
     def entities(self) -> tuple[str, ...]:
@@ -80,11 +103,19 @@ class QIR:
 
     def __str__(self) -> str:
         wanted = {"list": self.target, "count": f"how many {self.target}", "boolean": "whether it is so"}
-        return f"{' '.join(map(str, self.facts))} asks for {wanted[self.kind]}"
+        beyond = f", {self.outcome}" if self.beyond else ""
+        return f"{' '.join(map(str, self.facts))} asks for {wanted[self.kind]}{beyond}"
 
     @property
     def outcome(self) -> str:
+        if self.beyond:
+            return f"{CANNOT_EXPRESS}: {'; '.join(self.beyond)}"
         return f"{counted(len(self.facts), 'triple')}, asks for {self.target or 'yes or no'}"
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The entities that say of what kind something is: "tanker" in ⟨?ship, type, tanker⟩."""
+        return tuple(dict.fromkeys(fact.object for fact in self.facts if fact.is_kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +126,8 @@ class RankedPredicate:
     name: str
     direction: Direction
     similarity: Score = 1.0
+    classes: tuple[Iri, ...] = ()
+    """Of a type predicate: the class meant, or those of it and its subclasses that have instances."""
 
     def __str__(self) -> str:
         return f"{'→' if self.direction == 'out' else '←'} {self.name} <{self.iri}>"

@@ -2,7 +2,9 @@
 
 No model is asked. ``fast`` also links a relation between two unknowns, by following the join from what is
 linked: the best predicates of the neighbouring fact lead to sample vertices, whose predicates are the
-candidates.
+candidates. Where a fact says of what kind something is, and its object is a class, the predicate is the
+vocabulary's type predicate, for the class and its subclasses; these facts come first, so that instances give
+the candidates of the others.
 """
 
 from __future__ import annotations
@@ -12,12 +14,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from rdflib import URIRef
+from rdflib.namespace import RDFS
 
 from kgwb.flow import Direction, Link
 from kgwb.kg.algebra import conjunction
 from kgwb.kg.sparql import n3
 from kgwb.run import Run, agent
-from kgwb.systems.chatty_kg.records import QIR, Fact, LinkedRelation, RankedPredicate, is_unknown
+from kgwb.systems.chatty_kg.records import QIR, TRADE, Fact, LinkedRelation, RankedPredicate, is_unknown
 from kgwb.systems.chatty_kg.settings import settings_of
 
 Pattern = tuple[str, str, str]
@@ -34,9 +37,9 @@ BEAM = 4
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Triple patterns that lead from linked vertices to an unknown, and the product of their similarities."""
+    """What leads from linked vertices to an unknown, in SPARQL, and the product of its similarities."""
 
-    patterns: tuple[Pattern, ...] = ()
+    where: str = ""
     score: float = 1.0
 
 
@@ -58,14 +61,14 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
     """The ranked predicates of every fact, in the QIR's order; facts that nothing linked touches get none."""
     reached = Reached(terms_of(qir, links))
     linked: dict[Fact, LinkedRelation] = {}
-    waiting = list(qir.facts)
+    waiting = sorted(qir.facts, key=lambda fact: run.settings.fast and not fact.is_kind)
     while waiting:
         fact = next((fact for fact in waiting if any(reached.knows(end) for end in fact.ends)), waiting[0])
         waiting.remove(fact)
         reachable = run.settings.fast or any(not reached.terms[end].startswith("?") for end in fact.ends)
         ends = [end for end in dict.fromkeys(fact.ends) if reachable and reached.knows(end)]
         paths = {
-            end: tuple((path.patterns, reached.terms[end]) for path in reached.paths_to(end)) for end in ends
+            end: tuple((path.where, reached.terms[end]) for path in reached.paths_to(end)) for end in ends
         }
         linked[fact] = link_relation(fact, paths, run)
         _extend(reached, linked[fact])
@@ -82,20 +85,23 @@ def terms_of(qir: QIR, links: Sequence[Link]) -> Ends:
 
 
 @agent("relation_linking", subject="fact", kind="sparql")
-def link_relation(
-    fact: Fact, paths: dict[str, tuple[tuple[tuple[Pattern, ...], str], ...]], run: Run
-) -> LinkedRelation:
+def link_relation(fact: Fact, paths: dict[str, tuple[tuple[str, str], ...]], run: Run) -> LinkedRelation:
     """Rank the predicates found at the fact's ends by the similarity of their names with the relation."""
+    types = _types(fact, paths, run) if run.settings.fast else ()
+    if types and fact.relation.casefold() not in TRADE:  # all else that leads to a class is the ontology's
+        return LinkedRelation(fact, types)
+    own = {predicate.iri for predicate in types}
     pairs: dict[tuple[URIRef, Direction], None] = {}
     for end, ways in paths.items():
-        for patterns, term in ways:
-            pairs.update(dict.fromkeys(_predicates(patterns, term, end == fact.subject, run)))
+        for where, term in ways:
+            at_end = _predicates(where, term, end == fact.subject, run)
+            pairs.update(((iri, way), None) for iri, way in at_end if iri not in own)
     names = run.kg.names([iri for iri, _ in pairs])
     distinct = sorted(set(names.values()))
     close = dict(zip(distinct, run.similarity(fact.relation, distinct), strict=True))
     ranked = [RankedPredicate(iri, names[iri], way, close[names[iri]]) for iri, way in pairs]
     if run.settings.fast:
-        ranked = [_oriented(predicate, fact, pairs) for predicate in ranked]
+        ranked = [*types, *(_oriented(predicate, fact, pairs) for predicate in ranked)]
     ranked.sort(key=lambda p: (-p.similarity, p.iri, p.direction == "in"))
     iris = list(dict.fromkeys(predicate.iri for predicate in ranked))  # both directions of one count once
     kept = {*iris[: settings_of(run).predicates_per_relation]}
@@ -103,6 +109,27 @@ def link_relation(
     if len(best) < len(ranked):
         run.note(f"{len(ranked)} predicates found, {len(best)} kept")
     return LinkedRelation(fact, tuple(best))
+
+
+def _types(
+    fact: Fact, paths: dict[str, tuple[tuple[str, str], ...]], run: Run
+) -> tuple[RankedPredicate, ...]:
+    """The type predicates by which things are instances of the class that a fact ends at, if it does."""
+    term = paths[fact.object][0][1] if fact.is_kind and fact.object in paths else ""
+    if not term.startswith("<"):
+        return ()
+    rows = run.kg.select(
+        f"SELECT DISTINCT ?_p ?_c WHERE {{ ?_c {n3(RDFS.subClassOf)}* {term}"
+        f" VALUES ?_p {{ {' '.join(map(n3, run.kg.vocabulary.types))} }} FILTER EXISTS {{ ?_v ?_p ?_c }} }}"
+    ).rows
+    classes: dict[URIRef, list[URIRef]] = {}
+    for predicate, kind in rows:
+        if isinstance(predicate, URIRef) and isinstance(kind, URIRef):
+            classes.setdefault(predicate, []).append(kind)
+    names = run.kg.names(sorted(classes))
+    return tuple(
+        RankedPredicate(iri, names[iri], "out", 1.0, tuple(sorted(classes[iri]))) for iri in sorted(classes)
+    )
 
 
 def _oriented(
@@ -124,13 +151,10 @@ def _to_agent(name: str) -> bool:
     return bool(TO_AGENT.fullmatch(last)) and not NO_AGENT.fullmatch(last)
 
 
-def _predicates(
-    patterns: tuple[Pattern, ...], term: str, is_subject: bool, run: Run
-) -> Iterable[tuple[URIRef, Direction]]:
-    """Predicates at a vertex or a sample of those that patterns lead to, as the fact's subject sees them."""
+def _predicates(where: str, term: str, is_subject: bool, run: Run) -> Iterable[tuple[URIRef, Direction]]:
+    """Predicates at a vertex or a sample of those that a path leads to, as the fact's subject sees them."""
     most = settings_of(run).join_sample
-    sample = f"{{ SELECT DISTINCT {term} WHERE {{ {conjunction(patterns)} }} LIMIT {most} }} "
-    at = sample if patterns else ""
+    at = f"{{ SELECT DISTINCT {term} WHERE {{ {where} }} LIMIT {most} }} " if where else ""
     hidden = run.kg.vocabulary.hidden
     for outgoing in (True, False):
         triple = f"{term} ?_p ?_o" if outgoing else f"?_o ?_p {term}"  # no unknown of a QIR begins with "_"
@@ -150,11 +174,12 @@ def _extend(reached: Reached, linked: LinkedRelation) -> None:
     (known,) = {*fact.ends} - {*new} or {new[0]}
     ways = [
         Path(
-            (*path.patterns, pattern_of(fact, predicate, reached.terms)),
+            f"{path.where} {conjunction([pattern_of(*step)])} {filter_of(*step)}".strip(),
             path.score * max(predicate.similarity, 0.01),
         )
         for path in reached.paths_to(known)
         for predicate in linked.predicates
+        for step in [(fact, predicate, reached.terms)]
     ]
     if ways:
         reached.paths[new[0]] = tuple(sorted(ways, key=lambda way: -way.score)[:BEAM])
@@ -163,5 +188,20 @@ def _extend(reached: Reached, linked: LinkedRelation) -> None:
 def pattern_of(fact: Fact, predicate: RankedPredicate, terms: Ends) -> Pattern:
     """The triple pattern of a fact under one predicate and direction."""
     subject, object_ = terms[fact.subject], terms[fact.object]
+    if predicate.classes:
+        object_ = _class_term(fact, predicate, terms)
     ends = (subject, object_) if predicate.direction == "out" else (object_, subject)
     return ends[0], n3(predicate.iri), ends[1]
+
+
+def filter_of(fact: Fact, predicate: RankedPredicate, terms: Ends) -> str:
+    """What a pattern needs beside it: the classes that the type may be, where there are several."""
+    if len(predicate.classes) < 2:
+        return ""
+    return f"FILTER({_class_term(fact, predicate, terms)} IN ({', '.join(map(n3, predicate.classes))})) "
+
+
+def _class_term(fact: Fact, predicate: RankedPredicate, terms: Ends) -> str:
+    """The one class that has instances, else a variable; no unknown of a QIR begins with "_"."""
+    several = len(predicate.classes) > 1
+    return f"?_class{[*terms].index(fact.object)}" if several else n3(predicate.classes[0])

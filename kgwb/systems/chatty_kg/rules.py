@@ -30,6 +30,12 @@ def translate(question: str) -> dict[str, Any]:
 
 @rule("chatty_kg/qir")
 def extract(question: str, kg: Graph | None) -> dict[str, Any]:
+    """The triples that the grammar reads; what it does not read it refuses by itself."""
+    return extract_published(question, kg) | {"beyond": []}
+
+
+@rule("chatty_kg/qir_published")
+def extract_published(question: str, kg: Graph | None) -> dict[str, Any]:
     """The triples that the grammar reads."""
     facts, target, kind = grammar.read(question, kg)
     ends = [*dict.fromkeys(end for subject, _, object_ in facts for end in (subject, object_))]

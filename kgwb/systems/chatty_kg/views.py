@@ -65,6 +65,7 @@ def _(value: records.QIR, around: Around) -> Html:
         "body stack",
         chains(value),
         aside(asks) if asks else "",
+        note(f"{flow.CANNOT_EXPRESS}: {'; '.join(map(short, value.beyond))}") if value.beyond else "",
         fold(aside("as a table"), parts_table(value.facts, around), key="qir-table") if value.facts else "",
     )
 

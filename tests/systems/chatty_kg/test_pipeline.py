@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import CHATTY, DIRECTED, FILMS, PAPER, chatty, films, iri, predicates, qir, workbench
+from small import CHATTY, DIRECTED, FILMS, PAPER, chatty, films, iri, predicates, published, qir, workbench
 
 from kgwb import Workbench, open_kg, profile
 from kgwb.flow import Dialogue, Turn
@@ -64,7 +64,8 @@ def potter(request: ChatRequest) -> Any:
         case "qir":
             return UNDERSTOOD[questions.index(variables["question"])]
         case "vertex_selection":
-            series = next(c for c in variables["candidates"] if "author" in c.get("relations", ()))
+            author = "author: J. K. Rowling"
+            series = next(c for c in variables["candidates"] if author in c.get("relations", ()))
             return {"reason": "it has an author", "number": series["number"], "label": series["label"]}
         case "predicate_selection":
             relations = [relation["triple"][1] for relation in variables["relations"]]
@@ -157,7 +158,7 @@ def test_as_published_a_rewritten_question_is_classified_again_three_times_at_mo
 
 PUBLISHED = {
     "chatty_kg/classifier": {"reason": "", "label": "self-contained"},
-    "chatty_kg/qir": qir("Arrival | directed by | ?person"),
+    "chatty_kg/qir_published": published(qir("Arrival | directed by | ?person")),
     "chatty_kg/predicate_selection_published": {"reasoning": "", "predicates": ["director"]},
 }
 TRANSLATED = {**DIRECTED, "chatty_kg/translator": {"question": "Who directed Arrival?"}}

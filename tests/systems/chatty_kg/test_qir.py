@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from small import PAPER, alone, qir
+from small import PAPER, alone, published, qir
 
 from kgwb.errors import InvalidReplyError, OverrideError
 from kgwb.flow import Kind
@@ -17,7 +17,10 @@ GOOD = qir("Dune | director | ?person")
 
 
 def extracted(*replies: Any, question: str = "Who directed Dune?", settings: Settings | None = None) -> Any:
-    return alone(lambda run: extract(question, run), {"qir": list(replies)}, settings=settings)
+    script = {"qir": list(replies)}
+    if settings is PAPER:
+        script = {"qir_published": list(map(published, replies))}
+    return alone(lambda run: extract(question, run), script, settings=settings)
 
 
 # --- the triples validator

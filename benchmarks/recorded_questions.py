@@ -1,0 +1,62 @@
+"""Replays recorded replies of a strong reader on a set of questions, and scores the answers.
+
+    python benchmarks/recorded_questions.py GRAPH QUESTIONS RECORDING
+
+    python benchmarks/recorded_questions.py DATA/harbour DATA/harbour/questions.jsonl \
+        benchmarks/recordings/harbour.surveyor.jsonl.gz
+
+A prompt that was edited since has no recorded reply: such a question is an error. Strict F1 compares all
+values of all columns as one set, lenient F1 the best choice of the columns.
+"""
+
+from __future__ import annotations
+
+import gzip
+import statistics
+import sys
+import tempfile
+from itertools import chain, combinations
+from pathlib import Path
+from typing import Any
+
+import kgwb
+from kgwb.bench import Bench, Results, Setup, load_questions
+from kgwb.bench.metrics import score
+
+
+def lenient(row: dict[str, Any]) -> float:
+    """F1 of the best choice among the columns of an answer."""
+    columns = list(zip(*row.get("table", ()), strict=True))
+    chosen = chain.from_iterable(combinations(columns, n) for n in range(1, len(columns) + 1))
+    cells = ([cell for column in some for cell in column if cell is not None] for some in chosen)
+    return max([row["f1"], *(score(some, row["gold"]).f1 for some in cells)])
+
+
+def main(graph: str, questions: str, recording: str) -> None:
+    """Print the figures by language, those that cannot be answered apart, and what was lost."""
+    with tempfile.TemporaryDirectory() as folder:
+        replies = Path(folder) / "replies.jsonl"
+        packed = Path(recording).read_bytes()
+        replies.write_bytes(gzip.decompress(packed) if recording.endswith(".gz") else packed)
+        workbench = kgwb.Workbench(kgwb.open_kg(graph), f"replay:{replies}", system="surveyor")
+        setup, asked = Setup.of(workbench), load_questions(questions)
+        rows = Bench(setup, Results(Path(folder) / "out", setup.config(asked))).run(asked)
+    parts = {"cannot be answered": [row for row in rows if not row["gold"]]}
+    for row in (row for row in rows if row["gold"]):
+        parts.setdefault(row.get("language", "all"), []).append(row)
+    for name, some in parts.items():
+        strict = statistics.mean(row["f1"] for row in some)
+        best = statistics.mean(map(lenient, some))
+        print(f"{name:20} {len(some):4} questions   strict F1 {strict:.3f}   lenient F1 {best:.3f}")
+    calls = [row["model_calls"] for row in rows]
+    tokens = statistics.median(row.get("prompt_tokens", 0) for row in rows)
+    seconds = statistics.median(row["seconds"] for row in rows)
+    print(f"model calls {statistics.median(calls):g} in the median, {max(calls)} at most;", end=" ")
+    print(f"{tokens:g} prompt tokens and {1000 * seconds:.0f} ms of its own in the median")
+    for row in rows:
+        if row["f1"] < 1:
+            print(f"lost: {row['id']} {row['question']} {row['error'] or ''}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,45 @@
+"""What a notebook keeps of its widgets when it is saved, and when it is opened without a kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kgwb.ui.saved import STATE, VIEW, keep_html, leave_html
+
+
+def notebook(**state: Any) -> dict[str, Any]:
+    outputs = [
+        {
+            "data": {
+                VIEW: {"model_id": name},
+                "text/html": f"<section data-static>{name} as displayed</section>",
+            }
+        }
+        for name in ("mine", "old")
+    ]
+    outputs += [{"data": {VIEW: {"model_id": "slider"}, "text/plain": "Slider()"}}, {"text": "printed"}]
+    cells = [{"cell_type": "markdown"}, {"cell_type": "code", "outputs": outputs}]
+    return {"cells": cells, "metadata": {"widgets": {STATE: {"state": state}}} if state else {}}
+
+
+def test_a_saved_notebook_has_the_latest_html_of_its_widgets_and_not_their_state() -> None:
+    mine = {"_anywidget_id": "kgwb.ui.debugger.Debugger", "layout": "IPY_MODEL_l", "_css": "", "_esm": ""}
+    now = {**mine, "html": '<section class="kg" id="kg-1">now</section>'}
+    saved = notebook(mine={"state": now}, l={"state": {}}, slider={"state": {"value": 3}})
+    keep_html(saved)
+    first, second, *_ = saved["cells"][1]["outputs"]
+    assert "data-static" in first["data"]["text/html"]
+    assert first["data"]["text/html"].endswith("now</section>")
+    assert "<style>" in first["data"]["text/html"]
+    assert "old as displayed" in second["data"]["text/html"]
+    assert saved["metadata"]["widgets"][STATE]["state"] == {"slider": {"state": {"value": 3}}}
+    alone = notebook(mine={"state": mine}, l={"state": {}})
+    keep_html(alone)
+    assert alone["metadata"] == {}
+
+
+def test_without_a_kernel_only_the_widgets_that_have_html_are_left_out() -> None:
+    opened = notebook()
+    leave_html(opened)
+    views = [VIEW in output.get("data", {}) for output in opened["cells"][1]["outputs"]]
+    assert views == [False, False, True, False]
