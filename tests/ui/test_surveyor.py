@@ -81,5 +81,5 @@ def test_the_debugger_steps_through_every_agent_and_view() -> None:
         settle(session)
     assert session.run.answer is not None
     assert sorted(session.run.answer.labels) == ["Arrival · 116", "Dune · ", "Sicario · "]
-    assert "Arrival" in run_html(session.run) and "executor" in tree(session.run)
+    assert "Arrival" in run_html(session.run) and "executor" in tree(session.run.steps)
     assert DIRECTED not in record_html(session.run.answer)
