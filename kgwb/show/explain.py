@@ -49,7 +49,7 @@ def why_empty(kg: Graph, sparql: str, steps: Iterable[Step]) -> Blocking:
 
 def queries_in(output: Any) -> tuple[str, ...]:
     """The SPARQL that a record holds."""
-    queries = getattr(output, "queries", ())
+    queries: Any = getattr(output, "queries", ())
     return tuple(getattr(each, "sparql", each) for each in queries) if isinstance(queries, tuple) else ()
 
 

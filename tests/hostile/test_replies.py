@@ -37,10 +37,11 @@ from small import (
     qir,
     vertex,
 )
+from surveying import FINE, NOT_HERE, SURVEYOR, draft, mention, revise
 
 from hostile.corpus import HALVES, NUL, ORDERS, PLAIN, SEED, texts
 from kgwb.errors import InvalidReplyError
-from kgwb.flow import Answer, Candidate, CandidateQuery, Context, Question, Retrieved, Turn, Value
+from kgwb.flow import Answer, Candidate, CandidateQuery, Context, Dialogue, Question, Retrieved, Turn, Value
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run import ask as structured
@@ -59,6 +60,8 @@ from kgwb.systems.chatty_kg import (
 from kgwb.systems.chatty_kg.records import Fact, Generated, Linked, LinkedRelation, RankedPredicate
 from kgwb.systems.dog import answer_trying, own_knowledge, relation_filtering, simplifying, topic_entity
 from kgwb.systems.dog.records import Filled, Relation, Relations, Solved
+from kgwb.systems.surveyor import drafter, mention_finder, reviewer
+from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part
 
 MUTATED, FREE, PLAYED = 850, 200, 60
 """Replies tried of each agent: spoilt ones, free texts, and spoilt ones through the whole agent."""
@@ -124,6 +127,7 @@ ASKED = "Who starred in Dune and in Arrival?"
 RELATIONS = Relations("Dune", (Relation("director", "out", (iri("d"),)), Relation("sequel of", "in", ())))
 FILLED = Filled("list", triples=(("Dune", "director", "Denis"), ("Dune", "director", 'say "hi"')))
 SOLVED = (Solved("Dune", "director", "Denis"),)
+MENTIONS, PART = Mentions(ASKED, (Mention("Dune", CANDIDATES),)), Part("org:Film 4", ("Film",), ("Story",))
 
 
 def _copied(reply: Any) -> bool:
@@ -291,6 +295,34 @@ CASES = {
             lambda reply: True,  # from memory: its answers are marked as not grounded
             of=DOG,
         ),
+        Case(
+            "mention_finder",
+            lambda run: mention_finder.find_names("Who directed Dune?", Dialogue(), LABELS, run),
+            (mention("Dune", classes=LABELS[:2]), mention(classes=["none of them"])),
+            lambda reply: True,  # names are looked up, and of the classes only those listed are taken
+            of=SURVEYOR,
+        ),
+        Case(
+            "drafter",
+            lambda run: drafter.draft(MENTIONS, PART, run),
+            (
+                draft(assumptions=["a"]),
+                draft("", "table", "a", "b", missing="x", more=["Film"]),
+                draft("x", "one"),
+            ),
+            lambda reply: reply.asked in ("one", "list", "count", "yes or no", "table"),
+            of=SURVEYOR,
+        ),
+        Case(
+            "reviewer",
+            lambda run: reviewer.review("draft", MENTIONS, PART, Draft("ASK { }"), Executed("ASK { }"), run),
+            (FINE, revise("SELECT * { ?a ?b ?c }", "a"), NOT_HERE),
+            lambda reply: (
+                reply.verdict in ("fine", "revise", "not in this graph")
+                and (reply.verdict == "revise") == bool(reply.sparql.strip())
+            ),
+            of=SURVEYOR,
+        ),
     )
 }
 
@@ -318,12 +350,13 @@ def play(case: Case, text: str) -> Any:
 
 
 DEBATING = (answer_trying, own_knowledge, relation_filtering, simplifying, topic_entity)
+SURVEYING = (mention_finder, drafter, reviewer)
 
 
 def test_every_reply_class_of_the_systems_is_tried() -> None:
     there = {
         one
-        for module in (chat, classifier, predicate_selection, qirs, rephraser, linking, *DEBATING)
+        for module in (chat, classifier, predicate_selection, qirs, rephraser, linking, *DEBATING, *SURVEYING)
         for name, one in vars(module).items()
         if name.endswith("Reply") and one.__module__ == module.__name__
     }
@@ -399,6 +432,8 @@ def test_an_agent_makes_nothing_of_a_reply_that_is_turned_away(name: str) -> Non
             assert {*made.entities} <= {"Dune", "Arrival"}
         if name == "own_knowledge":
             assert made.ungrounded == bool(made.values)
+        if name == "mention_finder":
+            assert set(made.classes) <= set(LABELS)
         if name.startswith("predicate"):
             assert set(made.queries) <= set(QUERIES)
             assert set(made.predicates) <= set(NAMES)

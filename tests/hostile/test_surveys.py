@@ -1,0 +1,94 @@
+"""What a model reads of a graph before it writes a query: the graph's words stay in quotes or brackets."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from rdflib import Literal, URIRef
+from small import films, iri
+from surveying import FINE, draft, mention, revise, script, surveyor
+
+from hostile.corpus import IRIS, NO_IRIS, texts
+from hostile.runs import bundles, graph
+from kgwb.flow import Candidate
+from kgwb.kg.base import Rows
+from kgwb.kg.findings import Amount, Facts, findings_of
+from kgwb.kg.queries import Held
+from kgwb.kg.survey import Class, Property, Survey, Values
+from kgwb.kg.survey_text import ODD, Writer
+from kgwb.llm import Scripted
+from kgwb.systems.surveyor.drafter import names_text
+from kgwb.systems.surveyor.executor import result_text
+from kgwb.systems.surveyor.records import Executed, Mention, Mentions
+
+LABELS = texts(1_000)
+
+
+def outside(text: str) -> str:
+    """What of a prompt stands neither in quotes nor in brackets."""
+    return re.sub(r'"(?:[^"\\\n]|\\.)*"|<[^<>\s]*>', "", text)
+
+
+def assert_quoted(text: str) -> None:
+    rest = outside(text).replace(" ->", "")
+    assert not re.search(r'INJECTED|["<>{}\x00]', rest), f"{rest!r:.300} of {text!r:.2000}"
+
+
+def test_what_a_graph_says_stands_in_quotes_before_surveyor() -> None:
+    """Survey, names, findings and rows: labels, descriptions, values and names of classes."""
+    sparql = f"SELECT ?f ?o {{ ?f <{iri('director')}> ?o }} ORDER BY ?o LIMIT 2"
+    none = f"SELECT ?f {{ ?f <{iri('director')}> <{iri('film')}> }}"
+    for number, bundle in enumerate(bundles(LABELS)):
+        words = tuple(f"INJECTED {text}" for text in bundle)
+        replies = script(draft(sparql), [revise(none), FINE], mention(words[0], words[2], classes=words[5:6]))
+        model = Scripted(replies)
+        surveyor(model, "Who?", kg=graph(words, IRIS[number % len(IRIS)])).go()
+        assert model.calls() == 4
+        for request in model.requests:
+            shown = request.variables
+            for name in {"survey", "names", "result"} & shown.keys():
+                assert_quoted(shown[name])
+            assert_quoted(json.dumps([shown.get("classes"), shown.get("earlier")]))
+
+
+@pytest.mark.parametrize(
+    "text", [*IRIS, *NO_IRIS, "http://e/INJECTED.", "http://e/a\u2028INJECTED", "http://e/²"]
+)
+def test_no_iri_ends_the_brackets_that_it_stands_in(text: str) -> None:
+    kinds = [
+        URIRef(f"{text}{end}") for end in ("", " INJECTED", "/> INJECTED <", "\nINJECTED", "#INJECTED text")
+    ]
+    sorts = [
+        Values(sort, kind, 2, 2, (kind, Literal(kind)))
+        for sort in ("class", "IRI", "a b", "")
+        for kind in kinds
+    ]
+    used = tuple(
+        Property(kind, 2, 3, tuple(sorts), (Property(kind, 1, 1, tuple(sorts)),), 1) for kind in kinds
+    )
+    used += tuple(Property(URIRef(f"{kind}{n}"), 2, 3, tuple(sorts[n:])) for n, kind in enumerate(kinds))
+    classes = tuple(Class(kind, "INJECTED", 2, 3, tuple(kinds[:1]), used) for kind in kinds)
+    both = tuple((kind, 2, 1) for kind in kinds)
+    seen = Survey(
+        1, 1, 1, classes, 1, (), tuple(kinds), both, (), tuple((kind, "INJECTED") for kind in kinds)
+    )
+    writer = Writer(seen)
+    texts = [writer.group(group) for group in writer.groups]
+    assert_quoted("\n".join([*texts, *writer.remarks(texts), *map(writer.title, writer.groups)]))
+    prefixes = tuple((prefix, space) for space, prefix in writer.prefixes.items())
+    assert not any(ODD.search(space) for _, space in prefixes), "they are written into queries"
+    candidates = tuple(
+        Candidate(kind, "INJECTED", 1, ("INJECTED",), relations=("INJECTED",)) for kind in kinds
+    )
+    held = tuple(Held(kind, kind, 2) for kind in kinds)
+    assert_quoted(names_text(Mentions("Who?", (Mention("INJECTED", candidates, held),)), prefixes))
+    rows = tuple((kind, Literal("INJECTED |\n"), None) for kind in kinds)
+    executed = Executed("ASK { }", ("a", "b", "c"), rows, names=tuple((kind, "INJECTED") for kind in kinds))
+    assert_quoted(result_text(executed, 8))
+    query = f"SELECT ?a {{ ?a <{iri('of')}> ?b . ?b <{iri('n')}> ?c }}"
+    amounts = tuple(Amount(iri("of"), iri("n"), kind, 2) for kind in kinds)
+    findings = [str(each) for each in findings_of(films(), query, Rows(("a",), ()), Facts(amounts=amounts))]
+    assert_quoted("\n".join(each for each in findings if "beside" in each))
+    assert sum("beside" in each for each in findings) == len(kinds)

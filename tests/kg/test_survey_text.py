@@ -1,0 +1,148 @@
+"""A survey as a model reads it: alike classes told once, structure with its units, terms that can be used."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+import rdflib
+from rdflib import RDF, RDFS, Literal, URIRef
+from small import EX, iri
+
+from kgwb import open_kg
+from kgwb.kg.survey import Class, Property, Survey, Values, survey
+from kgwb.kg.survey_text import (
+    Writer,
+    bracketed,
+    class_names,
+    curie,
+    plain,
+    quoted,
+    short_name,
+    with_prefixes,
+)
+
+SHOP = """
+@prefix : <http://example.org/> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:Machine a owl:Class ; rdfs:label "Machine" ; rdfs:comment "what does work" .
+:Tractor rdfs:subClassOf :Machine .
+:Crane rdfs:subClassOf :Machine . :Gantry rdfs:subClassOf :Crane ; rdfs:label "Ship-to-shore crane" .
+:colour a owl:DatatypeProperty . :status rdfs:comment 'whether it "runs"' .
+:a a :Gantry ; :status "running" ; :built 1999 ; :nextTo :b ; :port <http://elsewhere.org/R(1)> ;
+    :weight [ :value 9.5 ; :unit :kg ] .
+:b a :Gantry ; :status "running" ; :built 2001 ; :nextTo :a ; :weight [ :value 120.0 ; :unit :t ] .
+:d a :Crane ; :status "running" ; :built 2010 ; :nextTo :b .
+:c a :Tractor ; :status "broken" ; :built 2020 ; :nextTo :a .
+:kg a :Unit ; rdfs:label "kilogram" . :t a :Unit ; rdfs:label "tonne" .
+:sold a :Sale ; :of :c ; :price "12"@en , "zwölf"@de .
+"""
+
+
+def writer(turtle: str = SHOP) -> Writer:
+    return Writer(survey(open_kg(rdflib.Graph().parse(data=turtle, format="turtle"))))
+
+
+def test_a_survey_is_written_with_alike_classes_together() -> None:
+    written = writer()
+    machine, unit, sale = (written.group(group) for group in written.groups)
+    assert machine.splitlines() == [
+        'org:Machine 4 instances, each of one subclass: org:Crane 3 [org:Gantry "Ship-to-shore crane" 2],'
+        ' org:Tractor 1 ("what does work")',
+        '  org:built: all integer: only "2010", "1999", "2001", "2020"',
+        "  org:nextTo: all -> org:Gantry: only org:b, org:a",
+        '  org:status: all "running", "broken" ("whether it \\"runs\\"")',
+        '  org:weight: 2 -> node with org:unit org:Unit: only org:kg "kilogram", org:t "tonne"; '
+        'org:value decimal: only "9.5", "120"',
+        "  org:port: 1 -> IRI: only <http://elsewhere.org/R(1)>, no label",
+        "  from others: org:Sale org:of 1",
+    ]
+    assert unit.splitlines()[0] == "org:Unit 2 instances"
+    assert 'org:price: all (2 triples) text@de: only "zwölf" or text@en: only "12"' in sale
+    assert list(written.remarks([machine])) == [
+        "Between things of one class, mostly asserted in one direction only: org:nextTo",
+        "Declared, but without any triple: org:colour",
+    ]
+    assert next(iter(written.remarks([sale]))).startswith("Declared")
+    names = ["Machine", "Crane", "Ship-to-shore crane", "Tractor", "Unit", "Sale"]
+    assert sorted(class_names(written.survey)) == sorted(names)
+
+
+def test_classes_that_are_not_alike_stay_apart() -> None:
+    apart = writer(
+        f"@prefix : <{EX}> . @prefix rdfs: <{RDFS}> . :Lot rdfs:subClassOf :Place ."
+        ":Sea rdfs:subClassOf :Place . :a a :Lot ; :p 1 ; :q 2 . :b a :Sea ; :x 1 ; :y 2 ."
+    )
+    assert sorted(group.head.name for group in apart.groups) == ["Lot", "Sea"]
+
+
+def test_many_values_are_told_by_their_ends() -> None:
+    many = "".join(f':n{n} a :N ; :size {n} ; :day "20{n:02}-01-01" ; :name "n{n}" .' for n in range(40))
+    written = writer(f"@prefix : <{EX}> . {many}")
+    [text] = map(written.group, written.groups)
+    assert "org:size: all integer 0 … 39" in text
+    assert 'org:name: all string "n0", "n9"' in text
+
+
+def lattice(depth: int, width: int) -> Survey:
+    """Levels of classes, each a subclass of all of the level above."""
+    levels = [[iri(f"c{level}_{n}") for n in range(width)] for level in range(depth)]
+    parents = {kind: tuple(above) for above, below in pairwise(levels) for kind in below}
+    use = Property(iri("p"), 1, 1, (Values("integer", None, 1, 1, (Literal(1),)),))
+    kinds = [kind for level in levels for kind in level]
+    classes = tuple(Class(kind, short_name(kind), 1, 1, parents.get(kind, ()), (use,)) for kind in kinds)
+    return Survey(1, 1, 1, classes, 0, ())
+
+
+@pytest.mark.parametrize(("depth", "width"), [(1_500, 1), (30, 3), (2, 200)])
+def test_a_tree_of_classes_is_told_however_deep_or_tangled_it_is(depth: int, width: int) -> None:
+    written = Writer(lattice(depth, width))
+    assert sum(len(group.members) for group in written.groups) == depth * width
+    assert all(len(written.group(group)) < 100_000 for group in written.groups)
+
+
+def test_a_circle_of_classes_ends() -> None:
+    a, b = iri("A"), iri("B")
+    use = (Property(iri("p"), 1, 1),)
+    seen = Survey(1, 1, 1, (Class(a, "A", 1, 2, (b,), use), Class(b, "B", 1, 2, (a,), use)), 0, ())
+    [group] = Writer(seen).groups
+    assert Writer(seen).group(group).startswith("org:A 2 instances, 1 of the class itself: org:B 2\n")
+
+
+def test_a_predicate_whose_values_are_not_known_is_told() -> None:
+    seen = Survey(1, 1, 1, (Class(iri("A"), "A", 1, 1, (), (Property(iri("p"), 1, 1, (), (), 3),)),), 0, ())
+    [group] = Writer(seen).groups
+    assert Writer(seen).group(group).splitlines()[1].rstrip() == "  org:p: all"
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (f"{EX}Film", "ex:Film"),
+        (f"{EX}a.b", f"<{EX}a.b>"),
+        (f"{EX}m²", f"<{EX}m²>"),
+        (f"{EX}größe-2", "ex:größe-2"),
+        (EX, f"<{EX}>"),
+        (f"{EX}a> b", f"<{EX}a%3E%20b>"),
+        ("urn:x", "<urn:x>"),
+    ],
+)
+def test_a_name_is_one_that_a_query_can_hold(value: str, written: str) -> None:
+    assert curie(value, (("ex", EX),)) == written
+    query = with_prefixes(f"ASK {{ {written} ?p ?o }}", (("ex", EX), ("other", "http://e/")))
+    assert query.startswith(f"PREFIX ex: <{EX}>\nASK" if written.startswith("ex:") else "ASK")
+
+
+def test_terms_are_plain_or_in_quotes_or_in_brackets() -> None:
+    assert [
+        plain(term) for term in (None, Literal(3), Literal("2001-02-03"), Literal('a\n"b"'), iri("a"))
+    ] == [*("nothing", "3", "2001-02-03", '"a \\"b\\""', f"<{EX}a>")]
+    assert quoted("word " * 20, 12) == '"word word wo…"'
+    assert (short_name(iri("a")), short_name("mailto:a@b")) == ("a", "<mailto:a@b>")
+    assert bracketed(str(RDF.type)) == f"<{RDF.type}>"
+    assert Writer(Survey(0, 0, 0, (Class(URIRef("http://e/>x/A"), "A", 1, 1),), 0, ())).prefixes.keys() == {
+        "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+        "http://www.w3.org/2000/01/rdf-schema#",
+        "http://www.w3.org/2001/XMLSchema#",
+    }
