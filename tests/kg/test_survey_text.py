@@ -64,7 +64,7 @@ def test_a_survey_is_written_with_alike_classes_together() -> None:
         "Between things of one class, mostly asserted in one direction only: org:nextTo",
         "Declared, but without any triple: org:colour",
     ]
-    assert next(iter(written.remarks([sale]))).startswith("Declared")
+    assert next(iter(written.remarks([unit]))).startswith("Declared")
     names = ["Machine", "Crane", "Ship-to-shore crane", "Tractor", "Unit", "Sale"]
     assert sorted(class_names(written.survey)) == sorted(names)
 
