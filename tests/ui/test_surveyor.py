@@ -79,6 +79,7 @@ def test_the_debugger_steps_through_every_agent_and_view() -> None:
             break
         press(made, "Step")
         settle(session)
-    assert (session.run.status, str(session.run.answer)) == ("done", "Arrival · 116, Dune · , Sicario · ")
+    assert session.run.answer is not None
+    assert sorted(session.run.answer.labels) == ["Arrival · 116", "Dune · ", "Sicario · "]
     assert "Arrival" in run_html(session.run) and "executor" in tree(session.run)
     assert DIRECTED not in record_html(session.run.answer)
