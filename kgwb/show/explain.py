@@ -49,8 +49,10 @@ def why_empty(kg: Graph, sparql: str, steps: Iterable[Step]) -> Blocking:
 
 def queries_in(output: Any) -> tuple[str, ...]:
     """The SPARQL that a record holds."""
-    queries = getattr(output, "queries", ())
-    return tuple(getattr(each, "sparql", each) for each in queries) if isinstance(queries, tuple) else ()
+    queries: Any = getattr(output, "queries", ())
+    if not isinstance(queries, tuple):  # a number of them
+        return ()
+    return tuple(str(getattr(each, "sparql", each)) for each in queries)
 
 
 def is_empty(output: Any) -> bool:

@@ -160,7 +160,7 @@ WANTED = {
 def doubt(question: str, answer: Answer) -> str:
     """What is odd about an answer: "1967-10-03 is a date where a place was asked"."""
     asked = re.search(r"\b(where|when|who|how many)\b", question.casefold())
-    if asked is None or answer.kind != "list":
+    if asked is None or answer.kind != "list" or answer.columns:
         return ""
     wanted, fits = WANTED[asked[1]]
     kinds = [(short(value.label, 60), _kind(value.term)) for value in answer.values]

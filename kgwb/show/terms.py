@@ -187,10 +187,11 @@ def candidate_line(candidate: Candidate, around: Around) -> Html:
 
 def laid_out(text: str) -> str:
     """A query of one line with a line for each triple pattern; any other as its author laid it out."""
-    if "\n" in text.strip():
+    head, body = re.match(r"((?:PREFIX[^\n]*\n)*)(.*)", text.strip(), re.DOTALL).groups()  # type: ignore[union-attr]
+    if "\n" in body:
         return text
     lines, depth = [(0, "")], 0
-    for kind, word in _tokens(text):
+    for kind, word in _tokens(body):
         if kind is Keyword and word.upper() == "FILTER":
             lines.append((depth, ""))
         for part in word if kind is Punctuation else (word,):  # the lexer gives signs together: "}."
@@ -200,7 +201,7 @@ def laid_out(text: str) -> str:
             lines[-1] = (lines[-1][0], lines[-1][1] + part)
             if kind is Punctuation and part in "{.":
                 lines.append((depth, ""))
-    return "\n".join("  " * deep + line.strip() for deep, line in lines if line.strip())
+    return head + "\n".join("  " * deep + line.strip() for deep, line in lines if line.strip())
 
 
 def readable(text: str, around: Around) -> str:
