@@ -116,9 +116,11 @@ def test_a_graph_of_ones_own_is_seen_at_a_glance(page: NotebookPage) -> None:
     for number in ("triples", "5 things", "4 classes", "predicates"):
         cell.wait(number)
     expect(cell.output.locator(".chip", has_text="?")).to_have_count(3)
-    cell.wait("What is the food of Otto? trout").wait("each Elephant").wait("keeper 50% Maria Lopez")
-    cell.wait("80% of the things have one").wait("1 have none").wait("English 3").wait("German 1")
-    cell.click(cell.output.get_by_role("button", name="Otter"), until="each Otter").wait("food 100% trout")
+    cell.wait("What is the food of Otto? trout").wait("Elephant zoo:Elephant 2")
+    cell.wait("keeper zoo:keeper 50% Keeper 1: Maria Lopez").wait("80% of the things have a label")
+    cell.wait("English 3").wait("German 1").wait("1 thing without a label")
+    cell.output.locator("summary", has_text="zoo:Otter").click()
+    cell.wait("food zoo:food 100% Fish 1: trout")
 
 
 def test_an_answer_of_the_wrong_kind_says_so(page: NotebookPage) -> None:
