@@ -27,6 +27,7 @@ ROOMS = (
     "systems",
     "bench ui",
     "kgwb workbench",
+    "labs",
     "__main__ arguments cli doctor",
 )
 """A file imports from its own room and those before it; kgwb itself is the facade."""
