@@ -470,7 +470,9 @@ class Lab:
         if os.geteuid() == 0 and "--allow-root" not in passed:
             options.append("--allow-root")
         sys.stdout.flush()
-        os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *options, *self.rest])
+        # A JupyterHub names the address of the server it starts, which must then ask the hub who may enter
+        server = "jupyterhub.singleuser" if "JUPYTERHUB_SERVICE_URL" in os.environ else "jupyterlab"
+        os.execv(sys.executable, [sys.executable, "-m", server, *options, *self.rest])
 
 
 def _notebooks_home() -> Path:
