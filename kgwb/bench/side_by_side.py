@@ -109,8 +109,8 @@ def _judged(setup: Setup, run: Run, question: BenchQuestion | None) -> Asked:
 # --- how it shows itself
 
 
-def _table(shown: SideBySide) -> Table:
-    """A column for each system, a row for what it answered, and what that stands on and cost."""
+def _table(shown: SideBySide, most: int) -> Table:
+    """A column for each system, of cells with at most so many letters: its answer, support and cost."""
     asked, shared = shown.asked, shown.shared
     totals = [each.run.totals for each in asked]
 
@@ -130,7 +130,7 @@ def _table(shown: SideBySide) -> Table:
     if any(each.f1 is not None for each in asked):
         rows.insert(1, ("F1", *("–" if each.f1 is None else f"{each.f1:.2f}" for each in asked)))
         rows.append(("lost at", *(each.lost for each in asked)))
-    cells = [tuple(short(clean(cell), 200) for cell in row) for row in rows]
+    cells = [tuple(short(clean(cell), most) for cell in row) for row in rows]
     return Table(("", *(each.system for each in asked)), cells)
 
 
@@ -145,7 +145,7 @@ def _triples(shown: SideBySide) -> Iterator[tuple[str, ...]]:
 def _(shown: SideBySide) -> str:
     heads = ("stands on", *(each.system for each in shown.asked))
     triples = Table(heads, list(_triples(shown)))
-    return "\n\n".join([shown.question, str(_table(shown)), *([str(triples)] if triples.rows else [])])
+    return "\n\n".join([shown.question, str(_table(shown, 60)), *([str(triples)] if triples.rows else [])])
 
 
 @as_html.register
@@ -153,4 +153,4 @@ def _(shown: SideBySide) -> str:
     title = tag("h2", short(shown.question, 1000), class_="question grow")
     heads: Sequence[object] = ("the triples that answers stand on", *(each.system for each in shown.asked))
     triples: Html = html_table(heads, list(_triples(shown)))
-    return static(div("head", title), div("body stack", _table(shown).html(), triples))
+    return static(div("head", title), div("body stack", _table(shown, 300).html(), triples))
