@@ -25,6 +25,7 @@ from kgwb.flow import Term, Triple, Triples
 from kgwb.kg.sparql import NO_QUERY, lexed, n3, parsing
 
 _FORMS = {"SELECT", "ASK", "CONSTRUCT", "DESCRIBE"}
+_NUMBERS = {XSD.integer, XSD.decimal, XSD.double, XSD.float}
 _IN_TRIPLES = {"A", "TRUE", "FALSE"}
 """The only words that stand in triple patterns."""
 _HINT = "write it more plainly, or ask the graph as it is"
@@ -268,9 +269,14 @@ def _may_be(end: Any, term: Term, subjects: Set[Any]) -> bool:
 
 
 def _is(variable: Variable, term: Term) -> str:
-    # Virtuoso compares what may be an IRI with a literal only after it was asked which of them it is
-    literal = f"isLiteral(?{variable}) && " if isinstance(term, Literal) else ""
-    return f"{literal}sameTerm(?{variable}, {n3(term)})"
+    if not isinstance(term, Literal):  # not sameTerm, which Virtuoso denies of IRIs that VALUES binds
+        return f"?{variable} = {n3(term)}"
+    # Virtuoso compares what may be an IRI with a literal only after it was asked which of them it is, and
+    # equal numbers are not always the same term to it
+    equal = f"sameTerm(?{variable}, {n3(term)})"
+    if term.datatype in _NUMBERS:
+        equal = f"DATATYPE(?{variable}) = {n3(term.datatype)} && ?{variable} = {n3(term)}"
+    return f"isLiteral(?{variable}) && {equal}"
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -130,7 +130,7 @@ def show_answer(cell: Cell) -> None:
 
 def mute(cell: Cell) -> None:
     show_answer(cell)
-    cell.click("Mute").wait("without this triple")
+    cell.click(cell.button("Mute").first).wait("without this triple")
 
 
 def show_graph(cell: Cell) -> None:
