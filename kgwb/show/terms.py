@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,8 +10,8 @@ from typing import Any, TypeVar
 
 from pygments.lexers.rdf import SparqlLexer
 from pygments.token import Comment, Keyword, Literal, Name, Punctuation, _TokenType
+from rdflib import BNode, URIRef
 from rdflib import Literal as RdfLiteral
-from rdflib import URIRef
 
 from kgwb.flow import Answer, Candidate, Link, Term, Triple
 from kgwb.kg.survey import Survey
@@ -22,6 +23,7 @@ from kgwb.show.html import (
     Html,
     Names,
     aside,
+    button,
     count,
     div,
     fold,
@@ -58,6 +60,8 @@ class Around:
     """The steps of the run."""
     live: bool = False
     """Whether the person may choose, edit and ask here."""
+    mutable: bool = False
+    """Whether a triple can be muted here, see Run.mute."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """What was asked of the graph about this record, by the name of the question."""
 
@@ -151,6 +155,11 @@ def triple_text(triple: Triple, names: Names) -> str:
     return f"{subject} — {predicate} → {object_}"
 
 
+def triple_key(triple: Triple) -> str:
+    """What names a triple in a page: its content, in a few letters."""
+    return hashlib.sha256(repr(triple).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 def triples(support: Sequence[Triple], around: Around, answers: Iterable[Term] = ()) -> Html:
     """Triples as pills and arrows, one a line; the ends that are answers have a double frame."""
     asked = {*map(str, answers)}
@@ -162,7 +171,12 @@ def triples(support: Sequence[Triple], around: Around, answers: Iterable[Term] =
 
     def chain(subject: Term, predicate: URIRef, object_: Term) -> Html:
         words = tag("em", term_text(predicate, around.names))
-        return div("chain", end(subject), span("rel", words, title=short(str(predicate))), end(object_))
+        parts = [end(subject), span("rel", words, title=short(str(predicate))), end(object_)]
+        if around.mutable and not isinstance(subject, BNode) and not isinstance(object_, BNode):
+            title = "does the answer stand without this triple?"
+            key = triple_key((subject, predicate, object_))
+            parts.append(button("Mute", "mute", class_="ghost", arg=key, title=title))
+        return div("chain", *parts)
 
     left = len(support) - MOST_SUPPORT
     more = aside(f"and {count(left, 'more triple')}") if left > 0 else ""
