@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from kgwb.flow import Answer, counted, to_data
 from kgwb.kg.queries import describe
-from kgwb.labs import Lab, graph
+from kgwb.labs.tasks import Lab, graph
 from kgwb.run import Run
 from kgwb.workbench import Workbench, load_run, recordings
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from kgwb import disk
 from kgwb.bench.report import standalone
 from kgwb.errors import InputError
 from kgwb.flow import counted
-from kgwb.labs import HandIn, Remark, Tried, Work, lab_of, read
+from kgwb.labs.tasks import HandIn, Lab, Task, Tried, lab_of, read
 from kgwb.show import html as h
 from kgwb.show.html import Html
 
@@ -27,22 +28,32 @@ STUCK = 3
 """Tries after which an unsolved task, or one that took all hints, counts as one where somebody got stuck."""
 
 
-def remark_html(remark: Remark) -> str:
-    """What a check said, or a hint."""
-    sign = h.state_sign(SIGNS[remark.state], WORDS[remark.state], pill=True)
-    title = h.join(h.tag("b", f"{remark.task.name} {remark.task.title}"), " ", sign)
-    text = h.aside(remark.text) if remark.state != "right" else ""
-    return h.page(h.div("stack tight", title, text))
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What is said to an answer, or a hint."""
+
+    task: Task
+    state: Literal["right", "wrong", "hint"]
+    text: str
+
+    def __repr__(self) -> str:
+        return f"{self.task.name} {self.text}"
+
+    def _repr_html_(self) -> str:
+        sign = h.state_sign(SIGNS[self.state], WORDS[self.state], pill=True)
+        title = h.join(h.tag("b", f"{self.task.name} {self.task.title}"), " ", sign)
+        text = h.aside(self.text) if self.state != "right" else ""
+        return h.page(h.div("stack tight", title, text))
 
 
-def work_html(work: Work) -> str:
+def work_html(lab: Lab, done: HandIn) -> str:
     """The tasks of a lab with their state."""
     rows = [
         (name, task.title, _sign(tried), tried.tries or "", tried.hints or "")
-        for name, task in work.lab.tasks.items()
-        for tried in [work.done.tasks.get(name, Tried())]
+        for name, task in lab.tasks.items()
+        for tried in [done.tasks.get(name, Tried())]
     ]
-    title = h.tag("h2", f"Lab {work.lab.number}: {work.lab.title}", class_="title")
+    title = h.tag("h2", f"Lab {lab.number}: {lab.title}", class_="title")
     return h.page(title, h.table(("task", "", "state", "tries", "hints"), rows))
 
 

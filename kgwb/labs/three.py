@@ -7,8 +7,8 @@ from functools import lru_cache
 from statistics import fmean, median
 
 from kgwb.flow import Triple
-from kgwb.labs import Lab, graph
 from kgwb.labs.recorded import Recorded, of_system, systems
+from kgwb.labs.tasks import Lab, graph
 from kgwb.workbench import recording
 
 LAB = Lab(3, "All systems, the same questions")

@@ -7,8 +7,8 @@ from functools import lru_cache
 from statistics import fmean
 
 from kgwb.errors import ModelError
-from kgwb.labs import Lab, graph
 from kgwb.labs.recorded import Recorded, of_system
+from kgwb.labs.tasks import Lab, graph
 from kgwb.llm import Scripted, model
 from kgwb.run import Run
 from kgwb.run.prompts import parse
