@@ -144,7 +144,7 @@ def wrong_imports(package: Path) -> Iterator[str]:
             yield f"{name} is in no room: name it in ROOMS"
             continue
         tree = ast.parse(path.read_text())
-        taught = systems if room(name) == "labs" else set()  # labs are about certain systems, as notebooks are
+        taught = systems if room(name) == "labs" else set()  # labs are about systems
         graph[name] = {theirs for theirs in imported(tree, paths) if theirs != name}
         for theirs in graph[name]:
             if RANK_OF[room(theirs)] > RANK_OF[room(name)]:
