@@ -2,128 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, StrictInt
 
-from kgwb.flow import Candidate
+from kgwb.flow import Retrieved
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, ask
-from kgwb.systems.linking import numbered, retrieve
-from kgwb.systems.triad.records import EntityChoice, Queries, Relation, RelationChoice, Triplet
+from kgwb.systems.linking import numbered
+from kgwb.systems.triad.records import Choice, Filled, Queries, Relation, Triplet
 from kgwb.systems.triad.settings import settings_of
 
 
-class Option(BaseModel):
-    """One of what is offered, by its number, with its name as a cross-check."""
-
-    model_config = ConfigDict(extra="forbid")
-    number: StrictInt
-    name: str
-
-
 class ChoiceReply(BaseModel):
-    """What is chosen, best first, after why."""
+    """The numbers of what is chosen, best first, after why."""
 
     model_config = ConfigDict(extra="forbid")
     reason: str
-    chosen: list[Option]
+    numbers: list[StrictInt]
+
+
+def problems(
+    choice: Choice, offered: Retrieved | Queries | tuple[Relation, ...], *_: object
+) -> Iterable[str]:
+    """What is wrong with a choice put in by hand."""
+    options: Sequence[Any] = offered if isinstance(offered, tuple) else ()
+    options = offered.candidates if isinstance(offered, Retrieved) else options
+    options = offered.kept if isinstance(offered, Queries) else options
+    return [f"{each} is not among what is offered" for each in choice.chosen if each not in options]
 
 
 def decide(
-    task: str, variables: Mapping[str, Any], names: Sequence[str], least: int, most: int, run: Run
-) -> tuple[list[int], str]:
-    """Places of what a model chooses among these names, and why; it can choose nothing else."""
+    task: str, of: str, options: Sequence[Any], least: int, most: int, variables: Mapping[str, Any], run: Run
+) -> Choice:
+    """``least`` to ``most`` of the options by a model's choice of their numbers; it can choose nothing else."""
 
     def offered(reply: ChoiceReply) -> str:
-        numbers = [each.number for each in reply.chosen]
-        if not least <= len(set(numbers)) == len(numbers) <= most:
-            return f"choose {least} to {most} of them, each once"
-        for each in reply.chosen:
-            if not 1 <= each.number <= len(names):
-                return f"there is no number {each.number}; they go from 1 to {len(names)}"
-            if names[each.number - 1].casefold().strip() != each.name.casefold().strip():
-                return f"number {each.number} is {names[each.number - 1]!r}, not {each.name!r}"
-        return ""
+        if wrong := [number for number in reply.numbers if not 1 <= number <= len(options)]:
+            return f"there is no number {wrong[0]}; they go from 1 to {len(options)}"
+        each_once = len(set(reply.numbers)) == len(reply.numbers)
+        return (
+            ""
+            if each_once and least <= len(reply.numbers) <= most
+            else f"choose {least} to {most}, each once"
+        )
 
     check = Check[ChoiceReply]("among those offered", offered)
     reply = ask(f"triad/{task}", {**variables, "most": most}, ChoiceReply, run, checks=(check,))
-    return [each.number - 1 for each in reply.chosen], reply.reason
+    return Choice(of, tuple(options[number - 1] for number in reply.numbers), reply.reason)
 
 
-@agent("entity_linking", subject="entity")
-def link_entity(entity: str, question: str, failed: tuple[str, ...], run: Run) -> EntityChoice:
-    """Search the labels for a mention, and choose."""
-    return choose_entities(retrieve(entity, run).candidates, entity, question, failed, run)
-
-
-def entity_problems(choice: EntityChoice, candidates: Sequence[Candidate], *_: object) -> list[str]:
-    """What is wrong with vertices put in by hand."""
-    return [f"{each} is not among the candidates" for each in choice.chosen if each not in candidates]
-
-
-@agent("entity_choice", check=entity_problems, kind="model")
+@agent("entity_choice", subject="entity", check=problems, kind="model")
 def choose_entities(
-    candidates: tuple[Candidate, ...], entity: str, question: str, failed: tuple[str, ...], run: Run
-) -> EntityChoice:
-    """At most K of the candidates; ``fast`` asks no model where one has exactly this label."""
-    most = settings_of(run).entities
-    sure = not candidates or (run.settings.fast and len(candidates) == 1 and candidates[0].score >= 1)
-    if sure or settings_of(run).ablation == "no_uri_choice":
-        return EntityChoice(entity, candidates[:most], "the labels most like it")
+    retrieved: Retrieved, entity: str, question: str, failed: tuple[str, ...], run: Run
+) -> Choice:
+    """At most K of the candidates; ``fast`` asks no model where one alone has exactly this label."""
+    candidates, most = retrieved.candidates, settings_of(run).entities
+    alone = run.settings.fast and len(candidates) == 1 and candidates[0].score >= 1
+    if not candidates or alone or settings_of(run).ablation == "no_uri_choice":
+        return Choice(entity, candidates[:most], "the labels most like it")
     variables = {"question": question, "entity": entity, "failed": list(failed)}
-    offered = {"candidates": numbered(candidates)}
-    names = [candidate.label for candidate in candidates]
-    places, reason = decide("entity_choice", variables | offered, names, 0, most, run)
-    return EntityChoice(entity, tuple(candidates[place] for place in places), reason)
+    shown = {"candidates": numbered(candidates)}
+    return decide("entity_choice", entity, candidates, 0, most, variables | shown, run)
 
 
-def relation_problems(choice: RelationChoice, relations: Sequence[Relation], *_: object) -> list[str]:
-    """What is wrong with relations put in by hand."""
-    return [f"{each} is not among the relations" for each in choice.chosen if each not in relations]
-
-
-@agent("relation_choice", subject="triplet", check=relation_problems, kind="model")
+@agent("relation_choice", subject="triplet", check=problems, kind="model")
 def choose_relations(
     relations: tuple[Relation, ...], triplet: Triplet, question: str, failed: tuple[str, ...], run: Run
-) -> RelationChoice:
+) -> Choice:
     """At most K of the relations."""
     most = settings_of(run).relations
     if not relations or settings_of(run).ablation == "no_uri_choice":
-        return RelationChoice(triplet, relations[:most], "the names most like it")
+        return Choice(str(triplet), relations[:most], "the names most like it")
     shown = []
     for number, each in enumerate(relations, 1):
         first, last = triplet.ends if each.direction == "out" else triplet.ends[::-1]
-        shown.append({"number": number, "name": each.name, "triple": [first, each.name, last]})
-    said = [triplet.subject, triplet.relation, triplet.object]
-    variables = {"question": question, "triplet": said, "relations": shown, "failed": list(failed)}
-    names = [each.name for each in relations]
-    places, reason = decide("relation_choice", variables, names, 0, most, run)
-    return RelationChoice(triplet, tuple(relations[place] for place in places), reason)
+        shown.append({"number": number, "triple": [first, each.name, last]})
+    words = [triplet.subject, triplet.relation, triplet.object]
+    variables = {"question": question, "triplet": words, "relations": shown, "failed": list(failed)}
+    return decide("relation_choice", str(triplet), relations, 0, most, variables, run)
 
 
-def query_problems(choice: Queries, queries: Queries, *_: object) -> list[str]:
-    """What is wrong with a query put in by hand."""
-    return [f"not among the queries: {each}" for each in choice.kept if each not in queries.kept]
+@agent("query_choice", check=problems, kind="model")
+def choose_query(queries: Queries, question: str, run: Run) -> Choice:
+    """The query that answers; no model is asked where only one has results."""
+    if len(queries.kept) < 2 or settings_of(run).ablation == "no_query_choice":
+        return Choice(question, queries.kept[:1])
+    variables = {"question": question, "queries": [_shown(n, f) for n, f in enumerate(queries.kept, 1)]}
+    return decide("query_choice", question, queries.kept, 1, 1, variables, run)
 
 
-@agent("query_choice", check=query_problems, kind="model")
-def choose_query(queries: Queries, question: str, run: Run) -> Queries:
-    """The one query that answers; no model is asked where only one has results."""
-    kept = queries.kept
-    if len(kept) > 1 and settings_of(run).ablation != "no_query_choice":
-        shown = [
-            {
-                "number": number,
-                "name": each.name,
-                "query": each.reads,
-                "rows": each.rows,
-                "first": each.results,
-            }
-            for number, each in enumerate(kept, 1)
-        ]
-        variables = {"question": question, "queries": shown}
-        (place,), reason = decide("query_choice", variables, [each.name for each in kept], 1, 1, run)
-        return Queries(queries.template, queries.heads, (kept[place],), reason=reason)
-    return Queries(queries.template, queries.heads, kept[:1])
+def _shown(number: int, filled: Filled) -> dict[str, Any]:
+    return {"number": number, "query": filled.reads, "rows": filled.rows, "first": list(filled.results)}

@@ -13,30 +13,22 @@ from kgwb.flow import Direction
 from kgwb.kg.algebra import parts_of
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, ask
-from kgwb.systems.triad.records import Triplet, Triplets
+from kgwb.systems.triad.records import Triplet
 
 AnswerType = Literal["count", "select", "yes or no"]
+Triplets = tuple[Triplet, ...]
 MOST_TRIPLETS = 8
 VARIABLE = re.compile(r"\?[A-Za-z_]\w*", re.ASCII)
 MADE_UP = re.compile(r"<[^<>\s]*>|\b(?:IRI|URI)\s*\(", re.IGNORECASE)
 """An IRI, or what makes one of a text."""
 
 
-class OneTriplet(BaseModel):
-    """A triplet of a reply."""
-
-    model_config = ConfigDict(extra="forbid")
-    subject: str
-    relation: str
-    object: str
-
-
 class TripletsReply(BaseModel):
-    """The triplets, after what led to them."""
+    """The triplets, each of subject, relation and object, after what led to them."""
 
     model_config = ConfigDict(extra="forbid")
     reason: str
-    triplets: list[OneTriplet]
+    triplets: list[list[str]]
 
 
 class TemplateReply(BaseModel):
@@ -54,13 +46,19 @@ class TypeReply(BaseModel):
     type: AnswerType
 
 
+def mentions(triplets: Triplets) -> tuple[str, ...]:
+    """The names at the ends of triplets."""
+    ends = (end for triplet in triplets for end in triplet.ends if not end.startswith("?"))
+    return tuple(dict.fromkeys(ends))
+
+
 def triplet_problems(triplets: Triplets, *_: object) -> Iterator[str]:
     """What is wrong with triplets."""
-    if not triplets.mentions or len(triplets.found) > MOST_TRIPLETS:
+    if not mentions(triplets) or len(triplets) > MOST_TRIPLETS:
         yield f"give 1 to {MOST_TRIPLETS} triplets, of which one at least names an entity"
-    yield from (f"{each} lacks a part" for each in triplets.found if not all((*each.ends, each.relation)))
-    odd = (end for triplet in triplets.found for end in triplet.ends if end.startswith("?"))
-    yield from (f"{end!r} is no variable: write ?name" for end in odd if not VARIABLE.fullmatch(end))
+    yield from (f"{each} lacks a part" for each in triplets if not all((*each.ends, each.relation)))
+    unknowns = (end for triplet in triplets for end in triplet.ends if end.startswith("?"))
+    yield from (f"{end!r} is no variable: write ?name" for end in unknowns if not VARIABLE.fullmatch(end))
 
 
 @agent("triplets", check=triplet_problems, kind="model")
@@ -72,18 +70,19 @@ def parse(question: str, failed: tuple[str, ...], run: Run) -> Triplets:
 
 
 def _read(reply: TripletsReply) -> Triplets:
-    parts = ((each.subject, each.relation, each.object) for each in reply.triplets)
-    triplets = (Triplet(*(" ".join(part.split()) for part in three)) for three in parts)
-    return Triplets(tuple(dict.fromkeys(triplets)), reply.reason)
+    """The triplets of a reply; what is too short lacks a part."""
+    tidy = ([" ".join(part.split()) for part in [*parts, "", "", ""]] for parts in reply.triplets)
+    whole = (Triplet(*parts[:3]) if not any(parts[3:]) else Triplet("", "", "") for parts in tidy)
+    return tuple(dict.fromkeys(whole))
 
 
 def template_problems(template: str, triplets: Triplets, *_: object) -> Iterator[str]:
     """What is wrong with a template; its every IRI must be a slot, so that none can be made up."""
-    ends = [f"<urn:slot:{place}>" for place, _ in enumerate(triplets.mentions)]
-    relations = [f"<urn:slot:r{place}>" for place, _ in enumerate(triplets.found)]
+    ends = [f"<urn:slot:{place}>" for place, _ in enumerate(mentions(triplets))]
+    relations = [f"<urn:slot:r{place}>" for place, _ in enumerate(triplets)]
     slots = {*ends, *relations}
     text = fill(template, triplets, ends, [(slot, "out") for slot in relations])
-    for slot, triplet in zip(relations, triplets.found, strict=True):
+    for slot, triplet in zip(relations, triplets, strict=True):
         if slot not in text:
             yield f"the template lacks <{triplet.subject}> <{triplet.relation}> <{triplet.object}>"
     if strange := [iri for iri in MADE_UP.findall(text) if iri not in slots or iri in template]:
@@ -103,29 +102,30 @@ def template_problems(template: str, triplets: Triplets, *_: object) -> Iterator
 @agent("template", check=template_problems, kind="model")
 def write_template(triplets: Triplets, question: str, failed: tuple[str, ...], run: Run) -> str:
     """A query that names the entities and relations of the triplets in angle brackets."""
-    shown = [[triplet.subject, triplet.relation, triplet.object] for triplet in triplets.found]
+    shown = [[each.subject, each.relation, each.object] for each in triplets]
     variables = {"question": question, "triplets": shown, "failed": list(failed)}
-    right = Check[TemplateReply](
+    check = Check[TemplateReply](
         "the triplets as SPARQL", lambda reply: "; ".join(template_problems(reply.sparql, triplets))
     )
-    return ask("triad/template", variables, TemplateReply, run, checks=(right,)).sparql.strip()
+    return ask("triad/template", variables, TemplateReply, run, checks=(check,)).sparql.strip()
 
 
 def fill(
     template: str, triplets: Triplets, ends: Sequence[str], relations: Sequence[tuple[str, Direction]]
 ) -> str:
-    """The template with terms for its mentions and relations, in their order in the triplets.
+    """The template with a term for each mention and for each triplet's relation, in their order.
 
     A triple stands as its triplet does, "in" the other way round.
     """
-    terms = dict(zip(map(_plain, triplets.mentions), ends, strict=True))
-    end, relation = _slot(triplets.mentions), _slot(triplet.relation for triplet in triplets.found)
+    names = mentions(triplets)
+    terms = dict(zip(map(_plain, names), ends, strict=True))
+    end, relation = _slot(names), _slot(triplet.relation for triplet in triplets)
 
     def triple(match: re.Match[str]) -> str:
-        subject, said, object_ = map(_unbracketed, match.groups())
-        for triplet, (predicate, direction) in zip(triplets.found, relations, strict=True):
+        subject, written, object_ = map(_unbracketed, match.groups())
+        for triplet, (predicate, direction) in zip(triplets, relations, strict=True):
             own = [*map(_plain, triplet.ends)]
-            if said == _plain(triplet.relation) and {subject, object_} == {*own}:
+            if written == _plain(triplet.relation) and {subject, object_} == {*own}:
                 first, last = own if direction == "out" else own[::-1]
                 return f"{terms.get(first, first)} {predicate} {terms.get(last, last)}"
         return match[0]

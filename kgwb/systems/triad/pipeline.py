@@ -12,8 +12,9 @@ from kgwb.systems.triad import decision_maker, generalist
 from kgwb.systems.triad import rules as _rules  # noqa: F401  # the model rules answers its agents by them
 from kgwb.systems.triad import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.triad.advisor import conclude, remember
+from kgwb.systems.triad.generalist import Triplets, mentions
 from kgwb.systems.triad.memory import build, fault_of, reached, traverse
-from kgwb.systems.triad.records import Attempt, Linked, RelationChoice, Triplet, Triplets
+from kgwb.systems.triad.records import Attempt, Choice, Triplet
 from kgwb.systems.triad.settings import TriadSettings, settings_of
 
 
@@ -23,61 +24,60 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     while not tries or (tries[-1].back and len(tries) < settings_of(run).tries):
         phase = tries[-1].back if tries else "parsing"
         tries.append(attempt(f"try {len(tries) + 1}/{phase}", question.text, tuple(tries), run))
-    kind = generalist.classify(question.text, run)
+    asked = generalist.classify(question.text, run)
     if query := tries[-1].query:
-        return conclude(query, kind, run)
+        return conclude(query, asked, run)
     reason = f"not in this graph: {tries[-1].fault}"
     if run.settings.own_knowledge and settings_of(run).ablation != "no_fallback":
-        return remember(question.text, kind, reason, run)
+        return remember(question.text, asked, reason, run)
     return Answer("list", reason=reason)
 
 
 @agent("attempt", subject="place")
 def attempt(place: str, question: str, before: tuple[Attempt, ...], run: Run) -> Attempt:
     """One try from the phase that the one before went back to; what came before that phase stays."""
-    last, failed = before[-1] if before else None, tuple(each.fault for each in before)
-    phase = last.back if last and last.back else "parsing"
-    triplets = last.triplets if last and phase != "parsing" else generalist.parse(question, failed, run)
-    linked = last.linked if last and phase == "construction" else link(triplets, question, failed, run)
-    tried = Attempt(place, triplets, linked, fault=linked.missing, back="parsing")
-    if not linked.missing:
-        template = generalist.write_template(triplets, question, failed, run)
-        queries = build(template, triplets, linked, run)
-        if queries.kept:
-            query = decision_maker.choose_query(queries, question, run).kept[0].query
-            tried = Attempt(place, triplets, linked, template, query)
-        else:
-            back, fault = fault_of(queries, run)
-            tried = Attempt(place, triplets, linked, template, fault=fault, back=back)
-    return _advised(tried, before, run)
+    phase = before[-1].back if before else "parsing"
+    failed = tuple(each.fault for each in before)
+    stays = phase != "parsing" and before
+    triplets = before[-1].triplets if stays else generalist.parse(question, failed, run)
+    linked = before[-1].linked if phase == "construction" else link(triplets, question, failed, run)
+    if missing := "; ".join(map(str, (each for each in linked if not each.chosen))):
+        return _advised(Attempt(triplets, linked, fault=missing, back="parsing"), before, run)
+    template = generalist.write_template(triplets, question, failed, run)
+    queries = build(template, triplets, linked, run)
+    chosen = decision_maker.choose_query(queries, question, run).chosen if queries.kept else ()
+    back, fault = (None, "") if chosen else fault_of(queries, run)
+    query = next((each.query for each in queries.kept if each in chosen), None)
+    return _advised(Attempt(triplets, linked, template, query, fault, back), before, run)
 
 
 def _advised(tried: Attempt, before: Sequence[Attempt], run: Run) -> Attempt:
-    """The try with what it changed, and the phase to go back to: no phase at fault is gone back to twice."""
+    """With what a retry changed, and the phase to go back to; what is at fault twice is parsed anew."""
     back, wanted = tried.back, settings_of(run).retry_from
-    if back and wanted != "fault" and not (wanted != "parsing" and tried.linked.missing):
+    if back and tried.template and wanted != "fault":
         back = wanted
     elif back in {each.back for each in before}:
         back = "parsing"
     old = before[-1].parts if before else ()
-    changed = tuple(part for part in tried.parts if part not in old) if before else ()
+    changed = tuple(part for part in tried.parts if before and part not in old)
     return replace(tried, changed=changed, back=back if changed or not before else None)
 
 
-@agent("linking")
-def link(triplets: Triplets, question: str, failed: tuple[str, ...], run: Run) -> Linked:
-    """Vertices for each mention, then relations for each triplet, those at a mention before others."""
-    entities = run.map(decision_maker.link_entity, triplets.mentions, question, failed)
-    ends: dict[str, Sequence[Term]] = {each.entity: [c.iri for c in each.chosen] for each in entities}
-    choices: dict[Triplet, RelationChoice] = {}
-    while len(choices) < len(triplets.found) and all(ends.values()):
-        waiting = [triplet for triplet in triplets.found if triplet not in choices]
-        known = max(waiting, key=lambda each: max((end in ends) + (end[0] != "?") for end in each.ends))
-        near = [end for end in known.ends if not end.startswith("?")] or known.ends
-        relations = traverse(known, {end: ends[end] for end in near if end in ends}, run)
-        choices[known] = decision_maker.choose_relations(relations, known, question, failed, run)
-        ends |= reached(choices[known], ends, run)
-    return Linked(entities, tuple(choices[each] for each in triplets.found if each in choices))
+def link(triplets: Triplets, question: str, failed: tuple[str, ...], run: Run) -> tuple[Choice, ...]:
+    """The choice for each mention, then for each triplet, for those at a mention first."""
+    names = mentions(triplets)
+    found = zip(run.map(retrieve, names), names, strict=True)
+    entities = [decision_maker.choose_entities(*each, question, failed, run) for each in found]
+    ends: dict[str, Sequence[Term]] = {each.of: [c.iri for c in each.chosen] for each in entities}
+    choices: dict[Triplet, Choice] = {}
+    while len(choices) < len(triplets) and all(ends[name] for name in names):
+        waiting = [triplet for triplet in triplets if triplet not in choices]
+        nearest = max(waiting, key=lambda each: max((end in ends) + (end in names) for end in each.ends))
+        near = [end for end in nearest.ends if end in names] or [end for end in nearest.ends if end in ends]
+        relations = traverse(nearest, {end: ends[end] for end in near}, run)
+        choices[nearest] = decision_maker.choose_relations(relations, nearest, question, failed, run)
+        ends |= reached(nearest, choices[nearest], ends, run)
+    return (*entities, *(choices[triplet] for triplet in triplets if triplet in choices))
 
 
 SYSTEM = System(
@@ -86,8 +86,6 @@ SYSTEM = System(
     (
         attempt,
         generalist.parse,
-        link,
-        decision_maker.link_entity,
         retrieve,
         decision_maker.choose_entities,
         traverse,
@@ -105,10 +103,6 @@ SYSTEM = System(
         ("Construction", ("template", "queries", "query_choice")),
         ("Answering", ("answer_type", "answer", "own_knowledge")),
     ),
-    supervisors={
-        "attempt": ("triplets", "linking", "template", "queries", "query_choice"),
-        "linking": ("entity_linking", "relations", "relation_choice"),
-        "entity_linking": ("entity_retriever", "entity_choice"),
-    },
+    supervisors={"attempt": ("triplets", "template", "queries", "query_choice")},
     settings=TriadSettings,
 )

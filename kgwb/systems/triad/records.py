@@ -27,34 +27,6 @@ class Triplet:
 
 
 @dataclass(frozen=True, slots=True)
-class Triplets:
-    """The question as triplets."""
-
-    found: tuple[Triplet, ...]
-    reason: Explanation = ""
-
-    @property
-    def mentions(self) -> tuple[str, ...]:
-        ends = (end for triplet in self.found for end in triplet.ends if not end.startswith("?"))
-        return tuple(dict.fromkeys(ends))
-
-    def __str__(self) -> str:
-        return " ".join(map(str, self.found))
-
-
-@dataclass(frozen=True, slots=True)
-class EntityChoice:
-    """The vertices that a mention may mean, best first."""
-
-    entity: str
-    chosen: tuple[Candidate, ...]
-    reason: Explanation = ""
-
-    def __str__(self) -> str:
-        return f"{self.entity} → {', '.join(each.label for each in self.chosen) or 'no vertex'}"
-
-
-@dataclass(frozen=True, slots=True)
 class Relation:
     """A relation of the graph; "in" leads from the triplet's object to its subject."""
 
@@ -65,35 +37,6 @@ class Relation:
 
     def __str__(self) -> str:
         return f"{'→' if self.direction == 'out' else '←'} {self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class RelationChoice:
-    """The relations that a triplet may be in the graph, best first."""
-
-    triplet: Triplet
-    chosen: tuple[Relation, ...]
-    reason: Explanation = ""
-
-    def __str__(self) -> str:
-        return f"{self.triplet} {', '.join(map(str, self.chosen)) or '→ no relation'}"
-
-
-@dataclass(frozen=True, slots=True)
-class Linked:
-    """What each mention and each triplet may be in the graph."""
-
-    entities: tuple[EntityChoice, ...]
-    relations: tuple[RelationChoice, ...] = ()
-
-    @property
-    def missing(self) -> str:
-        """What the graph has nothing for; empty if every part has a choice."""
-        lost = [f"no vertex for {each.entity}" for each in self.entities if not each.chosen]
-        return "; ".join(lost or [f"no relation for {r.triplet}" for r in self.relations if not r.chosen])
-
-    def __str__(self) -> str:
-        return "; ".join(map(str, (*self.entities, *self.relations)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +54,22 @@ class Filled:
 
     @property
     def name(self) -> str:
-        return ", ".join(self.query.predicates)
+        return f"{self.reads}: {counted(self.rows, 'row')}"
 
     def __str__(self) -> str:
         return self.query.sparql
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was chosen for a mention, for a triplet, or as the query; best first."""
+
+    of: str
+    chosen: tuple[Candidate | Relation | Filled, ...]
+    reason: Explanation = ""
+
+    def __str__(self) -> str:
+        return f"{self.of}: {', '.join(each.name for each in self.chosen) or 'nothing in the graph'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +81,6 @@ class Queries:
     """The mentions, then the triplets."""
     kept: tuple[Filled, ...]
     empty: Hidden[tuple[Filled, ...]] = ()
-    reason: Explanation = ""
 
     def __str__(self) -> str:
         return f"{counted(len(self.kept), 'query')} with results, {len(self.empty):,} without"
@@ -136,28 +90,26 @@ class Queries:
 class Attempt:
     """One try: what it came to, and where the next one goes back to."""
 
-    place: str
-    triplets: Triplets
-    linked: Linked
+    triplets: tuple[Triplet, ...]
+    linked: tuple[Choice, ...]
+    """For each mention, then for each triplet."""
     template: Sparql = ""
     query: CandidateQuery | None = None
     fault: Explanation = ""
     """Why nothing came."""
     back: Phase | None = None
-    """None if there is a query, or if this try was as the one before."""
+    """None if there is a query, or if nothing is as it was not before."""
     changed: tuple[str, ...] = ()
     """What is not as in the try before."""
 
     @property
     def parts(self) -> tuple[str, ...]:
         """What a retry may change."""
-        parts = (*self.triplets.found, *self.linked.entities, *self.linked.relations, self.template)
-        return tuple(str(part) for part in parts if part)
+        return tuple(filter(None, map(str, (*self.triplets, *self.linked, self.template))))
 
     @property
     def outcome(self) -> str:
         return "a query" if self.query else f"back to {self.back}" if self.back else "nothing"
 
     def __str__(self) -> str:
-        new = f", changed: {'; '.join(self.changed)}" if self.changed else ""
-        return f"{self.place}: {self.outcome}{new}"
+        return self.outcome + (f"; changed: {'; '.join(self.changed)}" if self.changed else "")

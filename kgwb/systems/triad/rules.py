@@ -15,10 +15,7 @@ from kgwb.systems.rules import vertex
 def triplets(question: str, kg: Graph | None) -> dict[str, Any]:
     """The triples that the grammar reads."""
     facts = grammar.read(question, kg).facts
-    return {
-        "reason": "as the grammar reads it",
-        "triplets": [{"subject": s, "relation": p, "object": o} for s, p, o in facts],
-    }
+    return {"reason": "as the grammar reads it", "triplets": [list(fact) for fact in facts]}
 
 
 @rule("triad/entity_choice")
@@ -27,8 +24,7 @@ def entities(
 ) -> dict[str, Any]:
     """The one vertex that the shared rule chooses."""
     best = vertex(question, entity, candidates, kg, embeddings)
-    chosen = [{"number": best["number"], "name": best["label"]}] if best["number"] else []
-    return {"reason": best["reason"], "chosen": chosen}
+    return {"reason": best["reason"], "numbers": [best["number"]] if best["number"] else []}
 
 
 @rule("triad/relation_choice")
@@ -37,15 +33,16 @@ def relations(
 ) -> dict[str, Any]:
     """Those named most like the triplet's; in both directions, as the wordings speak for it."""
     subject, says, _ = triplet
-    names = like(says, list(dict.fromkeys(each["name"] for each in relations)), embeddings)
+    names = like(says, list(dict.fromkeys(each["triple"][1] for each in relations)), embeddings)
     near = dict(zip(names, embeddings.similarity(says, names, SPELLING), strict=True))
-    chosen: dict[str, Any] = {}
+    chosen: dict[str, int] = {}
     for each in relations:
-        fits = (each["triple"][0] == subject) == (grammar.passive(says) == grammar.passive(each["name"]))
-        if each["name"] in near and (fits or each["name"] not in chosen):
-            chosen[each["name"]] = {"number": each["number"], "name": each["name"]}
+        first, name, _ = each["triple"]
+        fits = (first == subject) == (grammar.passive(says) == grammar.passive(name))
+        if name in near and (fits or name not in chosen):
+            chosen[name] = each["number"]
     best = sorted(chosen, key=lambda name: -near[name])[:most]
-    return {"reason": "the names most like it", "chosen": [chosen[name] for name in best]}
+    return {"reason": "the names most like it", "numbers": [chosen[name] for name in best]}
 
 
 @rule("triad/template")
@@ -61,9 +58,9 @@ def template(question: str, triplets: Sequence[Sequence[str]], kg: Graph | None)
 
 
 @rule("triad/query_choice")
-def query(queries: Sequence[Any]) -> dict[str, Any]:
+def query() -> dict[str, Any]:
     """The first, which is of first choices."""
-    return {"reason": "of first choices", "chosen": [{"number": 1, "name": queries[0]["name"]}]}
+    return {"reason": "of first choices", "numbers": [1]}
 
 
 @rule("triad/answer_type")

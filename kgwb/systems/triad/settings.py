@@ -29,14 +29,14 @@ class TriadSettings(Settings):
     join_sample: Count = 50
     """Vertices that stand for an unknown, to find what relations lead on from it."""
     query_limit: Count = 40
-    """Queries run in a try, those of the first choices before others."""
+    """Queries run in a try, those of first choices before others."""
     as_written: bool = False
     """Read each relation in the direction of its triplet, as published; else as the graph has it."""
     retry_from: Literal["fault", "parsing", "linking", "construction"] = "fault"
     """The phase that a retry goes back to: where nothing came of it, or always the same."""
     ablation: Literal["none", "no_uri_choice", "no_query_choice", "no_fallback", "boolean_fallback"] = "none"
-    """What it goes without, as in the paper's Table 3: the choice of vertices and relations (the nearest by
-    name are taken), that of the query (the first is taken), or, with ``own_knowledge``, that of a fact."""
+    """What it goes without (Table 3): the choice of vertices and relations, for which the nearest by name are
+    taken; that of the query, for which the first is; or, of ``own_knowledge``, all or facts."""
 
 
 def settings_of(run: Run) -> TriadSettings:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kgwb.show.html import Html, aside, div, fold, preformatted, short, table
-from kgwb.show.tell import because, view
+from kgwb.show.tell import view
 from kgwb.show.terms import Around
 from kgwb.systems.triad import records
 
@@ -25,5 +25,4 @@ def _(value: records.Queries, around: Around) -> Html:
         preformatted(value.template),
         rows(value.kept),
         empty if value.empty else "",
-        because(value.reason),
     )
