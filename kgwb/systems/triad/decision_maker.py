@@ -27,16 +27,14 @@ def problems(
     choice: Choice, offered: Retrieved | Queries | tuple[Relation, ...], *_: object
 ) -> Iterable[str]:
     """What is wrong with a choice put in by hand."""
-    options: Sequence[Any] = offered if isinstance(offered, tuple) else ()
-    options = offered.candidates if isinstance(offered, Retrieved) else options
-    options = offered.kept if isinstance(offered, Queries) else options
+    options = getattr(offered, "candidates", None) or getattr(offered, "kept", None) or offered
     return [f"{each} is not among what is offered" for each in choice.chosen if each not in options]
 
 
 def decide(
     task: str, of: str, options: Sequence[Any], least: int, most: int, variables: Mapping[str, Any], run: Run
 ) -> Choice:
-    """``least`` to ``most`` of the options by a model's choice of their numbers; it can choose nothing else."""
+    """``least`` to ``most`` of the options, by their numbers: a model can choose nothing else."""
 
     def offered(reply: ChoiceReply) -> str:
         if wrong := [number for number in reply.numbers if not 1 <= number <= len(options)]:
@@ -61,7 +59,8 @@ def choose_entities(
     candidates, most = retrieved.candidates, settings_of(run).entities
     alone = run.settings.fast and len(candidates) == 1 and candidates[0].score >= 1
     if not candidates or alone or settings_of(run).ablation == "no_uri_choice":
-        return Choice(entity, candidates[:most], "the labels most like it")
+        reason = "the labels most like it" if candidates else "no label holds these words"
+        return Choice(entity, candidates[:most], reason)
     variables = {"question": question, "entity": entity, "failed": list(failed)}
     shown = {"candidates": numbered(candidates)}
     return decide("entity_choice", entity, candidates, 0, most, variables | shown, run)
@@ -74,7 +73,8 @@ def choose_relations(
     """At most K of the relations."""
     most = settings_of(run).relations
     if not relations or settings_of(run).ablation == "no_uri_choice":
-        return Choice(str(triplet), relations[:most], "the names most like it")
+        reason = "the names most like it" if relations else "there is no relation around it"
+        return Choice(str(triplet), relations[:most], reason)
     shown = []
     for number, each in enumerate(relations, 1):
         first, last = triplet.ends if each.direction == "out" else triplet.ends[::-1]

@@ -41,7 +41,7 @@ def attempt(place: str, question: str, before: tuple[Attempt, ...], run: Run) ->
     stays = phase != "parsing" and before
     triplets = before[-1].triplets if stays else generalist.parse(question, failed, run)
     linked = before[-1].linked if phase == "construction" else link(triplets, question, failed, run)
-    if missing := "; ".join(map(str, (each for each in linked if not each.chosen))):
+    if missing := "; ".join(f"{each} ({each.reason})" for each in linked if not each.chosen):
         return _advised(Attempt(triplets, linked, fault=missing, back="parsing"), before, run)
     template = generalist.write_template(triplets, question, failed, run)
     queries = build(template, triplets, linked, run)
