@@ -42,7 +42,8 @@ def relations(
         if name in near and (fits or name not in chosen):
             chosen[name] = each["number"]
     best = sorted(chosen, key=lambda name: -near[name])[:most]
-    return {"reason": "the names most like it", "numbers": [chosen[name] for name in best]}
+    reason = "the names most like it" if best else "no name is like it"
+    return {"reason": reason, "numbers": [chosen[name] for name in best]}
 
 
 @rule("triad/template")
