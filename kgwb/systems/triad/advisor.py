@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from rdflib import Literal, URIRef
 
 from kgwb.flow import Answer, CandidateQuery, Kind, Value
+from kgwb.kg.base import Rows
 from kgwb.kg.support import named, support_of
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, ask
@@ -27,22 +28,23 @@ class KnowledgeReply(BaseModel):
 @agent("answer", kind="sparql")
 def conclude(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
     """What the query gives, each value with triples that it stands on."""
-    columns, rows, truth = (), [], None
+    result: Rows | None = None
     if query.sparql[:3].upper() == "ASK":
-        truth = run.kg.ask(query.sparql)
+        truth: bool | None = run.kg.ask(query.sparql)
     else:
         result = run.kg.select(query.sparql)
-        columns, rows = result.variables, [row for row in dict.fromkeys(result.rows) if row[0] is not None]
-        truth = bool(rows) if asked == "yes or no" else None
-    supports = support_of(run.kg, query.sparql, columns, rows) if truth is not False else {}
-    names = run.kg.names(sorted(row[0] for row in rows if isinstance(row[0], URIRef)))
-    values = [Value(row[0], names.get(row[0], str(row[0])), supports.get(row, ())) for row in rows]
+        truth = bool(result.rows) if asked == "yes or no" else None
+    rows = {row: row[0] for row in result.rows if row[0] is not None} if result else {}
+    columns = result.variables if result else ()
+    supports = support_of(run.kg, query.sparql, columns, [*rows]) if truth is not False else {}
+    names = run.kg.names(sorted(term for term in rows.values() if isinstance(term, URIRef)))
+    values = [Value(t, names.get(URIRef(t), str(t)), supports.get(row, ())) for row, t in rows.items()]
     numbers = all(isinstance(v.term, Literal) and isinstance(v.term.value, Number) for v in values)
     if truth is not None or (asked == "count" and not numbers):
         one = len(rows) if truth is None else truth
         triples = dict.fromkeys(triple for support in supports.values() for triple in support)
         values = [Value(Literal(one), str(one).lower(), tuple(triples))]
-    kind = "boolean" if truth is not None else KINDS[asked]
+    kind: Kind = "boolean" if truth is not None else KINDS[asked]
     return named(run.kg, Answer(kind, tuple(values), (query.sparql,)))
 
 

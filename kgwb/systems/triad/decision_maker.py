@@ -27,7 +27,7 @@ def problems(
     choice: Choice, offered: Retrieved | Queries | tuple[Relation, ...], *_: object
 ) -> Iterable[str]:
     """What is wrong with a choice put in by hand."""
-    options = getattr(offered, "candidates", None) or getattr(offered, "kept", None) or offered
+    options: Sequence[Any] = getattr(offered, "candidates", None) or getattr(offered, "kept", None) or offered
     return [f"{each} is not among what is offered" for each in choice.chosen if each not in options]
 
 

@@ -47,8 +47,8 @@ def reached(triplet: Triplet, choice: Choice, ends: Ends, run: Run) -> Ends:
     known, new = ([end for end in triplet.ends if (end in ends) == there] for there in (True, False))
     if len(known) != 1 or not choice.chosen:
         return {}
-    ways = []
-    for relation in choice.chosen:
+    relations, ways = [each for each in choice.chosen if isinstance(each, Relation)], []
+    for relation in relations:
         subject_first = (relation.direction == "out") == (known[0] == triplet.subject)
         pair = ("?_v", "?_x") if subject_first else ("?_x", "?_v")
         ways.append(f"{{ {pair[0]} {n3(relation.iri)} {pair[1]} }}")

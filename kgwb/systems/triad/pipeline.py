@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kgwb.flow import Answer, Dialogue, Question, Term
+from kgwb.flow import Answer, Candidate, Dialogue, Question, Term
 from kgwb.run import Run, System, agent
 from kgwb.systems.linking import retrieve
 from kgwb.systems.triad import decision_maker, generalist
@@ -68,7 +68,9 @@ def link(triplets: Triplets, question: str, failed: tuple[str, ...], run: Run) -
     names = mentions(triplets)
     found = zip(run.map(retrieve, names), names, strict=True)
     entities = [decision_maker.choose_entities(*each, question, failed, run) for each in found]
-    ends: dict[str, Sequence[Term]] = {each.of: [c.iri for c in each.chosen] for each in entities}
+    ends: dict[str, Sequence[Term]] = {
+        name: _vertices(each) for name, each in zip(names, entities, strict=True)
+    }
     choices: dict[Triplet, Choice] = {}
     while len(choices) < len(triplets) and all(ends[name] for name in names):
         waiting = [triplet for triplet in triplets if triplet not in choices]
@@ -78,6 +80,10 @@ def link(triplets: Triplets, question: str, failed: tuple[str, ...], run: Run) -
         choices[nearest] = decision_maker.choose_relations(relations, nearest, question, failed, run)
         ends |= reached(nearest, choices[nearest], ends, run)
     return (*entities, *(choices[triplet] for triplet in triplets if triplet in choices))
+
+
+def _vertices(choice: Choice) -> tuple[Term, ...]:
+    return tuple(each.iri for each in choice.chosen if isinstance(each, Candidate))
 
 
 SYSTEM = System(

@@ -107,9 +107,6 @@ class Attempt:
         """What a retry may change."""
         return tuple(filter(None, map(str, (*self.triplets, *self.linked, self.template))))
 
-    @property
-    def outcome(self) -> str:
-        return "a query" if self.query else f"back to {self.back}" if self.back else "nothing"
-
     def __str__(self) -> str:
-        return self.outcome + (f"; changed: {'; '.join(self.changed)}" if self.changed else "")
+        result = "a query" if self.query else f"back to {self.back}" if self.back else "nothing"
+        return f"{result}; changed: {'; '.join(self.changed)}" if self.changed else result
