@@ -23,11 +23,9 @@ class ChoiceReply(BaseModel):
     numbers: list[StrictInt]
 
 
-def problems(
-    choice: Choice, offered: Retrieved | Queries | tuple[Relation, ...], *_: object
-) -> Iterable[str]:
+def problems(choice: Choice, offered: Any, *_: object) -> Iterable[str]:
     """What is wrong with a choice put in by hand."""
-    options: Sequence[Any] = getattr(offered, "candidates", None) or getattr(offered, "kept", None) or offered
+    options = getattr(offered, "candidates", getattr(offered, "kept", offered))
     return [f"{each} is not among what is offered" for each in choice.chosen if each not in options]
 
 
@@ -39,12 +37,8 @@ def decide(
     def offered(reply: ChoiceReply) -> str:
         if wrong := [number for number in reply.numbers if not 1 <= number <= len(options)]:
             return f"there is no number {wrong[0]}; they go from 1 to {len(options)}"
-        each_once = len(set(reply.numbers)) == len(reply.numbers)
-        return (
-            ""
-            if each_once and least <= len(reply.numbers) <= most
-            else f"choose {least} to {most}, each once"
-        )
+        right = least <= len({*reply.numbers}) == len(reply.numbers) <= most
+        return "" if right else f"choose {least} to {most}, each once"
 
     check = Check[ChoiceReply]("among those offered", offered)
     reply = ask(f"triad/{task}", {**variables, "most": most}, ChoiceReply, run, checks=(check,))
