@@ -7,7 +7,9 @@ from numbers import Number
 from pydantic import BaseModel, ConfigDict
 from rdflib import Literal, URIRef
 
+from kgwb.errors import GraphError
 from kgwb.flow import Answer, CandidateQuery, Kind, Value
+from kgwb.kg.algebra import parts_of
 from kgwb.kg.base import Rows
 from kgwb.kg.support import named, support_of
 from kgwb.run import Run, agent
@@ -29,14 +31,18 @@ class KnowledgeReply(BaseModel):
 def conclude(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
     """What the query gives, each value with triples that it stands on."""
     result: Rows | None = None
-    if query.sparql[:3].upper() == "ASK":
+    if parts_of(query.sparql).kind == "boolean":
         truth: bool | None = run.kg.ask(query.sparql)
     else:
         result = run.kg.select(query.sparql)
         truth = bool(result.rows) if asked == "yes or no" else None
     rows = {row: row[0] for row in result.rows if row[0] is not None} if result else {}
     columns = result.variables if result else ()
-    supports = support_of(run.kg, query.sparql, columns, [*rows]) if truth is not False else {}
+    try:
+        supports = support_of(run.kg, query.sparql, columns, [*rows]) if truth is not False else {}
+    except GraphError as error:
+        run.note(f"what the answer stands on was not found: {error.message}")
+        supports = {}
     names = run.kg.names(sorted(term for term in rows.values() if isinstance(term, URIRef)))
     values = [Value(t, names.get(URIRef(t), str(t)), supports.get(row, ())) for row, t in rows.items()]
     numbers = all(isinstance(v.term, Literal) and isinstance(v.term.value, Number) for v in values)

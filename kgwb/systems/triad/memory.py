@@ -70,7 +70,7 @@ def build(template: str, triplets: Triplets, linked: tuple[Choice, ...], run: Ru
         chosen = [choice.chosen[place] for choice, place in zip(linked, places, strict=True)]
         filled.append(_filled(template, triplets, chosen, run))
     kept, empty = [each for each in filled if each.rows], [each for each in filled if not each.rows]
-    if not kept and template[:3].upper() == "ASK":  # that it is not so is an answer too
+    if filled and not kept and parts_of(filled[0].query.sparql).kind == "boolean":  # "no" is an answer too
         kept, empty = filled[:1], filled[1:]
     return Queries(template, (*mentions(triplets), *map(str, triplets)), tuple(kept), tuple(empty))
 
@@ -90,14 +90,15 @@ def _filled(template: str, triplets: Triplets, chosen: Sequence[Any], run: Run) 
 
 def _results(sparql: str, run: Run) -> tuple[str, ...]:
     """The values of a query by name; none for no, for a count of 0, and for what the graph cannot run."""
+    kind = parts_of(sparql).kind
     try:
-        if sparql[:3].upper() == "ASK":
+        if kind == "boolean":
             return ("true",) if run.kg.ask(sparql) else ()
         cells = dict.fromkeys(row[0] for row in run.kg.select(sparql).rows if row[0] is not None)
     except (QueryError, GraphTimeoutError) as error:
         run.note(f"a query could not be run: {error.message}")
         return ()
-    if parts_of(sparql).kind == "count" and [*map(str, cells)] == ["0"]:
+    if kind == "count" and [*map(str, cells)] == ["0"]:
         return ()
     names = run.kg.names(sorted(cell for cell in cells if isinstance(cell, URIRef)))
     return tuple(names[cell] if isinstance(cell, URIRef) else str(cell) for cell in cells)
@@ -106,6 +107,6 @@ def _results(sparql: str, run: Run) -> tuple[str, ...]:
 def fault_of(queries: Queries, run: Run) -> tuple[Phase, str]:
     """Where nothing came: in the template, if a query's triples alone hold; else in what was linked."""
     for each in queries.empty[:FEW]:
-        if run.kg.ask(f"ASK {{ {conjunction(each.query.patterns)} }}"):
+        if _results(f"ASK {{ {conjunction(each.query.patterns)} }}", run):
             return "construction", f"the triples of {each.reads} hold, but it has no result"
     return "linking", f"no result: {'; '.join(each.reads for each in queries.empty[:FEW])}"
