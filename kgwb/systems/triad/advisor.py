@@ -64,7 +64,7 @@ def remember(question: str, asked: AnswerType, reason: str, run: Run) -> Answer:
     check = Check[KnowledgeReply](
         "True or False", lambda reply: "say True or False" if right and reply.answer not in right else ""
     )
-    task = "own_truth" if truth else "own_fact"
-    text = ask(f"triad/{task}", {"question": question}, KnowledgeReply, run, checks=(check,)).answer.strip()
+    task = "triad/own_truth" if truth else "triad/own_fact"
+    text = ask(task, {"question": question}, KnowledgeReply, run, checks=(check,)).answer.strip()
     value = Value(Literal(text == "True"), text.lower()) if truth else Value(Literal(text), text)
     return Answer(KINDS[asked], (value,) if text else (), reason=reason, ungrounded=bool(text))

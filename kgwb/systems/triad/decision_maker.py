@@ -41,7 +41,7 @@ def decide(
         return "" if right else f"choose {least} to {most}, each once"
 
     check = Check[ChoiceReply]("among those offered", offered)
-    reply = ask(f"triad/{task}", {**variables, "most": most}, ChoiceReply, run, checks=(check,))
+    reply = ask(task, {**variables, "most": most}, ChoiceReply, run, checks=(check,))
     return Choice(of, tuple(options[number - 1] for number in reply.numbers), reply.reason)
 
 
@@ -57,7 +57,7 @@ def choose_entities(
         return Choice(entity, candidates[:most], reason)
     variables = {"question": question, "entity": entity, "failed": list(failed)}
     shown = {"candidates": numbered(candidates)}
-    return decide("entity_choice", entity, candidates, 0, most, variables | shown, run)
+    return decide("triad/entity_choice", entity, candidates, 0, most, variables | shown, run)
 
 
 @agent("relation_choice", subject="triplet", check=problems, kind="model")
@@ -75,7 +75,7 @@ def choose_relations(
         shown.append({"number": number, "triple": [first, each.name, last]})
     words = [triplet.subject, triplet.relation, triplet.object]
     variables = {"question": question, "triplet": words, "relations": shown, "failed": list(failed)}
-    return decide("relation_choice", str(triplet), relations, 0, most, variables, run)
+    return decide("triad/relation_choice", str(triplet), relations, 0, most, variables, run)
 
 
 @agent("query_choice", check=problems, kind="model")
@@ -84,7 +84,7 @@ def choose_query(queries: Queries, question: str, run: Run) -> Choice:
     if len(queries.kept) < 2 or settings_of(run).ablation == "no_query_choice":
         return Choice(question, queries.kept[:1])
     variables = {"question": question, "queries": [_shown(n, f) for n, f in enumerate(queries.kept, 1)]}
-    return decide("query_choice", question, queries.kept, 1, 1, variables, run)
+    return decide("triad/query_choice", question, queries.kept, 1, 1, variables, run)
 
 
 def _shown(number: int, filled: Filled) -> dict[str, Any]:
