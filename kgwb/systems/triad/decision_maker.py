@@ -82,9 +82,9 @@ def choose_relations(
 def choose_query(queries: Queries, question: str, run: Run) -> Choice:
     """The query that answers; no model is asked where only one has results."""
     if len(queries.kept) < 2 or settings_of(run).ablation == "no_query_choice":
-        return Choice(question, queries.kept[:1])
+        return Choice("query", queries.kept[:1])
     variables = {"question": question, "queries": [_shown(n, f) for n, f in enumerate(queries.kept, 1)]}
-    return decide("triad/query_choice", question, queries.kept, 1, 1, variables, run)
+    return decide("triad/query_choice", "query", queries.kept, 1, 1, variables, run)
 
 
 def _shown(number: int, filled: Filled) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from rdflib import Literal
-from small import asked, iri, keys
+from small import asked, films, iri, keys
 from triads import (
     CALLS,
     KEYS,
@@ -24,7 +24,7 @@ from triads import (
 
 import kgwb
 from kgwb.cli import main
-from kgwb.errors import InvalidReplyError, OverrideError
+from kgwb.errors import GraphTimeoutError, InvalidReplyError, OverrideError
 from kgwb.flow import Answer
 from kgwb.llm import Scripted
 from kgwb.run import Run
@@ -162,6 +162,33 @@ def test_no_more_tries_than_allowed() -> None:
 def _named() -> list[dict[str, Any]]:
     """The first relation of each list: director, then runtime."""
     return [choice(1)] * 6
+
+
+def test_what_cannot_be_run_in_time_is_empty_and_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    kg = films()
+    run = triad(Scripted(SCRIPT), kg=kg, settings=TRIAD.settings(tries=1)).go(until="template")
+
+    def slow(*_: Any) -> Any:
+        raise GraphTimeoutError("too slow")
+
+    for name in ("select", "ask"):
+        monkeypatch.setattr(kg, name, slow)
+    run.go()
+    assert str(run.answer).startswith("not in this graph: no result: SELECT DISTINCT ?city")
+    assert run["queries[try 1/parsing]"].notes == ["a query could not be run: too slow"]
+
+
+def test_an_answer_whose_triples_are_not_found_is_one_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    kg = films()
+    run = triad(Scripted(SCRIPT), kg=kg).go(until="answer_type")
+
+    def slow(*_: Any) -> Any:
+        raise GraphTimeoutError("too slow")
+
+    monkeypatch.setattr(kg, "select", slow)
+    run.go()
+    assert (answer_of(run).labels, answer_of(run).support) == (("Missoula",), ())
+    assert run["answer"].notes == ["what the answer stands on was not found: too slow"]
 
 
 # --- the model's own knowledge, only by a setting
