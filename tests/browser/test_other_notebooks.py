@@ -29,6 +29,15 @@ WALKED = {
     "iteration[hop 3]": "Interstellar | 4 others",
 }
 """DoG's agents in the order of their notebook, and what is read in each cell."""
+FILLED = {
+    "triplets": "The Mummy",
+    "entity_choice": "The Mummy",
+    "relation_choice": "composer",
+    "template": "SELECT DISTINCT",
+    "queries": "Jerry Goldsmith",
+    "query_choice": "1 row",
+}
+"""Triad's agents in the order of their notebook, and what is read in each cell."""
 BEGUN = """
 import kgwb
 workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
@@ -159,3 +168,13 @@ def test_what_is_wrong_is_said_in_the_cell_and_the_page_goes_on(lab: Site) -> No
         qir.click("Use this result").wait("Failed: ")
         page.expect_problem("message: Failed: ")
         qir.tab("Result").wait("Failed: ", gone=True)
+
+
+def test_a_template_is_filled_and_a_retry_names_its_phase(lab: Site) -> None:
+    with lab.visit("30_triad.ipynb") as page:
+        page.cell("import kgwb").run()
+        for name, result in FILLED.items():
+            page.cell(f'workbench.cell("{name}")').run().click("Run").wait(result)
+        page.cell("run.go()").run().wait("Jerry Goldsmith")
+        debugger = page.cell("workbench.debug()").run().wait("try 1 · parsing: back to parsing")
+        debugger.wait("try 3 · parsing").wait("changed: ⟨Arrival, cost, ?cost⟩")
