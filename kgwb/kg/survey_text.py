@@ -150,11 +150,8 @@ class Writer:
         spaces = Counter(str(iri)[: len(str(iri)) - len(local_part(iri))] for iri in self._iris())
         self.prefixes: dict[str, str] = {str(space): prefix for prefix, space in USUAL.items()}
         for space, _ in (each for each in spaces.most_common(20) if not ODD.search(each[0])):
-            words = re.findall(r"[A-Za-z][A-Za-z0-9]*", re.sub(r"^\w+:/*", "", space))
-            prefix = KNOWN_PREFIXES.get(space) or (words[-1].lower()[:12] if words else "ns")
-            while prefix in self.prefixes.values() and space not in self.prefixes:
-                prefix += "x"
-            self.prefixes.setdefault(space, prefix)
+            if space not in self.prefixes:
+                self.prefixes[space] = prefix_for(space, self.prefixes.values())
 
     def _iris(self) -> Iterator[URIRef]:
         for group in self.groups:
@@ -307,6 +304,15 @@ def with_prefixes(sparql: str, prefixes: Prefixes) -> str:
         f"PREFIX {prefix}: <{known[prefix]}>" for prefix in checked(sparql).undeclared if prefix in known
     ]
     return "\n".join([*lines, sparql.strip()])
+
+
+def prefix_for(space: str, taken: Collection[str]) -> str:
+    """A prefix for a namespace: the one that everybody knows, else the last word of it."""
+    words = re.findall(r"[A-Za-z][A-Za-z0-9]*", re.sub(r"^\w+:/*", "", space))
+    prefix = KNOWN_PREFIXES.get(space) or (words[-1].lower()[:12] if words else "ns")
+    while prefix in taken:
+        prefix += "x"
+    return prefix
 
 
 def curie(iri: str, prefixes: Prefixes) -> str:

@@ -27,8 +27,8 @@ class Tool(BaseModel):
     spec: ClassVar[AgentSpec]
     ends: ClassVar[bool]
 
-    def use(self, run: Any) -> Any:
-        """The record of what came of it; its text is what the model sees then."""
+    def use(self, *given: Any, **named: Any) -> Any:
+        """The record of what came of it, whose text the model sees then; the run comes last."""
         raise NotImplementedError
 
 
@@ -76,12 +76,17 @@ def act(
         now = {**variables, "so_far": so_far, "left": limit - number + 1}
         reply: Any = ask(prompt, now, _reply(tuple(tools)), run, checks=checks)
         action: Tool = reply.action
-        inputs = {"place": f"turn {number}", "action": action}
-        result = run.execute(action.spec, inputs, partial(action.use, run))
+        result = perform(action, f"turn {number}", run)
         uses.append(Use(reply.thought, action, result))
         if action.ends:
             break
     return tuple(uses)
+
+
+def perform(action: Tool, place: str, run: Engine, **given: Any) -> Any:
+    """What comes of one use of a tool, which is a step of the run; it is given the arguments, then the run."""
+    inputs = {"place": place, "action": action, **given}
+    return run.execute(action.spec, inputs, partial(action.use, *given.values(), run))
 
 
 @lru_cache(maxsize=64)
