@@ -44,7 +44,7 @@ def to_graphml(answer: Answer) -> str:
 
 
 def to_cypher(answer: Answer) -> str:
-    """One CREATE statement for Neo4j and its like, every text of the graph inside a string; empty of nothing."""
+    """One CREATE statement for Neo4j and its like, every text of the graph in a string; empty of nothing."""
     graph = network(answer)
     names = {key: f"n{place}" for place, key in enumerate(graph)}
 
@@ -54,4 +54,4 @@ def to_cypher(answer: Answer) -> str:
     parts = [f"({names[key]}:{data['type'].title()} {written(data)})" for key, data in graph.nodes.items()]
     for start, end, data in graph.edges(data=True):
         parts.append(f"({names[start]})-[:RELATION {written(data)}]->({names[end]})")
-    return f"CREATE {',\n  '.join(parts)};\n" if parts else ""
+    return "CREATE " + ",\n  ".join(parts) + ";\n" if parts else ""

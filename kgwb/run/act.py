@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from typing import Any, ClassVar, TypeVar, Union
+from functools import lru_cache, partial, wraps
+from typing import Any, ClassVar, Literal, TypeVar, Union, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, create_model
 
@@ -41,6 +42,25 @@ def tool(name: str, *, kind: Kind = "code", ends: bool = False) -> Callable[[Too
         return form
 
     return decorate
+
+
+def tool_of(function: Callable[..., Any], *, kind: Kind = "code") -> type[Tool]:
+    """A Tool made of a function: a model gives its parameters up to the ``*``, the system those after it."""
+    parameters, hints = inspect.signature(function).parameters.values(), get_type_hints(function)
+    fields: dict[str, Any] = {
+        p.name: (hints[p.name], ...) for p in parameters if p.kind is not p.KEYWORD_ONLY
+    }
+    given = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+
+    @wraps(function)
+    def use(self: Tool, *rest: Any) -> Any:
+        arguments = {name: getattr(self, name) for name in fields}
+        return function(**arguments, **dict(zip(given, rest, strict=True)))
+
+    named: Any = Literal[function.__name__]
+    form = create_model(function.__name__, __base__=Tool, tool=(named, ...), **fields)
+    form.use = use  # type: ignore[method-assign]
+    return tool(function.__name__, kind=kind)(form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +104,7 @@ def act(
 
 
 def perform(action: Tool, place: str, run: Engine, **given: Any) -> Any:
-    """What comes of one use of a tool, which is a step of the run; it is given the arguments, then the run."""
+    """What comes of one use of a tool, which is a step of the run; ``given`` goes to it before the run."""
     inputs = {"place": place, "action": action, **given}
     return run.execute(action.spec, inputs, partial(action.use, *given.values(), run))
 

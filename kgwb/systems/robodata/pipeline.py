@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rdflib import URIRef
+
 from kgwb.flow import Answer, Dialogue, Question
 from kgwb.run import Run, System, agent
 from kgwb.run.act import perform
 from kgwb.systems.robodata import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.producer import conclude, produce
-from kgwb.systems.robodata.records import TOOLS, Position, Visit
+from kgwb.systems.robodata.records import BY_NAME, TOOLS, Position, Visit
 from kgwb.systems.robodata.settings import RoboDataSettings, settings_of
 from kgwb.systems.robodata.states import DECIDERS, assess, observe
 from kgwb.systems.robodata.tools import Observed
@@ -31,9 +33,8 @@ def take_turn(place: str, position: Position, run: Run) -> Position:
     """One state: what it decides, the tools that it uses, and the local graph after them."""
     state = position.state
     if settings_of(run).metacognition and position.visits and state.startswith("EVAL"):
-        position = replace(
-            position, advice=observe(place, position, assess(place, position, run), run).advice
-        )
+        advice = observe(place, position, assess(place, position, run), run)
+        position = replace(position, advice=advice)
     decision = DECIDERS[state](place, position, run)
     results = tuple(
         perform(action, f"use {number}", run, local=position.local)
@@ -50,11 +51,13 @@ def update(place: str, local: LocalGraph, results: tuple[Observed, ...], run: Ru
     local = local.knowing(pair for each in results for pair in each.names)
     for each in results:
         nodes = [row[0] for row in each.rows if len(row) == 1 and row[0] is not None]
-        triples = [row for row in each.rows if len(row) == 3]
-        if each.effect == "added":
-            local = local.plus(nodes, triples)
-        elif each.effect == "removed":
-            local = local.minus(nodes, triples)
+        triples = [
+            (s, URIRef(p), o)
+            for s, p, o in (row for row in each.rows if len(row) == 3)
+            if s and p and o is not None
+        ]
+        if each.effect != "shown":
+            local = local.plus(nodes, triples) if each.effect == "added" else local.minus(nodes, triples)
     return local
 
 
@@ -62,9 +65,14 @@ SYSTEM = System(
     "robodata",
     answer,
     (
-        *(take_turn, assess, observe, *DECIDERS.values()),
-        *(form for forms in TOOLS.values() for form in forms),
-        *(update, produce, conclude),
+        take_turn,
+        assess,
+        observe,
+        *DECIDERS.values(),
+        *BY_NAME.values(),
+        update,
+        produce,
+        conclude,
     ),
     stages=(
         ("Think ↻", ("assessment", "observation")),

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import PlainSerializer, PlainValidator
 
-from kgwb.flow import Explanation, Hidden, Term, Triple, counted, first_few
+from kgwb.flow import Explanation, Term, Triple, counted, first_few
 from kgwb.run.act import Tool
 from kgwb.systems.robodata.local_graph import LocalGraph, fitting
 from kgwb.systems.robodata.tools import LOCAL, REMOTE, UPDATE, Observed
@@ -23,18 +23,16 @@ NEXT: dict[State, tuple[State, ...]] = {
     "UPDATE": ("EVAL_LOCAL",),
 }
 """Where each state may lead."""
-EMPTY = LocalGraph()
 TOOLS: dict[State, tuple[type[Tool], ...]] = {"LOCAL": LOCAL, "REMOTE": REMOTE, "UPDATE": UPDATE}
+BY_NAME = {form.spec.name: form for forms in TOOLS.values() for form in forms}
+EMPTY = LocalGraph()
 
 
 def _action(data: Any) -> Tool:
-    if isinstance(data, Tool):
-        return data
-    named = {form.spec.name: form for forms in TOOLS.values() for form in forms}
-    return named[data["tool"]].model_validate(data)
+    return data if isinstance(data, Tool) else BY_NAME[data["tool"]].model_validate(data)
 
 
-Action = Annotated[Tool, PlainValidator(_action), PlainSerializer(lambda each: each.model_dump())]
+Action = Annotated[Tool, PlainValidator(_action), PlainSerializer(lambda action: action.model_dump())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class Decision:
     actions: tuple[Action, ...] = ()
 
     def __str__(self) -> str:
-        return f"{first_few((each.spec.name for each in self.actions), 3)} → {self.next}".strip()
+        return f"{first_few((action.spec.name for action in self.actions), 3)} → {self.next}".strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,26 +75,22 @@ class Position:
         return f"→ {self.state}; {self.statistics}"
 
     @property
-    def outcome(self) -> str:
-        return f"{self.visits[-1].state} → {self.state}" if self.visits else self.state
-
-    @property
     def statistics(self) -> str:
         """As the paper prints them."""
         uses = sum(len(visit.results) for visit in self.visits)
         return f"{counted(len(self.visits), 'turn')}, {counted(uses, 'tool call')}, {self.local}"
 
+    @property
     def counts(self) -> str:
         """How often each way between states was gone and each tool used."""
         ways = Counter(f"{visit.state} → {visit.next}" for visit in self.visits)
         tools = Counter(each.use.partition("(")[0] for visit in self.visits for each in visit.results)
-        return "; ".join(f"{name} {n}" for name, n in [*ways.items(), *tools.items()]) or "nothing yet"
+        return "; ".join(f"{name} {n}" for name, n in [*ways.items(), *tools.items()])
 
     def results(self, most: int) -> str:
         """What tools gave since the local graph was last changed, that change with it; the newest first."""
-        states = [visit.state for visit in self.visits]
-        last = max((place for place, state in enumerate(states) if state == "UPDATE"), default=0)
-        latest = [each for visit in self.visits[last:] for each in visit.results][::-1]
+        updates = [place for place, visit in enumerate(self.visits) if visit.state == "UPDATE"]
+        latest = [each for visit in self.visits[max(updates, default=0) :] for each in visit.results][::-1]
         return fitting([line for each in latest for line in each.lines(self.local)], most) or "none"
 
     def memory(self, most: int) -> str:
@@ -108,18 +102,6 @@ class Position:
             lines.append(whole if len(whole) <= most else folded)
             most -= len(lines[-1])
         return "\n".join(reversed(lines)) or "nothing yet"
-
-
-@dataclass(frozen=True, slots=True)
-class Reflection:
-    """Metacognition: how good the strategy is, and what to do otherwise; empty if nothing."""
-
-    strategy: str
-    judgement: Explanation
-    advice: str = ""
-
-    def __str__(self) -> str:
-        return self.advice or "no correction"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +134,6 @@ class Produced:
     answers: tuple[Term, ...] = ()
     """Nodes of the local graph; of a count those that are counted."""
     missing: Explanation = ""
-    thought: Hidden[str] = ""
 
     def __str__(self) -> str:
         return " ".join(map(str, self.sentences)) or f"nothing: {self.missing}"

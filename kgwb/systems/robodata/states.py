@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any, Literal, Union
 
 from pydantic import BaseModel, ConfigDict, create_model
@@ -12,28 +11,34 @@ from kgwb.flow import counted
 from kgwb.run import Run, agent
 from kgwb.run.agents import Agent
 from kgwb.run.ask import Check, ask
-from kgwb.systems.robodata.records import NEXT, TOOLS, Decision, Position, Reflection, State
+from kgwb.systems.robodata.records import NEXT, TOOLS, Decision, Position, State
 from kgwb.systems.robodata.settings import settings_of
 
-PURPOSES: dict[State, str] = {
-    "EVAL_LOCAL": "Whether the local graph is enough to answer.",
-    "LOCAL": "A closer look at a local graph that is too large to be shown whole.",
-    "REMOTE": "A look into the remote graph for what is missing.",
-    "EVAL_REMOTE": "Whether what was found belongs into the local graph.",
-    "UPDATE": "What is fetched into the local graph.",
+PROMPTS: dict[State, tuple[str, str]] = {
+    "EVAL_LOCAL": ("robodata/eval_local", "Whether the local graph is enough to answer."),
+    "LOCAL": ("robodata/local", "A closer look at a local graph that is too large to be shown whole."),
+    "REMOTE": ("robodata/remote", "A look into the remote graph for what is missing."),
+    "EVAL_REMOTE": ("robodata/eval_remote", "Whether what was found belongs into the local graph."),
+    "UPDATE": ("robodata/update", "What is fetched into the local graph."),
 }
+"""The prompt of each state that asks, and what it is for."""
 
 
-@cache
-def reply_of(state: State) -> type[BaseModel]:
+def _reply(state: State) -> type[BaseModel]:
     """What a model replies in a state: a thought, uses of its tools, and the next state."""
-    fields: dict[str, Any] = {"thought": (str, ...)}
-    if state in TOOLS:
-        actions: Any = Union[TOOLS[state]]  # noqa: UP007  # of a tuple
-        fields["actions"] = (list[actions], ...)
     after: Any = Literal[NEXT[state]]
-    config = ConfigDict(extra="forbid")
-    return create_model(state.title().replace("_", "") + "Reply", __config__=config, **fields, next=(after, ...))
+    fields: dict[str, Any] = {"thought": (str, ...), "next": (after, ...)}
+    if state in TOOLS:
+        action: Any = Union[TOOLS[state]]  # noqa: UP007  # of a tuple
+        fields["actions"] = (list[action], ...)
+    name, config = f"{state.title().replace('_', '')}Reply", ConfigDict(extra="forbid")
+    return create_model(name, __config__=config, __module__=__name__, **fields)
+
+
+EvalLocalReply, LocalReply, RemoteReply, EvalRemoteReply, UpdateReply = map(_reply, PROMPTS)
+REPLIES = dict(
+    zip(PROMPTS, (EvalLocalReply, LocalReply, RemoteReply, EvalRemoteReply, UpdateReply), strict=True)
+)
 
 
 def decider(state: State) -> Agent:
@@ -42,25 +47,24 @@ def decider(state: State) -> Agent:
     def problems(decision: Decision, place: str, position: Position) -> Iterator[str]:
         if decision.next not in NEXT[state]:
             yield f"{state} does not lead to {decision.next}"
-        if not all(isinstance(each, TOOLS.get(state, ())) for each in decision.actions):
+        if not all(isinstance(action, TOOLS.get(state, ())) for action in decision.actions):
             yield f"{state} has no such tool"
 
     def decide(place: str, position: Position, run: Run) -> Decision:
         if not position.visits:  # the local graph is empty, and nothing was looked for
             return Decision("the local graph is empty", "REMOTE")
-        most = settings_of(run).tool_uses
-        test = lambda reply: "" if len(reply.actions) <= most else f"{len(reply.actions)} of at most {most}"  # noqa: E731
-        checks = (Check[Any]("not too many tool uses", test),) if state in TOOLS else ()
-        given = variables(position, run)
+        most, given = settings_of(run).tool_uses, variables(position, run)
         given |= {"tool_uses": str(most)} if state in TOOLS else {"advice": position.advice or "none"}
-        reply: Any = ask(f"robodata/{state.lower()}", given, reply_of(state), run, checks=checks)
+        few = Check[Any]("not too many tool uses", lambda r: f"more than {most}" * (len(r.actions) > most))
+        checks = (few,) if state in TOOLS else ()
+        reply: Any = ask(PROMPTS[state][0], given, REPLIES[state], run, checks=checks)
         return Decision(" ".join(reply.thought.split()), reply.next, tuple(getattr(reply, "actions", ())))
 
-    decide.__doc__ = PURPOSES[state]
+    decide.__doc__ = PROMPTS[state][1]
     return agent(state.lower(), subject="place", check=problems, kind="model")(decide)
 
 
-DECIDERS = {state: decider(state) for state in PURPOSES}
+DECIDERS: dict[State, Agent] = {state: decider(state) for state in PROMPTS}
 
 
 def variables(position: Position, run: Run) -> dict[str, str]:
@@ -97,13 +101,12 @@ class ObservationReply(BaseModel):
 @agent("assessment", subject="place", kind="model")
 def assess(place: str, position: Position, run: Run) -> str:
     """The strategy that the turns show so far (paper: strategic assessment)."""
-    given = variables(position, run) | {"statistics": f"{position.statistics}. {position.counts()}"}
+    given = variables(position, run) | {"statistics": f"{position.statistics}. {position.counts}"}
     return ask("robodata/assessment", given, AssessmentReply, run).strategy
 
 
 @agent("observation", subject="place", kind="model")
-def observe(place: str, position: Position, strategy: str, run: Run) -> Reflection:
-    """What to do otherwise (paper: meta-observation)."""
+def observe(place: str, position: Position, strategy: str, run: Run) -> str:
+    """What to do otherwise (paper: meta-observation); empty if nothing."""
     given = variables(position, run) | {"strategy": strategy, "previous": position.advice or "none"}
-    reply = ask("robodata/observation", given, ObservationReply, run)
-    return Reflection(strategy, reply.judgement, reply.advice)
+    return ask("robodata/observation", given, ObservationReply, run).advice

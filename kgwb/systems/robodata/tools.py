@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import chain, groupby, zip_longest
-from typing import Any, Literal, get_type_hints
+from typing import Literal
 
 import rdflib
-from pydantic import create_model
-from rdflib import BNode, URIRef
+from rdflib import URIRef
 from rdflib.namespace import RDFS
 
 from kgwb.errors import GraphError, GraphUnreachableError, NotRecordedError, QueryError
 from kgwb.flow import Hidden, Iri, Term, Triple, counted, to_data
 from kgwb.kg import open_kg
 from kgwb.kg.base import Graph
-from kgwb.kg.queries import describe
+from kgwb.kg.queries import describe, triples_at
 from kgwb.kg.sparql import checked, n3
 from kgwb.kg.survey_text import quoted, with_prefixes
 from kgwb.run import Run
-from kgwb.run.act import Tool, tool
+from kgwb.run.act import Tool, tool_of
 from kgwb.run.agents import Kind
 from kgwb.run.recorded import RecordedGraph
 from kgwb.systems.robodata.local_graph import LocalGraph
@@ -57,60 +56,34 @@ class Observed:
 
     def lines(self, local: LocalGraph) -> list[str]:
         """As a model reads it: ids, with names in quotes."""
-        known = local.knowing(self.names)
+        named = local.ids.knowing(self.names).named
         head = f"{self}: {' | '.join(self.columns)}" if self.rows else str(self)
-        return [head, *("  " + " | ".join(map(known.named, row)) for row in self.rows)]
+        return [head, *("  " + " | ".join(map(named, row)) for row in self.rows)]
 
 
 def usable(kind: Kind = "sparql") -> Callable[[Callable[..., Observed]], type[Tool]]:
-    """Make a tool of a function: its parameters before ``local`` are what a model gives.
-
-    What the graph refuses is a result too, and recorded; only a graph that is gone ends the run.
-    """
+    """Make a tool of a function. What the graph refuses is a result too; only one that is gone ends a run."""
 
     def decorate(function: Callable[..., Observed]) -> type[Tool]:
-        name, hints = function.__name__, get_type_hints(function)
-        given: dict[str, Any] = {
-            n: (form, ...) for n, form in hints.items() if n not in ("local", "run", "return")
-        }
-
         @wraps(function)
-        def use(self: Tool, local: LocalGraph, run: Run) -> Observed:
-            arguments = {n: getattr(self, n) for n in given}
-            texts = (", ".join(v) if isinstance(v, list) else str(v) for v in arguments.values())
-            text = f"{name}({', '.join(quoted(each, 120) for each in texts)})"
+        def use(*, local: LocalGraph, run: Run, **given: str | list[str]) -> Observed:
+            texts = (", ".join(each) if isinstance(each, list) else str(each) for each in given.values())
+            text = f"{function.__name__}({', '.join(quoted(each, 120) for each in texts)})"
             try:
-                seen = function(**arguments, local=local, run=run)
+                seen = function(**given, local=local, run=run)
             except GraphUnreachableError:
                 raise
             except (GraphError, NotRecordedError) as error:
-                message = None if isinstance(error, NotRecordedError) else quoted(error.message, 300)
+                message = "" if isinstance(error, NotRecordedError) else quoted(error.message, 300)
                 asked = {"graph": run.kg.identity, "use": text, "local": to_data(local)}
                 known = run.call("robodata.error", asked, (lambda: message) if message else None, str)
-                return Observed(error=str(known), use=text)
+                return Observed(error=known, use=text)
             iris = sorted({cell for row in seen.rows for cell in row if isinstance(cell, URIRef)})
             return replace(seen, use=text, names=tuple(run.kg.names(iris).items()))
 
-        named: Any = Literal[name]  # type: ignore[valid-type]
-        form = create_model(name, __base__=Tool, tool=(named, ...), **given)
-        form.use = use  # type: ignore[method-assign, assignment]
-        return tool(name, kind=kind)(form)
+        return tool_of(use, kind=kind)
 
     return decorate
-
-
-def triples_of(
-    kg: Graph, subjects: Sequence[Term] = (), predicates: Sequence[Term] = (), objects: Sequence[Term] = ()
-) -> tuple[list[Triple], bool]:
-    """Triples with one of each of these, noise and blank nodes left out, and whether these are all."""
-    given = zip("spo", (subjects, predicates, objects), strict=True)
-    values = "".join(f"VALUES ?{n} {{ {' '.join(map(n3, terms))} }} " for n, terms in given if terms)
-    rows = kg.select(f"SELECT DISTINCT ?s ?p ?o WHERE {{ {values}?s ?p ?o }} LIMIT {LOOK}").rows
-    hidden = () if predicates else {*kg.vocabulary.hidden} - {*kg.vocabulary.types}
-    kept = [
-        (s, p, o) for s, p, o in rows if isinstance(p, URIRef) and p not in hidden and s and o is not None
-    ]
-    return sorted((t for t in kept if not any(isinstance(e, BNode) for e in t)), key=str), len(rows) < LOOK
 
 
 def by_predicate(triples: Iterable[Triple]) -> list[list[Triple]]:
@@ -120,15 +93,14 @@ def by_predicate(triples: Iterable[Triple]) -> list[list[Triple]]:
 
 def shown(triples: Iterable[Triple], whole: bool = True, most: int = MOST_SHOWN) -> Observed:
     """Some of these triples, of each predicate in its turn."""
-    ways = by_predicate(triples)
-    in_turn = [triple for triple in chain.from_iterable(zip_longest(*ways)) if triple]
+    in_turn = [triple for triple in chain.from_iterable(zip_longest(*by_predicate(triples))) if triple]
     rows = sorted(in_turn[: max(1, min(most, MOST_SHOWN))], key=lambda triple: (triple[1], str(triple)))
     return Observed(SPO, tuple(rows), len(in_turn), whole)
 
 
 def selected(kg: Graph, sparql: str, local: LocalGraph) -> Observed:
     """The rows of a SELECT, or the truth of an ASK."""
-    query = with_prefixes(sparql, local.spaces)
+    query = with_prefixes(sparql, local.ids.spaces)
     if (form := checked(query).form) == "ask":
         return Observed(("truth",), ((rdflib.Literal(kg.ask(query)),),), 1)
     if form != "select":
@@ -141,20 +113,19 @@ def selected(kg: Graph, sparql: str, local: LocalGraph) -> Observed:
 
 
 @usable("code")
-def get_node(node: str, local: LocalGraph, run: Run) -> Observed:
+def get_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
     """All triples of the local graph at one of its nodes."""
-    term = local.node(node)
-    return shown(triple for triple in local.support if term is not None and term in triple[::2])
+    return shown(triple for triple in local.support for (term,) in local.found([node]) if term in triple[::2])
 
 
 @usable("code")
-def get_edge(predicate: str, local: LocalGraph, run: Run) -> Observed:
+def get_edge(predicate: str, *, local: LocalGraph, run: Run) -> Observed:
     """All triples of the local graph with one predicate."""
-    return shown(triple for triple in local.support if triple[1] == local.read(predicate))
+    return shown(triple for triple in local.support if triple[1] == local.ids.read(predicate))
 
 
 @usable()
-def query_local(sparql: str, local: LocalGraph, run: Run) -> Observed:
+def query_local(sparql: str, *, local: LocalGraph, run: Run) -> Observed:
     """A query over the local graph, where the paper has Cypher."""
     graph = rdflib.Graph()
     for triple in local.support:
@@ -166,54 +137,55 @@ def query_local(sparql: str, local: LocalGraph, run: Run) -> Observed:
 
 
 @usable("search")
-def search_entities(name: str, local: LocalGraph, run: Run) -> Observed:
+def search_entities(name: str, *, local: LocalGraph, run: Run) -> Observed:
     """Entities by a name, with their types and descriptions."""
     hits = run.kg.search(name, run.settings.v_limit).hits
     about = describe(run.kg, [hit.iri for hit in hits[:HITS]])
-    rows = (
-        (iri, rdflib.Literal(", ".join(a.types)), rdflib.Literal(a.description)) for iri, a in about.items()
-    )
-    return Observed(("entity", "types", "description"), tuple(rows), len(hits))
+    texts = ((iri, ", ".join(known.types), known.description) for iri, known in about.items())
+    rows = tuple((iri, rdflib.Literal(types), rdflib.Literal(text)) for iri, types, text in texts)
+    return Observed(("entity", "types", "description"), rows, len(hits))
 
 
 @usable()
-def get_entity_info(entity: str, local: LocalGraph, run: Run) -> Observed:
+def get_entity_info(entity: str, *, local: LocalGraph, run: Run) -> Observed:
     """Each predicate of an entity, in both directions, with how many triples and one of them."""
-    iri = local.read(entity)
-    (out, all_out), (into, all_into) = triples_of(run.kg, [iri]), triples_of(run.kg, objects=[iri])
+    iri = [local.ids.read(entity)]
+    (out, all_out), (into, all_into) = (triples_at(run.kg, s, (), o, LOOK) for s, o in ((iri, ()), ((), iri)))
     rows = tuple((*way[0], rdflib.Literal(len(way))) for way in (*by_predicate(out), *by_predicate(into)))
     return Observed((*SPO, "triples like it"), rows[:MOST_SHOWN], len(rows), all_out and all_into)
 
 
 @usable()
-def get_property_info(property: str, local: LocalGraph, run: Run) -> Observed:
+def get_property_info(property: str, *, local: LocalGraph, run: Run) -> Observed:
     """Some triples of a property, and how many there are."""
-    return shown(*triples_of(run.kg, predicates=[local.read(property)]), HITS)
+    return shown(*triples_at(run.kg, (), [local.ids.read(property)], (), LOOK), HITS)
 
 
 @usable()
-def sparql_query(sparql: str, local: LocalGraph, run: Run) -> Observed:
+def sparql_query(sparql: str, *, local: LocalGraph, run: Run) -> Observed:
     """A query over the remote graph."""
     return selected(run.kg, sparql, local)
 
 
 @usable()
 def explore_entity_neighbors(
-    entity: str, predicate: str, limit: int, local: LocalGraph, run: Run
+    entity: str, predicate: str, limit: int, *, local: LocalGraph, run: Run
 ) -> Observed:
     """Triples at an entity in both directions, of one predicate or of all."""
-    iri, only = [local.read(entity)], [local.read(predicate)] if predicate.strip() else []
-    (out, all_out), (into, all_into) = triples_of(run.kg, iri, only), triples_of(run.kg, (), only, iri)
+    iri, only = [local.ids.read(entity)], [local.ids.read(predicate)] if predicate.strip() else []
+    (out, all_out), (into, all_into) = (
+        triples_at(run.kg, s, only, o, LOOK) for s, o in ((iri, ()), ((), iri))
+    )
     return shown([*out, *into], all_out and all_into, limit if limit > 0 else NEIGHBOURS)
 
 
 @usable()
-def build_local_graph(entity: str, predicates: list[str], local: LocalGraph, run: Run) -> Observed:
+def build_local_graph(entity: str, predicates: list[str], *, local: LocalGraph, run: Run) -> Observed:
     """The triples that lead away from an entity in two steps, along types and superclasses by default."""
-    along = [*map(local.read, predicates)] or [*run.kg.vocabulary.types, *SUBCLASS]
-    heads, kept, whole = [local.read(entity)], dict[Triple, None](), True
+    along = [*map(local.ids.read, predicates)] or [*run.kg.vocabulary.types, *SUBCLASS]
+    heads, kept, whole = [local.ids.read(entity)], dict[Triple, None](), True
     for _ in range(STEPS):
-        triples, all_of_them = triples_of(run.kg, heads, along) if heads else ([], True)
+        triples, all_of_them = triples_at(run.kg, heads, along, (), LOOK) if heads else ([], True)
         kept.update(dict.fromkeys(triples))
         whole &= all_of_them
         heads = list(dict.fromkeys(o for _, _, o in triples if isinstance(o, URIRef)))[:MOST_NODES]
@@ -224,46 +196,48 @@ def build_local_graph(entity: str, predicates: list[str], local: LocalGraph, run
 
 
 @usable()
-def fetch_node(node: str, local: LocalGraph, run: Run) -> Observed:
+def fetch_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
     """A node of the remote graph, added to the local one."""
-    iri = local.read(node)
+    iri = local.ids.read(node)
     known = run.kg.ask(f"ASK {{ {{ {n3(iri)} ?p ?o }} UNION {{ ?s ?p {n3(iri)} }} }}")
     return Observed(("node",), ((iri,),) if known else (), int(known), effect="added")
 
 
+def fetched(
+    subjects: list[str], predicate: str, objects: list[str], nodes: int, local: LocalGraph, run: Run
+) -> Observed:
+    ends, only = ([*map(local.ids.read, ids)] for ids in (subjects, objects)), [local.ids.read(predicate)]
+    triples, whole = triples_at(run.kg, next(ends), only, next(ends), LOOK) if nodes else ([], True)
+    most = min(FETCHED * nodes, MOST_FETCHED)
+    return Observed(SPO, tuple(triples[:most]), len(triples), whole, "added")
+
+
 @usable()
 def fetch_relationship_from_node(
-    nodes: list[str], predicate: str, others: list[str], local: LocalGraph, run: Run
+    nodes: list[str], predicate: str, others: list[str], *, local: LocalGraph, run: Run
 ) -> Observed:
     """Triples that lead away from nodes, added to the local graph: all, or those to the others."""
-    return fetched(*(tuple(map(local.read, ids)) for ids in (nodes, [predicate], others)), run, len(nodes))
+    return fetched(nodes, predicate, others, len(nodes), local, run)
 
 
 @usable()
 def fetch_relationship_to_node(
-    nodes: list[str], predicate: str, others: list[str], local: LocalGraph, run: Run
+    nodes: list[str], predicate: str, others: list[str], *, local: LocalGraph, run: Run
 ) -> Observed:
     """Triples that lead to nodes, added to the local graph: all, or those from the others."""
-    return fetched(*(tuple(map(local.read, ids)) for ids in (others, [predicate], nodes)), run, len(nodes))
-
-
-def fetched(subjects: Any, predicates: Any, objects: Any, run: Run, nodes: int) -> Observed:
-    triples, whole = triples_of(run.kg, subjects, predicates, objects) if nodes else ([], True)
-    return Observed(SPO, tuple(triples[: min(FETCHED * nodes, MOST_FETCHED)]), len(triples), whole, "added")
+    return fetched(others, predicate, nodes, len(nodes), local, run)
 
 
 @usable("code")
-def remove_node(node: str, local: LocalGraph, run: Run) -> Observed:
+def remove_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
     """A node of the local graph, removed with all triples at it."""
-    rows = tuple((term,) for term in [local.node(node)] if term is not None)
-    return Observed(("node",), rows, len(rows), effect="removed")
+    return Observed(("node",), rows := local.found([node]), len(rows), effect="removed")
 
 
 @usable("code")
-def remove_edge(subject: str, predicate: str, object: str, local: LocalGraph, run: Run) -> Observed:
+def remove_edge(subject: str, predicate: str, object: str, *, local: LocalGraph, run: Run) -> Observed:
     """A triple of the local graph, removed."""
-    rows = local.edge((subject, predicate, object))
-    return Observed(SPO, rows, len(rows), effect="removed")
+    return Observed(SPO, rows := local.found([subject, predicate, object]), len(rows), effect="removed")
 
 
 LOCAL = (get_node, get_edge, query_local)
@@ -271,7 +245,5 @@ REMOTE = (
     *(search_entities, get_entity_info, get_property_info, sparql_query, explore_entity_neighbors),
     build_local_graph,
 )
-UPDATE = (
-    *(fetch_node, fetch_relationship_from_node, fetch_relationship_to_node),
-    *(remove_node, remove_edge),
-)
+FETCHING = (fetch_node, fetch_relationship_from_node, fetch_relationship_to_node)
+UPDATE = (*FETCHING, remove_node, remove_edge)
