@@ -46,7 +46,10 @@ def tool(name: str, *, kind: Kind = "code", ends: bool = False) -> Callable[[Too
 
 def tool_of(function: Callable[..., Any], *, kind: Kind = "code") -> type[Tool]:
     """A Tool made of a function: a model gives its parameters up to the ``*``, the system those after it."""
-    parameters, hints = inspect.signature(function).parameters.values(), get_type_hints(function)
+    parameters, hints = (
+        inspect.signature(function).parameters.values(),
+        get_type_hints(function, include_extras=True),
+    )
     fields: dict[str, Any] = {
         p.name: (hints[p.name], ...) for p in parameters if p.kind is not p.KEYWORD_ONLY
     }

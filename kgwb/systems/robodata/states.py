@@ -27,10 +27,11 @@ PROMPTS: dict[State, tuple[str, str]] = {
 def _reply(state: State) -> type[BaseModel]:
     """What a model replies in a state: a thought, uses of its tools, and the next state."""
     after: Any = Literal[NEXT[state]]
-    fields: dict[str, Any] = {"thought": (str, ...), "next": (after, ...)}
+    fields: dict[str, Any] = {"thought": (str, ...)}
     if state in TOOLS:
         action: Any = Union[TOOLS[state]]  # noqa: UP007  # of a tuple
         fields["actions"] = (list[action], ...)
+    fields["next"] = (after, ...)
     name, config = f"{state.title().replace('_', '')}Reply", ConfigDict(extra="forbid")
     return create_model(name, __config__=config, __module__=__name__, **fields)
 

@@ -9,6 +9,7 @@ from itertools import chain, groupby, zip_longest
 from typing import Literal
 
 import rdflib
+from pydantic import StrictInt
 from rdflib import URIRef
 from rdflib.namespace import RDFS
 
@@ -169,7 +170,7 @@ def sparql_query(sparql: str, *, local: LocalGraph, run: Run) -> Observed:
 
 @usable()
 def explore_entity_neighbors(
-    entity: str, predicate: str, limit: int, *, local: LocalGraph, run: Run
+    entity: str, predicate: str, limit: StrictInt, *, local: LocalGraph, run: Run
 ) -> Observed:
     """Triples at an entity in both directions, of one predicate or of all."""
     iri, only = [local.ids.read(entity)], [local.ids.read(predicate)] if predicate.strip() else []

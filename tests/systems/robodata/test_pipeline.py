@@ -1,4 +1,4 @@
-"""RoboData as a whole: states, tools, the local graph, support sets, limits, and the run that can be re-run."""
+"""RoboData as a whole: states, tools, the local graph, support sets, limits, edits and replays."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_run_that_never_produces_ends_at_its_limit_and_says_so() -> None:
 
 
 def test_metacognition_advises_the_evaluations_and_nobody_else() -> None:
-    run, model = answered(settings={"metacognition": True})
+    _, model = answered(settings={"metacognition": True})
     assert asked(model) == {**CALLS, "assessment": 2, "observation": 2}
     assert prompts(model, "eval_local", "advice") == ["Fetch both triples."]
     assert prompts(model, "observation", "previous") == ["none", "Fetch both triples."]
@@ -282,7 +282,7 @@ def test_what_the_graph_has_nothing_for_is_said() -> None:
 
 
 def test_a_tools_result_and_the_local_graph_may_be_put_in_by_hand() -> None:
-    run, model = answered()
+    run, _ = answered()
     local: LocalGraph = run.output("local_graph[turn 5]")
     triple = (iri("dune"), iri("director"), iri("lynch"))
     run.replace("local_graph[turn 5]", local.minus([], [STARRING]).plus([], [triple]))
