@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
@@ -29,10 +30,20 @@ EMPTY = LocalGraph()
 
 
 def _action(data: Any) -> Tool:
-    return data if isinstance(data, Tool) else BY_NAME[data["tool"]].model_validate(data)
+    if isinstance(data, Tool):
+        return data
+    given = json.loads(data) if isinstance(data, str) else data
+    if not isinstance(given, dict) or given.get("tool") not in BY_NAME:
+        raise ValueError(f"a use of a tool is an object with a tool among {', '.join(BY_NAME)}")
+    return BY_NAME[given["tool"]].model_validate(given)
 
 
-Action = Annotated[Tool, PlainValidator(_action), PlainSerializer(lambda action: action.model_dump())]
+def _text(action: Tool) -> str:
+    return action.model_dump_json()
+
+
+Action = Annotated[Tool, PlainValidator(_action), PlainSerializer(_text)]
+"""A use of a tool; in a form, and in a file, the JSON that a model writes."""
 
 
 @dataclass(frozen=True, slots=True)

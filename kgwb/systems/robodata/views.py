@@ -23,8 +23,9 @@ def diagram(position: records.Position) -> Html:
     iris = {state: URIRef(f"urn:state:{state}") for state in records.STATES}
     ways = [(start, end) for start, ends in records.NEXT.items() for end in ends]
     edges = {way: (iris[way[0]], URIRef("urn:next"), iris[way[1]]) for way in ways}
-    now = {position.state: (Role("linked", "now"),)}
-    nodes = tuple(Node(iri, state, now.get(state, ())) for state, iri in iris.items())
+    known = {"EVAL_LOCAL": (Role("linked", "start"),)}  # on the left, so that the picture stays as it is
+    now = {position.state: (*known.get(position.state, ()), Role("unknown", "now"))}
+    nodes = tuple(Node(iri, state, (known | now).get(state, ())) for state, iri in iris.items())
     arrows = tuple(Edge(edges[way], str(gone[way] or "")) for way in ways)
     return svg(Subgraph(nodes, arrows), Value(iris[position.state], "", tuple(edges[way] for way in gone)))
 
@@ -51,6 +52,13 @@ def _(value: records.Position, around: Around) -> Html:
     advice = because(value.advice, "metacognition advises")
     graph = grown(value.local, before.local if before else None, around)
     return div("body stack", div("b", value.statistics), diagram(value), words, advice, graph)
+
+
+@view.register
+def _(value: records.Decision, around: Around) -> Html:
+    uses = [(each.spec.name, short(each.model_dump_json(exclude={"tool"}))) for each in value.actions]
+    head = div("", span("type b", value.next), aside(" comes next"))
+    return div("body stack", head, because(value.thought, "thought"), table(("tool", "arguments"), uses))
 
 
 @view.register
