@@ -11,8 +11,8 @@ from rdflib import URIRef
 from kgwb.errors import QueryError
 from kgwb.flow import Iri, Term
 from kgwb.kg.sparql import writable
-from kgwb.kg.survey_text import Prefixes, curie, prefix_for, quoted
-from kgwb.kg.text import KNOWN_PREFIXES, local_part
+from kgwb.kg.survey_text import Prefixes, curie, quoted
+from kgwb.kg.text import KNOWN_PREFIXES, prefix_of, split
 
 USUAL = {prefix: space for space, prefix in KNOWN_PREFIXES.items()}
 LITERAL = 300
@@ -29,9 +29,11 @@ class Ids:
     def knowing(self, names: Iterable[tuple[Iri, str]]) -> Ids:
         """With these names, and a prefix for each of their namespaces."""
         known, prefixes = dict(self.names) | dict(names), dict(self.prefixes)
-        for space in sorted({iri[: len(iri) - len(local_part(iri))] for iri in known}):
-            if space not in (*USUAL.values(), *prefixes.values()):
-                prefixes[prefix_for(space, {*USUAL, *prefixes})] = space
+        for space in sorted({split(iri)[0] for iri in known} - {*USUAL.values(), *prefixes.values()}):
+            prefix = prefix_of(space)
+            while prefix in USUAL or prefix in prefixes:
+                prefix += "x"
+            prefixes[prefix] = space
         return Ids(tuple(prefixes.items()), tuple(sorted(known.items())))
 
     @property
@@ -42,7 +44,7 @@ class Ids:
     def write(self, term: Term | None) -> str:
         """A CURIE, an IRI in brackets, or a literal in quotes."""
         if isinstance(term, URIRef):
-            return curie(term, self.spaces)
+            return curie(term, {space: prefix for prefix, space in self.spaces})
         return "" if term is None else quoted(term, LITERAL)
 
     def named(self, term: Term | None) -> str:
