@@ -53,6 +53,18 @@ def recorded():
     return workbench
 
 asked = recorded()
+
+def machine():
+    replies = sample_path("wikidata_slice").with_suffix(".robodata.jsonl")
+    workbench = kgwb.Workbench(
+        kgwb.open_kg("wikidata_slice"),
+        f"replay:{replies}",
+        system="robodata",
+        settings=kgwb.profile("fast", system="robodata", turn_limit=18),
+        embeddings=Embeddings("lexical"),
+    )
+    workbench.ask("Which philosophers influenced by Kant were also mathematicians?")
+    return workbench
 """
 HUMAN = """
 played = kgwb.Workbench(kgwb.open_kg("films"), "rules", models={"qir": kgwb.model("human")})
@@ -173,6 +185,10 @@ SUBJECTS = {
     **{name: Subject(f'walk.cell("{name}")', run_agent) for name in AGENTS},
     **{f"dog_{name}": Subject(f'hops.cell("{name}")', run_agent) for name in ROLES},
     **{f"surveyor_{name}": Subject(f'asked.cell("{name}")', run_agent, 1200) for name in DRAFTERS},
+    **{
+        f"robodata_{name}": Subject(f'machine().cell("{name}")', nothing, 1400)
+        for name in ("turn", "remote", "search_entities", "local_graph", "produce")
+    },
     "surveyor_answer": Subject("recorded().runs[-1].go()", nothing, 1400),
     "dog_edit": Subject('hopping().cell("relation_filtering")', edit_result),
     "dog_debugger": Subject("hopping().debug()", step_through_hops, 1500),

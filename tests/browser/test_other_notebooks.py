@@ -140,6 +140,19 @@ def test_a_walk_is_run_hop_by_hop_and_its_debate_is_read(lab: Site) -> None:
         page.cell("kgwb.compare").run().wait("without focusing")
 
 
+def test_a_local_graph_is_built_turn_by_turn_and_edited(lab: Site) -> None:
+    with lab.visit("41_robodata.ipynb") as page:
+        page.run_all()
+        page.cell('run["turn[turn 6]"]').wait("8 nodes, 15 edges").wait("EVAL_LOCAL").wait("Hermann Weyl")
+        page.cell('workbench.cell("produce")').wait("influenced by").tab("Attempts").wait("accepted")
+        page.cell("workbench.subgraph()").wait("David Hilbert").tab("Table").wait("supports")
+        cell = page.cell('workbench.cell("update")').wait("fetch_relationship_from_node")
+        cell.tab("Edit as a form", until="Use this result")
+        cell.fill(cell.output.locator("textarea, input[type=text]").first, "seen by a person")
+        cell.click("Use this result", until="by hand").wait("seen by a person")
+        page.cell("workbench.debug()").wait("by hand").wait("local graph")
+
+
 def test_markup_in_a_graph_is_shown_as_text(lab: Site) -> None:
     cells = ("workbench.debug()", "workbench.subgraph()", "workbench.runs[-1]")
     with lab.visit(lab.server.write("hostile.ipynb", HOSTILE, *cells)) as page:

@@ -20,6 +20,8 @@ import pytest
 from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from machine import FETCHED, PROVEN, ROBODATA, goes, judges, search
+from machine import produce as told
 from pydantic import BaseModel
 from rdflib import Literal
 from rdflib.plugins.sparql import prepareQuery
@@ -62,6 +64,11 @@ from kgwb.systems.chatty_kg import (
 from kgwb.systems.chatty_kg.records import Fact, Generated, Linked, LinkedRelation, RankedPredicate
 from kgwb.systems.dog import answer_trying, own_knowledge, relation_filtering, simplifying, topic_entity
 from kgwb.systems.dog.records import Filled, Relation, Relations, Solved
+from kgwb.systems.robodata import producer, states
+from kgwb.systems.robodata.local_graph import LocalGraph
+from kgwb.systems.robodata.producer import produce
+from kgwb.systems.robodata.records import Position, Visit
+from kgwb.systems.robodata.states import DECIDERS, assess, observe
 from kgwb.systems.surveyor import drafter, mention_finder, reviewer
 from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part
 from kgwb.systems.triad import advisor, decision_maker, generalist
@@ -204,6 +211,46 @@ def _numbers(least: int, most: int, options: int) -> Callable[[Any], bool]:
         return len(chosen) == len(reply.numbers) and least <= len(chosen) <= most
 
     return among
+
+
+WAYS = {
+    "eval_local": {"PRODUCE", "REMOTE", "LOCAL"},
+    "local": {"LOCAL", "EVAL_LOCAL"},
+    "remote": {"REMOTE", "EVAL_REMOTE"},
+    "eval_remote": {"UPDATE", "REMOTE", "EVAL_LOCAL"},
+    "update": {"EVAL_LOCAL"},
+}
+DECISIONS: Mapping[Any, Any] = {
+    "EVAL_LOCAL": tuple(judges(way) for way in sorted(WAYS["eval_local"])),
+    "LOCAL": (
+        goes("LOCAL", {"tool": "get_node", "node": "orgx:dune"}, {"tool": "get_edge", "predicate": "x"}),
+        goes("EVAL_LOCAL", {"tool": "query_local", "sparql": "ASK { }"}),
+    ),
+    "REMOTE": (
+        goes("REMOTE", search(), {"tool": "sparql_query", "sparql": "ASK { }"}),
+        goes(
+            "EVAL_REMOTE",
+            {"tool": "explore_entity_neighbors", "entity": "a", "predicate": "", "limit": 20},
+            {"tool": "build_local_graph", "entity": "a", "predicates": ["b"]},
+        ),
+    ),
+    "EVAL_REMOTE": tuple(judges(way) for way in sorted(WAYS["eval_remote"])),
+    "UPDATE": (FETCHED, goes("EVAL_LOCAL", {"tool": "fetch_node", "node": "a"})),
+}
+"""Valid replies of each state."""
+POSITION = Position(
+    "Who directed Dune?",
+    local=LocalGraph()
+    .plus([], [(iri("dune"), iri("director"), iri("denis"))])
+    .knowing([(iri("dune"), "Dune")]),
+    visits=(Visit("EVAL_LOCAL", "so", "REMOTE"),),
+)
+
+
+def _in_machine(state: str, reply: Any) -> bool:
+    """Whether the next state is one that this one leads to, and every tool one that it has."""
+    mine = {action["tool"] for valid in DECISIONS[state] for action in valid.get("actions", ())}
+    return reply.next in WAYS[state.lower()] and all(a.tool in mine for a in getattr(reply, "actions", ()))
 
 
 CASES = {
@@ -412,6 +459,43 @@ CASES = {
             lambda reply: True,  # from memory: its answer is marked as not grounded
             of=TRIAD,
         ),
+        *(
+            Case(
+                state.lower(),
+                lambda run, state=state: DECIDERS[state]("turn 2", POSITION, run),
+                valid,
+                lambda reply, state=state: _in_machine(state, reply),
+                of=ROBODATA,
+            )
+            for state, valid in DECISIONS.items()
+        ),
+        Case(
+            "produce",
+            lambda run: produce(POSITION, run),
+            (
+                told(*PROVEN, ["orgx:nobody"], [], ["a", "b"]),
+                told(kind="count", answers=()),
+                told(kind="nothing", answers=(), missing="x", sentences=[]),
+            ),
+            lambda reply: (
+                reply.kind in ("things", "count", "yes", "no", "nothing")
+            ),  # support is checked, and marked
+            of=ROBODATA,
+        ),
+        Case(
+            "assessment",
+            lambda run: assess("turn 2", POSITION, run),
+            ({"strategy": "It searches."}, {"strategy": ""}),
+            lambda reply: True,
+            of=ROBODATA,
+        ),
+        Case(
+            "observation",
+            lambda run: observe("turn 2", POSITION, "It searches.", run),
+            ({"judgement": "", "advice": "Fetch."},),
+            lambda reply: True,
+            of=ROBODATA,
+        ),
     )
 }
 
@@ -449,13 +533,13 @@ def test_every_reply_class_of_the_systems_is_tried() -> None:
         one
         for module in (
             *(chat, classifier, predicate_selection, qirs, rephraser, linking),
-            *(*DEBATING, *SURVEYING, *ROLES),
+            *(*DEBATING, *SURVEYING, *ROLES, producer, states),
         )
         for name, one in vars(module).items()
         if name.endswith("Reply") and one.__module__ == module.__name__
     }
-    assert {door(name)[0] for name in CASES} == there - {qirs.TripleReply}, (
-        "TripleReply is a part of the two of the QIR"
+    assert {door(name)[0] for name in CASES} == there - {qirs.TripleReply, producer.SentenceReply}, (
+        "which are parts of others"
     )
     assert len(CASES) * (MUTATED + FREE) >= LEAST
 
