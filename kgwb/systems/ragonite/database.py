@@ -35,6 +35,8 @@ SECONDS, MEGABYTES = 1.5, 1.2
 """What a thousand triples take, about."""
 MOST_TRIPLES, FUSED, RANKS = 300, 60, 100
 """Triples of one source; the constant of reciprocal rank fusion, and the ranks that it looks at."""
+EMBEDDED = 160
+"""Letters of a passage that are compared by meaning: what it is, and its description; words are all compared."""
 LONGEST = 10_000_000
 """Letters that a value made by a query may have."""
 ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_FUNCTION)
@@ -46,6 +48,8 @@ SELECT n FROM (SELECT n, place FROM _triples WHERE subject IN things
   UNION SELECT n, place FROM _triples WHERE object IN things) WHERE place IN (SELECT value FROM json_each(?2))
 """
 """The triples in the columns that a query read, of the things whose ids, or only names, are in its rows."""
+HIDDEN = ("_", "sqlite_", "pragma_")
+"""How tables begin that no query may read."""
 REFUSED = ("load_extension", "random", "randomblob")
 
 
@@ -67,11 +71,10 @@ class Database:
     def sql(self, query: str, settings: RagoniteSettings) -> Source:
         """The rows of a SELECT, which can do nothing else; why it cannot be run is in the Source."""
         read: set[str] = set()
-        known = {table.name for table in self.schema.tables}
         until = 0.0
 
         def allow(action: int, first: str | None, second: str | None, *_: str | None) -> int:
-            if action == sqlite3.SQLITE_READ and first in known:
+            if action == sqlite3.SQLITE_READ and first and not first.startswith(HIDDEN):
                 read.add(f"{first}.{second}")
                 return sqlite3.SQLITE_OK
             return sqlite3.SQLITE_OK if action in ALLOWED and second not in REFUSED else sqlite3.SQLITE_DENY
@@ -123,7 +126,7 @@ class Database:
     def index(self, embeddings: Embeddings) -> Index:
         """The passages as they are compared by meaning."""
         if embeddings.name not in self._indexes:
-            self._indexes[embeddings.name] = Index([text for _, text in self.passages], embeddings)
+            self._indexes[embeddings.name] = Index([text[:EMBEDDED] for _, text in self.passages], embeddings)
         return self._indexes[embeddings.name]
 
     def _standing(
@@ -138,7 +141,7 @@ class Database:
         )
         triples = tuple((_term(s), URIRef(p), _term(o)) for s, p, o, *_ in rows)
         names = {(s[3], s[4], s[0]) for s in rows} | {s[5:] for s in rows if s[5]}
-        pairs = sorted((known[place], known[2]) for place in (0, 1) for known in names)
+        pairs = [(known[place], known[2]) for place in (0, 1) for known in sorted(names)]  # ids first
         return triples, tuple((text, _term(term)) for text, term in pairs)
 
 

@@ -228,6 +228,8 @@ class Induction:
             own[s].append(n)
             leading[o].append(n)
         told, number = set[int](), 0
+        telling = [self.names[p] for p in self.vocabulary.descriptions if p in self.names]
+        first = {"is a": 0, **{f"has {name}": 1 for name in telling}}
 
         def within(thing: Term) -> bool:
             """Whether it only holds the parts of a value: a blank node, or a small thing without a label."""
@@ -250,7 +252,7 @@ class Induction:
         for thing in sorted(dict.fromkeys(ends), key=within):
             node = within(thing)
             facts = [fact(n, frozenset([thing])) for n in own.get(thing, ()) if not (node and n in told)]
-            facts.sort(key=lambda fact: fact[0] != "is a")
+            facts.sort(key=lambda fact: first.get(fact[0], len(first)))
             if reverse_facts and not node and thing not in self.schema:
                 triples = [(n, *self.triples[n][:2]) for n in leading.get(thing, ())]
                 back = [
