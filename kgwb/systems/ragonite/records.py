@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kgwb.flow import Explanation, Hidden, Iri, Kind, Score, Term, Triple, counted, first_few
+from kgwb.kg.sparql import n3, writable
 from kgwb.kg.survey_text import quoted
 
 TEXT, CELL = 1_200, 300
@@ -47,12 +48,9 @@ class Table:
     @property
     def in_sparql(self) -> str:
         """The class with its predicates, for who writes SPARQL in place of SQL."""
-        uses = (
-            f"\n  <{c.predicate}> {c.references or c.type}  # {c.comment}"
-            for c in self.columns
-            if c.predicate
-        )
-        return f"{self.name} <{self.of}>" * bool(self.of) + self.name * (not self.of) + "".join(uses)
+        known = [column for column in self.columns if column.predicate and writable(column.predicate)]
+        uses = (f"\n  {n3(c.predicate)} {c.references or c.type}  # {c.comment}" for c in known if c.predicate)
+        return self.name + (f" {n3(self.of)}" if self.of and writable(self.of) else "") + "".join(uses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,8 @@ class Schema:
     """Why triples are in no table, and how many; they are in passages."""
 
     def __str__(self) -> str:
-        return f"{counted(len(self.tables), 'table')} and {counted(self.passages, 'passage')} of {self.triples:,} triples"
+        parts = counted(len(self.tables), "table"), counted(self.passages, "passage")
+        return f"{' and '.join(parts)} of {self.triples:,} triples"
 
     def text(self, tokens: int, *, sparql: bool = False) -> str:
         """The tables as a model reads them, the largest first, as far as there is room."""

@@ -48,7 +48,9 @@ def sql(known: Database, query: str) -> Source:
 
 
 def columns(known: Database) -> Mapping[str, Column]:
-    return {f"{table.name}.{column.name}": column for table in known.schema.tables for column in table.columns}
+    return {
+        f"{table.name}.{column.name}": column for table in known.schema.tables for column in table.columns
+    }
 
 
 def not_there(kg: Graph) -> list[Any]:
@@ -60,7 +62,9 @@ def not_there(kg: Graph) -> list[Any]:
     asked = "SELECT ?s ?p ?o WHERE { ?s ?p ?o } LIMIT 10000 OFFSET"
     triples = {triple for start in pages for triple in kg.select(f"{asked} {start}").rows}
     words: dict[int, str] = {}
-    for n, title, text in file.execute("SELECT triple, title, text FROM _facts JOIN _passages ON n = passage"):
+    for n, title, text in file.execute(
+        "SELECT triple, title, text FROM _facts JOIN _passages ON n = passage"
+    ):
         words[n] = f"{words.get(n, '')} {title} {text}"
     reasons, wrong = Counter[str](), []
     for n, s, p, o, place, subject, cell, low, name, parts in file.execute(
@@ -75,9 +79,15 @@ def not_there(kg: Graph) -> list[Any]:
         in_row = not dot
         if dot:
             key = "id" if "id" in [c[1] for c in file.execute(f"PRAGMA table_info({table})")] else "rowid"
-            first = file.execute(f"SELECT * FROM {table} LIMIT 0").description[0][0] if key == "rowid" else key
-            stored = {row[0] for row in file.execute(f"SELECT {column} FROM {table} WHERE {first} = ?", (subject,))}
-            in_row = bool({subject if column == "id" else cell, low} & stored) or (column == "name" and cell.strip() in stored)
+            first = (
+                file.execute(f"SELECT * FROM {table} LIMIT 0").description[0][0] if key == "rowid" else key
+            )
+            stored = {
+                row[0] for row in file.execute(f"SELECT {column} FROM {table} WHERE {first} = ?", (subject,))
+            }
+            in_row = bool({subject if column == "id" else cell, low} & stored) or (
+                column == "name" and cell.strip() in stored
+            )
         if triple not in triples or not in_words or not in_row:
             wrong.append((*triple, place, in_words, in_row))
         triples.discard(triple)
@@ -119,19 +129,28 @@ def test_messy_triples_have_their_places() -> None:
     assert kinds["range_low"][0] == kinds["range_high"][0] == "INTEGER NOT NULL"
     assert kinds["big"][0] == kinds["n"][0] == "TEXT"
     assert kinds["built"] == ("INTEGER NOT NULL", "1990 … 2001")
-    rows = sql(known, "SELECT s.name, label_de, value, unit FROM ship s LEFT JOIN length l ON l.id = s.length")
+    rows = sql(
+        known, "SELECT s.name, label_de, value, unit FROM ship s LEFT JOIN length l ON l.id = s.length"
+    )
     assert (rows.error, rows.rows) == ("", (('Sea "Star"', "Seestern", "3", "unit_1"), ("T", "", "", "")))
-    assert sql(known, "SELECT range_low, range_high FROM ship ORDER BY id").rows == (("95", "130"), ("80", "80"))
+    assert sql(known, "SELECT range_low, range_high FROM ship ORDER BY id").rows == (
+        ("95", "130"),
+        ("80", "80"),
+    )
 
 
 def test_two_links_between_the_same_tables_stay_apart() -> None:
-    known = of(':f a :Film ; :director :p ; :star :p, :q . :g a :Film ; :director :q . :p a :Person . :q a :Person .')
+    known = of(
+        ":f a :Film ; :director :p ; :star :p, :q . :g a :Film ; :director :q . :p a :Person . :q a :Person ."
+    )
     assert sql(known, "SELECT id, director FROM film ORDER BY id").rows == (("f", "p"), ("g", "q"))
     assert sql(known, "SELECT star FROM film_star WHERE film = 'f' ORDER BY star").rows == (("p",), ("q",))
     assert columns(known)["film.director"].references == "person"
 
 
-@pytest.mark.parametrize("word", ["order", "group", "select", "Table", "sqlite_x", "1st", "é à", "%%", "id", "name"])
+@pytest.mark.parametrize(
+    "word", ["order", "group", "select", "Table", "sqlite_x", "1st", "é à", "%%", "id", "name"]
+)
 def test_any_word_may_name_a_table_or_a_column(word: str) -> None:
     graph = rdflib.Graph()
     kind, use = URIRef("http://e/kind"), URIRef("http://e/use")
@@ -158,7 +177,7 @@ def test_a_part_is_the_instances_of_the_classes_named() -> None:
     assert [table.name for table in known.schema.tables] == ["story"]
     assert known.schema.triples == 3
     with pytest.raises(SettingError, match="no IRI"):
-        induced(films(), part="a\"b")
+        induced(films(), part='a"b')
     with pytest.raises(GraphError, match="no triple"):
         induced(films(), part="http://example.org/Nothing")
 

@@ -152,7 +152,11 @@ def test_one_tool_alone(ablation: str, other: Any) -> None:
 def test_sparql_alone_is_the_comparison() -> None:
     query = f"SELECT ?f WHERE {{ ?f <{iri('director')}> <{iri('denis')}> }} ORDER BY ?f"
     replies = script(answer=cited((str(iri("arrival")), 1), ("Dune", 1)))
-    replies["ragonite/tool_selector_sparql"] = [use("sparql", query="nonsense"), use("sparql", query=query), FINISH]
+    replies["ragonite/tool_selector_sparql"] = [
+        use("sparql", query="nonsense"),
+        use("sparql", query=query),
+        FINISH,
+    ]
     model = Scripted(replies)
     run = ragonite(model, settings=RAGONITE.settings(ablation="sparql_only")).go()
     assert [value.term for value in answer_of(run).values] == [iri("arrival"), iri("dune")]
@@ -192,7 +196,9 @@ def test_a_result_by_hand_changes_the_answer_and_a_step_at_a_time_asks_nothing_t
     run.go()
     assert answer_of(run).labels == ("nothing",)
     with pytest.raises(OverrideError, match="no source 9"):
-        run.replace("answerer", {**to_data(run.output("answerer")), "values": [{"value": "x", "sources": [9]}]})
+        run.replace(
+            "answerer", {**to_data(run.output("answerer")), "values": [{"value": "x", "sources": [9]}]}
+        )
 
 
 def test_a_saved_run_opens_without_model_and_graph(tmp_path: Path) -> None:
@@ -231,5 +237,8 @@ def test_the_command_line_answers_from_a_recording(
 def test_records_say_what_they_hold() -> None:
     run, _ = answered()
     assert str(run.output("ragonite")).endswith("of 31 triples")
-    assert (run.output("sql[turn 1]").outcome, run.output("answerer").outcome) == ("3 rows", "arrival, dune, and 1 more")
+    assert (run.output("sql[turn 1]").outcome, run.output("answerer").outcome) == (
+        "3 rows",
+        "arrival, dune, and 1 more",
+    )
     assert str(rdflib.Literal(run.output("answerer"))) == "These [1]."
