@@ -16,7 +16,10 @@ from kgwb.systems import system
 RAGONITE = system("ragonite")
 AGENTS = [spec.name for spec in RAGONITE.agents]
 QUESTION = "Which films did Denis Villeneuve direct?"
-DIRECTED = "SELECT f.id, f.name FROM film f JOIN thing p ON p.id = f.director WHERE p.name LIKE 'denis%' ORDER BY f.id"
+DIRECTED = (
+    "SELECT f.id, f.name FROM film f JOIN thing p ON p.id = f.director"
+    " WHERE p.name LIKE 'denis%' ORDER BY f.id"
+)
 
 
 def use(tool: str, **arguments: str) -> dict[str, Any]:

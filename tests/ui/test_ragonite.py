@@ -1,4 +1,4 @@
-"""RAGonite in cells and debugger: the schema as a diagram, each use of a tool, the answer with its sources lit."""
+"""RAGonite in cells and debugger: the schema as a diagram, uses of tools, the answer with its sources lit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def shown(session: Session, key: str) -> str:
 @pytest.mark.parametrize(
     ("key", "texts"),
     [
-        ("ragonite", ["Subgraph: 4 nodes", "film (4) — director → thing (8)", "CREATE TABLE film", "director TEXT"]),
+        (
+            "ragonite",
+            ["Subgraph: 4 nodes", "film (4) — director → thing (8)", "CREATE TABLE film", "director TEXT"],
+        ),
         ("sql[turn 1]", ["SELECT x FROM film", "no such column: x"]),
         ("sql[turn 2]", [DIRECTED, "3 rows", "arrival", "Arrival"]),
         ("passages[turn 3]", ["Denis Villeneuve"]),

@@ -36,7 +36,7 @@ SECONDS, MEGABYTES = 1.5, 1.2
 MOST_TRIPLES, FUSED, RANKS = 300, 60, 100
 """Triples of one source; the constant of reciprocal rank fusion, and the ranks that it looks at."""
 EMBEDDED = 160
-"""Letters of a passage that are compared by meaning: what it is, and its description; words are all compared."""
+"""Letters of a passage that are compared by meaning: what a thing is, and its description."""
 LONGEST = 10_000_000
 """Letters that a value made by a query may have."""
 ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_FUNCTION)
@@ -48,6 +48,7 @@ SELECT n FROM (SELECT n, place FROM _triples WHERE subject IN things
   UNION SELECT n, place FROM _triples WHERE object IN things) WHERE place IN (SELECT value FROM json_each(?2))
 """
 """The triples in the columns that a query read, of the things whose ids, or only names, are in its rows."""
+Terms = tuple[tuple[str, Term], ...]
 HIDDEN = ("_", "sqlite_", "pragma_")
 """How tables begin that no query may read."""
 REFUSED = ("load_extension", "random", "randomblob")
@@ -103,7 +104,7 @@ class Database:
         return Source("sql", query, "", columns, shown, cut, triples=triples, terms=terms)
 
     def search(self, sentence: str, embeddings: Embeddings, most: int) -> tuple[Source, ...]:
-        """The passages nearest to a sentence: ranks by embeddings and by words, fused. Raises EmbeddingError."""
+        """The passages nearest to a sentence, by embeddings and words, fused. Raises EmbeddingError."""
         asked = " OR ".join(f'"{word}"' for word in words(sentence))
         near = [place for place, _ in self.index(embeddings).nearest(sentence, RANKS)]
         with self._lock:
@@ -114,14 +115,11 @@ class Database:
                 for rank, place in enumerate(ranking):
                     scores[place] = scores.get(place, 0.0) + FUSED / 2 / (FUSED + rank)
             best = sorted(scores, key=lambda place: (-scores[place], place))[:most]
-            which = "SELECT triple FROM _facts WHERE passage = ?"
-            return tuple(
-                Source(
-                    "passages", *self.passages[n], (), (), score=round(scores[n], 4), triples=t, terms=terms
-                )
-                for n in best
-                for t, terms in [self._standing(which, (n,))]
-            )
+            return tuple(self._passage(n, round(scores[n], 4)) for n in best)
+
+    def _passage(self, n: int, score: float) -> Source:
+        triples, terms = self._standing("SELECT triple FROM _facts WHERE passage = ?", (n,))
+        return Source("passages", *self.passages[n], score=score, triples=triples, terms=terms)
 
     def index(self, embeddings: Embeddings) -> Index:
         """The passages as they are compared by meaning."""
@@ -129,9 +127,7 @@ class Database:
             self._indexes[embeddings.name] = Index([text[:EMBEDDED] for _, text in self.passages], embeddings)
         return self._indexes[embeddings.name]
 
-    def _standing(
-        self, which: str, values: Sequence[Any]
-    ) -> tuple[tuple[Triple, ...], tuple[tuple[str, Term], ...]]:
+    def _standing(self, which: str, values: Sequence[Any]) -> tuple[tuple[Triple, ...], Terms]:
         """The triples of some numbers, and the ids and names of their ends."""
         rows = self._rows(
             "SELECT s.term, predicate, value, s.id, s.name, o.id, o.name, o.term FROM _triples"
@@ -197,9 +193,8 @@ def _keep(connection: sqlite3.Connection, path: Path) -> None:
 def _build(connection: sqlite3.Connection, kg: Graph, settings: RagoniteSettings) -> None:
     triples = list(_read(kg, settings))
     iris = sorted({end for triple in triples for end in triple if isinstance(end, URIRef)})
-    names: dict[URIRef, str] = {}
-    for start in range(0, len(iris), AT_ONCE):
-        names |= kg.names(iris[start : start + AT_ONCE])
+    parts = (kg.names(iris[start : start + AT_ONCE]) for start in range(0, len(iris), AT_ONCE))
+    names: dict[Term, str] = {iri: name for part in parts for iri, name in part.items()}
     induced = Induction(triples, names, kg.vocabulary, connection)
     passages = induced.write_passages(reverse_facts=settings.reverse_facts)
     left = "SELECT place, count(*) FROM _triples WHERE instr(place, '.') = 0 GROUP BY place"
@@ -209,7 +204,7 @@ def _build(connection: sqlite3.Connection, kg: Graph, settings: RagoniteSettings
 
 
 def _read(kg: Graph, settings: RagoniteSettings) -> Iterator[Triple]:
-    """The triples of the graph, or of the instances of some classes and the blank nodes that these lead to."""
+    """The triples of the graph, or of the instances of some classes with their blank nodes."""
     types = "|".join(map(n3, kg.vocabulary.types))
     pattern, classes = "?s ?p ?o", [URIRef(iri.strip("<>")) for iri in settings.part.split()]
     if wrong := [iri for iri in classes if not writable(iri)]:
@@ -240,9 +235,10 @@ def _check_size(kg: Graph, pattern: str, settings: RagoniteSettings) -> None:
         triples, why = 0, f"its triples cannot be counted: {error}"
     if triples > settings.max_triples:
         takes = f"{triples * SECONDS / 60_000:,.0f} minutes and {triples * MEGABYTES / 1000:,.0f} MB"
-        why = f"{triples:,} triples would take about {takes}; at most max_triples, {settings.max_triples:,}, are taken"
+        why = f"{triples:,} triples would take about {takes}; at most max_triples, {settings.max_triples:,}"
+        why += ", are taken"
     elif not triples:
         why = why or "there is no triple in it"
     if why:
-        hint = "name a part by the IRIs of classes, as in --set part=http://example.org/Film, or raise max_triples"
+        hint = "name a part by the IRIs of classes, --set part=http://example.org/Film, or raise max_triples"
         raise GraphError(f"{kg.source} cannot be made a database: {why}", hint=hint)

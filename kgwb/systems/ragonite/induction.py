@@ -10,8 +10,9 @@ import json
 import re
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from sqlite3 import Connection
 from typing import Any
 
 from rdflib import RDFS, XSD, BNode, Literal, URIRef
@@ -25,10 +26,11 @@ from kgwb.systems.ragonite.records import Column, Table
 
 SCHEMA, WIDE = "it describes a class or a predicate", "its table has too many columns"
 MOST_COLUMNS, LONGEST, FEW, LETTERS, OBJECTS, SMALL = 400, 60, 8, 900, 12, 4
-"""Columns of a table; letters of a name; values that are all shown; letters and things of a sentence's passage."""
+"""Columns of a table, letters of a name, values that are all shown; of a passage letters, things, parts."""
 NUMERIC = {
     XSD[name] for name in "integer int long short byte decimal double float gYear nonNegativeInteger".split()
 }
+Names = Mapping[Term, str]
 N = r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?"
 MEASURE = re.compile(rf"({N})(?:\s?[-–]\s?({N}))?\s?([^\W\d_]{{1,6}}|[%°€$£])?")
 """A number or a range, with a unit; leading zeros make a text, as in 007."""
@@ -46,7 +48,8 @@ CREATE INDEX _by_passage ON _facts (passage);
 CREATE VIRTUAL TABLE _words USING fts5(title, key, content='', tokenize=ascii);
 """
 GROUPS = """
-SELECT home, predicate, tag, count(*), count(DISTINCT subject), count(low) = count(*) AND count(DISTINCT unit) = 1
+SELECT home, predicate, tag, count(*), count(DISTINCT subject),
+  count(low) = count(*) AND count(DISTINCT unit) = 1
   AND (max(unit) = '' OR count(*) > 1), max(unit), min(low), max(high), max(low <> high),
   sum(typeof(low) = 'integer' AND typeof(high) = 'integer') = count(*),
   count(object) = count(*), count(DISTINCT target), group_concat(DISTINCT target)
@@ -59,14 +62,8 @@ GROUP BY home, predicate, tag ORDER BY home, count(DISTINCT subject) DESC, predi
 class Induction:
     """Writes the tables and passages of some triples into a database."""
 
-    def __init__(
-        self,
-        triples: Sequence[Triple],
-        names: Mapping[URIRef, str],
-        vocabulary: Vocabulary,
-        into: sqlite3.Connection,
-    ) -> None:
-        self.triples, self.names, self.vocabulary, self.db = triples, names, vocabulary, into
+    def __init__(self, triples: list[Triple], names: Names, vocabulary: Vocabulary, db: Connection) -> None:
+        self.triples, self.names, self.vocabulary, self.db = triples, names, vocabulary, db
         self.types: dict[Term, set[URIRef]] = defaultdict(set)
         self.taken: set[str] = set()
         homes = self._homes()
@@ -77,12 +74,12 @@ class Induction:
         self.home = {term: tables[home] for term, home in homes.items()}
         """The table that a subject is in."""
         self.ids = self._ids()
-        into.executescript(HIDDEN)
+        db.executescript(HIDDEN)
         self._write_triples()
         self.tables = tuple(sorted(self._tables(), key=lambda table: -table.rows))
 
     def _homes(self) -> dict[Term, URIRef | None]:
-        """For each thing the highest class, the commonest of several; of a node without one, what leads to it."""
+        """The highest class of each thing, of several the commonest; of a node without, what leads to it."""
         parents, leads = dict[Term, URIRef](), dict[Term, URIRef]()
         for s, p, o in self.triples:
             if p in self.vocabulary.types and isinstance(o, URIRef):
@@ -91,12 +88,11 @@ class Induction:
                 parents[s] = min(o, parents.get(s, o))
             elif isinstance(o, BNode):
                 leads[o] = min(p, leads.get(o, p))
-        self.schema = {p for _, p, _ in self.triples}.union(*self.types.values())
+        self.schema = set[Term](p for _, p, _ in self.triples).union(*self.types.values())
         self.schema |= {s for s, kinds in self.types.items() if any(map(_describes, kinds))}
         things = [s for s in dict.fromkeys(s for s, _, _ in self.triples) if s not in self.schema]
-        tops = {
-            s: {_top(kind, parents) for kind in self.types.get(s, ()) if kind not in PLAIN} for s in things
-        }
+        kinds = {s: self.types.get(s, set()).difference(PLAIN) for s in things}
+        tops = {s: {_top(kind, parents) for kind in some} for s, some in kinds.items()}
         sizes = Counter(top for some in tops.values() for top in some)
         return {s: min(tops[s], key=lambda top: (-sizes[top], top), default=leads.get(s)) for s in things}
 
@@ -118,84 +114,63 @@ class Induction:
 
     def _write_triples(self) -> None:
         typed: dict[str, set[frozenset[URIRef]]] = defaultdict(set)
-        for s, home in self.home.items():
-            typed[home].add(frozenset(self.types.get(s, ())))
-        constant = {home for home, kinds in typed.items() if kinds == {frozenset([self.of[home]])}}
-        terms = (
-            (i, self.names.get(t, i), json.dumps(term_to_data(t)), self.home.get(t))
-            for t, i in self.ids.items()
-        )
+        for s, table in self.home.items():
+            typed[table].add(frozenset(self.types.get(s, ())))
+        constant = {table for table, kinds in typed.items() if kinds == {frozenset([self.of[table]])}}
+        named = ((i, self.names.get(t, i), t) for t, i in self.ids.items())
+        terms = ((i, name, json.dumps(term_to_data(t)), self.home.get(t)) for i, name, t in named)
         self.db.executemany("INSERT INTO _terms VALUES (?, ?, ?, ?)", terms)
         rows = []
         for n, (s, p, o) in enumerate(self.triples):
-            home, place, tag = self.home.get(s), None, getattr(o, "language", None) or ""
+            place: str | None = None
+            home, tag = self.home.get(s), getattr(o, "language", None) or ""
             if home is None:
                 place = SCHEMA
             elif p in self.vocabulary.types and home in constant:
                 place = f"{home}.id"
             elif p in self.vocabulary.labels and str(o).strip() == self.names.get(s):
                 place = f"{home}.name"
-            low, high, unit = _measure(o) or (None, None, None)
+            measure, target = _measure(o) or (None, None, None), self.home.get(o)
             cell, value = self.ids.get(o, str(o)), json.dumps(term_to_data(o))
-            known = (
-                n,
-                self.ids[s],
-                p,
-                self.ids.get(o),
-                value,
-                tag,
-                cell,
-                low,
-                high,
-                unit,
-                home,
-                self.home.get(o),
-                place,
-            )
-            rows.append(known)
+            rows.append((n, self.ids[s], p, self.ids.get(o), value, tag, cell, *measure, home, target, place))
         self.db.executemany(f"INSERT INTO _triples VALUES ({', '.join('?' * 13)})", rows)
 
     def _tables(self) -> Iterator[Table]:
-        key, name = Column("id", "TEXT PRIMARY KEY"), Column("name", "TEXT")
-        columns = {home: [key, name] for home in self.of}
-        labels = {home: {"id", "name"} for home in self.of}
-        sizes = Counter(self.home.values())
+        """Makes the tables, and gives them as the model sees them."""
+        key, name, sizes = (
+            Column("id", "TEXT PRIMARY KEY"),
+            Column("name", "TEXT"),
+            Counter(self.home.values()),
+        )
+        columns, labels = {home: [key, name] for home in self.of}, {home: {"id", "name"} for home in self.of}
         for home in self.of:
             self.db.execute(f"CREATE TABLE {home} (id TEXT PRIMARY KEY, name TEXT)")
-            self.db.execute(
-                f"INSERT INTO {home} SELECT id, name FROM _terms WHERE home = ? ORDER BY id", (home,)
-            )
+            things = "SELECT id, name FROM _terms WHERE home = ? ORDER BY id"
+            self.db.execute(f"INSERT INTO {home} {things}", (home,))
+        placed = "UPDATE _triples SET place = ? WHERE home = ? AND predicate = ? AND tag = ?"
         for home, p, tag, triples, subjects, *kind in self.db.execute(GROUPS).fetchall():
             label = identifier(f"{self.names[URIRef(p)]} {tag}", labels[home])
             several, wide = triples > subjects, len(columns[home]) >= MOST_COLUMNS
             table = identifier(f"{home} {label}", self.taken) if several else home
             place = f"{table}.{label}" if several or not wide else WIDE
-            asked = (place, home, p, tag)
-            self.db.execute(
-                "UPDATE _triples SET place = ? WHERE home = ? AND predicate = ? AND tag = ?", asked
-            )
+            self.db.execute(placed, (place, home, p, tag))
             own = self._columns(label, place, p, " NOT NULL" * (several or triples == sizes[home]), kind)
             if several:
-                key = Column(f"{home}_" if label == home else home, "TEXT NOT NULL", home)
-                yield Table(table, triples, (key, *own.values()))
-                self.db.execute(
-                    f"CREATE TABLE {table} ({', '.join(f'{c.name} {c.type}' for c in (key, *own.values()))})"
-                )
-                sql = f"INSERT INTO {table} SELECT subject, {', '.join(own)} FROM _triples WHERE place = ? ORDER BY n"
-                self.db.execute(sql, (place,))
+                of = Column(f"{home}_" if label == home else home, "TEXT NOT NULL", home)
+                values = f"SELECT subject, {', '.join(own)} FROM _triples WHERE place = ? ORDER BY n"
+                created = ", ".join(f"{column.name} {column.type}" for column in (of, *own.values()))
+                self.db.execute(f"CREATE TABLE {table} ({created})")
+                self.db.execute(f"INSERT INTO {table} {values}", (place,))
+                yield Table(table, triples, (of, *own.values()))
             elif not wide:
                 columns[home] += own.values()
                 for source, column in own.items():
-                    self.db.execute(f"ALTER TABLE {home} ADD COLUMN {column.name} {column.type.split()[0]}")
                     value = f"SELECT {source} FROM _triples WHERE subject = {home}.id AND place = ?"
+                    self.db.execute(f"ALTER TABLE {home} ADD COLUMN {column.name} {column.type.split()[0]}")
                     self.db.execute(f"UPDATE {home} SET {column.name} = ({value})", (place,))
-        for home, of in self.of.items():
-            yield Table(
-                home,
-                sizes[home],
-                tuple(columns[home]),
-                of if of not in {p for _, p, _ in self.triples} else None,
-            )
+        classes = set().union(*self.types.values())
+        for home, of_class in self.of.items():
+            yield Table(home, sizes[home], tuple(columns[home]), of_class if of_class in classes else None)
 
     def _columns(self, label: str, place: str, p: str, full: str, kind: Sequence[Any]) -> dict[str, Column]:
         """The columns that hold the values of a predicate, by what of a triple is in them."""
@@ -219,7 +194,7 @@ class Induction:
     # --- passages
 
     def write_passages(self, *, reverse_facts: bool) -> int:
-        """Put every triple into words, and with ``reverse_facts`` a second time at its object; how many passages.
+        """Put every triple into words, with ``reverse_facts`` also at its object; the number of passages.
 
         A blank node stands in brackets where a fact leads to it; one that none leads to has its own passage.
         """
@@ -254,18 +229,11 @@ class Induction:
             facts = [fact(n, frozenset([thing])) for n in own.get(thing, ()) if not (node and n in told)]
             facts.sort(key=lambda fact: first.get(fact[0], len(first)))
             if reverse_facts and not node and thing not in self.schema:
-                triples = [(n, *self.triples[n][:2]) for n in leading.get(thing, ())]
-                back = [
-                    (n, s, p)
-                    for n, s, p in triples
-                    if not isinstance(s, BNode) and p not in self.vocabulary.types
-                ]
-                facts += [(f"is {self._relation(p)} of", self._name(s), [n]) for n, s, p in back]
-            for text, places in _parted(self._name(thing), facts):
+                facts += self._reverse(leading.get(thing, ()))
+            name = self._name(thing)
+            for text, places in _parted(name, facts):
                 told.update(places)
-                title = self._name(thing) + (
-                    f" [{self.ids[thing]}]" if self._name(thing) != self.ids[thing] else ""
-                )
+                title = name if name == self.ids[thing] else f"{name} [{self.ids[thing]}]"
                 self.db.execute("INSERT INTO _passages VALUES (?, ?, ?)", (number, title, text))
                 searched = (number, normal(title), normal(text))
                 self.db.execute("INSERT INTO _words (rowid, title, key) VALUES (?, ?, ?)", searched)
@@ -273,17 +241,23 @@ class Induction:
                 number += 1
         return number
 
+    def _reverse(self, leading: Iterable[int]) -> Iterator[tuple[str, str, list[int]]]:
+        for n in leading:
+            s, p, _ = self.triples[n]
+            if not isinstance(s, BNode) and p not in self.vocabulary.types:
+                yield f"is {self._relation(p)} of", self._name(s), [n]
+
     def _relation(self, p: URIRef) -> str:
         return self.names[p].removeprefix("has ")
 
     def _name(self, term: Term) -> str:
         if isinstance(term, Literal):
             return f"{term} ({term.language})" if term.language else str(term)
-        return self.names.get(URIRef(term)) or self.ids[term]
+        return self.names.get(term) or self.ids[term]
 
 
 def _parted(name: str, facts: Sequence[tuple[str, str, list[int]]]) -> Iterator[tuple[str, list[int]]]:
-    """Sentences about a thing, parted where they are more than the embeddings see, with the triples in them."""
+    """Sentences about a thing in passages of some length, with the triples in them."""
     by = defaultdict[str, list[tuple[str, list[int]]]](list)
     for relation, other, places in facts:
         by[relation].append((other, places))
@@ -302,7 +276,7 @@ def _parted(name: str, facts: Sequence[tuple[str, str, list[int]]]) -> Iterator[
 
 
 def _measure(value: Term) -> tuple[float, float, str] | None:
-    """The ends of a number or a range, and its unit; None for a text, and for what SQLite has no number for."""
+    """The ends of a number or a range, and its unit; None for a text, or what SQLite has no number for."""
     if not isinstance(value, Literal) or value.language or value.datatype not in (None, XSD.string, *NUMERIC):
         return None
     if parts := MEASURE.fullmatch(value):
@@ -316,7 +290,7 @@ def _measure(value: Term) -> tuple[float, float, str] | None:
 
 def _describes(kind: URIRef) -> bool:
     """Whether it is a class of classes or predicates."""
-    return kind in SCHEMA_CLASSES or (kind.startswith(SCHEMA_SPACES) and kind not in PLAIN)
+    return kind in SCHEMA_CLASSES or (str(kind).startswith(SCHEMA_SPACES) and kind not in PLAIN)
 
 
 def _top(kind: URIRef, parents: Mapping[Term, URIRef]) -> URIRef:

@@ -21,7 +21,8 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
 @agent("ragonite")
 def induce(run: Run) -> Schema:
     """The database induced from the graph; the same for every question, and kept with the graph."""
-    return recorded("schema", {}, lambda known: known.schema, Schema, run)
+    schema: Schema = recorded("schema", {}, lambda known: known.schema, Schema, run)
+    return schema
 
 
 SYSTEM = System(

@@ -49,7 +49,9 @@ class Table:
     def in_sparql(self) -> str:
         """The class with its predicates, for who writes SPARQL in place of SQL."""
         known = [column for column in self.columns if column.predicate and writable(column.predicate)]
-        uses = (f"\n  {n3(c.predicate)} {c.references or c.type}  # {c.comment}" for c in known if c.predicate)
+        uses = (
+            f"\n  {n3(c.predicate)} {c.references or c.type}  # {c.comment}" for c in known if c.predicate
+        )
         return self.name + (f" {n3(self.of)}" if self.of and writable(self.of) else "") + "".join(uses)
 
 

@@ -25,7 +25,7 @@ class RagoniteSettings(Settings):
     """Rows kept of a query's result; the model sees all of them."""
     sql_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 5.0
     schema_tokens: Count = 6_000
-    """Room in a prompt for the schema, in tokens of 4 letters; of smaller tables that do not fit, the name."""
+    """Room in a prompt for the schema, in tokens of 4 letters; tables that do not fit are only named."""
     max_triples: Count = 200_000
     """A graph, or part of one, with more triples is not induced."""
     part: str = ""

@@ -1,4 +1,4 @@
-"""The tools that an agent chooses among: SQL, passages, and in place of both SPARQL (RAGonite, section 2.3)."""
+"""The tools that an agent chooses among: SQL and passages, or in place of both SPARQL (section 2.3)."""
 
 from __future__ import annotations
 
@@ -122,16 +122,17 @@ def gather(question: str, dialogue: Dialogue, schema: Schema, run: Run) -> tuple
     """The sources that the tools gave, in at most so many rounds, each tool at least once."""
     settings = settings_of(run)
     offered = OFFERED[settings.ablation]
+    tools: tuple[type[Tool], ...] = (*offered, Finish)
     sparql = offered == (Sparql,)
     variables = {
         "question": question,
         "earlier": earlier(dialogue),
         "schema": schema.text(settings.schema_tokens, sparql=sparql),
-        "tools": [each.spec.name for each in (*offered, Finish)],
+        "tools": [each.spec.name for each in tools],
     }
     prompt = "ragonite/tool_selector_sparql" if sparql else "ragonite/tool_selector"
-    uses = act(prompt, variables, (*offered, Finish), run, limit=settings.rounds)
-    for left in offered:  # offered again alone, without what was found, as in the paper's trace
+    uses = act(prompt, variables, tools, run, limit=settings.rounds)
+    for left in offered:  # it is offered again alone, without what was found, as in the paper's trace
         if not any(isinstance(use.tool, left) for use in uses):
             uses += act(prompt, {**variables, "tools": [left.spec.name]}, (left,), run, limit=1)
     results = [use.result for use in uses if not isinstance(use.tool, Finish)]

@@ -14,7 +14,6 @@ import rdflib
 from rdflib import URIRef
 from small import films
 
-
 import kgwb
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphError, SettingError
@@ -54,7 +53,7 @@ def columns(known: Database) -> Mapping[str, Column]:
 
 
 def not_there(kg: Graph) -> list[Any]:
-    """The triples that are in no passage, or not in the row that they should be in; the list must be right."""
+    """The triples that are in no passage, or not in their row; the list of the others must be right."""
     known = induced(kg)
     [path] = cache_dir().glob("ragonite-*.sqlite")
     file = sqlite3.connect(path)
@@ -110,12 +109,13 @@ def test_every_triple_of_harbour_is_there() -> None:
 
 MESS = """
 :b1 :p "x" . :u1 :likes :nowhere, "text" ; :order 7 .
-:s a :Ship, :Boat ; rdfs:label "Sea \\"Star\\""@en, "Seestern"@de ; :select "a", "b" ; :code "007" ; :size "4 m" ; :n "nan"^^xsd:double ;
-    :range "95-130" ; :built 1990 ; :owner :f ; :length [ :value 3 ; :unit [ :name "m" ] ] ; :big "99999999999999999999"^^xsd:integer .
-:t a :Ship ; rdfs:label "T" ; :code "12" ; :size "12 m" ; :range "80" ; :built 2001 ; :owner :p ; :n 1.5e0 ; :next :s .
-:f a :Firm ; rdfs:label "F" . :p a :Person . :k a :Key .
-:Ship rdfs:subClassOf :Vessel . :Vessel rdfs:subClassOf :Ship . :self a :self . _:x :loop _:x .
-:q a owl:Thing ; :group :q ; :Group :s .
+:s a :Ship, :Boat ; rdfs:label "Sea \\"Star\\""@en, "Seestern"@de ; :select "a", "b" ; :code "007" ;
+    :size "4 m" ; :n "nan"^^xsd:double ; :range "95-130" ; :built 1990 ; :owner :f ;
+    :length [ :value 3 ; :unit [ :name "m" ] ] ; :big "99999999999999999999"^^xsd:integer .
+:t a :Ship ; rdfs:label "T" ; :code "12" ; :size "12 m" ; :range "80" ; :built 2001 ; :owner :p ;
+    :n 1.5e0 ; :next :s .
+:f a :Firm ; rdfs:label "F" . :p a :Person . :k a :Key . _:x :loop _:x . :self a :self .
+:Ship rdfs:subClassOf :Vessel . :Vessel rdfs:subClassOf :Ship . :q a owl:Thing ; :group :q ; :Group :s .
 """
 
 
@@ -123,12 +123,12 @@ def test_messy_triples_have_their_places() -> None:
     kg = films(PREFIXES + MESS)
     assert not_there(kg) == []
     known, there = induced(kg), columns(induced(kg))
-    kinds = {name.partition(".")[2]: (column.type, column.comment) for name, column in there.items()}
-    assert kinds["code"] == ("TEXT NOT NULL", 'one of "007", "12"')
-    assert kinds["size"] == ("INTEGER NOT NULL", '4 … 12, in "m"')
-    assert kinds["range_low"][0] == kinds["range_high"][0] == "INTEGER NOT NULL"
-    assert kinds["big"][0] == kinds["n"][0] == "TEXT"
-    assert kinds["built"] == ("INTEGER NOT NULL", "1990 … 2001")
+    kinds = {name: (each.type.removesuffix(" NOT NULL"), each.comment) for name, each in there.items()}
+    assert kinds["ship.code"] == ("TEXT", 'one of "007", "12"')
+    assert kinds["ship.size"] == ("INTEGER", '4 … 12, in "m"')
+    assert kinds["ship.range_low"][0] == kinds["ship.range_high"][0] == "INTEGER"
+    assert kinds["ship.big"][0] == kinds["ship.n"][0] == "TEXT"
+    assert kinds["ship.built"] == ("INTEGER", "1990 … 2001")
     rows = sql(
         known, "SELECT s.name, label_de, value, unit FROM ship s LEFT JOIN length l ON l.id = s.length"
     )
@@ -199,6 +199,6 @@ def test_the_database_is_kept_and_made_anew_where_it_is_damaged(monkeypatch: pyt
 
 def test_reverse_facts_can_be_left_out() -> None:
     turtle = ':f a :Film ; rdfs:label "F" ; :director :p . :p a :Person ; rdfs:label "P" .'
-    texts = {title: text for title, text in of(turtle).passages}
+    texts = dict(of(turtle).passages)
     assert texts["P [p]"] == "P is a Person. It is director of F."
-    assert {t: x for t, x in of(turtle, reverse_facts=False).passages}["P [p]"] == "P is a Person."
+    assert dict(of(turtle, reverse_facts=False).passages)["P [p]"] == "P is a Person."

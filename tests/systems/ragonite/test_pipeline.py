@@ -94,7 +94,7 @@ FAILED = {
     "not authorized": "DELETE FROM film",
     "prohibited": "SELECT value FROM _triples",
     "one statement": "SELECT 1; SELECT 2",
-    "interrupted after": "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n",
+    "interrupted after": "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT max(x) FROM n",
 }
 
 
