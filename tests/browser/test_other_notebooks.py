@@ -131,6 +131,16 @@ def test_a_walk_is_run_hop_by_hop_and_its_debate_is_read(lab: Site) -> None:
         page.cell("kgwb.compare").run().wait("without focusing")
 
 
+def test_both_tools_are_used_and_the_answer_cites_them(lab: Site) -> None:
+    with lab.visit("20_ragonite.ipynb") as page:
+        page.run_all()
+        page.cell('workbench.cell("ragonite")').wait("film_director").wait("CREATE TABLE")
+        page.cell('workbench.cell("sql")').wait("SELECT").wait("row")
+        page.cell('workbench.cell("passages")').wait("Hayao Miyazaki")
+        page.cell('workbench.cell("answerer")').wait("cited")
+        page.cell("workbench.debug()").wait("Answer")
+
+
 def test_markup_in_a_graph_is_shown_as_text(lab: Site) -> None:
     cells = ("workbench.debug()", "workbench.subgraph()", "workbench.runs[-1]")
     with lab.visit(lab.server.write("hostile.ipynb", HOSTILE, *cells)) as page:

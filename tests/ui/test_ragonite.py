@@ -28,7 +28,7 @@ def shown(session: Session, key: str) -> str:
     [
         (
             "ragonite",
-            ["Subgraph: 4 nodes", "film (4) — director → thing (8)", "CREATE TABLE film", "director TEXT"],
+            ["Subgraph: 3 nodes", "film (4) — director → thing (8)", "CREATE TABLE film", "director TEXT"],
         ),
         ("sql[turn 1]", ["SELECT x FROM film", "no such column: x"]),
         ("sql[turn 2]", [DIRECTED, "3 rows", "arrival", "Arrival"]),

@@ -4,21 +4,8 @@ from __future__ import annotations
 
 from rdflib import URIRef
 
-from kgwb.show.html import (
-    Html,
-    aside,
-    count,
-    div,
-    fold,
-    join,
-    note,
-    scored,
-    short,
-    span,
-    state_sign,
-    table,
-    tag,
-)
+from kgwb.show import html
+from kgwb.show.html import Html, div, fold, join, span, tag
 from kgwb.show.picture import svg
 from kgwb.show.subgraph import Edge, Node, Role, Subgraph
 from kgwb.show.tell import because, view
@@ -31,46 +18,48 @@ DRAWN = 14
 
 @view.register
 def _(value: records.Schema, around: Around) -> Html:
-    drawn = value.tables[:DRAWN]
-    iris = {each.name: URIRef(f"urn:kgwb:table:{each.name}") for each in drawn}
-    nodes = tuple(Node(iris[t.name], f"{t.name} ({t.rows:,})", (Role("support"),)) for t in drawn)
-    links = [(t.name, c) for t in drawn for c in t.columns if c.references in iris]
-    edges = tuple(Edge((iris[t], URIRef(f"urn:kgwb:{c.name}"), iris[c.references]), c.name) for t, c in links)
-    left = (div("soft", f"{count(n, 'triple')} only in passages: {why}") for why, n in value.only_passages)
-    created = (
-        fold(
-            join(tag("b", t.name), aside(count(t.rows, "row"))), tag("pre", str(t), class_="src"), key=t.name
-        )
-        for t in value.tables
+    things = [table for table in value.tables if table.columns[0].name == "id"][:DRAWN]
+    iris = {table.name: URIRef(f"urn:kgwb:table:{table.name}") for table in things}
+    nodes = tuple(Node(iris[t.name], f"{t.name} ({t.rows:,})", (Role("support"),)) for t in things)
+    links = [
+        (t.name if t in things else t.columns[0].references, c) for t in value.tables for c in t.columns[1:]
+    ]
+    drawn = [(of, c) for of, c in links if of in iris and c.references in iris]
+    edges = tuple(
+        Edge((iris[of], URIRef(f"urn:kgwb:{c.name}"), iris[c.references]), c.name) for of, c in drawn
     )
-    return div("body stack", div("b", str(value)), svg(Subgraph(nodes, edges)), *left, *created)
+    parts = [div("b", str(value)), svg(Subgraph(nodes, edges))]
+    parts += (
+        div("soft", f"{html.count(n, 'triple')} only in passages: {why}") for why, n in value.only_passages
+    )
+    for table in value.tables:
+        head = join(tag("b", table.name), html.aside(html.count(table.rows, "row")))
+        parts.append(fold(head, tag("pre", str(table), class_="src"), key=table.name))
+    return div("body stack", *parts)
 
 
 @view.register
 def _(value: records.Source, around: Around) -> Html:
-    query = tag("pre", value.title, class_="src")
-    standing = fold(
-        aside(count(len(value.triples), "triple")), triples(value.triples, around), key=value.title[:60]
-    )
-    after = standing if value.triples else ""
-    if value.error:
-        return div("body stack", query, note(value.error, kind="bad"))
     if value.tool == "passages":
-        head = div("row", tag("b", short(value.title)), scored(value.score))
-        return div("body stack", head, tag("bdi", value.text), after)
-    more = aside("there are more") if value.cut else ""
-    return div(
-        "body stack", query, div("b", value.outcome, " ", more), table(value.columns, value.rows), after
-    )
+        head = div("row", tag("b", html.short(value.title)), html.scored(value.score))
+        parts = [head, tag("bdi", value.text)]
+    else:
+        parts = [tag("pre", value.title, class_="src")]
+        outcome = div("b", value.outcome + " and more" * value.cut)
+        rows = html.table(value.columns, value.rows)
+        parts += [html.note(value.error, kind="bad")] if value.error else [outcome, rows]
+    if value.triples:
+        head = html.aside(html.count(len(value.triples), "triple"))
+        parts.append(fold(head, triples(value.triples, around), key=value.title[:60]))
+    return div("body stack", *parts)
 
 
 @view.register
 def _(value: records.Cited, around: Around) -> Html:
-    cited = []
-    for number, source in enumerate(value.sources, 1):
-        lit = state_sign("ok", "cited") if number in value.lit else span("soft", "not cited")
-        head = join(tag("b", f"[{number}] "), source.tool, " ", short(source.title, 80), " ", lit)
-        cited.append(fold(head, view(source, around), key=f"source {number}", unfolded=False))
     values = [(each.value, ", ".join(f"[{n}]" for n in each.sources)) for each in value.values]
-    listed = table(("value", "sources"), values) if values else ""
-    return div("body stack", div("b", value.text), because(value.reason), listed, *cited)
+    parts = [div("b", value.text), because(value.reason), html.table(("value", "sources"), values)]
+    for number, source in enumerate(value.sources, 1):
+        lit = html.state_sign("ok", "cited") if number in value.lit else span("soft", "not cited")
+        head = join(tag("b", f"[{number}] "), source.tool, " ", html.short(source.title, 80), " ", lit)
+        parts.append(fold(head, view(source, around), key=f"source {number}"))
+    return div("body stack", *parts)
