@@ -14,7 +14,7 @@ from rdflib import URIRef
 
 from kgwb.flow import Answer, Candidate, Link, Term, Triple
 from kgwb.kg.survey import Survey
-from kgwb.kg.text import KNOWN_PREFIXES, local_name
+from kgwb.kg.text import local_name, prefix_of, split
 from kgwb.run import Run
 from kgwb.run.record import Call, Step
 from kgwb.show.html import (
@@ -120,21 +120,13 @@ def curie(iri: str, around: Around) -> Html:
 
 def curie_text(iri: str, around: Around) -> str:
     """An IRI as "fl:Harry_Potter"; whole where it cannot be cut."""
-    namespace, local = _split(str(iri))
+    namespace, local = split(str(iri))
     return f"{_prefix(namespace, around)}:{local}" if namespace and local else str(iri)
 
 
-def _split(iri: str) -> tuple[str, str]:
-    """Namespace and local part."""
-    place = max(iri.rfind("/"), iri.rfind("#")) + 1
-    return iri[:place], iri[place:]
-
-
 def _prefix(namespace: str, around: Around) -> str:
-    """The prefix of a namespace: the graph's own, one that everybody knows, or its last part as a word."""
-    words = re.findall(r"[A-Za-z][A-Za-z0-9]*", re.sub(r"^\w+:/*", "", namespace))
-    known = around.prefixes.get(namespace) or KNOWN_PREFIXES.get(namespace)
-    return known or (words[-1].lower()[:12] if words else "ns")
+    """The prefix of a namespace, the graph's own if it has one."""
+    return around.prefixes.get(namespace) or prefix_of(namespace)
 
 
 def term_text(term: Term, names: Names) -> str:
@@ -213,7 +205,7 @@ def readable(text: str, around: Around) -> str:
     def cut(match: re.Match[str]) -> str:
         if match["iri"] is None:  # what stands in quotes is no IRI
             return match[0]
-        namespace, local = _split(match["iri"])
+        namespace, local = split(match["iri"])
         prefix = _prefix(namespace, around)
         plain = re.fullmatch(r"[A-Za-z_][\w-]*", local, re.ASCII) and re.fullmatch(r"[A-Za-z]\w*", prefix)
         if not plain or used.setdefault(prefix, namespace) != namespace:
