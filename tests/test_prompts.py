@@ -45,7 +45,10 @@ def test_a_shipped_prompt_parses_and_fills(name: str) -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_prompt_names_a_reply_class_and_shows_its_fields(name: str) -> None:
     loaded = Prompts().load(name)
-    fields: Iterable[str] = ("thought", "action")  # of a prompt of ``act``, whose reply class is made of tools
+    fields: Iterable[str] = (
+        "thought",
+        "action",
+    )  # of a prompt of ``act``, whose reply class is made of tools
     if loaded.header["reply"] != "ActionReply":
         [reply] = reply_classes(name.partition("/")[0], loaded.header["reply"])
         fields = reply.model_fields

@@ -91,6 +91,8 @@ def _value(value: CitedValue, cited: Cited, words: str) -> Value:
     triples = list(dict.fromkeys(triple for source in mine for triple in source.triples))
     if cited.kind == "boolean":
         term: Term = Literal(value.value.lower() == "true")
+    elif cited.kind == "count":
+        term = _number(value.value)
     else:
         term = (
             _term(value.value, mine, triples) or _term(value.value, cited.sources, ()) or _number(value.value)

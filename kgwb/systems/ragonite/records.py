@@ -90,7 +90,7 @@ class Source:
     """The passage."""
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
-    cut: bool = False
+    cut: Hidden[bool] = False
     """Whether there are more rows."""
     error: str = ""
     score: Score = 0.0
