@@ -153,6 +153,17 @@ def test_a_local_graph_is_built_turn_by_turn_and_edited(lab: Site) -> None:
         page.cell("workbench.debug()").wait("by hand").wait("local graph")
 
 
+def test_both_tools_are_used_and_the_answer_cites_them(lab: Site) -> None:
+    with lab.visit("20_ragonite.ipynb") as page:
+        page.run_all()
+        tables = page.cell('workbench.cell("ragonite")').wait("birth_place")
+        tables.click(tables.output.locator("summary", has_text="film_director")).wait("CREATE TABLE")
+        page.cell('workbench.cell("sql")').wait("SELECT").wait("row")
+        page.cell('workbench.cell("passages")').wait("Hayao Miyazaki")
+        page.cell('workbench.cell("answerer")').wait("cited")
+        page.cell("workbench.debug()").wait("Answer")
+
+
 def test_markup_in_a_graph_is_shown_as_text(lab: Site) -> None:
     cells = ("workbench.debug()", "workbench.subgraph()", "workbench.runs[-1]")
     with lab.visit(lab.server.write("hostile.ipynb", HOSTILE, *cells)) as page:
