@@ -1,4 +1,4 @@
-"""The command line: ask, bench, report, serve, doctor, lab, demo."""
+"""The command line: ask, bench, retry, report, serve, doctor, lab, demo."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import kgwb
 from kgwb import disk
-from kgwb.arguments import Asking, Count, add_arguments, option, pairs, positional, recall
+from kgwb.arguments import Asking, Count, Opening, add_arguments, option, pairs, positional, recall, varied
 from kgwb.errors import CONTROLS, InputError, KgwbError, RunFileError, harmless
 from kgwb.masking import shown
 
@@ -33,6 +33,9 @@ START = "notebooks/00_start.ipynb"
 HISTORY = """JSON list of the dialogue so far, oldest first: a text is an earlier question, asked before;
 an object {"question": ..., "answers": [labels]} is a turn as it went, with "standalone" (its self-contained
 form) and "entities" (the names in it) where known"""
+EACH = "measure each value of a setting, of prompts (folders) or of model, in folders of their own"
+BUDGET = "stop at this much money, tokens, model_calls or seconds of work, over all that DIR holds"
+PRICES = "TOML table of prices (default: kgwb's)"
 Rows = list[dict[str, Any]]
 
 
@@ -227,15 +230,11 @@ class Bench(Asking):
     out: Path = option("DIR", "folder of the results; resumes", ...)
     limit: Count | None = option("N", "only the first N questions")
     workers: Count = option("N", "questions asked side by side", 1)
-    each: str | None = option("NAME=V1,V2,...", "measure each value of a setting, in folders of its own")
+    each: str | None = option("NAME=V1,V2,...", EACH)
     save_runs: bool = option("", "keep every run in DIR/runs", False)
     retry_errors: bool = option("", "ask questions that ended in an error again", False)
-    budget: list[str] = option(
-        "NAME=NUMBER",
-        "stop at this much money, tokens, model_calls or seconds of work, over all that DIR holds",
-        [],
-    )
-    prices: Path | None = option("FILE", "TOML table of prices (default: kgwb's)")
+    budget: list[str] = option("NAME=NUMBER", BUDGET, [])
+    prices: Path | None = option("FILE", PRICES)
     ladder: bool = option("", "name the agent that lost each answer; asks up to 5 times more", False)
     retention: bool = option("", "ask dialogues' questions alone too, in DIR/standalone", False)
 
@@ -246,25 +245,26 @@ class Bench(Asking):
         if self.retention and all(question.dialogue is None for question in questions):
             why = f"no question of {self.questions} is in a dialogue"
             raise InputError(why, hint="leave --retention out")
-        for varied in self._varied() if self.each else [self]:
+        commands = self._varied() if self.each else [self]
+        for command in commands:
             if self.each:
-                print(varied.out.name)
-            if code := varied._measure_all(questions):
+                print(command.out.name)
+            if code := command._measure_all(questions):
                 return code
+        if self.each:
+            _report([command.out for command in commands], self.out / "report.html", self.prices)
         return 0
 
     def _varied(self) -> list[Bench]:
-        """The arguments once for each value of the setting that is varied."""
-        [(name, values)] = pairs([self.each or ""], "NAME=V1,V2,...").items()
-        settings = []
-        varied = []
-        for value in values.split(","):
-            setting = f"{name}={value}"
-            varied.append(replace(self, set=[*self.set, setting], out=self.out / setting))
-            settings.append(varied[-1].settings)
-            if settings[-1] in settings[:-1]:
-                raise InputError(f"--each has {setting} twice", hint="give each value once")
-        return varied
+        """The arguments once for each value of what is varied."""
+        known, commands = [], []
+        for name, command in varied(self, self.each or ""):
+            about = command.settings, command.prompts, command.model
+            if about in known:
+                raise InputError(f"--each has {name} twice", hint="give each value once")
+            known.append(about)
+            commands.append(replace(command, out=self.out / name))
+        return commands
 
     def _measure_all(self, questions: list[BenchQuestion]) -> int:
         from kgwb.bench.cost import Budget, load_prices
@@ -304,13 +304,10 @@ class Bench(Asking):
         self, setup: Setup, prices: Prices, budget: Budget, folder: Path, questions: list[BenchQuestion]
     ) -> tuple[int, Rows]:
         """Ask the questions, and print what came of it: the exit code, and their lines."""
-        from tqdm import tqdm
-
         from kgwb.bench.ladder import where_lost
         from kgwb.bench.results import Results, locked, lost
         from kgwb.bench.runner import Bench as Runner
 
-        progress = partial(tqdm, mininterval=0.5)
         save_runs: Any = self.save_runs or ("lost" if self.ladder else False)
         with locked(folder):
             results = Results(folder, setup.config(questions))
@@ -319,11 +316,11 @@ class Bench(Asking):
             runner = Runner(setup, results, workers=self.workers, save_runs=save_runs, budget=budget)
             try:
                 done = len(results.of(questions))
-                with progress(total=len(questions), initial=done, unit="question") as bar:
+                with _progress(total=len(questions), initial=done, unit="question") as bar:
                     runner.finished = lambda row: bar.update()
                     rows = runner.run(questions)
                 if self.ladder and not runner.stopped:
-                    with progress(total=sum(map(lost, rows)), unit="lost answer") as bar:
+                    with _progress(total=sum(map(lost, rows)), unit="lost answer") as bar:
                         update = bar.update
                         where_lost(
                             setup, results, questions, workers=self.workers, finished=lambda line: update()
@@ -346,6 +343,7 @@ def _print_figures(folder: Path, rows: Rows, prices: Prices) -> None:
     read = Measured.read(folder)
     ladder = {row["id"]: read.ladder[row["id"]] for row in rows if row["id"] in read.ladder}
     measured = [replace(read, rows={row["id"]: row for row in rows}, ladder=ladder)]
+    print(f"{_paint(measured[0].headline, 'key')}\n")
     for reason in without_prices(measured, prices):
         _complain(reason)
     tables = (quality(measured), spent(measured, prices), linking(measured), losses(measured))
@@ -356,7 +354,78 @@ def _print_figures(folder: Path, rows: Rows, prices: Prices) -> None:
         _complain(f"the most frequent error, {times} times: {clean(error)}", hint)
 
 
-# --- report, serve
+# --- retry, report, serve
+
+
+@dataclass(kw_only=True)
+class Retry(Opening):
+    """ask questions of a benchmark again after a change, and show what it fixed and what it broke"""
+
+    folder: Path = positional("DIR", "what kgwb bench --out wrote; with --save-runs little is asked again")
+    kg: str = option("GRAPH", "default: the one that was measured", "")
+    prompts: Path | None = option("DIR", "folder whose prompts go before kgwb's own")
+    model: str = option("SPEC", "default: the one that was measured", "")
+    agent_model: list[str] = option("AGENT=SPEC", "for one agent", [])
+    set: list[str] = option("NAME=VALUE", "change a setting", [])
+    each: str | None = option("NAME=V1,V2,...", EACH)
+    only: list[str] = option(
+        "WHAT",
+        "lost, wrong, errors, right, all, blamed=AGENT, type=NAME, an id (default: lost, and as many right)",
+        [],
+    )
+    repeats: Count = option("N", "ask what differs N times, to see which decisions vary by themselves", 1)
+    workers: Count = option("N", "questions asked side by side", 1)
+    budget: list[str] = option("NAME=NUMBER", BUDGET, [])
+    prices: Path | None = option("FILE", PRICES)
+    out: Path | None = option("FILE", "HTML file to write (default: report.html in DIR/retries)")
+
+    def run(self) -> int:
+        from kgwb.bench.cost import Budget, load_prices
+
+        prices = load_prices(self.prices)
+        budget = Budget(pairs(self.budget, "NAME=NUMBER"), prices)
+        folders = []
+        for name, command in varied(self, self.each) if self.each else [("", self)]:
+            folder, stopped = command._ask(name, prices, budget)
+            folders.append(folder)
+            if stopped:
+                _complain(f"stopped: the budget is used up ({stopped})", "give the same with a larger one")
+                break
+        page = folders[0] if len(folders) == 1 else folders[0].parent
+        _report([self.folder, *folders], self.out or page / "report.html", self.prices)
+        return SPENT if stopped else 0
+
+    def _ask(self, name: str, prices: Prices, budget: Budget) -> tuple[Path, str]:
+        """Ask again under this command's change: the folder of the results, and what stopped it."""
+        from kgwb.bench.lab import Lab
+        from kgwb.run.prompts import Prompts
+
+        models = {**({"": self.model} if self.model else {}), **pairs(self.agent_model, "AGENT=SPEC")}
+        lab = Lab(self.folder, kg=self.graph(self.kg) if self.kg else None, models=models)
+        setup = lab.changed(Prompts.of(self.prompts), pairs(self.set, "NAME=VALUE"))
+        changes = [self.prompts.resolve().name] if self.prompts else []
+        folder = lab.folder_of(setup, name or ", ".join([*changes, *models.values(), *self.set]) or "prompts")
+        questions = lab.choose(self.only)
+        estimate = lab.estimate(setup, questions, prices=prices, repeats=self.repeats)
+        print(f"{folder.name}: {estimate}", flush=True)
+        with _progress(total=len(questions), unit="question") as bar:
+            stopped = lab.ask(
+                setup,
+                questions,
+                folder,
+                repeats=self.repeats,
+                workers=self.workers,
+                budget=budget,
+                finished=lambda row: bar.update(),
+            )
+        return folder, stopped
+
+
+def _progress(**about: Any) -> Any:
+    """A bar on the terminal for what may take more than a second."""
+    from tqdm import tqdm
+
+    return tqdm(mininterval=0.5, delay=1.0, **about)
 
 
 @dataclass(kw_only=True)
@@ -366,14 +435,25 @@ class Report:
     folders: list[Path] = positional("DIR", "what kgwb bench --out wrote")
     out: Path | None = option("FILE", "HTML file to write (default: report.html in the first DIR)")
     published: str | None = option("SET", "set the papers' figures on this question set beside; it is yours")
-    prices: Path | None = option("FILE", "TOML table of prices (default: kgwb's)")
+    prices: Path | None = option("FILE", PRICES)
 
     def run(self) -> int:
-        from kgwb.bench import Report, load_prices
-
-        report = Report(*self.folders, published=self.published, prices=load_prices(self.prices))
-        print(report.save(self.out or self.folders[0] / "report.html"))
+        _report(self.folders, self.out or self.folders[0] / "report.html", self.prices, self.published)
         return 0
+
+
+def _report(
+    folders: Sequence[Path], page: Path, prices: Path | None = None, published: str | None = None
+) -> None:
+    """Write the page of results folders, and print what it says first and where it is."""
+    from kgwb.bench import Report as Page
+    from kgwb.bench import load_prices
+
+    report = Page(*folders, published=published, prices=load_prices(prices))
+    for line in report.headline():
+        print(line)
+    with _progress(unit="page") as bar:
+        print(report.save(page, finished=bar.update))
 
 
 @dataclass(kw_only=True)
@@ -532,6 +612,7 @@ def _print_agent(run: Run, event: str, step: Step) -> None:
 COMMANDS: dict[str, type[Any]] = {
     "ask": Ask,
     "bench": Bench,
+    "retry": Retry,
     "report": Report,
     "serve": Serve,
     "doctor": Doctor,

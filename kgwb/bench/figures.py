@@ -13,8 +13,9 @@ from kgwb import systems
 from kgwb.bench.cost import Cost, Prices, costs
 from kgwb.bench.ladder import LADDER, Lost, recall, stands
 from kgwb.bench.metrics import MEASURES, Group, groups
-from kgwb.bench.results import Lines, Row, read_results
+from kgwb.bench.results import Lines, Row, read_results, verdict
 from kgwb.errors import InputError
+from kgwb.flow import counted
 from kgwb.show.html import Html, clean
 from kgwb.show.html import table as html_table
 
@@ -67,6 +68,17 @@ class Measured:
             blamed = (line["agent"] or line["why"].partition(";")[0], line["stage"] or "–")
             losses.setdefault(blamed, Counter()).update({"", str(line.get("hops", ""))})
         return dict(sorted(losses.items(), key=lambda loss: (order.get(loss[0][0], len(order)), loss[0])))
+
+    @property
+    def headline(self) -> str:
+        """How many answers are right, wrong, missing and errors, and F1 with its interval."""
+        counts = Counter(map(verdict, self.rows.values()))
+        missed = [f"{counts[word]} {word}" for word in ("wrong", "unanswered")]
+        errors = counted(counts["error"], "error")
+        total = sum(counts[word] for word in ("wrong", "unanswered", "error"))
+        gold = f", {counts['without gold']} without gold" if counts["without gold"] else ""
+        right = f"{counts['right']} right, {total} lost ({', '.join(missed)}, {errors}){gold}"
+        return f"{counted(len(self.rows), 'question')}: {right}; F1 {self.groups['all'].figure('f1') or '–'}"
 
 
 Sets = Sequence[Measured]
