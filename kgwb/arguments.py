@@ -148,7 +148,8 @@ def varied(arguments: T, each: str) -> list[tuple[str, T]]:
         given = arguments.set  # type: ignore[attr-defined]
         change: Any = {name: Path(value) if name == "prompts" else value}
         change = change if name in ("prompts", "model") else {"set": [*given, setting]}
-        commands.append((quote(setting, safe="= "), replace(arguments, **change)))  # type: ignore[type-var]
+        label = f"{name}={Path(value).name}" if name == "prompts" else setting
+        commands.append((quote(label, safe="= "), replace(arguments, **change)))  # type: ignore[type-var]
     return commands
 
 

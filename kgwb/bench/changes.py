@@ -254,7 +254,7 @@ class Effects:
                 mine = [change for change in group if change.agent == agent]
                 title = f"first decision that differs: {spoken(agent)}" if agent else "no decision differs"
                 rows = [_row(change, link(other, change)) for change in mine]
-                parts += [div("caption", f"{title} ({len(mine)})"), div("wide", table(heads, rows))]
+                parts += [div("caption", f"{title} ({len(mine)})"), div("scroll", table(heads, rows))]
             head = state_sign(sign, f"{len(group)} {word}")
             yield fold(head, *parts, unfolded=word in FIRST, key=f"{other.name}-{word}") if group else Html()
 

@@ -15,7 +15,7 @@ from kgwb import llm, systems
 from kgwb.bench.cost import Budget, Prices, used
 from kgwb.bench.figures import Measured
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.results import FOR_PEOPLE, Results, Row, locked, lost, run_file
+from kgwb.bench.results import FOR_PEOPLE, Results, Row, changed_entries, locked, lost, run_file
 from kgwb.bench.runner import Bench, Earlier, Setup, fingerprint, run_name
 from kgwb.errors import InputError, KgwbError
 from kgwb.flow import counted
@@ -109,17 +109,25 @@ class Lab:
         return Setup(self.kg, self.system, self.models, self.system.settings(**known), Prompts(), embeddings)
 
     def changed(self, prompts: Prompts | None = None, settings: Mapping[str, str] | None = None) -> Setup:
-        """The set-up with other prompts, and settings as they were typed. Raises SettingError."""
+        """The set-up with other prompts, and settings as they were typed.
+
+        Raises SettingError, and InputError where nothing differs from what was measured.
+        """
         present, typed = self.setup.settings, dict(settings or {})
         new = type(present).of_profile(present.profile, texts=True, **typed)
         changes = {name: getattr(new, name) for name in typed}
-        return replace(self.setup, prompts=prompts or self.setup.prompts, settings=present.changed(**changes))
+        prompts = prompts or self.setup.prompts
+        setup = replace(self.setup, prompts=prompts, settings=present.changed(**changes))
+        if not any(changed_entries(self.earlier.config, setup.config())):
+            hint = f"change a setting, a model, or a prompt, in a file such as {self.system.name}/NAME.md"
+            raise InputError(f"nothing differs from what {self.earlier.folder} measured", hint=hint)
+        return setup
 
     def folder_of(self, setup: Setup, name: str) -> Path:
         """Where its results are kept: the same set-up has the same folder, so that it is gone on with."""
         config = {key: value for key, value in setup.config().items() if key not in FOR_PEOPLE}
         content = fingerprint(json.dumps(config, sort_keys=True))[:6]
-        return self.earlier.folder / RETRIES / f"{quote(name, safe=' =,')[:80]}.{content}"
+        return self.earlier.folder / RETRIES / f"{quote(name, safe=' =,%')[:80]}.{content}"
 
     # --- which questions
 

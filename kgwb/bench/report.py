@@ -122,7 +122,7 @@ class Report:
         question: str,
         *,
         kg: Graph | str | None = None,
-        model: ChatModel | str | None = None,
+        model: ChatModel | str | Mapping[str, ChatModel] | None = None,
         number: int = 0,
         agent: str = "",
     ) -> Debugger:
