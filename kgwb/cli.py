@@ -36,6 +36,8 @@ form) and "entities" (the names in it) where known"""
 EACH = "measure each value of a setting, of prompts (folders) or of model, in folders of their own"
 BUDGET = "stop at this much money, tokens, model_calls or seconds of work, over all that DIR holds"
 PRICES = "TOML table of prices (default: kgwb's)"
+MOST_LOST = 10
+"""Lost answers that are printed; the report has them all."""
 Rows = list[dict[str, Any]]
 
 
@@ -281,7 +283,8 @@ class Bench(Asking):
             oracle_of(self.system)
         if "money" in budget.limits:
             _ = [prices.of(model.name) for model in workbench.models.values()]
-        questions = with_gold(with_queries(questions, workbench.kg), workbench.kg)
+        with _progress(iterable=with_queries(questions, workbench.kg), unit="gold answer") as wanted:
+            questions = with_gold(wanted, workbench.kg)
         if missing := [question for question in questions if question.answers is None]:
             why = f"{missing[0].id}: {clean(missing[0].gold_error or '')}"
             _complain(f"{len(missing)} of {len(questions)} questions have no gold: {why}")
@@ -338,12 +341,20 @@ class Bench(Asking):
 
 def _print_figures(folder: Path, rows: Rows, prices: Prices) -> None:
     from kgwb.bench.figures import Measured, linking, losses, quality, spent, without_prices
-    from kgwb.show.html import clean
+    from kgwb.bench.results import label_of, lost, verdict
+    from kgwb.show.html import clean, short
 
     read = Measured.read(folder)
     ladder = {row["id"]: read.ladder[row["id"]] for row in rows if row["id"] in read.ladder}
     measured = [replace(read, rows={row["id"]: row for row in rows}, ladder=ladder)]
     print(f"{_paint(measured[0].headline, 'key')}\n")
+    for row in [row for row in rows if lost(row)][:MOST_LOST]:
+        given, right = (", ".join(label_of(row, v) for v in row[side]) for side in ("answers", "gold"))
+        words = clean(
+            f"{row['id']}: {row['question']} → {row['error'] or given or 'nothing'}; right: {right}"
+        )
+        print(f"{_paint(f'{verdict(row):<10}', 'failure')} {short(words)}")
+    print()
     for reason in without_prices(measured, prices):
         _complain(reason)
     tables = (quality(measured), spent(measured, prices), linking(measured), losses(measured))
@@ -406,7 +417,8 @@ class Retry(Opening):
         changes = [self.prompts.resolve().name] if self.prompts else []
         folder = lab.folder_of(setup, name or ", ".join([*changes, *models.values(), *self.set]) or "prompts")
         questions = lab.choose(self.only)
-        estimate = lab.estimate(setup, questions, prices=prices, repeats=self.repeats)
+        with _progress(iterable=questions, unit="question looked at") as looked:
+            estimate = lab.estimate(setup, looked, prices=prices, repeats=self.repeats)
         print(f"{folder.name}: {estimate}", flush=True)
         with _progress(total=len(questions), unit="question") as bar:
             stopped = lab.ask(
@@ -449,11 +461,10 @@ def _report(
     from kgwb.bench import Report as Page
     from kgwb.bench import load_prices
 
-    report = Page(*folders, published=published, prices=load_prices(prices))
-    for line in report.headline():
-        print(line)
-    with _progress(unit="page") as bar:
-        print(report.save(page, finished=bar.update))
+    with _progress(unit="run") as bar:
+        report = Page(*folders, published=published, prices=load_prices(prices), finished=bar.update)
+        lines, path = [*report.headline()], report.save(page)
+    print(*lines, path, sep="\n")
 
 
 @dataclass(kw_only=True)

@@ -10,17 +10,16 @@ from dataclasses import dataclass
 from kgwb import systems
 from kgwb.bench.figures import NAMES, Measured
 from kgwb.bench.metrics import Group, compare
-from kgwb.bench.results import VERDICTS, Row, changed_entries, lost, run_file, verdict
+from kgwb.bench.results import VERDICTS, Row, changed_entries, label_of, lost, run_file, verdict
 from kgwb.errors import InputError, KgwbError
-from kgwb.kg.text import local_name
 from kgwb.run.record import RunFile, StepDifference
 from kgwb.show.html import (
     Html,
+    and_more,
     aside,
     clean,
     count,
     div,
-    first_of,
     fold,
     iri_link,
     join,
@@ -52,21 +51,27 @@ def sign_of(row: Row) -> Html:
 
 
 def answers_of(row: Row) -> Html:
-    """What was answered, under its verdict; an error with its message."""
+    """What was answered, under its verdict; an error with its message, a table with the score of columns."""
     what = note(short(row["error"]), kind="bad") if row["error"] else values_of(row, "answers")
-    return join(sign_of(row), what)
+    columns = ", ".join(f"{name} {score:.2f}" for name, score in row.get("by_column", {}).items())
+    return join(sign_of(row), what, div("soft", "by column: ", columns) if columns and lost(row) else "")
 
 
 def values_of(row: Row, name: str) -> Html:
     """The answers or the gold of a line, vertices by their labels."""
-    values, labels = row[name], row.get("labels", {})
+    values = row[name]
     if not values:
         return aside("not known" if values is None else "none")
-    shown = [
-        iri_link(value, labels.get(value) or local_name(value)) if "://" in value else short(value)
-        for value in values[:MOST_VALUES]
-    ]
-    return join(*(div("", value) for value in shown), *first_of(values[MOST_VALUES:], 0))
+
+    def shown(value: str | None) -> Html | str:
+        value = value or ""
+        return iri_link(value, label_of(row, value)) if "://" in value else short(value)
+
+    cells = row.get("table" if name == "answers" else "gold_table") or [[value] for value in values]
+    lines = (join(*(div("", shown(cell)) for cell in line)) for line in cells[:MOST_VALUES])
+    if len(cells[0]) > 1:
+        lines = (table((), [[shown(cell) for cell in line] for line in cells[:MOST_VALUES]]),)  # type: ignore[assignment]
+    return join(*lines, and_more(len(cells) - MOST_VALUES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,7 @@ class Change:
     """The agent that took it; "" if none differs, UNKNOWN if a run was not kept."""
 
 
-def changes(before: Measured, after: Measured) -> list[Change]:
+def changes(before: Measured, after: Measured, finished: Callable[[], object] = lambda: None) -> list[Change]:
     """What became of the questions with gold that both have, in the order of OUTCOMES."""
     known = []
     for key, row in before.rows.items():
@@ -93,6 +98,7 @@ def changes(before: Measured, after: Measured) -> list[Change]:
         became = word.get((lost(row), lost(new)), "still right")
         became = "varies by itself" if new.get("varies") else became
         parting, agent = _parting(before, after, row, new)
+        finished()
         known.append(Change(row, new, became, parting, new.get("varies") or agent))
     order = list(OUTCOMES)
     return sorted(known, key=lambda change: order.index(change.outcome))
@@ -130,9 +136,10 @@ Link = Callable[[Measured, Change], object]
 class Effects:
     """Several results folders against the first of them, laid out once for page and widget."""
 
-    def __init__(self, sets: Sequence[Measured]) -> None:
+    def __init__(self, sets: Sequence[Measured], finished: Callable[[], object] = lambda: None) -> None:
+        """``finished`` is called after each question that was looked at."""
         self.first, *self.others = sets
-        self.changes = {other.name: changes(self.first, other) for other in self.others}
+        self.changes = {other.name: changes(self.first, other, finished) for other in self.others}
         """By the name of the other folder."""
 
     def counts(self, other: Measured) -> Counter[str]:
@@ -241,7 +248,7 @@ class Effects:
                 scores = [line["f1"] for line in lines if line]
                 cells = _best(scores, [sign_of(line) for line in lines if line])
                 rows.append((short(row["question"]), *cells))
-        yield table(("by question", *(measured.name for measured in sets)), rows)
+        yield div("scroll", table(("by question", *(measured.name for measured in sets)), rows))
 
     def _questions(self, other: Measured, link: Link) -> Iterator[Html]:
         """A fold for each outcome; in it a table for each agent."""
@@ -254,7 +261,7 @@ class Effects:
                 mine = [change for change in group if change.agent == agent]
                 title = f"first decision that differs: {spoken(agent)}" if agent else "no decision differs"
                 rows = [_row(change, link(other, change)) for change in mine]
-                parts += [div("caption", f"{title} ({len(mine)})"), div("scroll", table(heads, rows))]
+                parts += [div("caption", f"{title} ({len(mine)})"), div("scroll cells", table(heads, rows))]
             head = state_sign(sign, f"{len(group)} {word}")
             yield fold(head, *parts, unfolded=word in FIRST, key=f"{other.name}-{word}") if group else Html()
 

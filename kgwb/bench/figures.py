@@ -16,13 +16,13 @@ from kgwb.bench.metrics import MEASURES, Group, groups
 from kgwb.bench.results import Lines, Row, read_results, verdict
 from kgwb.errors import InputError
 from kgwb.flow import counted
-from kgwb.show.html import Html, clean
+from kgwb.show.html import Html, clean, page
 from kgwb.show.html import table as html_table
 
-_NAMES = "precision", "recall", "F1", "P@1", "MRR", "Hit@5", "exact", "paper P", "paper F1"
+_NAMES = "precision", "recall", "F1", "P@1", "MRR", "Hit@5", "exact", "paper P", "lenient F1", "paper F1"
 NAMES = dict(zip(MEASURES, _NAMES, strict=True))
 NO_COST = Cost(0, 0.0, 0.0, 0.0)
-MEANS = ("precision", "recall", "hits1", "mrr", "hit5", "exact", "paper_precision")
+MEANS = ("precision", "recall", "lenient", "hits1", "mrr", "hit5", "exact", "paper_precision")
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,9 @@ class Table(NamedTuple):
             "  ".join([first.ljust(widths[0]), *(c.rjust(w) for c, w in zip(rest, widths[1:], strict=True))])
             for first, *rest in lines
         )
+
+    def _repr_html_(self) -> str:
+        return page(self.html())
 
     def html(self) -> Html:
         """The table, or nothing if it has no rows."""

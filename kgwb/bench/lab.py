@@ -274,4 +274,7 @@ def _model_calls(before: Run, steps: Iterable[Step], run: Run) -> list[Call]:
 def _question(row: Row) -> BenchQuestion:
     """The question of a line."""
     fields = {name: row[name] for name in ("id", "question", *KEYS, "turn") if name in row}
-    return BenchQuestion(**fields, answers=row["gold"])
+    labels = row.get("labels", {})
+    known = [labels.get(value, value) for value in row["gold"] or ()]
+    table = {"columns": row.get("columns", ()), "rows": row.get("gold_table", ())}
+    return BenchQuestion(**fields, answers=row["gold"], answer_labels=known if labels else (), **table)

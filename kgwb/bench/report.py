@@ -14,17 +14,14 @@ from string import Template
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from rdflib import URIRef
-
 from kgwb import disk, llm, systems
 from kgwb.bench.changes import MOST_VALUES, Change, Effects, Link, answers_of, values_of
 from kgwb.bench.cost import Prices
 from kgwb.bench.figures import NAMES, Measured, linking, losses, quality, spent, without_prices
 from kgwb.bench.metrics import score_row
-from kgwb.bench.results import VERDICTS, Row, lost, run_file, verdict
+from kgwb.bench.results import VERDICTS, Row, label_of, lost, run_file, verdict
 from kgwb.errors import InputError, KgwbError
 from kgwb.kg import Graph, open_kg
-from kgwb.kg.text import local_name
 from kgwb.llm.base import ChatModel
 from kgwb.show import html as h
 from kgwb.show.html import Bar, Html, tag
@@ -48,11 +45,16 @@ class Report:
     """The results of one folder, or of several side by side; the first is what the others are set against.
 
     ``published`` names the question set whose published figures are shown beside (published.toml), for what
-    was asked is known to the person alone; with ``prices`` money is shown. Raises InputError.
+    was asked is known to the person alone; with ``prices`` money is shown. ``finished`` is called after each
+    run that was looked at. Raises InputError.
     """
 
     def __init__(
-        self, *folders: str | Path, published: str | None = None, prices: Prices | None = None
+        self,
+        *folders: str | Path,
+        published: str | None = None,
+        prices: Prices | None = None,
+        finished: Callable[[], object] = lambda: None,
     ) -> None:
         if not folders:
             raise InputError("there is nothing to report on", hint="name a folder of kgwb bench --out")
@@ -62,34 +64,31 @@ class Report:
         tails = [f", {name}" if len(names) > 1 else "" for name in names]
         self.sets = tuple(map(Measured.read, paths, names, tails))
         """The results, folder by folder."""
-        self._prices = prices
+        self._prices, self._finished = prices, finished
         self._published = [*_published(self.sets, published)] if published is not None else []
 
     @cached_property
     def effects(self) -> Effects:
         """What became of each question in the further folders."""
-        return Effects(self.sets)
+        return Effects(self.sets, self._finished)
 
     def headline(self) -> Iterator[str]:
         """The first lines of the report: how many are right and lost, and what further folders changed."""
         yield from (f"{measured.name}: {measured.headline}" for measured in self.sets)
         yield from self.effects.lines()
 
-    def save(
-        self, path: str | Path, *, runs: bool = True, finished: Callable[[], object] = lambda: None
-    ) -> Path:
+    def save(self, path: str | Path, *, runs: bool = True) -> Path:
         """Write the page, and beside every run that was kept a page of it, unless ``runs`` is False.
 
-        A run's page has the time of the run, and is made again when the run has another; ``finished`` is
-        called after each. Returns the path. Raises InputError, also for a file that is there already and is
-        no page of kgwb.
+        A run's page has the time of the run, and is made again when the run has another. Returns the path.
+        Raises InputError, also for a file that is there already and is no page of kgwb.
         """
         path = Path(path)
         try:
             if not _is_ours(path):
                 hint = "give another file, or delete that one"
                 raise InputError(f"cannot write {path}: what is there is no report of kgwb", hint=hint)
-            pages = dict(self._run_pages(finished)) if runs else {}
+            pages = dict(self._run_pages()) if runs else {}
             title = f"Benchmark {', '.join(measured.name for measured in self.sets)}"
             questions = _questions(self.sets, path, pages)
 
@@ -103,7 +102,7 @@ class Report:
             raise InputError(f"cannot write {path}: {exc.strerror or exc}", hint="give another file") from exc
         return path
 
-    def _run_pages(self, finished: Callable[[], object]) -> Iterator[tuple[Path, Path]]:
+    def _run_pages(self) -> Iterator[tuple[Path, Path]]:
         """The file of every run that was kept, with its page."""
         for measured in self.sets:
             for file in filter(None, (run_file(measured.folder, row) for row in measured.rows.values())):
@@ -114,7 +113,7 @@ class Report:
                 if not shown.exists() or shown.stat().st_mtime_ns != written:
                     disk.replace(shown, [run_page(file)], "replace")
                     os.utime(shown, ns=(written, written))
-                finished()
+                self._finished()
                 yield file, shown
 
     def debug(
@@ -148,11 +147,8 @@ class Report:
         run = systems.load_run(file, kg=graph, model=live)
         blame = agent or measured.ladder.get(question, {}).get("agent")
         blamed = next((step.key for step in run.steps if step.agent == blame), "")
-        gold = [*(row["gold"] or ())]
-        iris = [URIRef(value) for value in gold[:MOST_VALUES] if "://" in value]
-        names = {str(iri): name for iri, name in graph.names(iris).items()} if graph and iris else {}
-        texts = h.first_of(gold, MOST_VALUES, lambda value: names.get(value) or _local(value))
-        return Debugger(session_of(run), chosen=blamed, gold=", ".join(texts))
+        gold = h.first_of(row["gold"] or (), MOST_VALUES, lambda value: label_of(row, value))
+        return Debugger(session_of(run), chosen=blamed, gold=", ".join(gold))
 
     def _repr_html_(self) -> str:
         return h.page(*self._sections(lambda measured, change: h.short(change.after["question"])))
@@ -173,7 +169,7 @@ class Report:
             "Where answers were lost": _lost(self.sets),
         }
         for title, contents in parts.items():
-            yield h.fold(title, h.div("stack", *contents), key=title)
+            yield h.fold(title, h.div("stack scroll", *contents), key=title)
 
 
 def _graph_of(measured: Measured) -> Graph | None:
@@ -370,7 +366,7 @@ def _questions(sets: Sets, path: Path, pages: Pages) -> Iterator[Html]:
     ids = dict.fromkeys(key for measured in sets for key in measured.rows)
     rows = (_question(number, key, sets, path, pages) for number, key in enumerate(ids, 1))
     head = tag("thead", tag("tr", *(tag("th", tag("button", head)) for head in heads)))
-    yield tag("table", head, tag("tbody", *rows), id="questions")
+    yield h.div("scroll", tag("table", head, tag("tbody", *rows), id="questions"))
 
 
 def _question(number: int, key: str, sets: Sets, path: Path, pages: Pages) -> Html:
@@ -388,7 +384,8 @@ def _question(number: int, key: str, sets: Sets, path: Path, pages: Pages) -> Ht
 
 def _result(measured: Measured, row: Row, path: Path, pages: Pages) -> list[object]:
     scores, line = score_row(row), measured.ladder.get(row["id"], {})
-    link = _run_link(measured, row, "run", path, pages) if row.get("run") else h.aside("not kept")
+    kept = run_file(measured.folder, row) is not None
+    link = _run_link(measured, row, "run", path, pages) if kept else h.aside("not kept")
     return [
         answers_of(row),
         f"{scores.f1:.2f}" if scores else "",
@@ -404,8 +401,3 @@ def _run_link(measured: Measured, row: Row, text: str, path: Path, pages: Pages)
         return h.safe(text)
     shown = os.path.relpath(pages.get(file, file), os.path.dirname(os.path.realpath(path)))
     return tag("a", text, href=quote(shown), title=f'kgwb.debug(kgwb.load_run("{file}"))')
-
-
-def _local(value: str) -> str:
-    """A value as it is, an IRI by its last part."""
-    return local_name(value) if "://" in value else h.short(value)

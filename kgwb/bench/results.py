@@ -15,6 +15,7 @@ from kgwb import disk
 from kgwb.bench.questions import BenchQuestion
 from kgwb.errors import InputError
 from kgwb.flow import Turn, from_data
+from kgwb.kg.text import local_name
 
 CONFIG, RESULTS = "config.json", "results.jsonl"
 RUNS = "runs"
@@ -86,6 +87,11 @@ class Result(Line):
     linking: dict[str, _Linked] = {}
     """How many of the gold query's vertices and predicates were linked, and among the candidates."""
     run: str = ""
+    table: list[list[str | None]] = []
+    """The cells of an answer that is a table."""
+    gold_table: list[list[str | None]] = []
+    by_column: dict[str, Share] = {}
+    """F1 of each gold column against the column of the answer that fits it best."""
     labels: dict[str, str] = {}
     """What the vertices among answers and gold are called."""
     paid: _Used | None = None
@@ -241,6 +247,11 @@ def verdict(row: Row) -> str:
     if row["gold"] is None:
         return "without gold"
     return "right" if not lost(row) else "wrong" if row["answers"] else "unanswered"
+
+
+def label_of(row: Row, value: str) -> str:
+    """What a value among the answers or gold of a line is called; an IRI without a label by its last part."""
+    return row.get("labels", {}).get(value) or (local_name(value) if "://" in value else value)
 
 
 def lost(row: Row) -> bool:

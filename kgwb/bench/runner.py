@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from kgwb.aside import undisturbed
 from kgwb.bench.cost import Budget, stages, used
-from kgwb.bench.metrics import NOTHING, score
+from kgwb.bench.metrics import NOTHING, by_column, score
 from kgwb.bench.questions import BenchQuestion, conversations, read_gold, term_string
 from kgwb.bench.results import FOR_PEOPLE, RUNS, Result, Results, Row, lost, run_file
 from kgwb.errors import (
@@ -30,7 +30,7 @@ from kgwb.errors import (
     KgwbError,
     ModelUnreachableError,
 )
-from kgwb.flow import Dialogue, Turn, from_data, to_data
+from kgwb.flow import Answer, Dialogue, Turn, from_data, to_data
 from kgwb.llm.base import ChatModel
 from kgwb.run import Run
 from kgwb.run import Setup as RunSetup
@@ -398,13 +398,17 @@ def row_of(question: BenchQuestion, run: Run | None, error: str | None) -> Row:
         row["source"] = "own knowledge" if answer is not None and answer.ungrounded else "the graph"
     row = {name: value for name, value in row.items() if value is not None}
     row |= {"question": question.question, "answers": list(dict.fromkeys(answers)), "gold": question.gold}
+    table = []
     if answer is not None and answer.columns:
-        cells = [
-            [None if cell is None else term_string(cell) for cell in value.row] for value in answer.values
-        ]
-        row["table"] = cells
+        cells = (value.row for value in answer.values)
+        table = [[None if cell is None else term_string(cell) for cell in line] for line in cells]
+        row["table"] = table
+    if question.rows:
+        row |= {"columns": question.columns, "gold_table": question.rows}
+        row["by_column"] = by_column(question.columns, question.rows, table)
+    row |= {"labels": labels} if (labels := _labels(question, answer)) else {}
     if question.answers is not None:
-        row |= asdict(NOTHING if error is not None else score(answers, question.answers))
+        row |= asdict(NOTHING if error is not None else score(answers, question.answers, table))
     if run is None:
         row |= {"seconds": 0.0, "model_calls": 0, "queries": 0}
     else:
@@ -414,6 +418,20 @@ def row_of(question: BenchQuestion, run: Run | None, error: str | None) -> Row:
         if linking := _linking(question, run):
             row["linking"] = linking
     return row | {"error": error}
+
+
+def _labels(question: BenchQuestion, answer: Answer | None) -> dict[str, str]:
+    """What the vertices among gold and answers are called."""
+    gold, values = question.answers or (), answer.values if answer else ()
+    labels = (
+        dict(zip(gold, question.answer_labels, strict=True))
+        if len(gold) == len(question.answer_labels)
+        else {}
+    )
+    labels |= {str(iri): name for iri, name in (answer.names if answer else ())}
+    labels |= {str(value.term): value.label for value in values if not value.row}
+    shown = {*gold, *(str(term) for value in values for term in value.terms)}
+    return {value: label for value, label in labels.items() if "://" in value and value in shown}
 
 
 def _linking(question: BenchQuestion, run: Run) -> Row:
