@@ -12,7 +12,7 @@ from kgwb.bench.figures import NAMES, Measured
 from kgwb.bench.metrics import Group, compare
 from kgwb.bench.results import VERDICTS, Row, changed_entries, label_of, lost, run_file, verdict
 from kgwb.errors import InputError, KgwbError
-from kgwb.run.record import RunFile, StepDifference
+from kgwb.run.record import RunFile, Step, StepDifference
 from kgwb.show.html import (
     Html,
     and_more,
@@ -32,7 +32,7 @@ from kgwb.show.html import (
     tag,
 )
 from kgwb.show.run import agent_of
-from kgwb.show.tell import compared, outcome
+from kgwb.show.tell import compared, line, outcome
 from kgwb.show.texts import changes as line_changes
 from kgwb.show.texts import word_changes
 
@@ -54,7 +54,9 @@ def answers_of(row: Row) -> Html:
     """What was answered, under its verdict; an error with its message, a table with the score of columns."""
     what = note(short(row["error"]), kind="bad") if row["error"] else values_of(row, "answers")
     columns = ", ".join(f"{name} {score:.2f}" for name, score in row.get("by_column", {}).items())
-    return join(sign_of(row), what, div("soft", "by column: ", columns) if columns and lost(row) else "")
+    return join(
+        div("", sign_of(row)), what, div("soft", "by column: ", columns) if columns and lost(row) else ""
+    )
 
 
 def values_of(row: Row, name: str) -> Html:
@@ -184,7 +186,7 @@ class Effects:
         """What was changed, what that did, and every question."""
         for other in self.others:
             title = f"{self.first.name} → {other.name}"
-            yield tag("h2", title, class_="h2")
+            yield tag("h2", title, class_="title")
             yield from self._changed(other)
             yield from self._figures(other)
         if len(self.others) > 1:
@@ -225,14 +227,14 @@ class Effects:
             why = "asked again with the same words, a decision of theirs came out otherwise"
             yield note(f"{count(varying, 'question')} left out: {why}.", kind="calm")
         by_agent = [
-            (spoken(agent) or aside("none"), *(counts[word] or "" for word in OUTCOMES))
+            (spoken(agent) or aside("none"), *(counts[word] or "" for word in shown))
             for agent, counts in self._by_agent(other).items()
         ]
-        yield table(("first decision that differs", *OUTCOMES), by_agent)
+        yield table(("first decision that differs", *shown), by_agent)
 
     def _matrix(self) -> Iterator[Html]:
         """All folders beside each other, a row an agent and a row a question; the best are marked."""
-        yield tag("h2", "Which is best, by agent and by question", class_="h2")
+        yield tag("h2", "Which is best, by agent and by question", class_="title")
         by_agent = [self._by_agent(other) for other in self.others]
         rows: list[tuple[object, ...]] = []
         for agent in dict.fromkeys(agent for each in by_agent for agent in each if agent):
@@ -248,11 +250,11 @@ class Effects:
                 scores = [line["f1"] for line in lines if line]
                 cells = _best(scores, [sign_of(line) for line in lines if line])
                 rows.append((short(row["question"]), *cells))
-        yield div("scroll", table(("by question", *(measured.name for measured in sets)), rows))
+        yield div("across", table(("by question", *(measured.name for measured in sets)), rows))
 
     def _questions(self, other: Measured, link: Link) -> Iterator[Html]:
         """A fold for each outcome; in it a table for each agent."""
-        yield tag("h2", f"Every question: {self.first.name} → {other.name}", class_="h2")
+        yield tag("h2", f"Every question: {self.first.name} → {other.name}", class_="title")
         heads = ("question", "before", "after", "gold", "decision before", "decision after")
         for word, sign in OUTCOMES.items():
             group = [change for change in self.changes[other.name] if change.outcome == word]
@@ -261,7 +263,7 @@ class Effects:
                 mine = [change for change in group if change.agent == agent]
                 title = f"first decision that differs: {spoken(agent)}" if agent else "no decision differs"
                 rows = [_row(change, link(other, change)) for change in mine]
-                parts += [div("caption", f"{title} ({len(mine)})"), div("scroll cells", table(heads, rows))]
+                parts += [div("caption", f"{title} ({len(mine)})"), div("across cells", table(heads, rows))]
             head = state_sign(sign, f"{len(group)} {word}")
             yield fold(head, *parts, unfolded=word in FIRST, key=f"{other.name}-{word}") if group else Html()
 
@@ -276,10 +278,14 @@ def _decisions(parting: StepDifference | None) -> tuple[object, object]:
     if parting is None:
         return aside("–"), aside("–")
     sides = (parting.first, parting.second)
-    texts = [outcome(side) if side else "no such step" for side in sides]
+    texts = [_decision(side) for side in sides]
     if texts[0] == texts[1]:
         texts = ["; ".join(compared(side.output)) if side and side.done else "" for side in sides]
     return word_changes(*(short(text) for text in texts))
+
+
+def _decision(step: Step | None) -> str:
+    return "no such step" if step is None else line(step.output) if step.done else outcome(step)
 
 
 def _best(values: Sequence[float], cells: Sequence[object]) -> list[object]:

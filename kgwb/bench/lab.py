@@ -19,7 +19,7 @@ from kgwb.bench.results import FOR_PEOPLE, Results, Row, changed_entries, locked
 from kgwb.bench.runner import Bench, Earlier, Setup, fingerprint, run_name
 from kgwb.errors import InputError, KgwbError
 from kgwb.flow import counted
-from kgwb.kg import Graph, open_kg
+from kgwb.kg import Graph, cache_dir, open_kg
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
 from kgwb.run import Replay, Run
@@ -105,7 +105,8 @@ class Lab:
         """What asks again: prompts are read as they are now."""
         data = self.earlier.config.get("settings", {})
         known = {name: value for name, value in data.items() if name in self.system.settings.names()}
-        embeddings = Embeddings(str(self.earlier.config.get("embeddings")), trusted=False)
+        name = str(self.earlier.config.get("embeddings"))
+        embeddings = Embeddings(name, folder=cache_dir(), trusted=False)
         return Setup(self.kg, self.system, self.models, self.system.settings(**known), Prompts(), embeddings)
 
     def changed(self, prompts: Prompts | None = None, settings: Mapping[str, str] | None = None) -> Setup:
@@ -173,7 +174,7 @@ class Lab:
             "wrong": lost(row) and row["error"] is None and bool(row["answers"]),
             "right": row["gold"] is not None and not lost(row),
         }
-        return kinds.get(what, row["id"] == what)
+        return kinds[what] if what in kinds else bool(row["id"] == what)
 
     # --- what it takes
 

@@ -77,8 +77,8 @@ class BenchQuestion(BaseModel, frozen=True):
         if not isinstance(data, dict):
             return data
         answers = data.get("answers")
-        tabular = isinstance(answers, list) and answers and all(isinstance(row, list) for row in answers)
-        more = {"rows": answers} if tabular and any(len(row) > 1 for row in answers) else {}
+        rows = answers if isinstance(answers, list) and all(isinstance(row, list) for row in answers) else []
+        more = {"rows": rows} if any(len(row) > 1 for row in rows) else {}
         more |= {"type": data["kind"]} if isinstance(data.get("kind"), str) and "type" not in data else {}
         return {**data, **more}
 

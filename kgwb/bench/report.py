@@ -169,7 +169,7 @@ class Report:
             "Where answers were lost": _lost(self.sets),
         }
         for title, contents in parts.items():
-            yield h.fold(title, h.div("stack scroll", *contents), key=title)
+            yield h.fold(title, h.div("stack across", *contents), key=title)
 
 
 def _graph_of(measured: Measured) -> Graph | None:
@@ -359,14 +359,14 @@ def _lost(sets: Sets) -> Iterator[Html]:
 
 
 def _questions(sets: Sets, path: Path, pages: Pages) -> Iterator[Html]:
-    yield tag("h2", "Every question", class_="h2")
+    yield tag("h2", "Every question", class_="title")
     yield Html(FILTER)
     by_set = (f"{head}{measured.tail}" for measured in sets for head in ("answers", "F1", "lost at", "run"))
     heads = ("id", "hops", "type", "question", "gold", *by_set)
     ids = dict.fromkeys(key for measured in sets for key in measured.rows)
     rows = (_question(number, key, sets, path, pages) for number, key in enumerate(ids, 1))
     head = tag("thead", tag("tr", *(tag("th", tag("button", head)) for head in heads)))
-    yield h.div("scroll", tag("table", head, tag("tbody", *rows), id="questions"))
+    yield h.div("across", tag("table", head, tag("tbody", *rows), id="questions"))
 
 
 def _question(number: int, key: str, sets: Sets, path: Path, pages: Pages) -> Html:

@@ -204,15 +204,22 @@ class PromptLab(Live):
                 raise Cancelled
 
         def work() -> None:
-            how = {"repeats": repeats, "workers": self.workers, "budget": budget}
             try:
-                stopped = self.lab.ask(setup, questions, folder, finished=finished, **how)
+                stopped = self.lab.ask(
+                    setup,
+                    questions,
+                    folder,
+                    repeats=repeats,
+                    workers=self.workers,
+                    budget=budget,
+                    finished=finished,
+                )
             except Cancelled:
                 stopped = "cancelled"
             self._show(folder)
             if stopped:
                 hint = "ask again: it goes on from there"
-                raise InputError(f"stopped with {len(asked)} questions asked: {stopped}", hint=hint)
+                raise InputError(f"stopped with {count(len(asked), 'question')} asked: {stopped}", hint=hint)
 
         self.worker.do("asking again", work)
 
@@ -224,8 +231,9 @@ class PromptLab(Live):
         place, _, question = str(event["arg"]).partition("\t")
         number, _, agent = place.partition(" ")
         if self.report is not None:
-            about = {"kg": self.lab.kg, "model": self.lab.models, "number": int(number), "agent": agent}
-            self.debugger = self.report.debug(question, **about)
+            self.debugger = self.report.debug(
+                question, kg=self.lab.kg, model=self.lab.models, number=int(number), agent=agent
+            )
             self.debugger.outer = self
 
     def __repr__(self) -> str:

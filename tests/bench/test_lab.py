@@ -23,6 +23,7 @@ from kgwb.bench.results import read_results
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.kg import Graph, sample_path
+from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
 from kgwb.run.prompts import Prompts
 
@@ -63,7 +64,7 @@ def questions() -> list[BenchQuestion]:
 def measured(tmp_path_factory: pytest.TempPathFactory, graph: Graph, questions: list[BenchQuestion]) -> Path:
     """The 60 questions of films, measured with every run kept."""
     folder = tmp_path_factory.mktemp("lab") / "first"
-    setup = Setup.of(kgwb.Workbench(graph, Counting()))
+    setup = Setup.of(kgwb.Workbench(graph, Counting(), embeddings=Embeddings("lexical")))
     Bench(setup, Results(folder, setup.config(questions)), save_runs=True).run(questions)
     return folder
 
