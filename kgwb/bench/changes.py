@@ -40,6 +40,8 @@ VARIES = "varies by itself"
 OUTCOMES = {"fixed": "ok", "broken": "bad", VARIES: "stale", "still lost": "none", "still right": "off"}
 """What can become of a question, with the sign it is shown by."""
 FIRST = ("fixed", "broken")
+P = 0.05
+"""Below this, a difference is more than chance."""
 UNKNOWN = "not known: its run was not kept"
 MOST_VALUES = 5
 """Values shown of an answer."""
@@ -171,7 +173,7 @@ class Effects:
         pair = compare(sides[0], sides[1], measure)
         low, high = pair.interval
         figures = (str(Group("", side).figure(measure)) for side in sides)
-        chance = "may be chance" if low <= 0 <= high else "more than chance"
+        chance = f"{'may be' if pair.p > P else 'more than'} chance (p {pair.p:.3f})"
         chance = chance if pair.better or pair.worse else "no answer differs"
         return str(pair.questions), *figures, f"{pair.difference:+.3f} [{low:+.3f}, {high:+.3f}]", chance
 

@@ -98,6 +98,8 @@ class Table(NamedTuple):
             for first, *rest in lines
         )
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         return page(self.html())
 

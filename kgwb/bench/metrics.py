@@ -207,6 +207,8 @@ class Comparison:
     worse: tuple[str, ...]
     unpaired: tuple[str, ...]
     """Ids that only one of the two has, or that have no gold."""
+    p: float
+    """How often so large a difference comes where before and after are exchanged at random by question."""
 
     @property
     def difference(self) -> float:
@@ -239,7 +241,15 @@ def compare(one: Rows, other: Rows, measure: str = "f1", *, resamples: int = RES
         tuple(key for key, change in changes.items() if change > 0),
         tuple(key for key, change in changes.items() if change < 0),
         tuple(key for key in dict.fromkeys((*golds, *others)) if key not in changes),
+        _exchanged(numpy.array([*changes.values()])),
     )
+
+
+def _exchanged(changes: Matrix) -> float:
+    """The two-sided p of a paired permutation test, its signs drawn at random (Good 2005, chapter 3)."""
+    apart = changes[changes != 0]
+    signs = numpy.random.default_rng(0).choice([-1.0, 1.0], size=(5 * RESAMPLES, len(apart)))
+    return float((abs(signs @ apart) >= abs(apart.sum()) - 1e-9).mean())
 
 
 def retention(dialogue: Rows, standalone: Rows) -> float | None:

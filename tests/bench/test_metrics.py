@@ -175,6 +175,13 @@ def test_averages_by_hops_type_and_language_are_over_those_that_have_them() -> N
     assert (len(parts["hops 2"].rows), parts["hops 2"].scores.mrr) == (2, pytest.approx(0.75))
 
 
+def test_a_difference_of_few_questions_may_be_chance() -> None:
+    for better, p in ((0, 1), (1, 1), (3, 0.25), (6, 0.031), (12, 0.0005)):
+        before = [row(number, [] if number < better else [A], [A]) for number in range(20)]
+        after = [row(number, [A], [A]) for number in range(20)]
+        assert compare(before, after, resamples=1).p == pytest.approx(p, abs=0.02)
+
+
 def test_no_question_is_no_division_by_zero() -> None:
     for rows in ([], [row(1, [], None)]):
         assert (groups(rows)[0].scores, groups(rows)[0].figure("f1")) == (NOTHING, None)

@@ -187,9 +187,9 @@ def test_two_result_sets_are_compared(tmp_path: Path) -> None:
     first, second = folder(tmp_path / "one", *ROWS), folder(tmp_path / "two", *better[:4])
     made = page(tmp_path, first, second)
     same = ["0.500 [0.000, 1.000]"] * 2
-    assert made.lines("two")[0] == ["F1", "4", *same, "+0.000 [-0.750, +0.750]", "may be chance"]
+    assert made.lines("two")[0] == ["F1", "4", *same, "+0.000 [-0.750, +0.750]", "may be chance (p 1.000)"]
     assert [line[0] for line in made.lines("two")[1:]] == ["paper F1"]
-    assert made.lines("not known: its run was not kept") == [["1", "1", "", "1", "1"]]
+    assert made.lines("not known: its run was not kept") == [["1", "1", "1", "1"]]
     assert made.lines("What is b?") == [["wrong2", "right1", "1", "–", "–"]]
     assert made.lines("e")[0][-4:] == ["not asked", "", "", ""]
 

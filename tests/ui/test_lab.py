@@ -81,7 +81,7 @@ def test_what_cannot_be_asked_is_said(measured: Path) -> None:
         press(lab, "Ask again", **typed)
         assert problem in text(lab)
     press(lab, "Ask again", budget="model_calls=1")
-    wait_for(lambda: "stopped with 1 question asked: model calls 1 of 1" in text(lab))
+    wait_for(lambda: "stopped with 1 question asked: model calls 2 of 1" in text(lab))
     press(lab, "Ask again", budget="")
     settle(lab.worker)
     wait_for(lambda: "1 fixed" in text(lab))
