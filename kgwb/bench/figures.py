@@ -16,7 +16,7 @@ from kgwb.bench.metrics import MEASURES, Group, groups
 from kgwb.bench.results import Lines, Row, read_results, verdict
 from kgwb.errors import InputError
 from kgwb.flow import counted
-from kgwb.show.html import Html, clean, page
+from kgwb.show.html import Html, clean, div, page
 from kgwb.show.html import table as html_table
 
 _NAMES = "precision", "recall", "F1", "P@1", "MRR", "Hit@5", "exact", "paper P", "lenient F1", "paper F1"
@@ -101,7 +101,7 @@ class Table(NamedTuple):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return page(self.html())
+        return page(div("across", self.html()))
 
     def html(self) -> Html:
         """The table, or nothing if it has no rows."""
