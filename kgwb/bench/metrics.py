@@ -286,8 +286,9 @@ def _columns(scores: Iterable[Scores]) -> Matrix:
 def _resampled(columns: Matrix, resamples: int = RESAMPLES) -> Matrix:
     """The means of random samples of the questions, as many in each as there are."""
     generator, count = numpy.random.default_rng(0), len(columns)
-    drawn = (columns[generator.integers(count, size=count)] for _ in range(resamples))
-    return numpy.array([sample.mean(axis=0) for sample in drawn])
+    times_drawn = generator.multinomial(count, numpy.full(count, 1 / count), size=resamples)
+    means: Matrix = times_drawn @ columns / count
+    return means
 
 
 def _measured(means: Matrix, measure: str) -> Matrix:
