@@ -98,7 +98,8 @@ class Table(NamedTuple):
             for first, *rest in lines
         )
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         return page(div("across", self.html()))
