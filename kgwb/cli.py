@@ -127,12 +127,17 @@ class Ask(Asking):
     json: bool = option("", "print answer, steps and totals as JSON", False)
     save: Path | None = option("FILE", "write the run to this file, call by call")
     steps: bool = option("", "print the way to the answer too, as a tree", False)
+    systems: str | None = option("NAME,NAME,... or all", "ask several systems, and show them side by side")
     question: str = positional("QUESTION")
 
     def run(self) -> int:
         workbench = self.workbench()
         if self.history:
             recall(workbench, self.history)
+        if self.systems:
+            print(workbench.ask_all(self.question, system_names(self.systems)))
+            _warn_of_rules(workbench)
+            return 0
         run = self._begin(workbench)
         saved = True
         try:
@@ -232,6 +237,7 @@ class Bench(Asking):
     out: Path = option("DIR", "folder of the results; resumes", ...)
     limit: Count | None = option("N", "only the first N questions")
     workers: Count = option("N", "questions asked side by side", 1)
+    systems: str | None = option("NAME,NAME,... or all", "measure each system, in a folder of its own")
     each: str | None = option("NAME=V1,V2,...", EACH)
     save_runs: bool = option("", "keep every run in DIR/runs", False)
     retry_errors: bool = option("", "ask questions that ended in an error again", False)
@@ -247,14 +253,18 @@ class Bench(Asking):
         if self.retention and all(question.dialogue is None for question in questions):
             why = f"no question of {self.questions} is in a dialogue"
             raise InputError(why, hint="leave --retention out")
-        commands = self._varied() if self.each else [self]
+        names = system_names(self.systems) if self.systems else ()
+        of_systems = [replace(self, system=name, out=self.out / name) for name in names] or [self]
+        commands = [each for one in of_systems for each in (one._varied() if self.each else [one])]
         for command in commands:
-            if self.each:
-                print(command.out.name)
+            if self.each or self.systems:
+                print(command.out.relative_to(self.out))
             if code := command._measure_all(questions):
                 return code
         if self.each:
             _report([command.out for command in commands], self.out / "report.html", self.prices)
+        elif names:
+            _print_beside([one.out for one in of_systems])
         return 0
 
     def _varied(self) -> list[Bench]:
@@ -337,6 +347,25 @@ class Bench(Asking):
             why = f"{len(rows)} of {len(questions)} questions asked: the budget is used up ({runner.stopped})"
             _complain(f"stopped with {why}", "give the same command with a larger budget to go on")
         return SPENT if runner.stopped else 0, rows
+
+
+def system_names(text: str) -> tuple[str, ...]:
+    """The systems of a list with commas; ``all`` are all that are there. Raises SettingError."""
+    from kgwb import systems
+
+    names = systems.names() if text == "all" else tuple(dict.fromkeys(text.split(",")))
+    for name in names:
+        systems.system(name)
+    return names
+
+
+def _print_beside(folders: list[Path]) -> None:
+    """The figures of several folders in one table each."""
+    from kgwb.bench.figures import Measured, losses, quality, spent
+
+    sets = [Measured.read(folder, folder.name, f", {folder.name}") for folder in folders]
+    print("\nside by side:")
+    print("\n\n".join(str(table) for table in (quality(sets), spent(sets), losses(sets)) if table.rows))
 
 
 def _print_figures(folder: Path, rows: Rows, prices: Prices) -> None:
@@ -561,7 +590,9 @@ class Lab:
         if os.geteuid() == 0 and "--allow-root" not in passed:
             options.append("--allow-root")
         sys.stdout.flush()
-        os.execv(sys.executable, [sys.executable, "-m", "jupyterlab", *options, *self.rest])
+        # A JupyterHub names the address of the server it starts, which must then ask the hub who may enter
+        server = "jupyterhub.singleuser" if "JUPYTERHUB_SERVICE_URL" in os.environ else "jupyterlab"
+        os.execv(sys.executable, [sys.executable, "-m", server, *options, *self.rest])
 
 
 def _notebooks_home() -> Path:

@@ -76,6 +76,7 @@ Term: TypeAlias = Annotated[
 ]
 Iri: TypeAlias = Annotated[URIRef, PlainValidator(_iri), PlainSerializer(str, when_used="json")]
 Triple: TypeAlias = tuple[Term, Iri, Term]
+Triples: TypeAlias = tuple[Triple, ...]
 
 
 @dataclass(frozen=True, slots=True)

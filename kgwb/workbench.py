@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ from kgwb.settings import Settings
 model = llm.model
 
 if TYPE_CHECKING:
+    from kgwb.bench.questions import BenchQuestion
+    from kgwb.bench.side_by_side import SideBySide
     from kgwb.ui.cell import AgentCell
     from kgwb.ui.chat import Chat
     from kgwb.ui.comparison import ComparisonPanel
@@ -76,6 +79,30 @@ class Workbench:
         The run that answered it. Raises what stopped it; see ``runs[-1]``.
         """
         return self.begin(question, path=path).go()
+
+    def ask_all(self, question: str | BenchQuestion, names: Sequence[str] = ()) -> SideBySide:
+        """Ask several systems (default: all that are there) the next question; the dialogue stays as it is.
+
+        A question of ``kgwb.bench.load_questions`` has gold, which tells who is right and where the others
+        lost it. Each has this workbench's graph, model, prompts, and those of its settings that it has too.
+        """
+        from kgwb.bench.runner import Setup as Measured
+        from kgwb.bench.side_by_side import ask_all
+
+        setups = [Measured(**vars(self._setup_of(name))) for name in names or systems.names()]
+        return ask_all(setups, question, self.dialogue)
+
+    def _setup_of(self, name: str) -> Setup:
+        """The set-up for another system; single agents keep their models where it has them."""
+        other, settings = systems.system(name), self.setup.settings
+        changes = {key: value for key, value in settings.changes().items() if key in other.settings.names()}
+        agents = {"", *(spec.name for spec in other.agents)}
+        return replace(
+            self.setup,
+            system=other,
+            settings=other.settings.of_profile(settings.profile, **changes),
+            models={agent: model for agent, model in self.models.items() if agent in agents},
+        )
 
     def forget(self) -> None:
         """Begin a new dialogue."""

@@ -18,6 +18,7 @@ LONG = {
     "faults",
     "hostile",
     "load",
+    "test_muted_answers.py",
     "test_notebooks.py",
     "test_parser_bombs.py",
     "test_same_answers.py",

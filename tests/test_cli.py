@@ -329,6 +329,15 @@ def test_an_installed_kgwb_copies_its_notebooks_and_keeps_those_edited(
     assert texts == {"00_start.ipynb": "edited", "10_chatty_kg.ipynb": "shipped"}
 
 
+def test_lab_started_by_a_jupyterhub_asks_the_hub_who_may_enter(monkeypatch: pytest.MonkeyPatch) -> None:
+    handed: list[list[str]] = []
+    monkeypatch.setattr("os.execv", lambda path, command: handed.append(command) or sys.exit(0))
+    monkeypatch.setenv("JUPYTERHUB_SERVICE_URL", "http://127.0.0.1:40000/user/ada/")
+    with pytest.raises(SystemExit):
+        main(["lab"])
+    assert handed[0][1:3] == ["-m", "jupyterhub.singleuser"]
+
+
 # --- demo, and the rest
 
 

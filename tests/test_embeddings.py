@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from kgwb.errors import EmbeddingError
-from kgwb.kg.embeddings import Embeddings
+from kgwb.kg.embeddings import DEFAULT, Embeddings, bundled_model
+from kgwb.kg.minilm import MiniLM
 
 NAMES = ("director", "birth place", "runtime")
 
@@ -99,3 +100,41 @@ def test_vectors_in_memory_are_bounded(tmp_path: Path, monkeypatch: pytest.Monke
         stub.similarity(text, ["a", "b"])
     assert stub.similarity("a", ["b", "ab", "aab"]) == close
     assert len(stub.encoded) == len(set(stub.encoded))  # those left out came from disk
+
+
+TEXTS = (
+    *(
+        "director",
+        "",
+        "x",
+        "Größe",
+        "日本語の名前",
+        "e\u0301t\u00e9",
+        "\U0001f3ac",
+        "[CLS] [MASK]",
+        "a\x00b\n\tc",
+        "?!",
+    ),
+    *(" ".join(["place of birth"] * times) for times in (2, 7, 84, 85, 86, 300)),
+)
+
+
+def test_minilm_gives_the_vectors_of_sentence_transformers() -> None:
+    """Weights and tokens are the published ones; cut at 256 tokens, alone and together."""
+    from sentence_transformers import SentenceTransformer  # seconds, which other tests are spared
+
+    folder = bundled_model()
+    assert folder
+    reference = SentenceTransformer(str(folder), device="cpu")
+    expected = reference.encode(list(TEXTS), normalize_embeddings=True, show_progress_bar=False)
+    together = MiniLM(folder).encode(TEXTS)
+    alone = [MiniLM(folder).encode([text])[0] for text in TEXTS]
+    np.testing.assert_allclose(together, expected, atol=2e-6)
+    np.testing.assert_allclose(alone, expected, atol=2e-6)
+
+
+def test_the_default_needs_no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    names = ["film director", "starring", "directed by"]
+    assert Embeddings(DEFAULT).similarity("director", names) == (0.853, 0.433, 0.5818)

@@ -298,7 +298,7 @@ def test_the_same_call_from_two_threads_is_made_once() -> None:
 
     class Slow:
         def __init__(self) -> None:
-            self.inner, self.remote = films(), True
+            self.inner, self.remote, self.muted = films(), True, ()
             self.identity, self.source, self.vocabulary = "slow", "slow", self.inner.vocabulary
 
         def search(self, text: str, limit: int) -> Any:

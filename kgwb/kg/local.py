@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -16,11 +17,12 @@ from rdflib import BNode, URIRef
 
 from kgwb.aside import aside
 from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError
-from kgwb.flow import Term, Triple, literal
-from kgwb.kg.base import Limits, Rows, Vocabulary
+from kgwb.flow import Term, Triple, Triples, literal
+from kgwb.kg.base import SCHEMA_SPACES, Limits, Rows, Vocabulary
 from kgwb.kg.files import CACHE_VERSION, open_files, prefixes_in
 from kgwb.kg.labels import LabelIndex, collect
-from kgwb.kg.sparql import Form, checked
+from kgwb.kg.muting import hide, mute
+from kgwb.kg.sparql import Form, checked, n3
 
 T = TypeVar("T")
 
@@ -29,6 +31,7 @@ class LocalGraph:
     """A Graph in an Oxigraph store. May be used by several threads at once."""
 
     remote = False
+    muted: Triples = ()
 
     def __init__(
         self,
@@ -44,7 +47,8 @@ class LocalGraph:
         self.vocabulary, self.limits = vocabulary or Vocabulary(), limits or Limits()
         self.prefixes: Mapping[str, str] = {}
         """By namespace, what the graph's author calls it."""
-        self.search, self.exact, self.names = labels.search, labels.exact, labels.names
+        self.whole_graph: LocalGraph = self
+        self._take(labels)
         self._union = next(iter(store.named_graphs()), None) is not None
 
     @classmethod
@@ -85,6 +89,31 @@ class LocalGraph:
         kg.prefixes = {str(namespace): prefix for prefix, namespace in graph.namespaces()}
         return kg
 
+    def _take(self, labels: LabelIndex) -> None:
+        self.search, self.exact, self.names = labels.search, labels.exact, labels.names
+
+    def without(self, *triples: Triple) -> LocalGraph:
+        """See Graph. Labels are indexed anew where a triple has a part in them: seconds, of a large graph."""
+        graph = copy(self)
+        graph.muted, graph.whole_graph = mute(self.muted, triples), self.whole_graph
+        if any(map(graph._names_by, triples)):
+            store: Any = _Hiding(self.store, graph.muted)
+            graph._take(LabelIndex.build(collect(store, self.vocabulary)))
+        return graph
+
+    def _names_by(self, triple: Triple) -> bool:
+        """Whether the labels may be others without a triple: it is one, or all there is about a term."""
+        hidden = {*self.vocabulary.hidden, *self.vocabulary.types}
+        if triple[1] in hidden or str(triple[1]).startswith(SCHEMA_SPACES):
+            return True
+        silent = f"?p NOT IN ({', '.join(n3(predicate) for predicate in sorted(hidden))})"
+        left = [f"FILTER EXISTS {{ ?s {n3(triple[1])} ?o }}"] + [
+            f"FILTER EXISTS {{ {{ {n3(end)} ?p ?o }} UNION {{ ?s ?p {n3(end)} }} FILTER({silent}) }}"
+            for end in triple[::2]
+            if isinstance(end, URIRef)
+        ]
+        return not self.ask(f"ASK {{ {' '.join(left)} }}")
+
     def select(self, query: str) -> Rows:
         """See Graph."""
         return self._ask(query, ("select",), self._rows)
@@ -107,13 +136,14 @@ class LocalGraph:
         if parsed.undeclared:
             prefixes = ", ".join(f"{prefix}:" for prefix in parsed.undeclared)
             raise QueryError(f"the query does not declare {prefixes}", hint="begin it with PREFIX lines")
+        text = hide(parsed.text, self.muted)
         until = time.monotonic() + self.limits.query_timeout_s
 
         def work() -> T:
             try:
                 # Oxigraph's iterators must not outlive this thread's frames (no other thread may drop them),
                 # so the result has no name here, in the frame that cannot be cleared.
-                return read(self.store.query(parsed.text, use_default_graph_as_union=self._union), until)
+                return read(self.store.query(text, use_default_graph_as_union=self._union), until)
             except BaseException as error:
                 traceback.clear_frames(error.__traceback__)
                 raise
@@ -146,6 +176,24 @@ class LocalGraph:
             triples[from_ox(triple.subject), URIRef(triple.predicate.value), from_ox(triple.object)] = None
             _check_clock(until)
         return tuple(triples)
+
+
+class _Hiding:
+    """A store without some triples, as far as ``collect`` reads one."""
+
+    def __init__(self, store: ox.Store, muted: Triples) -> None:
+        self._store, self._muted = store, muted
+        self._triples = {tuple(map(to_ox, triple)) for triple in muted}
+
+    def quads_for_pattern(self, *pattern: Any) -> Iterator[ox.Quad]:
+        return (
+            quad
+            for quad in self._store.quads_for_pattern(*pattern)
+            if tuple(quad.triple) not in self._triples
+        )
+
+    def query(self, text: str, **options: Any) -> Any:
+        return self._store.query(hide(text, self._muted), **options)
 
 
 def _check_clock(until: float) -> None:

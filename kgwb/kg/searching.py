@@ -19,7 +19,7 @@ from rdflib import Literal, URIRef
 
 from kgwb import disk
 from kgwb.errors import GraphError, GraphTimeoutError
-from kgwb.flow import Triple
+from kgwb.flow import Triple, Triples
 from kgwb.kg.base import WIKIBASE, Found, Hit, Limits, Rows, Vocabulary
 from kgwb.kg.dialects import DIALECTS, STAGES, Dialect, Stage
 from kgwb.kg.queries import Labelling, labelling, schema
@@ -47,6 +47,7 @@ class SearchedByQueries(ABC):
     source: str
     identity: str
     remote = True
+    muted: Triples = ()
     vocabulary: Vocabulary
     limits: Limits
     server = ""
@@ -54,6 +55,11 @@ class SearchedByQueries(ABC):
 
     def __init__(self, dialect: Dialect | None) -> None:
         self._named = dialect
+        self.whole_graph: SearchedByQueries = self
+
+    @abstractmethod
+    def without(self, *triples: Triple) -> SearchedByQueries:
+        """See Graph."""
 
     @abstractmethod
     def select(self, query: str) -> Rows:

@@ -138,7 +138,7 @@ def checked(query: str, *, allow_service: bool = False, magic: str = "") -> Chec
     if not query.isascii() and (half := HALF.search(query)):
         raise _wrong(query, half.start(), "there is half a character", "read the text as UTF-8")
     _check_escapes(query)
-    tokens, text, shape = _lexed(query)
+    tokens, text, shape = lexed(query)
     if not allow_service and (function := _reaching_function(tokens)):
         raise _needs_leave(f"calls {function}, by which an engine may do more than read")
     # The tokens are searched too, so that no way of reading "a<b" can hide the clause from the parse.
@@ -189,7 +189,7 @@ def outline(query: str) -> Outline:
     marks: dict[str, int] = {}
     made: list[tuple[str, str]] = []
     depth = opened = 0
-    for token in _lexed(text)[0]:
+    for token in lexed(text)[0]:
         sign = token[0].upper()
         depth -= sign in ("}", ")", "]")
         if depth == 0:
@@ -249,7 +249,7 @@ def _check_escapes(query: str) -> None:
             raise _wrong(query, escape.start(1), f"the escape {escape[1]} may end a token", _UNESCAPED)
 
 
-def _lexed(query: str) -> tuple[list[re.Match[str]], str, str]:
+def lexed(query: str) -> tuple[list[re.Match[str]], str, str]:
     """The tokens but for spaces and comments, the text to send, and its shape."""
     tokens: list[re.Match[str]] = []
     text, shape = [], []

@@ -168,8 +168,10 @@ Used = Mapping[URIRef, Sequence[Property]]
 def survey(kg: Graph, only: Sequence[URIRef] = ()) -> Survey:
     """The survey of a graph, kept; with ``only``, a fresh one of some classes of a large graph.
 
-    A query that the graph refuses leaves its part out. Raises GraphError if nothing can be asked.
+    A query that the graph refuses leaves its part out. Muted triples are in it: it is kept with the graph.
+    Raises GraphError if nothing can be asked.
     """
+    kg = kg.whole_graph
     if only:
         return _Surveyor(kg, only).look()
     digest = hashlib.sha256(f"{VERSION} {kg.identity} {kg.vocabulary!r}".encode()).hexdigest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
@@ -15,7 +15,7 @@ from kgwb.flow import Term, first_few
 from kgwb.kg.base import SCHEMA_SPACES
 from kgwb.kg.sparql import checked
 from kgwb.kg.survey import FEW, Class, Property, Survey, Values
-from kgwb.kg.text import KNOWN_PREFIXES, local_name, local_part
+from kgwb.kg.text import local_name, local_part, prefix_of, split
 
 ALIKE = 0.6
 """Share of predicates that subclasses have in common to be told as one."""
@@ -147,14 +147,18 @@ class Writer:
         self.notes = {str(iri): note for iri, note in survey.notes}
         self.groups = groups(survey)
         self.group_of = {member.iri: group for group in self.groups for member in group.members}
-        spaces = Counter(str(iri)[: len(str(iri)) - len(local_part(iri))] for iri in self._iris())
+        spaces = Counter(split(iri)[0] for iri in self._iris())
         self.prefixes: dict[str, str] = {str(space): prefix for prefix, space in USUAL.items()}
         for space, _ in (each for each in spaces.most_common(20) if not ODD.search(each[0])):
-            words = re.findall(r"[A-Za-z][A-Za-z0-9]*", re.sub(r"^\w+:/*", "", space))
-            prefix = KNOWN_PREFIXES.get(space) or (words[-1].lower()[:12] if words else "ns")
+            prefix = prefix_of(space)
             while prefix in self.prefixes.values() and space not in self.prefixes:
                 prefix += "x"
             self.prefixes.setdefault(space, prefix)
+
+    def class_names(self) -> tuple[str, ...]:
+        """The names of classes for a reader to choose from, the largest first."""
+        names = [name for group in self.groups for name in group.names if group.head.iri]
+        return tuple(dict.fromkeys(names))[:150]
 
     def _iris(self) -> Iterator[URIRef]:
         for group in self.groups:
@@ -166,9 +170,7 @@ class Writer:
                 yield from (inner.predicate for inner in each.inner)
 
     def curie(self, iri: str) -> str:
-        local = local_part(iri)
-        prefix = self.prefixes.get(iri[: len(iri) - len(local)])
-        return f"{prefix}:{local}" if prefix and LOCAL.fullmatch(local) else bracketed(iri)
+        return curie(iri, self.prefixes)
 
     def named(self, iri: str) -> str:
         """A CURIE, with its label where that says more."""
@@ -294,12 +296,6 @@ def quoted(text: str, most: int = TEXT) -> str:
     return json.dumps(text if len(text) <= most else text[:most] + "…", ensure_ascii=False)
 
 
-def class_names(survey: Survey) -> list[str]:
-    """The names of classes for a reader to choose from, the largest first."""
-    names = [name for group in groups(survey) for name in group.names if group.head.iri]
-    return list(dict.fromkeys(names))[:150]
-
-
 def with_prefixes(sparql: str, prefixes: Prefixes) -> str:
     """A query with the PREFIX lines that it lacks. Raises a GraphError if it is no query."""
     known = dict(prefixes)
@@ -309,12 +305,11 @@ def with_prefixes(sparql: str, prefixes: Prefixes) -> str:
     return "\n".join([*lines, sparql.strip()])
 
 
-def curie(iri: str, prefixes: Prefixes) -> str:
-    """An IRI with one of these prefixes, or in brackets."""
-    for prefix, space in prefixes:
-        if iri.startswith(space) and LOCAL.fullmatch(iri[len(space) :]):
-            return f"{prefix}:{iri[len(space) :]}"
-    return bracketed(iri)
+def curie(iri: str, prefixes: Mapping[str, str]) -> str:
+    """An IRI with its namespace's prefix, or in brackets."""
+    namespace, local = split(iri)
+    prefix = prefixes.get(namespace)
+    return f"{prefix}:{local}" if prefix and LOCAL.fullmatch(local) else bracketed(iri)
 
 
 def bracketed(iri: str) -> str:

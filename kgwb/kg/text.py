@@ -63,9 +63,21 @@ def spelled(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(re.findall(r"[^\W_]+", text[:MAX_CHARS].lower())))[:MAX_WORDS]
 
 
+def split(iri: str) -> tuple[str, str]:
+    """Namespace and local part of an IRI."""
+    place = max(iri.rfind("/"), iri.rfind("#")) + 1
+    return iri[:place], iri[place:]
+
+
 def local_part(iri: str) -> str:
     """What follows the namespace of an IRI."""
-    return iri[max(iri.rfind("/"), iri.rfind("#")) + 1 :]
+    return split(iri)[1]
+
+
+def prefix_of(namespace: str) -> str:
+    """The prefix of a namespace: one that everybody knows, or its last part as a word."""
+    parts = re.findall(r"[A-Za-z][A-Za-z0-9]*", re.sub(r"^\w+:/*", "", namespace))
+    return KNOWN_PREFIXES.get(namespace) or (parts[-1].lower()[:12] if parts else "ns")
 
 
 def local_name(iri: str) -> str:

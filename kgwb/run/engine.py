@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 
 from kgwb.aside import LOOK_S, aside, undisturbed
 from kgwb.errors import Cancelled, KgwbError, NotRecordedError, OverrideError, SettingError, Stopped
-from kgwb.flow import Answer, from_data
+from kgwb.flow import Answer, Triples, from_data, to_data
 from kgwb.kg.base import Graph, Rows
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.index import Index
@@ -173,6 +173,7 @@ class Engine:
         }
         if asked["model"].partition(":")[0] == "rules":
             asked["graph"] = self.kg.identity
+            asked |= {"muted": to_data(self.kg.muted, Triples)} if self.kg.muted else {}
         key = call_key("model", asked, 0)
         place = (name, step.subject if step else "", key)
         with self._lock:

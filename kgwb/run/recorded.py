@@ -7,8 +7,9 @@ from typing import Any
 
 from rdflib import URIRef
 
-from kgwb.flow import Triple
+from kgwb.flow import Triple, Triples, to_data
 from kgwb.kg.base import Found, Graph, Rows, Vocabulary
+from kgwb.kg.muting import hide, mute
 
 Recorder = Callable[[str, Mapping[str, Any], Callable[[], Any] | None], Any]
 
@@ -16,7 +17,8 @@ Recorder = Callable[[str, Mapping[str, Any], Callable[[], Any] | None], Any]
 class RecordedGraph:
     """The Graph that systems see. Without ``inner`` it can only repeat what is recorded.
 
-    A recorded result is used iff graph identity and query text (or search text and limit) are equal.
+    A recorded result is used iff graph identity and query text (or search text and limit) are equal. A graph
+    with muted triples records each query as it was sent, and its searches with these triples.
     """
 
     def __init__(
@@ -26,6 +28,7 @@ class RecordedGraph:
         *,
         identity: str = "",
         vocabulary: Vocabulary | None = None,
+        muted: Triples = (),
     ) -> None:
         self.inner = inner
         self._record = record
@@ -33,32 +36,46 @@ class RecordedGraph:
         self.source = inner.source if inner else "recording"
         self.vocabulary = inner.vocabulary if inner else vocabulary or Vocabulary()
         self.remote = inner.remote if inner else False
+        self.muted = inner.muted if inner else muted
+        self._without = {"muted": to_data(self.muted, Triples)} if self.muted else {}
+
+    @property
+    def whole_graph(self) -> Graph:
+        """See Graph."""
+        return self.inner.whole_graph if self.inner else self
+
+    def without(self, *triples: Triple) -> RecordedGraph:
+        """See Graph."""
+        inner = self.inner.without(*triples) if self.inner else None
+        muted, record = mute(self.muted, triples), self._record
+        return RecordedGraph(inner, record, identity=self.identity, vocabulary=self.vocabulary, muted=muted)
 
     def _call(self, kind: str, asked: Mapping[str, Any], make: Callable[[Graph], Any]) -> Any:
         inner = self.inner
         return self._record(kind, {"graph": self.identity, **asked}, (lambda: make(inner)) if inner else None)
 
     def select(self, query: str) -> Rows:
-        rows: Rows = self._call("select", {"query": query}, lambda kg: kg.select(query))
+        asked = {"query": hide(query, self.muted)}
+        rows: Rows = self._call("select", asked, lambda kg: kg.select(query))
         return rows
 
     def ask(self, query: str) -> bool:
-        return bool(self._call("ask", {"query": query}, lambda kg: kg.ask(query)))
+        return bool(self._call("ask", {"query": hide(query, self.muted)}, lambda kg: kg.ask(query)))
 
     def construct(self, query: str) -> tuple[Triple, ...]:
-        triples: tuple[Triple, ...] = self._call(
-            "construct", {"query": query}, lambda kg: kg.construct(query)
-        )
+        asked = {"query": hide(query, self.muted)}
+        triples: tuple[Triple, ...] = self._call("construct", asked, lambda kg: kg.construct(query))
         return triples
 
     def search(self, text: str, limit: int) -> Found:
-        hits: Found = self._call("search", {"text": text, "limit": limit}, lambda kg: kg.search(text, limit))
+        asked = {"text": text, "limit": limit, **self._without}
+        hits: Found = self._call("search", asked, lambda kg: kg.search(text, limit))
         return hits
 
     def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
         wanted = sorted(set(labels))
         result: Mapping[str, tuple[URIRef, ...]] = self._call(
-            "exact", {"labels": wanted}, lambda kg: kg.exact(wanted)
+            "exact", {"labels": wanted, **self._without}, lambda kg: kg.exact(wanted)
         )
         return result
 
@@ -68,6 +85,6 @@ class RecordedGraph:
             return {}
         texts = sorted(by_text)  # comparing texts is far faster than comparing URIRefs
         wanted = [by_text[text] for text in texts]
-        asked = {"names": texts}
+        asked = {"names": texts, **self._without}
         result: Mapping[URIRef, str] = self._call("names", asked, lambda kg: kg.names(wanted))
         return result

@@ -15,7 +15,7 @@ from kgwb import disk
 from kgwb.aside import undisturbed
 from kgwb.display import as_html, as_text
 from kgwb.errors import InputError, OverrideError, QuestionError, RunFileError, SettingError, Stopped
-from kgwb.flow import Dialogue, Question, Turn, adapter, from_data, to_data
+from kgwb.flow import Dialogue, Question, Triple, Triples, Turn, adapter, from_data, to_data
 from kgwb.kg.base import Graph, Vocabulary
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatRequest
@@ -228,12 +228,27 @@ class Run(Engine):
         forked._recorded_models = self._recorded_models
         if forked.graph is None:
             forked.kg = RecordedGraph(
-                None, forked.call, identity=self.kg.identity, vocabulary=self.kg.vocabulary
+                None,
+                forked.call,
+                identity=self.kg.identity,
+                vocabulary=self.kg.vocabulary,
+                muted=self.kg.muted,
             )
         forked.calls.update(self.calls)
         forked.overrides.update(self.overrides)
         forked._keep_in(path)
         return forked
+
+    def mute(self, *triples: Triple) -> Run:
+        """A fork whose graph lacks these triples; ``run.diff(run.mute(triple).go())`` shows what follows.
+
+        The graph stays as it is: every query is changed so that it passes over them, see ``kg.muting``. Its
+        survey still counts them. Raises SettingError in a replay, and QueryError for a blank node's triple.
+        """
+        if self.graph is None:
+            hint = "open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))"
+            raise SettingError("this run is a replay: there is no graph to ask", hint=hint)
+        return self.fork(kg=self.graph.without(*triples))
 
     def peek(self, step: str, *, prompts: Prompts | None = None) -> ChatRequest | None:
         """What the named agent or step will ask its model first, as it will be sent, without asking.
@@ -350,6 +365,7 @@ class Run(Engine):
             "embeddings": self.embeddings.name,
             "graph": self.kg.identity,
             "source": self.kg.source,
+            **({"muted": to_data(self.kg.muted, Triples)} if self.kg.muted else {}),
             "vocabulary": to_data(self.kg.vocabulary),
             "prompts": {**self._used_prompts, **self.prompts.texts},
         }
@@ -393,6 +409,8 @@ class Run(Engine):
             hint = "give a file that Run.save or kgwb ask --save wrote"
             raise RunFileError(f"{path} is empty", hint=hint)
         try:
+            muted = from_data(header.get("muted", []), Triples)
+            kg = kg.without(*muted) if kg and muted else kg
             run = cls(
                 system,
                 header["question"],
@@ -405,9 +423,8 @@ class Run(Engine):
             )
             run.id, run.created = from_data([header["id"], header["created"]], tuple[str, str])
             vocabulary = from_data(header["vocabulary"], Vocabulary)
-            run.kg = RecordedGraph(
-                kg, run.call, identity=from_data(header["graph"], str), vocabulary=vocabulary
-            )
+            identity = from_data(header["graph"], str)
+            run.kg = RecordedGraph(kg, run.call, identity=identity, vocabulary=vocabulary, muted=muted)
             run._recorded_models = from_data(header["models"], dict[str, str])
             run._read(lines)
         except RunFileError:

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from kgwb.display import as_html
+from kgwb.kg.survey import Survey
 from kgwb.run.record import Differences, Step, StepDifference, difference
 from kgwb.show.html import (
     Html,
@@ -45,7 +46,22 @@ def comparison(first: Side, second: Side, *, all_steps: bool = False) -> Html:
         title = div("row lead", _letter(n), tag("b", name), span("soft small", set_up(standing.run)))
         heads.append(div("", title, answer_banner(standing)))
     differences = difference(first.standing.steps, second.standing.steps)
-    return join(div("ab heads", *heads), _steps_beside(differences, first.standing, all_steps=all_steps))
+    beside = _steps_beside(differences, first.standing, all_steps=all_steps)
+    return join(div("ab heads", *heads), _stands(first.standing, second.standing), beside)
+
+
+def _stands(first: Standing, second: Standing) -> Html:
+    """Whether the answer stands without the triples that are muted in the second run alone."""
+    muted = [triple for triple in second.run.kg.muted if triple not in first.run.kg.muted]
+    if not (muted and first.ended and second.ended and first.answer and second.answer is not None):
+        return Html()
+    words = count(len(muted), "muted triple") if muted[1:] else "this triple"
+    if {value.terms for value in first.answer.values} == {value.terms for value in second.answer.values}:
+        sign = state_sign("ok", f"The answer stands without {words}.")
+    else:
+        sign = state_sign("none", f"The answer does not stand without {words}.")
+    surveyed = any(isinstance(step.output, Survey) for step in second.steps.values())
+    return div("band", sign, aside(" The survey of the graph still counts it.") if surveyed else "")
 
 
 @as_html.register

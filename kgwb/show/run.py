@@ -38,7 +38,7 @@ from kgwb.show.html import (
     tag,
 )
 from kgwb.show.tell import answer_parts, line, outcome, says_more, view
-from kgwb.show.terms import Around, around, names_in
+from kgwb.show.terms import Around, around, names_in, names_of, triple_text
 from kgwb.show.text import cost_of
 
 SIGNS = {
@@ -193,9 +193,17 @@ def answer_banner(standing: Standing, more: object = "", *, slim: bool = False) 
 
 
 def set_up(run: Run) -> str:
-    """ "chatty_kg · rules · fast"."""
+    """ "chatty_kg · rules · fast", and the triples that are muted."""
     models = ", ".join(dict.fromkeys(model.name for model in run.models.values())) or "recorded replies"
-    return f"{run.system.name} · {clean(models)} · {run.settings.profile}"
+    parts = [run.system.name, clean(models), run.settings.profile]
+    return " · ".join([*parts, *filter(None, [without(run)])])
+
+
+def without(run: Run) -> str:
+    """ "without Arrival — director → Denis Villeneuve": the triples muted in a run, if there are any."""
+    names = names_of(run)
+    texts = [clean(triple_text(triple, names)) for triple in run.kg.muted]
+    return f"without {'; '.join(texts)}" if texts else ""
 
 
 def head(run: Run) -> Html:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,12 +10,12 @@ from typing import Any, TypeVar
 
 from pygments.lexers.rdf import SparqlLexer
 from pygments.token import Comment, Keyword, Literal, Name, Punctuation, _TokenType
+from rdflib import BNode, URIRef
 from rdflib import Literal as RdfLiteral
-from rdflib import URIRef
 
 from kgwb.flow import Answer, Candidate, Link, Term, Triple
 from kgwb.kg.survey import Survey
-from kgwb.kg.text import KNOWN_PREFIXES, local_name
+from kgwb.kg.text import local_name, prefix_of, split
 from kgwb.run import Run
 from kgwb.run.record import Call, Step
 from kgwb.show.html import (
@@ -22,6 +23,7 @@ from kgwb.show.html import (
     Html,
     Names,
     aside,
+    button,
     count,
     div,
     fold,
@@ -58,6 +60,8 @@ class Around:
     """The steps of the run."""
     live: bool = False
     """Whether the person may choose, edit and ask here."""
+    mutable: bool = False
+    """Whether a triple can be muted here, see Run.mute."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """What was asked of the graph about this record, by the name of the question."""
 
@@ -120,21 +124,13 @@ def curie(iri: str, around: Around) -> Html:
 
 def curie_text(iri: str, around: Around) -> str:
     """An IRI as "fl:Harry_Potter"; whole where it cannot be cut."""
-    namespace, local = _split(str(iri))
+    namespace, local = split(str(iri))
     return f"{_prefix(namespace, around)}:{local}" if namespace and local else str(iri)
 
 
-def _split(iri: str) -> tuple[str, str]:
-    """Namespace and local part."""
-    place = max(iri.rfind("/"), iri.rfind("#")) + 1
-    return iri[:place], iri[place:]
-
-
 def _prefix(namespace: str, around: Around) -> str:
-    """The prefix of a namespace: the graph's own, one that everybody knows, or its last part as a word."""
-    words = re.findall(r"[A-Za-z][A-Za-z0-9]*", re.sub(r"^\w+:/*", "", namespace))
-    known = around.prefixes.get(namespace) or KNOWN_PREFIXES.get(namespace)
-    return known or (words[-1].lower()[:12] if words else "ns")
+    """The prefix of a namespace, the graph's own if it has one."""
+    return around.prefixes.get(namespace) or prefix_of(namespace)
 
 
 def term_text(term: Term, names: Names) -> str:
@@ -159,6 +155,11 @@ def triple_text(triple: Triple, names: Names) -> str:
     return f"{subject} — {predicate} → {object_}"
 
 
+def triple_key(triple: Triple) -> str:
+    """What names a triple in a page: its content, in a few letters."""
+    return hashlib.sha256(repr(triple).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 def triples(support: Sequence[Triple], around: Around, answers: Iterable[Term] = ()) -> Html:
     """Triples as pills and arrows, one a line; the ends that are answers have a double frame."""
     asked = {*map(str, answers)}
@@ -170,7 +171,12 @@ def triples(support: Sequence[Triple], around: Around, answers: Iterable[Term] =
 
     def chain(subject: Term, predicate: URIRef, object_: Term) -> Html:
         words = tag("em", term_text(predicate, around.names))
-        return div("chain", end(subject), span("rel", words, title=short(str(predicate))), end(object_))
+        parts = [end(subject), span("rel", words, title=short(str(predicate))), end(object_)]
+        if around.mutable and not isinstance(subject, BNode) and not isinstance(object_, BNode):
+            title = "does the answer stand without this triple?"
+            key = triple_key((subject, predicate, object_))
+            parts.append(button("Mute", "mute", class_="ghost", arg=key, title=title))
+        return div("chain", *parts)
 
     left = len(support) - MOST_SUPPORT
     more = aside(f"and {count(left, 'more triple')}") if left > 0 else ""
@@ -213,7 +219,7 @@ def readable(text: str, around: Around) -> str:
     def cut(match: re.Match[str]) -> str:
         if match["iri"] is None:  # what stands in quotes is no IRI
             return match[0]
-        namespace, local = _split(match["iri"])
+        namespace, local = split(match["iri"])
         prefix = _prefix(namespace, around)
         plain = re.fullmatch(r"[A-Za-z_][\w-]*", local, re.ASCII) and re.fullmatch(r"[A-Za-z]\w*", prefix)
         if not plain or used.setdefault(prefix, namespace) != namespace:

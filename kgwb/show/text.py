@@ -24,7 +24,8 @@ def paint(text: str, style: str, color: bool) -> str:
 @as_text.register
 def _(run: Run) -> str:
     came_to = clean(run.answer) if run.answer is not None else run.status
-    return f"Run({run.question!r}, {run.status}, {len(run.steps)} steps: {came_to})"
+    muted = f", without {count(len(run.kg.muted), 'triple')}" if run.kg.muted else ""
+    return f"Run({run.question!r}{muted}, {run.status}, {len(run.steps)} steps: {came_to})"
 
 
 @as_text.register

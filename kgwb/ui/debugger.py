@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from kgwb import llm
 from kgwb.errors import SettingError
+from kgwb.flow import Answer
+from kgwb.run.record import Step
 from kgwb.show import explain
 from kgwb.show.compare import Side, comparison
 from kgwb.show.html import Html, aside, button, div, fold, join, note, span, tabs, tag
 from kgwb.show.run import agent_of, answer_banner, flow_strip, head, run_body, timeline, waterfall
-from kgwb.show.tell import answer_parts, view
-from kgwb.show.terms import around
+from kgwb.show.tell import answer_parts, records_in, view
+from kgwb.show.terms import Around, around, triple_key
 from kgwb.ui.cell import StepPanel
 from kgwb.ui.live import Event, Part, text_field, typed_name
 from kgwb.ui.session import Session, session_of
@@ -96,9 +99,17 @@ class Debugger(StepPanel):
         answer, run = self.run.answer, self.run
         parts = [aside("No answer yet.")]
         if answer is not None and run.status == "done":
-            parts = [*answer_parts(answer, around(run)), *self._why()]
+            parts = [*answer_parts(answer, replace(around(run), mutable=self._mutable)), *self._why()]
         bars = waterfall(tuple(self.session.steps.values()), run.calls)
         return div("body stack", *parts, fold(aside("Where the time went"), bars, key="time"))
+
+    @property
+    def _mutable(self) -> bool:
+        """Whether the run can be asked again without a triple."""
+        return self.run.graph is not None and self.session.standing().ended
+
+    def _around(self, step: Step) -> Around:
+        return replace(super()._around(step), mutable=self._mutable)
 
     def _why(self) -> Iterator[Html]:
         """Why the answer is empty, where it is."""
@@ -182,6 +193,15 @@ class Debugger(StepPanel):
     def do_model(self, event: Event) -> None:
         spec = typed_name(event, "model")
         self.fork(f"with model {spec}", models=llm.model(spec))
+
+    def do_mute(self, event: Event) -> None:
+        """Ask the same of the graph without a triple that an answer stands on."""
+        outputs = [step.output for step in self.run.steps if step.done]
+        answers = [record for record in records_in(tuple(outputs)) if isinstance(record, Answer)]
+        known = {triple_key(triple): triple for answer in answers for triple in answer.support}
+        if (triple := known.get(str(event["arg"]))) is None or self.run.graph is None:
+            raise SettingError("no answer stands on this triple any more", hint="mute one that is shown")
+        self.fork("one triple muted", kg=self.run.graph.without(triple))
 
     def fork(self, name: str, **changes: Any) -> None:
         """Put the same question with changes, those of Run.fork, and show both. Raises SettingError."""

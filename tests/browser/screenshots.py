@@ -128,6 +128,11 @@ def show_answer(cell: Cell) -> None:
     cell.click("Continue").wait("2001-11-16").tab("Answer").wait("stands on")
 
 
+def mute(cell: Cell) -> None:
+    show_answer(cell)
+    cell.click(cell.button("Mute").first).wait("without this triple")
+
+
 def show_graph(cell: Cell) -> None:
     cell.click("Continue").wait("2001-11-16").tab("Subgraph").wait("on the way")
 
@@ -198,6 +203,10 @@ SUBJECTS = {
     "debugger_stopped": Subject("begun().debug()", stop_on_the_way),
     "debugger_edited": Subject("begun().debug()", edit_and_stand),
     "debugger_answer": Subject("begun().debug()", show_answer),
+    "debugger_muted": Subject("begun().debug()", mute),
+    "all_systems": Subject(
+        "kgwb.Workbench(kgwb.open_kg('films')).ask_all('Which films did Denis Villeneuve direct?')", nothing
+    ),
     "debugger_graph": Subject("begun().debug()", show_graph),
     "run": Subject("finished().runs[-1]", nothing),
     "subgraph": Subject("finished().subgraph()", nothing),

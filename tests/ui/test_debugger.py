@@ -48,6 +48,19 @@ def choose(made: Debugger, key: str) -> None:
     made.update({"do": "choose", "arg": key})
 
 
+def test_a_supporting_triple_is_muted_and_it_is_told_whether_the_answer_stands() -> None:
+    session = Session(kgwb.Workbench(kgwb.open_kg("films")).begin("Who directed Arrival?"))
+    made = Debugger(session)
+    do(made, "Continue")
+    made.update({"do": "view", "arg": "answer"})
+    press(made, "Mute")
+    wait_for(lambda: "The answer does not stand without this triple." in text(made), 60)
+    assert "without Arrival — director → Denis Villeneuve" in text(made)
+    assert session.run.answer and session.run.answer.labels == ("Denis Villeneuve",)
+    made.update({"do": "mute", "arg": "0"})
+    assert "no answer stands on this triple" in text(made)
+
+
 def test_nothing_is_executed_until_the_person_says_so() -> None:
     made, session, model = debugger()
     assert (model.calls(), session.run.status) == (0, "new")

@@ -69,17 +69,17 @@ def as_query(text: str, prefixes: Prefixes) -> str:
 
 def names_text(mentions: Mentions, prefixes: Prefixes) -> str:
     """What was looked up: a line for each candidate with its IRI, and its label and types in quotes."""
-    lines = []
+    lines, prefix_of = [], {space: prefix for prefix, space in prefixes}
     for mention in mentions.found:
         nothing = "" if mention.candidates or mention.values else ": nothing found"
         lines.append(f"{quoted(mention.name)}{nothing}")
         for each in mention.candidates:
             about = filter(None, (each.label, *each.types[:2], each.description))
             uses = f" [{', '.join(map(quoted, each.relations[:16]))}]" if each.relations else ""
-            lines.append(f"  {curie(each.iri, prefixes)} {', '.join(map(quoted, about))}{uses}")
+            lines.append(f"  {curie(each.iri, prefix_of)} {', '.join(map(quoted, about))}{uses}")
         for value in mention.values:
             is_iri = isinstance(value.value, URIRef)
-            shown = curie(value.value, prefixes) if is_iri else quoted(value.value)
-            of = f"{curie(value.predicate, prefixes)}, {counted(value.triples, 'triple')}"
+            shown = curie(value.value, prefix_of) if is_iri else quoted(value.value)
+            of = f"{curie(value.predicate, prefix_of)}, {counted(value.triples, 'triple')}"
             lines.append(f"  {shown} is a value of {of}")
     return "\n".join(lines) or "none"

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 
 from kgwb.kg.index import Index
-from kgwb.kg.survey import Survey
 from kgwb.kg.survey_text import Group, Writer
 from kgwb.kg.text import local_name
 from kgwb.run import Run
@@ -17,9 +16,8 @@ LETTERS = 4
 """Of a token, on average."""
 
 
-def relevant(survey: Survey, mentions: Mentions, run: Run, more: Iterable[str] = ()) -> Part:
+def relevant(writer: Writer, mentions: Mentions, run: Run, more: Iterable[str] = ()) -> Part:
     """The classes named, those of candidates, then the nearest to the question, as far as there is room."""
-    writer = Writer(survey)
     wanted = {name.casefold() for name in (*more, *mentions.classes)}
     wanted |= {kind.casefold() for m in mentions.found for c in m.candidates[:3] for kind in c.types}
     used = {value.predicate for mention in mentions.found for value in mention.values}
@@ -38,9 +36,8 @@ def relevant(survey: Survey, mentions: Mentions, run: Run, more: Iterable[str] =
     return _written(order, writer, settings_of(run).survey_tokens, rest=True)
 
 
-def of_query(survey: Survey, sparql: str, run: Run) -> Part:
+def of_query(writer: Writer, sparql: str, run: Run) -> Part:
     """The classes that a query is about, in half the room: for who reviews it."""
-    writer = Writer(survey)
     terms = set(re.findall(r"[\w-]+:[\w-]+|<[^<>\s]+>", sparql))
 
     def uses(group: Group) -> int:

@@ -12,7 +12,7 @@ from kgwb.flow import Answer, Dialogue, Kind, Question, Term, Triple, Turn, Valu
 from kgwb.kg.findings import facts_of
 from kgwb.kg.support import named, support_of
 from kgwb.kg.survey import Survey, survey
-from kgwb.kg.survey_text import class_names
+from kgwb.kg.survey_text import Writer
 from kgwb.kg.text import local_part
 from kgwb.run import Run, System, agent, remembered
 from kgwb.systems.linking import retrieve
@@ -31,17 +31,19 @@ NOT_HERE = "not in this graph"
 def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Survey the graph, draft a query, and revise it by what comes back."""
     seen = look(run)
-    names = find_names(question.text, dialogue, tuple(class_names(seen)), run)
+    writer = Writer(seen)
+    names = find_names(question.text, dialogue, writer.class_names(), run)
     retrieved = run.map(retrieve, [mention.name for mention in names.found])
     predicates = seen.valued((*run.kg.vocabulary.labels, *run.kg.vocabulary.descriptions))
     found = tuple(find_values(each.entity, each, predicates, run) for each in retrieved)
     mentions = replace(names, found=found)
     left = settings_of(run).reviews
-    part = relevant(seen, mentions, run)
+    part = relevant(writer, mentions, run)
     drafted = draft(mentions, part, run)
     if drafted.more:
         left, seen = left - 1, closer(seen, drafted.more, run)
-        drafted = draft(mentions, relevant(seen, mentions, run, drafted.more), run)
+        writer = Writer(seen)
+        drafted = draft(mentions, relevant(writer, mentions, run, drafted.more), run)
     if not drafted.sparql:
         return Answer("list", reason=f"{NOT_HERE}: {drafted.missing or drafted.reason}")
     facts = facts_of(seen)
@@ -49,7 +51,7 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     ran = drafted, executed
     for turn in range(1, left + 1):
         place = "draft" if turn == 1 else f"revision {turn - 1}"
-        verdict = review(place, mentions, of_query(seen, drafted.sparql, run), drafted, executed, run)
+        verdict = review(place, mentions, of_query(writer, drafted.sparql, run), drafted, executed, run)
         if verdict.verdict == "not in this graph":
             return Answer("list", queries=(drafted.sparql,), reason=f"{NOT_HERE}: {verdict.reason}")
         if verdict.draft is None or verdict.draft.sparql == drafted.sparql:

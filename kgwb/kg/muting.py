@@ -1,0 +1,302 @@
+"""Queries of a graph as if it lacked some triples: the query changes, the graph does not.
+
+Each triple pattern that could match a muted triple gets a FILTER in its own group, which is why the same
+rewriting holds in OPTIONAL, UNION, MINUS, EXISTS, subqueries and below aggregates. Blank nodes and property
+paths have no variables to filter by: they are written out first, in a subquery, which adds no column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence, Set
+from functools import lru_cache
+from itertools import count, pairwise
+from typing import Any
+
+from rdflib import XSD, BNode, Literal, URIRef, Variable
+from rdflib.paths import AlternativePath, InvPath, NegatedPath, Path, SequencePath
+from rdflib.plugins.sparql.algebra import translateQuery
+from rdflib.plugins.sparql.parser import parseQuery
+from rdflib.plugins.sparql.parserutils import CompValue
+from rdflib.plugins.sparql.sparql import SPARQLError
+
+from kgwb.errors import QueryError
+from kgwb.flow import Term, Triple, Triples
+from kgwb.kg.sparql import NO_QUERY, lexed, n3, parsing
+
+_FORMS = {"SELECT", "ASK", "CONSTRUCT", "DESCRIBE"}
+_NUMBERS = {XSD.integer, XSD.decimal, XSD.double, XSD.float}
+_IN_TRIPLES = {"A", "TRUE", "FALSE"}
+"""The only words that stand in triple patterns."""
+_HINT = "write it more plainly, or ask the graph as it is"
+Pattern = tuple[Any, Any, Any]
+"""A triple pattern in rdflib's terms."""
+
+
+def mute(muted: Triples, more: Sequence[Triple]) -> Triples:
+    """Triples to mute beside others. Raises QueryError for a blank node: no query can name it."""
+    for triple in more:
+        _ = [n3(term) for term in triple]
+    return tuple(dict.fromkeys((*muted, *more)))
+
+
+@lru_cache(maxsize=1024)
+def hide(query: str, muted: Triples) -> str:
+    """A query that passed the gate, so that no pattern of it matches a muted triple; the same if none could.
+
+    A SERVICE asks another graph, and stays as it is. Raises QueryError where a muted triple cannot be kept
+    out: of DESCRIBE, and of paths over its predicate that are of any length, optional or negated.
+    """
+    if not muted:
+        return query
+    tokens, text, shape = lexed(query.replace("\r\n", "\n").replace("\r", "\n"))
+    form = next(token for token in tokens if token[0].upper() in _FORMS and token.lastgroup == "word")
+    if form[0].upper() == "DESCRIBE":
+        raise _cannot("what DESCRIBE gives is the engine's choice", "use CONSTRUCT")
+    blocks = _Blocks(tokens).spans
+    parts: list[str] = []
+    prologue, total, place = text[: form.start()], 0, 0
+    for start, end in blocks:
+        patterns = _patterns(prologue, text[start:end].strip(" \n\t."))
+        total += len(patterns)
+        outside = text[:start] + text[end:]
+        parts += text[place:start], _Block(patterns, muted, outside).written(text[start:end])
+        place = end
+    if total != _number_of_patterns(text, shape):
+        raise _cannot("its groups are not clear", 'write spaces around "<" and ">"')
+    hidden = "".join([*parts, text[place:]])
+    if hidden == text:
+        return query
+    following = tokens[tokens.index(form) + 1][0].upper()
+    if form[0].upper() == "CONSTRUCT" and following != "{":  # the short form takes no FILTER
+        template = text[slice(*blocks[0])]
+        return f"{hidden[: form.end()]} {{ {template} }} {hidden[form.end() :]}"
+    return hidden
+
+
+def _cannot(why: str, hint: str = _HINT) -> QueryError:
+    return QueryError(f"a muted triple cannot be kept out of this query: {why}", hint=hint)
+
+
+# --- where the triple patterns stand
+
+
+class _Blocks:
+    """Finds the runs of triple patterns in a query; templates, VALUES and other endpoints have none."""
+
+    def __init__(self, tokens: Sequence[re.Match[str]]) -> None:
+        self.spans: list[tuple[int, int]] = []
+        self._tokens = iter(tokens)
+        self._clause()
+
+    def _next(self) -> str:
+        """The next sign or word in capitals, "" at the end; of any other token the token."""
+        self._token = next(self._tokens, None)
+        if self._token is None:
+            return ""
+        return self._token[0].upper() if self._token.lastgroup in ("word", "other") else self._token[0]
+
+    def _clause(self) -> None:
+        """A query, or one in a group, up to its end: the groups in it."""
+        before = ""
+        while (sign := self._next()) not in ("", "}"):
+            if sign == "{":
+                self._skip() if before in ("CONSTRUCT", "VALUES") else self._group()
+            elif sign == "(" and before != "VALUES":
+                self._expression()
+            before = sign if sign in ("CONSTRUCT", "VALUES", "WHERE", "{") else before
+
+    def _expression(self) -> None:
+        """Up to its closing bracket."""
+        while (sign := self._next()) not in ("", ")"):
+            if sign == "(":
+                self._expression()
+            elif sign == "{":
+                self._group()
+
+    def _skip(self) -> None:
+        """Up to the closing brace."""
+        while (sign := self._next()) not in ("", "}"):
+            if sign == "{":
+                self._skip()
+
+    def _group(self) -> None:
+        """A group up to its closing brace."""
+        start = end = None
+        while sign := self._next():
+            assert self._token is not None
+            if sign not in ("{", "}") and (self._token.lastgroup != "word" or sign in _IN_TRIPLES):
+                start, end = self._token.start() if start is None else start, self._token.end()
+                continue
+            if start is not None and end is not None:
+                self.spans.append((start, end))
+                start = None
+            if sign == "}":
+                return
+            if sign == "SELECT":
+                return self._clause()
+            self._part(sign)
+
+    def _part(self, sign: str) -> None:
+        """What begins with this word or brace."""
+        if sign == "{":
+            self._group()
+        elif sign == "GRAPH":
+            self._next()
+        elif sign in ("FILTER", "BIND"):
+            while (sign := self._next()) not in ("", "(", "{"):
+                pass
+            self._expression() if sign == "(" else self._group()
+        elif sign in ("VALUES", "SERVICE"):
+            while self._next() not in ("", "{"):
+                pass
+            self._skip()
+
+
+def _number_of_patterns(text: str, shape: str) -> int:
+    """How many triple patterns rdflib reads in the groups of a query, as a check on ``_Blocks``."""
+    try:
+        with parsing():
+            stack: list[Any] = [parseQuery(shape)[1]]
+    except NO_QUERY:  # see ``checked``
+        with parsing():
+            stack = [parseQuery(text)[1]]
+    number = 0
+    while stack:
+        node = stack.pop()
+        if isinstance(node, CompValue):
+            if node.name == "TriplesBlock":
+                number += sum(map(len, node.triples)) // 3
+            elif node.name != "ServiceGraphPattern":
+                stack.extend(node.values())
+        elif not isinstance(node, str) and hasattr(node, "__iter__"):
+            stack.extend(node)
+    return number
+
+
+def _patterns(prologue: str, block: str) -> list[Pattern]:
+    """The triple patterns of a block, as rdflib reads them."""
+    if not block:
+        return []
+    try:
+        with parsing():
+            node = translateQuery(parseQuery(f"{prologue}SELECT * WHERE {{ {block} }}")).algebra
+    except (*NO_QUERY, SPARQLError, NotImplementedError, RecursionError) as error:
+        raise _cannot(f"rdflib does not read {block[:80]!r} ({error})") from error
+    while node.name != "BGP":
+        node = node.p
+    return list(node.triples)
+
+
+# --- what is filtered
+
+
+class _Block:
+    """A run of triple patterns, and how it is written so that it passes over the muted triples."""
+
+    def __init__(self, patterns: Sequence[Pattern], muted: Triples, outside: str) -> None:
+        self.patterns, self.muted, self.outside = patterns, muted, outside
+        self._numbers = count(1)
+
+    def written(self, text: str) -> str:
+        """The block as SPARQL: as it stands, with a FILTER for what could match, or written out anew."""
+        subjects = {s for s, _, _ in self.patterns}
+        touched = [pattern for pattern in self.patterns if self._touches(pattern, subjects)]
+        if not any(isinstance(end, BNode | Path) for pattern in touched for end in pattern):
+            filters = dict.fromkeys(line for pattern in touched for line in self._filters(pattern, subjects))
+            return " ".join([text, *filters])
+        for label in re.findall(r"_:[\w.-]*\w", text):
+            if re.search(rf"{re.escape(label)}\b", self.outside):
+                raise _cannot(f"the blank node {label} stands in several groups", "write a variable for it")
+        ends = [end for pattern in self.patterns for end in pattern]
+        nodes = {node: self._new() for node in dict.fromkeys(end for end in ends if isinstance(end, BNode))}
+        named = [(nodes.get(s, s), p, nodes.get(o, o)) for s, p, o in self.patterns]
+        columns = " ".join(dict.fromkeys(f"?{end}" for end in ends if isinstance(end, Variable)))
+        columns = columns or f"(1 AS ?{self._new()})"
+        return f"{{ SELECT {columns} WHERE {{ {self._group(named, set())} }} }}"
+
+    def _new(self) -> Variable:
+        names = (f"hidden_{number}" for number in self._numbers)
+        return Variable(next(name for name in names if name not in self.outside))
+
+    def _touches(self, pattern: Pattern, subjects: Set[Any]) -> bool:
+        """Whether a pattern could match a muted triple; ``subjects`` are no literals."""
+        if isinstance(pattern[1], Path):
+            return any(_leads_over(pattern[1], triple[1]) for triple in self.muted)
+        return any(True for _ in self._filters(pattern, subjects))
+
+    def _filters(self, pattern: Pattern, subjects: Set[Any]) -> Iterator[str]:
+        """The conditions under which a pattern of plain terms passes over each muted triple."""
+        for triple in self.muted:
+            pairs = list(zip(pattern, triple, strict=True))
+            if all(_may_be(end, term, subjects) for end, term in pairs):
+                tests = dict.fromkeys(_is(end, term) for end, term in pairs if isinstance(end, Variable))
+                yield f"FILTER(!({' && '.join(tests) or '1 = 1'}))"
+
+    def _group(self, patterns: Sequence[Pattern], subjects: Set[Any]) -> str:
+        """Patterns without blank nodes, with their filters."""
+        plain = [each for pattern in patterns for each in self._plain(pattern, subjects)]
+        subjects = subjects | {each[0] for each in plain if isinstance(each, tuple)}
+        return " ".join(
+            " ".join([*map(_written, each), ".", *self._filters(each, subjects)])
+            if isinstance(each, tuple)
+            else " UNION ".join(f"{{ {self._group([way], subjects)} }}" for way in each)
+            for each in plain
+        )
+
+    def _plain(self, pattern: Pattern, subjects: Set[Any]) -> Iterator[Pattern | list[Pattern]]:
+        """A path over a muted predicate as the patterns that it stands for; alternatives as a list."""
+        s, p, o = pattern
+        if not isinstance(p, Path) or not self._touches(pattern, subjects):
+            yield pattern
+        elif isinstance(p, InvPath):
+            yield from self._plain((o, p.arg, s), subjects)
+        elif isinstance(p, SequencePath):
+            ends = [s, *(self._new() for _ in p.args[1:]), o]
+            for (start, end), step in zip(pairwise(ends), p.args, strict=True):
+                yield from self._plain((start, step, end), subjects)
+        elif isinstance(p, AlternativePath):
+            yield [(s, way, o) for way in p.args]
+        else:
+            raise _cannot(f"the path {p.n3()} leads over its predicate", "use / | ^ instead of * + ? ! in it")
+
+
+def _may_be(end: Any, term: Term, subjects: Set[Any]) -> bool:
+    """Whether a term of a pattern can stand for a term of the graph."""
+    if isinstance(end, Variable | BNode):
+        return not (isinstance(term, Literal) and end in subjects)
+    return not isinstance(end, Path) and _same(end, term)
+
+
+def _is(variable: Variable, term: Term) -> str:
+    if not isinstance(term, Literal):  # not sameTerm, which Virtuoso denies of IRIs that VALUES binds
+        return f"?{variable} = {n3(term)}"
+    # Virtuoso compares what may be an IRI with a literal only after it was asked which of them it is, and
+    # equal numbers are not always the same term to it
+    equal = f"sameTerm(?{variable}, {n3(term)})"
+    if term.datatype in _NUMBERS:
+        equal = f"DATATYPE(?{variable}) = {n3(term.datatype)} && ?{variable} = {n3(term)}"
+    return f"isLiteral(?{variable}) && {equal}"
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether a term of a query matches a term of the graph: of literals, also by value."""
+    if not (isinstance(one, Literal) and isinstance(other, Literal)):
+        return bool(one == other)
+    kinds = [(term.language, term.datatype or XSD.string) for term in (one, other)]
+    equal = str(one) == str(other) or (one.value is not None and one.value == other.value)
+    return kinds[0] == kinds[1] and equal
+
+
+def _leads_over(path: Any, predicate: URIRef) -> bool:
+    """Whether a path may take a triple of the predicate."""
+    if not isinstance(path, Path):
+        return bool(path == predicate)
+    inner = getattr(path, "args", None) or [getattr(path, "arg", None) or getattr(path, "path", None)]
+    return isinstance(path, NegatedPath) or any(_leads_over(step, predicate) for step in inner)
+
+
+def _written(term: Any) -> str:
+    if isinstance(term, Path):
+        return str(term.n3())
+    return f"?{term}" if isinstance(term, Variable) else n3(term)

@@ -1,0 +1,54 @@
+"""One question asked of several systems, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import kgwb
+from kgwb import cli, systems
+from kgwb.bench.questions import BenchQuestion
+from kgwb.errors import SettingError
+
+DENIS = "https://kgwb.example/films/Denis_Villeneuve"
+
+
+def test_every_system_answers_in_a_column_or_says_why_not() -> None:
+    workbench = kgwb.Workbench(kgwb.open_kg("films"), models={"qir": "rules"})
+    question = BenchQuestion(id="1", question="Who directed Arrival?", answers=(DENIS,))
+    shown = workbench.ask_all(question)
+    by_system = {each.system: each for each in shown.asked}
+    assert tuple(by_system) == systems.names() and not workbench.runs
+    answered = [each for each in shown.asked if not each.error]
+    assert len(answered) >= 2 and {each.f1 for each in answered} == {1.0}
+    assert "rules has no rule" in by_system["surveyor"].error and by_system["surveyor"].f1 == 0
+    assert len(shown.shared) == 1 and shown["dog"].totals.model_calls == 3
+    text, page = repr(shown), str(shown._repr_html_())
+    assert all(name in text and name in page for name in systems.names())
+    assert "Arrival — director → Denis Villeneuve" in text and "failed: rules has no rule" in text
+
+
+def test_a_wrong_answer_names_where_it_was_lost() -> None:
+    question = BenchQuestion(
+        id="1",
+        question="Who directed Arrival?",
+        answers=("https://kgwb.example/films/Eric_Heisserer",),
+        sparql="PREFIX f: <https://kgwb.example/films/> SELECT ?x { f:Arrival f:screenwriter ?x }",
+    )
+    [asked] = kgwb.Workbench(kgwb.open_kg("films")).ask_all(question, ["chatty_kg"]).asked
+    assert asked.f1 == 0 and asked.lost in {spec.name for spec in systems.system("chatty_kg").agents}
+
+
+def test_the_terminal_asks_and_measures_several(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["ask", "--kg", "films", "--systems", "dog,surveyor", "Who directed Arrival?"]) == 0
+    assert "rules has no rule for surveyor" in capsys.readouterr().out
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text(f'{{"id": "1", "question": "Who directed Arrival?", "answers": ["{DENIS}"]}}\n')
+    command = ["bench", "--kg", "films", "--questions", str(questions), "--out", str(tmp_path / "out")]
+    assert cli.main([*command, "--systems", "chatty_kg,surveyor"]) == 0
+    shown = capsys.readouterr().out.partition("side by side:")[2]
+    assert "all, chatty_kg" in shown and "all, surveyor" in shown
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"chatty_kg", "surveyor"}
+    with pytest.raises(SettingError, match="no system named"):
+        cli.system_names("dog,cat")

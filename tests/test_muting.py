@@ -1,0 +1,123 @@
+"""A graph read without some of its triples, and a run whose graph lacks a triple."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import rdflib
+from rdflib import RDFS, BNode, URIRef
+from small import films, iri
+
+import kgwb
+from kgwb.errors import QueryError, SettingError
+from kgwb.flow import Triple
+from kgwb.kg import Graph
+
+X = "PREFIX : <http://x/> "
+DATA = """
+@prefix : <http://x/> .
+:a :p "plain", "text"@en, 5, 5.0, true, "2016"^^<http://www.w3.org/2001/XMLSchema#gYear>, :b ; :q :b ; :r :c .
+:b :p :c ; :r :c . :c :p :d .
+"""
+QUERIES = [
+    "SELECT * { ?s ?p ?o }",
+    "SELECT ?o { :a :p ?o }",
+    'SELECT ?s { ?s :p 5, "text"@en ; :r :c . }',
+    "SELECT ?s (COUNT(?o) AS ?n) { ?s ?p ?o } GROUP BY ?s HAVING(COUNT(?o) > 1)",
+    "SELECT ?s ?o { ?s :q ?o FILTER NOT EXISTS { ?o :p ?z } }",
+    "SELECT ?s ?x { ?s :q ?b OPTIONAL { ?b :p ?x } MINUS { ?s :p :b } }",
+    "SELECT (EXISTS { :b :p :c } AS ?yes) { { SELECT ?b { :a :q ?b } } ?b ?p ?o BIND(1 < 2 AS ?z) }",
+    "SELECT ?x ?v { VALUES ?v { :a :b } { ?v :r ?x } UNION { ?v :q ?x } } VALUES ?x { :b :c }",
+    "SELECT ?x { :a :q/:p/:p ?x }",
+    "SELECT ?x { ?x ^(:q|:r)/:s* :b }",
+    "SELECT * { :a :q [ :p ?x ; :r [] ] . ?y :p _:z }",
+    "SELECT (COUNT(*) AS ?n) { [] :p/:p ?x }",
+    "SELECT ?g ?x { { GRAPH ?g { :a :q ?x } } UNION { :a :q ?x } }",
+    "ASK { :b :r :c }",
+    "ASK { :a :q ?x . ?x :p ?y FILTER(?x != ?y) }",
+    "CONSTRUCT WHERE { :a ?p ?o }",
+    "CONSTRUCT { ?o :was ?s } WHERE { ?s :q ?o }",
+]
+
+
+def answers(kg: Graph, query: str) -> object:
+    if query.startswith("ASK"):
+        return kg.ask(X + query)
+    rows = kg.construct(X + query) if query.startswith("CONSTRUCT") else kg.select(X + query).rows
+    return sorted(repr(row) for row in rows)
+
+
+def graph_of(text: str) -> rdflib.Graph:
+    return rdflib.Graph().parse(data=text, format="turtle")
+
+
+@pytest.mark.parametrize("triple", sorted(graph_of(DATA)), ids=lambda triple: str(triple[2])[-5:])
+def test_every_query_reads_the_graph_as_if_it_lacked_a_triple(triple: Triple) -> None:
+    lacking = graph_of(DATA).remove(triple)
+    here, there = kgwb.open_kg(graph_of(DATA)).without(triple), kgwb.open_kg(lacking)
+    assert {query: answers(here, query) for query in QUERIES} == {q: answers(there, q) for q in QUERIES}
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("SELECT ?x { :a :p+ ?x }", "the path <http://x/p>+ leads over its predicate"),
+        ("SELECT ?x { :a !:q ?x }", "leads over its predicate"),
+        ("SELECT ?x { _:n :p ?x FILTER(?x = 3) _:n :q ?y }", "the blank node _:n stands in several groups"),
+        ("SELECT ?x { ?x :p ?y FILTER((?x<?y))FILTER(?x>?y) ?y :p ?x }", "its groups are not clear"),
+        ("DESCRIBE :a", "what DESCRIBE gives is the engine's choice"),
+    ],
+)
+def test_what_cannot_be_kept_out_is_refused(query: str, why: str) -> None:
+    kg = kgwb.open_kg(graph_of(DATA)).without((iri_x("a"), iri_x("p"), iri_x("b")))
+    with pytest.raises(QueryError, match="cannot be kept out of this query") as refused:
+        (kg.construct if query.startswith("DESC") else kg.select)(X + query)
+    assert why in refused.value.message and refused.value.hint
+
+
+def iri_x(name: str) -> URIRef:
+    return URIRef(f"http://x/{name}")
+
+
+def test_paths_over_other_predicates_and_other_queries_stay_as_they_are() -> None:
+    kg = kgwb.open_kg(graph_of(DATA)).without((iri_x("a"), iri_x("p"), iri_x("b")))
+    assert kg.select(X + "SELECT ?x { :a :q+ ?x }").rows == ((iri_x("b"),),)
+    with pytest.raises(QueryError, match="blank node"):
+        kg.without((BNode("b"), iri_x("p"), iri_x("b")))
+
+
+def test_a_muted_label_is_found_no_more_and_names_nothing() -> None:
+    kg = films()
+    label = next(row for row in kg.select("SELECT ?s ?p ?o { ?s ?p ?o }").rows if str(row[2]) == "Arrival")
+    muted = kg.without(label)  # type: ignore[arg-type]
+    assert label[1] == RDFS.label and kg.exact(["Arrival"]) == {"Arrival": (iri("arrival"),)}
+    lacking = rdflib.Graph()
+    for triple in kg.select("SELECT ?s ?p ?o { ?s ?p ?o }").rows:
+        if triple != label:
+            lacking.add(triple)  # type: ignore[arg-type]
+    there = kgwb.open_kg(lacking)
+    for text in ("Arrival", "arrivals", "Dune", "Denis"):
+        assert muted.search(text, 5) == there.search(text, 5)
+        assert muted.exact([text]) == there.exact([text])
+
+
+def test_a_run_without_a_triple_has_another_answer_and_replays_the_same(tmp_path: Path) -> None:
+    run = kgwb.Workbench(kgwb.open_kg("films")).ask("Who directed Arrival?")
+    assert run.answer is not None
+    [triple] = run.answer.support
+    muted = run.mute(triple).go()
+    assert muted.answer is not None and "Denis Villeneuve" not in muted.answer.labels
+    assert "without 1 triple" in repr(muted) and "without Arrival — director" in str(muted._repr_html_())
+    parting = run.diff(muted).parting
+    assert parting is not None and parting.status == "changed"
+    assert run.answer.labels == ("Denis Villeneuve",) and not run.kg.muted
+    again = kgwb.load_run(muted.save(tmp_path / "muted.jsonl"))
+    assert (again.answer, again.kg.muted, again.status) == (muted.answer, (triple,), "done")
+    assert [step.calls for step in again.steps] == [step.calls for step in muted.steps]
+    live = kgwb.load_run(tmp_path / "muted.jsonl", kg=kgwb.open_kg("films"))
+    assert (live.answer, live.kg.muted) == (muted.answer, (triple,))
+    with pytest.raises(SettingError, match="replay"):
+        again.mute(triple)
+    queries = [call.request["query"] for call in muted.calls.values() if call.kind in ("select", "ask")]
+    assert any("FILTER(!(" in query for query in queries)
