@@ -20,11 +20,23 @@ from kgwb.version import __version__
 if TYPE_CHECKING:
     from kgwb.kg import open_kg
     from kgwb.systems import profile
+    from kgwb.ui.lab import PromptLab
     from kgwb.workbench import Workbench, compare, debug, load_run, model
 
-__all__ = ["Workbench", "__version__", "compare", "debug", "load_run", "model", "open_kg", "profile"]
+__all__ = [
+    "PromptLab",
+    "Workbench",
+    "__version__",
+    "compare",
+    "debug",
+    "load_run",
+    "model",
+    "open_kg",
+    "profile",
+]
 
 _HOMES = {
+    "PromptLab": "kgwb.ui.lab",
     "Workbench": "kgwb.workbench",
     "compare": "kgwb.workbench",
     "debug": "kgwb.workbench",

@@ -179,6 +179,23 @@ def nothing(cell: Cell) -> None:
     cell.show()
 
 
+LAB = """
+import tempfile
+from pathlib import Path
+from kgwb.bench import Bench, Results, Setup, load_questions, with_gold
+folder, kg = Path(tempfile.mkdtemp()), kgwb.open_kg("films")
+questions = with_gold(load_questions(sample_path("films").with_suffix(".questions.jsonl"))[:20], kg)
+for name in ("fast", "paper"):
+    setup = Setup.of(kgwb.Workbench(kg, "rules", settings=kgwb.profile(name)))
+    Bench(setup, Results(folder / name, setup.config(questions)), save_runs=True).run(questions)
+kgwb.PromptLab(folder / "fast", folder / "paper")
+"""
+
+
+def open_question(cell: Cell) -> None:
+    cell.click("When was the director of Arrival born?").wait("the right answer is")
+
+
 WIDTHS, BESIDE = (905, 700), 432
 """Pixels of a widget, and of all that JupyterLab shows beside one."""
 SUBJECTS = {
@@ -215,6 +232,8 @@ SUBJECTS = {
         nothing,
     ),
     "chat": Subject("finished().chat()", open_turn),
+    "lab": Subject(LAB, nothing, 1500),
+    "lab_opened": Subject(LAB, open_question, 2500),
     "graph": Subject("GraphChooser()", look_around, 1400),
     "graph_searched": Subject("GraphChooser()", search_survey),
 }
