@@ -19,6 +19,7 @@ import growth
 import load
 import overhead
 import pipeline
+import retrying
 import throughput
 from table import Row, save, seconds_rows, show
 
@@ -66,6 +67,7 @@ PARTS: dict[str, Callable[[], list[Row]]] = {
     "overhead": _overhead,
     "throughput": lambda: throughput.throughput(pipeline.recorded(20)),
     "load": load.many_at_once,
+    "retry": retrying.retrying,
     "growth": _growth,
 }
 

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from kgwb.kg import open_kg
     from kgwb.labs import lab
     from kgwb.systems import profile
+    from kgwb.ui.lab import PromptLab
     from kgwb.workbench import Workbench, compare, debug, load_run, model, recording
 
 __all__ = [
+    "PromptLab",
     "Workbench",
     "__version__",
     "compare",
@@ -37,6 +39,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "PromptLab": "kgwb.ui.lab",
     "Workbench": "kgwb.workbench",
     "compare": "kgwb.workbench",
     "debug": "kgwb.workbench",

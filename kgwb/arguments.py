@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
+from urllib.parse import quote
 
 from kgwb import disk
 from kgwb.errors import InputError, SettingError
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from kgwb.kg.base import Graph
     from kgwb.settings import Settings
     from kgwb.workbench import Workbench
+
+
+T = TypeVar("T")
 
 
 def option(metavar: str, help: str, default: Any = None) -> Any:
@@ -60,8 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser, form: type[Any]) -> None:
 
 
 @dataclass(kw_only=True)
-class Asking:
-    """The arguments of commands that ask questions: which system, with which models and settings, on what."""
+class Opening:
+    """The arguments that say how a graph is opened."""
 
     kg: str = option("GRAPH", "RDF file or folder, endpoint URL, or the name of a sample", ...)
     dialect: str | None = option(
@@ -71,13 +75,34 @@ class Asking:
     vocabulary: str | None = option(
         "NAME", "labels and noise: dbpedia, wikidata, yago, dblp, mag, or a .json file (default: by the URL)"
     )
+    query_timeout: float = option("SECONDS", "of one query", 30.0)
+    row_limit: Count = option("N", "rows of one result", 10_000)
+
+    def graph(self, source: str) -> Graph:
+        """A graph, opened as the arguments ask. Raises what ``open_kg`` does.
+
+        Files beside ``kg`` take no dialect: it is for the endpoints among the graphs.
+        """
+        from kgwb.kg import is_endpoint, open_kg
+
+        return open_kg(
+            source,
+            dialect=self.dialect if source == self.kg or is_endpoint(source) else None,
+            vocabulary=self.vocabulary,
+            query_timeout_s=self.query_timeout,
+            row_limit=self.row_limit,
+        )
+
+
+@dataclass(kw_only=True)
+class Asking(Opening):
+    """The arguments of commands that ask questions: which system, with which models and settings, on what."""
+
     model: str = option(
         "SPEC", "rules (default), openai:MODEL, ollama:MODEL, replay:FILE; human needs a notebook", "rules"
     )
     agent_model: list[str] = option("AGENT=SPEC", "for one agent", [])
     system: str = option("", "default: chatty_kg", "chatty_kg")
-    query_timeout: float = option("SECONDS", "of one query", 30.0)
-    row_limit: Count = option("N", "rows of one result", 10_000)
     profile: str = option("", "fast (default) or paper", "fast")
     set: list[str] = option("NAME=VALUE", "change a setting", [])
     prompts: Path | None = option("DIR", "folder whose prompts go before kgwb's own")
@@ -110,20 +135,22 @@ class Asking:
             prompts=self.prompts,
         )
 
-    def graph(self, source: str) -> Graph:
-        """A graph, opened as the arguments ask. Raises what ``open_kg`` does.
 
-        Files beside ``kg`` take no dialect: it is for the endpoints among the graphs.
-        """
-        from kgwb.kg import is_endpoint, open_kg
+def varied(arguments: T, each: str) -> list[tuple[str, T]]:
+    """Commands that take ``set``, ``prompts`` and ``model``, one for each value of NAME=V1,V2,... by name.
 
-        return open_kg(
-            source,
-            dialect=self.dialect if source == self.kg or is_endpoint(source) else None,
-            vocabulary=self.vocabulary,
-            query_timeout_s=self.query_timeout,
-            row_limit=self.row_limit,
-        )
+    NAME is a setting, "prompts" or "model". Raises InputError.
+    """
+    [(name, values)] = pairs([each], "NAME=V1,V2,...").items()
+    commands = []
+    for value in values.split(","):
+        setting = f"{name}={value}"
+        given = arguments.set  # type: ignore[attr-defined]
+        change: Any = {name: Path(value) if name == "prompts" else value}
+        change = change if name in ("prompts", "model") else {"set": [*given, setting]}
+        label = f"{name}={Path(value).name}" if name == "prompts" else setting
+        commands.append((quote(label, safe="= "), replace(arguments, **change)))  # type: ignore[type-var]
+    return commands
 
 
 def pairs(texts: Sequence[str], form: str) -> dict[str, str]:

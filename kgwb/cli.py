@@ -1,4 +1,4 @@
-"""The command line: ask, bench, report, serve, doctor, lab, labs, demo."""
+"""The command line: ask, bench, retry, report, serve, doctor, lab, labs, demo."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import kgwb
 from kgwb import disk
-from kgwb.arguments import Asking, Count, add_arguments, option, pairs, positional, recall
+from kgwb.arguments import Asking, Count, Opening, add_arguments, option, pairs, positional, recall, varied
 from kgwb.errors import CONTROLS, InputError, KgwbError, RunFileError, harmless
 from kgwb.masking import shown
 
@@ -33,6 +33,11 @@ START = "notebooks/00_start.ipynb"
 HISTORY = """JSON list of the dialogue so far, oldest first: a text is an earlier question, asked before;
 an object {"question": ..., "answers": [labels]} is a turn as it went, with "standalone" (its self-contained
 form) and "entities" (the names in it) where known"""
+EACH = "measure each value of a setting, of prompts (folders) or of model, in folders of their own"
+BUDGET = "stop at this much money, tokens, model_calls or seconds of work, over all that DIR holds"
+PRICES = "TOML table of prices (default: kgwb's)"
+MOST_LOST = 10
+"""Lost answers that are printed; the report has them all."""
 Rows = list[dict[str, Any]]
 
 
@@ -233,15 +238,11 @@ class Bench(Asking):
     limit: Count | None = option("N", "only the first N questions")
     workers: Count = option("N", "questions asked side by side", 1)
     systems: str | None = option("NAME,NAME,... or all", "measure each system, in a folder of its own")
-    each: str | None = option("NAME=V1,V2,...", "measure each value of a setting, in folders of its own")
+    each: str | None = option("NAME=V1,V2,...", EACH)
     save_runs: bool = option("", "keep every run in DIR/runs", False)
     retry_errors: bool = option("", "ask questions that ended in an error again", False)
-    budget: list[str] = option(
-        "NAME=NUMBER",
-        "stop at this much money, tokens, model_calls or seconds of work, over all that DIR holds",
-        [],
-    )
-    prices: Path | None = option("FILE", "TOML table of prices (default: kgwb's)")
+    budget: list[str] = option("NAME=NUMBER", BUDGET, [])
+    prices: Path | None = option("FILE", PRICES)
     ladder: bool = option("", "name the agent that lost each answer; asks up to 5 times more", False)
     retention: bool = option("", "ask dialogues' questions alone too, in DIR/standalone", False)
 
@@ -254,27 +255,28 @@ class Bench(Asking):
             raise InputError(why, hint="leave --retention out")
         names = system_names(self.systems) if self.systems else ()
         of_systems = [replace(self, system=name, out=self.out / name) for name in names] or [self]
-        for varied in [each for one in of_systems for each in (one._varied() if self.each else [one])]:
+        commands = [each for one in of_systems for each in (one._varied() if self.each else [one])]
+        for command in commands:
             if self.each or self.systems:
-                print(varied.out.relative_to(self.out))
-            if code := varied._measure_all(questions):
+                print(command.out.relative_to(self.out))
+            if code := command._measure_all(questions):
                 return code
-        if names and not self.each:
+        if self.each:
+            _report([command.out for command in commands], self.out / "report.html", self.prices)
+        elif names:
             _print_beside([one.out for one in of_systems])
         return 0
 
     def _varied(self) -> list[Bench]:
-        """The arguments once for each value of the setting that is varied."""
-        [(name, values)] = pairs([self.each or ""], "NAME=V1,V2,...").items()
-        settings = []
-        varied = []
-        for value in values.split(","):
-            setting = f"{name}={value}"
-            varied.append(replace(self, set=[*self.set, setting], out=self.out / setting))
-            settings.append(varied[-1].settings)
-            if settings[-1] in settings[:-1]:
-                raise InputError(f"--each has {setting} twice", hint="give each value once")
-        return varied
+        """The arguments once for each value of what is varied."""
+        known, commands = [], []
+        for name, command in varied(self, self.each or ""):
+            about = command.settings, command.prompts, command.model
+            if about in known:
+                raise InputError(f"--each has {name} twice", hint="give each value once")
+            known.append(about)
+            commands.append(replace(command, out=self.out / name))
+        return commands
 
     def _measure_all(self, questions: list[BenchQuestion]) -> int:
         from kgwb.bench.cost import Budget, load_prices
@@ -291,7 +293,8 @@ class Bench(Asking):
             oracle_of(self.system)
         if "money" in budget.limits:
             _ = [prices.of(model.name) for model in workbench.models.values()]
-        questions = with_gold(with_queries(questions, workbench.kg), workbench.kg)
+        with _progress(iterable=with_queries(questions, workbench.kg), unit="gold answer") as wanted:
+            questions = with_gold(wanted, workbench.kg)
         if missing := [question for question in questions if question.answers is None]:
             why = f"{missing[0].id}: {clean(missing[0].gold_error or '')}"
             _complain(f"{len(missing)} of {len(questions)} questions have no gold: {why}")
@@ -314,13 +317,10 @@ class Bench(Asking):
         self, setup: Setup, prices: Prices, budget: Budget, folder: Path, questions: list[BenchQuestion]
     ) -> tuple[int, Rows]:
         """Ask the questions, and print what came of it: the exit code, and their lines."""
-        from tqdm import tqdm
-
         from kgwb.bench.ladder import where_lost
         from kgwb.bench.results import Results, locked, lost
         from kgwb.bench.runner import Bench as Runner
 
-        progress = partial(tqdm, mininterval=0.5)
         save_runs: Any = self.save_runs or ("lost" if self.ladder else False)
         with locked(folder):
             results = Results(folder, setup.config(questions))
@@ -329,11 +329,11 @@ class Bench(Asking):
             runner = Runner(setup, results, workers=self.workers, save_runs=save_runs, budget=budget)
             try:
                 done = len(results.of(questions))
-                with progress(total=len(questions), initial=done, unit="question") as bar:
+                with _progress(total=len(questions), initial=done, unit="question") as bar:
                     runner.finished = lambda row: bar.update()
                     rows = runner.run(questions)
                 if self.ladder and not runner.stopped:
-                    with progress(total=sum(map(lost, rows)), unit="lost answer") as bar:
+                    with _progress(total=sum(map(lost, rows)), unit="lost answer") as bar:
                         update = bar.update
                         where_lost(
                             setup, results, questions, workers=self.workers, finished=lambda line: update()
@@ -370,11 +370,20 @@ def _print_beside(folders: list[Path]) -> None:
 
 def _print_figures(folder: Path, rows: Rows, prices: Prices) -> None:
     from kgwb.bench.figures import Measured, linking, losses, quality, spent, without_prices
-    from kgwb.show.html import clean
+    from kgwb.bench.results import label_of, lost, verdict
+    from kgwb.show.html import clean, short
 
     read = Measured.read(folder)
     ladder = {row["id"]: read.ladder[row["id"]] for row in rows if row["id"] in read.ladder}
     measured = [replace(read, rows={row["id"]: row for row in rows}, ladder=ladder)]
+    print(f"{_paint(measured[0].headline, 'key')}\n")
+    for row in [row for row in rows if lost(row)][:MOST_LOST]:
+        given, right = (", ".join(label_of(row, v) for v in row[side]) for side in ("answers", "gold"))
+        words = clean(
+            f"{row['id']}: {row['question']} → {row['error'] or given or 'nothing'}; right: {right}"
+        )
+        print(f"{_paint(f'{verdict(row):<10}', 'failure')} {short(words)}")
+    print()
     for reason in without_prices(measured, prices):
         _complain(reason)
     tables = (quality(measured), spent(measured, prices), linking(measured), losses(measured))
@@ -385,7 +394,79 @@ def _print_figures(folder: Path, rows: Rows, prices: Prices) -> None:
         _complain(f"the most frequent error, {times} times: {clean(error)}", hint)
 
 
-# --- report, serve
+# --- retry, report, serve
+
+
+@dataclass(kw_only=True)
+class Retry(Opening):
+    """ask questions of a benchmark again after a change, and show what it fixed and what it broke"""
+
+    folder: Path = positional("DIR", "what kgwb bench --out wrote; with --save-runs little is asked again")
+    kg: str = option("GRAPH", "default: the one that was measured", "")
+    prompts: Path | None = option("DIR", "folder whose prompts go before kgwb's own")
+    model: str = option("SPEC", "default: the one that was measured", "")
+    agent_model: list[str] = option("AGENT=SPEC", "for one agent", [])
+    set: list[str] = option("NAME=VALUE", "change a setting", [])
+    each: str | None = option("NAME=V1,V2,...", EACH)
+    only: list[str] = option(
+        "WHAT",
+        "lost, wrong, errors, right, all, blamed=AGENT, type=NAME, an id (default: lost, and as many right)",
+        [],
+    )
+    repeats: Count = option("N", "ask what differs N times, to see which decisions vary by themselves", 1)
+    workers: Count = option("N", "questions asked side by side", 1)
+    budget: list[str] = option("NAME=NUMBER", BUDGET, [])
+    prices: Path | None = option("FILE", PRICES)
+    out: Path | None = option("FILE", "HTML file to write (default: report.html in DIR/retries)")
+
+    def run(self) -> int:
+        from kgwb.bench.cost import Budget, load_prices
+
+        prices = load_prices(self.prices)
+        budget = Budget(pairs(self.budget, "NAME=NUMBER"), prices)
+        folders = []
+        for name, command in varied(self, self.each) if self.each else [("", self)]:
+            folder, stopped = command._ask(name, prices, budget)
+            folders.append(folder)
+            if stopped:
+                _complain(f"stopped: the budget is used up ({stopped})", "give the same with a larger one")
+                break
+        page = folders[0] if len(folders) == 1 else folders[0].parent
+        _report([self.folder, *folders], self.out or page / "report.html", self.prices)
+        return SPENT if stopped else 0
+
+    def _ask(self, name: str, prices: Prices, budget: Budget) -> tuple[Path, str]:
+        """Ask again under this command's change: the folder of the results, and what stopped it."""
+        from kgwb.bench.lab import Lab
+        from kgwb.run.prompts import Prompts
+
+        models = {**({"": self.model} if self.model else {}), **pairs(self.agent_model, "AGENT=SPEC")}
+        lab = Lab(self.folder, kg=self.graph(self.kg) if self.kg else None, models=models)
+        setup = lab.changed(Prompts.of(self.prompts), pairs(self.set, "NAME=VALUE"))
+        changes = [self.prompts.resolve().name] if self.prompts else []
+        folder = lab.folder_of(setup, name or ", ".join([*changes, *models.values(), *self.set]) or "prompts")
+        questions = lab.choose(self.only)
+        with _progress(iterable=questions, unit="question looked at") as looked:
+            estimate = lab.estimate(setup, looked, prices=prices, repeats=self.repeats)
+        print(f"{folder.name}: {estimate}", flush=True)
+        with _progress(total=len(questions), unit="question") as bar:
+            stopped = lab.ask(
+                setup,
+                questions,
+                folder,
+                repeats=self.repeats,
+                workers=self.workers,
+                budget=budget,
+                finished=lambda row: bar.update(),
+            )
+        return folder, stopped
+
+
+def _progress(**about: Any) -> Any:
+    """A bar on the terminal for what may take more than a second."""
+    from tqdm import tqdm
+
+    return tqdm(mininterval=0.5, delay=1.0, **about)
 
 
 @dataclass(kw_only=True)
@@ -395,14 +476,24 @@ class Report:
     folders: list[Path] = positional("DIR", "what kgwb bench --out wrote")
     out: Path | None = option("FILE", "HTML file to write (default: report.html in the first DIR)")
     published: str | None = option("SET", "set the papers' figures on this question set beside; it is yours")
-    prices: Path | None = option("FILE", "TOML table of prices (default: kgwb's)")
+    prices: Path | None = option("FILE", PRICES)
 
     def run(self) -> int:
-        from kgwb.bench import Report, load_prices
-
-        report = Report(*self.folders, published=self.published, prices=load_prices(self.prices))
-        print(report.save(self.out or self.folders[0] / "report.html"))
+        _report(self.folders, self.out or self.folders[0] / "report.html", self.prices, self.published)
         return 0
+
+
+def _report(
+    folders: Sequence[Path], page: Path, prices: Path | None = None, published: str | None = None
+) -> None:
+    """Write the page of results folders, and print what it says first and where it is."""
+    from kgwb.bench import Report as Page
+    from kgwb.bench import load_prices
+
+    with _progress(unit="run") as bar:
+        report = Page(*folders, published=published, prices=load_prices(prices), finished=bar.update)
+        lines, path = [*report.headline()], report.save(page)
+    print(*lines, path, sep="\n")
 
 
 @dataclass(kw_only=True)
@@ -582,6 +673,7 @@ def _print_agent(run: Run, event: str, step: Step) -> None:
 COMMANDS: dict[str, type[Any]] = {
     "ask": Ask,
     "bench": Bench,
+    "retry": Retry,
     "report": Report,
     "serve": Serve,
     "doctor": Doctor,

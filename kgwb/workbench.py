@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgwb import llm, systems
-from kgwb.errors import InputError, PromptError, SettingError
+from kgwb.errors import InputError, SettingError
 from kgwb.flow import Dialogue, Turn
 from kgwb.kg import Graph, cache_dir
 from kgwb.kg.embeddings import Embeddings
@@ -57,7 +56,7 @@ class Workbench:
             chosen,
             {name: _model(spec) for name, spec in {"": model, **(models or {})}.items()},
             chosen.settings.of(settings or Settings()),
-            _prompts(prompts),
+            Prompts.of(prompts),
             embeddings or Embeddings(folder=cache_dir()),
         )
         self.kg, self.system, self.models = kg, chosen, self.setup.models
@@ -211,10 +210,3 @@ def session_of(run: Run) -> Session:
 
 def _model(model_or_name: ChatModel | str) -> ChatModel:
     return llm.model(model_or_name) if isinstance(model_or_name, str) else model_or_name
-
-
-def _prompts(folder: str | Path | None) -> Prompts:
-    if folder and not os.path.isdir(folder):  # which is False for a name that is too long
-        hint = "make the folder, or leave `prompts` out to use kgwb's own"
-        raise PromptError(f"there is no folder {folder} for prompts", hint=hint)
-    return Prompts(Path(folder) if folder else None)

@@ -16,7 +16,7 @@ from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.index import Index
 from kgwb.llm import Scripted
 from kgwb.run import Run, System, agent
-from kgwb.run.act import Tool, act, tool
+from kgwb.run.act import Tool, act, perform, tool, tool_of
 from kgwb.run.prompts import Prompts
 
 PASSAGES = ("Arrival is a film", "Dune is a film", "Denis Villeneuve directed Arrival")
@@ -96,6 +96,24 @@ def test_a_replay_computes_nothing_and_gives_records_of_the_same_type(tmp_path: 
     assert all(step.origin == "record" for step in again.steps)
     with pytest.raises(NotRecordedError, match="searching"):
         Run.load(path, TOOLBOX).replace("search[turn 1]", [{"place": 0, "text": "other"}]).go()
+
+
+def test_a_function_is_a_tool_and_its_keywords_come_from_the_system() -> None:
+    def add(first: int, second: list[int], *, run: Run) -> int:
+        """The sum."""
+        run.note("added")
+        return first + sum(second)
+
+    form = tool_of(add, kind="code")
+    assert {*form.model_fields} == {"tool", "first", "second"}
+    assert (form.spec.name, form.spec.purpose, form.spec.form, form.ends) == ("add", "The sum.", int, False)
+
+    def adding(question: Question, dialogue: Dialogue, run: Run) -> Answer:
+        result = perform(form.model_validate({"tool": "add", "first": 1, "second": [2, 3]}), "use 1", run)
+        return Answer("list", (Value(Text(result), str(result)),))
+
+    run = Run(System("adder", adding, (form,)), "Sum?", kg=films(), models=Scripted({})).go()
+    assert (run.output("add[use 1]"), run["add"].notes) == (6, ["added"])
 
 
 def test_the_loop_ends_at_its_limit_and_only_tools_that_are_there_are_used() -> None:

@@ -171,9 +171,10 @@ def test_bench_scores_by_hops_and_type_and_resumes(tmp_path: Path, capsys: Captu
     assert main([*BENCH, "--workers", "2", "--limit", "1"]) == 0
     assert main(BENCH) == 0
     out = capsys.readouterr().out
-    right = r" +1\.000 \[1\.000, 1\.000]" * 2 + r" +1\.000" * 7
+    right = r" +1\.000 \[1\.000, 1\.000]" * 2 + r" +1\.000" * 8
     rows = re.findall(rf"^(\w.*\w) +(\d){right} +0 +0$", out, re.MULTILINE)
-    assert rows[-3:] == [("all", "2"), ("hops 1", "2"), ("type factoid", "1")]
+    parts = [("all", "2"), ("answerable", "1"), ("unanswerable", "1"), ("hops 1", "2"), ("type factoid", "1")]
+    assert rows[-5:] == parts
     assert not {"\x1b", "\x07"} & {*out}
     assert len((tmp_path / "out" / "results.jsonl").read_text().splitlines()) == 2
     assert main([*BENCH, "--set", "theta=1"]) == 2
@@ -187,7 +188,8 @@ def test_bench_measures_each_value_of_a_setting(tmp_path: Path, capsys: Capture)
     out = capsys.readouterr().out
     folders = ["ablation=none", "ablation=no_focusing"]
     assert re.findall(r"^all +1 +(\d\.\d+) ", out, re.MULTILINE) == ["1.000", "0.000"]
-    assert re.findall("^ablation=.*$", out, re.MULTILINE) == folders
+    assert re.findall("^ablation=[^:]*$", out, re.MULTILINE) == folders
+    assert "ablation=no_focusing: 0 fixed, 1 broken" in out and (tmp_path / "out" / "report.html").exists()
     assert (tmp_path / "out" / folders[1] / "config.json").exists()
 
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from kgwb import disk
 from kgwb.errors import InputError
 from kgwb.run.agents import System
-from kgwb.run.record import Call, Step
+from kgwb.run.record import Call, Step, Totals
 from kgwb.systems import oracle
 
 SHIPPED = Path(__file__).with_name("prices.toml")
@@ -96,6 +96,14 @@ def by_model(calls: Iterable[Call]) -> dict[str, Counter[str]]:
     return models
 
 
+def used(calls: Sequence[Call]) -> dict[str, Any]:
+    """What calls cost, as a line of a results file has it."""
+    totals, models = Totals.of(calls, 0, sum(call.seconds for call in calls)), by_model(calls)
+    names = ("model_calls", "prompt_tokens", "completion_tokens", "queries")
+    counts = {name: getattr(totals, name) for name in names}
+    return {"seconds": round(totals.seconds, 6), **counts, "models": models}
+
+
 # --- what a benchmark cost
 
 
@@ -151,7 +159,11 @@ class Budget:
         self.used = dict.fromkeys(limits, 0.0)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Count a line. Raises InputError if there is no price for its model."""
+        """Count a line; of one that was lent calls, only what it had to pay for.
+
+        Raises InputError if there is no price for its model.
+        """
+        row = row.get("paid", row)
         for name in self.limits:
             if name == "money":
                 self.used[name] += self.prices.money(row)

@@ -13,15 +13,16 @@ from kgwb import systems
 from kgwb.bench.cost import Cost, Prices, costs
 from kgwb.bench.ladder import LADDER, Lost, recall, stands
 from kgwb.bench.metrics import MEASURES, Group, groups
-from kgwb.bench.results import Lines, Row, read_results
+from kgwb.bench.results import Lines, Row, read_results, verdict
 from kgwb.errors import InputError
-from kgwb.show.html import Html, clean
+from kgwb.flow import counted
+from kgwb.show.html import Html, clean, div, page
 from kgwb.show.html import table as html_table
 
-_NAMES = "precision", "recall", "F1", "P@1", "MRR", "Hit@5", "exact", "paper P", "paper F1"
+_NAMES = "precision", "recall", "F1", "P@1", "MRR", "Hit@5", "exact", "paper P", "lenient F1", "paper F1"
 NAMES = dict(zip(MEASURES, _NAMES, strict=True))
 NO_COST = Cost(0, 0.0, 0.0, 0.0)
-MEANS = ("precision", "recall", "hits1", "mrr", "hit5", "exact", "paper_precision")
+MEANS = ("precision", "recall", "lenient", "hits1", "mrr", "hit5", "exact", "paper_precision")
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,17 @@ class Measured:
             losses.setdefault(blamed, Counter()).update({"", str(line.get("hops", ""))})
         return dict(sorted(losses.items(), key=lambda loss: (order.get(loss[0][0], len(order)), loss[0])))
 
+    @property
+    def headline(self) -> str:
+        """How many answers are right, wrong, missing and errors, and F1 with its interval."""
+        counts = Counter(map(verdict, self.rows.values()))
+        missed = [f"{counts[word]} {word}" for word in ("wrong", "unanswered")]
+        errors = counted(counts["error"], "error")
+        total = sum(counts[word] for word in ("wrong", "unanswered", "error"))
+        gold = f", {counts['without gold']} without gold" if counts["without gold"] else ""
+        right = f"{counts['right']} right, {total} lost ({', '.join(missed)}, {errors}){gold}"
+        return f"{counted(len(self.rows), 'question')}: {right}; F1 {self.groups['all'].figure('f1') or '–'}"
+
 
 Sets = Sequence[Measured]
 
@@ -85,6 +97,12 @@ class Table(NamedTuple):
             "  ".join([first.ljust(widths[0]), *(c.rjust(w) for c, w in zip(rest, widths[1:], strict=True))])
             for first, *rest in lines
         )
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return page(div("across", self.html()))
 
     def html(self) -> Html:
         """The table, or nothing if it has no rows."""

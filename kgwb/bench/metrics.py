@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property
+from itertools import chain, combinations
 from typing import Any, NamedTuple
 
 import numpy
@@ -29,6 +30,10 @@ Rows = Sequence[Mapping[str, Any]]
 """Lines of a results file (kgwb.bench.results)."""
 Matrix = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
 RESAMPLES = 2000
+Cells = Sequence[Sequence[str | None]]
+"""The rows of a table."""
+MOST_COLUMNS = 10
+"""Columns of an answer that are chosen from; of more, all are taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,8 @@ class Scores:
     """Whether the answers are the gold, no more and no less."""
     paper_precision: float = 0.0
     """Precision, but 1 of an abstention (Chatty-KG's reference code)."""
+    lenient: float = 0.0
+    """F1 of the best choice among the columns of an answer that is a table: more columns do no harm."""
 
     @property
     def paper_f1(self) -> float:
@@ -62,18 +69,38 @@ def _harmonic(precision: Any, recall: Any) -> Any:
     return 2 * precision * recall / numpy.maximum(precision + recall, 1e-300)
 
 
-NOTHING = Scores(*[0.0] * 8)
-EVERYTHING = Scores(*[1.0] * 8)
+NOTHING = Scores(*[0.0] * 9)
+EVERYTHING = Scores(*[1.0] * 9)
 ABSTAINED = replace(NOTHING, paper_precision=1.0)
 MEASURES = (*(field.name for field in fields(Scores)), "paper_f1")
 """Names of everything that is measured."""
 
 
-def score(answers: Sequence[str], gold: Iterable[str]) -> Scores:
-    """The scores of the answers to one question.
+def score(answers: Sequence[str], gold: Iterable[str], table: Cells = ()) -> Scores:
+    """The scores of the answers to one question; ``table`` has their cells where they are one.
 
     With empty gold the right answer is none: 1 throughout if there are no answers, else 0.
     """
+    gold = [*gold]
+    whole = _score(answers, gold)
+    columns = [[cell for cell in column if cell is not None] for column in zip(*table, strict=False)]
+    if not 1 < len(columns) <= MOST_COLUMNS:
+        return replace(whole, lenient=whole.f1)
+    choices = (chosen for size in range(1, len(columns)) for chosen in combinations(columns, size))
+    return replace(whole, lenient=max([whole.f1, *(_score([*chain(*c)], gold).f1 for c in choices)]))
+
+
+def by_column(names: Sequence[str], gold: Cells, table: Cells) -> dict[str, float]:
+    """F1 of each gold column against the column of an answer that fits it best."""
+    wanted, given = ([*zip(*cells, strict=False)] for cells in (gold, table))
+    found = [[cell for cell in column if cell is not None] for column in given]
+    return {
+        name: max((_score(column, [c for c in right if c is not None]).f1 for column in found), default=0.0)
+        for name, right in zip(names, wanted, strict=False)
+    }
+
+
+def _score(answers: Sequence[str], gold: Sequence[str]) -> Scores:
     values, right = tuple(dict.fromkeys(map(value_of, answers))), set(map(value_of, gold))
     if not values:
         return ABSTAINED if right else EVERYTHING
@@ -90,7 +117,7 @@ def score_row(row: Mapping[str, Any]) -> Scores | None:
     """The scores of a line of a results file, from its answers and gold; None if it has no gold."""
     if row["gold"] is None:
         return None
-    return score(row["answers"], row["gold"]) if row["error"] is None else NOTHING
+    return score(row["answers"], row["gold"], row.get("table", ())) if row["error"] is None else NOTHING
 
 
 # --- averages
@@ -127,7 +154,7 @@ class Group:
     @cached_property
     def scores(self) -> Scores:
         """The macro averages over the questions that have gold; 0 throughout of none."""
-        columns = _columns(self._scores) if self._scores else numpy.zeros((1, 8))
+        columns = _columns(self._scores) if self._scores else numpy.zeros((1, 9))
         return Scores(*map(float, columns.mean(axis=0)))
 
     def figure(self, measure: str) -> Figure | None:
@@ -146,11 +173,16 @@ class Group:
 
 
 def groups(rows: Rows) -> list[Group]:
-    """All questions, then those of each ``hops``, ``type``, ``language`` and ``source``, where given.
+    """All questions, those the graph can answer and cannot, and those of each ``hops``, ``type``,
+    ``language`` and ``source``, where given.
 
+    An unanswerable question, whose gold is empty, is right when nothing is answered.
     ``source`` separates answers of the graph from those of the model's own knowledge, where that may answer.
     """
     parts = [Group("all", rows)]
+    empty = [row for row in rows if row["gold"] == []]
+    if empty and len(empty) < len(rows):
+        parts += [Group("answerable", [row for row in rows if row["gold"]]), Group("unanswerable", empty)]
     for name in ("hops", "type", "language", "source"):
         values = sorted({str(row[name]) for row in rows if name in row})
         parts += [Group(f"{name} {v}", [row for row in rows if str(row.get(name)) == v]) for v in values]
@@ -175,6 +207,8 @@ class Comparison:
     worse: tuple[str, ...]
     unpaired: tuple[str, ...]
     """Ids that only one of the two has, or that have no gold."""
+    p: float
+    """How often so large a difference comes where before and after are exchanged at random by question."""
 
     @property
     def difference(self) -> float:
@@ -207,7 +241,15 @@ def compare(one: Rows, other: Rows, measure: str = "f1", *, resamples: int = RES
         tuple(key for key, change in changes.items() if change > 0),
         tuple(key for key, change in changes.items() if change < 0),
         tuple(key for key in dict.fromkeys((*golds, *others)) if key not in changes),
+        _exchanged(numpy.array([*changes.values()])),
     )
+
+
+def _exchanged(changes: Matrix) -> float:
+    """The two-sided p of a paired permutation test, its signs drawn at random (Good 2005, chapter 3)."""
+    apart = changes[changes != 0]
+    signs = numpy.random.default_rng(0).choice([-1.0, 1.0], size=(5 * RESAMPLES, len(apart)))
+    return float((abs(signs @ apart) >= abs(apart.sum()) - 1e-9).mean())
 
 
 def retention(dialogue: Rows, standalone: Rows) -> float | None:
@@ -244,8 +286,9 @@ def _columns(scores: Iterable[Scores]) -> Matrix:
 def _resampled(columns: Matrix, resamples: int = RESAMPLES) -> Matrix:
     """The means of random samples of the questions, as many in each as there are."""
     generator, count = numpy.random.default_rng(0), len(columns)
-    drawn = (columns[generator.integers(count, size=count)] for _ in range(resamples))
-    return numpy.array([sample.mean(axis=0) for sample in drawn])
+    times_drawn = generator.multinomial(count, numpy.full(count, 1 / count), size=resamples)
+    means: Matrix = times_drawn @ columns / count
+    return means
 
 
 def _measured(means: Matrix, measure: str) -> Matrix:

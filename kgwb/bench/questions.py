@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator
+from pydantic import BaseModel, BeforeValidator, model_validator
 from rdflib import Literal, URIRef
 
 from kgwb.errors import GraphError
@@ -45,6 +46,10 @@ class BenchQuestion(BaseModel, frozen=True):
     values. None: not known."""
     answer_labels: tuple[str, ...] = ()
     """What the gold answers are called; MetaQA's released files hold no more."""
+    columns: tuple[str, ...] = ()
+    """Of gold that is a table: what its columns are."""
+    rows: tuple[tuple[Lexical | None, ...], ...] = ()
+    """Gold that is a table."""
     sparql: str | None = None
     """The gold query, as the question set has it."""
     gold_error: str | None = None
@@ -64,6 +69,18 @@ class BenchQuestion(BaseModel, frozen=True):
     turn: int = 0
     standalone: str | None = None
     """What the question means outside its dialogue."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_rows(cls, data: Any) -> Any:
+        """Gold rows are kept beside all their values; ``kind`` is another name for ``type``."""
+        if not isinstance(data, dict):
+            return data
+        answers = data.get("answers")
+        rows = answers if isinstance(answers, list) and all(isinstance(row, list) for row in answers) else []
+        more = {"rows": rows} if any(len(row) > 1 for row in rows) else {}
+        more |= {"type": data["kind"]} if isinstance(data.get("kind"), str) and "type" not in data else {}
+        return {**data, **more}
 
     @property
     def gold(self) -> list[str] | None:
@@ -123,10 +140,27 @@ METAQA = {
 def with_gold(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQuestion]:
     """The same questions, those without gold answers with what the graph gives.
 
-    That is the first variable of the gold query (sent through the gate like any query), or else the vertices
-    that bear the gold labels. Where this fails ``answers`` stays None and ``gold_error`` says why.
+    That is the first variable of the gold query (sent through the gate like any query), all of them where
+    the question has several columns, or else the vertices that bear the gold labels. Gold vertices get their
+    labels. Where this fails ``answers`` stays None and ``gold_error`` says why.
     """
-    return [_answered(each, kg) if each.answers is None else each for each in questions]
+    answered = [_answered(each, kg) if each.answers is None else each for each in questions]
+    values = dict.fromkeys(value for each in answered for value in each.answers or () if "://" in value)
+    names: Mapping[URIRef, str] = {}
+    with suppress(GraphError):  # without labels, the last parts of the IRIs are shown
+        names = kg.names([iri for value in values if writable(iri := URIRef(value))])
+    return [_labelled(each, names) for each in answered]
+
+
+def _labelled(question: BenchQuestion, names: Mapping[URIRef, str]) -> BenchQuestion:
+    if (
+        question.answer_labels
+        or not question.answers
+        or names.keys().isdisjoint(map(URIRef, question.answers))
+    ):
+        return question
+    labels = tuple(names.get(URIRef(value), value) for value in question.answers)
+    return question.model_copy(update={"answer_labels": labels})
 
 
 def with_queries(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQuestion]:
@@ -173,7 +207,11 @@ def standard(sparql: str) -> str:
 def _answered(question: BenchQuestion, kg: Graph) -> BenchQuestion:
     try:
         if question.sparql and question.sparql.strip():
-            answers = _of_query(standard(question.sparql), kg)
+            rows = _of_query(standard(question.sparql), kg)
+            if len(question.columns) > 1:
+                question = question.model_copy(update={"rows": tuple(map(tuple, rows))})
+            rows = rows if question.rows else [row[:1] for row in rows]
+            answers = [cell for row in rows for cell in row if cell is not None]
         elif question.answer_labels:
             answers = _of_labels(question.answer_labels, kg)
         else:
@@ -183,13 +221,13 @@ def _answered(question: BenchQuestion, kg: Graph) -> BenchQuestion:
     return question.model_copy(update={"answers": tuple(dict.fromkeys(answers)), "gold_error": None})
 
 
-def _of_query(sparql: str, kg: Graph) -> list[str]:
+def _of_query(sparql: str, kg: Graph) -> list[list[str | None]]:
     if checked(sparql).form == "ask":
-        return [term_string(Literal(kg.ask(sparql)))]
+        return [[term_string(Literal(kg.ask(sparql)))]]
     result = kg.select(sparql)
     if result.cut:
         raise GraphError(f"the gold query has more than {len(result.rows)} rows: open the graph with more")
-    return [term_string(row[0]) for row in result.rows if row[0] is not None]
+    return [[None if cell is None else term_string(cell) for cell in row] for row in result.rows]
 
 
 def _of_labels(labels: tuple[str, ...], kg: Graph) -> list[str]:

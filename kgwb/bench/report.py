@@ -5,23 +5,23 @@ from __future__ import annotations
 import os
 import shlex
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from rdflib import URIRef
-
 from kgwb import disk, llm, systems
+from kgwb.bench.changes import MOST_VALUES, Change, Effects, Link, answers_of, values_of
 from kgwb.bench.cost import Prices
 from kgwb.bench.figures import NAMES, Measured, linking, losses, quality, spent, without_prices
-from kgwb.bench.metrics import compare, score_row
-from kgwb.bench.results import Row, lost, run_file
+from kgwb.bench.metrics import score_row
+from kgwb.bench.results import VERDICTS, Row, label_of, lost, run_file, verdict
 from kgwb.errors import InputError, KgwbError
 from kgwb.kg import Graph, open_kg
-from kgwb.kg.text import local_name
 from kgwb.llm.base import ChatModel
 from kgwb.show import html as h
 from kgwb.show.html import Bar, Html, tag
@@ -32,8 +32,6 @@ from kgwb.systems import names, profile
 if TYPE_CHECKING:
     from kgwb.ui.debugger import Debugger
 
-MOST_VALUES = 5
-"""Values shown of an answer."""
 HERE = Path(__file__).parent
 PAGE, FILTER = ((HERE / name).read_text(encoding="utf-8") for name in ("page.html", "filter.html"))
 MARK = PAGE[: PAGE.index('<meta name="viewport"')].encode()
@@ -47,11 +45,16 @@ class Report:
     """The results of one folder, or of several side by side; the first is what the others are set against.
 
     ``published`` names the question set whose published figures are shown beside (published.toml), for what
-    was asked is known to the person alone; with ``prices`` money is shown. Raises InputError.
+    was asked is known to the person alone; with ``prices`` money is shown. ``finished`` is called after each
+    run that was looked at. Raises InputError.
     """
 
     def __init__(
-        self, *folders: str | Path, published: str | None = None, prices: Prices | None = None
+        self,
+        *folders: str | Path,
+        published: str | None = None,
+        prices: Prices | None = None,
+        finished: Callable[[], object] = lambda: None,
     ) -> None:
         if not folders:
             raise InputError("there is nothing to report on", hint="name a folder of kgwb bench --out")
@@ -61,8 +64,18 @@ class Report:
         tails = [f", {name}" if len(names) > 1 else "" for name in names]
         self.sets = tuple(map(Measured.read, paths, names, tails))
         """The results, folder by folder."""
-        self._prices = prices
+        self._prices, self._finished = prices, finished
         self._published = [*_published(self.sets, published)] if published is not None else []
+
+    @cached_property
+    def effects(self) -> Effects:
+        """What became of each question in the further folders."""
+        return Effects(self.sets, self._finished)
+
+    def headline(self) -> Iterator[str]:
+        """The first lines of the report: how many are right and lost, and what further folders changed."""
+        yield from (f"{measured.name}: {measured.headline}" for measured in self.sets)
+        yield from self.effects.lines()
 
     def save(self, path: str | Path, *, runs: bool = True) -> Path:
         """Write the page, and beside every run that was kept a page of it, unless ``runs`` is False.
@@ -78,7 +91,12 @@ class Report:
             pages = dict(self._run_pages()) if runs else {}
             title = f"Benchmark {', '.join(measured.name for measured in self.sets)}"
             questions = _questions(self.sets, path, pages)
-            html = standalone(title, tag("h1", title, class_="h1"), *self._sections(), *questions)
+
+            def link(measured: Measured, change: Change) -> Html:
+                return _run_link(measured, change.after, h.short(change.after["question"]), path, pages)
+
+            sections = self._sections(link)
+            html = standalone(title, tag("h1", title, class_="h1"), *sections, *questions)
             disk.replace(path, [html], "replace")
         except OSError as exc:
             raise InputError(f"cannot write {path}: {exc.strerror or exc}", hint="give another file") from exc
@@ -95,6 +113,7 @@ class Report:
                 if not shown.exists() or shown.stat().st_mtime_ns != written:
                     disk.replace(shown, [run_page(file)], "replace")
                     os.utime(shown, ns=(written, written))
+                self._finished()
                 yield file, shown
 
     def debug(
@@ -102,15 +121,16 @@ class Report:
         question: str,
         *,
         kg: Graph | str | None = None,
-        model: ChatModel | str | None = None,
+        model: ChatModel | str | Mapping[str, ChatModel] | None = None,
         number: int = 0,
+        agent: str = "",
     ) -> Debugger:
         """The debugger on the run of a question, by its id, in results folder ``number``.
 
-        Gold stands beside the answer, and the agent that lost it is chosen. It is live: graph and model are
-        those of the set-up, or ``kg`` and ``model``, also by their names. Where the set-up's cannot be opened
-        any more, or the model is at an address that only the folder names, what is on record stands for
-        them. Raises InputError if the run was not kept, and RunFileError.
+        Gold stands beside the answer, and ``agent``, or the one that lost it, is chosen. It is live: graph
+        and model are those of the set-up, or ``kg`` and ``model``, also by their names. Where the set-up's
+        cannot be opened any more, or the model is at an address that only the folder names, what is on
+        record stands for them. Raises InputError if the run was not kept, and RunFileError.
         """
         from kgwb.ui.debugger import Debugger
         from kgwb.ui.session import session_of
@@ -125,31 +145,31 @@ class Report:
         models = _models_of(measured) if graph and model is None else None
         live = llm.model(model) if isinstance(model, str) else model or models
         run = systems.load_run(file, kg=graph, model=live)
-        agent = measured.ladder.get(question, {}).get("agent")
-        blamed = next((step.key for step in run.steps if step.agent == agent), "")
-        gold = [*(row["gold"] or ())]
-        iris = [URIRef(value) for value in gold[:MOST_VALUES] if "://" in value]
-        names = {str(iri): name for iri, name in graph.names(iris).items()} if graph and iris else {}
-        texts = h.first_of(gold, MOST_VALUES, lambda value: names.get(value) or _local(value))
-        return Debugger(session_of(run), chosen=blamed, gold=", ".join(texts))
+        blame = agent or measured.ladder.get(question, {}).get("agent")
+        blamed = next((step.key for step in run.steps if step.agent == blame), "")
+        gold = h.first_of(row["gold"] or (), MOST_VALUES, lambda value: label_of(row, value))
+        return Debugger(session_of(run), chosen=blamed, gold=", ".join(gold))
 
     def _repr_html_(self) -> str:
-        return h.page(*self._sections())
+        return h.page(*self._sections(lambda measured, change: h.short(change.after["question"])))
 
     def __repr__(self) -> str:
         sizes = (f"{measured.name}: {h.count(len(measured.rows), 'question')}" for measured in self.sets)
         return f"Report({'; '.join(sizes)})"
 
-    def _sections(self) -> Iterator[Html]:
+    def _sections(self, link: Link) -> Iterator[Html]:
+        """The headlines and what changed; the rest folded."""
+        for measured in self.sets:
+            yield _headline(measured)
+        yield from self.effects.sections(link)
         parts = {
-            "": _measured(self.sets),
-            "How good": (*_quality(self.sets), *self._published, *_compared(*self.sets)),
+            "What was measured": _measured(self.sets),
+            "How good": (*_quality(self.sets), *self._published),
             "How fast, and how dear": _spent(self.sets, self._prices),
             "Where answers were lost": _lost(self.sets),
         }
         for title, contents in parts.items():
-            yield tag("h2", title, class_="h2") if title else Html()
-            yield from contents
+            yield h.fold(title, h.div("stack across", *contents), key=title)
 
 
 def _graph_of(measured: Measured) -> Graph | None:
@@ -227,6 +247,15 @@ def _measured(sets: Sets) -> Iterator[Html]:
     yield h.fold("all prompts, settings and versions", h.table(heads, rest))
 
 
+def _headline(measured: Measured) -> Html:
+    """How many answers are right, wrong, missing and errors, each by sign and word, and F1."""
+    counts = Counter(map(verdict, measured.rows.values()))
+    shown = (word for word in VERDICTS if counts[word] or word not in ("error", "without gold"))
+    signs = (h.state_sign(VERDICTS[word], f"{counts[word]} {word}", pill=True) for word in shown)
+    figure = f"F1 {measured.groups['all'].figure('f1') or '–'}"
+    return h.div("row", tag("b", measured.name), *signs, tag("b", figure))
+
+
 def _mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {"": value}
 
@@ -294,33 +323,6 @@ def _published(sets: Sets, name: str) -> Iterator[Html]:
     yield h.table(("questions", "measure", "per cent", "system", "where from"), dict.fromkeys(rows))
 
 
-def _compared(first: Measured, *others: Measured) -> Iterator[Html]:
-    """Each further folder against the first, question by question."""
-    numbers = {key: number for number, key in enumerate(first.rows, 1)}  # as in the table of questions
-    if others:
-        yield tag("h2", f"Against {first.name}, question by question")
-    for other in others:
-        old, new = [*first.rows.values()], [*other.rows.values()]
-        try:
-            pairs = [compare(old, new, measure) for measure in ("f1", "paper_f1")]
-        except InputError as exc:
-            yield h.note(f"{other.name} cannot be compared: {exc}", kind="bad")
-            continue
-        rows = []
-        for pair in pairs:
-            difference = f"{pair.difference:+.3f} [{pair.interval[0]:+.3f}, {pair.interval[1]:+.3f}]"
-            values = (f"{pair.questions:,}", f"{pair.one:.3f}", f"{pair.other:.3f}", difference)
-            rows.append((other.name, NAMES[pair.measure], *values))
-        yield h.table(("", "measure", "questions", first.name, other.name, "difference"), rows)
-        changed = [
-            (other.name, word, tag("a", key, href=f"#question-{numbers[key]}"), first.rows[key]["question"])
-            for word, keys in (("better", pairs[0].better), ("worse", pairs[0].worse))
-            for key in keys
-        ]
-        head = f"{h.count(len(changed), 'question')} answered better or worse (strict F1)"
-        yield h.fold(head, h.table(("", "", "id", "question"), changed))
-
-
 def _spent(sets: Sets, prices: Prices | None) -> Iterator[Html]:
     yield from (h.note(reason, kind="calm") for reason in without_prices(sets, prices))
     chart = []
@@ -357,21 +359,21 @@ def _lost(sets: Sets) -> Iterator[Html]:
 
 
 def _questions(sets: Sets, path: Path, pages: Pages) -> Iterator[Html]:
-    yield tag("h2", "Every question", class_="h2")
+    yield tag("h2", "Every question", class_="title")
     yield Html(FILTER)
     by_set = (f"{head}{measured.tail}" for measured in sets for head in ("answers", "F1", "lost at", "run"))
     heads = ("id", "hops", "type", "question", "gold", *by_set)
     ids = dict.fromkeys(key for measured in sets for key in measured.rows)
     rows = (_question(number, key, sets, path, pages) for number, key in enumerate(ids, 1))
     head = tag("thead", tag("tr", *(tag("th", tag("button", head)) for head in heads)))
-    yield tag("table", head, tag("tbody", *rows), id="questions")
+    yield h.div("across", tag("table", head, tag("tbody", *rows), id="questions"))
 
 
 def _question(number: int, key: str, sets: Sets, path: Path, pages: Pages) -> Html:
     rows = [measured.rows.get(key) for measured in sets]
     row = next(row for row in rows if row)
     cells: list[object] = [h.short(key), row.get("hops", ""), row.get("type", ""), h.short(row["question"])]
-    cells.append(_values(row["gold"]))
+    cells.append(values_of(row, "gold"))
     for measured, its in zip(sets, rows, strict=True):
         cells += _result(measured, its, path, pages) if its else ["not asked", *[""] * 3]
     kinds = [f"{'lost ' if lost(its) else ''}{'error' if its['error'] else ''}" for its in rows if its]
@@ -381,27 +383,21 @@ def _question(number: int, key: str, sets: Sets, path: Path, pages: Pages) -> Ht
 
 
 def _result(measured: Measured, row: Row, path: Path, pages: Pages) -> list[object]:
-    scores, line, file = score_row(row), measured.ladder.get(row["id"], {}), run_file(measured.folder, row)
-    link = h.aside("not kept")
-    if file:
-        shown = os.path.relpath(pages.get(file, file), os.path.dirname(os.path.realpath(path)))
-        link = tag("a", "run", href=quote(shown), title=f'kgwb.debug(kgwb.load_run("{file}"))')
+    scores, line = score_row(row), measured.ladder.get(row["id"], {})
+    kept = run_file(measured.folder, row) is not None
+    link = _run_link(measured, row, "run", path, pages) if kept else h.aside("not kept")
     return [
-        h.note(h.short(row["error"]), kind="bad") if row["error"] else _values(row["answers"]),
+        answers_of(row),
         f"{scores.f1:.2f}" if scores else "",
         line.get("agent") or line.get("why") or "",
         h.join(link, " ", h.aside(h.seconds(row["seconds"]))),
     ]
 
 
-def _values(values: list[str] | None) -> Html:
-    if not values:
-        return h.aside("not known" if values is None else "none")
-    texts = h.first_of(values, MOST_VALUES)
-    shown = [h.iri_link(value, _local(value)) if "://" in value else h.short(value) for value in texts]
-    return h.join(*(tag("div", value) for value in shown))
-
-
-def _local(value: str) -> str:
-    """A value as it is, an IRI by its last part."""
-    return local_name(value) if "://" in value else h.short(value)
+def _run_link(measured: Measured, row: Row, text: str, path: Path, pages: Pages) -> Html:
+    """A text that leads to the page of a run; the text alone if the run was not kept."""
+    file = run_file(measured.folder, row)
+    if file is None:
+        return h.safe(text)
+    shown = os.path.relpath(pages.get(file, file), os.path.dirname(os.path.realpath(path)))
+    return tag("a", text, href=quote(shown), title=f'kgwb.debug(kgwb.load_run("{file}"))')

@@ -15,6 +15,7 @@ from kgwb import disk
 from kgwb.bench.questions import BenchQuestion
 from kgwb.errors import InputError
 from kgwb.flow import Turn, from_data
+from kgwb.kg.text import local_name
 
 CONFIG, RESULTS = "config.json", "results.jsonl"
 RUNS = "runs"
@@ -34,6 +35,12 @@ _AS_JSON = "backslashreplace"
 class _Tokens(BaseModel):
     prompt_tokens: Whole
     completion_tokens: Whole
+
+
+class _Used(_Tokens):
+    seconds: Seconds
+    model_calls: Whole
+    models: dict[str, _Tokens]
 
 
 class _Linked(BaseModel):
@@ -80,6 +87,18 @@ class Result(Line):
     linking: dict[str, _Linked] = {}
     """How many of the gold query's vertices and predicates were linked, and among the candidates."""
     run: str = ""
+    table: list[list[str | None]] = []
+    """The cells of an answer that is a table."""
+    gold_table: list[list[str | None]] = []
+    by_column: dict[str, Share] = {}
+    """F1 of each gold column against the column of the answer that fits it best."""
+    labels: dict[str, str] = {}
+    """What the vertices among answers and gold are called."""
+    paid: _Used | None = None
+    """What its own calls cost, where other results lent it theirs."""
+    repeats: Whole = 1
+    varies: str = ""
+    """The agent whose decision varied when it was asked again."""
     remembered: Annotated[Any, PlainValidator(lambda data: from_data(data, Turn | None))] = None
 
     def model_post_init(self, context: object, /) -> None:
@@ -174,7 +193,7 @@ class Results(Lines):
             except (ValueError, RecursionError) as exc:
                 hint = f"{_ANOTHER}, or delete {CONFIG} if the results there are of this set-up"
                 raise InputError(f"{path} is not JSON: {exc}", hint=hint) from exc
-            if changes := "; ".join(_changes(earlier, config)):
+            if changes := "; ".join(changed_entries(earlier, config)):
                 hint = f"{_ANOTHER}, go back to that set-up, or delete the folder to begin anew"
                 raise InputError(f"{self.folder} holds results of another set-up: {changes}", hint=hint)
             if earlier == config:
@@ -217,6 +236,24 @@ def run_file(folder: Path, row: Row) -> Path | None:
         return None
 
 
+VERDICTS = {"right": "ok", "wrong": "bad", "unanswered": "none", "error": "bad", "without gold": "off"}
+"""How an answer can be, with the sign it is shown by."""
+
+
+def verdict(row: Row) -> str:
+    """Which of VERDICTS a line is; wrong is also what is right in part."""
+    if row["error"] is not None:
+        return "error"
+    if row["gold"] is None:
+        return "without gold"
+    return "right" if not lost(row) else "wrong" if row["answers"] else "unanswered"
+
+
+def label_of(row: Row, value: str) -> str:
+    """What a value among the answers or gold of a line is called; an IRI without a label by its last part."""
+    return row.get("labels", {}).get(value) or (local_name(value) if "://" in value else value)
+
+
 def lost(row: Row) -> bool:
     """Whether a question with gold was not answered by all of it and nothing else, strictly."""
     return row["gold"] is not None and (row["error"] is not None or row["f1"] < 1)
@@ -233,13 +270,15 @@ def _json_line(row: Row) -> str:
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def _changes(earlier: Mapping[str, Any], present: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+def changed_entries(
+    earlier: Mapping[str, Any], present: Mapping[str, Any], prefix: str = ""
+) -> Iterator[str]:
     """What differs between two configurations, down to single settings."""
     for name in dict.fromkeys((*earlier, *present)):
         before, now = earlier.get(name), present.get(name)
         if name in FOR_PEOPLE or before == now:
             continue
         if isinstance(before, dict) and isinstance(now, dict):
-            yield from _changes(before, now, f"{prefix}{name} ")
+            yield from changed_entries(before, now, f"{prefix}{name} ")
         else:
             yield f"{prefix}{name or 'default'} was {before!r} and is now {now!r}"

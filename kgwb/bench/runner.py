@@ -6,7 +6,7 @@ import hashlib
 import json
 import platform
 import threading
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
@@ -18,15 +18,24 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from kgwb.aside import undisturbed
-from kgwb.bench.cost import Budget, by_model, stages
-from kgwb.bench.metrics import NOTHING, score
+from kgwb.bench.cost import Budget, stages, used
+from kgwb.bench.metrics import NOTHING, by_column, score
 from kgwb.bench.questions import BenchQuestion, conversations, read_gold, term_string
 from kgwb.bench.results import FOR_PEOPLE, RUNS, Result, Results, Row, lost, run_file
-from kgwb.errors import Cancelled, InputError, InvalidReplyError, KgwbError
-from kgwb.flow import Dialogue, Turn, from_data, to_data
+from kgwb.errors import (
+    Cancelled,
+    GraphUnreachableError,
+    InputError,
+    InvalidReplyError,
+    KgwbError,
+    ModelUnreachableError,
+)
+from kgwb.flow import Answer, Dialogue, Turn, from_data, to_data
+from kgwb.llm.base import ChatModel
 from kgwb.run import Run
 from kgwb.run import Setup as RunSetup
 from kgwb.run.prompts import shipped_folder
+from kgwb.run.record import Call, difference
 from kgwb.systems import oracle
 from kgwb.version import __version__
 
@@ -73,9 +82,9 @@ class Setup(RunSetup):
             "system": self.system.name,
             "models": {name: model.name for name, model in self.models.items()},
             "embeddings": self.embeddings.name,
-            "prompts": {name: _fingerprint(self.prompts.text(name)) for name in prompts},
+            "prompts": {name: fingerprint(self.prompts.text(name)) for name in prompts},
             "settings": self.settings.to_data(),
-            "questions": {"count": len(questions), "fingerprint": _fingerprint("\n".join(texts))},
+            "questions": {"count": len(questions), "fingerprint": fingerprint("\n".join(texts))},
             "versions": _versions(),
         }
 
@@ -102,7 +111,7 @@ def _remake(recipe: Callable[[], Setup], config: str) -> Setup:
         return _remade[config]
 
 
-def _fingerprint(text: str) -> str:
+def fingerprint(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -192,6 +201,17 @@ def work_off(
     undisturbed(work_on, leave=watch.interrupt)
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """Results whose kept runs lend their calls, so that only what they lack is asked."""
+
+    folder: Path
+    models: Mapping[str, ChatModel]
+    """What they were measured with; asked where ``repeats`` is above 1."""
+    repeats: int = 1
+    """How often what differs is asked in all, before and after, to see which decisions vary by themselves."""
+
+
 @dataclass
 class Bench:
     """Asks what has no result yet: dialogues turn by turn, conversations side by side."""
@@ -206,6 +226,7 @@ class Bench:
     """Keeps every run, or those that lost something, in the results' folder, which all machines share."""
     budget: Budget = field(default_factory=lambda: Budget({}))
     """At most ``workers`` questions are under way with one, which it may be exceeded by."""
+    earlier: Earlier | None = None
     finished: Callable[[Row], object] = lambda row: None
     """Called with every line written."""
     stopped: str = field(default="", init=False)
@@ -241,7 +262,8 @@ class Bench:
             if known and "remembered" in known:
                 turn = from_data(known["remembered"], Turn | None)
             else:
-                row, turn, unsaved = yield ask, self.setup, question, dialogue, folder, self.save_runs, watch
+                asked = self.setup, question, dialogue, folder, self.save_runs, watch, self.earlier
+                row, turn, unsaved = yield ask, *asked
                 self.budget.add(row)
                 if known is None:
                     self.results.add(row)
@@ -251,28 +273,51 @@ class Bench:
             dialogue = Dialogue((*dialogue.turns, turn)) if turn else dialogue
 
     def _line(self, question: BenchQuestion) -> Row | None:
-        """The line of a question; none if its run is wanted and a full disk left it unsaved."""
+        """The line of a question; none if its run is wanted and a full disk left it unsaved.
+
+        Nor if it shall be asked more often than it was.
+        """
         row = self.results.rows.get(question.id)
-        return None if row and self.save_runs and row.get("run") == "" else row
+        unsaved = row and self.save_runs and row.get("run") == ""
+        wanted = self.earlier.repeats if self.earlier else 1
+        return None if row and (unsaved or row.get("repeats", 1) < wanted) else row
 
 
 # --- one question
 
 
-def ask(
-    setup: Setup, question: BenchQuestion, dialogue: Dialogue, folder: Path, save_runs: SaveRuns, watch: Watch
+def run_name(id_: str) -> str:
+    """The file that the run of a question is kept in, below the folder of the results."""
+    name = quote(id_.encode("utf-8", "surrogatepass"), safe="")
+    name = name if len(name) <= 150 else f"{name[:133]}-{fingerprint(id_)}"
+    return f"{RUNS}/{name}.jsonl"
+
+
+def ask(  # what a question is asked with, for executors that take no closures
+    setup: Setup,
+    question: BenchQuestion,
+    dialogue: Dialogue,
+    folder: Path,
+    save_runs: SaveRuns,
+    watch: Watch,
+    earlier: Earlier | None = None,
 ) -> tuple[Row, Turn | None, InputError | None]:
     """The line of one question, what its dialogue remembers if it was answered, and why no run was saved.
 
     A run that is in the folder and was not answered is resumed. Raises Cancelled.
     """
     run, turn, unsaved = None, None, None
-    name = quote(question.id.encode("utf-8", "surrogatepass"), safe="")
-    name = name if len(name) <= 150 else f"{name[:133]}-{_fingerprint(question.id)}"
-    name = f"{RUNS}/{name}.jsonl"
+    lent: set[str] = set()
+    name = run_name(question.id)
+    kept, before = run_file(folder, {"run": name}), None
     try:
         run = setup.begin(question.question, dialogue)
-        error = _resume(run, run_file(folder, {"run": name}), watch)
+        if earlier and (before := run_file(earlier.folder, {"run": name})):
+            run.resume(before, ended=True)
+            lent = set(run.calls)
+            if kept:
+                run.resume(kept, ended=True)
+        error = _resume(run, kept, watch)
         turn = setup.system.remember(run) if error is None else None
     except KgwbError as exc:
         error = exc.message
@@ -290,7 +335,42 @@ def ask(
             row["run"] = name
         except InputError as exc:  # raised once the answer is safe
             unsaved = exc
+    if run and earlier:
+        made = [call for key, call in run.calls.items() if key not in lent]
+        if before and earlier.repeats > 1:
+            row["repeats"] = earlier.repeats
+            first = Run.load(before, setup.system, kg=setup.kg, models=earlier.models)
+            row["varies"] = _varying(run, first, earlier.repeats, watch, made)
+        row["paid"] = used(made)
     return row, turn, unsaved
+
+
+def _varying(run: Run, earlier: Run, repeats: int, watch: Watch, made: list[Call]) -> str:
+    """The agent whose decision varies where a run, or the one before the change, is asked again; "" if none.
+
+    Asked again is what one of the two asked and the other did not. ``made`` gets the calls.
+    """
+    watch.execute(earlier)
+    asked = [{key for step in each.steps for key in step.calls} for each in (run, earlier)]
+    for each, others in zip((run, earlier), reversed(asked), strict=True):
+        steps = each.by_key
+        fresh = [
+            step.key
+            for step in each.steps
+            if any(each.calls[key].kind == "model" and key not in others for key in step.calls)
+        ]
+        for _ in range(repeats - 1 if fresh else 0):
+            known = dict(each.calls)
+            for key in fresh:
+                if key in each.by_key:
+                    each.refresh(key)
+            watch.execute(each)
+            if isinstance(each.error, ModelUnreachableError | GraphUnreachableError):
+                raise each.error
+            made += [call for key, call in each.calls.items() if known.get(key) is not call]
+            if parting := difference(steps, each.by_key).parting:
+                return parting.key.partition("[")[0]
+    return ""
 
 
 def _resume(run: Run, kept: Path | None, watch: Watch) -> str | None:
@@ -318,30 +398,40 @@ def row_of(question: BenchQuestion, run: Run | None, error: str | None) -> Row:
         row["source"] = "own knowledge" if answer is not None and answer.ungrounded else "the graph"
     row = {name: value for name, value in row.items() if value is not None}
     row |= {"question": question.question, "answers": list(dict.fromkeys(answers)), "gold": question.gold}
+    table = []
     if answer is not None and answer.columns:
-        cells = [
-            [None if cell is None else term_string(cell) for cell in value.row] for value in answer.values
-        ]
-        row["table"] = cells
+        cells = (value.row for value in answer.values)
+        table = [[None if cell is None else term_string(cell) for cell in line] for line in cells]
+        row["table"] = table
+    if question.rows:
+        row |= {"columns": question.columns, "gold_table": question.rows}
+        row["by_column"] = by_column(question.columns, question.rows, table)
+    row |= {"labels": labels} if (labels := _labels(question, answer)) else {}
     if question.answers is not None:
-        row |= asdict(NOTHING if error is not None else score(answers, question.answers))
+        row |= asdict(NOTHING if error is not None else score(answers, question.answers, table))
     if run is None:
         row |= {"seconds": 0.0, "model_calls": 0, "queries": 0}
     else:
-        totals = run.totals
-        used = dict.fromkeys(key for step in run.steps for key in step.calls)
-        row |= {
-            "seconds": round(totals.seconds, 6),
-            "stages": stages(run.system, run.steps),
-            "model_calls": totals.model_calls,
-            "prompt_tokens": totals.prompt_tokens,
-            "completion_tokens": totals.completion_tokens,
-            "models": by_model(run.calls[key] for key in used if key in run.calls),
-            "queries": totals.queries,
-        }
+        keys = dict.fromkeys(key for step in run.steps for key in step.calls)
+        row |= used([run.calls[key] for key in keys if key in run.calls])
+        row |= {"seconds": round(run.totals.seconds, 6), "stages": stages(run.system, run.steps)}
         if linking := _linking(question, run):
             row["linking"] = linking
     return row | {"error": error}
+
+
+def _labels(question: BenchQuestion, answer: Answer | None) -> dict[str, str]:
+    """What the vertices among gold and answers are called."""
+    gold, values = question.answers or (), answer.values if answer else ()
+    labels = (
+        dict(zip(gold, question.answer_labels, strict=True))
+        if len(gold) == len(question.answer_labels)
+        else {}
+    )
+    labels |= {str(iri): name for iri, name in (answer.names if answer else ())}
+    labels |= {str(value.term): value.label for value in values if not value.row}
+    shown = {*gold, *(str(term) for value in values for term in value.terms)}
+    return {value: label for value, label in labels.items() if "://" in value and value in shown}
 
 
 def _linking(question: BenchQuestion, run: Run) -> Row:

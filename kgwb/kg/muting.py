@@ -22,7 +22,7 @@ from rdflib.plugins.sparql.sparql import SPARQLError
 
 from kgwb.errors import QueryError
 from kgwb.flow import Term, Triple, Triples
-from kgwb.kg.sparql import NO_QUERY, lexed, n3, parsing
+from kgwb.kg.sparql import NO_QUERY, lexed, n3, parsing, quoted
 
 _FORMS = {"SELECT", "ASK", "CONSTRUCT", "DESCRIBE"}
 _NUMBERS = {XSD.integer, XSD.decimal, XSD.double, XSD.float}
@@ -272,11 +272,14 @@ def _is(variable: Variable, term: Term) -> str:
     if not isinstance(term, Literal):  # not sameTerm, which Virtuoso denies of IRIs that VALUES binds
         return f"?{variable} = {n3(term)}"
     # Virtuoso compares what may be an IRI with a literal only after it was asked which of them it is, and
-    # equal numbers are not always the same term to it
+    # denies that equal numbers and dates are the same term
     equal = f"sameTerm(?{variable}, {n3(term)})"
     if term.datatype in _NUMBERS:
-        equal = f"DATATYPE(?{variable}) = {n3(term.datatype)} && ?{variable} = {n3(term)}"
-    return f"isLiteral(?{variable}) && {equal}"
+        equal = f"?{variable} = {n3(term)}"
+    elif term.datatype:
+        equal = f"STR(?{variable}) = {quoted(term)}"
+    kind = f"DATATYPE(?{variable}) = {n3(term.datatype)} && " if term.datatype else ""
+    return f"isLiteral(?{variable}) && {kind}{equal}"
 
 
 def _same(one: Any, other: Any) -> bool:

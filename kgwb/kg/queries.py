@@ -159,6 +159,25 @@ def counted(number: Term | None) -> int:
         raise QueryError(f"the graph counted {number!r}", hint="ask again, or try another graph") from error
 
 
+def triples_at(
+    kg: Graph, subjects: Sequence[Term], predicates: Sequence[Term], objects: Sequence[Term], most: int
+) -> tuple[list[Triple], bool]:
+    """Triples with one of each of these, or with any where there are none; and whether these are all.
+
+    In order; without blank nodes and, where no predicate is given, without noise, labels and descriptions.
+    """
+    given = zip("spo", (subjects, predicates, objects), strict=True)
+    values = "".join(f"VALUES ?{n} {{ {' '.join(map(n3, terms))} }} " for n, terms in given if terms)
+    rows = kg.select(f"SELECT DISTINCT ?s ?p ?o WHERE {{ {values}?s ?p ?o }} LIMIT {most}").rows
+    hidden = set() if predicates else {*kg.vocabulary.hidden} - {*kg.vocabulary.types}
+    triples = [
+        (s, p, o) for s, p, o in rows if s and isinstance(p, URIRef) and p not in hidden and o is not None
+    ]
+    return sorted((t for t in triples if not any(isinstance(end, BNode) for end in t)), key=str), len(
+        rows
+    ) < most
+
+
 def _list(iris: Sequence[URIRef | Literal]) -> str:
     return " ".join(map(n3, dict.fromkeys(iris)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from rdflib import Literal, URIRef
@@ -53,8 +53,8 @@ def support_of(
         mine = triples[tuple(bound.get(f"?{columns[place]}") for place in places)]
         whole = [p for p in patterns if all(end in bound for end in p if end.startswith("?"))]
         mine.update(dict.fromkeys(ground(whole, bound)[: TRIPLES - len(mine)]))
-    there = _there(kg, {triple for each in triples.values() for triple in each})
-    return {row: tuple(t for t in triples.get(key, ()) if t in there) for row, key in keys.items()}
+    held = there(kg, {triple for each in triples.values() for triple in each})
+    return {row: tuple(t for t in triples.get(key, ()) if t in held) for row, key in keys.items()}
 
 
 def named(kg: Graph, answer: Answer) -> Answer:
@@ -84,15 +84,15 @@ def _sayable(term: Term) -> bool:
     return isinstance(term, Literal) or (isinstance(term, URIRef) and writable(term))
 
 
-def _there(kg: Graph, triples: set[Triple]) -> set[Triple]:
+def there(kg: Graph, triples: Collection[Triple]) -> set[Triple]:
     """Those that the graph has: a solution of a UNION grounds the patterns of each branch.
 
     Triples of blank nodes cannot be asked for, and pass.
     """
     sayable = sorted((t for t in triples if all(map(_sayable, t))), key=str)
-    there = triples - set(sayable)
+    held = set(triples) - set(sayable)
     for start in range(0, len(sayable), AT_ONCE):
         lines = " ".join(f"({' '.join(map(n3, t))})" for t in sayable[start : start + AT_ONCE])
         rows = kg.select(f"SELECT ?s ?p ?o WHERE {{ VALUES (?s ?p ?o) {{ {lines} }} ?s ?p ?o }}").rows
-        there |= {(s, p, o) for s, p, o in rows if s is not None and isinstance(p, URIRef) and o is not None}
-    return there
+        held |= {(s, p, o) for s, p, o in rows if s is not None and isinstance(p, URIRef) and o is not None}
+    return held

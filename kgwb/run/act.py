@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from typing import Any, ClassVar, TypeVar, Union
+from functools import lru_cache, partial, wraps
+from typing import Any, ClassVar, Literal, TypeVar, Union, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, create_model
 
@@ -27,8 +28,8 @@ class Tool(BaseModel):
     spec: ClassVar[AgentSpec]
     ends: ClassVar[bool]
 
-    def use(self, run: Any) -> Any:
-        """The record of what came of it; its text is what the model sees then."""
+    def use(self, *given: Any, **named: Any) -> Any:
+        """The record of what came of it, whose text the model sees then; the run comes last."""
         raise NotImplementedError
 
 
@@ -41,6 +42,28 @@ def tool(name: str, *, kind: Kind = "code", ends: bool = False) -> Callable[[Too
         return form
 
     return decorate
+
+
+def tool_of(function: Callable[..., Any], *, kind: Kind = "code") -> type[Tool]:
+    """A Tool made of a function: a model gives its parameters up to the ``*``, the system those after it."""
+    parameters, hints = (
+        inspect.signature(function).parameters.values(),
+        get_type_hints(function, include_extras=True),
+    )
+    fields: dict[str, Any] = {
+        p.name: (hints[p.name], ...) for p in parameters if p.kind is not p.KEYWORD_ONLY
+    }
+    given = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+
+    @wraps(function)
+    def use(self: Tool, *rest: Any) -> Any:
+        arguments = {name: getattr(self, name) for name in fields}
+        return function(**arguments, **dict(zip(given, rest, strict=True)))
+
+    named: Any = Literal[function.__name__]
+    form = create_model(function.__name__, __base__=Tool, tool=(named, ...), **fields)
+    form.use = use  # type: ignore[method-assign]
+    return tool(function.__name__, kind=kind)(form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +99,17 @@ def act(
         now = {**variables, "so_far": so_far, "left": limit - number + 1}
         reply: Any = ask(prompt, now, _reply(tuple(tools)), run, checks=checks)
         action: Tool = reply.action
-        inputs = {"place": f"turn {number}", "action": action}
-        result = run.execute(action.spec, inputs, partial(action.use, run))
+        result = perform(action, f"turn {number}", run)
         uses.append(Use(reply.thought, action, result))
         if action.ends:
             break
     return tuple(uses)
+
+
+def perform(action: Tool, place: str, run: Engine, **given: Any) -> Any:
+    """What comes of one use of a tool, which is a step of the run; ``given`` goes to it before the run."""
+    inputs = {"place": place, "action": action, **given}
+    return run.execute(action.spec, inputs, partial(action.use, *given.values(), run))
 
 
 @lru_cache(maxsize=64)

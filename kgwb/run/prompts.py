@@ -9,6 +9,7 @@ mean themselves, so JSON and SPARQL need no escaping.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -143,6 +144,14 @@ class Prompts:
 
     Tried once, or pinned by a saved run.
     """
+
+    @classmethod
+    def of(cls, folder: str | Path | None) -> Prompts:
+        """Those of a folder before kgwb's own. Raises PromptError if there is no such folder."""
+        if folder and not os.path.isdir(folder):  # which is False for a name that is too long
+            hint = "make the folder, or leave `prompts` out to use kgwb's own"
+            raise PromptError(f"there is no folder {folder} for prompts", hint=hint)
+        return cls(Path(folder) if folder else None)
 
     def path(self, name: str) -> Path:
         """The file a prompt is read from. Raises PromptError if there is none."""

@@ -340,12 +340,15 @@ class Run(Engine):
             self.resume(path)
             self._file.write([self._header(), *self._entries()])
 
-    def resume(self, path: str | Path) -> None:
-        """Take the calls of a file that holds this question, if its run did not come to an end."""
+    def resume(self, path: str | Path, *, ended: bool = False) -> None:
+        """Take the calls of a file that holds this question, if its run did not come to an end.
+
+        With ``ended`` also if it did.
+        """
         header, *entries = RunFile(Path(path)).readable() or [{}]
         with suppress(*DAMAGED):  # what cannot be read is asked again
-            ended = [entry["end"]["status"] for entry in entries if "end" in entry]
-            if header["question"] == self.question and ended[-1:] != ["done"]:
+            endings = [entry["end"]["status"] for entry in entries if "end" in entry]
+            if header["question"] == self.question and (ended or endings[-1:] != ["done"]):
                 self._read(entry for entry in entries if "call" in entry)
 
     def _header(self) -> dict[str, Any]:

@@ -47,9 +47,6 @@ def prompt_form(  # noqa: PLR0913  # what stands in a form
         span("soft cut grow", source, title=source),
         state_sign("hand" if edited else "off", state, pill=True),
     )
-    named = {"name": "template", "id": "template", "class_": "ed", "data_input": "draft"}
-    kept = {"spellcheck": "false", "aria_label": "the template of the prompt", "data_rev": revision}
-    behind = tag("pre", highlighted(text, TEMPLATE_VARIABLE, "var"), "\n", aria_hidden="true", class_="ed")
     words = re.findall(r"\w+", header.get("variables", ""))
     variables = (tag("mark", "{{" + word + "}}", class_="var mono") for word in words)
     actions = (
@@ -63,7 +60,7 @@ def prompt_form(  # noqa: PLR0913  # what stands in a form
         "form",
         div("row small", *about),
         note(remark, kind="calm") if remark else "",
-        div("edit", behind, tag("textarea", "\n", text, **named, **kept)),
+        editor(text, revision),
         div("row small", aside("filled in by the agent:"), *variables),
         note(tag("b", "This prompt cannot be used: "), problem, kind="bad") if problem else "",
         div("row controls", *actions),
@@ -75,6 +72,14 @@ def prompt_form(  # noqa: PLR0913  # what stands in a form
         data_do="try",
         id="prompt-form",
     )
+
+
+def editor(text: str, revision: object) -> Html:
+    """A template to edit, its variables marked; what is typed is sent as ``draft``."""
+    named = {"name": "template", "id": "template", "class_": "ed", "data_input": "draft"}
+    kept = {"spellcheck": "false", "aria_label": "the template of the prompt", "data_rev": revision}
+    behind = tag("pre", highlighted(text, TEMPLATE_VARIABLE, "var"), "\n", aria_hidden="true", class_="ed")
+    return div("edit", behind, tag("textarea", "\n", text, **named, **kept))
 
 
 def sent(request: ChatRequest | None, *, what: str = "As it will be sent") -> Html:

@@ -320,8 +320,9 @@ def _line(standing: Standing, row: Row, chosen: bool, key: str | None, above: bo
         **{"aria_pressed": str(stops).lower(), "aria_label": f"stop after {name}", "title": "stop here (b)"},
     )
     words = "not needed" if step is None and state == "not needed" else ""
-    if step is not None and step.done and not above and state not in ("stale", "failed"):
-        words = outcome(step)
+    if step is not None and step.done and state not in ("stale", "failed"):
+        of = f"{subject_text(step)}: " if above and step.subject else ""
+        words = f"{of}{outcome(step)}" if of or not above else ""
     time = span("ms")
     if step is not None and not above and step.origin != "by hand" and (step.done or step.error):
         width = f"right:0;width:{min(100.0, max(2.0, step.seconds / longest * 100)):.1f}%"

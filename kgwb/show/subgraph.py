@@ -153,6 +153,19 @@ def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
     )
 
 
+def drawn(answer: Answer, *, most: int = MOST) -> Subgraph:
+    """What one answer stands on, by itself."""
+    nodes, answers, cut = _cut([], answer, most)
+    names = {str(iri): name for iri, name in answer.names}
+    triples, role = dict.fromkeys(triple for value in answers for triple in value.support), (Role("support"),)
+    return Subgraph(
+        tuple(Node(term, _label(term, names), role) for term in nodes),
+        tuple(Edge(triple, _label(triple[1], names), role) for triple in triples),
+        answers,
+        cut,
+    )
+
+
 def _cut(vertices: list[URIRef], answer: Answer, most: int) -> tuple[list[Term], tuple[Value, ...], str]:
     """The terms shown, the answers among them, and what is left out, in words."""
 

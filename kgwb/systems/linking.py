@@ -129,17 +129,21 @@ def select(retrieved: Retrieved, question: str, context: Context, run: Run) -> L
         return Link(retrieved.entity, candidates[0], candidates, "the only vertex with exactly this label")
     if before := linked_before(retrieved, question, context):
         return Link(retrieved.entity, before, candidates, "linked so before in this dialogue")
-    numbered = [
-        {"number": number, "label": c.label, "type": ", ".join(c.types), "description": c.description}
-        | ({"relations": list(c.relations)} if c.relations else {})
-        for number, c in enumerate(candidates, 1)
-    ]
-    variables = {"question": question, "entity": retrieved.entity, "candidates": numbered}
+    variables = {"question": question, "entity": retrieved.entity, "candidates": numbered(candidates)}
     checks = (vertex_validator(candidates),)
     reply = ask("linking/vertex_selection", variables, VertexReply, run, checks=checks)
     if reply.number == 0:
         return Link(retrieved.entity, None, candidates, reply.reason or "none of the candidates is meant")
     return Link(retrieved.entity, candidates[reply.number - 1], candidates, reply.reason)
+
+
+def numbered(candidates: Sequence[Candidate]) -> list[dict[str, object]]:
+    """Candidates as a model sees them."""
+    return [
+        {"number": number, "label": c.label, "type": ", ".join(c.types), "description": c.description}
+        | ({"relations": list(c.relations)} if c.relations else {})
+        for number, c in enumerate(candidates, 1)
+    ]
 
 
 def linked_before(retrieved: Retrieved, question: str, context: Context) -> Candidate | None:

@@ -1,12 +1,23 @@
 """What counts as right, question by question and on average, and how sure a figure is."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from kgwb.bench import compare, retention
-from kgwb.bench.metrics import ABSTAINED, EVERYTHING, MEASURES, NOTHING, Figure, Scores, groups, score
+from kgwb.bench.metrics import (
+    ABSTAINED,
+    EVERYTHING,
+    MEASURES,
+    NOTHING,
+    Figure,
+    Scores,
+    by_column,
+    groups,
+    score,
+)
 from kgwb.bench.values import value_of
 from kgwb.errors import InputError
 
@@ -87,12 +98,36 @@ def test_values_that_differ(one: str, other: str) -> None:
 def test_the_scores_of_one_question(answers: list[str], gold: list[str], scores: Scores) -> None:
     found = score(answers, gold)
     assert [getattr(found, name) for name in MEASURES] == pytest.approx(
-        [getattr(scores, name) for name in MEASURES]
+        [getattr(replace(scores, lenient=scores.f1), name) for name in MEASURES]
     )
 
 
 def row(number: int, answers: list[str], gold: list[str] | None, **given: Any) -> dict[str, Any]:
     return {"id": str(number), "answers": answers, "gold": gold, "error": None, **given}
+
+
+GOLD_TABLE = [["412", "EUR"], ["97.5", "EUR"]]
+
+
+@pytest.mark.parametrize(
+    ("table", "f1", "lenient", "columns"),
+    [
+        ([["412.0", "EUR"], ["97.50", "EUR"]], 1.0, 1.0, {"amount": 1.0, "currency": 1.0}),
+        ([["EUR", "412"], ["EUR", "97.5"]], 1.0, 1.0, {"amount": 1.0, "currency": 1.0}),
+        ([["pilot", "412", "EUR"], ["tug", "97.5", "EUR"]], 0.75, 1.0, {"amount": 1.0, "currency": 1.0}),
+        ([["412", None], ["97.5", None]], 0.8, 0.8, {"amount": 1.0, "currency": 0.0}),
+        ([["413", "EUR"]], 0.4, 0.5, {"amount": 0.0, "currency": 1.0}),
+        ([], 0.0, 0.0, {"amount": 0.0, "currency": 0.0}),
+    ],
+)
+def test_a_table_is_scored_as_one_set_by_its_best_columns_and_column_by_column(
+    table: list[list[str | None]], f1: float, lenient: float, columns: dict[str, float]
+) -> None:
+    values = [cell for line in table for cell in line if cell is not None]
+    scores = score(values, ["412", "97.5", "EUR"], table)
+    assert (scores.f1, scores.lenient) == (pytest.approx(f1, abs=0.11), pytest.approx(lenient))
+    assert scores.lenient >= scores.f1
+    assert by_column(("amount", "currency"), GOLD_TABLE, table) == pytest.approx(columns)
 
 
 # --- a set worked out by hand
@@ -126,17 +161,25 @@ def test_the_figures_of_a_set_worked_out_by_hand() -> None:
     counts = (everything.name, len(everything.rows), everything.errors, everything.without_gold)
     assert counts == ("all", 11, 1, 1)
     assert [getattr(everything.scores, name) for name in MEASURES] == pytest.approx(
-        [0.6, 0.65, 0.6, 0.5, 0.6, 0.7, 0.4, 0.7, 0.91 / 1.35]  # the last is no mean of F1s
+        [0.6, 0.65, 0.6, 0.5, 0.6, 0.7, 0.4, 0.7, 0.6, 0.91 / 1.35]  # the last is no mean of F1s
     )
 
 
 def test_averages_by_hops_type_and_language_are_over_those_that_have_them() -> None:
     parts = {group.name: group for group in groups(WORKED)}
     kinds = ["type count", "type factoid", "type list"]
-    assert [*parts] == ["all", "hops 2", *kinds, "language de", "language en"]
+    assert [*parts] == ["all", "answerable", "unanswerable", "hops 2", *kinds, "language de", "language en"]
+    assert (len(parts["unanswerable"].rows), parts["unanswerable"].scores.exact) == (2, 0.5)
     assert parts["type factoid"].scores.f1 == pytest.approx(2 / 4)
     assert parts["type factoid"].scores.paper_f1 == pytest.approx(0.75 / 1.25)  # P 3/4, R 2/4
     assert (len(parts["hops 2"].rows), parts["hops 2"].scores.mrr) == (2, pytest.approx(0.75))
+
+
+def test_a_difference_of_few_questions_may_be_chance() -> None:
+    for better, p in ((0, 1), (1, 1), (3, 0.25), (6, 0.031), (12, 0.0005)):
+        before = [row(number, [] if number < better else [A], [A]) for number in range(20)]
+        after = [row(number, [A], [A]) for number in range(20)]
+        assert compare(before, after, resamples=1).p == pytest.approx(p, abs=0.02)
 
 
 def test_no_question_is_no_division_by_zero() -> None:

@@ -53,6 +53,18 @@ def recorded():
     return workbench
 
 asked = recorded()
+
+def machine():
+    replies = sample_path("wikidata_slice").with_suffix(".robodata.jsonl")
+    workbench = kgwb.Workbench(
+        kgwb.open_kg("wikidata_slice"),
+        f"replay:{replies}",
+        system="robodata",
+        settings=kgwb.profile("fast", system="robodata", turn_limit=18),
+        embeddings=Embeddings("lexical"),
+    )
+    workbench.ask("Which philosophers influenced by Kant were also mathematicians?")
+    return workbench
 """
 HUMAN = """
 played = kgwb.Workbench(kgwb.open_kg("films"), "rules", models={"qir": kgwb.model("human")})
@@ -167,12 +179,33 @@ def nothing(cell: Cell) -> None:
     cell.show()
 
 
+LAB = """
+import tempfile
+from pathlib import Path
+from kgwb.bench import Bench, Results, Setup, load_questions, with_gold
+folder, kg = Path(tempfile.mkdtemp()), kgwb.open_kg("films")
+questions = with_gold(load_questions(sample_path("films").with_suffix(".questions.jsonl"))[:20], kg)
+for name in ("fast", "paper"):
+    setup = Setup.of(kgwb.Workbench(kg, "rules", settings=kgwb.profile(name)))
+    Bench(setup, Results(folder / name, setup.config(questions)), save_runs=True).run(questions)
+kgwb.PromptLab(folder / "fast", folder / "paper")
+"""
+
+
+def open_question(cell: Cell) -> None:
+    cell.click("When was the director of Arrival born?").wait("the right answer is")
+
+
 WIDTHS, BESIDE = (905, 700), 432
 """Pixels of a widget, and of all that JupyterLab shows beside one."""
 SUBJECTS = {
     **{name: Subject(f'walk.cell("{name}")', run_agent) for name in AGENTS},
     **{f"dog_{name}": Subject(f'hops.cell("{name}")', run_agent) for name in ROLES},
     **{f"surveyor_{name}": Subject(f'asked.cell("{name}")', run_agent, 1200) for name in DRAFTERS},
+    **{
+        f"robodata_{name}": Subject(f'machine().cell("{name}")', nothing, 1400)
+        for name in ("turn", "remote", "search_entities", "local_graph", "produce")
+    },
     "surveyor_answer": Subject("recorded().runs[-1].go()", nothing, 1400),
     "dog_edit": Subject('hopping().cell("relation_filtering")', edit_result),
     "dog_debugger": Subject("hopping().debug()", step_through_hops, 1500),
@@ -199,6 +232,8 @@ SUBJECTS = {
         nothing,
     ),
     "chat": Subject("finished().chat()", open_turn),
+    "lab": Subject(LAB, nothing, 1500),
+    "lab_opened": Subject(LAB, open_question, 2500),
     "graph": Subject("GraphChooser()", look_around, 1400),
     "graph_searched": Subject("GraphChooser()", search_survey),
 }

@@ -29,6 +29,15 @@ WALKED = {
     "iteration[hop 3]": "Interstellar | 4 others",
 }
 """DoG's agents in the order of their notebook, and what is read in each cell."""
+FILLED = {
+    "triplets": "The Mummy",
+    "entity_choice": "The Mummy",
+    "relation_choice": "composer",
+    "template": "SELECT DISTINCT",
+    "queries": "Jerry Goldsmith",
+    "query_choice": "1 row",
+}
+"""Triad's agents in the order of their notebook, and what is read in each cell."""
 BEGUN = """
 import kgwb
 workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
@@ -131,6 +140,30 @@ def test_a_walk_is_run_hop_by_hop_and_its_debate_is_read(lab: Site) -> None:
         page.cell("kgwb.compare").run().wait("without focusing")
 
 
+def test_a_local_graph_is_built_turn_by_turn_and_edited(lab: Site) -> None:
+    with lab.visit("41_robodata.ipynb") as page:
+        page.run_all()
+        page.cell('run["turn[turn 6]"]').wait("8 nodes, 15 edges").wait("EVAL_LOCAL").wait("Hermann Weyl")
+        page.cell('workbench.cell("produce")').wait("influenced by").tab("Attempts").wait("accepted")
+        page.cell("workbench.subgraph()").wait("David Hilbert").tab("Table").wait("supports")
+        cell = page.cell('workbench.cell("update")').wait("fetch_relationship_from_node")
+        cell.tab("Edit as a form", until="Use this result")
+        cell.fill(cell.output.locator("textarea, input[type=text]").first, "seen by a person")
+        cell.click("Use this result", until="by hand").wait("seen by a person")
+        page.cell("workbench.debug()").wait("by hand").wait("local graph")
+
+
+def test_both_tools_are_used_and_the_answer_cites_them(lab: Site) -> None:
+    with lab.visit("20_ragonite.ipynb") as page:
+        page.run_all()
+        tables = page.cell('workbench.cell("ragonite")').wait("birth_place")
+        tables.click(tables.output.locator("summary", has_text="film_director")).wait("CREATE TABLE")
+        page.cell('workbench.cell("sql")').wait("SELECT").wait("row")
+        page.cell('workbench.cell("passages")').wait("Hayao Miyazaki")
+        page.cell('workbench.cell("answerer")').wait("cited")
+        page.cell("workbench.debug()").wait("Answer")
+
+
 def test_markup_in_a_graph_is_shown_as_text(lab: Site) -> None:
     cells = ("workbench.debug()", "workbench.subgraph()", "workbench.runs[-1]")
     with lab.visit(lab.server.write("hostile.ipynb", HOSTILE, *cells)) as page:
@@ -159,3 +192,13 @@ def test_what_is_wrong_is_said_in_the_cell_and_the_page_goes_on(lab: Site) -> No
         qir.click("Use this result").wait("Failed: ")
         page.expect_problem("message: Failed: ")
         qir.tab("Result").wait("Failed: ", gone=True)
+
+
+def test_a_template_is_filled_and_a_retry_names_its_phase(lab: Site) -> None:
+    with lab.visit("30_triad.ipynb") as page:
+        page.cell("import kgwb").run()
+        for name, result in FILLED.items():
+            page.cell(f'workbench.cell("{name}")').run().click("Run").wait(result)
+        page.cell("run.go()").run().wait("Jerry Goldsmith")
+        debugger = page.cell("workbench.debug()").run().wait("try 1 · parsing: back to parsing")
+        debugger.wait("try 3 · parsing").wait("changed: ⟨Arrival, cost, ?cost⟩")

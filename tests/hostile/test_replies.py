@@ -20,8 +20,11 @@ import pytest
 from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from machine import FETCHED, PROVEN, ROBODATA, goes, judges, search
+from machine import produce as told
 from pydantic import BaseModel
 from rdflib import Literal
+from rdflib.plugins.sparql import prepareQuery
 from small import (
     CHATTY,
     DIRECTED,
@@ -38,6 +41,7 @@ from small import (
     vertex,
 )
 from surveying import FINE, NOT_HERE, SURVEYOR, draft, mention, revise
+from triads import TEMPLATE, TRIAD, TWO_HOPS, choice, template, triplets
 
 from hostile.corpus import HALVES, NUL, ORDERS, PLAIN, SEED, texts
 from kgwb.errors import InvalidReplyError
@@ -60,8 +64,15 @@ from kgwb.systems.chatty_kg import (
 from kgwb.systems.chatty_kg.records import Fact, Generated, Linked, LinkedRelation, RankedPredicate
 from kgwb.systems.dog import answer_trying, own_knowledge, relation_filtering, simplifying, topic_entity
 from kgwb.systems.dog.records import Filled, Relation, Relations, Solved
+from kgwb.systems.robodata import producer, states
+from kgwb.systems.robodata.local_graph import LocalGraph
+from kgwb.systems.robodata.producer import produce
+from kgwb.systems.robodata.records import Position, Visit
+from kgwb.systems.robodata.states import DECIDERS, assess, observe
 from kgwb.systems.surveyor import drafter, mention_finder, reviewer
 from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part
+from kgwb.systems.triad import advisor, decision_maker, generalist
+from kgwb.systems.triad import records as triads
 
 MUTATED, FREE, PLAYED = 850, 200, 60
 """Replies tried of each agent: spoilt ones, free texts, and spoilt ones through the whole agent."""
@@ -128,6 +139,10 @@ RELATIONS = Relations("Dune", (Relation("director", "out", (iri("d"),)), Relatio
 FILLED = Filled("list", triples=(("Dune", "director", "Denis"), ("Dune", "director", 'say "hi"')))
 SOLVED = (Solved("Dune", "director", "Denis"),)
 MENTIONS, PART = Mentions(ASKED, (Mention("Dune", CANDIDATES),)), Part("org:Film 4", ("Film",), ("Story",))
+TRIPLETS = (triads.Triplet("Dune", "directed by", "?person"), triads.Triplet("?person", "born in", "?city"))
+AROUND = tuple(triads.Relation(iri(f"r{n}"), name, "out" if n % 2 else "in") for n, name in enumerate(NAMES))
+KEPT = tuple(triads.Filled(query, ("Dune",), query.sparql, ("Denis",), 1) for query in QUERIES)
+SLOTS = {"Dune", "directed by", "born in"}
 
 
 def _copied(reply: Any) -> bool:
@@ -171,6 +186,71 @@ def _by_triple(reply: Any) -> bool:
     return len(lists) == 2 and all(
         not said or set(said) & set(known) for said, known in zip(lists, BY_FACT, strict=True)
     )
+
+
+def _slots_only(reply: Any) -> bool:
+    """A query for one thing, whose every name is one of the triplets', read by rdflib itself."""
+    named = {" ".join(name.split()).casefold() for name in re.findall(r"<([^<>]*)>", reply.sparql)}
+    numbered = {name: f"<urn:{n}>" for n, name in enumerate(sorted(named))}
+    bare = re.sub(r"<([^<>]*)>", lambda name: numbered[" ".join(name[1].split()).casefold()], reply.sparql)
+    read = prepareQuery(bare).algebra
+    one = read.name == "AskQuery" or len(read.PV) == 1
+    return one and named == {name.casefold() for name in SLOTS} and ":" not in re.sub("<[^<>]*>", "", bare)
+
+
+def _whole_triplets(reply: Any) -> bool:
+    ends = [end.strip() for parts in reply.triplets for end in (parts[0], parts[2])]
+    variables = all(re.fullmatch(r"\?[A-Za-z_]\w*", end, re.ASCII) for end in ends if end.startswith("?"))
+    whole = all("".join(parts[3:]).strip() == "" and all(map(str.strip, parts)) for parts in reply.triplets)
+    return variables and whole and any(not end.startswith("?") for end in ends)
+
+
+def _numbers(least: int, most: int, options: int) -> Callable[[Any], bool]:
+    def among(reply: Any) -> bool:
+        chosen = {*reply.numbers} & {*range(1, options + 1)}
+        return len(chosen) == len(reply.numbers) and least <= len(chosen) <= most
+
+    return among
+
+
+WAYS = {
+    "eval_local": {"PRODUCE", "REMOTE", "LOCAL"},
+    "local": {"LOCAL", "EVAL_LOCAL"},
+    "remote": {"REMOTE", "EVAL_REMOTE"},
+    "eval_remote": {"UPDATE", "REMOTE", "EVAL_LOCAL"},
+    "update": {"EVAL_LOCAL"},
+}
+DECISIONS: Mapping[Any, Any] = {
+    "EVAL_LOCAL": tuple(judges(way) for way in sorted(WAYS["eval_local"])),
+    "LOCAL": (
+        goes("LOCAL", {"tool": "get_node", "node": "orgx:dune"}, {"tool": "get_edge", "predicate": "x"}),
+        goes("EVAL_LOCAL", {"tool": "query_local", "sparql": "ASK { }"}),
+    ),
+    "REMOTE": (
+        goes("REMOTE", search(), {"tool": "sparql_query", "sparql": "ASK { }"}),
+        goes(
+            "EVAL_REMOTE",
+            {"tool": "explore_entity_neighbors", "entity": "a", "predicate": "", "limit": 20},
+            {"tool": "build_local_graph", "entity": "a", "predicates": ["b"]},
+        ),
+    ),
+    "EVAL_REMOTE": tuple(judges(way) for way in sorted(WAYS["eval_remote"])),
+    "UPDATE": (FETCHED, goes("EVAL_LOCAL", {"tool": "fetch_node", "node": "a"})),
+}
+"""Valid replies of each state."""
+POSITION = Position(
+    "Who directed Dune?",
+    local=LocalGraph()
+    .plus([], [(iri("dune"), iri("director"), iri("denis"))])
+    .knowing([(iri("dune"), "Dune")]),
+    visits=(Visit("EVAL_LOCAL", "so", "REMOTE"),),
+)
+
+
+def _in_machine(state: str, reply: Any) -> bool:
+    """Whether the next state is one that this one leads to, and every tool one that it has."""
+    mine = {action["tool"] for valid in DECISIONS[state] for action in valid.get("actions", ())}
+    return reply.next in WAYS[state.lower()] and all(a.tool in mine for a in getattr(reply, "actions", ()))
 
 
 CASES = {
@@ -323,6 +403,99 @@ CASES = {
             ),
             of=SURVEYOR,
         ),
+        Case(
+            "triplets",
+            lambda run: generalist.parse(ASKED, (), run),
+            (TWO_HOPS, triplets("Arrival | directed by | ?x")),
+            _whole_triplets,
+            of=TRIAD,
+        ),
+        Case(
+            "template",
+            lambda run: generalist.write_template(TRIPLETS, ASKED, (), run),
+            (template(), template(TEMPLATE.replace("SELECT DISTINCT ?city WHERE", "ASK"))),
+            _slots_only,
+            of=TRIAD,
+        ),
+        Case(
+            "answer_type",
+            lambda run: generalist.classify(ASKED, run),
+            tuple({"type": name} for name in ("count", "select", "yes or no")),
+            lambda reply: reply.type in ("count", "select", "yes or no"),
+            of=TRIAD,
+        ),
+        Case(
+            "entity_choice",
+            lambda run: decision_maker.choose_entities(RETRIEVED, "Arrival", ASKED, (), run),
+            (choice(), choice(12), choice(1, 3)),
+            _numbers(0, 2, len(CANDIDATES)),
+            of=TRIAD,
+        ),
+        Case(
+            "relation_choice",
+            lambda run: decision_maker.choose_relations(AROUND, TRIPLETS[0], ASKED, (), run),
+            (choice(), choice(5), choice(2, 1)),
+            _numbers(0, 2, len(AROUND)),
+            of=TRIAD,
+        ),
+        Case(
+            "query_choice",
+            lambda run: decision_maker.choose_query(triads.Queries("", (), KEPT), ASKED, run),
+            (choice(1), choice(6)),
+            _numbers(1, 1, len(KEPT)),
+            of=TRIAD,
+        ),
+        Case(
+            "own_truth",
+            lambda run: advisor.remember(ASKED, "yes or no", "nothing found", run),
+            ({"answer": "True"}, {"answer": "False"}),
+            lambda reply: reply.answer in ("True", "False"),
+            of=TRIAD,
+        ),
+        Case(
+            "own_fact",
+            lambda run: advisor.remember(ASKED, "select", "nothing found", run),
+            ({"answer": "Timothée Chalamet"}, {"answer": ""}),
+            lambda reply: True,  # from memory: its answer is marked as not grounded
+            of=TRIAD,
+        ),
+        *(
+            Case(
+                state.lower(),
+                lambda run, state=state: DECIDERS[state]("turn 2", POSITION, run),
+                valid,
+                lambda reply, state=state: _in_machine(state, reply),
+                of=ROBODATA,
+            )
+            for state, valid in DECISIONS.items()
+        ),
+        Case(
+            "produce",
+            lambda run: produce(POSITION, run),
+            (
+                told(*PROVEN, ["orgx:nobody"], [], ["a", "b"]),
+                told(kind="count", answers=()),
+                told(kind="nothing", answers=(), missing="x", sentences=[]),
+            ),
+            lambda reply: (
+                reply.kind in ("things", "count", "yes", "no", "nothing")
+            ),  # support is checked, and marked
+            of=ROBODATA,
+        ),
+        Case(
+            "assessment",
+            lambda run: assess("turn 2", POSITION, run),
+            ({"strategy": "It searches."}, {"strategy": ""}),
+            lambda reply: True,
+            of=ROBODATA,
+        ),
+        Case(
+            "observation",
+            lambda run: observe("turn 2", POSITION, "It searches.", run),
+            ({"judgement": "", "advice": "Fetch."},),
+            lambda reply: True,
+            of=ROBODATA,
+        ),
     )
 }
 
@@ -351,17 +524,22 @@ def play(case: Case, text: str) -> Any:
 
 DEBATING = (answer_trying, own_knowledge, relation_filtering, simplifying, topic_entity)
 SURVEYING = (mention_finder, drafter, reviewer)
+OFFERED = {"entity_choice": CANDIDATES, "relation_choice": AROUND, "query_choice": KEPT}
+ROLES = (generalist, decision_maker, advisor)
 
 
 def test_every_reply_class_of_the_systems_is_tried() -> None:
     there = {
         one
-        for module in (chat, classifier, predicate_selection, qirs, rephraser, linking, *DEBATING, *SURVEYING)
+        for module in (
+            *(chat, classifier, predicate_selection, qirs, rephraser, linking),
+            *(*DEBATING, *SURVEYING, *ROLES, producer, states),
+        )
         for name, one in vars(module).items()
         if name.endswith("Reply") and one.__module__ == module.__name__
     }
-    assert {door(name)[0] for name in CASES} == there - {qirs.TripleReply}, (
-        "TripleReply is a part of the two of the QIR"
+    assert {door(name)[0] for name in CASES} == there - {qirs.TripleReply, producer.SentenceReply}, (
+        "which are parts of others"
     )
     assert len(CASES) * (MUTATED + FREE) >= LEAST
 
@@ -430,7 +608,9 @@ def test_an_agent_makes_nothing_of_a_reply_that_is_turned_away(name: str) -> Non
             assert made.relation is None or made.relation in RELATIONS.found
         if name == "topic_entity":
             assert {*made.entities} <= {"Dune", "Arrival"}
-        if name == "own_knowledge":
+        if name in OFFERED:
+            assert {*made.chosen} <= {*OFFERED[name]}
+        if name in ("own_knowledge", "own_truth", "own_fact"):
             assert made.ungrounded == bool(made.values)
         if name == "mention_finder":
             assert set(made.classes) <= set(LABELS)

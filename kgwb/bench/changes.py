@@ -1,0 +1,299 @@
+"""What became of each question after a change, and at which agent it first went otherwise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from kgwb import systems
+from kgwb.bench.figures import NAMES, Measured
+from kgwb.bench.metrics import Group, compare
+from kgwb.bench.results import VERDICTS, Row, changed_entries, label_of, lost, run_file, verdict
+from kgwb.errors import InputError, KgwbError
+from kgwb.run.record import RunFile, Step, StepDifference
+from kgwb.show.html import (
+    Html,
+    and_more,
+    aside,
+    clean,
+    count,
+    div,
+    fold,
+    iri_link,
+    join,
+    note,
+    short,
+    span,
+    spoken,
+    state_sign,
+    table,
+    tag,
+)
+from kgwb.show.run import agent_of
+from kgwb.show.tell import compared, line, outcome
+from kgwb.show.texts import changes as line_changes
+from kgwb.show.texts import word_changes
+
+VARIES = "varies by itself"
+OUTCOMES = {"fixed": "ok", "broken": "bad", VARIES: "stale", "still lost": "none", "still right": "off"}
+"""What can become of a question, with the sign it is shown by."""
+FIRST = ("fixed", "broken")
+P = 0.05
+"""Below this, a difference is more than chance."""
+UNKNOWN = "not known: its run was not kept"
+MOST_VALUES = 5
+"""Values shown of an answer."""
+
+
+def sign_of(row: Row) -> Html:
+    """The verdict by icon, colour and word."""
+    return state_sign(VERDICTS[verdict(row)], verdict(row))
+
+
+def answers_of(row: Row) -> Html:
+    """What was answered, under its verdict; an error with its message, a table with the score of columns."""
+    what = note(short(row["error"]), kind="bad") if row["error"] else values_of(row, "answers")
+    columns = ", ".join(f"{name} {score:.2f}" for name, score in row.get("by_column", {}).items())
+    return join(
+        div("", sign_of(row)), what, div("soft", "by column: ", columns) if columns and lost(row) else ""
+    )
+
+
+def values_of(row: Row, name: str) -> Html:
+    """The answers or the gold of a line, vertices by their labels."""
+    values = row[name]
+    if not values:
+        return aside("not known" if values is None else "none")
+
+    def shown(value: str | None) -> Html | str:
+        value = value or ""
+        return iri_link(value, label_of(row, value)) if "://" in value else short(value)
+
+    cells = row.get("table" if name == "answers" else "gold_table") or [[value] for value in values]
+    lines = (join(*(div("", shown(cell)) for cell in line)) for line in cells[:MOST_VALUES])
+    if len(cells[0]) > 1:
+        lines = (table((), [[shown(cell) for cell in line] for line in cells[:MOST_VALUES]]),)  # type: ignore[assignment]
+    return join(*lines, and_more(len(cells) - MOST_VALUES))
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One question before and after."""
+
+    before: Row
+    after: Row
+    outcome: str
+    parting: StepDifference | None
+    """The first decision that differs."""
+    agent: str
+    """The agent that took it; "" if none differs, UNKNOWN if a run was not kept."""
+
+
+def changes(before: Measured, after: Measured, finished: Callable[[], object] = lambda: None) -> list[Change]:
+    """What became of the questions with gold that both have, in the order of OUTCOMES."""
+    known = []
+    for key, row in before.rows.items():
+        new = after.rows.get(key)
+        if new is None or row["gold"] is None or new["gold"] is None:
+            continue
+        word = {(True, False): "fixed", (False, True): "broken", (True, True): "still lost"}
+        became = word.get((lost(row), lost(new)), "still right")
+        became = "varies by itself" if new.get("varies") else became
+        parting, agent = _parting(before, after, row, new)
+        finished()
+        known.append(Change(row, new, became, parting, new.get("varies") or agent))
+    order = list(OUTCOMES)
+    return sorted(known, key=lambda change: order.index(change.outcome))
+
+
+def _parting(before: Measured, after: Measured, row: Row, new: Row) -> tuple[StepDifference | None, str]:
+    file, other = run_file(before.folder, row), run_file(after.folder, new)
+    if file is None or other is None:
+        return None, UNKNOWN
+    try:
+        parting = systems.load_run(file).diff(systems.load_run(other)).parting
+    except KgwbError:
+        return None, UNKNOWN
+    return parting, agent_of(parting.key) if parting else ""
+
+
+def texts_of(measured: Measured, names: Collection[str]) -> dict[str, str]:
+    """The prompts of these names as they were sent, from the runs that were kept."""
+    texts: dict[str, str] = {}
+    for file in filter(None, (run_file(measured.folder, row) for row in measured.rows.values())):
+        with suppress(KgwbError):
+            header = next(RunFile(file).lines(), {})
+            texts = {**header.get("prompts", {}), **texts}
+        if set(names) <= set(texts):
+            break
+    return {name: str(texts[name]) for name in names if name in texts}
+
+
+# --- the page
+
+Link = Callable[[Measured, Change], object]
+"""What leads from a question of a results folder to its run in the debugger."""
+
+
+class Effects:
+    """Several results folders against the first of them, laid out once for page and widget."""
+
+    def __init__(self, sets: Sequence[Measured], finished: Callable[[], object] = lambda: None) -> None:
+        """``finished`` is called after each question that was looked at."""
+        self.first, *self.others = sets
+        self.changes = {other.name: changes(self.first, other, finished) for other in self.others}
+        """By the name of the other folder."""
+
+    def counts(self, other: Measured) -> Counter[str]:
+        """How many questions became what."""
+        return Counter(change.outcome for change in self.changes[other.name])
+
+    def lines(self) -> Iterator[str]:
+        """The same in words, for a terminal."""
+        for other in self.others:
+            counts = self.counts(other)
+            became = (f"{counts[word]} {word}" for word in OUTCOMES if counts[word] or word in FIRST)
+            yield f"{other.name}: {', '.join(became)}"
+            with suppress(InputError):
+                before, after, difference, chance = self._compared(other, "f1")[1:]
+                yield f"  F1 {before} → {after}: {difference}, {chance}"
+            for agent, counts in self._by_agent(other).items():
+                became = (f"{counts[word]} {word}" for word in OUTCOMES if counts[word])
+                yield f"  {spoken(agent) or 'no decision differs'}: {', '.join(became)}"
+
+    def _compared(self, other: Measured, measure: str) -> tuple[str, ...]:
+        """How many questions, the measure before and after, the difference, and whether it may be chance.
+
+        What varies by itself is left out: that is no effect of the change. Raises InputError.
+        """
+        stable = {c.before["id"] for c in self.changes[other.name] if c.outcome != VARIES}
+        sides = [[row for row in each.rows.values() if row["id"] in stable] for each in (self.first, other)]
+        pair = compare(sides[0], sides[1], measure)
+        low, high = pair.interval
+        figures = (str(Group("", side).figure(measure)) for side in sides)
+        chance = f"{'may be' if pair.p > P else 'more than'} chance (p {pair.p:.3f})"
+        chance = chance if pair.better or pair.worse else "no answer differs"
+        return str(pair.questions), *figures, f"{pair.difference:+.3f} [{low:+.3f}, {high:+.3f}]", chance
+
+    def _by_agent(self, other: Measured) -> dict[str, Counter[str]]:
+        """By the agent whose decision differs first, those that fixed and broke the most first."""
+        agents: dict[str, Counter[str]] = {}
+        for change in self.changes[other.name]:
+            agents.setdefault(change.agent, Counter())[change.outcome] += 1
+        return dict(sorted(agents.items(), key=lambda item: (-item[1]["fixed"] - item[1]["broken"], item[0])))
+
+    def sections(self, link: Link) -> Iterator[Html]:
+        """What was changed, what that did, and every question."""
+        for other in self.others:
+            title = f"{self.first.name} → {other.name}"
+            yield tag("h2", title, class_="title")
+            yield from self._changed(other)
+            yield from self._figures(other)
+        if len(self.others) > 1:
+            yield from self._matrix()
+        for other in self.others:
+            yield from self._questions(other, link)
+
+    def _changed(self, other: Measured) -> Iterator[Html]:
+        """The prompts' differences line by line, then what else differs."""
+        old, new = self.first.config, other.config
+        prompts, later = (dict(config.get("prompts") or {}) for config in (old, new))
+        names = [name for name in {**prompts, **later} if prompts.get(name) != later.get(name)]
+        before, after = texts_of(self.first, names), texts_of(other, names)
+        for name in names:
+            text, now = before.get(name), after.get(name)
+            if text is None or now is None:
+                yield div("soft", f"prompts/{name}.md differs; no kept run used it")
+            else:
+                number, lines = line_changes(text.splitlines(), now.splitlines())
+                head = join(span("mono", f"prompts/{name}.md "), aside(count(number, "line")))
+                yield fold(head, lines, unfolded=True, key=f"prompt-{other.name}-{name}")
+        rest = changed_entries({**old, "prompts": {}}, {**new, "prompts": {}})
+        yield from (div("", clean(entry)) for entry in rest)
+
+    def _figures(self, other: Measured) -> Iterator[Html]:
+        """How many became what, F1 before and after, and at which agents."""
+        counts = self.counts(other)
+        shown = [word for word in OUTCOMES if counts[word] or word in FIRST]
+        yield div("row", *(state_sign(OUTCOMES[word], f"{counts[word]} {word}", pill=True) for word in shown))
+        rows = []
+        try:
+            rows = [(other.name, NAMES[name], *self._compared(other, name)) for name in ("f1", "paper_f1")]
+        except InputError as exc:
+            yield note(f"{other.name} cannot be compared: {exc}", kind="bad")
+        heads = ("", "measure", "questions", self.first.name, other.name, "difference", "")
+        yield table(heads, rows)
+        if varying := counts[VARIES]:
+            why = "asked again with the same words, a decision of theirs came out otherwise"
+            yield note(f"{count(varying, 'question')} left out: {why}.", kind="calm")
+        by_agent = [
+            (spoken(agent) or aside("none"), *(counts[word] or "" for word in shown))
+            for agent, counts in self._by_agent(other).items()
+        ]
+        yield table(("first decision that differs", *shown), by_agent)
+
+    def _matrix(self) -> Iterator[Html]:
+        """All folders beside each other, a row an agent and a row a question; the best are marked."""
+        yield tag("h2", "Which is best, by agent and by question", class_="title")
+        by_agent = [self._by_agent(other) for other in self.others]
+        rows: list[tuple[object, ...]] = []
+        for agent in dict.fromkeys(agent for each in by_agent for agent in each if agent):
+            counts = [each.get(agent, Counter()) for each in by_agent]
+            gains = [each["fixed"] - each["broken"] for each in counts]
+            texts = [f"{each['fixed']} fixed, {each['broken']} broken" for each in counts]
+            rows.append((spoken(agent), *_best(gains, texts)))
+        yield table(("by agent", *(other.name for other in self.others)), rows)
+        sets, rows = [self.first, *self.others], []
+        for key, row in self.first.rows.items():
+            lines = [measured.rows.get(key) for measured in sets]
+            if all(lines) and len({line and line.get("f1") for line in lines}) > 1:
+                scores = [line["f1"] for line in lines if line]
+                cells = _best(scores, [sign_of(line) for line in lines if line])
+                rows.append((short(row["question"]), *cells))
+        yield div("across", table(("by question", *(measured.name for measured in sets)), rows))
+
+    def _questions(self, other: Measured, link: Link) -> Iterator[Html]:
+        """A fold for each outcome; in it a table for each agent."""
+        yield tag("h2", f"Every question: {self.first.name} → {other.name}", class_="title")
+        heads = ("question", "before", "after", "gold", "decision before", "decision after")
+        for word, sign in OUTCOMES.items():
+            group = [change for change in self.changes[other.name] if change.outcome == word]
+            parts = []
+            for agent in dict.fromkeys(change.agent for change in group):
+                mine = [change for change in group if change.agent == agent]
+                title = f"first decision that differs: {spoken(agent)}" if agent else "no decision differs"
+                rows = [_row(change, link(other, change)) for change in mine]
+                parts += [div("caption", f"{title} ({len(mine)})"), div("across cells", table(heads, rows))]
+            head = state_sign(sign, f"{len(group)} {word}")
+            yield fold(head, *parts, unfolded=word in FIRST, key=f"{other.name}-{word}") if group else Html()
+
+
+def _row(change: Change, link: object) -> tuple[object, ...]:
+    before, after = change.before, change.after
+    return (link, *map(answers_of, (before, after)), values_of(before, "gold"), *_decisions(change.parting))
+
+
+def _decisions(parting: StepDifference | None) -> tuple[object, object]:
+    """What the first decision that differs was, before and after, with the words marked that differ."""
+    if parting is None:
+        return aside("–"), aside("–")
+    sides = (parting.first, parting.second)
+    texts = [_decision(side) for side in sides]
+    if texts[0] == texts[1]:
+        texts = ["; ".join(compared(side.output)) if side and side.done else "" for side in sides]
+    return word_changes(*(short(text) for text in texts))
+
+
+def _decision(step: Step | None) -> str:
+    return "no such step" if step is None else line(step.output) if step.done else outcome(step)
+
+
+def _best(values: Sequence[float], cells: Sequence[object]) -> list[object]:
+    """The cells, those of the largest value named the best where the values differ."""
+    most, apart = max(values), len({*values}) > 1
+    return [
+        join(tag("b", cell), " ", tag("b", "best")) if apart and value == most else cell
+        for value, cell in zip(values, cells, strict=True)
+    ]

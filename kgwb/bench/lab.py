@@ -1,0 +1,281 @@
+"""The prompt lab: questions of a benchmark asked again after a change, with the calls it does not touch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from kgwb import llm, systems
+from kgwb.bench.cost import Budget, Prices, used
+from kgwb.bench.figures import Measured
+from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.results import FOR_PEOPLE, Results, Row, changed_entries, locked, lost, run_file
+from kgwb.bench.runner import Bench, Earlier, Setup, fingerprint, run_name
+from kgwb.errors import InputError, KgwbError
+from kgwb.flow import counted
+from kgwb.kg import Graph, cache_dir, open_kg
+from kgwb.kg.embeddings import Embeddings
+from kgwb.llm.base import ChatModel
+from kgwb.run import Replay, Run
+from kgwb.run.prompts import Prompts
+from kgwb.run.record import Call, Step
+
+RETRIES = "retries"
+"""Folder of what was asked again, below that of the results."""
+KEYS = ("hops", "type", "language", "dialogue")
+"""Fields of a line by which questions can be chosen, as "type=count"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What asking again will take, from the least to the most."""
+
+    questions: int
+    unkept: int
+    """Questions whose runs were not kept, so that all of their calls are made again."""
+    calls: tuple[int, int]
+    """The least: calls of the agents that are changed. The most: also those of every agent after them."""
+    tokens: tuple[int, int]
+    money: tuple[float, float] | None
+    """None where a model has no price."""
+    currency: str = ""
+
+    def __str__(self) -> str:
+        parts = [counted(self.questions, "question"), f"{_span(self.calls)} model calls"]
+        parts.append(f"about {_span(self.tokens)} tokens")
+        parts += [f"{_span(self.money)} {self.currency}"] if self.money else []
+        unkept = f" ({self.unkept} without a kept run: asked in full)" if self.unkept else ""
+        return ", ".join(parts) + unkept
+
+
+def _span(ends: tuple[float, float]) -> str:
+    low, high = (f"{end:,.4g}" if isinstance(end, float) else f"{end:,}" for end in ends)
+    return low if low == high else f"{low} to {high}"
+
+
+class Lab:
+    """The results of a folder, to be asked again with other prompts, models or settings.
+
+    Graph and models are those that were measured, or ``kg``, ``model`` and ``models`` (by agent), also by
+    their names. Raises InputError where the folder holds no results, or its graph is another one now.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        kg: Graph | str | None = None,
+        model: ChatModel | str | None = None,
+        models: Mapping[str, ChatModel | str] | None = None,
+    ) -> None:
+        path = Path(folder)
+        self.earlier = Measured.read(path, path.resolve().name)
+        self.system = systems.system(str(self.earlier.config.get("system")))
+        source = kg or str(self.earlier.config.get("source"))
+        self.kg = open_kg(source) if isinstance(source, str) else source
+        if self.kg.identity != self.earlier.config.get("kg"):
+            hint = "name that graph with kg=... (--kg), or measure anew with kgwb bench"
+            raise InputError(f"{folder} was measured on another graph than {self.kg.source}", hint=hint)
+        given = {**({"": model} if model else {}), **(models or {})}
+        self._given = {
+            name: llm.model(each) if isinstance(each, str) else each for name, each in given.items()
+        }
+        specs: dict[str, str] = self.earlier.config.get("models", {})
+        kept = {name: self._measured_with(name) for name in specs if name not in self._given}
+        self.models = {**kept, **self._given}
+
+    def _measured_with(self, agent: str) -> ChatModel:
+        """A model that was measured. A folder from elsewhere may not say where the person's key is sent."""
+        spec = str(self.earlier.config["models"][agent])
+        if (given := self._given.get(agent)) and given.name == spec:
+            return given
+        if "@" in spec:
+            why = f"{self.earlier.folder} was measured with a model at an address of its own: {spec}"
+            raise InputError(why, hint="name it again: --model SPEC, or model=...")
+        return llm.model(spec)
+
+    @cached_property
+    def setup(self) -> Setup:
+        """What asks again: prompts are read as they are now."""
+        data = self.earlier.config.get("settings", {})
+        known = {name: value for name, value in data.items() if name in self.system.settings.names()}
+        name = str(self.earlier.config.get("embeddings"))
+        embeddings = Embeddings(name, folder=cache_dir(), trusted=False)
+        return Setup(self.kg, self.system, self.models, self.system.settings(**known), Prompts(), embeddings)
+
+    def changed(self, prompts: Prompts | None = None, settings: Mapping[str, str] | None = None) -> Setup:
+        """The set-up with other prompts, and settings as they were typed.
+
+        Raises SettingError, and InputError where nothing differs from what was measured.
+        """
+        present, typed = self.setup.settings, dict(settings or {})
+        new = type(present).of_profile(present.profile, texts=True, **typed)
+        changes = {name: getattr(new, name) for name in typed}
+        prompts = prompts or self.setup.prompts
+        setup = replace(self.setup, prompts=prompts, settings=present.changed(**changes))
+        if not any(changed_entries(self.earlier.config, setup.config())):
+            hint = f"change a setting, a model, or a prompt, in a file such as {self.system.name}/NAME.md"
+            raise InputError(f"nothing differs from what {self.earlier.folder} measured", hint=hint)
+        return setup
+
+    def folder_of(self, setup: Setup, name: str) -> Path:
+        """Where its results are kept: the same set-up has the same folder, so that it is gone on with."""
+        config = {key: value for key, value in setup.config().items() if key not in FOR_PEOPLE}
+        content = fingerprint(json.dumps(config, sort_keys=True))[:6]
+        return self.earlier.folder / RETRIES / f"{quote(name, safe=' =,%')[:80]}.{content}"
+
+    # --- which questions
+
+    def choose(self, only: Iterable[str] = ()) -> list[BenchQuestion]:
+        """The questions that any of ``only`` names; by default all lost ones and as many that were right.
+
+        "lost", "wrong", "errors", "right", "all", "blamed=AGENT" (by the ladder), "type=count" and the like,
+        or an id. The turns of a dialogue come with those before them. Raises InputError.
+        """
+        rows, chosen = list(self.earlier.rows.values()), set[str]()
+        for what in only:
+            if not (fitting := {row["id"] for row in rows if self._fits(row, what)}):
+                hint = "give lost, wrong, errors, right, all, blamed=AGENT, type=NAME or a question's id"
+                raise InputError(f"no question of {self.earlier.folder} is {what!r}", hint=hint)
+            chosen |= fitting
+        if not only:
+            missed = [row["id"] for row in rows if lost(row)]
+            right = [row["id"] for row in rows if self._fits(row, "right")]
+            number = min(len(missed), len(right))
+            chosen = {*missed, *(right[place * len(right) // number] for place in range(number))}
+            if not missed:
+                raise InputError("no answer was lost", hint="choose what is asked again, as --only all")
+        last = dict[str, int]()
+        for row in rows:
+            if row["id"] in chosen and "dialogue" in row:
+                last[row["dialogue"]] = max(last.get(row["dialogue"], 0), row.get("turn", 0))
+        return [
+            _question(row)
+            for row in rows
+            if row["id"] in chosen or row.get("turn", 0) < last.get(row.get("dialogue", ""), 0)
+        ]
+
+    def _fits(self, row: Row, what: str) -> bool:
+        name, sign, value = what.partition("=")
+        if sign and name == "blamed":
+            return value == self.earlier.ladder.get(row["id"], {}).get("agent")
+        if sign and name in KEYS:
+            return str(row.get(name)) == value
+        kinds = {
+            "all": True,
+            "lost": lost(row),
+            "errors": row["error"] is not None,
+            "wrong": lost(row) and row["error"] is None and bool(row["answers"]),
+            "right": row["gold"] is not None and not lost(row),
+        }
+        return kinds[what] if what in kinds else bool(row["id"] == what)
+
+    # --- what it takes
+
+    def estimate(
+        self, setup: Setup, questions: Sequence[BenchQuestion], *, prices: Prices, repeats: int = 1
+    ) -> Estimate:
+        """What asking these takes, by what they cost before: nothing is asked for it.
+
+        Each kept run is executed up to the first agent whose model would have to be asked.
+        """
+        silent = {name: Replay((), name=model.name) for name, model in setup.models.items()}
+        quiet = replace(setup, models=silent)
+        least, most, unkept = [], [], 0
+        for question in questions:
+            row = self.earlier.rows[question.id]
+            if file := run_file(self.earlier.folder, {"run": run_name(question.id)}):
+                low, high = self._missing(quiet, file)
+                least.append(used(low))
+                most.append(used(high))
+            else:
+                unkept += 1
+                least.append(row)
+                most.append(row)
+        times = 2 * repeats - 1  # before and after the change
+        sums = [[times * sum(map(_amounts[name], ends)) for ends in (least, most)] for name in _amounts]
+        money = None
+        with suppress(InputError):
+            low_sum, high_sum = (times * sum(map(prices.money, ends)) for ends in (least, most))
+            money = (float(low_sum), float(high_sum))
+        calls, tokens = ((low, high) for low, high in sums)
+        return Estimate(len(questions), unkept, calls, tokens, money, prices.currency)
+
+    def _missing(self, setup: Setup, file: Path) -> tuple[list[Call], list[Call]]:
+        """The recorded model calls that a set-up cannot use: of the agents it changes, and of all after."""
+        before = systems.load_run(file)
+        run = setup.begin(before.question, before.dialogue)
+        run.resume(file, ended=True)
+        with suppress(KgwbError):
+            run.go()
+        above = {step.parent for step in run.steps}
+        changed = {step.agent for step in run.steps if step.error and step.key not in above}
+        places = [place for place, step in enumerate(before.steps) if step.agent in changed]
+        if run.error is None or not places:
+            return [], []
+        after = before.steps[places[0] :]
+        return (
+            _model_calls(before, (step for step in after if step.agent in changed), run),
+            _model_calls(before, after, run),
+        )
+
+    # --- asking
+
+    def ask(  # how much, how fast, and who is told
+        self,
+        setup: Setup,
+        questions: Sequence[BenchQuestion],
+        folder: Path,
+        *,
+        repeats: int = 1,
+        workers: int = 1,
+        budget: Budget | None = None,
+        finished: Callable[[Row], object] = lambda row: None,
+    ) -> str:
+        """Ask these again and keep what comes of it in a folder; goes on where it stopped.
+
+        With ``repeats`` whatever differs is asked so often, before and after the change. The budget counts
+        what is paid for, not what is recorded. Returns which budget stopped it, or "".
+        """
+        models = self.models
+        if repeats > 1:
+            models = {name: self._measured_with(name) for name in self.earlier.config["models"]}
+        earlier = Earlier(self.earlier.folder.resolve(), models, repeats)
+        with locked(folder):
+            results = Results(folder, setup.config(questions))
+            limits = budget or Budget({})
+            runner = Bench(setup, results, workers=workers, save_runs=True, budget=limits, earlier=earlier)
+            runner.finished = finished
+            runner.run(questions)
+        return runner.stopped
+
+
+_amounts: dict[str, Callable[[Mapping[str, Any]], int]] = {
+    "calls": lambda row: row["model_calls"],
+    "tokens": lambda row: row.get("prompt_tokens", 0) + row.get("completion_tokens", 0),
+}
+
+
+def _model_calls(before: Run, steps: Iterable[Step], run: Run) -> list[Call]:
+    """The model calls of steps, each under the name of the model that would be asked now."""
+    calls = []
+    for step in steps:
+        for call in (before.calls[key] for key in step.calls if before.calls[key].kind == "model"):
+            request = {**call.request, "model": run.model_name(step.agent)}
+            calls.append(replace(call, request=request))
+    return calls
+
+
+def _question(row: Row) -> BenchQuestion:
+    """The question of a line."""
+    fields = {name: row[name] for name in ("id", "question", *KEYS, "turn") if name in row}
+    labels = row.get("labels", {})
+    known = [labels.get(value, value) for value in row["gold"] or ()]
+    table = {"columns": row.get("columns", ()), "rows": row.get("gold_table", ())}
+    return BenchQuestion(**fields, answers=row["gold"], answer_labels=known if labels else (), **table)

@@ -1,0 +1,57 @@
+"""The triples of an answer for other programs: as a networkx graph, JSON, GraphML and Cypher."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import networkx as nx
+from rdflib import Literal, URIRef
+
+from kgwb.errors import harmless
+from kgwb.flow import Answer, Term, term_to_data
+from kgwb.kg.text import local_name
+
+
+def network(answer: Answer) -> nx.MultiDiGraph[str]:
+    """Vertices and literals as nodes with id, type and label, triples as edges with id and label."""
+    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
+    names: Mapping[Term, str] = dict(answer.names) | {value.term: value.label for value in answer.values}
+
+    def node(term: Term) -> str:
+        key = json.dumps(term_to_data(term))
+        label = names.get(term) or (local_name(term) if isinstance(term, URIRef) else str(term))
+        kind = "literal" if isinstance(term, Literal) else "entity"
+        graph.add_node(key, id=harmless(term), type=kind, label=harmless(label))
+        return key
+
+    for term in (term for value in answer.values for term in value.terms):
+        node(term)
+    for subject, predicate, object_ in answer.support:
+        label = harmless(names.get(predicate) or local_name(predicate))
+        graph.add_edge(node(subject), node(object_), id=harmless(predicate), label=label)
+    return graph
+
+
+def to_json(answer: Answer) -> str:
+    """networkx's node-link form: lists of nodes and edges."""
+    return json.dumps(nx.node_link_data(network(answer), edges="edges"), ensure_ascii=False)
+
+
+def to_graphml(answer: Answer) -> str:
+    """GraphML, as networkx, Gephi and yEd read it."""
+    return "\n".join(nx.generate_graphml(network(answer)))
+
+
+def to_cypher(answer: Answer) -> str:
+    """One CREATE statement for Neo4j and its like, every text of the graph in a string; empty of nothing."""
+    graph = network(answer)
+    names = {key: f"n{place}" for place, key in enumerate(graph)}
+
+    def written(data: Mapping[str, str]) -> str:
+        return f"{{id: {json.dumps(data['id'])}, label: {json.dumps(data['label'])}}}"
+
+    parts = [f"({names[key]}:{data['type'].title()} {written(data)})" for key, data in graph.nodes.items()]
+    for start, end, data in graph.edges(data=True):
+        parts.append(f"({names[start]})-[:RELATION {written(data)}]->({names[end]})")
+    return "CREATE " + ",\n  ".join(parts) + ";\n" if parts else ""

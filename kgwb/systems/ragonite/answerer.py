@@ -1,0 +1,120 @@
+"""Answerer: one answer from all sources, each claim with the numbers of the sources that it is from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from pydantic import BaseModel, ConfigDict
+from rdflib import Literal
+
+from kgwb.flow import Answer, Dialogue, Kind, Term, Triple, Value
+from kgwb.kg.support import named
+from kgwb.run import Run, agent
+from kgwb.run.ask import Check, ask
+from kgwb.systems.ragonite.records import Cited, CitedValue, Source
+from kgwb.systems.ragonite.tools import earlier
+
+MOST_TRIPLES = 30
+"""Triples that are shown of a value."""
+NOT_HERE = "not in this graph"
+
+
+class ValueReply(BaseModel):
+    """A value with the numbers of its sources."""
+
+    model_config = ConfigDict(extra="forbid")
+    value: str
+    sources: list[int]
+
+
+class AnswerReply(BaseModel):
+    """The answer in a sentence or more, and its values; no value if the sources do not answer."""
+
+    model_config = ConfigDict(extra="forbid")
+    reason: str
+    kind: Kind
+    answer: str
+    values: list[ValueReply]
+
+
+def _wrong_numbers(sources: int) -> Check[AnswerReply]:
+    def cited(reply: AnswerReply) -> str:
+        numbers = [n for value in reply.values for n in value.sources]
+        numbers += [int(n) for n in re.findall(r"\[(\d{1,6})\]", reply.answer)]
+        wrong = sorted({n for n in numbers if not 1 <= n <= sources})
+        bare = [value.value for value in reply.values if not value.sources]
+        return f"there is no source {wrong[0]}" if wrong else f"{bare[0]!r} has no source" if bare else ""
+
+    return Check("cites sources that are there", cited)
+
+
+def _truth(reply: AnswerReply) -> str:
+    values = [value.value.strip().lower() for value in reply.values]
+    fits = reply.kind != "boolean" or not values or values in (["true"], ["false"])
+    return "" if fits else "the value of a boolean is true or false"
+
+
+def problems(cited: Cited, question: str, dialogue: Dialogue, sources: tuple[Source, ...]) -> Iterator[str]:
+    """What is wrong with an answer put in by hand."""
+    if wrong := [n for n in cited.lit if not 1 <= n <= len(cited.sources)]:
+        yield f"there is no source {wrong[0]}"
+
+
+@agent("answerer", check=problems, kind="model")
+def write(question: str, dialogue: Dialogue, sources: tuple[Source, ...], run: Run) -> Cited:
+    """The answer that the sources give, with citations."""
+    shown = "\n\n".join(f"[{number}] {source.headed}" for number, source in enumerate(sources, 1))
+    variables = {"question": question, "earlier": earlier(dialogue), "sources": shown}
+    checks = (_wrong_numbers(len(sources)), Check("a truth value", _truth))
+    reply = ask("ragonite/answerer", variables, AnswerReply, run, checks=checks)
+    values = tuple(CitedValue(each.value.strip(), tuple(each.sources)) for each in reply.values)
+    return Cited(reply.answer, reply.kind, values, sources, reply.reason)
+
+
+@agent("answer", kind="sparql")
+def conclude(question: str, cited: Cited, run: Run) -> Answer:
+    """The values as terms of the graph, each with the triples of its sources that it stands on."""
+    queries = tuple(source.title for source in cited.sources if source.tool == "sparql" and not source.error)
+    if not cited.values:
+        return Answer(
+            "list", queries=queries, text=cited.text, reason=f"{NOT_HERE}: {cited.reason or cited.text}"
+        )
+    words = f"{question} {cited.text}".casefold()
+    values = dict.fromkeys(_value(each, cited, words) for each in cited.values)
+    return named(run.kg, Answer(cited.kind, tuple(values), queries, cited.text))
+
+
+def _value(value: CitedValue, cited: Cited, words: str) -> Value:
+    """A value as the term that its sources, else the others, have under its id or name."""
+    mine = [cited.sources[number - 1] for number in value.sources]
+    triples = list(dict.fromkeys(triple for source in mine for triple in source.triples))
+    if cited.kind == "boolean":
+        term: Term = Literal(value.value.lower() == "true")
+    elif cited.kind == "count":
+        term = _number(value.value)
+    else:
+        term = (
+            _term(value.value, mine, triples) or _term(value.value, cited.sources, ()) or _number(value.value)
+        )
+    names = {other: text for source in mine for text, other in source.terms}
+    near = [triple for triple in triples if term in (triple[0], triple[2])] or triples
+
+    def mentioned(triple: Triple) -> bool:
+        ends = (end for end in (triple[0], triple[2]) if end != term)
+        return all(names.get(end, str(end)).casefold() in words for end in ends)
+
+    support = [triple for triple in near if mentioned(triple)] or near
+    return Value(term, names.get(term, value.value), tuple(support[:MOST_TRIPLES]))
+
+
+def _term(text: str, sources: Sequence[Source], triples: Iterable[Triple]) -> Term | None:
+    """What has a text as its id or name in sources, or the literal of that text in triples."""
+    key = text.casefold()
+    things = (term for source in sources for known, term in source.terms if known.casefold() == key)
+    literals = (o for _, _, o in triples if isinstance(o, Literal) and str(o).casefold() == key)
+    return next(things, None) or next(literals, None)
+
+
+def _number(text: str) -> Literal:
+    return Literal(int(text)) if re.fullmatch(r"-?\d{1,18}", text) else Literal(text)

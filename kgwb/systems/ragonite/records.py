@@ -1,0 +1,156 @@
+"""The records of RAGonite, in flow order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from kgwb.flow import Explanation, Hidden, Iri, Kind, Score, Term, Triple, counted, first_few
+from kgwb.kg.sparql import n3, writable
+from kgwb.kg.survey_text import quoted
+
+TEXT, CELL = 1_200, 300
+"""Letters of a passage, and of a cell, that a model sees."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of an induced table."""
+
+    name: str
+    type: str
+    references: str = ""
+    """The table whose ids it holds."""
+    comment: str = ""
+    """Unit, range and examples of its values, these in quotes."""
+    predicate: Iri | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.type}" + (f" REFERENCES {self.references}(id)" if self.references else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """An induced table: the instances of a class, or the values of a predicate that has several."""
+
+    name: str
+    rows: int
+    columns: tuple[Column, ...]
+    of: Iri | None = None
+    """The class."""
+
+    def __str__(self) -> str:
+        comments = (f"  -- {column.comment}" if column.comment else "" for column in self.columns)
+        ends = ("," * (column is not self.columns[-1]) for column in self.columns)
+        lines = map("  {}{}{}".format, self.columns, ends, comments)
+        return "\n".join([f"CREATE TABLE {self.name} (  -- {counted(self.rows, 'row')}", *lines, ");"])
+
+    @property
+    def in_sparql(self) -> str:
+        """The class with its predicates, for who writes SPARQL in place of SQL."""
+        known = [column for column in self.columns if column.predicate and writable(column.predicate)]
+        uses = (
+            f"\n  {n3(c.predicate)} {c.references or c.type}  # {c.comment}" for c in known if c.predicate
+        )
+        return self.name + (f" {n3(self.of)}" if self.of and writable(self.of) else "") + "".join(uses)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The database induced from a graph, and how much of the graph is in it."""
+
+    tables: tuple[Table, ...]
+    """The largest first."""
+    triples: int
+    passages: int
+    only_passages: tuple[tuple[str, int], ...] = ()
+    """Why triples are in no table, and how many; they are in passages."""
+
+    def __str__(self) -> str:
+        parts = counted(len(self.tables), "table"), counted(self.passages, "passage")
+        return f"{' and '.join(parts)} of {self.triples:,} triples"
+
+    def text(self, tokens: int, *, sparql: bool = False) -> str:
+        """The tables as a model reads them, the largest first, as far as there is room."""
+        texts = [table.in_sparql if sparql else str(table) for table in self.tables]
+        sizes = [len("".join(texts[: place + 1])) for place in range(len(texts))]
+        shown = [text for text, size in zip(texts, sizes, strict=True) if size <= 4 * tokens] or texts[:1]
+        left = [table.name for table in self.tables[len(shown) :]]
+        return "\n".join(shown) + (f"\n-- and the tables {', '.join(left)}" if left else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a tool gave: the result of a query, or a passage."""
+
+    tool: Literal["sql", "passages", "sparql"]
+    title: str
+    """The query, or what the passage is about."""
+    text: str = ""
+    """The passage."""
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    cut: Hidden[bool] = False
+    """Whether there are more rows."""
+    error: str = ""
+    score: Score = 0.0
+    """Of a passage: 1 if it is the best by embeddings and by words."""
+    triples: Hidden[tuple[Triple, ...]] = ()
+    """What it stands on."""
+    terms: Hidden[tuple[tuple[str, Term], ...]] = ()
+    """Ids and names in it, with what they stand for."""
+
+    def __str__(self) -> str:
+        if self.error:
+            return f"! it could not be run: {quoted(self.error, TEXT)}"
+        if self.tool == "passages":
+            return f"{quoted(self.title, CELL)}: {quoted(self.text, TEXT)}"
+        more = f", and more: only the first {len(self.rows)} are here" if self.cut else ""
+        lines = [" | ".join(quoted(cell, CELL) for cell in row) for row in (self.columns, *self.rows)]
+        return "\n".join([counted(len(self.rows), "row") + more, *lines])
+
+    @property
+    def headed(self) -> str:
+        """With its query, on one line."""
+        query = f": {' '.join(self.title.split())}" if self.tool != "passages" else ""
+        return f"{self.tool}{query}\n{self}"
+
+    @property
+    def outcome(self) -> str:
+        if self.error:
+            return f"failed: {self.error}"
+        return self.title if self.tool == "passages" else counted(len(self.rows), "row")
+
+
+@dataclass(frozen=True, slots=True)
+class CitedValue:
+    """A value of an answer with the numbers of the sources that it is in."""
+
+    value: str
+    sources: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.value} {list(self.sources)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """The answer as a model wrote it from the sources, which are numbered from 1."""
+
+    text: str
+    kind: Kind
+    values: tuple[CitedValue, ...]
+    sources: Hidden[tuple[Source, ...]]
+    reason: Explanation = ""
+
+    def __str__(self) -> str:
+        return self.text or f"not in this graph: {self.reason}"
+
+    @property
+    def outcome(self) -> str:
+        return first_few((each.value for each in self.values), 2) or "nothing"
+
+    @property
+    def lit(self) -> frozenset[int]:
+        """The numbers of the sources that it cites."""
+        return frozenset(number for value in self.values for number in value.sources)

@@ -1,0 +1,145 @@
+"""The tools that an agent chooses among: SQL and passages, or in place of both SPARQL (section 2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+from rdflib import URIRef
+
+from kgwb.errors import GraphError, GraphUnreachableError
+from kgwb.flow import Dialogue, to_data
+from kgwb.kg.sparql import checked
+from kgwb.kg.support import support_of
+from kgwb.run import Run, agent
+from kgwb.run.act import Tool, act, tool
+from kgwb.systems.ragonite.database import Database, database
+from kgwb.systems.ragonite.records import Schema, Source
+from kgwb.systems.ragonite.settings import settings_of
+
+T = TypeVar("T")
+TURNS, ANSWERS = 6, 10
+"""Earlier turns, and answers of each, that a question may point back to."""
+
+
+def recorded(kind: str, request: dict[str, Any], make: Callable[[Database], T], form: Any, run: Run) -> T:
+    """What is read from the graph's database, on the record by what it was made from."""
+    graph, settings = run.graph, settings_of(run)
+    made_by = {"part": settings.part, "reverse_facts": settings.reverse_facts, "max": settings.max_triples}
+    asked = {"graph": run.kg.identity, "vocabulary": to_data(run.kg.vocabulary), **made_by, **request}
+    return run.call(
+        f"ragonite.{kind}",
+        asked,
+        (lambda: make(database(graph, settings, run.embeddings))) if graph else None,
+        form,
+    )
+
+
+@tool("sql", kind="sparql")
+class Sql(Tool):
+    """One SELECT over the tables."""
+
+    tool: Literal["sql"]
+    query: str
+
+    def use(self, run: Run) -> Source:
+        """The rows of a query, with the triples that they stand on."""
+        settings = settings_of(run)
+        request = {"query": self.query, "rows": settings.rows, "timeout_s": settings.sql_timeout_s}
+        return recorded("sql", request, lambda known: known.sql(self.query, settings), Source, run)
+
+
+@tool("passages", kind="search")
+class Passages(Tool):
+    """A search of the passages with one sentence."""
+
+    tool: Literal["passages"]
+    question: str
+
+    def use(self, run: Run) -> tuple[Source, ...]:
+        """The passages nearest to a sentence, by meaning and by words."""
+        most = settings_of(run).passages
+        request = {"question": self.question, "passages": most, "embeddings": run.embeddings.name}
+        form = tuple[Source, ...]
+        return recorded(
+            "passages", request, lambda known: known.search(self.question, run.embeddings, most), form, run
+        )
+
+
+@tool("sparql", kind="sparql")
+class Sparql(Tool):
+    """One SELECT or ASK over the graph itself."""
+
+    tool: Literal["sparql"]
+    query: str
+
+    def use(self, run: Run) -> Source:
+        """The rows of a query, with the triples that they stand on."""
+        most = settings_of(run).rows
+        try:
+            if checked(self.query).form == "ask":
+                truth = str(run.kg.ask(self.query)).lower()
+                return Source("sparql", self.query, "", ("answer",), ((truth,),))
+            result = run.kg.select(self.query)
+            rows = result.rows[:most]
+            standing = support_of(run.kg, self.query, result.variables, rows)
+        except GraphUnreachableError:
+            raise
+        except GraphError as error:
+            return Source("sparql", self.query, error=error.message)
+        iris = sorted({cell for row in rows for cell in row if isinstance(cell, URIRef)})
+        terms = [(text, iri) for iri, name in run.kg.names(iris).items() for text in (str(iri), name)]
+        triples = tuple(dict.fromkeys(t for some in standing.values() for t in some))
+        texts = tuple(tuple("" if cell is None else str(cell) for cell in row) for row in rows)
+        cut = result.cut or len(result.rows) > most
+        return Source(
+            "sparql", self.query, "", result.variables, texts, cut, triples=triples, terms=tuple(terms)
+        )
+
+
+@tool("finish", ends=True)
+class Finish(Tool):
+    """Nothing more has to be looked up."""
+
+    tool: Literal["finish"]
+
+    def use(self, run: Run) -> str:
+        """The end of the search."""
+        return "finished"
+
+
+OFFERED: dict[str, tuple[type[Tool], ...]] = {
+    "none": (Sql, Passages),
+    "sql_only": (Sql,),
+    "passages_only": (Passages,),
+    "sparql_only": (Sparql,),
+}
+"""By ablation."""
+
+
+@agent("tool_selector", kind="model")
+def gather(question: str, dialogue: Dialogue, schema: Schema, run: Run) -> tuple[Source, ...]:
+    """The sources that the tools gave, in at most so many rounds, each tool at least once."""
+    settings = settings_of(run)
+    offered = OFFERED[settings.ablation]
+    tools: tuple[type[Tool], ...] = (*offered, Finish)
+    sparql = offered == (Sparql,)
+    variables = {
+        "question": question,
+        "earlier": earlier(dialogue),
+        "schema": schema.text(settings.schema_tokens, sparql=sparql),
+        "tools": [each.spec.name for each in tools],
+    }
+    prompt = "ragonite/tool_selector_sparql" if sparql else "ragonite/tool_selector"
+    uses = act(prompt, variables, tools, run, limit=settings.rounds)
+    for left in offered:  # it is offered again alone, without what was found, as in the paper's trace
+        if not any(isinstance(use.tool, left) for use in uses):
+            uses += act(prompt, {**variables, "tools": [left.spec.name]}, (left,), run, limit=1)
+    results = [use.result for use in uses if not isinstance(use.tool, Finish)]
+    sources = [s for result in results for s in (result if isinstance(result, tuple) else (result,))]
+    return tuple(dict.fromkeys(sources))
+
+
+def earlier(dialogue: Dialogue) -> list[dict[str, Any]]:
+    """The turns that a question may point back to."""
+    return [{"question": t.question, "answers": list(t.answers[:ANSWERS])} for t in dialogue.turns[-TURNS:]]

@@ -1,0 +1,86 @@
+"""RoboData as a table of contents: a state machine that builds a local graph, then answers from it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rdflib import URIRef
+
+from kgwb.flow import Answer, Dialogue, Question
+from kgwb.run import Run, System, agent
+from kgwb.run.act import perform
+from kgwb.systems.robodata import views as _views  # noqa: F401  # its records show themselves by them
+from kgwb.systems.robodata.local_graph import LocalGraph
+from kgwb.systems.robodata.producer import conclude, produce
+from kgwb.systems.robodata.records import BY_NAME, TOOLS, Position, Visit
+from kgwb.systems.robodata.settings import RoboDataSettings, settings_of
+from kgwb.systems.robodata.states import DECIDERS, assess, observe
+from kgwb.systems.robodata.tools import Observed
+
+
+def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
+    """Turn by turn until the machine produces, or its turns are used up; each question is read alone."""
+    position, limit = Position(question.text), settings_of(run).turn_limit
+    for number in range(1, limit):  # the last turn produces
+        position = take_turn(f"turn {number}", position, run)
+        if position.state == "PRODUCE":
+            break
+    return conclude(position, produce(position, run), run)
+
+
+@agent("turn", subject="place")
+def take_turn(place: str, position: Position, run: Run) -> Position:
+    """One state: what it decides, the tools that it uses, and the local graph after them."""
+    state = position.state
+    if settings_of(run).metacognition and position.visits and state.startswith("EVAL"):
+        advice = observe(place, position, assess(place, position, run), run)
+        position = replace(position, advice=advice)
+    decision = DECIDERS[state](place, position, run)
+    results = tuple(
+        perform(action, f"use {number}", run, local=position.local)
+        for number, action in enumerate(decision.actions, 1)
+    )
+    local = update(place, position.local, results, run) if results else position.local
+    visits = (*position.visits, Visit(state, decision.thought, decision.next, results))
+    return replace(position, state=decision.next, local=local, visits=visits)
+
+
+@agent("local_graph", subject="place")
+def update(place: str, local: LocalGraph, results: tuple[Observed, ...], run: Run) -> LocalGraph:
+    """The local graph after the tools of a turn; what they only showed gets an id."""
+    local = local.knowing(pair for each in results for pair in each.names)
+    for each in results:
+        nodes = [row[0] for row in each.rows if len(row) == 1 and row[0] is not None]
+        triples = [
+            (s, URIRef(p), o)
+            for s, p, o in (row for row in each.rows if len(row) == 3)
+            if s and p and o is not None
+        ]
+        if each.effect != "shown":
+            local = local.plus(nodes, triples) if each.effect == "added" else local.minus(nodes, triples)
+    return local
+
+
+SYSTEM = System(
+    "robodata",
+    answer,
+    (
+        take_turn,
+        assess,
+        observe,
+        *DECIDERS.values(),
+        *BY_NAME.values(),
+        update,
+        produce,
+        conclude,
+    ),
+    stages=(
+        ("Think ↻", ("assessment", "observation")),
+        ("Remote ↻", ("remote", *(form.spec.name for form in TOOLS["REMOTE"]), "eval_remote")),
+        ("Local ↻", ("update", *(form.spec.name for form in TOOLS["UPDATE"]), "local_graph", "eval_local")),
+        ("Look closer", ("local", *(form.spec.name for form in TOOLS["LOCAL"]))),
+        ("Answer", ("produce", "answer")),
+    ),
+    supervisors={"turn": ("assessment", "observation", *map(str.lower, DECIDERS), "local_graph")},
+    settings=RoboDataSettings,
+)

@@ -1,0 +1,150 @@
+"""The records of RoboData: what a state decides, where the machine stands, what it produces."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import PlainSerializer, PlainValidator
+
+from kgwb.flow import Explanation, Term, Triple, counted, first_few
+from kgwb.run.act import Tool
+from kgwb.systems.robodata.local_graph import LocalGraph, fitting
+from kgwb.systems.robodata.tools import LOCAL, REMOTE, UPDATE, Observed
+
+State = Literal["EVAL_LOCAL", "LOCAL", "REMOTE", "EVAL_REMOTE", "UPDATE", "PRODUCE"]
+STATES: tuple[State, ...] = get_args(State)
+NEXT: dict[State, tuple[State, ...]] = {
+    "EVAL_LOCAL": ("PRODUCE", "REMOTE", "LOCAL"),
+    "LOCAL": ("LOCAL", "EVAL_LOCAL"),
+    "REMOTE": ("REMOTE", "EVAL_REMOTE"),
+    "EVAL_REMOTE": ("UPDATE", "REMOTE", "EVAL_LOCAL"),
+    "UPDATE": ("EVAL_LOCAL",),
+}
+"""Where each state may lead."""
+TOOLS: dict[State, tuple[type[Tool], ...]] = {"LOCAL": LOCAL, "REMOTE": REMOTE, "UPDATE": UPDATE}
+BY_NAME = {form.spec.name: form for forms in TOOLS.values() for form in forms}
+EMPTY = LocalGraph()
+
+
+def _action(data: Any) -> Tool:
+    if isinstance(data, Tool):
+        return data
+    given = json.loads(data) if isinstance(data, str) else data
+    if not isinstance(given, dict) or given.get("tool") not in BY_NAME:
+        raise ValueError(f"a use of a tool is an object with a tool among {', '.join(BY_NAME)}")
+    return BY_NAME[given["tool"]].model_validate(given)
+
+
+def _text(action: Tool) -> str:
+    return action.model_dump_json()
+
+
+Action = Annotated[Tool, PlainValidator(_action), PlainSerializer(_text)]
+"""A use of a tool; in a form, and in a file, the JSON that a model writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a state does, and where it leads."""
+
+    thought: Explanation
+    next: State
+    actions: tuple[Action, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{first_few((action.spec.name for action in self.actions), 3)} → {self.next}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One turn as memory keeps it."""
+
+    state: State
+    thought: Explanation
+    next: State
+    results: tuple[Observed, ...] = ()
+
+    def __str__(self) -> str:
+        return "; ".join([f"{self.state} → {self.next}", *map(str, self.results)])
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where the machine stands after a turn: all that the next turn is given."""
+
+    question: str
+    state: State = "EVAL_LOCAL"
+    local: LocalGraph = EMPTY
+    visits: tuple[Visit, ...] = ()
+    advice: str = ""
+    """The latest metacognitive observation."""
+
+    def __str__(self) -> str:
+        return f"→ {self.state}; {self.statistics}"
+
+    @property
+    def statistics(self) -> str:
+        """As the paper prints them."""
+        uses = sum(len(visit.results) for visit in self.visits)
+        return f"{counted(len(self.visits), 'turn')}, {counted(uses, 'tool call')}, {self.local}"
+
+    @property
+    def counts(self) -> str:
+        """How often each way between states was gone and each tool used."""
+        ways = Counter(f"{visit.state} → {visit.next}" for visit in self.visits)
+        tools = Counter(each.use.partition("(")[0] for visit in self.visits for each in visit.results)
+        return "; ".join(f"{name} {n}" for name, n in [*ways.items(), *tools.items()])
+
+    def results(self, most: int) -> str:
+        """What tools gave since the local graph was last changed, that change with it; the newest first."""
+        updates = [place for place, visit in enumerate(self.visits) if visit.state == "UPDATE"]
+        latest = [each for visit in self.visits[max(updates, default=0) :] for each in visit.results][::-1]
+        return fitting([line for each in latest for line in each.lines(self.local)], most) or "none"
+
+    def memory(self, most: int) -> str:
+        """The latest turns with results and thoughts as far as there is room, earlier ones folded."""
+        lines: list[str] = []
+        for number, visit in reversed([*enumerate(self.visits, 1)]):
+            whole = f"{number}. {visit}; thought: {visit.thought}"
+            folded = f"{number}. {visit.state} → {visit.next}, {counted(len(visit.results), 'tool call')}"
+            lines.append(whole if len(whole) <= most else folded)
+            most -= len(lines[-1])
+        return "\n".join(reversed(lines)) or "nothing yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of the answer with its support set, each element checked."""
+
+    text: str
+    support: tuple[Triple, ...] = ()
+    nodes: tuple[Term, ...] = ()
+    failed: tuple[str, ...] = ()
+    """Elements given that are not in the graph, in the model's words."""
+
+    def __str__(self) -> str:
+        return f"{self.text} [{self.remark}]" if self.remark else self.text
+
+    @property
+    def remark(self) -> str:
+        """What is wrong with the support."""
+        if self.failed:
+            return f"not in the graph: {first_few((text[:120] for text in self.failed), 3)}"
+        return "" if self.support or self.nodes else "without support"
+
+
+@dataclass(frozen=True, slots=True)
+class Produced:
+    """The answer in sentences, and as the things that it names."""
+
+    sentences: tuple[Sentence, ...]
+    kind: Literal["things", "count", "yes", "no", "nothing"]
+    answers: tuple[Term, ...] = ()
+    """Nodes of the local graph; of a count those that are counted."""
+    missing: Explanation = ""
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self.sentences)) or f"nothing: {self.missing}"

@@ -1,0 +1,29 @@
+"""The settings of RoboData."""
+
+from __future__ import annotations
+
+from pydantic.dataclasses import dataclass
+
+from kgwb.run import Run
+from kgwb.settings import STRICT, Count, Settings
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class RoboDataSettings(Settings):
+    """What changes how RoboData answers."""
+
+    turn_limit: Count = 30
+    """States visited, PRODUCE with them, which the last turn forces (paper: 30, with metacognition 50)."""
+    metacognition: bool = False
+    """Whether a strategy is inferred and corrected before each evaluation from the second turn on."""
+    tool_uses: Count = 12
+    """Tool uses in one reply."""
+    memory_chars: Count = 6_000
+    """Letters of memory in a prompt: the latest turns whole, earlier ones in a line each."""
+    shown_chars: Count = 16_000
+    """Letters of the local graph in a prompt, and of tool results; LOCAL looks at what is cut."""
+
+
+def settings_of(run: Run) -> RoboDataSettings:
+    """The run's settings, as this system's own class."""
+    return RoboDataSettings.of(run.settings)

@@ -1,0 +1,250 @@
+"""The tools of LOCAL, REMOTE and UPDATE: each use is a step, its result capped and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import wraps
+from itertools import chain, groupby, zip_longest
+from typing import Literal
+
+import rdflib
+from pydantic import StrictInt
+from rdflib import URIRef
+from rdflib.namespace import RDFS
+
+from kgwb.errors import GraphError, GraphUnreachableError, NotRecordedError, QueryError
+from kgwb.flow import Hidden, Iri, Term, Triple, counted, to_data
+from kgwb.kg import open_kg
+from kgwb.kg.base import Graph
+from kgwb.kg.queries import describe, triples_at
+from kgwb.kg.sparql import checked, n3
+from kgwb.kg.survey_text import quoted, with_prefixes
+from kgwb.run import Run
+from kgwb.run.act import Tool, tool_of
+from kgwb.run.agents import Kind
+from kgwb.run.recorded import RecordedGraph
+from kgwb.systems.robodata.local_graph import LocalGraph
+
+HITS, NEIGHBOURS, ROWS, FETCHED, LOOK = 5, 20, 50, 50, 1_000
+"""Rows that tools show or add of what they find (reference code); triples read to find and count them."""
+MOST_SHOWN, MOST_FETCHED, MOST_NODES, STEPS = 100, 500, 100, 2
+SUBCLASS = (RDFS.subClassOf, URIRef("http://www.wikidata.org/prop/direct/P279"))
+SPO = ("subject", "predicate", "object")
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What one use of a tool gave."""
+
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[Term | None, ...], ...] = ()
+    """Of what changes the local graph: its nodes and triples, in one cell or three."""
+    found: int = 0
+    """Rows there are, of which the first are here."""
+    whole: bool = True
+    """Whether all there are were counted."""
+    effect: Literal["shown", "added", "removed"] = "shown"
+    error: str = ""
+    use: str = ""
+    """The tool with its arguments, as the model gave them."""
+    names: Hidden[tuple[tuple[Iri, str], ...]] = ()
+
+    def __str__(self) -> str:
+        of = f" of {'' if self.whole else 'at least '}{self.found:,}" if self.found > len(self.rows) else ""
+        rows = f"{counted(len(self.rows), 'row')}{of}{'' if self.effect == 'shown' else f' {self.effect}'}"
+        return f"{self.use}: {f'error: {self.error}' if self.error else rows}"
+
+    def lines(self, local: LocalGraph) -> list[str]:
+        """As a model reads it: ids, with names in quotes."""
+        named = local.ids.knowing(self.names).named
+        head = f"{self}: {' | '.join(self.columns)}" if self.rows else str(self)
+        return [head, *("  " + " | ".join(map(named, row)) for row in self.rows)]
+
+
+def usable(kind: Kind = "sparql") -> Callable[[Callable[..., Observed]], type[Tool]]:
+    """Make a tool of a function. What the graph refuses is a result too; only one that is gone ends a run."""
+
+    def decorate(function: Callable[..., Observed]) -> type[Tool]:
+        @wraps(function)
+        def use(*, local: LocalGraph, run: Run, **given: str | list[str]) -> Observed:
+            texts = (", ".join(each) if isinstance(each, list) else str(each) for each in given.values())
+            text = f"{function.__name__}({', '.join(quoted(each, 120) for each in texts)})"
+            try:
+                seen = function(**given, local=local, run=run)
+            except GraphUnreachableError:
+                raise
+            except (GraphError, NotRecordedError) as error:
+                message = "" if isinstance(error, NotRecordedError) else quoted(error.message, 300)
+                asked = {"graph": run.kg.identity, "use": text, "local": to_data(local)}
+                known = run.call("robodata.error", asked, (lambda: message) if message else None, str)
+                return Observed(error=known, use=text)
+            iris = sorted({cell for row in seen.rows for cell in row if isinstance(cell, URIRef)})
+            return replace(seen, use=text, names=tuple(run.kg.names(iris).items()))
+
+        return tool_of(use, kind=kind)
+
+    return decorate
+
+
+def by_predicate(triples: Iterable[Triple]) -> list[list[Triple]]:
+    ordered = sorted(dict.fromkeys(triples), key=lambda triple: triple[1])
+    return [list(group) for _, group in groupby(ordered, lambda triple: triple[1])]
+
+
+def shown(triples: Iterable[Triple], whole: bool = True, most: int = MOST_SHOWN) -> Observed:
+    """Some of these triples, of each predicate in its turn."""
+    in_turn = [triple for triple in chain.from_iterable(zip_longest(*by_predicate(triples))) if triple]
+    rows = sorted(in_turn[: max(1, min(most, MOST_SHOWN))], key=lambda triple: (triple[1], str(triple)))
+    return Observed(SPO, tuple(rows), len(in_turn), whole)
+
+
+def selected(kg: Graph, sparql: str, local: LocalGraph) -> Observed:
+    """The rows of a SELECT, or the truth of an ASK."""
+    query = with_prefixes(sparql, local.ids.spaces)
+    if (form := checked(query).form) == "ask":
+        return Observed(("truth",), ((rdflib.Literal(kg.ask(query)),),), 1)
+    if form != "select":
+        raise QueryError(f"it is a {form.upper()}; write a SELECT or an ASK")
+    result = kg.select(query)
+    return Observed(result.variables, result.rows[:ROWS], len(result.rows), not result.cut)
+
+
+# --- LOCAL
+
+
+@usable("code")
+def get_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
+    """All triples of the local graph at one of its nodes."""
+    return shown(triple for triple in local.support for (term,) in local.found([node]) if term in triple[::2])
+
+
+@usable("code")
+def get_edge(predicate: str, *, local: LocalGraph, run: Run) -> Observed:
+    """All triples of the local graph with one predicate."""
+    return shown(triple for triple in local.support if triple[1] == local.ids.read(predicate))
+
+
+@usable()
+def query_local(sparql: str, *, local: LocalGraph, run: Run) -> Observed:
+    """A query over the local graph, where the paper has Cypher."""
+    graph = rdflib.Graph()
+    for triple in local.support:
+        graph.add(triple)
+    return selected(RecordedGraph(open_kg(graph), run.call), sparql, local)
+
+
+# --- REMOTE
+
+
+@usable("search")
+def search_entities(name: str, *, local: LocalGraph, run: Run) -> Observed:
+    """Entities by a name, with their types and descriptions."""
+    hits = run.kg.search(name, run.settings.v_limit).hits
+    about = describe(run.kg, [hit.iri for hit in hits[:HITS]])
+    texts = ((iri, ", ".join(known.types), known.description) for iri, known in about.items())
+    rows = tuple((iri, rdflib.Literal(types), rdflib.Literal(text)) for iri, types, text in texts)
+    return Observed(("entity", "types", "description"), rows, len(hits))
+
+
+@usable()
+def get_entity_info(entity: str, *, local: LocalGraph, run: Run) -> Observed:
+    """Each predicate of an entity, in both directions, with how many triples and one of them."""
+    iri = [local.ids.read(entity)]
+    (out, all_out), (into, all_into) = (triples_at(run.kg, s, (), o, LOOK) for s, o in ((iri, ()), ((), iri)))
+    rows = tuple((*way[0], rdflib.Literal(len(way))) for way in (*by_predicate(out), *by_predicate(into)))
+    return Observed((*SPO, "triples like it"), rows[:MOST_SHOWN], len(rows), all_out and all_into)
+
+
+@usable()
+def get_property_info(property: str, *, local: LocalGraph, run: Run) -> Observed:
+    """Some triples of a property, and how many there are."""
+    return shown(*triples_at(run.kg, (), [local.ids.read(property)], (), LOOK), HITS)
+
+
+@usable()
+def sparql_query(sparql: str, *, local: LocalGraph, run: Run) -> Observed:
+    """A query over the remote graph."""
+    return selected(run.kg, sparql, local)
+
+
+@usable()
+def explore_entity_neighbors(
+    entity: str, predicate: str, limit: StrictInt, *, local: LocalGraph, run: Run
+) -> Observed:
+    """Triples at an entity in both directions, of one predicate or of all."""
+    iri, only = [local.ids.read(entity)], [local.ids.read(predicate)] if predicate.strip() else []
+    (out, all_out), (into, all_into) = (
+        triples_at(run.kg, s, only, o, LOOK) for s, o in ((iri, ()), ((), iri))
+    )
+    return shown([*out, *into], all_out and all_into, limit if limit > 0 else NEIGHBOURS)
+
+
+@usable()
+def build_local_graph(entity: str, predicates: list[str], *, local: LocalGraph, run: Run) -> Observed:
+    """The triples that lead away from an entity in two steps, along types and superclasses by default."""
+    along = [*map(local.ids.read, predicates)] or [*run.kg.vocabulary.types, *SUBCLASS]
+    heads, kept, whole = [local.ids.read(entity)], dict[Triple, None](), True
+    for _ in range(STEPS):
+        triples, all_of_them = triples_at(run.kg, heads, along, (), LOOK) if heads else ([], True)
+        kept.update(dict.fromkeys(triples))
+        whole &= all_of_them
+        heads = list(dict.fromkeys(o for _, _, o in triples if isinstance(o, URIRef)))[:MOST_NODES]
+    return Observed(SPO, tuple(kept)[:MOST_NODES], len(kept), whole, "added")
+
+
+# --- UPDATE
+
+
+@usable()
+def fetch_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
+    """A node of the remote graph, added to the local one."""
+    iri = local.ids.read(node)
+    known = run.kg.ask(f"ASK {{ {{ {n3(iri)} ?p ?o }} UNION {{ ?s ?p {n3(iri)} }} }}")
+    return Observed(("node",), ((iri,),) if known else (), int(known), effect="added")
+
+
+def fetched(
+    subjects: list[str], predicate: str, objects: list[str], nodes: int, local: LocalGraph, run: Run
+) -> Observed:
+    ends, only = ([*map(local.ids.read, ids)] for ids in (subjects, objects)), [local.ids.read(predicate)]
+    triples, whole = triples_at(run.kg, next(ends), only, next(ends), LOOK) if nodes else ([], True)
+    most = min(FETCHED * nodes, MOST_FETCHED)
+    return Observed(SPO, tuple(triples[:most]), len(triples), whole, "added")
+
+
+@usable()
+def fetch_relationship_from_node(
+    nodes: list[str], predicate: str, others: list[str], *, local: LocalGraph, run: Run
+) -> Observed:
+    """Triples that lead away from nodes, added to the local graph: all, or those to the others."""
+    return fetched(nodes, predicate, others, len(nodes), local, run)
+
+
+@usable()
+def fetch_relationship_to_node(
+    nodes: list[str], predicate: str, others: list[str], *, local: LocalGraph, run: Run
+) -> Observed:
+    """Triples that lead to nodes, added to the local graph: all, or those from the others."""
+    return fetched(others, predicate, nodes, len(nodes), local, run)
+
+
+@usable("code")
+def remove_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
+    """A node of the local graph, removed with all triples at it."""
+    return Observed(("node",), rows := local.found([node]), len(rows), effect="removed")
+
+
+@usable("code")
+def remove_edge(subject: str, predicate: str, object: str, *, local: LocalGraph, run: Run) -> Observed:
+    """A triple of the local graph, removed."""
+    return Observed(SPO, rows := local.found([subject, predicate, object]), len(rows), effect="removed")
+
+
+LOCAL = (get_node, get_edge, query_local)
+REMOTE = (
+    *(search_entities, get_entity_info, get_property_info, sparql_query, explore_entity_neighbors),
+    build_local_graph,
+)
+FETCHING = (fetch_node, fetch_relationship_from_node, fetch_relationship_to_node)
+UPDATE = (*FETCHING, remove_node, remove_edge)

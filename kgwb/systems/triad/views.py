@@ -1,0 +1,28 @@
+"""The picture of a template with its slots filled by each choice."""
+
+from __future__ import annotations
+
+import re
+
+from kgwb.show.html import MOST_ROWS, Html, aside, count, div, fold, join, short, span, table, tag
+from kgwb.show.tell import view
+from kgwb.show.terms import Around, laid_out
+from kgwb.systems.triad.records import Filled, Queries
+
+
+@view.register
+def _(value: Queries, around: Around) -> Html:
+    parts = re.split(r"(<[^<>]+>)", laid_out(value.template))
+    template = tag("pre", *(span("ent", p[1:-1]) if n % 2 else p for n, p in enumerate(parts)), class_="src")
+    empty = fold(aside(f"{count(len(value.empty), 'query')} without a result"), _rows(value, value.empty))
+    return div("body stack", template, _rows(value, value.kept), empty if value.empty else "")
+
+
+def _rows(value: Queries, filled: tuple[Filled, ...]) -> Html:
+    """A row for each query: what stands in each slot, and what it gives."""
+    heads = [span("ent", short(head)) for head in value.heads]
+    rows = [
+        (str(number), *map(short, each.slots), str(each.rows), short(", ".join(each.results)))
+        for number, each in enumerate(filled[:MOST_ROWS], 1)
+    ]
+    return table(["", *heads, "rows", "the first"], rows, of=len(filled)) if rows else join()

@@ -1,0 +1,219 @@
+"""Questions asked again after a change: what is asked, what it takes, and what became of them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kgwb
+from kgwb import llm
+from kgwb.bench import Bench, Report, Results, Setup, load_prices, load_questions
+from kgwb.bench.changes import Effects, changes
+from kgwb.bench.cost import Budget
+from kgwb.bench.figures import Measured
+from kgwb.bench.lab import Lab
+from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.results import read_results
+from kgwb.cli import main
+from kgwb.errors import InputError
+from kgwb.kg import Graph, sample_path
+from kgwb.kg.embeddings import Embeddings
+from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
+from kgwb.run.prompts import Prompts
+
+QIR = "chatty_kg/qir"
+PRICES = load_prices()
+Capture = pytest.CaptureFixture[str]
+
+
+class Counting(ChatModel):
+    """The baseline, counted by task; ``change`` may put another reply in its place."""
+
+    remote = False
+    name = "rules"
+
+    def __init__(self, change: Callable[[ChatRequest, dict[str, Any]], dict[str, Any]] | None = None) -> None:
+        self.calls: Counter[str] = Counter()
+        self.change, self.rules = change, llm.model("rules")
+
+    def complete(self, request: ChatRequest, kg: Graph | None, cancel: threading.Event) -> ChatReply:
+        self.calls[request.task] += 1
+        reply = self.rules.complete(request, kg, cancel)
+        if self.change is None:
+            return reply
+        return ChatReply(json.dumps(self.change(request, json.loads(reply.text))), model=self.name)
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    return kgwb.open_kg("films")
+
+
+@pytest.fixture(scope="module")
+def questions() -> list[BenchQuestion]:
+    return load_questions(sample_path("films").with_suffix(".questions.jsonl"))
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory, graph: Graph, questions: list[BenchQuestion]) -> Path:
+    """The 60 questions of films, measured with every run kept."""
+    folder = tmp_path_factory.mktemp("lab") / "first"
+    setup = Setup.of(kgwb.Workbench(graph, Counting(), embeddings=Embeddings("lexical")))
+    Bench(setup, Results(folder, setup.config(questions)), save_runs=True).run(questions)
+    return folder
+
+
+def edited(name: str = QIR, words: str = "Take care.") -> Prompts:
+    return Prompts().with_text(name, f"{Prompts().text(name)}\n{words}\n")
+
+
+def wrong_director(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any]:
+    """Asks for the composer where the changed prompt asks who directed Arrival."""
+    changed = "Take care." in request.messages[-1].content
+    if request.task == QIR and changed and "Who directed Arrival?" in request.messages[-1].content:
+        reply["triples"] = [{**triple, "predicate": "music written by"} for triple in reply["triples"]]
+    return reply
+
+
+# --- what is asked again
+
+
+def test_only_the_changed_agent_is_asked_again_and_what_its_changed_results_change(
+    measured: Path, graph: Graph, tmp_path: Path
+) -> None:
+    rows = {row["id"]: row for row in read_results(measured)[1]}
+    model = Counting(wrong_director)
+    lab = Lab(measured, kg=graph, model=model)
+    setup, chosen = lab.changed(edited()), lab.choose(["all"])
+    estimate = lab.estimate(setup, chosen, prices=PRICES)
+    assert not model.calls
+    lab.ask(setup, chosen, tmp_path / "again")
+    after = Measured.read(tmp_path / "again")
+    assert len(rows) == len(after.rows) == 60
+    assert model.calls == {QIR: 60, "chatty_kg/predicate_selection": 1}
+    assert estimate.calls[0] == 60 <= sum(model.calls.values()) <= estimate.calls[1]
+    assert sum(row["paid"]["model_calls"] for row in after.rows.values()) == 61
+    [broken] = [change for change in changes(Measured.read(measured), after) if change.outcome == "broken"]
+    assert (broken.before["id"], broken.agent) == ("films-001", "qir")
+
+
+def test_lost_questions_are_asked_and_as_many_that_were_right_with_the_turns_before(
+    measured: Path, graph: Graph
+) -> None:
+    lab = Lab(measured, kg=graph)
+    chosen, all_rows = lab.choose(), lab.earlier.rows
+    missed = {key for key, row in all_rows.items() if row["f1"] < 1}
+    ids = {question.id for question in chosen}
+    assert missed < ids and len(ids) >= 2 * len(missed) == 16
+    for question in chosen:
+        assert question.turn < 2 or f"{question.id[:-1]}{question.turn - 1}" in ids
+    wrong = {key for key in missed if all_rows[key]["answers"]}
+    assert {q.id for q in lab.choose(["wrong", "films-001"])} == {
+        *("films-001", "films-women-1", "films-women-2"),
+        *wrong,
+    }
+    assert all(question.type == "count" for question in lab.choose(["type=count"]) if not question.turn)
+    with pytest.raises(InputError, match=r"no question of .* is 'blamed=qir'"):
+        lab.choose(["blamed=qir"])
+
+
+def test_a_budget_stops_it_and_the_same_command_goes_on(measured: Path, graph: Graph, tmp_path: Path) -> None:
+    model = Counting()
+    lab = Lab(measured, kg=graph, model=model)
+    setup, chosen = lab.changed(edited()), lab.choose(["type=count"])
+    stopped = lab.ask(setup, chosen, tmp_path / "again", budget=Budget({"model_calls": 2}))
+    assert "model calls 2 of 2" in stopped
+    assert lab.ask(setup, chosen, tmp_path / "again", budget=Budget({"model_calls": 99})) == ""
+    assert model.calls[QIR] == len(chosen)
+
+
+def test_what_differs_in_nothing_is_not_asked(measured: Path, graph: Graph) -> None:
+    with pytest.raises(InputError, match="nothing differs"):
+        Lab(measured, kg=graph).changed()
+    with pytest.raises(InputError, match="was measured on another graph"):
+        Lab(measured, kg="cars")
+
+
+# --- noise
+
+
+def test_exactly_the_questions_that_vary_by_themselves_are_marked(
+    measured: Path, graph: Graph, tmp_path: Path
+) -> None:
+    """Two questions vary under the new prompt; one does under the old one, which is no effect either."""
+    asked: Counter[str] = Counter()
+
+    def varying(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any]:
+        text = request.messages[-1].content
+        question = next((q for q in ("Who directed Arrival?", "How long is Seven Samurai?") if q in text), "")
+        old = "Who wrote the novel Solaris?" in text and "Take care." not in text
+        if request.task == QIR and (question or old):
+            asked[text] += 1
+            if asked[text] % 2 == (1 if old else 0):
+                reply["triples"] = [{**triple, "predicate": "composer"} for triple in reply["triples"]]
+        return reply
+
+    lab = Lab(measured, kg=graph, model=Counting(varying))
+    chosen = lab.choose(["films-001", "films-005", "films-027", "films-002", "films-003"])
+    setup = lab.changed(edited())
+    lab.ask(setup, chosen, tmp_path / "again")
+    lab.ask(setup, chosen, tmp_path / "again", repeats=3)  # what was asked once is asked more often
+    rows = Measured.read(tmp_path / "again").rows
+    assert {key for key, row in rows.items() if row["varies"]} == {"films-001", "films-005", "films-027"}
+    assert {row["varies"] for row in rows.values()} == {"qir", ""}
+    effects = Effects([Measured.read(measured, "first"), Measured.read(tmp_path / "again", "again")])
+    assert effects.counts(effects.others[0]) == {"varies by itself": 3, "still right": 2}
+    assert "no answer differs" in "\n".join(effects.lines())
+
+
+# --- the page
+
+
+def test_from_bench_to_the_page_in_two_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    prompts = tmp_path / "mine" / f"{QIR}.md"
+    prompts.parent.mkdir(parents=True)
+    prompts.write_text(f"{Prompts().text(QIR)}\nTake care.\n")
+    file = str(sample_path("films").with_suffix(".questions.jsonl"))
+    assert (
+        main(["bench", "--kg", "films", "--questions", file, "--out", "r", "--limit", "20", "--save-runs"])
+        == 0
+    )
+    capsys.readouterr()
+    assert main(["retry", "r", "--prompts", "mine"]) == 0
+    first, *_, page = capsys.readouterr().out.splitlines()
+    assert first.startswith("mine.") and "8 questions, 8 to " in first
+    text = Path(page).read_text()
+    assert (
+        text.index("Take care.") < text.index("first decision that differs") < text.index("What was measured")
+    )
+    assert "0 fixed" in text and "4 still lost" in text and "4 still right" in text
+    assert main(["retry", "r", "--each", "theta=1,4", "--only", "all", "--budget", "model_calls=500"]) == 0
+    page = capsys.readouterr().out.splitlines()[-1]
+    assert Path(page) == Path("r/retries/report.html")
+    assert "Which is best, by agent and by question" in Path(page).read_text()
+    assert main(["retry", "r", "--only", "nonsense", "--set", "theta=1"]) == 2
+    assert "no question of r is 'nonsense'" in capsys.readouterr().err
+
+
+def test_a_matrix_names_the_best_by_agent_and_by_question(
+    measured: Path, graph: Graph, tmp_path: Path
+) -> None:
+    for name, model in (("bad", Counting(wrong_director)), ("good", Counting())):
+        lab = Lab(measured, kg=graph, model=model)
+        lab.ask(lab.changed(edited()), lab.choose(["films-001", "films-002"]), tmp_path / name)
+    report = Report(measured, tmp_path / "bad", tmp_path / "good")
+    html = report._repr_html_()
+    assert "0 fixed, 1 broken" in html
+    row = html[html.index(">Who directed Arrival?<") :].partition("</tr>")[0]
+    assert row.count("best") == 2 and row.index("right") < row.index("unanswered")
+    opened = report.debug("films-001", number=1, agent="qir", kg=graph)
+    assert opened.key == "qir" and "the right answer is" in opened.view() and opened.run.graph is not None

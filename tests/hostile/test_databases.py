@@ -1,0 +1,93 @@
+"""RAGonite's database: hostile texts stay values, and a hostile query reads nothing but the tables."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from ragonite import FINISH, RAGONITE, cited, passages, ragonite, script, sql, use
+from small import films
+
+from hostile.corpus import IRIS, QUOTES, texts
+from hostile.runs import Page, bundles, graph
+from hostile.test_surveys import assert_quoted
+from kgwb.disk import cache_dir
+from kgwb.kg.embeddings import Embeddings
+from kgwb.llm import Scripted
+from kgwb.show.run import record_html
+from kgwb.systems.ragonite.database import database
+
+ATTACKS = (
+    "ATTACH DATABASE '/etc/passwd' AS other",
+    "PRAGMA writable_schema = 1",
+    "SELECT * FROM pragma_database_list",
+    "SELECT sql FROM sqlite_master",
+    "SELECT term FROM _terms",
+    "SELECT key FROM _words",
+    "SELECT block FROM _words_data",
+    "INSERT INTO film (id) VALUES ('x')",
+    "UPDATE film SET name = 'x'",
+    "DROP TABLE film",
+    "CREATE TABLE x (y)",
+    "CREATE TEMP TABLE x (y)",
+    "VACUUM INTO '/tmp/x'",
+    "SELECT load_extension('x')",
+    "SELECT random()",
+    "BEGIN",
+    "SELECT name FROM film; DROP TABLE film",
+    "SELECT zeroblob(999999999)",
+    "SELECT 'x' LIKE '" + "%a" * 10_000 + "'",
+    "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n",
+    "SELECT " + "(" * 3_000 + "1" + ")" * 3_000,
+    "SELECT ?",
+    "",
+    ";",
+    "\x00",
+)
+SETTINGS = RAGONITE.settings(sql_timeout_s=0.5)
+
+
+@pytest.mark.parametrize("attack", [*ATTACKS, *QUOTES])
+def test_a_query_can_only_read_the_tables(attack: str) -> None:
+    known = database(films(), SETTINGS, Embeddings("lexical"))
+    [path] = cache_dir().glob("ragonite-*.sqlite")
+    before = path.read_bytes()
+    assert known.sql(attack, SETTINGS).error
+    assert known.sql("SELECT count(*) FROM film", SETTINGS).rows == (("4",),)
+    assert path.read_bytes() == before
+    assert not (cache_dir() / "x").exists()
+
+
+def test_what_a_graph_says_stays_a_value() -> None:
+    """In tables, in passages, in prompts and on the page, whatever is in labels and literals."""
+    for number, bundle in enumerate(bundles(texts(400))):
+        words = tuple(f"INJECTED {text}" for text in bundle)
+        kg = graph(words, IRIS[number % len(IRIS)])
+        replies = script(
+            sql("SELECT * FROM novel"), passages(words[0]), FINISH, answer=cited((words[4], 2), text=words[1])
+        )
+        model = Scripted(replies)
+        run = ragonite(model, "Who?", kg=kg).go()
+        assert model.calls() == 4
+        for table in run.output("ragonite").tables:
+            assert (
+                database(kg, SETTINGS, run.embeddings).sql(f"SELECT * FROM {table.name}", SETTINGS).error
+                == ""
+            )
+        for request in model.requests:
+            for name in {"schema", "sources"} & request.variables.keys():
+                assert_quoted(
+                    re.sub(r"^\[\d+\] sql: .*$|\[\d+\]|…", "", request.variables[name], flags=re.MULTILINE)
+                )
+            assert_quoted(json.dumps(request.variables.get("earlier")))
+        for step in run.steps:
+            assert Page(record_html(step.output)).odd == []
+
+
+def test_hostile_arguments_are_feedback() -> None:
+    for bundle in bundles(texts(80)):
+        model = Scripted(script(sql(bundle[0]), use("passages", question=bundle[1]), sql(bundle[2])))
+        run = ragonite(model).go()
+        assert run.status == "done"
+        assert run.output("sql[turn 1]").error

@@ -1,0 +1,112 @@
+"""Support sets that a model invents, hostile ids and hostile graphs before RoboData."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+
+import pytest
+from machine import PROVEN, answered, fetch, goes, produce, robodata, script, search
+from rdflib import URIRef
+from small import films, iri
+
+from hostile.corpus import IRIS, NO_IRIS, SEED, texts
+from hostile.runs import bundles, graph
+from hostile.test_surveys import assert_quoted
+from kgwb.kg.exports import to_cypher, to_graphml, to_json
+from kgwb.kg.sparql import HALF
+from kgwb.llm import Scripted
+from kgwb.show.run import record_html
+from kgwb.systems.robodata.records import TOOLS
+
+RUNS, ELEMENTS = 60, 8
+WHOLE = [text for text in texts(500) if not HALF.search(text)]
+"""Without half characters, with which no reply is accepted."""
+THERE = set(films().construct("CONSTRUCT WHERE { ?s ?p ?o }"))
+
+
+def invented(number: int) -> list[list[str]]:
+    """Support elements, most of them wrong: ids wrongly combined, ids that there are not, hostile texts."""
+    chance = random.Random(SEED + number)
+    ids = ["orgx:dune", "orgx:denis", "orgx:lynch", "orgx:amy", "orgx:director", "orgx:starring", "wdt:S1"]
+    ids += [f"<{iri('dune')}>", str(iri("denis")), '"Dune"', "Dune", *WHOLE[:40], *IRIS, *NO_IRIS]
+    ids = [each for each in ids if not HALF.search(each)]
+    lengths = (chance.choice((0, 1, 2, 3, 3, 3, 4)) for _ in range(ELEMENTS))
+    return [[chance.choice(ids) for _ in range(length)] for length in lengths]
+
+
+def test_no_invented_support_is_shown_as_if_it_were_in_the_graph() -> None:
+    wrong = 0
+    for number in range(RUNS):
+        elements = [*invented(number), PROVEN[0]]
+        run, _ = answered(produce=produce(*elements, answers=[each[0] for each in elements if each]))
+        local = run.output("local_graph[turn 5]")
+        [sentence] = run.output("produce").sentences
+        assert run.answer
+        assert {*sentence.support, *run.answer.support} <= {*local.support} <= THERE
+        assert {*sentence.nodes, *(value.term for value in run.answer.values)} <= {*local.nodes}
+        assert "[not in the graph: " in run.answer.text
+        wrong += len(sentence.failed)
+        page = record_html(run.output("produce"))
+        assert re.search(r'class="note bad"[^>]*>[^<]*not in the graph', page)
+        shown = re.findall(r'class="chain"', page)
+        assert len(shown) == len(sentence.support)
+    assert wrong > RUNS * ELEMENTS / 2
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_hostile_arguments_of_tools_are_results_and_change_nothing(part: int) -> None:
+    """Each tool with each text in each argument: a result or an error, and never a query that does more."""
+    kg = films()
+    for text in WHOLE[part:120:4]:
+        remote = [
+            goes("REMOTE", *uses("REMOTE", text)),
+            goes("EVAL_REMOTE", search()),
+        ]
+        update = goes("EVAL_LOCAL", *uses("UPDATE", text), fetch("orgx:director", "orgx:dune"))
+        run, _ = answered(kg, remote=remote, update=update)
+        assert run.status == "done"
+        assert run.answer
+        assert set(kg.construct("CONSTRUCT WHERE { ?s ?p ?o }")) == THERE
+        for step in run.steps:
+            step._repr_html_()
+
+
+def uses(state: str, text: str) -> list[dict[str, object]]:
+    """Each tool of a state with one text for every argument."""
+    made = []
+    for form in TOOLS[state]:  # type: ignore[index]
+        shapes = form.model_json_schema()["properties"]
+        kinds = {"string": text, "array": [text], "integer": 20}
+        values = {name: kinds[shape["type"]] for name, shape in shapes.items() if name != "tool"}
+        made.append({"tool": form.spec.name, **values})
+    return made
+
+
+def test_what_a_graph_says_stands_in_quotes_in_every_state() -> None:
+    for number, bundle in enumerate(bundles(WHOLE[:300])):
+        words = tuple(f"INJECTED {text}" for text in bundle)
+        entity = {"tool": "get_entity_info", "entity": "orgx:film"}
+        remote = [goes("REMOTE", search(words[0]), entity), goes("EVAL_REMOTE", entity)]
+        update = goes("EVAL_LOCAL", fetch("orgx:director", "orgx:film"))
+        nothing = produce(["orgx:film"], answers=("orgx:film",))
+        model = Scripted(script(remote=remote, update=update, produce=nothing))
+        run = robodata(model, graph(words, IRIS[number % len(IRIS)]), metacognition=True).go()
+        for request in model.requests:
+            for name in ("graph", "results", "memory"):
+                assert_quoted(str(request.variables[name]).replace("→", ""))
+        local = run.output("local_graph[turn 5]")
+        assert len(json.loads(to_json(local))["nodes"]) == len(local.nodes)
+        assert to_graphml(local).startswith("<graphml")
+        assert "INJECTED" not in re.sub(r'"(?:[^"\\]|\\.)*"', "", to_cypher(local))
+
+
+def test_ids_mean_one_iri_each() -> None:
+    run, _ = answered()
+    ids = run.output("local_graph[turn 5]").ids
+    for text in (*IRIS, *(f"http://e/{n}#{text}" for n, text in enumerate(IRIS))):
+        known = ids.knowing([(URIRef(text), "a")])
+        written = known.write(URIRef(text))
+        assert known.means(written, URIRef(text))
+        assert not known.means(written, URIRef(text + "x"))

@@ -1,0 +1,72 @@
+"""RAGonite on the graph of two dozen triples: what a scripted model says, and runs of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from small import films
+
+from kgwb.kg import Graph
+from kgwb.kg.embeddings import Embeddings
+from kgwb.llm import Scripted
+from kgwb.run import Run
+from kgwb.settings import Settings
+from kgwb.systems import system
+
+RAGONITE = system("ragonite")
+AGENTS = [spec.name for spec in RAGONITE.agents]
+QUESTION = "Which films did Denis Villeneuve direct?"
+DIRECTED = (
+    "SELECT f.id, f.name FROM film f JOIN thing p ON p.id = f.director"
+    " WHERE p.name LIKE 'denis%' ORDER BY f.id"
+)
+
+
+def use(tool: str, **arguments: str) -> dict[str, Any]:
+    return {"thought": "so", "action": {"tool": tool, **arguments}}
+
+
+def sql(query: str = DIRECTED) -> dict[str, Any]:
+    return use("sql", query=query)
+
+
+def passages(question: str = QUESTION) -> dict[str, Any]:
+    return use("passages", question=question)
+
+
+FINISH = use("finish")
+
+
+def cited(*values: tuple[str, int], text: str = "These [1].", kind: str = "list") -> dict[str, Any]:
+    return {
+        "reason": "the sources say so",
+        "kind": kind,
+        "answer": text,
+        "values": [{"value": value, "sources": [source]} for value, source in values],
+    }
+
+
+ARRIVAL = cited(("arrival", 1), ("dune", 1), ("sicario", 1))
+
+
+def ragonite(
+    model: Any,
+    question: str = QUESTION,
+    kg: Graph | None = None,
+    settings: Settings | None = None,
+    **options: Any,
+) -> Run:
+    """A run of RAGonite, not executed yet."""
+    settings = RAGONITE.settings.of(settings or Settings())
+    options = {"embeddings": Embeddings("lexical")} | options
+    return Run(RAGONITE, question, kg=kg or films(), models=model, settings=settings, **options)
+
+
+def script(*uses: dict[str, Any], answer: Any = ARRIVAL) -> dict[str, Any]:
+    return {"ragonite/tool_selector": list(uses or (sql(), passages(), FINISH)), "ragonite/answerer": answer}
+
+
+def answered(*uses: dict[str, Any], answer: Any = ARRIVAL, **options: Any) -> tuple[Run, Scripted]:
+    """A run that went to its end, and the model it asked."""
+    model = Scripted(script(*uses, answer=answer))
+    return ragonite(model, **options).go(), model

@@ -1,0 +1,244 @@
+"""RAGonite as a whole: two tools in a loop, what fails is feedback, and every claim has its triples."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rdflib
+from ragonite import (
+    ARRIVAL,
+    DIRECTED,
+    FINISH,
+    QUESTION,
+    RAGONITE,
+    answered,
+    cited,
+    passages,
+    ragonite,
+    script,
+    sql,
+    use,
+)
+from rdflib import Literal
+from small import FILMS, iri, keys
+
+import kgwb
+from kgwb.bench.results import read_results
+from kgwb.cli import main
+from kgwb.errors import GraphError, InvalidReplyError, ModelError, OverrideError
+from kgwb.flow import Answer, to_data
+from kgwb.llm import Scripted
+from kgwb.run import Run
+from kgwb.systems.ragonite.records import Source
+
+
+def answer_of(run: Run) -> Answer:
+    assert run.answer is not None
+    return run.answer
+
+
+def test_rows_become_terms_with_the_triples_that_the_query_read() -> None:
+    run, model = answered()
+    assert keys(run) == [
+        *("ragonite", "tool_selector", "sql[turn 1]", "passages[turn 2]", "finish[turn 3]"),
+        *("answerer", "answer"),
+    ]
+    values = {value.term: value.support for value in answer_of(run).values}
+    films = [iri(name) for name in ("arrival", "dune", "sicario")]
+    assert list(values) == films
+    assert all((film, iri("director"), iri("denis")) in values[film] for film in films)
+    assert answer_of(run).labels == ("Arrival", "Dune", "Sicario")
+    assert (model.calls(), run.totals.live_model_calls) == (4, 4)
+    shown = model.requests[-1].variables["sources"]
+    assert '"arrival" | "Arrival"' in shown
+    assert "[2] passages" in shown
+
+
+def test_a_passage_gives_its_value_and_triples() -> None:
+    run, _ = answered(answer=cited(("Denis Villeneuve", 2)))
+    [value] = answer_of(run).values
+    assert value.term == iri("denis")
+    assert value.support and all(iri("denis") in triple for triple in value.support)
+
+
+def test_a_count_stands_on_the_ids_that_it_counted() -> None:
+    query = "SELECT count(*) AS n, group_concat(id) AS ids FROM film WHERE director = 'denis'"
+    run, _ = answered(sql(query), passages(), FINISH, answer=cited(("3", 1), kind="count"))
+    [value] = answer_of(run).values
+    directed = [triple for triple in value.support if triple[1:] == (iri("director"), iri("denis"))]
+    assert (value.term, len(directed)) == (Literal(3), 3)
+    run, _ = answered(answer=cited(("true", 1), kind="boolean"))
+    assert answer_of(run).values[0].term == Literal(True)
+
+
+def test_both_tools_are_used_though_the_model_is_content_with_one() -> None:
+    run, model = answered(sql(), FINISH, passages())
+    assert keys(run)[2:5] == ["sql[turn 1]", "finish[turn 2]", "passages[turn 1]"]
+    offered = [request.variables["tools"] for request in model.requests[:3]]
+    assert offered == [["sql", "passages", "finish"]] * 2 + [["passages"]]
+    assert model.requests[2].variables["so_far"] == "nothing yet"
+
+
+def test_three_rounds_are_the_most() -> None:
+    run, model = answered(sql("SELECT 1"), sql("SELECT 2"), sql("SELECT 3"), passages())
+    assert (model.calls("ragonite/tool_selector"), model.calls()) == (4, 5)
+    assert keys(run)[5] == "passages[turn 1]"
+
+
+FAILED = {
+    "no such column": "SELECT director_name FROM film",
+    "syntax error": "SELECT FROM",
+    "not authorized": "DELETE FROM film",
+    "prohibited": "SELECT value FROM _triples",
+    "one statement": "SELECT 1; SELECT 2",
+    "interrupted after": "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT max(x) FROM n",
+}
+
+
+@pytest.mark.parametrize("problem", FAILED)
+def test_a_query_that_fails_is_feedback(problem: str) -> None:
+    settings = RAGONITE.settings(sql_timeout_s=0.2)
+    run, model = answered(sql(FAILED[problem]), sql(), passages(), settings=settings)
+    assert problem in run.output("sql[turn 1]").error
+    assert problem in model.requests[1].variables["so_far"]
+    assert len(answer_of(run).values) == 3 or "[1]" in str(run.answer)
+
+
+def test_rows_are_cut_and_said() -> None:
+    run, model = answered(sql("SELECT id FROM film"), passages(), FINISH, settings=RAGONITE.settings(rows=2))
+    assert (len(run.output("sql[turn 1]").rows), run.output("sql[turn 1]").cut) == (2, True)
+    assert "2 rows, and more" in model.requests[1].variables["so_far"]
+
+
+def test_what_the_sources_do_not_hold_is_no_answer() -> None:
+    nothing = {**cited(), "answer": "No budget is given.", "reason": "no column for it"}
+    run, _ = answered(answer=nothing)
+    assert (str(run.answer), bool(run.answer)) == ("No budget is given.", False)
+    assert "not in this graph" in answer_of(run).reason
+
+
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        (cited(("arrival", 99)), "there is no source 99"),
+        (cited(("arrival", 1), text="So [77]."), "there is no source 77"),
+        (cited(("yes", 1), kind="boolean"), "true or false"),
+        ({**cited(), "values": [{"value": "arrival", "sources": []}]}, "has no source"),
+    ],
+)
+def test_a_citation_that_is_wrong_is_sent_back(wrong: Any, problem: str) -> None:
+    run, model = answered(answer=[wrong, ARRIVAL])
+    assert problem in model.requests[-1].messages[-1].content
+    assert len(answer_of(run).values) == 3
+    with pytest.raises(InvalidReplyError, match=problem):
+        answered(answer=[wrong] * 3)
+
+
+# --- ablations
+
+
+@pytest.mark.parametrize(("ablation", "other"), [("sql_only", passages()), ("passages_only", sql())])
+def test_one_tool_alone(ablation: str, other: Any) -> None:
+    mine = sql() if ablation == "sql_only" else passages()
+    settings = RAGONITE.settings(ablation=ablation)
+    run, model = answered(other, mine, FINISH, settings=settings)
+    assert len([key for key in keys(run) if "turn" in key]) == 2
+    assert model.requests[0].variables["tools"] == [mine["action"]["tool"], "finish"]
+
+
+def test_sparql_alone_is_the_comparison() -> None:
+    query = f"SELECT ?f WHERE {{ ?f <{iri('director')}> <{iri('denis')}> }} ORDER BY ?f"
+    replies = script(answer=cited((str(iri("arrival")), 1), ("Dune", 1)))
+    replies["ragonite/tool_selector_sparql"] = [
+        use("sparql", query="nonsense"),
+        use("sparql", query=query),
+        FINISH,
+    ]
+    model = Scripted(replies)
+    run = ragonite(model, settings=RAGONITE.settings(ablation="sparql_only")).go()
+    assert [value.term for value in answer_of(run).values] == [iri("arrival"), iri("dune")]
+    assert answer_of(run).queries == (query,)
+    assert "does not parse" in model.requests[1].variables["so_far"]
+    assert f"<{iri('director')}>" in model.requests[0].variables["schema"]
+
+
+# --- what every system can
+
+
+def test_a_dialogue_is_shown_to_both_agents() -> None:
+    model = Scripted(
+        {
+            "ragonite/tool_selector": [sql(), passages(), FINISH] * 2,
+            "ragonite/answerer": [ARRIVAL, cited(("Gentilly", 2))],
+        }
+    )
+    bench = kgwb.Workbench(ragonite(Scripted({})).graph, model, system="ragonite")
+    bench.ask(QUESTION)
+    run = bench.ask("And where was he born?")
+    for request in model.requests[4:]:
+        [turn] = request.variables["earlier"]
+        assert turn == {"question": QUESTION, "answers": ["Arrival", "Dune", "Sicario"]}
+    assert run.status == "done"
+
+
+def test_a_result_by_hand_changes_the_answer_and_a_step_at_a_time_asks_nothing_twice() -> None:
+    model = Scripted(script())
+    run = ragonite(model)
+    while run.status != "done":
+        run.step()
+    assert model.calls() == 4
+    own = Source("sql", DIRECTED, columns=("id",), rows=(("nothing",),))
+    run.replace("sql[turn 1]", to_data(own))
+    run.models[""] = Scripted(script(passages(), FINISH, answer=cited(("nothing", 1))))
+    run.go()
+    assert answer_of(run).labels == ("nothing",)
+    with pytest.raises(OverrideError, match="no source 9"):
+        run.replace(
+            "answerer", {**to_data(run.output("answerer")), "values": [{"value": "x", "sources": [9]}]}
+        )
+
+
+def test_a_saved_run_opens_without_model_and_graph(tmp_path: Path) -> None:
+    run, _ = answered()
+    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"))
+    loaded.go()
+    assert (keys(loaded), loaded.answer, loaded.totals.live_model_calls) == (keys(run), run.answer, 0)
+    assert [loaded.output(key) for key in keys(run)] == [run.output(key) for key in keys(run)]
+
+
+def test_a_graph_that_is_too_large_stops_before_a_model_is_asked() -> None:
+    model = Scripted(script())
+    with pytest.raises(GraphError, match="would take about"):
+        ragonite(model, settings=RAGONITE.settings(max_triples=3)).go()
+    assert model.calls() == 0
+    with pytest.raises(ModelError, match="no rule for ragonite/tool_selector"):
+        kgwb.Workbench(ragonite(model).graph, "rules", system="ragonite").ask(QUESTION)
+
+
+def test_the_command_line_answers_from_a_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("films.ttl").write_text(FILMS)
+    answered(kg=kgwb.open_kg("films.ttl"))[0].save("run.jsonl")
+    given = ["--kg", "films.ttl", "--system", "ragonite", "--model", "replay:run.jsonl"]
+    assert main(["ask", *given, QUESTION]) == 0
+    assert "These [1]." in capsys.readouterr().out
+    question = {"id": "1", "question": QUESTION, "answers": [str(iri("dune"))]}
+    Path("questions.jsonl").write_text(json.dumps(question) + "\n")
+    assert main(["bench", *given, "--questions", "questions.jsonl", "--out", "results"]) == 0
+    _, [row] = read_results("results")
+    assert (len(row["answers"]), row["error"]) == (3, None)
+
+
+def test_records_say_what_they_hold() -> None:
+    run, _ = answered()
+    assert str(run.output("ragonite")).endswith("of 31 triples")
+    assert (run.output("sql[turn 1]").outcome, run.output("answerer").outcome) == (
+        "3 rows",
+        "arrival, dune, and 1 more",
+    )
+    assert str(rdflib.Literal(run.output("answerer"))) == "These [1]."

@@ -1,0 +1,362 @@
+"""Triad as a whole: what is chosen is among what was offered, and a retry goes back to an earlier phase."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from rdflib import Literal
+from small import asked, films, iri, keys
+from triads import (
+    CALLS,
+    KEYS,
+    QUESTION,
+    SCRIPT,
+    TEMPLATE,
+    TRIAD,
+    TWO_HOPS,
+    answered,
+    choice,
+    template,
+    triad,
+    triplets,
+)
+
+import kgwb
+from kgwb.cli import main
+from kgwb.errors import GraphTimeoutError, InvalidReplyError, OverrideError
+from kgwb.flow import Answer
+from kgwb.llm import Scripted
+from kgwb.run import Run
+from kgwb.systems.triad.generalist import fill, template_problems
+from kgwb.systems.triad.records import Attempt, Choice, Triplet
+
+DIRECTED = triplets("Arrival | directed by | ?x")
+ONE_HOP = {
+    "triplets": DIRECTED,
+    "template": template("SELECT DISTINCT ?x WHERE { <Arrival> <directed by> ?x . }"),
+}
+RUNTIME = triplets("?film | directed by | Denis Villeneuve", "?film | runtime | ?minutes")
+LONGER = (
+    "SELECT DISTINCT ?film WHERE {{ ?film <directed by> <Denis Villeneuve> . ?film <runtime> ?minutes . {} }}"
+)
+
+
+def answer_of(run: Run) -> Answer:
+    assert run.answer is not None
+    return run.answer
+
+
+def attempts(run: Run) -> list[Attempt]:
+    return [step.output for step in run.steps if step.agent == "attempt"]
+
+
+def places(run: Run) -> list[str]:
+    return [step.subject for step in run.steps if step.agent == "attempt"]
+
+
+# --- what is answered
+
+
+def test_a_template_is_filled_with_each_candidate_and_one_query_is_chosen() -> None:
+    run, model = answered()
+    answer = answer_of(run)
+    assert keys(run) == KEYS
+    assert (model.calls(), answer.labels) == (CALLS, ("Missoula",))
+    assert answer.support == (
+        (iri("lynchs_dune"), iri("director"), iri("lynch")),
+        (iri("lynch"), iri("birthPlace"), iri("missoula")),
+    )
+    queries = run.output("queries[try 1/parsing]")
+    assert [each.slots[0] for each in queries.kept] == ["Dune, Film", "Dune, Film"]
+    assert [each.results for each in queries.kept] == [("Gentilly",), ("Missoula",)]
+    offered = model.requests[5].variables["queries"]
+    assert [each["first"] for each in offered] == [["Gentilly"], ["Missoula"]]
+    assert answer.queries == (queries.kept[1].query.sparql,)
+
+
+def test_relations_are_read_as_the_graph_has_them_and_as_published_as_written() -> None:
+    backwards = {
+        "triplets": triplets("?x | directs | Arrival"),
+        "template": template("SELECT DISTINCT ?x WHERE { ?x <directs> <Arrival> . }"),
+    }
+    run, model = answered(**backwards)
+    assert answer_of(run).labels == ("Denis Villeneuve",)
+    shown = next(r.variables["relations"] for r in model.requests if r.task == "triad/relation_choice")
+    assert {"number": 1, "triple": ["Arrival", "director", "?x"]} in shown
+    published, _ = answered(**backwards, settings={"as_written": True, "tries": 1})
+    assert not published.answer
+
+
+@pytest.mark.parametrize(
+    ("parts", "head", "kind", "label"),
+    [
+        ("Dune | directed by | David Lynch", "ASK", "yes or no", "true"),
+        ("Dune | directed by | Amy Adams", "ASK", "yes or no", "false"),
+        ("Arrival | starring | ?x", "SELECT ?x", "yes or no", "true"),
+        ("Arrival | starring | ?x", "SELECT ?x", "count", "2"),
+        ("Arrival | starring | ?x", "SELECT (COUNT(?x) AS ?n)", "count", "2"),
+        ("Denis Villeneuve | children | ?n", "SELECT ?n", "count", "3"),
+    ],
+)
+def test_a_truth_value_and_a_number(parts: str, head: str, kind: str, label: str) -> None:
+    subject, relation, object_ = parts.split(" | ")
+    name = {"children": "number of children", "directed by": "director"}.get(relation, relation)
+    end = object_ if object_.startswith("?") else f"<{object_}>"
+
+    def model(request: Any) -> Any:
+        if request.task != "triad/relation_choice":
+            return replies[request.task]
+        return choice(*(r["number"] for r in request.variables["relations"] if r["triple"][1] == name))
+
+    replies = SCRIPT | {
+        "triad/triplets": triplets(parts),
+        "triad/template": template(f"{head} {{ <{subject}> <{relation}> {end} . }}"),
+        "triad/answer_type": {"type": kind},
+    }
+    run = triad(Scripted(model), "So?").go()
+    assert answer_of(run).labels == (label,)
+    assert answer_of(run).kind == {"yes or no": "boolean", "count": "count"}[kind]
+    assert len(attempts(run)) == 1, "no is an answer, and nothing to try again for"
+
+
+# --- retries
+
+
+def test_a_retry_goes_back_to_parsing_where_something_is_not_in_the_graph() -> None:
+    run, model = answered(**ONE_HOP | {"triplets": [triplets("Qwxz | directed by | ?x"), DIRECTED]})
+    assert answer_of(run).labels == ("Denis Villeneuve",)
+    first, second = attempts(run)
+    assert (first.back, second.query is not None) == ("parsing", True)
+    assert "⟨Arrival, directed by, ?x⟩" in second.changed
+    assert [step.subject for step in run.steps if step.agent == "attempt"] == [
+        "try 1/parsing",
+        "try 2/parsing",
+    ]
+    told = [r.variables["failed"] for r in model.requests if r.task == "triad/triplets"]
+    assert told == [[], ["Qwxz: nothing in the graph (no label holds these words)"]]
+
+
+def test_a_retry_goes_back_to_the_phase_at_fault() -> None:
+    """A film that is too short: its triples hold, the template's FILTER is at fault."""
+    long, short = (template(LONGER.format(f"FILTER(?minutes > {n})")) for n in (500, 100))
+    run, model = answered(triplets=RUNTIME, relation_choice=_named(), template=[long, short])
+    assert answer_of(run).labels == ("Arrival",)
+    assert places(run) == ["try 1/parsing", "try 2/construction"]
+    assert attempts(run)[1].changed == (short["sparql"],)
+    assert asked(model)["triplets"] == 1
+    again, model = answered(
+        triplets=RUNTIME, relation_choice=_named(), template=long, settings={"retry_from": "parsing"}
+    )
+    assert (bool(again.answer), asked(model)["triplets"]) == (False, 2), "nothing changed: no third try"
+
+
+def test_no_more_tries_than_allowed() -> None:
+    names = [triplets(f"Nothing {n} | directed by | ?x") for n in range(5)]
+    for tries in (1, 2, 3):
+        run, model = answered(triplets=names, settings={"tries": tries})
+        assert (asked(model)["triplets"], len(attempts(run))) == (tries, tries)
+        assert str(run.answer).startswith(f"not in this graph: Nothing {tries - 1}: nothing in the graph")
+
+
+def _named() -> list[dict[str, Any]]:
+    """The first relation of each list: director, then runtime."""
+    return [choice(1)] * 6
+
+
+def test_what_cannot_be_run_in_time_is_empty_and_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    kg = films()
+    run = triad(Scripted(SCRIPT), kg=kg, settings=TRIAD.settings(tries=1)).go(until="template")
+
+    def slow(*_: Any) -> Any:
+        raise GraphTimeoutError("too slow")
+
+    for name in ("select", "ask"):
+        monkeypatch.setattr(kg, name, slow)
+    run.go()
+    assert str(run.answer).startswith("not in this graph: no result: SELECT DISTINCT ?city")
+    assert run["queries[try 1/parsing]"].notes == ["a query could not be run: too slow"]
+
+
+def test_an_answer_whose_triples_are_not_found_is_one_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    kg = films()
+    run = triad(Scripted(SCRIPT), kg=kg).go(until="answer_type")
+
+    def slow(*_: Any) -> Any:
+        raise GraphTimeoutError("too slow")
+
+    monkeypatch.setattr(kg, "select", slow)
+    run.go()
+    assert (answer_of(run).labels, answer_of(run).support) == (("Missoula",), ())
+    assert run["answer"].notes == ["what the answer stands on was not found: too slow"]
+
+
+# --- the model's own knowledge, only by a setting
+
+
+@pytest.mark.parametrize(
+    ("kind", "ablation", "label"),
+    [
+        ("select", "none", "Moscow"),
+        ("yes or no", "none", "true"),
+        ("count", "none", ""),
+        ("select", "boolean_fallback", ""),
+        ("yes or no", "boolean_fallback", "true"),
+        ("select", "no_fallback", ""),
+    ],
+)
+def test_own_knowledge_is_marked_and_goes_by_the_type_of_answer(kind: str, ablation: str, label: str) -> None:
+    run, _ = answered(
+        triplets=triplets("Nothing | born in | ?x"),
+        answer_type={"type": kind},
+        own_fact={"answer": "Moscow"},
+        own_truth={"answer": "True"},
+        settings={"own_knowledge": True, "ablation": ablation},
+    )
+    answer = answer_of(run)
+    assert (answer.labels, answer.ungrounded) == ((label,) if label else (), bool(label))
+
+
+def test_no_model_is_asked_for_what_it_knows_unless_told_to() -> None:
+    run, model = answered(triplets=triplets("Nothing | born in | ?x"))
+    assert (bool(run.answer), asked(model)["own_fact"]) == (False, 0)
+
+
+# --- ablations, as settings
+
+
+def test_without_choices_the_nearest_and_the_first_are_taken() -> None:
+    run, model = answered(settings={"ablation": "no_uri_choice", "entities": 1, "relations": 1})
+    assert not {"entity_choice", "relation_choice"} & {*asked(model)}
+    assert len(run.output("queries[try 1/parsing]").kept) <= 1
+    run, model = answered(settings={"ablation": "no_query_choice"})
+    assert (answer_of(run).labels, asked(model)["query_choice"]) == (("Gentilly",), 0)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_k_is_the_most_that_can_be_chosen(number: int) -> None:
+    settings = {"entities": number, "relations": number, "theta": 1}
+    if number == 1:
+        with pytest.raises(InvalidReplyError, match="choose 0 to 1"):
+            answered(settings=settings)
+    else:
+        assert answered(settings=settings)[0].answer
+
+
+def test_n_is_the_number_of_examples() -> None:
+    for number in (1, 2, 3):
+        _, model = answered(settings={"exemplars": number})
+        assert model.requests[0].messages[0].content.count("Example\n") == number
+
+
+def test_the_ablations_are_measured_in_one_call(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    questions = tmp_path / "q.jsonl"
+    questions.write_text('{"id": "1", "question": "Who directed Arrival?", "answers": []}\n')
+    values = "none,no_uri_choice,no_query_choice,no_fallback,boolean_fallback"
+    given = ["--kg", "films", "--system", "triad", "--model", "rules", "--questions", str(questions)]
+    out = tmp_path / "out"
+    assert main(["bench", *given, "--out", str(out), "--each", f"ablation={values}"]) == 0
+    assert sorted(path.name for path in out.iterdir() if path.is_dir()) == sorted(
+        f"ablation={value}" for value in values.split(",")
+    )
+
+
+# --- templates
+
+FOUND = (Triplet("Dune", "directed by", "?p"), Triplet("?p", "born in", "?c"))
+GOOD = "SELECT ?c WHERE { <Dune> <directed by> ?p . ?p <born in> ?c . }"
+
+
+@pytest.mark.parametrize(
+    ("sparql", "problem"),
+    [
+        (GOOD, ""),
+        (GOOD.replace("?p . ?p", "?p.\n ?p").replace("<Dune>", "< dune >"), ""),
+        (GOOD.replace(" }", " FILTER(?c != <Dune>) }"), ""),
+        (GOOD.replace("SELECT ?c", "SELECT (COUNT(DISTINCT ?c) AS ?n)"), ""),
+        (GOOD.replace("?p <born in> ?c .", ""), "lacks <?p> <born in> <?c>"),
+        (GOOD.replace("<Dune>", "<http://example.org/dune>"), "lacks <Dune>"),
+        (GOOD.replace("<Dune>", "<urn:slot:0>"), "<urn:slot:0> is no entity"),
+        (GOOD.replace(" }", " ?c a <http://e/City> }"), "<http://e/City> is no entity"),
+        (GOOD.replace(" }", " ?c a ?k }"), "none of the triplets"),
+        (GOOD.replace(" }", " ?c ?k ?v }"), "none of the triplets"),
+        (GOOD.replace(" }", ' BIND(IRI("http://e/x") AS ?y) }'), "IRI( is no entity"),
+        (GOOD.replace(" }", " SERVICE <Dune> { ?a ?b ?c } }"), "SERVICE"),
+        (GOOD.replace("SELECT ?c", "SELECT *"), "exactly one variable"),
+        ("DELETE WHERE { <Dune> <directed by> ?p . ?p <born in> ?c . }", "change the graph"),
+        ("PREFIX e: <http://e/> " + GOOD, "<http://e/> is no entity"),
+        ("Which?", "lacks"),
+    ],
+)
+def test_a_template_holds_the_triplets_and_nothing_else_from_the_graph(sparql: str, problem: str) -> None:
+    found = "; ".join(template_problems(sparql, FOUND))
+    assert problem in found
+    assert bool(problem) == bool(found)
+
+
+def test_names_that_are_no_harmless_text_stay_inside_their_brackets() -> None:
+    name = 'x> } ; DROP ALL # "<script>'
+    filled = fill(f"ASK {{ <{name}> <by> ?x }}", (Triplet(name, "by", "?x"),), ["<e:e>"], [("<e:p>", "in")])
+    assert filled == "ASK { ?x <e:p> <e:e> }"
+
+
+# --- by hand, and where it is used
+
+
+def test_stepping_breakpoints_override_resume_and_replay_ask_nothing_twice(tmp_path: Any) -> None:
+    model = Scripted(SCRIPT)
+    run = triad(model)
+    run.go(until="entity_choice")
+    assert (run.status, model.calls()) == ("paused", 2)
+    run.breakpoints.add("query_choice")
+    run.go()
+    assert (keys(run)[-1], model.calls()) == ("query_choice[try 1/parsing]", CALLS - 1)
+    while run.status != "done":
+        run.step()
+    assert (model.calls(), answer_of(run).labels) == (CALLS, ("Missoula",))
+    queries = run.output("queries[try 1/parsing]")
+    run.breakpoints.clear()
+    run.replace("query_choice[try 1/parsing]", Choice(QUESTION, queries.kept[:1])).go()
+    assert (model.calls(), answer_of(run).labels) == (CALLS, ("Gentilly",))
+    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"))
+    assert (keys(loaded), loaded.answer, loaded.totals.live_model_calls) == (keys(run), run.answer, 0)
+    assert [loaded.output(key) for key in keys(run)] == [run.output(key) for key in keys(run)]
+
+
+def test_what_is_put_in_by_hand_must_have_been_offered() -> None:
+    run, _ = answered()
+    relation = run.output("relation_choice[try 1/parsing/⟨?person, born in, ?city⟩]")
+    entity = run.output("entity_choice[try 1/parsing/Dune]")
+    other = Choice("Dune", (kgwb.flow.Candidate(iri("made_up"), "Made up"),))
+    for key, value, problem in (
+        ("entity_choice[try 1/parsing/Dune]", other, "not among what is offered"),
+        ("relation_choice[try 1/parsing/⟨?person, born in, ?city⟩]", entity, "not among what is offered"),
+        ("query_choice[try 1/parsing]", relation, "not among what is offered"),
+        ("template[try 1/parsing]", "ASK { <a:a> <a:b> <a:c> }", "lacks"),
+        ("triplets[try 1/parsing]", (Triplet("?a", "b", "?c"),), "names an entity"),
+    ):
+        with pytest.raises(OverrideError, match=problem):
+            run.replace(key, value)
+
+
+def test_a_run_that_failed_goes_on_where_it_was() -> None:
+    model = Scripted(SCRIPT | {"triad/template": [template("nonsense")] * 3 + [template()]})
+    run = triad(model)
+    with pytest.raises(InvalidReplyError, match="the triplets as SPARQL"):
+        run.go()
+    before = model.calls()
+    run.refresh("template[try 1/parsing]").go()
+    assert (answer_of(run).labels, model.calls() - before) == (("Missoula",), 3)
+
+
+def test_records_say_what_they_hold() -> None:
+    run, _ = answered()
+    outputs = {step.agent: str(step.output) for step in run.steps}
+    assert outputs["entity_choice"] == "Dune: Dune, Dune"
+    assert outputs["relation_choice"] == "⟨?person, born in, ?city⟩: birth place"
+    assert outputs["queries"] == "2 queries with results, 0 without"
+    assert outputs["template"] == TEMPLATE
+    assert outputs["attempt"] == "a query"
+    assert TRIAD.spec("attempt").subject == "place"
+    assert TWO_HOPS["triplets"] == [["Dune", "directed by", "?person"], ["?person", "born in", "?city"]]
+    assert Literal(1) != outputs

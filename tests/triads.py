@@ -1,0 +1,80 @@
+"""Triad on the graph of two dozen triples: what a scripted model says, and runs of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from small import films
+
+from kgwb.kg import Graph
+from kgwb.llm import Scripted
+from kgwb.run import Run
+from kgwb.settings import Settings
+from kgwb.systems import system
+
+TRIAD = system("triad")
+QUESTION = "Where was the director of Dune born?"
+TEMPLATE = "SELECT DISTINCT ?city WHERE { <Dune> <directed by> ?person . ?person <born in> ?city . }"
+
+
+def triplets(*parts: str) -> dict[str, Any]:
+    """The reply for triplets written "Dune | directed by | ?person"."""
+    return {"reason": "so", "triplets": [[part.strip() for part in text.split("|")] for text in parts]}
+
+
+def template(sparql: str = TEMPLATE) -> dict[str, str]:
+    return {"reason": "so", "sparql": sparql}
+
+
+def choice(*numbers: int) -> dict[str, Any]:
+    return {"reason": "it fits", "numbers": [*numbers]}
+
+
+TWO_HOPS = triplets("Dune | directed by | ?person", "?person | born in | ?city")
+SCRIPT: dict[str, Any] = {
+    "triad/triplets": TWO_HOPS,
+    "triad/entity_choice": choice(1, 2),
+    "triad/relation_choice": choice(1),
+    "triad/template": template(),
+    "triad/query_choice": choice(2),
+    "triad/answer_type": {"type": "select"},
+}
+"""Two films are called Dune, and both have a director: seven model calls."""
+CALLS = 7
+KEYS = [
+    "attempt[try 1/parsing]",
+    "triplets[try 1/parsing]",
+    "entity_retriever[try 1/parsing/Dune]",
+    "entity_choice[try 1/parsing/Dune]",
+    "relations[try 1/parsing/⟨Dune, directed by, ?person⟩]",
+    "relation_choice[try 1/parsing/⟨Dune, directed by, ?person⟩]",
+    "relations[try 1/parsing/⟨?person, born in, ?city⟩]",
+    "relation_choice[try 1/parsing/⟨?person, born in, ?city⟩]",
+    "template[try 1/parsing]",
+    "queries[try 1/parsing]",
+    "query_choice[try 1/parsing]",
+    "answer_type",
+    "answer",
+]
+
+
+def triad(
+    model: Any,
+    question: str = QUESTION,
+    kg: Graph | None = None,
+    settings: Settings | None = None,
+    **options: Any,
+) -> Run:
+    """A run of Triad, not executed yet."""
+    settings = TRIAD.settings.of(settings or Settings())
+    return Run(TRIAD, question, kg=kg or films(), models=model, settings=settings, **options)
+
+
+def answered(question: str = QUESTION, /, **replies: Any) -> tuple[Run, Scripted]:
+    """A run that went to its end, and the model it asked; ``replies`` by agent, others as in SCRIPT.
+
+    ``settings``, by name, are those of the run.
+    """
+    settings = TRIAD.settings(**replies.pop("settings", {}))
+    model = Scripted(SCRIPT | {f"triad/{name}": reply for name, reply in replies.items()})
+    return triad(model, question, settings=settings).go(), model

@@ -1,0 +1,94 @@
+"""The prompt lab: a prompt is edited, lost questions are asked again, a click opens one in the debugger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from page import press, settle, text, wait_for
+from small import films, predicates, qir
+
+import kgwb
+from kgwb.bench import Bench, Results, Setup
+from kgwb.bench.questions import BenchQuestion
+from kgwb.errors import InputError
+from kgwb.llm import Scripted
+from kgwb.llm.base import ChatRequest
+
+DENIS = ("http://example.org/denis",)
+QUESTIONS = [
+    BenchQuestion(id=name, question=f"Who directed {name}?", answers=DENIS) for name in ("Arrival", "Sicario")
+]
+KG = films()
+
+
+def careless(request: ChatRequest) -> Mapping[str, Any]:
+    """Asks for the length of Arrival, until the prompt says "With care."."""
+    words = request.messages[-1].content
+    film = "Arrival" if "Arrival" in words else "Sicario"
+    if request.task == "chatty_kg/predicate_selection":
+        return predicates(["director" if "directed by" in words else "runtime"])
+    relation = "directed by" if "With care." in words or film == "Sicario" else "runtime"
+    return qir(f"{film} | {relation} | ?x")
+
+
+@pytest.fixture
+def measured(tmp_path: Path) -> Path:
+    setup = Setup.of(kgwb.Workbench(KG, Scripted(careless)))
+    Bench(setup, Results(tmp_path / "first", setup.config()), save_runs=True).run(QUESTIONS)
+    return tmp_path / "first"
+
+
+def template(lab: kgwb.PromptLab) -> str:
+    return lab.texts["chatty_kg/qir"].partition("\n---\n")[2].strip("\n")
+
+
+def test_an_edited_prompt_is_asked_again_and_a_question_opens_in_the_debugger(measured: Path) -> None:
+    model = Scripted(careless)
+    lab = kgwb.PromptLab(measured, kg=KG, model=model)
+    assert "1 right, 1 lost (1 wrong, 0 unanswered, 0 errors)" in text(lab)
+    press(lab, "qir")
+    better = template(lab) + "\nWith care."
+    press(lab, "What will it take?", template=better)
+    wait_for(lambda: "2 questions, 2 to " in text(lab))
+    assert model.requests == []
+    press(lab, "Ask again", template=better, repeats="2")
+    settle(lab.worker)
+    wait_for(lambda: "1 fixed" in text(lab))
+    assert "qir 1" in text(lab) and "With care." in text(lab)
+    press(lab, "Who directed Arrival?")
+    assert lab.debugger is not None and lab.debugger.key == "qir"
+    wait_for(lambda: "the right answer is" in text(lab))
+    assert lab.debugger.run.graph is KG
+    assert "1 fixed" in repr(lab) and "data-do" not in str(lab._page(live=False))
+    [folder] = lab.folders
+    shown = kgwb.PromptLab(measured, folder, kg=KG, model=model)
+    assert "1 fixed" in text(shown)
+
+
+def test_what_cannot_be_asked_is_said(measured: Path) -> None:
+    lab = kgwb.PromptLab(measured, kg=KG, model=Scripted(careless), workers=1)
+    press(lab, "qir")
+    for typed, problem in (
+        ({}, "nothing differs from what"),
+        ({"template": "[user]\n{{nonsense}}"}, "uses nonsense, which its header does not declare"),
+        ({"template": template(lab) + "\nWith care.", "repeats": "0"}, "'0' is no number of times"),
+        ({"repeats": "1", "only": "nobody"}, "no question of"),
+        ({"only": "", "budget": "hope=1"}, "'hope' is no budget"),
+    ):
+        press(lab, "Ask again", **typed)
+        assert problem in text(lab)
+    press(lab, "Ask again", budget="model_calls=1")
+    wait_for(lambda: "stopped with 1 question asked: model calls 2 of 1" in text(lab))
+    press(lab, "Ask again", budget="")
+    settle(lab.worker)
+    wait_for(lambda: "1 fixed" in text(lab))
+
+
+def test_a_model_at_an_address_of_the_folder_is_not_asked(measured: Path) -> None:
+    config = measured / "config.json"
+    config.write_text(config.read_text().replace('"scripted"', '"openai:x@http://elsewhere.example/v1"'))
+    with pytest.raises(InputError, match="with a model at an address of its own"):
+        kgwb.PromptLab(measured, kg=KG)
