@@ -116,7 +116,8 @@ def _judge(task: Task, answer: object) -> str:
         except ValidationError as exc:
             where = "".join(f"[{place!r}]" for place in exc.errors()[0]["loc"])
             return (
-                f"{_kind(answer)} has not the form that is asked for: answer{where} {exc.errors()[0]['msg']}"
+                f"{_kind(answer)} has not the form that is asked for, which the notebook's comment shows: "
+                f"answer{where}: {exc.errors()[0]['msg']}"
             )
     try:
         return task.check(answer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from kgwb.flow import Answer, counted, to_data
 from kgwb.kg.queries import describe
@@ -25,7 +25,7 @@ MUSIC = "By whom was the music for Vertigo composed?"
 SOLARIS = "Who wrote the novel Solaris?"
 LONGEST = "Which film by Stanley Kubrick is the longest?"
 LOST = {
-    1: ("Louisa May Alcott", ("rephraser",)),
+    1: ("Louisa May Alcott", ("rephraser", "vertex_selection")),
     2: ("Bernard Herrmann", ("qir",)),
     3: ("Francis Ford Coppola", ("translator",)),
     4: (
@@ -35,7 +35,12 @@ LOST = {
     5: ("Geoffrey Hinton, Yann LeCun, Yoshua Bengio", ("query_generator",)),
 }
 """For each lost answer the right one, and the agents at which it may be put right."""
-Triples = list[tuple[str, str, str]]
+CLUES = {
+    1: " There are two films and a novel of one name. Which of them is the question about?",
+    5: " How does the graph say who won in which year? Ask it for all that it says of one winner.",
+}
+"""What the last hint adds."""
+Triples = Sequence[Sequence[str]]
 
 
 @LAB.task(
@@ -44,7 +49,7 @@ Triples = list[tuple[str, str, str]]
     "Look for words that stand for something else: its, he, the one.",
     "Three of the five need what was said before.",
 )
-def dependent(numbers: list[int]) -> str:
+def dependent(numbers: Sequence[int]) -> str:
     right, answer = {2, 4, 5}, set(numbers)
     if strange := sorted(answer - set(range(1, 6))):
         return f"there is no question {strange[0]}: they have the numbers 1 to 5"
@@ -79,11 +84,15 @@ def rephrased(question: str) -> str:
     'Write a relation in the words of the question, as in ("?film", "directed by", "Christopher Nolan").',
 )
 def triples(facts: Triples) -> str:
+    if any(len(fact) != 3 for fact in facts):
+        return 'a triple has three parts, such as ("?film", "relation", "name")'
     unknowns = {end for s, _, o in facts for end in (s, o) if end.startswith("?")}
     named = {end.casefold() for s, _, o in facts for end in (s, o) if not end.startswith("?")}
     if missing := {"christopher nolan", "michael caine"} - named:
         return f"no triple says anything of {sorted(missing)[0].title()}"
-    if len(unknowns) != 1:
+    if not unknowns:
+        return "there is no unknown; one begins with a question mark, as in ?film"
+    if len(unknowns) > 1:
         return f"there are {len(unknowns)} unknowns; how many different things are asked for?"
     qir = {"facts": [dict(zip(("subject", "relation", "object"), f, strict=True)) for f in facts]}
     run = _ask(JOIN, qir=qir | {"target": unknowns.pop()})
@@ -131,9 +140,13 @@ def predicates(names: list[str]) -> str:
 def longest(sparql: str) -> str:
     rows = graph("films").select(sparql).rows
     cells = {str(cell) for row in rows for cell in row if cell is not None}
+    if not rows:
+        return "it yields no rows; a director stands in the graph as an IRI, not as a name"
     if len(rows) != 1:
         return f"it yields {counted(len(rows), 'row')}, and one film is the longest"
-    return "" if any(cell.endswith("/The_Shining") for cell in cells) else "its row is another film"
+    if any(cell.replace("_", " ").endswith("The Shining") for cell in cells):
+        return ""
+    return "its row names no film" if all(map(str.isdecimal, cells)) else "its row is another film"
 
 
 def _lost(number: int) -> None:
@@ -143,7 +156,7 @@ def _lost(number: int) -> None:
         f"Find and fix lost answer {number}",
         "Go through the steps in their order. At which one is something wrong for the first time?",
         "Everything after the first wrong step only follows from it: leave the later steps alone.",
-        f"Look at what {agents[0].replace('_', ' ')} made of what it was given.",
+        f"Look at what {agents[0].replace('_', ' ')} made of what it was given.{CLUES.get(number, '')}",
     )
     def fixed(run: Run) -> str:
         original = load_run(recordings()[f"lost/chatty_kg/{number}"])
@@ -156,7 +169,7 @@ def _lost(number: int) -> None:
         if not wrong and not edited <= {*agents}:
             strange = sorted(edited - {*agents})[0]
             return f"the answer is right, but {strange} was not the first step that went wrong"
-        return wrong
+        return f"that step is worth the change, but {wrong}" if wrong and edited <= {*agents} else wrong
 
 
 for _number in LOST:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import lru_cache
 from statistics import fmean
 
-from kgwb.errors import ModelError
+from kgwb.errors import InvalidReplyError, ModelError
 from kgwb.labs.recorded import Recorded, of_system
 from kgwb.labs.tasks import Lab, graph
 from kgwb.llm import Scripted, model
 from kgwb.run import Run
 from kgwb.run.prompts import parse
-from kgwb.systems.chatty_kg.qir import QirReply
+from kgwb.systems.chatty_kg.qir import QirReply, TripleReply
 from kgwb.workbench import Workbench
 
 LAB = Lab(2, "Prompts and validators")
@@ -48,7 +49,8 @@ def prompt(text: str) -> str:
     written = " ".join(message.content for message in parsed.messages)
     if parsed.variables != ("question",):
         return "this agent fills in one variable, question"
-    if missing := [name for name in QirReply.model_fields if name not in written]:
+    fields = [*QirReply.model_fields, *TripleReply.model_fields]
+    if missing := [name for name in fields if name not in written]:
         return f"it does not ask for {missing[0]}: the model cannot know that the reply must have it"
     if "?" not in written.replace("{{question}}", ""):
         return "it does not say how an unknown is written"
@@ -57,7 +59,7 @@ def prompt(text: str) -> str:
 
 @LAB.task(
     "Be the model: the reply to '" + MUSIC + "'",
-    "Reply with one JSON object; `cell.peek` and the prompt say which fields it has.",
+    "Reply with one JSON object; its fields are those that your prompt had to name.",
     "One triple is enough: what is known stands at one end, the unknown at the other.",
     'The unknown is written as in "?who", and is the target too.',
 )
@@ -71,7 +73,7 @@ def simple(reply: str) -> str:
     "It must be JSON, have a whole triple, and name at least one entity.",
     "Only one of the four passes, and it is not a sensible one.",
 )
-def refused(numbers: list[int]) -> str:
+def refused(numbers: Sequence[int]) -> str:
     right = _sent_back()
     if extra := sorted(set(numbers) - right):
         return f"reply {extra[0]} is {'not sent back' if extra[0] in range(1, 5) else 'none of the four'}"
@@ -106,7 +108,7 @@ def broken(reply: str) -> str:
 
 @LAB.task(
     "Measure: mean F1 of the recorded Chatty-KG",
-    "kgwb.recording('films/chatty_kg/1') and so on; the questions and gold labels are in labs.questions().",
+    "A row has the labels that were answered, row.labels, and the gold ones, row.gold. Which do they share?",
     "F1 of one question: 2 · shared / (number answered + number of gold). Both empty is 1.",
     "The mean of the F1 of all recorded questions of both graphs, to two digits.",
 )
@@ -125,6 +127,7 @@ def measured(f1: float) -> str:
 )
 def blamed(agent: str) -> str:
     known = {name for each in _chatty() for name in (step.agent for step in each.run.steps)}
+    agent = agent.strip().replace(" ", "_")  # the debugger shows names with spaces
     if agent not in known:
         return "Chatty-KG has no agent of that name; write it as the steps do"
     lost = [each for each in _chatty() if each.f1 < 1]
@@ -157,7 +160,10 @@ def _played(question: str, reply: str) -> str:
         json.loads(reply)
     except (ValueError, RecursionError) as exc:
         return f"it is not JSON: {exc}"
-    run = _run(question, reply)
+    try:
+        run = _run(question, reply)
+    except InvalidReplyError as exc:  # its hint is for those who have a model
+        return f"it is sent back: {exc.message.rpartition('the last one ')[2]}"
     labels = set(run.answer.labels) if run.answer else set()
     if labels == RIGHT[question]:
         return ""
