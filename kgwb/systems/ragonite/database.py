@@ -151,6 +151,7 @@ def _term(data: str) -> Term:
 def database(kg: Graph, settings: RagoniteSettings, embeddings: Embeddings) -> Database:
     """The database of a graph, kept in the cache folder. Raises GraphError for a graph that is too large."""
     asked = f"{VERSION} {kg.identity} {kg.vocabulary!r} {settings.part} {settings.reverse_facts}"
+    asked += f" {kg.muted!r}" if kg.muted else ""
     digest = hashlib.sha256(asked.encode()).hexdigest()[:32]
     path = disk.cache_dir() / f"ragonite-{digest}.sqlite"
     with _making.setdefault(path, threading.Lock()):  # many questions may be asked of it at once
