@@ -131,6 +131,8 @@ def test_minilm_gives_the_vectors_of_sentence_transformers() -> None:
     alone = [MiniLM(folder).encode([text])[0] for text in TEXTS]
     np.testing.assert_allclose(together, expected, atol=2e-6)
     np.testing.assert_allclose(alone, expected, atol=2e-6)
+    many = MiniLM(folder).encode(TEXTS * 9)  # on several threads
+    np.testing.assert_allclose(many, np.tile(expected, (9, 1)), atol=2e-6)
 
 
 def test_the_default_needs_no_torch(monkeypatch: pytest.MonkeyPatch) -> None:

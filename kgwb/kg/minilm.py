@@ -7,19 +7,24 @@ A BERT encoder (Devlin et al. 2019) of six layers, whose token vectors are avera
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 from tokenizers import Tokenizer
 
+T = TypeVar("T")
 Floats = NDArray[np.float32]
 MOST_TOKENS = 256
 """Of one text, as the model's authors cut it."""
-BATCH = 4096
-"""Tokens that are encoded together: their intermediate values take some 100 MB."""
+BATCH, FEW = 2048, 64
+"""Tokens that are encoded together, whose intermediate values take some 50 MB; texts that need no threads."""
 ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 """Abramowitz and Stegun, 7.1.26: the error function to 1.5e-7, which is what float32 can hold."""
 
@@ -46,11 +51,18 @@ class MiniLM:
             ids = self._tokenizer.encode(text).ids
             by_length.setdefault(len(ids), []).append((place, ids))
         vectors = np.empty((len(texts), self._weights["embeddings.LayerNorm.bias"].size), np.float32)
-        for length, group in by_length.items():
-            size = max(1, BATCH // length)
-            for start in range(0, len(group), size):
-                places, ids_of = zip(*group[start : start + size], strict=True)
-                vectors[list(places)] = self._forward(np.array(ids_of))
+
+        def put(batch: Sequence[tuple[int, list[int]]]) -> None:
+            places, ids_of = zip(*batch, strict=True)
+            vectors[list(places)] = self._forward(np.array(ids_of))
+
+        batches = [part for length, group in by_length.items() for part in _parts(group, BATCH // length)]
+        if len(texts) <= FEW:
+            deque(map(put, batches), 0)
+            return vectors
+        # Many batches go side by side on one core each, for only some steps of a batch use several.
+        with threadpool_limits(1, "blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
+            deque(pool.map(put, batches), 0)
         return vectors
 
     def _forward(self, ids: NDArray[np.int64]) -> Floats:
@@ -97,6 +109,10 @@ class MiniLM:
         states *= self._weights[f"{name}.LayerNorm.weight"]
         states += self._weights[f"{name}.LayerNorm.bias"]
         return states
+
+
+def _parts(group: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (group[start : start + max(1, size)] for start in range(0, len(group), max(1, size)))
 
 
 def _gelu(values: Floats) -> Floats:

@@ -23,6 +23,7 @@ from jsonschema import Draft202012Validator
 from machine import FETCHED, PROVEN, ROBODATA, goes, judges, search
 from machine import produce as told
 from pydantic import BaseModel
+from ragonite import FINISH, RAGONITE, cited, passages, sql, use
 from rdflib import Literal
 from rdflib.plugins.sparql import prepareQuery
 from small import (
@@ -48,6 +49,7 @@ from kgwb.errors import InvalidReplyError
 from kgwb.flow import Answer, Candidate, CandidateQuery, Context, Dialogue, Question, Retrieved, Turn, Value
 from kgwb.llm import Scripted
 from kgwb.run import Run
+from kgwb.run import act as acting
 from kgwb.run import ask as structured
 from kgwb.run.ask import Check, judge
 from kgwb.settings import Settings
@@ -64,6 +66,10 @@ from kgwb.systems.chatty_kg import (
 from kgwb.systems.chatty_kg.records import Fact, Generated, Linked, LinkedRelation, RankedPredicate
 from kgwb.systems.dog import answer_trying, own_knowledge, relation_filtering, simplifying, topic_entity
 from kgwb.systems.dog.records import Filled, Relation, Relations, Solved
+from kgwb.systems.ragonite import answerer
+from kgwb.systems.ragonite.records import Source
+from kgwb.systems.ragonite.tools import OFFERED as RAGONITE_TOOLS
+from kgwb.systems.ragonite.tools import Finish, Sparql
 from kgwb.systems.robodata import producer, states
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.producer import produce
@@ -143,6 +149,12 @@ TRIPLETS = (triads.Triplet("Dune", "directed by", "?person"), triads.Triplet("?p
 AROUND = tuple(triads.Relation(iri(f"r{n}"), name, "out" if n % 2 else "in") for n, name in enumerate(NAMES))
 KEPT = tuple(triads.Filled(query, ("Dune",), query.sparql, ("Denis",), 1) for query in QUERIES)
 SLOTS = {"Dune", "directed by", "born in"}
+SOURCES = (Source("passages", "Dune", "It is a film."), Source("sql", "SELECT 1", "", ("1",), (("1",),)))
+CHOSEN = {
+    "tool_selector": (*RAGONITE_TOOLS["none"], Finish),
+    "tool_selector_sparql": (Sparql, Finish),
+}
+"""The tools of RAGonite, by prompt."""
 
 
 def _copied(reply: Any) -> bool:
@@ -251,6 +263,21 @@ def _in_machine(state: str, reply: Any) -> bool:
     """Whether the next state is one that this one leads to, and every tool one that it has."""
     mine = {action["tool"] for valid in DECISIONS[state] for action in valid.get("actions", ())}
     return reply.next in WAYS[state.lower()] and all(a.tool in mine for a in getattr(reply, "actions", ()))
+
+
+def _cited(reply: Any) -> bool:
+    """Whether every number is that of a source, and a truth value one."""
+    numbers = [number for value in reply.values for number in value.sources]
+    numbers += [int(number) for number in re.findall(r"\[([0-9]{1,6})\]", reply.answer)]
+    said = {value.value.strip().lower() for value in reply.values}
+    truth = reply.kind != "boolean" or (said <= {"true", "false"} and len(reply.values) < 2)
+    return truth and all(value.sources for value in reply.values) and {*numbers} <= {1, 2}
+
+
+def _selects(prompt: str) -> Callable[[Run], Any]:
+    """One turn of RAGonite's loop, with the tools that it is offered there."""
+    shown = {"question": ASKED, "earlier": [], "schema": "", "tools": []}
+    return lambda run: acting.act(f"ragonite/{prompt}", shown, CHOSEN[prompt], run, limit=1)
 
 
 CASES = {
@@ -496,6 +523,30 @@ CASES = {
             lambda reply: True,
             of=ROBODATA,
         ),
+        *(
+            Case(
+                prompt,
+                _selects(prompt),
+                valid,
+                lambda reply, names=names: reply.action.tool in names,  # SQL is judged by SQLite, as it runs
+                of=RAGONITE,
+            )
+            for prompt, valid, names in (
+                ("tool_selector", (sql(), passages(), FINISH), ("sql", "passages", "finish")),
+                ("tool_selector_sparql", (use("sparql", query="ASK { }"), FINISH), ("sparql", "finish")),
+            )
+        ),
+        Case(
+            "answerer",
+            lambda run: answerer.write(ASKED, Dialogue(), SOURCES, run),
+            (
+                cited(("Dune", 1), ("1", 2), text="Dune [1], [2]."),
+                cited(("true", 2), kind="boolean"),
+                cited(text="It is not said."),
+            ),
+            _cited,
+            of=RAGONITE,
+        ),
     )
 }
 
@@ -533,14 +584,14 @@ def test_every_reply_class_of_the_systems_is_tried() -> None:
         one
         for module in (
             *(chat, classifier, predicate_selection, qirs, rephraser, linking),
-            *(*DEBATING, *SURVEYING, *ROLES, producer, states),
+            *(*DEBATING, *SURVEYING, *ROLES, producer, states, answerer),
         )
         for name, one in vars(module).items()
         if name.endswith("Reply") and one.__module__ == module.__name__
     }
-    assert {door(name)[0] for name in CASES} == there - {qirs.TripleReply, producer.SentenceReply}, (
-        "which are parts of others"
-    )
+    there |= {acting._reply(tools) for tools in CHOSEN.values()}
+    parts = {qirs.TripleReply, producer.SentenceReply, answerer.ValueReply}
+    assert {door(name)[0] for name in CASES} == there - parts
     assert len(CASES) * (MUTATED + FREE) >= LEAST
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from pydantic import BaseModel, ConfigDict
 from rdflib import Literal
@@ -94,9 +95,8 @@ def _value(value: CitedValue, cited: Cited, words: str) -> Value:
     elif cited.kind == "count":
         term = _number(value.value)
     else:
-        term = (
-            _term(value.value, mine, triples) or _term(value.value, cited.sources, ()) or _number(value.value)
-        )
+        known = chain(_terms(value.value, mine, triples), _terms(value.value, cited.sources, ()))
+        term = next(known, _number(value.value))  # by next, as a literal 0 is false
     names = {other: text for source in mine for text, other in source.terms}
     near = [triple for triple in triples if term in (triple[0], triple[2])] or triples
 
@@ -108,12 +108,11 @@ def _value(value: CitedValue, cited: Cited, words: str) -> Value:
     return Value(term, names.get(term, value.value), tuple(support[:MOST_TRIPLES]))
 
 
-def _term(text: str, sources: Sequence[Source], triples: Iterable[Triple]) -> Term | None:
-    """What has a text as its id or name in sources, or the literal of that text in triples."""
+def _terms(text: str, sources: Sequence[Source], triples: Iterable[Triple]) -> Iterator[Term]:
+    """What has a text as its id or name in sources, then the literals of that text in triples."""
     key = text.casefold()
-    things = (term for source in sources for known, term in source.terms if known.casefold() == key)
-    literals = (o for _, _, o in triples if isinstance(o, Literal) and str(o).casefold() == key)
-    return next(things, None) or next(literals, None)
+    yield from (term for source in sources for known, term in source.terms if known.casefold() == key)
+    yield from (o for _, _, o in triples if isinstance(o, Literal) and str(o).casefold() == key)
 
 
 def _number(text: str) -> Literal:

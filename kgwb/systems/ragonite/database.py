@@ -59,7 +59,6 @@ class Database:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection, self._lock = connection, threading.Lock()
-        self._indexes: dict[str, Index] = {}
         self.schema = from_data(json.loads(self._rows("SELECT json FROM _schema")[0][0]), Schema)
         self.passages: list[tuple[str, str]] = self._rows("SELECT title, text FROM _passages ORDER BY n")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
@@ -106,7 +105,7 @@ class Database:
     def search(self, sentence: str, embeddings: Embeddings, most: int) -> tuple[Source, ...]:
         """The passages nearest to a sentence, by embeddings and words, fused. Raises EmbeddingError."""
         asked = " OR ".join(f'"{word}"' for word in words(sentence))
-        near = [place for place, _ in self.index(embeddings).nearest(sentence, RANKS)]
+        near = [place for place, _ in self.nearest(sentence, embeddings)]
         with self._lock:
             found = "SELECT rowid FROM _words WHERE _words MATCH ? ORDER BY bm25(_words, 4), rowid LIMIT ?"
             holding = [place for (place,) in self._rows(found, (asked, RANKS))] if asked else []
@@ -115,17 +114,16 @@ class Database:
                 for rank, place in enumerate(ranking):
                     scores[place] = scores.get(place, 0.0) + FUSED / 2 / (FUSED + rank)
             best = sorted(scores, key=lambda place: (-scores[place], place))[:most]
-            return tuple(self._passage(n, round(scores[n], 4)) for n in best)
+            which = "SELECT triple FROM _facts WHERE passage = ?"
+            standing = {n: self._standing(which, (n,)) for n in best}
+        return tuple(
+            Source("passages", *self.passages[n], score=round(scores[n], 4), triples=triples, terms=terms)
+            for n, (triples, terms) in standing.items()
+        )
 
-    def _passage(self, n: int, score: float) -> Source:
-        triples, terms = self._standing("SELECT triple FROM _facts WHERE passage = ?", (n,))
-        return Source("passages", *self.passages[n], score=score, triples=triples, terms=terms)
-
-    def index(self, embeddings: Embeddings) -> Index:
-        """The passages as they are compared by meaning."""
-        if embeddings.name not in self._indexes:
-            self._indexes[embeddings.name] = Index([text[:EMBEDDED] for _, text in self.passages], embeddings)
-        return self._indexes[embeddings.name]
+    def nearest(self, sentence: str, embeddings: Embeddings) -> tuple[tuple[int, float], ...]:
+        """Number and cosine of the passages nearest in meaning, whose vectors the embeddings keep."""
+        return Index([text[:EMBEDDED] for _, text in self.passages], embeddings).nearest(sentence, RANKS)
 
     def _standing(self, which: str, values: Sequence[Any]) -> tuple[tuple[Triple, ...], Terms]:
         """The triples of some numbers, and the ids and names of their ends."""
@@ -151,6 +149,7 @@ def _term(data: str) -> Term:
 def database(kg: Graph, settings: RagoniteSettings, embeddings: Embeddings) -> Database:
     """The database of a graph, kept in the cache folder. Raises GraphError for a graph that is too large."""
     asked = f"{VERSION} {kg.identity} {kg.vocabulary!r} {settings.part} {settings.reverse_facts}"
+    asked += f" {kg.muted!r}" if kg.muted else ""
     digest = hashlib.sha256(asked.encode()).hexdigest()[:32]
     path = disk.cache_dir() / f"ragonite-{digest}.sqlite"
     with _making.setdefault(path, threading.Lock()):  # many questions may be asked of it at once
@@ -167,7 +166,7 @@ def database(kg: Graph, settings: RagoniteSettings, embeddings: Embeddings) -> D
         with connection:
             _build(connection, kg, settings)
         known = Database(connection)
-        known.index(embeddings).nearest("", 1)  # makes the vectors, which are kept
+        known.nearest("", embeddings)  # makes the vectors, which are kept
         _keep(connection, path)
         _open[path] = time.time(), known
         return known

@@ -137,12 +137,9 @@ class Induction:
 
     def _tables(self) -> Iterator[Table]:
         """Makes the tables, and gives them as the model sees them."""
-        key, name, sizes = (
-            Column("id", "TEXT PRIMARY KEY"),
-            Column("name", "TEXT"),
-            Counter(self.home.values()),
-        )
-        columns, labels = {home: [key, name] for home in self.of}, {home: {"id", "name"} for home in self.of}
+        sizes = Counter(self.home.values())
+        first = Column("id", "TEXT PRIMARY KEY"), Column("name", "TEXT")
+        columns, labels = {home: [*first] for home in self.of}, {home: {"id", "name"} for home in self.of}
         for home in self.of:
             self.db.execute(f"CREATE TABLE {home} (id TEXT PRIMARY KEY, name TEXT)")
             things = "SELECT id, name FROM _terms WHERE home = ? ORDER BY id"

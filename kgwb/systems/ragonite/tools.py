@@ -27,6 +27,7 @@ def recorded(kind: str, request: dict[str, Any], make: Callable[[Database], T], 
     graph, settings = run.graph, settings_of(run)
     made_by = {"part": settings.part, "reverse_facts": settings.reverse_facts, "max": settings.max_triples}
     asked = {"graph": run.kg.identity, "vocabulary": to_data(run.kg.vocabulary), **made_by, **request}
+    asked |= {"muted": to_data(run.kg.muted)} if run.kg.muted else {}
     return run.call(
         f"ragonite.{kind}",
         asked,

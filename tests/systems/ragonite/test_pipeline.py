@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import rdflib
+from engines import Engine
 from ragonite import (
     ARRIVAL,
     DIRECTED,
@@ -23,13 +24,14 @@ from ragonite import (
     use,
 )
 from rdflib import Literal
-from small import FILMS, iri, keys
+from small import FILMS, films, iri, keys
 
 import kgwb
 from kgwb.bench.results import read_results
 from kgwb.cli import main
 from kgwb.errors import GraphError, InvalidReplyError, ModelError, OverrideError
 from kgwb.flow import Answer, to_data
+from kgwb.kg import sample_path
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.systems.ragonite.records import Source
@@ -72,6 +74,24 @@ def test_a_count_stands_on_the_ids_that_it_counted() -> None:
     assert (value.term, len(directed)) == (Literal(3), 3)
     run, _ = answered(answer=cited(("true", 1), kind="boolean"))
     assert answer_of(run).values[0].term == Literal(True)
+
+
+def test_a_literal_keeps_its_datatype_also_where_it_is_false() -> None:
+    kg = films("@prefix : <http://e/> . :f a :Film ; :oscars 0 ; :sequel false . :g a :Film .")
+    for text, term in (("0", Literal(0)), ("false", Literal(False))):
+        run, _ = answered(sql("SELECT * FROM film"), passages(), FINISH, answer=cited((text, 1)), kg=kg)
+        assert [value.term for value in answer_of(run).values] == [term]
+
+
+def test_a_muted_triple_is_in_no_row_and_no_passage() -> None:
+    run, _ = answered()
+    muted = (iri("dune"), iri("director"), iri("denis"))
+    run.models[""] = Scripted(script(answer=cited(("arrival", 1), ("sicario", 1))))
+    without = run.mute(muted).go()
+    assert [row[0] for row in without.output("sql[turn 1]").rows] == ["arrival", "sicario"]
+    sources = [without.output("sql[turn 1]"), *without.output("passages[turn 2]")]
+    assert all(muted not in source.triples for source in sources)
+    assert run.output("ragonite").triples - without.output("ragonite").triples == 1
 
 
 def test_both_tools_are_used_though_the_model_is_content_with_one() -> None:
@@ -216,6 +236,47 @@ def test_a_graph_that_is_too_large_stops_before_a_model_is_asked() -> None:
     assert model.calls() == 0
     with pytest.raises(ModelError, match="no rule for ragonite/tool_selector"):
         kgwb.Workbench(ragonite(model).graph, "rules", system="ragonite").ask(QUESTION)
+
+
+def test_stepping_breakpoints_and_resume_ask_nothing_twice(tmp_path: Path) -> None:
+    model = Scripted(script())
+    run = ragonite(model)
+    run.breakpoints.add("passages")
+    assert (keys(run.go())[-1], model.calls()) == ("passages[turn 2]", 2)
+    run.breakpoints.clear()
+    path = run.save(tmp_path / "half.jsonl")
+    assert (keys(run.go())[-1], model.calls()) == ("answer", 4)
+    rest = Scripted(script(FINISH))
+    resumed = kgwb.load_run(path, kg=films(), model=rest, resume=True).go()
+    assert (resumed.answer, keys(resumed)) == (run.answer, keys(run))
+    assert (rest.calls("ragonite/tool_selector"), rest.calls("ragonite/answerer")) == (1, 1)
+
+
+def test_a_named_part_of_an_endpoint_gives_the_tables_of_that_part_of_the_file(
+    virtuoso: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = virtuoso.load(sample_path("films"))
+    there, here, model = kgwb.open_kg(url), kgwb.open_kg("films"), Scripted(script())
+    part = {"part": "https://kgwb.example/films/Film", "max_triples": 1_500}
+    with pytest.raises(GraphError, match=r"2,863 triples would take about .* max_triples, 1,500") as error:
+        ragonite(model, kg=there, settings=RAGONITE.settings(max_triples=1_500)).go()
+    assert ("--set part=" in error.value.hint, model.calls()) == (True, 0)
+    query = sql("SELECT film, genre FROM film_genre ORDER BY film, genre")
+    answer = cited(("Dune_2021_film", 1))
+    runs = [
+        answered(query, passages(), FINISH, answer=answer, kg=kg, settings=RAGONITE.settings(**part))[0]
+        for kg in (there, here)
+    ]
+    assert runs[0].output("ragonite") == runs[1].output("ragonite")
+    assert runs[0].output("sql[turn 1]").rows == runs[1].output("sql[turn 1]").rows != ()
+    [value], [other] = (answer_of(run).values for run in runs)
+    assert (value.term, {*value.support}) == (other.term, {*other.support})
+    runs[0].save(tmp_path / "run.jsonl")
+    given = [*("--kg", url, "--system", "ragonite", "--model", f"replay:{tmp_path / 'run.jsonl'}"), QUESTION]
+    assert main(["ask", *given, *(f"--set={name}={value}" for name, value in part.items())]) == 0
+    assert "These [1]." in capsys.readouterr().out
+    assert main(["ask", *given, "--set=max_triples=1500"]) != 0
+    assert "would take about" in capsys.readouterr().err
 
 
 def test_the_command_line_answers_from_a_recording(
