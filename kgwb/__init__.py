@@ -19,9 +19,10 @@ from kgwb.version import __version__
 
 if TYPE_CHECKING:
     from kgwb.kg import open_kg
+    from kgwb.labs import lab
     from kgwb.systems import profile
     from kgwb.ui.lab import PromptLab
-    from kgwb.workbench import Workbench, compare, debug, load_run, model
+    from kgwb.workbench import Workbench, compare, debug, load_run, model, recording
 
 __all__ = [
     "PromptLab",
@@ -29,10 +30,12 @@ __all__ = [
     "__version__",
     "compare",
     "debug",
+    "lab",
     "load_run",
     "model",
     "open_kg",
     "profile",
+    "recording",
 ]
 
 _HOMES = {
@@ -40,10 +43,12 @@ _HOMES = {
     "Workbench": "kgwb.workbench",
     "compare": "kgwb.workbench",
     "debug": "kgwb.workbench",
+    "lab": "kgwb.labs",
     "load_run": "kgwb.workbench",
     "model": "kgwb.workbench",
     "open_kg": "kgwb.kg",
     "profile": "kgwb.systems",
+    "recording": "kgwb.workbench",
 }
 
 

@@ -1,4 +1,4 @@
-"""The command line: ask, bench, retry, report, serve, doctor, lab, demo."""
+"""The command line: ask, bench, retry, report, serve, doctor, lab, labs, demo."""
 
 from __future__ import annotations
 
@@ -604,13 +604,32 @@ def _notebooks_home() -> Path:
     if not shipped.is_dir():
         raise InputError("this kgwb came without notebooks", hint="install it again, or use a checkout")
     try:
-        for notebook in shipped.glob("*.ipynb"):
-            if not (copy := Path("notebooks") / notebook.name).exists():
+        for notebook in shipped.rglob("*.ipynb"):
+            if not (copy := Path("notebooks") / notebook.relative_to(shipped)).exists():
                 disk.replace(copy, [notebook.read_text(encoding="utf-8")])
     except OSError as exc:
         hint = "go to a folder of your own with some space left"
         raise InputError(f"cannot copy the notebooks to {Path.cwd()}: {exc.strerror}", hint=hint) from exc
     return Path.cwd()
+
+
+@dataclass(kw_only=True)
+class Labs:
+    """collect the hand-ins of the teaching labs: one page of the class"""
+
+    out: Path = option("FILE", "the page (default: labs.html)", Path("labs.html"))
+    action: str = positional("collect", "what to do")
+    folder: Path = positional("FOLDER", "where the students' files are")
+
+    def run(self) -> int:
+        from kgwb.labs.pages import collect, save_page
+
+        if self.action != "collect":
+            raise InputError(f"kgwb labs cannot {self.action}", hint="give: kgwb labs collect FOLDER")
+        collected = collect(self.folder)
+        print(*collected, sep="\n")
+        print(f"the page of the class: {save_page(collected, self.out)}")
+        return 0
 
 
 @dataclass(kw_only=True)
@@ -659,5 +678,6 @@ COMMANDS: dict[str, type[Any]] = {
     "serve": Serve,
     "doctor": Doctor,
     "lab": Lab,
+    "labs": Labs,
     "demo": Demo,
 }

@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 import stat
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +15,9 @@ from typing import Any
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the operating system answers where no more can be written."""
+
+MOST_UNPACKED = 200_000_000
+"""Bytes of a gzipped file once it is unpacked."""
 
 
 def cache_dir() -> Path:
@@ -77,12 +81,13 @@ def replace(path: Path, texts: Iterable[str], errors: str = "strict") -> None:
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """The data of each line of a file, with the line's number.
+    """The data of each line of a file, gzipped if it ends in .gz, with the line's number.
 
     Blank lines are left out, and so is a last line that a killed process left unfinished, unless it is the
     only one. Raises OSError; NotJsonError for a line that is not JSON.
     """
-    *whole, unfinished = plain(path).read_bytes().split(b"\n")
+    raw = plain(path).read_bytes()
+    *whole, unfinished = (_unpacked(raw, path) if path.suffix == ".gz" else raw).split(b"\n")
     for number, line in enumerate(whole or [unfinished], 1):
         if line.strip():
             try:
@@ -90,6 +95,18 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
             except (ValueError, RecursionError) as exc:
                 raise NotJsonError(number) from exc
             yield number, data
+
+
+def _unpacked(raw: bytes, path: Path) -> bytes:
+    unpacking = zlib.decompressobj(wbits=31)  # gzip
+    try:
+        data = unpacking.decompress(raw, MOST_UNPACKED)
+    except zlib.error as exc:
+        raise OSError(errno.EINVAL, "it is no gzip file", str(path)) from exc
+    if unpacking.unconsumed_tail or not unpacking.eof:
+        reason = "it is too large once unpacked" if unpacking.unconsumed_tail else "it is cut off"
+        raise OSError(errno.EFBIG, reason, str(path))
+    return data
 
 
 class NotJsonError(ValueError):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgwb import llm, systems
-from kgwb.errors import SettingError
+from kgwb.errors import InputError, SettingError
 from kgwb.flow import Dialogue, Turn
 from kgwb.kg import Graph, cache_dir
 from kgwb.kg.embeddings import Embeddings
@@ -174,6 +175,30 @@ def load_run(
     whatever stops it now.
     """
     return systems.load_run(path, kg=kg, model=None if model is None else _model(model), resume=resume)
+
+
+def recordings() -> dict[str, Path]:
+    """The files of the recorded runs that come with kgwb, by their names ("films/triad/3")."""
+    package = Path(__file__).parent
+    for folder in (package.parent / "recordings", package / "_data" / "recordings"):
+        if files := sorted(
+            folder.glob("*/*/*.jsonl.gz"), key=lambda file: (file.parent, len(file.name), file)
+        ):
+            return {file.relative_to(folder).as_posix().removesuffix(".jsonl.gz"): file for file in files}
+    return {}
+
+
+def recording(name: str, *, kg: Graph | None = None, model: ChatModel | str | None = None) -> Run:
+    """A recorded run that comes with kgwb, by its name: graph, system and number, "films/triad/3".
+
+    It is replayed without key, network and graph; what an edit needs beyond the record is asked of ``kg`` and
+    ``model``, where they are given. Raises InputError for a name that is none.
+    """
+    known = recordings()
+    if name not in known:
+        close = difflib.get_close_matches(name, known, 3) or list(known)[:3]
+        raise InputError(f"there is no recording {name[:80]!r}", hint=f"for example: {', '.join(close)}")
+    return load_run(known[name], kg=kg, model=model)
 
 
 def session_of(run: Run) -> Session:

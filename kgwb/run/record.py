@@ -225,7 +225,7 @@ class Totals:
 
 
 class RunFile:
-    """A run on disk, as JSON lines that are only ever appended.
+    """A run on disk, as JSON lines that are only ever appended; a gzipped one can be read.
 
     A killed process loses at most its last line.
     """
@@ -239,6 +239,7 @@ class RunFile:
 
         Raises RunFileError if the disk takes no more; the line is then written with the next one.
         """
+        self._must_be_plain()
         self._unwritten.append(_line(entry))
         try:
             disk.append(self.path, "".join(self._unwritten), "surrogatepass")
@@ -287,7 +288,13 @@ class RunFile:
             hint = "restore the file from a copy"
             raise RunFileError(f"{self.path}, line {exc.number}, is not JSON", hint=hint) from exc
 
+    def _must_be_plain(self) -> None:
+        if self.path.suffix == ".gz":
+            hint = "give a name without .gz, and gzip the file when the run has ended"
+            raise RunFileError(f"a run is not written to {self.path}: it is kept as plain lines", hint=hint)
+
     def _must_be_ours(self) -> None:
+        self._must_be_plain()
         if not self.path.exists() or (self.path.is_file() and not self.path.stat().st_size):
             return
         first = None

@@ -169,7 +169,8 @@ def _rules() -> tuple[tuple[frozenset[str], str], ...]:
     """The rules of the style sheet, each with the classes that its selectors name."""
     rules = []
     for rule in re.findall(r"[^{}]+\{(?:[^{}]|\{[^{}]*\})*\}", style()):
-        classes = re.findall(r"\.([A-Za-z][\w-]*)", re.sub(r"\{[^{}]*\}", " ", rule))
+        names = re.sub(r"\{[^{}]*\}|:not\([^()]*\)", " ", rule)  # what must not occur need not be there
+        classes = re.findall(r"\.([A-Za-z][\w-]*)", names)
         rules.append(
             (frozenset(classes) - {"kg", "light", "dark", "theme-light", "theme-dark"}, rule.strip())
         )

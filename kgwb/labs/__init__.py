@@ -1,0 +1,145 @@
+"""Teaching labs: tasks that are checked, hints that come one by one, and a file to hand in.
+
+A lab is a value: its tasks with their checks. What a student did in it is a ``Work``, which is kept in a file
+beside the notebook as it goes, and is what ``hand_in`` writes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from kgwb import disk
+from kgwb.display import as_text
+from kgwb.errors import InputError, KgwbError, harmless
+from kgwb.labs.pages import Remark, work_html
+from kgwb.labs.tasks import MOST_ANSWER, MOST_TRIES, HandIn, Lab, Task, Tried, lab_of, read
+from kgwb.run import Run
+
+MOST_TYPED = 20_000
+"""Letters of a text that is checked."""
+
+
+class Work:
+    """A student's work in a lab. ``path`` keeps it, so that it survives the kernel; None does not."""
+
+    def __init__(self, lab: Lab, path: Path | None = None) -> None:
+        self.lab, self.path = lab, path
+        self.done = HandIn(kgwb_lab=lab.number)
+        if path and path.exists():
+            kept = read(path)
+            if kept.kgwb_lab == lab.number:
+                self.done = kept
+
+    def check(self, task: str, answer: object = None) -> Remark:
+        """Check an answer; says that it is right, or what is wrong with it. Raises InputError for no task."""
+        asked = self._task(task)
+        wrong = _judge(asked, answer)
+        tried = self._tried(task)
+        tried.tries += 1
+        tried.state = "tried" if wrong and tried.state != "solved" else "solved"
+        tried.answers = [*tried.answers, _text(answer)][-MOST_TRIES:]
+        tried.remark = _cut(wrong)
+        self._keep()
+        return Remark(asked, "wrong" if wrong else "right", wrong or "right")
+
+    def hint(self, task: str) -> Remark:
+        """The next hint, at most three; the last one again when there are no more."""
+        asked, tried = self._task(task), self._tried(task)
+        tried.hints = min(tried.hints + 1, len(asked.hints))
+        self._keep()
+        number = f"hint {tried.hints} of {len(asked.hints)}: "
+        return Remark(asked, "hint", number + asked.hints[tried.hints - 1] if asked.hints else "no hints")
+
+    def hand_in(self, student: str, folder: str | Path = ".") -> Path:
+        """Write the file to hand in, named after the student. Raises InputError."""
+        name = harmless(" ".join(student.split()))[:200]
+        if not name:
+            raise InputError("a hand-in needs your name", hint='give it: lab.hand_in("Ada Lovelace")')
+        self.done.student = name
+        safe = re.sub(r"\W+", "-", name)[:80].strip("-") or "student"
+        return self._write(Path(folder) / f"lab{self.lab.number}-{safe}.json")
+
+    def _task(self, name: str) -> Task:
+        if name not in self.lab.tasks:
+            hint = f"the tasks are {', '.join(self.lab.tasks)}"
+            raise InputError(f"lab {self.lab.number} has no task {str(name)[:40]!r}", hint=hint)
+        return self.lab.tasks[name]
+
+    def _tried(self, task: str) -> Tried:
+        return self.done.tasks.setdefault(task, Tried())
+
+    def _keep(self) -> None:
+        if self.path:
+            self._write(self.path)
+
+    def _write(self, path: Path) -> Path:
+        try:
+            disk.replace(path, [self.done.model_dump_json(indent=1) + "\n"], "replace")
+        except OSError as exc:
+            raise InputError(
+                f"cannot write {path}: {exc.strerror or exc}", hint="go to another folder"
+            ) from exc
+        return path
+
+    def __repr__(self) -> str:
+        solved = sum(tried.state == "solved" for tried in self.done.tasks.values())
+        return f"Lab {self.lab.number}, {self.lab.title}: {solved} of {len(self.lab.tasks)} tasks solved"
+
+    def _repr_html_(self) -> str:
+        return work_html(self.lab, self.done)
+
+
+def lab(number: int, path: str | Path | None = "") -> Work:
+    """A lab to work in, by its number, 1 to 3.
+
+    What was done is kept in ``path``, by default "labN.json" in the current folder. Raises InputError.
+    """
+    return Work(lab_of(number), Path(path or f"lab{number}.json") if path is not None else None)
+
+
+def _judge(task: Task, answer: object) -> str:
+    """What is wrong with an answer, of whatever type it is."""
+    if answer is None or answer == "" or answer is ...:
+        return "there is no answer yet"
+    if isinstance(answer, str) and len(answer) > MOST_TYPED:
+        return f"it has {len(answer):,} letters; {MOST_TYPED:,} are the most"
+    if task.form is Run:
+        if not isinstance(answer, Run):
+            return f"give a run, not {_kind(answer)}"
+    else:
+        try:
+            answer = TypeAdapter(task.form).validate_python(answer, strict=True)
+        except ValidationError as exc:
+            where = "".join(f"[{place!r}]" for place in exc.errors()[0]["loc"])
+            return (
+                f"{_kind(answer)} has not the form that is asked for, which the notebook's comment shows: "
+                f"answer{where}: {exc.errors()[0]['msg']}"
+            )
+    try:
+        return task.check(answer)
+    except KgwbError as exc:
+        return f"it does not work: {exc}"
+
+
+def _kind(value: object) -> str:
+    return f"a {type(value).__name__}"
+
+
+def _text(answer: object) -> str:
+    """An answer as it is kept: texts as they are, a run by its question, edits and answer."""
+    if isinstance(answer, Run):
+        edits = [f"{step}: {as_text(value)}" for step, value in answer.overrides.items()]
+        return _cut("\n".join([answer.question, *edits, f"→ {answer.answer}"]))
+    try:
+        return _cut(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False))
+    except (TypeError, ValueError, RecursionError):
+        return _kind(answer)
+
+
+def _cut(text: str) -> str:
+    text = harmless(text)
+    return text if len(text) <= MOST_ANSWER else text[:MOST_ANSWER] + "…"

@@ -1,0 +1,172 @@
+"""What is shown of labs: remarks, a student's tasks, and the page of a class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from kgwb import disk
+from kgwb.bench.report import standalone
+from kgwb.errors import InputError
+from kgwb.flow import counted
+from kgwb.labs.tasks import HandIn, Lab, Task, Tried, lab_of, read
+from kgwb.show import html as h
+from kgwb.show.html import Html
+
+SIGNS = {"right": "ok", "wrong": "bad", "hint": "hand", "solved": "ok", "tried": "bad", "open": "off"}
+WORDS = {
+    "right": "right",
+    "wrong": "not yet",
+    "hint": "hint",
+    "solved": "solved",
+    "tried": "tried",
+    "open": "open",
+}
+STUCK = 3
+"""Tries after which an unsolved task, or one that took all hints, counts as one where somebody got stuck."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What is said to an answer, or a hint."""
+
+    task: Task
+    state: Literal["right", "wrong", "hint"]
+    text: str
+
+    def __repr__(self) -> str:
+        return f"{self.task.name} {self.text}"
+
+    def _repr_html_(self) -> str:
+        sign = h.state_sign(SIGNS[self.state], WORDS[self.state], pill=True)
+        title = h.join(h.tag("b", f"{self.task.name} {self.task.title}"), " ", sign)
+        text = h.aside(self.text) if self.state != "right" else ""
+        return h.page(h.div("stack tight", title, text))
+
+
+def work_html(lab: Lab, done: HandIn) -> str:
+    """The tasks of a lab with their state."""
+    rows = [
+        (name, task.title, _sign(tried), tried.tries or "", tried.hints or "")
+        for name, task in lab.tasks.items()
+        for tried in [done.tasks.get(name, Tried())]
+    ]
+    title = h.tag("h2", f"Lab {lab.number}: {lab.title}", class_="title")
+    return h.page(title, h.table(("task", "", "state", "tries", "hints"), rows))
+
+
+def _sign(tried: Tried) -> Html:
+    return h.state_sign(SIGNS[tried.state], WORDS[tried.state])
+
+
+# --- a class
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """The hand-ins of a class in one lab, and the files that are none, with why."""
+
+    lab: int
+    work: tuple[HandIn, ...]
+    refused: Mapping[str, str]
+
+    def stuck(self, task: str) -> list[str]:
+        """The students who tried a task often, or took its hints, and have not solved it."""
+        tried = [(each.student, each.tasks.get(task, Tried())) for each in self.work]
+        return [name for name, t in tried if t.state != "solved" and (t.tries >= STUCK or t.hints)]
+
+    def solved(self, task: str) -> int:
+        return sum(each.tasks.get(task, Tried()).state == "solved" for each in self.work)
+
+    def __str__(self) -> str:
+        """A line a task."""
+        number = len(self.work)
+        lines = [f"lab {self.lab}: {counted(number, 'hand-in')}"]
+        for name, task in lab_of(self.lab).tasks.items():
+            stuck = self.stuck(name)
+            tail = f", stuck: {h.clean(', '.join(stuck))}" if stuck else ""
+            lines.append(f"  {name:<5} {task.title:<44} {self.solved(name)} of {number} solved{tail}")
+        lines += [f"  not read: {h.clean(name)}: {h.clean(why)}" for name, why in self.refused.items()]
+        return "\n".join(lines)
+
+
+def collect(folder: str | Path) -> list[Collected]:
+    """The hand-ins in a folder, lab by lab, students by name; the latest file of each. Raises InputError."""
+    folder = Path(folder)
+    try:
+        files = sorted(folder.glob("*.json"), key=lambda file: (file.stat().st_mtime_ns, file.name))
+    except OSError as exc:
+        raise InputError(
+            f"cannot read {folder}: {exc.strerror or exc}", hint="give the hand-ins' folder"
+        ) from exc
+    if not files:
+        raise InputError(
+            f"there are no hand-ins in {folder}", hint="give the folder with the students' files"
+        )
+    refused: dict[str, str] = {}
+    by_lab: dict[int, dict[str, HandIn]] = {}
+    for file in files:
+        try:
+            work = read(file)
+            known = lab_of(work.kgwb_lab).tasks
+            if strange := sorted(set(work.tasks) - set(known)):
+                raise InputError(f"lab {work.kgwb_lab} has no task {strange[0]!r}", hint="")
+            by_lab.setdefault(work.kgwb_lab, {})[work.student.casefold() or file.name] = work
+        except InputError as exc:
+            refused[file.name] = exc.message
+    return [
+        Collected(number, tuple(work for _, work in sorted(students.items())), refused if place == 0 else {})
+        for place, (number, students) in enumerate(sorted(by_lab.items()))
+    ] or [Collected(1, (), refused)]
+
+
+def class_page(collected: Sequence[Collected]) -> str:
+    """One page of the class: who solved what, where they got stuck, and the answers side by side."""
+    parts: list[Html] = []
+    for each in collected:
+        parts += [h.tag("h2", f"Lab {each.lab}: {lab_of(each.lab).title}", class_="title"), *_lab_parts(each)]
+    refused = [(name, why) for each in collected for name, why in each.refused.items()]
+    if refused:
+        parts += [
+            h.tag("h2", "Files that are no hand-ins", class_="title"),
+            h.table(("file", "why"), refused),
+        ]
+    return standalone("Labs of the class", h.tag("h1", "Labs of the class", class_="h1"), *parts)
+
+
+def _lab_parts(each: Collected) -> Iterable[Html]:
+    tasks = lab_of(each.lab).tasks
+    rows = [(work.student, *(_sign(work.tasks.get(name, Tried())) for name in tasks)) for work in each.work]
+    yield h.table(("student", *tasks), rows)
+    for name, task in tasks.items():
+        stuck = each.stuck(name)
+        summary = h.dotted(
+            h.tag("b", f"{name} {task.title}"),
+            f"{each.solved(name)} of {len(each.work)} solved",
+            f"stuck: {', '.join(stuck)}" if stuck else "",
+        )
+        answers = [
+            (
+                work.student,
+                _sign(tried),
+                tried.tries,
+                tried.hints,
+                h.preformatted(tried.answers[-1]),
+                tried.remark,
+            )
+            for work in each.work
+            if (tried := work.tasks.get(name, Tried())).answers
+        ]
+        heads = ("student", "", "tries", "hints", "latest answer", "what the check said")
+        yield h.fold(summary, h.table(heads, answers), unfolded=bool(stuck))
+
+
+def save_page(collected: Sequence[Collected], path: str | Path) -> Path:
+    """Write the page of the class. Raises InputError."""
+    try:
+        disk.replace(Path(path), [class_page(collected)], "replace")
+    except OSError as exc:
+        raise InputError(f"cannot write {path}: {exc.strerror or exc}", hint="give another file") from exc
+    return Path(path)

@@ -1,0 +1,181 @@
+"""The teaching labs: every check with right, wrong, empty and hostile answers; hand-ins, the class's page."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from notebook_outputs import FOLDER
+
+import kgwb
+from kgwb.cli import main
+from kgwb.errors import InputError
+from kgwb.kg.text import normal
+from kgwb.labs import Work
+from kgwb.labs.pages import class_page, collect
+from kgwb.labs.tasks import LABS, MOST_HINTS, lab_of
+
+NUMBERS = range(1, len(LABS) + 1)
+TASKS = [(number, name) for number in NUMBERS for name in lab_of(number).tasks]
+SOLUTIONS = dict(
+    re.findall(
+        r"^```python\n# (\d\.\d+)[^\n]*\n(.*?)^```",
+        (FOLDER.parent / "docs" / "labs_solutions.md").read_text(encoding="utf-8"),
+        re.M | re.S,
+    )
+)
+HOSTILE: tuple[Any, ...] = (
+    *(None, ..., "", 0, -1, 1e308, float("nan"), True, b"x", [], {}, (), [[]], [None], object(), print),
+    *(
+        "<script>alert(1)</script>",
+        "\x1b[31m",
+        "\ud800",
+        "{" * 9_000,
+        "[" * 9_000,
+        "a" * 200_000,
+        "' OR 1=1",
+        "?x",
+    ),
+    *([0] * 5_000, ["x" * 5_000] * 50, [("", "", "")], [("?", "?", "?")] * 3, ("a", "b", "c"), {1: {2: 3}}),
+    "---\n" * 5_000,
+    "DROP ALL; SELECT * WHERE { ?s ?p ?o }",
+)
+
+
+def notebook_of(number: int) -> Any:
+    [path] = (FOLDER / "labs").glob(f"{number}_*.ipynb")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def cells(number: int) -> list[str]:
+    return ["".join(cell["source"]) for cell in notebook_of(number)["cells"] if cell["cell_type"] == "code"]
+
+
+def test_every_task_has_a_cell_in_its_notebook_and_a_solution() -> None:
+    asked = [
+        name for number in NUMBERS for name in re.findall(r'lab.check\("(.*?)"', "\n".join(cells(number)))
+    ]
+    assert asked == [name for _, name in TASKS]
+    assert set(SOLUTIONS) == {*asked}
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_lab_run_with_its_solutions_passes_every_check(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("KGWB_EMBEDDINGS")  # as the student's kernel
+    known: dict[str, Any] = {}
+    for source in cells(number):
+        task = re.search(r'lab.check\("(.*?)"', source)
+        solved = source.replace("answer = ...", f"{SOLUTIONS[task[1]]}#") if task else source
+        exec(compile(solved, "cell", "exec"), known)  # as the notebook's kernel does
+    work: Work = known["lab"]
+    assert {name: tried.state for name, tried in work.done.tasks.items()} == dict.fromkeys(
+        work.lab.tasks, "solved"
+    )
+    assert f"{len(work.lab.tasks)} of {len(work.lab.tasks)} tasks solved" in repr(work)
+
+
+@pytest.mark.parametrize(("number", "name"), TASKS)
+def test_an_empty_wrong_or_hostile_answer_is_said_to_be_wrong(number: int, name: str) -> None:
+    work = kgwb.lab(number, None)
+    right = [] if name != "3.3" else [[]]
+    for answer in HOSTILE:
+        remark = work.check(name, answer)
+        if answer not in right:
+            assert remark.state == "wrong", answer
+        assert remark.text and "<script" not in remark._repr_html_()
+    assert work.done.tasks[name].tries == len(HOSTILE)
+
+
+def test_before_an_answer_nothing_is_right() -> None:
+    work = kgwb.lab(1, None)
+    assert work.check("1.1", ...).text == "there is no answer yet"
+    with pytest.raises(InputError, match=r"no task '9\.9'"):
+        work.check("9.9", 1)
+    with pytest.raises(InputError, match="there is no lab 7"):
+        kgwb.lab(7)
+
+
+@pytest.mark.parametrize(("number", "name"), TASKS)
+def test_hints_come_one_by_one_and_none_gives_the_answer_away(number: int, name: str) -> None:
+    work = kgwb.lab(number, None)
+    task = work.lab.tasks[name]
+    assert 1 <= len(task.hints) <= MOST_HINTS
+    shown = [work.hint(name).text for _ in range(MOST_HINTS + 1)]
+    assert [text.partition(": ")[2] for text in shown] == [*task.hints, task.hints[-1]]
+    literals = [normal(text) for text in re.findall(r'"([^"\n]{20,})"', SOLUTIONS[name])]
+    assert not [text for text in literals for hint in task.hints if text in normal(hint)]
+
+
+def test_what_was_done_is_kept_and_handed_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    kgwb.lab(1).check("1.1", [1])
+    work = kgwb.lab(1)  # another kernel
+    work.hint("1.1")
+    assert work.check("1.1", [2, 4, 5]).state == "right"
+    assert work.check("1.1", [1]).state == "wrong"
+    handed = json.loads(work.hand_in(" Ada <b>\x1b Lovelace/.. ").read_text())
+    assert handed["student"] == "Ada <b>� Lovelace/.."
+    assert handed["tasks"]["1.1"] | {"remark": ""} == {
+        "state": "solved",
+        "tries": 3,
+        "hints": 1,
+        "answers": ["[1]", "[2, 4, 5]", "[1]"],
+        "remark": "",
+    }
+    assert [file.name for file in tmp_path.glob("lab1-*")] == ["lab1-Ada-b-Lovelace.json"]
+    with pytest.raises(InputError, match="needs your name"):
+        work.hand_in("  ")
+
+
+def test_hand_ins_become_one_page_of_the_class(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, answers in {"Ada": [[2, 4, 5]], "<i>Bob": [[1], [2], [3]], "Cleo": []}.items():
+        work = kgwb.lab(1, None)
+        for answer in answers:
+            work.check("1.1", answer)
+        work.hand_in(name, tmp_path)
+    hostile = {
+        "bomb.json": "[" * 100_000,
+        "code.json": "__import__('os').system('x')",
+        "large.json": '{"kgwb_lab": 1, "student": "' + "x" * 1_100_000 + '"}',
+        "wrong.json": '{"kgwb_lab": 1, "tasks": {"1.1": {"state": "<b>"}}}',
+        "other.json": '{"kgwb_lab": 1, "tasks": {"8.8": {}}}',
+        "lab.json": '{"kgwb_lab": 99}',
+        "text.json": "\x00\xff",
+    }
+    for file, text in hostile.items():
+        (tmp_path / file).write_text(text)
+    assert main(["labs", "collect", str(tmp_path), "--out", str(tmp_path / "class.html")]) == 0
+    out = capsys.readouterr().out
+    assert "lab 1: 3 hand-ins" in out and "1 of 3 solved, stuck: <i>Bob" in out
+    page = (tmp_path / "class.html").read_text()
+    assert "<i>Bob" not in page and "&lt;i&gt;Bob" in page
+    [collected] = collect(tmp_path)
+    assert [work.student for work in collected.work] == ["<i>Bob", "Ada", "Cleo"]
+    assert {*collected.refused} == {*hostile}
+    assert all(file in page for file in hostile)
+    assert class_page([collected]) == page
+
+
+def test_a_folder_without_hand_ins_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["labs", "collect", str(tmp_path)]) == 2
+    assert "there are no hand-ins" in capsys.readouterr().err
+    assert main(["labs", "grade", str(tmp_path)]) == 2
+    assert "kgwb labs cannot grade" in capsys.readouterr().err
+
+
+def test_a_recording_is_replayed_without_graph_and_model() -> None:
+    run = kgwb.recording("lost/chatty_kg/4")
+    assert run.answer is not None and not run.answer.values and run.graph is None
+    with pytest.raises(InputError, match="there is no recording 'films/none/1'"):
+        kgwb.recording("films/none/1")
+
+
+def test_recordings_are_small() -> None:
+    files = list((FOLDER.parent / "recordings").rglob("*.gz"))
+    assert sum(file.stat().st_size for file in files) <= 10_000_000
