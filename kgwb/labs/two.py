@@ -163,7 +163,7 @@ def _played(question: str, reply: str) -> str:
     try:
         run = _run(question, reply)
     except InvalidReplyError as exc:  # its hint is for those who have a model
-        return f"it is sent back: {exc.message.rpartition('the last one ')[2]}"
+        return f"it is sent back, for it {exc.message.rpartition('the last one ')[2]}"
     labels = set(run.answer.labels) if run.answer else set()
     if labels == RIGHT[question]:
         return ""
