@@ -19,7 +19,7 @@ from urllib.request import urlopen
 import nbformat
 
 ROOT = Path(__file__).parent.parent.parent
-CARRIED = ("kgwb", "notebooks", "prompts", "sample_kgs", "pyproject.toml")
+CARRIED = ("kgwb", "notebooks", "prompts", "recordings", "sample_kgs", "pyproject.toml")
 PERSONAL = ("JUPYTER", "KGWB", "OLLAMA", "OPENAI")
 """How variables of the person's own begin."""
 START_S = 60
