@@ -22,8 +22,10 @@ from kgwb.masking import shown
 
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
+    from kgwb.bench.lab import Lab as PromptLab
     from kgwb.bench.questions import BenchQuestion
     from kgwb.bench.runner import Setup
+    from kgwb.kg.base import Graph
     from kgwb.run import Run
     from kgwb.run.record import Step
     from kgwb.workbench import Workbench
@@ -425,8 +427,11 @@ class Retry(Opening):
         prices = load_prices(self.prices)
         budget = Budget(pairs(self.budget, "NAME=NUMBER"), prices)
         folders = []
+        graph = self.graph(self.kg) if self.kg else None
         for name, command in varied(self, self.each) if self.each else [("", self)]:
-            folder, stopped = command._ask(name, prices, budget)
+            lab = command._lab(graph)
+            graph = lab.kg  # opened once, for all that is varied
+            folder, stopped = command._ask(lab, name, prices, budget)
             folders.append(folder)
             if stopped:
                 _complain(f"stopped: the budget is used up ({stopped})", "give the same with a larger one")
@@ -435,16 +440,24 @@ class Retry(Opening):
         _report([self.folder, *folders], self.out or page / "report.html", self.prices)
         return SPENT if stopped else 0
 
-    def _ask(self, name: str, prices: Prices, budget: Budget) -> tuple[Path, str]:
-        """Ask again under this command's change: the folder of the results, and what stopped it."""
+    @property
+    def _models(self) -> dict[str, str]:
+        return {**({"": self.model} if self.model else {}), **pairs(self.agent_model, "AGENT=SPEC")}
+
+    def _lab(self, graph: Graph | None) -> PromptLab:
         from kgwb.bench.lab import Lab
+
+        return Lab(self.folder, kg=graph, models=self._models)
+
+    def _ask(self, lab: PromptLab, name: str, prices: Prices, budget: Budget) -> tuple[Path, str]:
+        """Ask again under this command's change: the folder of the results, and what stopped it."""
         from kgwb.run.prompts import Prompts
 
-        models = {**({"": self.model} if self.model else {}), **pairs(self.agent_model, "AGENT=SPEC")}
-        lab = Lab(self.folder, kg=self.graph(self.kg) if self.kg else None, models=models)
         setup = lab.changed(Prompts.of(self.prompts), pairs(self.set, "NAME=VALUE"))
         changes = [self.prompts.resolve().name] if self.prompts else []
-        folder = lab.folder_of(setup, name or ", ".join([*changes, *models.values(), *self.set]) or "prompts")
+        folder = lab.folder_of(
+            setup, name or ", ".join([*changes, *self._models.values(), *self.set]) or "prompts"
+        )
         questions = lab.choose(self.only)
         with _progress(iterable=questions, unit="question looked at") as looked:
             estimate = lab.estimate(setup, looked, prices=prices, repeats=self.repeats)

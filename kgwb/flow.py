@@ -314,7 +314,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the system answers; no value but a ``reason``: it is not in this graph, or CANNOT_EXPRESS."""
+    """What the system answers; no value but a ``reason``: NOT_HERE, or CANNOT_EXPRESS."""
 
     kind: Kind
     values: tuple[Value, ...] = ()
@@ -357,6 +357,8 @@ class Answer:
         return first_few(self.labels, 2) or "nothing"
 
 
+NOT_HERE = "not in this graph"
+"""Begins the reason where the graph was asked, and nothing fits."""
 CANNOT_EXPRESS = "cannot express"
 """Begins the reason where the graph was not asked, as the system cannot say what the question asks."""
 UNGROUNDED = "not grounded: from the model's own knowledge, not from the graph"

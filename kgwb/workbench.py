@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -177,7 +178,8 @@ def load_run(
     return systems.load_run(path, kg=kg, model=None if model is None else _model(model), resume=resume)
 
 
-def recordings() -> dict[str, Path]:
+@cache
+def recordings() -> Mapping[str, Path]:
     """The files of the recorded runs that come with kgwb, by their names ("films/triad/3")."""
     package = Path(__file__).parent
     for folder in (package.parent / "recordings", package / "_data" / "recordings"):

@@ -100,7 +100,7 @@ def changes(before: Measured, after: Measured, finished: Callable[[], object] = 
             continue
         word = {(True, False): "fixed", (False, True): "broken", (True, True): "still lost"}
         became = word.get((lost(row), lost(new)), "still right")
-        became = "varies by itself" if new.get("varies") else became
+        became = VARIES if new.get("varies") else became
         parting, agent = _parting(before, after, row, new)
         finished()
         known.append(Change(row, new, became, parting, new.get("varies") or agent))

@@ -112,6 +112,7 @@ def _remake(recipe: Callable[[], Setup], config: str) -> Setup:
 
 
 def fingerprint(text: str) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from rdflib import URIRef
 
@@ -19,7 +20,7 @@ LITERAL = 300
 """Letters of a literal that are shown."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ids:
     """Prefixes beside the usual ones, and names; both only grow, so that an id keeps its meaning."""
 
@@ -30,10 +31,7 @@ class Ids:
         """With these names, and a prefix for each of their namespaces."""
         known, prefixes = dict(self.names) | dict(names), dict(self.prefixes)
         for space in sorted({split(iri)[0] for iri in known} - {*USUAL.values(), *prefixes.values()}):
-            prefix = prefix_of(space)
-            while prefix in USUAL or prefix in prefixes:
-                prefix += "x"
-            prefixes[prefix] = space
+            prefixes[prefix_of(space, {*USUAL, *prefixes})] = space
         return Ids(tuple(prefixes.items()), tuple(sorted(known.items())))
 
     @property
@@ -41,15 +39,23 @@ class Ids:
         """All prefixes with their namespaces."""
         return (*USUAL.items(), *self.prefixes)
 
+    @cached_property
+    def _prefix_of(self) -> dict[str, str]:
+        return {space: prefix for prefix, space in self.spaces}
+
+    @cached_property
+    def _name_of(self) -> dict[URIRef, str]:
+        return dict(self.names)
+
     def write(self, term: Term | None) -> str:
         """A CURIE, an IRI in brackets, or a literal in quotes."""
         if isinstance(term, URIRef):
-            return curie(term, {space: prefix for prefix, space in self.spaces})
+            return curie(term, self._prefix_of)
         return "" if term is None else quoted(term, LITERAL)
 
     def named(self, term: Term | None) -> str:
         """The id of a term, with its name."""
-        name = dict(self.names).get(term, "") if isinstance(term, URIRef) else ""
+        name = self._name_of.get(term, "") if isinstance(term, URIRef) else ""
         return f"{self.write(term)} {quoted(name)}" if name else self.write(term)
 
     def read(self, text: str) -> URIRef:

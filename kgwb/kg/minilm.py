@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -58,11 +57,13 @@ class MiniLM:
 
         batches = [part for length, group in by_length.items() for part in _parts(group, BATCH // length)]
         if len(texts) <= FEW:
-            deque(map(put, batches), 0)
+            for batch in batches:
+                put(batch)
             return vectors
         # Many batches go side by side on one core each, for only some steps of a batch use several.
         with threadpool_limits(1, "blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
-            deque(pool.map(put, batches), 0)
+            for _ in pool.map(put, batches):  # raises what one of them raised
+                pass
         return vectors
 
     def _forward(self, ids: NDArray[np.int64]) -> Floats:

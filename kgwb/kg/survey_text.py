@@ -150,10 +150,8 @@ class Writer:
         spaces = Counter(split(iri)[0] for iri in self._iris())
         self.prefixes: dict[str, str] = {str(space): prefix for prefix, space in USUAL.items()}
         for space, _ in (each for each in spaces.most_common(20) if not ODD.search(each[0])):
-            prefix = prefix_of(space)
-            while prefix in self.prefixes.values() and space not in self.prefixes:
-                prefix += "x"
-            self.prefixes.setdefault(space, prefix)
+            if space not in self.prefixes:
+                self.prefixes[space] = prefix_of(space, self.prefixes.values())
 
     def class_names(self) -> tuple[str, ...]:
         """The names of classes for a reader to choose from, the largest first."""

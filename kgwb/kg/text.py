@@ -74,10 +74,13 @@ def local_part(iri: str) -> str:
     return split(iri)[1]
 
 
-def prefix_of(namespace: str) -> str:
-    """The prefix of a namespace: one that everybody knows, or its last part as a word."""
+def prefix_of(namespace: str, taken: Collection[str] = ()) -> str:
+    """The prefix of a namespace: one that everybody knows, or its last part as a word; none that is taken."""
     parts = re.findall(r"[A-Za-z][A-Za-z0-9]*", re.sub(r"^\w+:/*", "", namespace))
-    return KNOWN_PREFIXES.get(namespace) or (parts[-1].lower()[:12] if parts else "ns")
+    prefix = KNOWN_PREFIXES.get(namespace) or (parts[-1].lower()[:12] if parts else "ns")
+    while prefix in taken:
+        prefix += "x"
+    return prefix
 
 
 def local_name(iri: str) -> str:

@@ -12,11 +12,10 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from kgwb import disk
 from kgwb.display import as_text
 from kgwb.errors import InputError, KgwbError, harmless
 from kgwb.labs.pages import Remark, work_html
-from kgwb.labs.tasks import MOST_ANSWER, MOST_TRIES, HandIn, Lab, Task, Tried, lab_of, read
+from kgwb.labs.tasks import MOST_ANSWER, MOST_TRIES, HandIn, Lab, Task, Tried, lab_of, read, write
 from kgwb.run import Run
 
 MOST_TYPED = 20_000
@@ -77,13 +76,7 @@ class Work:
             self._write(self.path)
 
     def _write(self, path: Path) -> Path:
-        try:
-            disk.replace(path, [self.done.model_dump_json(indent=1) + "\n"], "replace")
-        except OSError as exc:
-            raise InputError(
-                f"cannot write {path}: {exc.strerror or exc}", hint="go to another folder"
-            ) from exc
-        return path
+        return write(path, self.done.model_dump_json(indent=1) + "\n")
 
     def __repr__(self) -> str:
         solved = sum(tried.state == "solved" for tried in self.done.tasks.values())

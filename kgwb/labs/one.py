@@ -9,7 +9,7 @@ from kgwb.flow import Answer, counted, to_data
 from kgwb.kg.queries import describe
 from kgwb.labs.tasks import Lab, graph
 from kgwb.run import Run
-from kgwb.workbench import Workbench, load_run, recordings
+from kgwb.workbench import Workbench, recording
 
 LAB = Lab(1, "From question to SPARQL")
 DIALOGUE = (
@@ -159,7 +159,7 @@ def _lost(number: int) -> None:
         f"Look at what {agents[0].replace('_', ' ')} made of what it was given.{CLUES.get(number, '')}",
     )
     def fixed(run: Run) -> str:
-        original = load_run(recordings()[f"lost/chatty_kg/{number}"])
+        original = recording(f"lost/chatty_kg/{number}")
         if run.question != original.question:
             return f"this run answers another question than {original.question!r}"
         edited = {key.partition("[")[0] for key in run.overrides}

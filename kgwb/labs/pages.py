@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from kgwb import disk
 from kgwb.bench.report import standalone
 from kgwb.errors import InputError
 from kgwb.flow import counted
-from kgwb.labs.tasks import HandIn, Lab, Task, Tried, lab_of, read
+from kgwb.labs.tasks import HandIn, Lab, Task, Tried, lab_of, read, write
 from kgwb.show import html as h
 from kgwb.show.html import Html
 
@@ -165,8 +164,4 @@ def _lab_parts(each: Collected) -> Iterable[Html]:
 
 def save_page(collected: Sequence[Collected], path: str | Path) -> Path:
     """Write the page of the class. Raises InputError."""
-    try:
-        disk.replace(Path(path), [class_page(collected)], "replace")
-    except OSError as exc:
-        raise InputError(f"cannot write {path}: {exc.strerror or exc}", hint="give another file") from exc
-    return Path(path)
+    return write(Path(path), class_page(collected))

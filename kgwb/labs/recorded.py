@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from kgwb.run import Run
-from kgwb.workbench import load_run, recordings
+from kgwb.workbench import recording, recordings
 
 LOST = "lost"
 """The folder of runs that lost their answers, which are no measure."""
@@ -40,16 +40,12 @@ def systems() -> tuple[str, ...]:
     return tuple(sorted({name.split("/")[1] for name in recordings() if not name.startswith(LOST)}))
 
 
+@cache
 def questions(graph: str) -> tuple[dict[str, Any], ...]:
     """The recorded questions over a graph with their gold labels, in the order of their numbers."""
     folder = next(iter(recordings().values())).parents[2]
     text = (folder / f"{graph}.questions.jsonl").read_text(encoding="utf-8")
     return tuple(json.loads(line) for line in text.splitlines())
-
-
-@lru_cache(maxsize=64)
-def _opened(name: str) -> Run:
-    return load_run(recordings()[name])
 
 
 def of_system(system: str) -> Iterator[Recorded]:
@@ -58,4 +54,4 @@ def of_system(system: str) -> Iterator[Recorded]:
         graph, owner, number = name.split("/")
         if graph != LOST and owner == system:
             row = questions(graph)[int(number) - 1]
-            yield Recorded(name, row["question"], _opened(name), frozenset(row["answer_labels"]))
+            yield Recorded(name, row["question"], recording(name), frozenset(row["answer_labels"]))

@@ -11,7 +11,7 @@ from rdflib import Literal
 
 from kgwb.display import as_html
 from kgwb.errors import KgwbError
-from kgwb.flow import CANNOT_EXPRESS, Answer, Term
+from kgwb.flow import CANNOT_EXPRESS, NOT_HERE, Answer, Term
 from kgwb.run import Run
 from kgwb.run.record import Call, Step, Totals
 from kgwb.show.html import (
@@ -142,7 +142,7 @@ def _outcome_of(answer: Answer, spent: Totals) -> tuple[str, str, str, str]:
     if answer:
         stands_on = f"stands on {count(len(answer.support), 'triple')} · {cost}"
         return "ok", "Answered", clean(short(str(answer))), stands_on
-    reason = answer.reason.removeprefix("not in this graph: ")
+    reason = answer.reason.removeprefix(f"{NOT_HERE}: ")
     if reason.startswith(CANNOT_EXPRESS):
         return "none", "Not answered", "The question was not answered", f"{reason} · {cost}"
     return "none", "Not in this graph", "No answer in this graph", f"{reason} · {cost}" if reason else cost
@@ -201,9 +201,10 @@ def set_up(run: Run) -> str:
 
 def without(run: Run) -> str:
     """ "without Arrival — director → Denis Villeneuve": the triples muted in a run, if there are any."""
+    if not run.kg.muted:  # as nearly always, and this is drawn with every click
+        return ""
     names = names_of(run)
-    texts = [clean(triple_text(triple, names)) for triple in run.kg.muted]
-    return f"without {'; '.join(texts)}" if texts else ""
+    return f"without {'; '.join(clean(triple_text(triple, names)) for triple in run.kg.muted)}"
 
 
 def head(run: Run) -> Html:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pydantic import BaseModel, ConfigDict
 
-from kgwb.flow import Answer, Context, Dialogue, Question
+from kgwb.flow import NOT_HERE, Answer, Context, Dialogue, Question
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, ask
 from kgwb.systems.chatty_kg.settings import settings_of
@@ -101,7 +101,7 @@ def leave_out(answer: Answer, context: Context, run: Run) -> Answer:
         dropped = (value.label for value in answer.values if value.term in mentioned)
         run.note(f"left out as already talked about: {', '.join(dropped)}")
     if not left and answer.values:
-        return replace(answer, values=(), reason="not in this graph: nothing else than what was said already")
+        return replace(answer, values=(), reason=f"{NOT_HERE}: nothing else than what was said already")
     return replace(answer, values=left)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from rdflib import Literal, URIRef
 from rdflib.namespace import XSD
 
-from kgwb.flow import Answer, CandidateQuery, Term, Triple, Value
+from kgwb.flow import NOT_HERE, Answer, CandidateQuery, Term, Triple, Value
 from kgwb.kg.queries import counted, support, where, witness
 from kgwb.run import Run, agent
 from kgwb.systems.chatty_kg.records import QIR, Linked, Selection
@@ -16,7 +16,6 @@ from kgwb.systems.chatty_kg.records import QIR, Linked, Selection
 SURE = 0.6
 """Score from which a query's wording decides the direction; "relatives" is both father and child."""
 Supports = dict[Term, tuple[Triple, ...]]
-NOT_HERE = "not in this graph"
 
 
 @agent("execution", kind="sparql")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rdflib import URIRef
 
-from kgwb.flow import Answer, Dialogue, Question, Term
+from kgwb.flow import NOT_HERE, Answer, Dialogue, Question, Term
 from kgwb.run import Run, System, agent
 from kgwb.systems.dog import rules as _rules  # noqa: F401  # the model rules answers its agents by them
 from kgwb.systems.dog import simplifying
@@ -22,8 +22,6 @@ from kgwb.systems.dog.settings import DogSettings, settings_of
 from kgwb.systems.dog.topic_entity import begin, find_topics
 from kgwb.systems.dog.triple_filling import fill
 from kgwb.systems.linking import link_entity, retrieve, select
-
-NOT_HERE = "not in this graph"
 
 
 def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:

@@ -9,7 +9,7 @@ from itertools import chain
 from pydantic import BaseModel, ConfigDict
 from rdflib import Literal
 
-from kgwb.flow import Answer, Dialogue, Kind, Term, Triple, Value
+from kgwb.flow import NOT_HERE, Answer, Dialogue, Kind, Term, Triple, Value
 from kgwb.kg.support import named
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, ask
@@ -18,7 +18,6 @@ from kgwb.systems.ragonite.tools import earlier
 
 MOST_TRIPLES = 30
 """Triples that are shown of a value."""
-NOT_HERE = "not in this graph"
 
 
 class ValueReply(BaseModel):

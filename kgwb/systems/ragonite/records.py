@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import Explanation, Hidden, Iri, Kind, Score, Term, Triple, counted, first_few
+from kgwb.flow import NOT_HERE, Explanation, Hidden, Iri, Kind, Score, Term, Triple, counted, first_few
 from kgwb.kg.sparql import n3, writable
 from kgwb.kg.survey_text import quoted
 
@@ -144,7 +144,7 @@ class Cited:
     reason: Explanation = ""
 
     def __str__(self) -> str:
-        return self.text or f"not in this graph: {self.reason}"
+        return self.text or f"{NOT_HERE}: {self.reason}"
 
     @property
     def outcome(self) -> str:

@@ -9,7 +9,7 @@ from typing import Literal
 import rdflib
 from pydantic import BaseModel, ConfigDict
 
-from kgwb.flow import Answer, Kind, Triple, Value
+from kgwb.flow import NOT_HERE, Answer, Kind, Triple, Value
 from kgwb.kg.support import named, there
 from kgwb.run import Run, agent
 from kgwb.run.ask import ask
@@ -17,8 +17,6 @@ from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.records import Position, Produced, Sentence
 from kgwb.systems.robodata.settings import settings_of
 from kgwb.systems.robodata.states import variables
-
-NOT_HERE = "not in this graph"
 
 
 class SentenceReply(BaseModel):

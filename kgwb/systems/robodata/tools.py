@@ -137,6 +137,14 @@ def query_local(sparql: str, *, local: LocalGraph, run: Run) -> Observed:
 # --- REMOTE
 
 
+def _at(iris: list[URIRef], only: list[URIRef], run: Run) -> tuple[list[Triple], list[Triple], bool]:
+    """The triples that leave and that reach them, of these predicates or of all; whether these are all."""
+    (out, all_out), (into, all_into) = (
+        triples_at(run.kg, subjects, only, objects, LOOK) for subjects, objects in ((iris, ()), ((), iris))
+    )
+    return out, into, all_out and all_into
+
+
 @usable("search")
 def search_entities(name: str, *, local: LocalGraph, run: Run) -> Observed:
     """Entities by a name, with their types and descriptions."""
@@ -150,10 +158,9 @@ def search_entities(name: str, *, local: LocalGraph, run: Run) -> Observed:
 @usable()
 def get_entity_info(entity: str, *, local: LocalGraph, run: Run) -> Observed:
     """Each predicate of an entity, in both directions, with how many triples and one of them."""
-    iri = [local.ids.read(entity)]
-    (out, all_out), (into, all_into) = (triples_at(run.kg, s, (), o, LOOK) for s, o in ((iri, ()), ((), iri)))
+    out, into, whole = _at([local.ids.read(entity)], [], run)
     rows = tuple((*way[0], rdflib.Literal(len(way))) for way in (*by_predicate(out), *by_predicate(into)))
-    return Observed((*SPO, "triples like it"), rows[:MOST_SHOWN], len(rows), all_out and all_into)
+    return Observed((*SPO, "triples like it"), rows[:MOST_SHOWN], len(rows), whole)
 
 
 @usable()
@@ -174,10 +181,8 @@ def explore_entity_neighbors(
 ) -> Observed:
     """Triples at an entity in both directions, of one predicate or of all."""
     iri, only = [local.ids.read(entity)], [local.ids.read(predicate)] if predicate.strip() else []
-    (out, all_out), (into, all_into) = (
-        triples_at(run.kg, s, only, o, LOOK) for s, o in ((iri, ()), ((), iri))
-    )
-    return shown([*out, *into], all_out and all_into, limit if limit > 0 else NEIGHBOURS)
+    out, into, whole = _at(iri, only, run)
+    return shown([*out, *into], whole, limit if limit > 0 else NEIGHBOURS)
 
 
 @usable()

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from rdflib import Literal, URIRef
 
-from kgwb.errors import GraphError
-from kgwb.flow import Answer, Dialogue, Kind, Question, Term, Triple, Turn, Value, to_data
+from kgwb.flow import NOT_HERE, Answer, Dialogue, Kind, Question, Term, Triple, Turn, Value, to_data
 from kgwb.kg.findings import facts_of
-from kgwb.kg.support import named, support_of
+from kgwb.kg.support import named
 from kgwb.kg.survey import Survey, survey
 from kgwb.kg.survey_text import Writer
 from kgwb.kg.text import local_part
 from kgwb.run import Run, System, agent, remembered
 from kgwb.systems.linking import retrieve
+from kgwb.systems.supports import supports
 from kgwb.systems.surveyor import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.surveyor.drafter import draft
 from kgwb.systems.surveyor.executor import execute
@@ -24,8 +24,6 @@ from kgwb.systems.surveyor.part import of_query, relevant
 from kgwb.systems.surveyor.records import Draft, Executed, Mentions
 from kgwb.systems.surveyor.reviewer import review
 from kgwb.systems.surveyor.settings import SurveyorSettings, settings_of
-
-NOT_HERE = "not in this graph"
 
 
 def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
@@ -52,7 +50,7 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     for turn in range(1, left + 1):
         place = "draft" if turn == 1 else f"revision {turn - 1}"
         verdict = review(place, mentions, of_query(writer, drafted.sparql, run), drafted, executed, run)
-        if verdict.verdict == "not in this graph":
+        if verdict.verdict == NOT_HERE:
             return Answer("list", queries=(drafted.sparql,), reason=f"{NOT_HERE}: {verdict.reason}")
         if verdict.draft is None or verdict.draft.sparql == drafted.sparql:
             break
@@ -92,17 +90,13 @@ def conclude(drafted: Draft, executed: Executed, run: Run) -> Answer:
     if executed.truth is None and not rows:
         why = f" ({'; '.join(map(str, executed.findings))})" if executed.findings else ""
         return Answer("list", queries=queries, reason=f"{NOT_HERE}: nothing fits{why}")
-    supports: dict[tuple[Term | None, ...], tuple[Triple, ...]] = {}
-    try:
-        if executed.truth is not False:
-            supports = support_of(run.kg, executed.sparql, executed.columns, rows)
-    except GraphError as error:
-        run.note(f"what the answer stands on was not found: {error.message}")
+    holds = executed.truth is not False
+    standing = supports(executed.sparql, executed.columns, rows, run) if holds else {}
     if executed.truth is not None:
-        value = Value(Literal(executed.truth), str(executed.truth).lower(), supports.get((), ()))
+        value = Value(Literal(executed.truth), str(executed.truth).lower(), standing.get((), ()))
         return named(run.kg, Answer("boolean", (value,), queries, reason=assumed))
     names = dict(executed.names)
-    values = tuple(_value(row, names, supports.get(row, ())) for row in rows)
+    values = tuple(_value(row, names, standing.get(row, ())) for row in rows)
     given = drafted.columns if len(drafted.columns) == len(executed.columns) else executed.columns
     columns = given if len(executed.columns) > 1 else ()
     kind: Kind = "count" if drafted.asked == "count" and len(rows) == 1 and not columns else "list"

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import Candidate, Explanation, Hidden, Iri, Sparql, Term, counted, first_few
+from kgwb.flow import NOT_HERE, Candidate, Explanation, Hidden, Iri, Sparql, Term, counted, first_few
 from kgwb.kg.findings import Finding
 from kgwb.kg.queries import Held
 from kgwb.kg.survey_text import Prefixes
@@ -86,7 +86,7 @@ class Draft:
     def outcome(self) -> str:
         if self.sparql:
             return f"{self.asked}: {first_few(self.columns, 3)}"
-        return f"asks to see {first_few(self.more)}" if self.more else f"not in this graph: {self.missing}"
+        return f"asks to see {first_few(self.more)}" if self.more else f"{NOT_HERE}: {self.missing}"
 
 
 @dataclass(frozen=True, slots=True)

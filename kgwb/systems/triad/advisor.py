@@ -7,13 +7,13 @@ from numbers import Number
 from pydantic import BaseModel, ConfigDict
 from rdflib import Literal, URIRef
 
-from kgwb.errors import GraphError
 from kgwb.flow import Answer, CandidateQuery, Kind, Value
 from kgwb.kg.algebra import parts_of
 from kgwb.kg.base import Rows
-from kgwb.kg.support import named, support_of
+from kgwb.kg.support import named
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, ask
+from kgwb.systems.supports import supports
 from kgwb.systems.triad.generalist import AnswerType
 from kgwb.systems.triad.settings import settings_of
 
@@ -38,17 +38,13 @@ def conclude(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
         truth = bool(result.rows) if asked == "yes or no" else None
     rows = {row: row[0] for row in result.rows if row[0] is not None} if result else {}
     columns = result.variables if result else ()
-    try:
-        supports = support_of(run.kg, query.sparql, columns, [*rows]) if truth is not False else {}
-    except GraphError as error:
-        run.note(f"what the answer stands on was not found: {error.message}")
-        supports = {}
+    standing = supports(query.sparql, columns, [*rows], run) if truth is not False else {}
     names = run.kg.names(sorted(term for term in rows.values() if isinstance(term, URIRef)))
-    values = [Value(t, names.get(URIRef(t), str(t)), supports.get(row, ())) for row, t in rows.items()]
+    values = [Value(t, names.get(URIRef(t), str(t)), standing.get(row, ())) for row, t in rows.items()]
     numbers = all(isinstance(v.term, Literal) and isinstance(v.term.value, Number) for v in values)
     if truth is not None or (asked == "count" and not numbers):
         one = len(rows) if truth is None else truth
-        triples = dict.fromkeys(triple for support in supports.values() for triple in support)
+        triples = dict.fromkeys(triple for support in standing.values() for triple in support)
         values = [Value(Literal(one), str(one).lower(), tuple(triples))]
     kind: Kind = "boolean" if truth is not None else KINDS[asked]
     return named(run.kg, Answer(kind, tuple(values), (query.sparql,)))

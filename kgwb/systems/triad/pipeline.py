@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kgwb.flow import Answer, Candidate, Dialogue, Question, Term
+from kgwb.flow import NOT_HERE, Answer, Candidate, Dialogue, Question, Term
 from kgwb.run import Run, System, agent
 from kgwb.systems.linking import retrieve
 from kgwb.systems.triad import decision_maker, generalist
@@ -27,7 +27,7 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     asked = generalist.classify(question.text, run)
     if query := tries[-1].query:
         return conclude(query, asked, run)
-    reason = f"not in this graph: {tries[-1].fault}"
+    reason = f"{NOT_HERE}: {tries[-1].fault}"
     if run.settings.own_knowledge and settings_of(run).ablation != "no_fallback":
         return remember(question.text, asked, reason, run)
     return Answer("list", reason=reason)

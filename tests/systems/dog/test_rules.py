@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rules_asked import check_metaqa, check_sample
 
 from kgwb import open_kg, profile
-from kgwb.errors import KgwbError
-from kgwb.kg import SAMPLES, sample_path
+from kgwb.kg import SAMPLES
 from kgwb.kg.embeddings import DEFAULT, Embeddings
 from kgwb.llm.base import ChatRequest
 from kgwb.llm.rules import Rules
@@ -24,8 +23,6 @@ TARGETS = {1: 0.90, 2: 0.75, 3: 0.60}
 """Hits@1 by number of hops."""
 EVERY = 25
 """One in so many questions of each number of hops is asked here; all of them take a minute."""
-ENOUGH = 0.8
-"""Share of a sample's questions for names that must be answered exactly."""
 
 
 def reply(task: str, **variables: Any) -> Any:
@@ -128,40 +125,16 @@ def test_an_answer_is_tried(question: str, triples: list[str], answers: list[str
 # --- the samples, and MetaQA
 
 
-def answers(bench: Workbench, question: str) -> list[str]:
-    bench.forget()
-    try:
-        answer = bench.ask(question).answer
-    except KgwbError:  # a question that names nothing has no topic entity
-        return []
-    return [str(value.term) for value in answer.values] if answer else []
-
-
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_rules_answers_enough_of_a_sample_and_invents_nothing(
     sample: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every other question for names; a boolean or a count is no walk's answer."""
     monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT)
-    bench = Workbench(open_kg(sample), "rules", system="dog")
-    lines = Path(sample_path(sample)).with_suffix(".questions.jsonl").read_text().splitlines()
-    entries = [entry for entry in map(json.loads, lines) if not entry.get("dialogue")]
-    right: dict[str, bool] = {}
-    for entry in [entry for entry in entries if entry["type"] in ("factoid", "list", "unanswerable")][::2]:
-        got = answers(bench, entry["question"])
-        right[entry["question"]] = sorted(got) == sorted(entry["answers"])
-        assert entry["type"] != "unanswerable" or not got, entry["question"]
-    assert sum(right.values()) >= ENOUGH * len(right), [entry for entry in right if not right[entry]]
+    check_sample(Workbench(open_kg(sample), "rules", system="dog"), sample, every=2)
 
 
 def test_rules_reaches_the_targets_on_metaqa(metaqa: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sample of metaqa_dev; ``kgwb bench`` asks all of it."""
     monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT)
-    kg = open_kg(metaqa)
-    entries = list(map(json.loads, metaqa.with_name("metaqa_dev.jsonl").read_text().splitlines()))
-    bench = Workbench(kg, "rules", system="dog", settings=profile("fast", debate_rounds=1))
-    for hops, group in groupby(entries, key=lambda entry: entry["hops"]):
-        asked = list(group)[::EVERY]
-        hits = [answers(bench, entry["question"])[:1] for entry in asked]
-        right = sum(bool({*hit} & {*entry["answers"]}) for hit, entry in zip(hits, asked, strict=True))
-        assert right >= TARGETS[hops] * len(asked), f"{hops} hops: {right} of {len(asked)}"
+    settings = profile("fast", debate_rounds=1)
+    check_metaqa(Workbench(open_kg(metaqa), "rules", system="dog", settings=settings), metaqa, EVERY, TARGETS)

@@ -1,0 +1,48 @@
+"""What the model ``rules`` answers as a system's agents: checked on the samples, and on MetaQA."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from itertools import groupby
+from pathlib import Path
+
+from kgwb.errors import KgwbError
+from kgwb.kg import sample_path
+from kgwb.workbench import Workbench
+
+ENOUGH = 0.8
+"""Share of a sample's questions for names that must be answered exactly."""
+
+
+def answers(bench: Workbench, question: str) -> list[str]:
+    bench.forget()
+    try:
+        answer = bench.ask(question).answer
+    except KgwbError:  # a question that names nothing has no topic entity
+        return []
+    return [str(value.term) for value in answer.values] if answer else []
+
+
+def check_sample(bench: Workbench, sample: str, every: int) -> None:
+    """Enough of a sample is answered, and nothing is invented; a boolean or a count is left out."""
+    lines = Path(sample_path(sample)).with_suffix(".questions.jsonl").read_text().splitlines()
+    entries = [entry for entry in map(json.loads, lines) if not entry.get("dialogue")]
+    right: dict[str, bool] = {}
+    for entry in [entry for entry in entries if entry["type"] in ("factoid", "list", "unanswerable")][
+        ::every
+    ]:
+        got = answers(bench, entry["question"])
+        right[entry["question"]] = sorted(got) == sorted(entry["answers"])
+        assert entry["type"] != "unanswerable" or not got, entry["question"]
+    assert sum(right.values()) >= ENOUGH * len(right), [entry for entry in right if not right[entry]]
+
+
+def check_metaqa(bench: Workbench, metaqa: Path, every: int, targets: Mapping[int, float]) -> None:
+    """Hits@1 by number of hops on a sample of metaqa_dev; ``kgwb bench`` asks all of it."""
+    entries = list(map(json.loads, metaqa.with_name("metaqa_dev.jsonl").read_text().splitlines()))
+    for hops, group in groupby(entries, key=lambda entry: entry["hops"]):
+        asked = list(group)[::every]
+        hits = [answers(bench, entry["question"])[:1] for entry in asked]
+        right = sum(bool({*hit} & {*entry["answers"]}) for hit, entry in zip(hits, asked, strict=True))
+        assert right >= targets[hops] * len(asked), f"{hops} hops: {right} of {len(asked)}"
