@@ -25,6 +25,8 @@ from kgwb.kg.vocabularies import well_known
 from kgwb.masking import cut, without
 
 _CHECK = "ask again, and check that the URL is the SPARQL endpoint itself, not its web page"
+_SORTED_TOP = "SR353"
+"""Virtuoso sorts 10,000 rows at most where a query has a LIMIT, and any number where it has none."""
 _log = logging.getLogger("kgwb")
 
 
@@ -144,7 +146,12 @@ class Endpoint(SearchedByQueries):
             parameters.append(("timeout", str(max(1000, int(self.limits.query_timeout_s * 500)))))
         unlimited = request.form == "ask" or request.limited or request.values
         text = request.text if unlimited else f"{request.text}\nLIMIT {self.limits.row_limit + 1}"
-        reply = ask(self._address, text, request.form, self.limits, parameters)
+        try:
+            reply = ask(self._address, text, request.form, self.limits, parameters)
+        except QueryError as error:
+            if unlimited or _SORTED_TOP not in error.message:
+                raise
+            reply = ask(self._address, request.text, request.form, self.limits, parameters)
         self.server = reply.server
         return request, reply
 
