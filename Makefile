@@ -5,7 +5,7 @@
 #
 #   PYTHON=python3.12 make lab        another Python: 3.11, 3.12 or 3.13
 #   make lab LAB_ARGS="--port 9000"   arguments for `kgwb lab`
-#   make test TEST_ARGS="-k record"   arguments for pytest
+#   make test TEST_ARGS="-k record"   arguments for pytest; -n0 runs all tests in one process
 #
 # On Linux, torch brings several GB of CUDA packages. For the build that runs on the processor alone,
 # give pip the index of CPU builds that PyTorch's own installation page names:
@@ -16,6 +16,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 MODEL_SERVER := .venv-server/.ready
+# A process for each core runs whole files: those that start a Virtuoso or a model's server start one each.
+SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile
 READY := .venv/.kgwb-ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install
 
@@ -32,7 +34,7 @@ demo: $(READY) ## play a dialogue in the terminal, agent by agent, offline
 	@$(BIN)/kgwb demo
 
 test: $(READY) ## run the tests of some minutes
-	$(BIN)/python -m pytest -m "not long" $(TEST_ARGS)
+	$(BIN)/python -m pytest -m "not long" $(SIDE_BY_SIDE) $(TEST_ARGS)
 
 test-all: $(READY) ## run every test: also load, browsers, notebooks, hostile input, faults
 	$(BIN)/python -m pytest $(TEST_ARGS)
