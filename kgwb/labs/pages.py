@@ -40,8 +40,8 @@ class Remark:
 
     def _repr_html_(self) -> str:
         sign = h.state_sign(SIGNS[self.state], WORDS[self.state], pill=True)
-        title = h.join(h.tag("b", f"{self.task.name} {self.task.title}"), " ", sign)
-        text = h.aside(self.text) if self.state != "right" else ""
+        title = h.div("row", h.tag("b", f"{self.task.name} {self.task.title}"), sign)
+        text = h.div("soft", self.text) if self.state != "right" else ""
         return h.page(h.div("stack tight", title, text))
 
 
