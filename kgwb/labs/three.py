@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from statistics import fmean, median
 
-from kgwb.flow import Triple
 from kgwb.labs.recorded import Recorded, of_system, systems
 from kgwb.labs.tasks import Lab, graph
+from kgwb.run import Run
 from kgwb.workbench import recording
 
 LAB = Lab(3, "All systems, the same questions")
@@ -85,15 +86,13 @@ def shared(number: int) -> str:
     "A film is in the answer only with both of its triples. How many of them must be muted for it to go?",
     "run.answer.values[1].support[0] is a triple; a list of such triples, one a film, is the answer.",
 )
-def muted(triples: list[tuple[str, str, str]]) -> str:
+def muted(triples: Sequence[tuple[str, str, str]]) -> str:
     values = answer.values if (answer := recording(MUTED).answer) else ()
-    known: dict[tuple[str, ...], Triple] = {
-        tuple(map(str, each)): each for value in values for each in value.support
-    }
+    known = {tuple(map(str, each)): each for value in values for each in value.support}
     asked = {tuple(part.strip("<> ") for part in triple) for triple in triples}
     if asked - known.keys():
         return "the answer does not stand on all of these: take triples of value.support, or write whole IRIs"
-    left = recording(MUTED, kg=graph("films"), model="rules").mute(*map(known.__getitem__, asked)).go().answer
+    left = _opened().mute(*map(known.__getitem__, asked)).go().answer
     labels = left.labels if left else ()
     if {*labels} != {KEPT}:
         return f"without these is left: {', '.join(labels) or 'nothing'}"
@@ -113,6 +112,12 @@ def claims(letters: list[str]) -> str:
     if extra := sorted(chosen - SHOWN):
         return f"for claim {extra[0]} one would have to compare with other runs"
     return "another one can be seen, too" if chosen != SHOWN else ""
+
+
+@cache
+def _opened() -> Run:
+    """The run whose triples are muted in forks of it; to ask it anew takes seconds."""
+    return recording(MUTED, kg=graph("films"), model="rules")
 
 
 def _highest(system: str, figure: Callable[[tuple[Recorded, ...]], float], remark: str) -> str:
