@@ -148,15 +148,17 @@ def test_hand_ins_become_one_page_of_the_class(tmp_path: Path, capsys: pytest.Ca
         "lab.json": '{"kgwb_lab": 99}',
         "text.json": "\x00\xff",
     }
+    (tmp_path / "lab1.json").write_text('{"kgwb_lab": 1}')  # what is kept beside the notebook has no name
     for file, text in hostile.items():
         (tmp_path / file).write_text(text)
     assert main(["labs", "collect", str(tmp_path), "--out", str(tmp_path / "class.html")]) == 0
     out = capsys.readouterr().out
-    assert "lab 1: 3 hand-ins" in out and "1 of 3 solved, stuck: <i>Bob" in out
+    assert "lab 1: 4 hand-ins" in out and "1 of 4 solved, stuck: <i>Bob" in out
+    assert "not read: lab.json: there is no lab 99" in out and "not read: text.json: no hand-in" in out
     page = (tmp_path / "class.html").read_text()
     assert "<i>Bob" not in page and "&lt;i&gt;Bob" in page
     [collected] = collect(tmp_path)
-    assert [work.student for work in collected.work] == ["<i>Bob", "Ada", "Cleo"]
+    assert [work.student for work in collected.work] == ["<i>Bob", "Ada", "Cleo", "lab1.json"]
     assert {*collected.refused} == {*hostile}
     assert all(file in page for file in hostile)
     assert class_page([collected]) == page
