@@ -83,6 +83,8 @@ def iri_x(name: str) -> URIRef:
 def test_paths_over_other_predicates_and_other_queries_stay_as_they_are() -> None:
     kg = kgwb.open_kg(graph_of(DATA)).without((iri_x("a"), iri_x("p"), iri_x("b")))
     assert kg.select(X + "SELECT ?x { :a :q+ ?x }").rows == ((iri_x("b"),),)
+    with pytest.raises(QueryError, match="no triple of IRIs and literals"):
+        kg.without(("Inception", "director", "Christopher Nolan"))  # type: ignore[arg-type]
     with pytest.raises(QueryError, match="blank node"):
         kg.without((BNode("b"), iri_x("p"), iri_x("b")))
 

@@ -34,8 +34,11 @@ Pattern = tuple[Any, Any, Any]
 
 
 def mute(muted: Triples, more: Sequence[Triple]) -> Triples:
-    """Triples to mute beside others. Raises QueryError for a blank node: no query can name it."""
+    """Triples to mute beside others. Raises QueryError for a blank node, which no query names, and a text."""
     for triple in more:
+        if not all(isinstance(term, URIRef | BNode | Literal) for term in triple):
+            hint = "take a triple of value.support, or write each of its terms as rdflib.URIRef(...)"
+            raise QueryError(f"{triple!s:.200} is no triple of IRIs and literals", hint=hint)
         _ = [n3(term) for term in triple]
     return tuple(dict.fromkeys((*muted, *more)))
 

@@ -36,6 +36,8 @@ class Work:
     def check(self, task: str, answer: object = None) -> Remark:
         """Check an answer; says that it is right, or what is wrong with it. Raises InputError for no task."""
         asked = self._task(task)
+        if answer is None or answer is ... or answer == "":  # the cell as it came is no try
+            return Remark(asked, "wrong", "there is no answer yet")
         wrong = _judge(asked, answer)
         tried = self._tried(task)
         tried.tries += 1
@@ -96,8 +98,6 @@ def lab(number: int, path: str | Path | None = "") -> Work:
 
 def _judge(task: Task, answer: object) -> str:
     """What is wrong with an answer, of whatever type it is."""
-    if answer is None or answer == "" or answer is ...:
-        return "there is no answer yet"
     if isinstance(answer, str) and len(answer) > MOST_TYPED:
         return f"it has {len(answer):,} letters; {MOST_TYPED:,} are the most"
     if task.form is Run:
@@ -108,10 +108,8 @@ def _judge(task: Task, answer: object) -> str:
             answer = TypeAdapter(task.form).validate_python(answer, strict=True)
         except ValidationError as exc:
             where = "".join(f"[{place!r}]" for place in exc.errors()[0]["loc"])
-            return (
-                f"{_kind(answer)} has not the form that is asked for, which the notebook's comment shows: "
-                f"answer{where}: {exc.errors()[0]['msg']}"
-            )
+            problem = exc.errors()[0]["msg"].replace("Input", f"answer{where}", 1)
+            return f"the comment beside `answer = ...` shows another form than {_kind(answer)}: {problem}"
     try:
         return task.check(answer)
     except KgwbError as exc:

@@ -40,8 +40,8 @@ class Remark:
 
     def _repr_html_(self) -> str:
         sign = h.state_sign(SIGNS[self.state], WORDS[self.state], pill=True)
-        title = h.join(h.tag("b", f"{self.task.name} {self.task.title}"), " ", sign)
-        text = h.aside(self.text) if self.state != "right" else ""
+        title = h.div("row", h.tag("b", f"{self.task.name} {self.task.title}"), sign)
+        text = h.div("soft", self.text) if self.state != "right" else ""
         return h.page(h.div("stack tight", title, text))
 
 
@@ -86,7 +86,7 @@ class Collected:
         for name, task in lab_of(self.lab).tasks.items():
             stuck = self.stuck(name)
             tail = f", stuck: {h.clean(', '.join(stuck))}" if stuck else ""
-            lines.append(f"  {name:<5} {task.title:<44} {self.solved(name)} of {number} solved{tail}")
+            lines.append(f"  {name:<5} {task.title:<60.60} {self.solved(name)} of {number} solved{tail}")
         lines += [f"  not read: {h.clean(name)}: {h.clean(why)}" for name, why in self.refused.items()]
         return "\n".join(lines)
 
@@ -112,9 +112,10 @@ def collect(folder: str | Path) -> list[Collected]:
             known = lab_of(work.kgwb_lab).tasks
             if strange := sorted(set(work.tasks) - set(known)):
                 raise InputError(f"lab {work.kgwb_lab} has no task {strange[0]!r}", hint="")
-            by_lab.setdefault(work.kgwb_lab, {})[work.student.casefold() or file.name] = work
+            work.student = work.student or file.name
+            by_lab.setdefault(work.kgwb_lab, {})[work.student.casefold()] = work
         except InputError as exc:
-            refused[file.name] = exc.message
+            refused[file.name] = exc.message.removeprefix(f"{file.name} is ")
     return [
         Collected(number, tuple(work for _, work in sorted(students.items())), refused if place == 0 else {})
         for place, (number, students) in enumerate(sorted(by_lab.items()))

@@ -1,14 +1,14 @@
-"""The recorded questions: their runs by system, and how right their answers are."""
+"""The recorded questions: what came of them by system, and how right their answers are."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from kgwb.run import Run
+from kgwb.run.record import Totals
 from kgwb.workbench import recording, recordings
 
 LOST = "lost"
@@ -17,16 +17,18 @@ LOST = "lost"
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A recorded question: its name, the run, and the gold labels."""
+    """A recorded question with the labels of its answer, the gold labels, and what the run cost."""
 
     name: str
     question: str
-    run: Run
+    labels: frozenset[str]
     gold: frozenset[str]
+    totals: Totals
 
     @property
-    def labels(self) -> frozenset[str]:
-        return frozenset(self.run.answer.labels if self.run.answer else ())
+    def run(self) -> Run:
+        """The run, opened afresh: what is edited in it changes no figure here."""
+        return recording(self.name)
 
     @property
     def f1(self) -> float:
@@ -48,10 +50,14 @@ def questions(graph: str) -> tuple[dict[str, Any], ...]:
     return tuple(json.loads(line) for line in text.splitlines())
 
 
-def of_system(system: str) -> Iterator[Recorded]:
-    """Every recorded question of a system."""
+@cache
+def of_system(system: str) -> tuple[Recorded, ...]:
+    """Every recorded question of a system; the first time, its runs are replayed."""
+    rows = []
     for name in recordings():
         graph, owner, number = name.split("/")
         if graph != LOST and owner == system:
-            row = questions(graph)[int(number) - 1]
-            yield Recorded(name, row["question"], recording(name), frozenset(row["answer_labels"]))
+            row, run = questions(graph)[int(number) - 1], recording(name)
+            labels = frozenset(run.answer.labels if run.answer else ())
+            rows.append(Recorded(name, row["question"], labels, frozenset(row["answer_labels"]), run.totals))
+    return tuple(rows)

@@ -113,7 +113,7 @@ def broken(reply: str) -> str:
     "The mean of the F1 of all recorded questions of both graphs, to two digits.",
 )
 def measured(f1: float) -> str:
-    right = fmean(each.f1 for each in _chatty())
+    right = fmean(each.f1 for each in of_system("chatty_kg"))
     if abs(f1 - right) <= TOLERANCE:
         return ""
     return f"that is too {'high' if f1 > right else 'low'}"
@@ -126,11 +126,10 @@ def measured(f1: float) -> str:
     "Of the questions that were not answered at all: what do their reasons have in common?",
 )
 def blamed(agent: str) -> str:
-    known = {name for each in _chatty() for name in (step.agent for step in each.run.steps)}
+    lost = [each for each in of_system("chatty_kg") if each.f1 < 1]
     agent = agent.strip().replace(" ", "_")  # the debugger shows names with spaces
-    if agent not in known:
+    if agent not in {spec.name for spec in lost[0].run.system.agents}:
         return "Chatty-KG has no agent of that name; write it as the steps do"
-    lost = [each for each in _chatty() if each.f1 < 1]
     first = [_first_wrong(each) for each in lost]
     return (
         ""
@@ -148,11 +147,6 @@ def _first_wrong(each: Recorded) -> str:
 @lru_cache(maxsize=1)
 def _sent_back() -> set[int]:
     return {n for n, reply in enumerate(REPLIES, 1) if not _passes(MUSIC, reply)}
-
-
-@lru_cache(maxsize=1)
-def _chatty() -> tuple[Recorded, ...]:
-    return tuple(of_system("chatty_kg"))
 
 
 def _played(question: str, reply: str) -> str:

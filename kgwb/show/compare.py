@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
 from kgwb.display import as_html
 from kgwb.kg.survey import Survey
+from kgwb.run import Run
 from kgwb.run.record import Differences, Step, StepDifference, difference
 from kgwb.show.html import (
     Html,
@@ -46,7 +47,7 @@ def comparison(first: Side, second: Side, *, all_steps: bool = False) -> Html:
         title = div("row lead", _letter(n), tag("b", name), span("soft small", set_up(standing.run)))
         heads.append(div("", title, answer_banner(standing)))
     differences = difference(first.standing.steps, second.standing.steps)
-    beside = _steps_beside(differences, first.standing, all_steps=all_steps)
+    beside = _steps_beside(differences, (first.standing, second.standing), all_steps=all_steps)
     return join(div("ab heads", *heads), _stands(first.standing, second.standing), beside)
 
 
@@ -67,14 +68,16 @@ def _stands(first: Standing, second: Standing) -> Html:
 @as_html.register
 def difference_html(differences: Differences) -> str:
     """The steps of two runs side by side, with what differs marked."""
-    return static(_steps_beside(differences, None))
+    return static(_steps_beside(differences, ()))
 
 
 def _letter(number: int) -> Html:
     return span("letter", "AB"[number])
 
 
-def _steps_beside(differences: Differences, standing: Standing | None, *, all_steps: bool = False) -> Html:
+def _steps_beside(
+    differences: Differences, standings: Sequence[Standing], *, all_steps: bool = False
+) -> Html:
     """The first decision that differs, in full, then every step with its outcome in both."""
     names: dict[str, str] = {}
     for side in ([pair.first for pair in differences], [pair.second for pair in differences]):
@@ -89,21 +92,21 @@ def _steps_beside(differences: Differences, standing: Standing | None, *, all_st
             folded = fold(head, ", ".join(equal), key=f"same-{len(rows)}")
             rows.append(div("cmp same", span("sign", "="), div("wide", folded)))
         else:
-            rows += [_row(pair, standing, names) for pair in pairs]
+            rows += [_row(pair, standings, names) for pair in pairs]
     heads = div("cmp", span("sign"), span("caption", "step"), _letter(0), _letter(1)) if rows else ""
     if differences.parting is not None:
-        return join(_parting(differences.parting, standing, names), heads, *rows)
+        return join(_parting(differences.parting, standings, names), heads, *rows)
     unequal = any(pair.status != "same" for pair in differences)
     words = "No decision differs: only the way does." if unequal else "No step differs."
     return join(div("band", words), heads, *rows)
 
 
-def _parting(pair: StepDifference, standing: Standing | None, names: Names) -> Html:
+def _parting(pair: StepDifference, standings: Sequence[Standing], names: Names) -> Html:
     """The first decision that differs: the step in both, in full."""
     step = pair.first or pair.second
     assert step is not None, "a difference is of a step"
-    tile = kind_tile(standing.run.system.kind(step.agent)) if standing else ""
-    prefixes, sides = prefixes_of(standing.run) if standing else {}, []
+    tile = kind_tile(_owner(pair, standings).system.kind(step.agent)) if standings else ""
+    prefixes, sides = prefixes_of(standings[0].run) if standings else {}, []
     for n, side in enumerate((pair.first, pair.second)):
         if side is None:
             decided = aside("no such step")
@@ -121,10 +124,17 @@ def _parting(pair: StepDifference, standing: Standing | None, names: Names) -> H
     )
 
 
-def _row(pair: StepDifference, standing: Standing | None, names: Names) -> Html:
+def _owner(pair: StepDifference, standings: Sequence[Standing]) -> Run:
+    """The run that has the step: the other may be of another system, which has no such agent."""
+    return standings[0 if pair.first else 1].run
+
+
+def _row(pair: StepDifference, standings: Sequence[Standing], names: Names) -> Html:
     """A step of both: its outcomes with the words that differ marked, and all that differs to unfold."""
     agent, step = agent_of(pair.key), pair.first or pair.second
-    tile = kind_tile(standing.run.system.kind(agent), small=True) if standing else span("sign", "≠")
+    tile = (
+        kind_tile(_owner(pair, standings).system.kind(agent), small=True) if standings else span("sign", "≠")
+    )
     texts = [outcome(side) if side else "no such step" for side in (pair.first, pair.second)]
     same, differs = texts[0] == texts[1], pair.status != "same"
     first, second = (safe(texts[0]), aside(texts[1])) if same else word_changes(*texts)
