@@ -55,7 +55,7 @@ class Workbench:
         self.setup = Setup(
             kg,
             chosen,
-            {name: _model(spec) for name, spec in {"": model, **(models or {})}.items()},
+            {name: llm.model(spec) for name, spec in {"": model, **(models or {})}.items()},
             chosen.settings.of(settings or Settings()),
             Prompts.of(prompts),
             embeddings or Embeddings(folder=cache_dir()),
@@ -175,18 +175,17 @@ def load_run(
     RunFileError, and NotRecordedError for a finished run whose file lacks a call; with ``kg`` or ``model``,
     whatever stops it now.
     """
-    return systems.load_run(path, kg=kg, model=None if model is None else _model(model), resume=resume)
+    return systems.load_run(path, kg=kg, model=None if model is None else llm.model(model), resume=resume)
 
 
 @cache
 def recordings() -> Mapping[str, Path]:
     """The files of the recorded runs that come with kgwb, by their names ("films/triad/3")."""
-    package = Path(__file__).parent
+    package, end = Path(__file__).parent, ".jsonl.gz"
     for folder in (package.parent / "recordings", package / "_data" / "recordings"):
-        if files := sorted(
-            folder.glob("*/*/*.jsonl.gz"), key=lambda file: (file.parent, len(file.name), file)
-        ):
-            return {file.relative_to(folder).as_posix().removesuffix(".jsonl.gz"): file for file in files}
+        files = sorted(folder.glob(f"*/*/*{end}"), key=lambda file: (file.parent, len(file.name), file))
+        if files:
+            return {file.relative_to(folder).as_posix().removesuffix(end): file for file in files}
     return {}
 
 
@@ -208,7 +207,3 @@ def session_of(run: Run) -> Session:
     from kgwb.ui import session
 
     return session.session_of(run)
-
-
-def _model(model_or_name: ChatModel | str) -> ChatModel:
-    return llm.model(model_or_name) if isinstance(model_or_name, str) else model_or_name

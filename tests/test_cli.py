@@ -196,11 +196,7 @@ def test_bench_measures_each_value_of_a_setting(tmp_path: Path, capsys: Capture)
 @pytest.mark.parametrize(
     ("arguments", "complaint", "remedy"),
     [
-        (
-            ["--each", "ablation=none,all"],
-            "ablation is 'all'",
-            "input should be 'none', 'no_focusing'",
-        ),
+        (["--each", "ablation=none,all"], "ablation is 'all'", "input should be 'none', 'no_focusing'"),
         (["--each", "theta=1,2,01"], "--each has theta=01 twice", "give each value once"),
         (["--each", "theta"], "'theta' is not NAME=V1,V2,...", "write it as"),
         (["--each", "=1"], "'=1' is not NAME=V1,V2,...", "write it as"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import pairwise
 from typing import Annotated, Any
@@ -90,11 +90,9 @@ class BenchQuestion(BaseModel, frozen=True):
 
 def standalone_forms(questions: Iterable[BenchQuestion]) -> list[BenchQuestion]:
     """The same questions outside their dialogues: what ``retention`` sets the dialogues against."""
+    alone: dict[str, Any] = {"dialogue": None, "turn": 0}
     return [
-        question.model_copy(
-            update={"question": question.standalone or question.question, "dialogue": None, "turn": 0}
-        )
-        for question in questions
+        each.model_copy(update={"question": each.standalone or each.question, **alone}) for each in questions
     ]
 
 
@@ -146,21 +144,16 @@ def with_gold(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQuesti
     """
     answered = [_answered(each, kg) if each.answers is None else each for each in questions]
     values = dict.fromkeys(value for each in answered for value in each.answers or () if "://" in value)
-    names: Mapping[URIRef, str] = {}
+    names: dict[str, str] = {}
     with suppress(GraphError):  # without labels, the last parts of the IRIs are shown
-        names = kg.names([iri for value in values if writable(iri := URIRef(value))])
-    return [_labelled(each, names) for each in answered]
-
-
-def _labelled(question: BenchQuestion, names: Mapping[URIRef, str]) -> BenchQuestion:
-    if (
-        question.answer_labels
-        or not question.answers
-        or names.keys().isdisjoint(map(URIRef, question.answers))
-    ):
-        return question
-    labels = tuple(names.get(URIRef(value), value) for value in question.answers)
-    return question.model_copy(update={"answer_labels": labels})
+        iris = [iri for value in values if writable(iri := URIRef(value))]
+        names = {str(iri): name for iri, name in kg.names(iris).items()}
+    return [
+        each
+        if each.answer_labels or names.keys().isdisjoint(each.answers or ())
+        else each.model_copy(update={"answer_labels": tuple(names.get(v, v) for v in each.answers or ())})
+        for each in answered
+    ]
 
 
 def with_queries(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQuestion]:

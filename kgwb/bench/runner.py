@@ -6,7 +6,7 @@ import hashlib
 import json
 import platform
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence, Set
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
@@ -424,11 +424,8 @@ def row_of(question: BenchQuestion, run: Run | None, error: str | None) -> Row:
 def _labels(question: BenchQuestion, answer: Answer | None) -> dict[str, str]:
     """What the vertices among gold and answers are called."""
     gold, values = question.answers or (), answer.values if answer else ()
-    labels = (
-        dict(zip(gold, question.answer_labels, strict=True))
-        if len(gold) == len(question.answer_labels)
-        else {}
-    )
+    known = len(gold) == len(question.answer_labels)
+    labels = dict(zip(gold, question.answer_labels, strict=True)) if known else {}
     labels |= {str(iri): name for iri, name in (answer.names if answer else ())}
     labels |= {str(value.term): value.label for value in values if not value.row}
     shown = {*gold, *(str(term) for value in values for term in value.terms)}
@@ -445,15 +442,12 @@ def _linking(question: BenchQuestion, run: Run) -> Row:
     if known is None or gold is None:
         return {}
     links = known.linked(run)
-    parts = {
-        "vertices": (gold.vertices, links.vertices, links.vertex_candidates),
-        "predicates": (gold.predicates, links.predicates, links.predicate_candidates),
-    }
+
+    def counts(right: Set[str], linked: Set[str], offered: Set[str]) -> dict[str, int]:
+        shares = {"gold": right, "linked": right & linked, "candidates": right & (linked | offered)}
+        return {name: len(share) for name, share in shares.items()}
+
     return {
-        name: {
-            "gold": len(right),
-            "linked": len(right & linked),
-            "candidates": len(right & (linked | offered)),
-        }
-        for name, (right, linked, offered) in parts.items()
+        "vertices": counts(gold.vertices, links.vertices, links.vertex_candidates),
+        "predicates": counts(gold.predicates, links.predicates, links.predicate_candidates),
     }

@@ -11,14 +11,7 @@ import pytest
 from small import CHATTY, EX, films, predicates, qir, vertex
 
 from kgwb import profile
-from kgwb.bench.ladder import (
-    GRAPH_OR_GOLD,
-    LADDER,
-    NO_GOLD,
-    POST_PROCESSING,
-    recall,
-    where_lost,
-)
+from kgwb.bench.ladder import GRAPH_OR_GOLD, LADDER, NO_GOLD, POST_PROCESSING, recall, where_lost
 from kgwb.bench.questions import BenchQuestion, with_gold, with_queries
 from kgwb.bench.results import Results, Row
 from kgwb.bench.runner import Bench, Setup
