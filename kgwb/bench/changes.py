@@ -140,7 +140,7 @@ class Effects:
     def _compared(self, other: Measured, measure: str) -> tuple[str, ...]:
         """How many questions, the measure before and after, the difference, and whether it may be chance.
 
-        What varies by itself is left out: that is no effect of the change. Raises InputError.
+        What varies by itself is no effect of the change, and left out. Raises InputError.
         """
         stable = {c.before["id"] for c in self.changes[other.name] if c.outcome != VARIES}
         sides = [[row for row in each.rows.values() if row["id"] in stable] for each in (self.first, other)]

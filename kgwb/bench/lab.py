@@ -256,7 +256,7 @@ def _model_calls(before: Run, steps: Iterable[Step], run: Run) -> list[Call]:
 
 
 def _question(row: Row) -> BenchQuestion:
-    """The question of a line."""
+    """The question of a line, with its gold."""
     fields = {name: row[name] for name in ("id", "question", *KEYS, "turn") if name in row}
     labels = row.get("labels", {})
     known = [labels.get(value, value) for value in row["gold"] or ()]

@@ -80,19 +80,12 @@ def test_a_table_that_cannot_be_read_is_named(tmp_path: Path, text: str) -> None
 
 
 def test_seconds_by_stage_count_every_step_once() -> None:
+    spent = """understanding - 1; classifier understanding 0.9; qir - 2; query_planning - 20;
+        matching query_planning 5; entity_linking[x] matching 4; vertex_selection[x] entity_linking[x] 3;
+        query_generator query_planning 6; execution query_planning 7"""
     steps = [
-        Step(key, key.partition("[")[0], "", parent, {}, str, seconds=seconds)
-        for key, parent, seconds in [
-            ("understanding", "", 1.0),
-            ("classifier", "understanding", 0.9),
-            ("qir", "", 2.0),
-            ("query_planning", "", 20.0),
-            ("matching", "query_planning", 5.0),
-            ("entity_linking[x]", "matching", 4.0),
-            ("vertex_selection[x]", "entity_linking[x]", 3.0),
-            ("query_generator", "query_planning", 6.0),
-            ("execution", "query_planning", 7.0),
-        ]
+        Step(key, key.partition("[")[0], "", parent.strip("-"), {}, str, seconds=float(seconds))
+        for key, parent, seconds in map(str.split, spent.split(";"))
     ]
     assert stages(CHATTY, steps) == {"understanding": 3.0, "linking": 5.0, "execution and selection": 13.0}
 
@@ -130,9 +123,8 @@ def bench(folder: Path, budget: Budget | None, workers: int = 1) -> tuple[Bench,
     }
     model = Scripted(lambda request: replies[request.task], name="openai:large")
     setup = Setup(films(), CHATTY, {"": model}, Settings(), Prompts(), Embeddings("lexical"))
-    runner = Bench(
-        setup, Results(folder, setup.config(QUESTIONS)), workers=workers, budget=budget or Budget({})
-    )
+    results = Results(folder, setup.config(QUESTIONS))
+    runner = Bench(setup, results, workers=workers, budget=budget or Budget({}))
     return runner, runner.run(QUESTIONS)
 
 

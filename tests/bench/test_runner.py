@@ -4,7 +4,9 @@ import json
 import pickle
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -93,28 +95,13 @@ def test_a_line_has_exactly_these_fields(tmp_path: Path) -> None:
     assert isinstance(row.pop("seconds"), float)
     assert (turn["dialogue"], turn["turn"]) == ("d", 2)
     assert turn["remembered"]["question"] == "birthPlace of him"
+    tokens, ones = {"prompt_tokens": 0, "completion_tokens": 0}, "precision hits1 mrr hit5 paper_precision"
     assert row == {
-        "id": "2",
-        "hops": 1,
-        "question": "year of Arrival",
-        "answers": ["2016"],
-        "gold": ["2016", "2017"],
-        "precision": 1.0,
-        "recall": 0.5,
-        "f1": 2 / 3,
-        "hits1": 1.0,
-        "mrr": 1.0,
-        "hit5": 1.0,
-        "exact": 0.0,
-        "paper_precision": 1.0,
-        "lenient": 2 / 3,
-        "stages": {},  # the toy does not tell its own
-        "model_calls": 1,
-        "prompt_tokens": 0,
-        "completion_tokens": 0,
-        "models": {"scripted": {"calls": 1, "prompt_tokens": 0, "completion_tokens": 0}},
-        "queries": 1,
-        "error": None,
+        **{"id": "2", "hops": 1, "question": "year of Arrival"},
+        **{"answers": ["2016"], "gold": ["2016", "2017"]},
+        **{"recall": 0.5, "f1": 2 / 3, "exact": 0.0, "lenient": 2 / 3, **dict.fromkeys(ones.split(), 1.0)},
+        **{"model_calls": 1, "queries": 1, **tokens, "models": {"scripted": {"calls": 1, **tokens}}},
+        **{"stages": {}, "error": None},  # the toy does not name its stages
     }
     assert timeless(lines(tmp_path)) == timeless(bench(tmp_path))
 
@@ -145,23 +132,8 @@ def test_a_question_without_gold_is_not_scored_and_an_empty_one_is_an_error(tmp_
 # --- other executors
 
 
-def test_any_executor_of_this_process_asks_the_same(tmp_path: Path) -> None:
-    with ThreadPoolExecutor(3) as pool:
-        rows = bench(tmp_path, executor=pool)
-        assert pool.submit(len, rows).result() == 5  # it is left open
-    assert timeless(rows) == timeless(bench(tmp_path / "threads"))
-
-
-def test_a_pool_of_processes_asks_the_same(tmp_path: Path) -> None:
-    """Each makes the set-up anew from its recipe; the lines are written here."""
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        rows = bench(tmp_path, Setup.made_by(setup), executor=pool, save_runs=True)
-    assert timeless(rows) == timeless(bench(tmp_path / "threads", save_runs=True))
-    assert timeless(rows) == timeless(lines(tmp_path))
-    assert Run.load(tmp_path / rows[0]["run"], TOY).go().answer
-
-
-def test_a_dask_cluster_asks_the_same(tmp_path: Path) -> None:
+@contextmanager
+def dask() -> Iterator[Executor]:
     from distributed import Client, LocalCluster
 
     with (
@@ -169,20 +141,29 @@ def test_a_dask_cluster_asks_the_same(tmp_path: Path) -> None:
         Client(cluster) as client,
         client.get_executor() as pool,
     ):
-        rows = bench(tmp_path, Setup.made_by(setup), executor=pool)
-    assert timeless(rows) == timeless(bench(tmp_path / "threads"))
+        yield pool
 
 
-def test_a_set_up_without_a_recipe_cannot_be_sent(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "executor",
+    [lambda: ThreadPoolExecutor(3), lambda: ProcessPoolExecutor(2, mp_context=get_context("spawn")), dask],
+)
+def test_any_executor_asks_the_same(tmp_path: Path, executor: Any) -> None:
+    """Other processes make the set-up anew from its recipe; the lines are written here."""
+    with executor() as pool:
+        rows = bench(tmp_path, Setup.made_by(setup), executor=pool, save_runs=True)
+        assert pool.submit(len, "it is left open").result() == 15
+    assert timeless(rows) == timeless(bench(tmp_path / "threads", save_runs=True))
+    assert timeless(rows) == timeless(lines(tmp_path))
+    assert Run.load(tmp_path / rows[0]["run"], TOY).go().answer
+
+
+def test_a_set_up_is_sent_by_its_recipe_and_must_be_made_the_same() -> None:
     with pytest.raises(InputError, match="cannot be sent") as complaint:
         pickle.dumps(setup())
     assert "Setup.made_by" in complaint.value.hint
-
-
-def test_a_worker_that_makes_another_set_up_is_refused() -> None:
-    sent = replace(setup(theta=2), recipe=setup)
     with pytest.raises(InputError, match="a worker has another settings"):
-        pickle.loads(pickle.dumps(sent))
+        pickle.loads(pickle.dumps(replace(setup(theta=2), recipe=setup)))
 
 
 # --- everything needed to repeat it
@@ -362,11 +343,8 @@ def test_an_answer_whose_run_cannot_be_saved_is_kept_until_a_later_run_can_be(
 def test_a_question_tried_again_goes_on_from_its_kept_run(
     tmp_path: Path, failure: str | Exception, damaged: bool
 ) -> None:
-    selection = "chatty_kg/predicate_selection"
-    kg, questions = (
-        films(),
-        [BenchQuestion(id="1", question="Who directed Arrival?", answers=(EX + "denis",))],
-    )
+    selection, kg = "chatty_kg/predicate_selection", films()
+    questions = [BenchQuestion(id="1", question="Who directed Arrival?", answers=(EX + "denis",))]
     told = []
     for reply in (failure, failure, DIRECTED[selection]):
         model = Scripted({**DIRECTED, selection: reply})
