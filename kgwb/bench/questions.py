@@ -25,14 +25,6 @@ def _lexical(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
-def _values(answers: object) -> object:
-    """Gold that is a table, as rows, is all its values; null is none."""
-    if not isinstance(answers, list) or not any(isinstance(row, list) for row in answers):
-        return answers
-    cells = (cell for row in answers for cell in (row if isinstance(row, list) else [row]))
-    return list(dict.fromkeys(_lexical(cell) for cell in cells if cell is not None))
-
-
 Lexical = Annotated[str, BeforeValidator(_lexical)]
 
 
@@ -41,7 +33,7 @@ class BenchQuestion(BaseModel, frozen=True):
 
     id: Lexical
     question: str
-    answers: Annotated[tuple[Lexical, ...] | None, BeforeValidator(_values)] = None
+    answers: tuple[Lexical, ...] | None = None
     """Gold: IRIs, or lexical forms of literals; "true" or "false" of a boolean question; of a table all its
     values. None: not known."""
     answer_labels: tuple[str, ...] = ()
@@ -73,14 +65,18 @@ class BenchQuestion(BaseModel, frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _with_rows(cls, data: Any) -> Any:
-        """Gold rows are kept beside all their values; ``kind`` is another name for ``type``."""
+        """Gold that is a table is kept as its rows and as all their values; ``kind`` is read as ``type``."""
         if not isinstance(data, dict):
             return data
+        data = ({"type": data["kind"]} if isinstance(data.get("kind"), str) else {}) | data
         answers = data.get("answers")
-        rows = answers if isinstance(answers, list) and all(isinstance(row, list) for row in answers) else []
-        more = {"rows": rows} if any(len(row) > 1 for row in rows) else {}
-        more |= {"type": data["kind"]} if isinstance(data.get("kind"), str) and "type" not in data else {}
-        return {**data, **more}
+        lists = [isinstance(row, list) for row in answers] if isinstance(answers, list) else []
+        if any(lists):
+            rows = [row if isinstance(row, list) else [row] for row in answers]
+            data |= {"rows": rows} if all(lists) and max(map(len, rows)) > 1 else {}
+            cells = (_lexical(cell) for row in rows for cell in row if cell is not None)
+            data["answers"] = list(dict.fromkeys(cells))
+        return data
 
     @property
     def gold(self) -> list[str] | None:

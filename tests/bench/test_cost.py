@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import CHATTY, DIRECTED, films, iri
+from small import CHATTY, DIRECTED, iri, workbench
 
 from kgwb.bench.cost import Budget, Cost, Prices, costs, load_prices, stages
 from kgwb.bench.questions import BenchQuestion
@@ -15,9 +15,7 @@ from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatReply, Scripted
-from kgwb.run.prompts import Prompts
 from kgwb.run.record import Step
-from kgwb.settings import Settings
 
 TABLE = """
 currency = "EUR"
@@ -122,7 +120,7 @@ def bench(folder: Path, budget: Budget | None, workers: int = 1) -> tuple[Bench,
         for name, reply in DIRECTED.items()
     }
     model = Scripted(lambda request: replies[request.task], name="openai:large")
-    setup = Setup(films(), CHATTY, {"": model}, Settings(), Prompts(), Embeddings("lexical"))
+    setup = Setup.of(workbench(model, embeddings=Embeddings("lexical")))
     results = Results(folder, setup.config(QUESTIONS))
     runner = Bench(setup, results, workers=workers, budget=budget or Budget({}))
     return runner, runner.run(QUESTIONS)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from small import CHATTY, EX, films, predicates, qir, vertex
+from small import EX, films, predicates, qir, vertex, workbench
 
 from kgwb import open_kg, profile
 from kgwb.bench import load_questions
@@ -21,7 +21,6 @@ from kgwb.errors import InputError, ModelUnreachableError
 from kgwb.kg.base import Vocabulary
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatRequest, Scripted
-from kgwb.run.prompts import Prompts
 from kgwb.systems.gold import read
 
 BORN = "SELECT DISTINCT ?city WHERE { :arrival :director ?d . ?d :birthPlace ?city }"
@@ -33,9 +32,7 @@ def sparql(text: str) -> str:
 
 
 def question(id_: str, text: str, query: str | None, *answers: str, **fields: Any) -> BenchQuestion:
-    gold = tuple(
-        answer if answer[0].isdigit() or answer in ("true", "false") else EX + answer for answer in answers
-    )
+    gold = tuple(text if text[0].isdigit() or text == "true" else EX + text for text in answers)
     query = sparql(query) if query else None
     return BenchQuestion(id=id_, question=text, sparql=query, answers=gold, **fields)
 
@@ -68,8 +65,8 @@ class Model:
 
 
 def setup(model: Any, **settings: Any) -> Setup:
-    made = profile("fast", **settings)
-    return Setup(films(), CHATTY, {"": Scripted(model)}, made, Prompts(), Embeddings("lexical"))
+    how: Any = {"settings": profile("fast", **settings), "embeddings": Embeddings("lexical")}
+    return Setup.of(workbench(Scripted(model), **how))
 
 
 def climbed(

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import rdflib
 from rdflib import URIRef
-from small import CHATTY, DIRECTED, asked, films
+from small import CHATTY, DIRECTED, asked, films, workbench
 
 from kgwb import profile
 from kgwb.bench.cost import costs
@@ -31,7 +31,6 @@ from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatReply, ChatRequest, Message, Scripted
 from kgwb.run import Run, System, agent
 from kgwb.run.prompts import Prompts
-from kgwb.settings import Settings
 
 EX = "http://example.org/"
 GRAPH = """
@@ -41,13 +40,12 @@ GRAPH = """
 :villeneuve rdfs:label "Denis Villeneuve" ; :birthPlace :trois .
 :trois rdfs:label "Trois-Rivières" .
 """
+SECOND: dict[str, Any] = {"dialogue": "d", "turn": 2}
 QUESTIONS = [
     BenchQuestion(id="1", question="director of Arrival", answers=(EX + "villeneuve",), hops=1, type="list"),
     BenchQuestion(id="2", question="year of Arrival", answers=("2016", "2017"), hops=1),
     BenchQuestion(id="3", question="director of Atlantis", answers=()),
-    BenchQuestion(
-        id="d2", question="birthPlace of him", answers=(EX + "trois",), dialogue="d", turn=2, hops=1
-    ),
+    BenchQuestion(id="d2", question="birthPlace of him", answers=(EX + "trois",), hops=1, **SECOND),
     BenchQuestion(id="d1", question="director of Dune", answers=(EX + "villeneuve",), dialogue="d", turn=1),
 ]
 
@@ -348,7 +346,8 @@ def test_a_question_tried_again_goes_on_from_its_kept_run(
     told = []
     for reply in (failure, failure, DIRECTED[selection]):
         model = Scripted({**DIRECTED, selection: reply})
-        given = Setup(kg, CHATTY, {"": model}, Settings(theta=1), Prompts(), Embeddings("lexical"))
+        how: Any = {"settings": profile("fast", theta=1), "embeddings": Embeddings("lexical")}
+        given = Setup.of(workbench(model, kg, **how))
         results = Results(tmp_path, given.config())
         results.retry_errors()
         [row] = Bench(given, results, save_runs=True).run(questions)
@@ -381,11 +380,8 @@ def test_dialogues_and_their_questions_asked_alone_in_one_go(
     command = "bench --kg films --questions q.jsonl --out out --retention".split()
     assert main(command) == 0
     assert "kept in dialogues, over 2 questions: 150.00 % of F1" in capsys.readouterr().out
-    alone = {row["id"]: row for row in read_results("out/standalone")[1]}
-    assert {key: row["question"] for key, row in alone.items()} == {
-        "1": "Who directed Arrival?",
-        "2": "When was Atlantis born?",
-    }
+    alone = {row["id"]: row["question"] for row in read_results("out/standalone")[1]}
+    assert alone == {"1": "Who directed Arrival?", "2": "When was Atlantis born?"}
     Path("q.jsonl").write_text(json.dumps(turns[2]))
     assert main(command) == 2
     assert "no question of q.jsonl is in a dialogue" in capsys.readouterr().err
