@@ -363,8 +363,8 @@ def _questions(sets: Sets, link: Callable[[Measured, Row, object], Html | None])
             scores, line = score_row(its), measured.ladder.get(key, {})
             cells += [answers_of(its), f"{scores.f1:.2f}" if scores else ""]
             cells.append(line.get("agent") or line.get("why") or "")
-            led = link(measured, its, "run") or h.aside("not kept")
-            cells.append(h.join(led, " ", h.aside(h.seconds(its["seconds"]))))
+            shown = link(measured, its, "run") or h.aside("not kept")
+            cells.append(h.join(shown, " ", h.aside(h.seconds(its["seconds"]))))
         kinds = [f"{'lost ' if lost(its) else ''}{'error' if its['error'] else ''}" for its in rows if its]
         if len({its and its.get("f1") for its in rows}) > 1:
             kinds.append("differs")

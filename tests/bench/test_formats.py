@@ -20,9 +20,9 @@ DIRECTOR = "SELECT ?d WHERE { <http://e.org/f> <http://e.org/director> ?d }"
 
 def qald(**changes: Any) -> dict[str, Any]:
     texts = [("de", " Wer? "), ("de", "Wer nur?"), ("en", "Who?"), ("pt_BR", "Quem?")]
-    told = [{"language": language, "string": text} for language, text in texts]
+    wordings = [{"language": language, "string": text} for language, text in texts]
     answers = [results({"d": {"type": "uri", "value": "http://e.org/v"}}, head={"vars": ["d"]})]
-    question = {"id": 7, "question": [*told, {"language": "ru"}], "query": {"sparql": DIRECTOR}}
+    question = {"id": 7, "question": [*wordings, {"language": "ru"}], "query": {"sparql": DIRECTOR}}
     return {"dataset": {"id": "made-up"}, "questions": [{**question, "answers": answers, **changes}]}
 
 
