@@ -144,11 +144,10 @@ def varied(arguments: T, each: str) -> list[tuple[str, T]]:
     [(name, values)] = pairs([each], "NAME=V1,V2,...").items()
     commands = []
     for value in values.split(","):
-        setting = f"{name}={value}"
         given = arguments.set  # type: ignore[attr-defined]
-        change: Any = {name: Path(value) if name == "prompts" else value}
-        change = change if name in ("prompts", "model") else {"set": [*given, setting]}
-        label = f"{name}={Path(value).name}" if name == "prompts" else setting
+        changes = {"prompts": {name: Path(value)}, "model": {name: value}}
+        change: Any = changes.get(name, {"set": [*given, f"{name}={value}"]})
+        label = f"{name}={Path(value).name if name == 'prompts' else value}"
         commands.append((quote(label, safe="= "), replace(arguments, **change)))  # type: ignore[type-var]
     return commands
 

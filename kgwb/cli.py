@@ -22,10 +22,10 @@ from kgwb.masking import shown
 
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
+    from kgwb.bench.figures import Table
     from kgwb.bench.lab import Lab as PromptLab
     from kgwb.bench.questions import BenchQuestion
     from kgwb.bench.runner import Setup
-    from kgwb.kg.base import Graph
     from kgwb.run import Run
     from kgwb.run.record import Step
     from kgwb.workbench import Workbench
@@ -84,10 +84,14 @@ def _complain(problem: object, hint: str = "") -> None:
     print(f"kgwb: {problem}" + (f"\n  What to do: {hint}" if hint else ""), file=sys.stderr)
 
 
+def _colored() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
 def _paint(text: str, style: str) -> str:
     from kgwb.show.text import paint
 
-    return paint(text, style, sys.stdout.isatty() and "NO_COLOR" not in os.environ)
+    return paint(text, style, _colored())
 
 
 class _Parser(argparse.ArgumentParser):
@@ -184,8 +188,7 @@ def print_run(run: Run, steps: bool = False) -> None:
     print(clean(run.question))
     _print_answer(run)
     if steps or run.answer is None:
-        color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        print(tree(run.steps, run.calls, names=names_of(run), color=color))
+        print(tree(run.steps, run.calls, names=names_of(run), color=_colored()))
     print(f"{run.status}: {totals_text(run.totals)}")
 
 
@@ -250,6 +253,7 @@ class Bench(Asking):
 
     def run(self) -> int:
         from kgwb.bench import load_questions
+        from kgwb.bench.figures import Measured, losses, quality, spent
 
         questions = load_questions(self.questions, self.language)[: self.limit]
         if self.retention and all(question.dialogue is None for question in questions):
@@ -266,7 +270,9 @@ class Bench(Asking):
         if self.each:
             _report([command.out for command in commands], self.out / "report.html", self.prices)
         elif names:
-            _print_beside([one.out for one in of_systems])
+            sets = [Measured.read(one.out, one.out.name, f", {one.out.name}") for one in of_systems]
+            print("\nside by side:")
+            _print_tables(quality(sets), spent(sets), losses(sets))
         return 0
 
     def _varied(self) -> list[Bench]:
@@ -332,14 +338,12 @@ class Bench(Asking):
             try:
                 done = len(results.of(questions))
                 with _progress(total=len(questions), initial=done, unit="question") as bar:
-                    runner.finished = lambda row: bar.update()
+                    runner.finished = partial(_advance, bar)
                     rows = runner.run(questions)
                 if self.ladder and not runner.stopped:
                     with _progress(total=sum(map(lost, rows)), unit="lost answer") as bar:
-                        update = bar.update
-                        where_lost(
-                            setup, results, questions, workers=self.workers, finished=lambda line: update()
-                        )
+                        how: Any = {"workers": self.workers, "finished": partial(_advance, bar)}
+                        where_lost(setup, results, questions, **how)
             except KeyboardInterrupt:
                 asked = f"{len(results.of(questions))} of {len(questions)} questions asked"
                 _complain(f"stopped with {asked}", "give the same command again, and it goes on from there")
@@ -361,13 +365,8 @@ def system_names(text: str) -> tuple[str, ...]:
     return names
 
 
-def _print_beside(folders: list[Path]) -> None:
-    """The figures of several folders in one table each."""
-    from kgwb.bench.figures import Measured, losses, quality, spent
-
-    sets = [Measured.read(folder, folder.name, f", {folder.name}") for folder in folders]
-    print("\nside by side:")
-    print("\n\n".join(str(table) for table in (quality(sets), spent(sets), losses(sets)) if table.rows))
+def _print_tables(*tables: Table) -> None:
+    print("\n\n".join(str(table) for table in tables if table.rows))
 
 
 def _print_figures(folder: Path, rows: Rows, prices: Prices) -> None:
@@ -381,15 +380,12 @@ def _print_figures(folder: Path, rows: Rows, prices: Prices) -> None:
     print(f"{_paint(measured[0].headline, 'key')}\n")
     for row in [row for row in rows if lost(row)][:MOST_LOST]:
         given, right = (", ".join(label_of(row, v) for v in row[side]) for side in ("answers", "gold"))
-        words = clean(
-            f"{row['id']}: {row['question']} → {row['error'] or given or 'nothing'}; right: {right}"
-        )
-        print(f"{_paint(f'{verdict(row):<10}', 'failure')} {short(words)}")
+        words = f"{row['id']}: {row['question']} → {row['error'] or given or 'nothing'}; right: {right}"
+        print(f"{_paint(f'{verdict(row):<10}', 'failure')} {short(clean(words))}")
     print()
     for reason in without_prices(measured, prices):
         _complain(reason)
-    tables = (quality(measured), spent(measured, prices), linking(measured), losses(measured))
-    print("\n\n".join(str(table) for table in tables if table.rows))
+    _print_tables(quality(measured), spent(measured, prices), linking(measured), losses(measured))
     if errors := Counter(row["error"] for row in rows if row["error"] is not None):
         [(error, times)] = errors.most_common(1)
         hint = "fix its cause and give the same command with --retry-errors"
@@ -423,13 +419,14 @@ class Retry(Opening):
 
     def run(self) -> int:
         from kgwb.bench.cost import Budget, load_prices
+        from kgwb.bench.lab import Lab as PromptLab
 
         prices = load_prices(self.prices)
         budget = Budget(pairs(self.budget, "NAME=NUMBER"), prices)
         folders = []
         graph = self.graph(self.kg) if self.kg else None
         for name, command in varied(self, self.each) if self.each else [("", self)]:
-            lab = command._lab(graph)
+            lab = PromptLab(command.folder, kg=graph, models=command._models)
             graph = lab.kg  # opened once, for all that is varied
             folder, stopped = command._ask(lab, name, prices, budget)
             folders.append(folder)
@@ -444,35 +441,21 @@ class Retry(Opening):
     def _models(self) -> dict[str, str]:
         return {**({"": self.model} if self.model else {}), **pairs(self.agent_model, "AGENT=SPEC")}
 
-    def _lab(self, graph: Graph | None) -> PromptLab:
-        from kgwb.bench.lab import Lab
-
-        return Lab(self.folder, kg=graph, models=self._models)
-
     def _ask(self, lab: PromptLab, name: str, prices: Prices, budget: Budget) -> tuple[Path, str]:
         """Ask again under this command's change: the folder of the results, and what stopped it."""
         from kgwb.run.prompts import Prompts
 
         setup = lab.changed(Prompts.of(self.prompts), pairs(self.set, "NAME=VALUE"))
         changes = [self.prompts.resolve().name] if self.prompts else []
-        folder = lab.folder_of(
-            setup, name or ", ".join([*changes, *self._models.values(), *self.set]) or "prompts"
-        )
+        name = name or ", ".join([*changes, *self._models.values(), *self.set]) or "prompts"
+        folder, how = lab.folder_of(setup, name), {"repeats": self.repeats, "workers": self.workers}
         questions = lab.choose(self.only)
         with _progress(iterable=questions, unit="question looked at") as looked:
             estimate = lab.estimate(setup, looked, prices=prices, repeats=self.repeats)
         print(f"{folder.name}: {estimate}", flush=True)
         with _progress(total=len(questions), unit="question") as bar:
-            stopped = lab.ask(
-                setup,
-                questions,
-                folder,
-                repeats=self.repeats,
-                workers=self.workers,
-                budget=budget,
-                finished=lambda row: bar.update(),
-            )
-        return folder, stopped
+            done = partial(_advance, bar)
+            return folder, lab.ask(setup, questions, folder, budget=budget, finished=done, **how)
 
 
 def _progress(**about: Any) -> Any:
@@ -480,6 +463,10 @@ def _progress(**about: Any) -> Any:
     from tqdm import tqdm
 
     return tqdm(mininterval=0.5, delay=1.0, **about)
+
+
+def _advance(bar: Any, _: object) -> None:
+    bar.update()
 
 
 @dataclass(kw_only=True)
@@ -534,16 +521,13 @@ class Serve(Asking):
             raise InputError("a dataset is named twice", hint="give each --dataset IRI=GRAPH once")
         graphs |= {ANY: self.kg} if self.kg else {}
         if not graphs:
-            raise InputError(
-                "there is no graph to answer from", hint="give --kg GRAPH, or --dataset IRI=GRAPH"
-            )
+            hint = "give --kg GRAPH, or --dataset IRI=GRAPH"
+            raise InputError("there is no graph to answer from", hint=hint)
         self.kg = max(graphs.values(), key=is_endpoint)
         workbench = self.workbench()
-        first = Setup.of(workbench)
-        opened = {source: self.graph(source) for source in {*graphs.values()} - {self.kg}} | {
-            self.kg: first.kg
-        }
-        setups = {iri: replace(first, kg=opened[graph]) for iri, graph in graphs.items()}
+        opened = {self.kg: workbench.kg}
+        opened |= {source: self.graph(source) for source in {*graphs.values()} - {self.kg}}
+        setups = {iri: replace(Setup.of(workbench), kg=opened[graph]) for iri, graph in graphs.items()}
         with Service((self.host, self.port), setups, workers=self.workers) as service:
             _warn_of_rules(workbench)
             for iri, setup in setups.items():
@@ -655,16 +639,12 @@ class Demo:
         from kgwb.workbench import Workbench
 
         questions = load_questions(sample_path("films").with_suffix(".questions.jsonl"))
-        turns = sorted(
-            (each for each in questions if each.dialogue == "films-hp"), key=lambda each: each.turn
-        )
-        print(
-            "Chatty-KG, agent by agent, on the sample graph films, with rules for a model: nothing goes out."
-        )
+        print("Chatty-KG, agent by agent, on the sample graph films, with rules for a model:", end=" ")
+        print("nothing goes out.")
         workbench = Workbench(open_kg("films"))
-        for number, turn in enumerate(turns, 1):
-            print(f"\n{_paint(f'{number}. {turn.question}', 'key')}")
-            run = workbench.begin(turn.question)
+        for each in (each for each in questions if each.dialogue == "films-hp"):
+            print(f"\n{_paint(f'{each.turn}. {each.question}', 'key')}")
+            run = workbench.begin(each.question)
             run.listeners.append(partial(_print_agent, run))
             run.go()
             _print_answer(run)

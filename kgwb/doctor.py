@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kgwb.disk import cache_dir
 from kgwb.errors import KgwbError
 
 PACKAGES = ("kgwb", "rdflib", "oxrdflib", "pyoxigraph", "SPARQLWrapper", "pydantic", "openai", "ollama")
@@ -52,11 +53,15 @@ def examine(source: str, model: str) -> Iterator[Finding]:
             yield Finding(name, True, importlib.metadata.version(name))
         except ImportError as exc:
             yield Finding(name, False, str(exc), f"needed for `kgwb lab`: {INSTALL}")
-    browser = next(filter(None, map(shutil.which, CHROMIUM)), "")
-    yield Finding(
-        "chromium", bool(browser), browser or "not found", "needed for kgwb's own tests only", False
-    )
-    yield _cache()
+    browser, remedy = next(filter(None, map(shutil.which, CHROMIUM)), ""), "needed for kgwb's own tests only"
+    yield Finding("chromium", bool(browser), browser or "not found", remedy, False)
+    folder, remedy = cache_dir(), "kgwb works without, slower; KGWB_CACHE names another folder"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            yield Finding("cache folder", True, f"{folder} can be written")
+    except OSError as exc:
+        yield Finding("cache folder", False, f"{folder}: {exc.strerror or exc}", remedy, False)
 
 
 def _graph(source: str) -> Iterator[Finding]:
@@ -102,16 +107,3 @@ def _embeddings(_: str) -> Iterator[Finding]:
     place = bundled_model() if embeddings.name == DEFAULT else "the model named"
     origin = "no model: character trigrams" if embeddings.name == LEXICAL else f"from {place}"
     yield Finding("embeddings", True, f"{embeddings.name}, {origin}, in {seconds:.1f} s")
-
-
-def _cache() -> Finding:
-    from kgwb.kg import cache_dir
-
-    folder = cache_dir()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return Finding("cache folder", True, f"{folder} can be written")
-    except OSError as exc:
-        remedy = "kgwb works without, slower; KGWB_CACHE names another folder"
-        return Finding("cache folder", False, f"{folder}: {exc.strerror or exc}", remedy, False)

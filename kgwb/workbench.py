@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from kgwb.ui.chat import Chat
     from kgwb.ui.comparison import ComparisonPanel
     from kgwb.ui.debugger import Debugger
-    from kgwb.ui.session import Session
     from kgwb.ui.subgraph import SubgraphPanel
 
 
@@ -55,7 +54,7 @@ class Workbench:
         self.setup = Setup(
             kg,
             chosen,
-            {name: _model(spec) for name, spec in {"": model, **(models or {})}.items()},
+            {name: llm.model(spec) for name, spec in {"": model, **(models or {})}.items()},
             chosen.settings.of(settings or Settings()),
             Prompts.of(prompts),
             embeddings or Embeddings(folder=cache_dir()),
@@ -76,10 +75,7 @@ class Workbench:
         return self.runs[-1]
 
     def ask(self, question: str, *, path: str | Path | None = None) -> Run:
-        """Ask the next question of the dialogue.
-
-        The run that answered it. Raises what stopped it; see ``runs[-1]``.
-        """
+        """The run that answers the next question of the dialogue. Raises what stops it; see ``runs``."""
         return self.begin(question, path=path).go()
 
     def ask_all(self, question: str | BenchQuestion, names: Sequence[str] = ()) -> SideBySide:
@@ -115,11 +111,9 @@ class Workbench:
         self.runs, self._earlier = [], dialogue.turns
 
     def cell(self, agent: str) -> AgentCell:
-        """The widget of one agent (or of the step of that key) of the latest run.
-
-        Raises SettingError if no question was begun, or if the system has no such agent.
-        """
+        """The widget of an agent, or a step by its key, of the latest run. Raises SettingError without it."""
         from kgwb.ui.cell import AgentCell
+        from kgwb.ui.session import session_of
 
         return AgentCell(session_of(self._latest()), agent)
 
@@ -130,6 +124,7 @@ class Workbench:
 
     def subgraph(self, run: Run | None = None) -> SubgraphPanel:
         """The linked subgraph of a run (the latest)."""
+        from kgwb.ui.session import session_of
         from kgwb.ui.subgraph import SubgraphPanel
 
         return SubgraphPanel(session_of(run or self._latest()))
@@ -154,6 +149,7 @@ class Workbench:
 def debug(run: Run) -> Debugger:
     """The debugger on any run, for example one that ``load_run`` opened."""
     from kgwb.ui.debugger import Debugger
+    from kgwb.ui.session import session_of
 
     return Debugger(session_of(run))
 
@@ -175,18 +171,17 @@ def load_run(
     RunFileError, and NotRecordedError for a finished run whose file lacks a call; with ``kg`` or ``model``,
     whatever stops it now.
     """
-    return systems.load_run(path, kg=kg, model=None if model is None else _model(model), resume=resume)
+    return systems.load_run(path, kg=kg, model=None if model is None else llm.model(model), resume=resume)
 
 
 @cache
 def recordings() -> Mapping[str, Path]:
     """The files of the recorded runs that come with kgwb, by their names ("films/triad/3")."""
-    package = Path(__file__).parent
+    package, end = Path(__file__).parent, ".jsonl.gz"
     for folder in (package.parent / "recordings", package / "_data" / "recordings"):
-        if files := sorted(
-            folder.glob("*/*/*.jsonl.gz"), key=lambda file: (file.parent, len(file.name), file)
-        ):
-            return {file.relative_to(folder).as_posix().removesuffix(".jsonl.gz"): file for file in files}
+        files = sorted(folder.glob(f"*/*/*{end}"), key=lambda file: (file.parent, len(file.name), file))
+        if files:
+            return {file.relative_to(folder).as_posix().removesuffix(end): file for file in files}
     return {}
 
 
@@ -201,14 +196,3 @@ def recording(name: str, *, kg: Graph | None = None, model: ChatModel | str | No
         close = difflib.get_close_matches(name, known, 3) or list(known)[:3]
         raise InputError(f"there is no recording {name[:80]!r}", hint=f"for example: {', '.join(close)}")
     return load_run(known[name], kg=kg, model=model)
-
-
-def session_of(run: Run) -> Session:
-    """The session that all widgets of a run share."""
-    from kgwb.ui import session
-
-    return session.session_of(run)
-
-
-def _model(model_or_name: ChatModel | str) -> ChatModel:
-    return llm.model(model_or_name) if isinstance(model_or_name, str) else model_or_name

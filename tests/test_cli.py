@@ -103,12 +103,11 @@ def test_a_history_that_cannot_be_used(capsys: Capture, text: str) -> None:
 
 
 def test_settings_are_taken_by_name_and_a_saved_run_answers_again(tmp_path: Path) -> None:
-    ask(
-        "--profile", "paper", "--set", "theta=1", "--set", "multi_turn=false", "--save", "run.jsonl", QUESTION
-    )
+    settings = ("--set", "theta=1", "--set", "multi_turn=false")
+    ask("--profile", "paper", *settings, "--save", "run.jsonl", QUESTION)
     assert str(kgwb.load_run(tmp_path / "run.jsonl").answer) == "Denis Villeneuve"
-    settings = json.loads((tmp_path / "run.jsonl").read_text().splitlines()[0])["settings"]
-    assert (settings["profile"], settings["theta"], settings["multi_turn"]) == ("paper", 1, False)
+    saved = json.loads((tmp_path / "run.jsonl").read_text().splitlines()[0])["settings"]
+    assert (saved["profile"], saved["theta"], saved["multi_turn"]) == ("paper", 1, False)
     assert ask("--profile", "paper", "--agent-model", "qir=replay:run.jsonl", QUESTION) == 0
 
 
@@ -196,11 +195,7 @@ def test_bench_measures_each_value_of_a_setting(tmp_path: Path, capsys: Capture)
 @pytest.mark.parametrize(
     ("arguments", "complaint", "remedy"),
     [
-        (
-            ["--each", "ablation=none,all"],
-            "ablation is 'all'",
-            "input should be 'none', 'no_focusing'",
-        ),
+        (["--each", "ablation=none,all"], "ablation is 'all'", "input should be 'none', 'no_focusing'"),
         (["--each", "theta=1,2,01"], "--each has theta=01 twice", "give each value once"),
         (["--each", "theta"], "'theta' is not NAME=V1,V2,...", "write it as"),
         (["--each", "=1"], "'=1' is not NAME=V1,V2,...", "write it as"),
@@ -267,14 +262,9 @@ def test_doctor_fails_where_something_needed_is_missing(
     monkeypatch.setenv("KGWB_CACHE", str(tmp_path / "file"))
     assert main(["doctor", "--kg", "nowhere.ttl", "--model", "gpt"]) == 1
     out = capsys.readouterr().out
-    for line in (
-        "missing  graph ",
-        "no survey: there is no file",
-        "missing  model ",
-        "open a sample: films",
-        "absent   cache folder ",
-    ):
+    for line in ("missing  graph ", "missing  model ", "absent   cache folder "):
         assert line in out
+    assert "no survey: there is no file" in out and "open a sample: films" in out
 
 
 def test_doctor_names_the_dialect_of_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,13 +278,19 @@ def test_doctor_names_the_dialect_of_an_endpoint(monkeypatch: pytest.MonkeyPatch
 # --- lab
 
 
+@pytest.fixture
+def handed(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands that take the place of this process."""
+    commands: list[list[str]] = []
+    monkeypatch.setattr("os.execv", lambda path, command: commands.append(command) or sys.exit(0))
+    return commands
+
+
 @pytest.mark.parametrize("user", [0, 1000])
 def test_lab_opens_the_first_notebook_and_passes_arguments_on(
-    user: int, monkeypatch: pytest.MonkeyPatch
+    user: int, monkeypatch: pytest.MonkeyPatch, handed: list[list[str]]
 ) -> None:
-    handed: list[list[str]] = []
     monkeypatch.setattr("os.geteuid", lambda: user)
-    monkeypatch.setattr("os.execv", lambda path, command: handed.append(command) or sys.exit(0))
     with pytest.raises(SystemExit):
         main(["lab", "--no-browser", "--port", "8899", "--ServerApp.root_dir=/mine"])
     package = Path(kgwb.__file__).parent
@@ -310,10 +306,8 @@ def test_lab_opens_the_first_notebook_and_passes_arguments_on(
 
 
 def test_an_installed_kgwb_copies_its_notebooks_and_keeps_those_edited(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, handed: list[list[str]]
 ) -> None:
-    handed: list[list[str]] = []
-    monkeypatch.setattr("os.execv", lambda path, command: handed.append(command) or sys.exit(0))
     package = tmp_path / "site-packages" / "kgwb"
     shipped = package / "_data" / "notebooks"
     shipped.mkdir(parents=True)
@@ -329,9 +323,9 @@ def test_an_installed_kgwb_copies_its_notebooks_and_keeps_those_edited(
     assert texts == {"00_start.ipynb": "edited", "10_chatty_kg.ipynb": "shipped"}
 
 
-def test_lab_started_by_a_jupyterhub_asks_the_hub_who_may_enter(monkeypatch: pytest.MonkeyPatch) -> None:
-    handed: list[list[str]] = []
-    monkeypatch.setattr("os.execv", lambda path, command: handed.append(command) or sys.exit(0))
+def test_lab_started_by_a_jupyterhub_asks_the_hub_who_may_enter(
+    monkeypatch: pytest.MonkeyPatch, handed: list[list[str]]
+) -> None:
     monkeypatch.setenv("JUPYTERHUB_SERVICE_URL", "http://127.0.0.1:40000/user/ada/")
     with pytest.raises(SystemExit):
         main(["lab"])

@@ -12,7 +12,7 @@ import pytest
 import rdflib
 
 from kgwb import Workbench, open_kg
-from kgwb.bench.values import value_of
+from kgwb.bench.metrics import value_of
 from kgwb.errors import KgwbError
 from kgwb.flow import Triple
 from kgwb.kg import Graph, sample_path

@@ -12,25 +12,9 @@ from kgwb.bench.figures import NAMES, Measured
 from kgwb.bench.metrics import Group, compare
 from kgwb.bench.results import VERDICTS, Row, changed_entries, label_of, lost, run_file, verdict
 from kgwb.errors import InputError, KgwbError
-from kgwb.run.record import RunFile, Step, StepDifference
-from kgwb.show.html import (
-    Html,
-    and_more,
-    aside,
-    clean,
-    count,
-    div,
-    fold,
-    iri_link,
-    join,
-    note,
-    short,
-    span,
-    spoken,
-    state_sign,
-    table,
-    tag,
-)
+from kgwb.run.record import RunFile, StepDifference
+from kgwb.show import html as h
+from kgwb.show.html import Html, tag
 from kgwb.show.run import agent_of
 from kgwb.show.tell import compared, line, outcome
 from kgwb.show.texts import changes as line_changes
@@ -49,15 +33,15 @@ MOST_VALUES = 5
 
 def sign_of(row: Row) -> Html:
     """The verdict by icon, colour and word."""
-    return state_sign(VERDICTS[verdict(row)], verdict(row))
+    return h.state_sign(VERDICTS[verdict(row)], verdict(row))
 
 
 def answers_of(row: Row) -> Html:
     """What was answered, under its verdict; an error with its message, a table with the score of columns."""
-    what = note(short(row["error"]), kind="bad") if row["error"] else values_of(row, "answers")
+    what = h.note(h.short(row["error"]), kind="bad") if row["error"] else values_of(row, "answers")
     columns = ", ".join(f"{name} {score:.2f}" for name, score in row.get("by_column", {}).items())
-    return join(
-        div("", sign_of(row)), what, div("soft", "by column: ", columns) if columns and lost(row) else ""
+    return h.join(
+        h.div("", sign_of(row)), what, h.div("soft", "by column: ", columns) if columns and lost(row) else ""
     )
 
 
@@ -65,17 +49,16 @@ def values_of(row: Row, name: str) -> Html:
     """The answers or the gold of a line, vertices by their labels."""
     values = row[name]
     if not values:
-        return aside("not known" if values is None else "none")
+        return h.aside("not known" if values is None else "none")
 
     def shown(value: str | None) -> Html | str:
         value = value or ""
-        return iri_link(value, label_of(row, value)) if "://" in value else short(value)
+        return h.iri_link(value, label_of(row, value)) if "://" in value else h.short(value)
 
     cells = row.get("table" if name == "answers" else "gold_table") or [[value] for value in values]
-    lines = (join(*(div("", shown(cell)) for cell in line)) for line in cells[:MOST_VALUES])
-    if len(cells[0]) > 1:
-        lines = (table((), [[shown(cell) for cell in line] for line in cells[:MOST_VALUES]]),)  # type: ignore[assignment]
-    return join(*lines, and_more(len(cells) - MOST_VALUES))
+    lines = [[shown(cell) for cell in line] for line in cells[:MOST_VALUES]]
+    written = h.table((), lines) if len(cells[0]) > 1 else h.join(*(h.div("", *line) for line in lines))
+    return h.join(written, h.and_more(len(cells) - MOST_VALUES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,30 +76,22 @@ class Change:
 
 def changes(before: Measured, after: Measured, finished: Callable[[], object] = lambda: None) -> list[Change]:
     """What became of the questions with gold that both have, in the order of OUTCOMES."""
+    words = {(True, False): "fixed", (False, True): "broken", (True, True): "still lost"}
     known = []
     for key, row in before.rows.items():
         new = after.rows.get(key)
         if new is None or row["gold"] is None or new["gold"] is None:
             continue
-        word = {(True, False): "fixed", (False, True): "broken", (True, True): "still lost"}
-        became = word.get((lost(row), lost(new)), "still right")
-        became = VARIES if new.get("varies") else became
-        parting, agent = _parting(before, after, row, new)
+        became = VARIES if new.get("varies") else words.get((lost(row), lost(new)), "still right")
+        parting, agent = None, UNKNOWN
+        files = run_file(before.folder, row), run_file(after.folder, new)
+        with suppress(KgwbError):
+            if files[0] and files[1]:
+                parting = systems.load_run(files[0]).diff(systems.load_run(files[1])).parting
+                agent = agent_of(parting.key) if parting else ""
         finished()
         known.append(Change(row, new, became, parting, new.get("varies") or agent))
-    order = list(OUTCOMES)
-    return sorted(known, key=lambda change: order.index(change.outcome))
-
-
-def _parting(before: Measured, after: Measured, row: Row, new: Row) -> tuple[StepDifference | None, str]:
-    file, other = run_file(before.folder, row), run_file(after.folder, new)
-    if file is None or other is None:
-        return None, UNKNOWN
-    try:
-        parting = systems.load_run(file).diff(systems.load_run(other)).parting
-    except KgwbError:
-        return None, UNKNOWN
-    return parting, agent_of(parting.key) if parting else ""
+    return sorted(known, key=lambda change: [*OUTCOMES].index(change.outcome))
 
 
 def texts_of(measured: Measured, names: Collection[str]) -> dict[str, str]:
@@ -154,19 +129,18 @@ class Effects:
         """The same in words, for a terminal."""
         for other in self.others:
             counts = self.counts(other)
-            became = (f"{counts[word]} {word}" for word in OUTCOMES if counts[word] or word in FIRST)
-            yield f"{other.name}: {', '.join(became)}"
+            yield f"{other.name}: {', '.join(f'{counts[word]} {word}' for word in _shown(counts))}"
             with suppress(InputError):
                 before, after, difference, chance = self._compared(other, "f1")[1:]
                 yield f"  F1 {before} → {after}: {difference}, {chance}"
             for agent, counts in self._by_agent(other).items():
                 became = (f"{counts[word]} {word}" for word in OUTCOMES if counts[word])
-                yield f"  {spoken(agent) or 'no decision differs'}: {', '.join(became)}"
+                yield f"  {h.spoken(agent) or 'no decision differs'}: {', '.join(became)}"
 
     def _compared(self, other: Measured, measure: str) -> tuple[str, ...]:
         """How many questions, the measure before and after, the difference, and whether it may be chance.
 
-        What varies by itself is left out: that is no effect of the change. Raises InputError.
+        What varies by itself is no effect of the change, and left out. Raises InputError.
         """
         stable = {c.before["id"] for c in self.changes[other.name] if c.outcome != VARIES}
         sides = [[row for row in each.rows.values() if row["id"] in stable] for each in (self.first, other)]
@@ -205,34 +179,35 @@ class Effects:
         for name in names:
             text, now = before.get(name), after.get(name)
             if text is None or now is None:
-                yield div("soft", f"prompts/{name}.md differs; no kept run used it")
+                yield h.div("soft", f"prompts/{name}.md differs; no kept run used it")
             else:
                 number, lines = line_changes(text.splitlines(), now.splitlines())
-                head = join(span("mono", f"prompts/{name}.md "), aside(count(number, "line")))
-                yield fold(head, lines, unfolded=True, key=f"prompt-{other.name}-{name}")
+                head = h.join(h.span("mono", f"prompts/{name}.md "), h.aside(h.count(number, "line")))
+                yield h.fold(head, lines, unfolded=True, key=f"prompt-{other.name}-{name}")
         rest = changed_entries({**old, "prompts": {}}, {**new, "prompts": {}})
-        yield from (div("", clean(entry)) for entry in rest)
+        yield from (h.div("", h.clean(entry)) for entry in rest)
 
     def _figures(self, other: Measured) -> Iterator[Html]:
         """How many became what, F1 before and after, and at which agents."""
         counts = self.counts(other)
-        shown = [word for word in OUTCOMES if counts[word] or word in FIRST]
-        yield div("row", *(state_sign(OUTCOMES[word], f"{counts[word]} {word}", pill=True) for word in shown))
+        shown = _shown(counts)
+        signs = (h.state_sign(OUTCOMES[word], f"{counts[word]} {word}", pill=True) for word in shown)
+        yield h.div("row", *signs)
         rows = []
         try:
             rows = [(other.name, NAMES[name], *self._compared(other, name)) for name in ("f1", "paper_f1")]
         except InputError as exc:
-            yield note(f"{other.name} cannot be compared: {exc}", kind="bad")
+            yield h.note(f"{other.name} cannot be compared: {exc}", kind="bad")
         heads = ("", "measure", "questions", self.first.name, other.name, "difference", "")
-        yield table(heads, rows)
+        yield h.table(heads, rows)
         if varying := counts[VARIES]:
             why = "asked again with the same words, a decision of theirs came out otherwise"
-            yield note(f"{count(varying, 'question')} left out: {why}.", kind="calm")
+            yield h.note(f"{h.count(varying, 'question')} left out: {why}.", kind="calm")
         by_agent = [
-            (spoken(agent) or aside("none"), *(counts[word] or "" for word in shown))
+            (h.spoken(agent) or h.aside("none"), *(counts[word] or "" for word in shown))
             for agent, counts in self._by_agent(other).items()
         ]
-        yield table(("first decision that differs", *shown), by_agent)
+        yield h.table(("first decision that differs", *shown), by_agent)
 
     def _matrix(self) -> Iterator[Html]:
         """All folders beside each other, a row an agent and a row a question; the best are marked."""
@@ -243,16 +218,16 @@ class Effects:
             counts = [each.get(agent, Counter()) for each in by_agent]
             gains = [each["fixed"] - each["broken"] for each in counts]
             texts = [f"{each['fixed']} fixed, {each['broken']} broken" for each in counts]
-            rows.append((spoken(agent), *_best(gains, texts)))
-        yield table(("by agent", *(other.name for other in self.others)), rows)
+            rows.append((h.spoken(agent), *_best(gains, texts)))
+        yield h.table(("by agent", *(other.name for other in self.others)), rows)
         sets, rows = [self.first, *self.others], []
         for key, row in self.first.rows.items():
             lines = [measured.rows.get(key) for measured in sets]
             if all(lines) and len({line and line.get("f1") for line in lines}) > 1:
                 scores = [line["f1"] for line in lines if line]
                 cells = _best(scores, [sign_of(line) for line in lines if line])
-                rows.append((short(row["question"]), *cells))
-        yield div("across", table(("by question", *(measured.name for measured in sets)), rows))
+                rows.append((h.short(row["question"]), *cells))
+        yield h.div("across", h.table(("by question", *(measured.name for measured in sets)), rows))
 
     def _questions(self, other: Measured, link: Link) -> Iterator[Html]:
         """A fold for each outcome; in it a table for each agent."""
@@ -263,37 +238,46 @@ class Effects:
             parts = []
             for agent in dict.fromkeys(change.agent for change in group):
                 mine = [change for change in group if change.agent == agent]
-                title = f"first decision that differs: {spoken(agent)}" if agent else "no decision differs"
-                rows = [_row(change, link(other, change)) for change in mine]
-                parts += [div("caption", f"{title} ({len(mine)})"), div("across cells", table(heads, rows))]
-            head = state_sign(sign, f"{len(group)} {word}")
-            yield fold(head, *parts, unfolded=word in FIRST, key=f"{other.name}-{word}") if group else Html()
+                title = f"first decision that differs: {h.spoken(agent)}" if agent else "no decision differs"
+                rows = [
+                    (
+                        link(other, change),
+                        *map(answers_of, (change.before, change.after)),
+                        values_of(change.before, "gold"),
+                        *_decisions(change.parting),
+                    )
+                    for change in mine
+                ]
+                parts.append(h.div("caption", f"{title} ({len(mine)})"))
+                parts.append(h.div("across cells", h.table(heads, rows)))
+            if group:
+                head = h.state_sign(sign, f"{len(group)} {word}")
+                yield h.fold(head, *parts, unfolded=word in FIRST, key=f"{other.name}-{word}")
 
 
-def _row(change: Change, link: object) -> tuple[object, ...]:
-    before, after = change.before, change.after
-    return (link, *map(answers_of, (before, after)), values_of(before, "gold"), *_decisions(change.parting))
+def _shown(counts: Counter[str]) -> list[str]:
+    """The outcomes that are shown: those that there are, and always what was fixed and broken."""
+    return [word for word in OUTCOMES if counts[word] or word in FIRST]
 
 
 def _decisions(parting: StepDifference | None) -> tuple[object, object]:
     """What the first decision that differs was, before and after, with the words marked that differ."""
     if parting is None:
-        return aside("–"), aside("–")
+        return h.aside("–"), h.aside("–")
     sides = (parting.first, parting.second)
-    texts = [_decision(side) for side in sides]
+    texts = [
+        "no such step" if side is None else line(side.output) if side.done else outcome(side)
+        for side in sides
+    ]
     if texts[0] == texts[1]:
         texts = ["; ".join(compared(side.output)) if side and side.done else "" for side in sides]
-    return word_changes(*(short(text) for text in texts))
-
-
-def _decision(step: Step | None) -> str:
-    return "no such step" if step is None else line(step.output) if step.done else outcome(step)
+    return word_changes(*(h.short(text) for text in texts))
 
 
 def _best(values: Sequence[float], cells: Sequence[object]) -> list[object]:
     """The cells, those of the largest value named the best where the values differ."""
     most, apart = max(values), len({*values}) > 1
     return [
-        join(tag("b", cell), " ", tag("b", "best")) if apart and value == most else cell
+        h.join(tag("b", cell), " ", tag("b", "best")) if apart and value == most else cell
         for value, cell in zip(values, cells, strict=True)
     ]

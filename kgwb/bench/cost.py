@@ -19,6 +19,7 @@ from kgwb.run.record import Call, Step, Totals
 from kgwb.systems import oracle
 
 SHIPPED = Path(__file__).with_name("prices.toml")
+COUNTS = ("model_calls", "prompt_tokens", "completion_tokens", "queries")
 BUDGETS = ("money", "tokens", "model_calls", "seconds")
 Amount = Annotated[float, Field(strict=True, ge=0, lt=1e15)]
 
@@ -86,21 +87,15 @@ def stages(system: System, steps: Iterable[Step]) -> dict[str, float]:
     return {name: round(value, 6) for name, value in seconds.items()}
 
 
-def by_model(calls: Iterable[Call]) -> dict[str, Counter[str]]:
-    """Calls and tokens by the model's name."""
+def used(calls: Sequence[Call]) -> dict[str, Any]:
+    """What calls cost, in all and by the model's name, as a line of a results file has it."""
     models: dict[str, Counter[str]] = {}
     for call in calls:
         if call.kind == "model":
             tokens = {name: getattr(call.result, name) for name in ("prompt_tokens", "completion_tokens")}
             models.setdefault(call.request["model"], Counter()).update({"calls": 1, **tokens})
-    return models
-
-
-def used(calls: Sequence[Call]) -> dict[str, Any]:
-    """What calls cost, as a line of a results file has it."""
-    totals, models = Totals.of(calls, 0, sum(call.seconds for call in calls)), by_model(calls)
-    names = ("model_calls", "prompt_tokens", "completion_tokens", "queries")
-    counts = {name: getattr(totals, name) for name in names}
+    totals = Totals.of(calls, 0, sum(call.seconds for call in calls))
+    counts = {name: getattr(totals, name) for name in COUNTS}
     return {"seconds": round(totals.seconds, 6), **counts, "models": models}
 
 
@@ -118,21 +113,17 @@ class Cost(NamedTuple):
 
 
 def costs(rows: Sequence[Mapping[str, Any]], prices: Prices | None = None) -> dict[str, Cost]:
-    """Seconds in all and by stage, calls, tokens and queries by name; with ``prices`` money by its currency.
-
-    Raises InputError for a model that has no price.
-    """
+    """Seconds (by stage too), calls, tokens, queries, with ``prices`` money: by name. Raises InputError."""
     figures = {"seconds": [row["seconds"] for row in rows]}
     for row in rows:
         for name, seconds in row.get("stages", {}).items():
             figures.setdefault(f"seconds, {name}", []).append(seconds)
-    for name in ("model_calls", "prompt_tokens", "completion_tokens", "queries"):
+    for name in COUNTS:
         figures[name.replace("_", " ")] = [row[name] for row in rows if name in row]
     if prices:
         figures[prices.currency] = [prices.money(row) for row in rows if "models" in row]
-    quantiles = {name: numpy.quantile(column or [0.0], [0.5, 0.95]) for name, column in figures.items()}
     return {
-        name: Cost(len(column), float(sum(column)), *map(float, quantiles[name]))
+        name: Cost(len(column), float(sum(column)), *numpy.quantile(column or [0.0], [0.5, 0.95]).tolist())
         for name, column in figures.items()
     }
 
@@ -159,18 +150,12 @@ class Budget:
         self.used = dict.fromkeys(limits, 0.0)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Count a line; of one that was lent calls, only what it had to pay for.
-
-        Raises InputError if there is no price for its model.
-        """
+        """Count a line; of one that was lent calls, what it paid for. Raises InputError without a price."""
         row = row.get("paid", row)
+        tokens = row.get("prompt_tokens", 0) + row.get("completion_tokens", 0)
         for name in self.limits:
-            if name == "money":
-                self.used[name] += self.prices.money(row)
-            elif name == "tokens":
-                self.used[name] += row.get("prompt_tokens", 0) + row.get("completion_tokens", 0)
-            else:
-                self.used[name] += row.get(name, 0)
+            amount = self.prices.money(row) if name == "money" else {**row, "tokens": tokens}.get(name, 0)
+            self.used[name] += amount
 
     @property
     def spent(self) -> str:

@@ -9,13 +9,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kgwb import systems
+from kgwb import llm, systems
 from kgwb.bench.cost import Cost, Prices, costs
 from kgwb.bench.ladder import LADDER, Lost, recall, stands
 from kgwb.bench.metrics import MEASURES, Group, groups
 from kgwb.bench.results import Lines, Row, read_results, verdict
 from kgwb.errors import InputError
 from kgwb.flow import counted
+from kgwb.kg import Graph, open_kg
+from kgwb.llm.base import ChatModel
 from kgwb.show.html import Html, clean, div, page
 from kgwb.show.html import table as html_table
 
@@ -47,6 +49,30 @@ class Measured:
         ladder = Lines(folder / LADDER, Lost, writable=False).rows
         ladder = {key: line for key, line in ladder.items() if stands(line, rows.get(key))}
         return cls(name, tail, folder, config, rows, ladder)
+
+    def graph(self, kg: Graph | str | None = None) -> Graph:
+        """The graph that was measured, or ``kg``. Raises InputError where it is another one now."""
+        source = kg or str(self.config.get("source"))
+        graph = open_kg(source) if isinstance(source, str) else source
+        if graph.identity != self.config.get("kg"):
+            hint = "name that graph with kg=... (--kg), or measure anew with kgwb bench"
+            raise InputError(f"{self.folder} was measured on another graph than {graph.source}", hint=hint)
+        return graph
+
+    @property
+    def models(self) -> dict[str, str]:
+        """What each agent was measured with; "" is the default."""
+        models = self.config.get("models")
+        models = models if isinstance(models, dict) else {"": models}
+        return {name: str(spec) for name, spec in models.items()}
+
+    def model(self, agent: str) -> ChatModel:
+        """A model that was measured. A folder from elsewhere may not say where the person's key is sent."""
+        spec = self.models[agent]
+        if "@" in spec:
+            why = f"{self.folder} was measured with a model at an address of its own: {spec}"
+            raise InputError(why, hint="name it again: --model SPEC, or model=...")
+        return llm.model(spec)
 
     @cached_property
     def groups(self) -> dict[str, Group]:

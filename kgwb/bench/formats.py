@@ -112,9 +112,9 @@ class _Answers(BaseModel):
     """SPARQL 1.1 Query Results JSON, with ``results`` empty beside a ``boolean``."""
 
     variables: tuple[str, ...] | None = Field(None, validation_alias=AliasPath("head", "vars"))
-    bindings: tuple[dict[str, _Cell], ...] | None = Field(
-        None, validation_alias=AliasPath("results", "bindings")
-    )
+    bindings: Annotated[
+        tuple[dict[str, _Cell], ...] | None, Field(validation_alias=AliasPath("results", "bindings"))
+    ] = None
     boolean: bool | None = None
 
     def values(self) -> list[str] | None:
@@ -128,14 +128,12 @@ class _Answers(BaseModel):
 
 
 def _as_list(question: object) -> object:
-    """TEXT2SPARQL maps languages to texts, where QALD lists them."""
-    if isinstance(question, dict):
-        return [{"language": language, "string": text} for language, text in question.items()]
-    return question
+    listed = question.items() if isinstance(question, dict) else ()
+    return [{"language": language, "string": text} for language, text in listed] or question
 
 
 class _Qald(BaseModel):
-    """A question of QALD, and of TEXT2SPARQL, which has no answers."""
+    """A question of QALD, and of TEXT2SPARQL, which has no answers and maps languages to texts."""
 
     id: Lexical
     question: Annotated[tuple[_Text, ...], BeforeValidator(_as_list)]
@@ -147,16 +145,12 @@ class _Qald(BaseModel):
         if not texts:
             raise ValueError("question: there is no text in any language")
         values = [values for result in self.answers if (values := result.values()) is not None]
+        answers = tuple(dict.fromkeys(chain(*values))) if values else None
         sparql = (self.query or {}).get("sparql")
         asks = any(result.boolean is not None for result in self.answers)
-        yield BenchQuestion(
-            id=self.id,
-            question=texts[0][1],
-            translations=tuple(texts),
-            sparql=sparql,
-            answers=tuple(dict.fromkeys(chain(*values))) if values else None,
-            type="boolean" if asks else _type(sparql),
-        )
+        gold: dict[str, Any] = {"sparql": sparql, "answers": answers}
+        gold["type"] = "boolean" if asks else _type(sparql)
+        yield BenchQuestion(id=self.id, question=texts[0][1], translations=tuple(texts), **gold)
 
 
 class _LcQuad(BaseModel, extra="allow"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from kgwb.bench.results import FOR_PEOPLE, Results, Row, changed_entries, locked
 from kgwb.bench.runner import Bench, Earlier, Setup, fingerprint, run_name
 from kgwb.errors import InputError, KgwbError
 from kgwb.flow import counted
-from kgwb.kg import Graph, cache_dir, open_kg
+from kgwb.kg import Graph, cache_dir
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
 from kgwb.run import Replay, Run
@@ -77,28 +78,17 @@ class Lab:
         path = Path(folder)
         self.earlier = Measured.read(path, path.resolve().name)
         self.system = systems.system(str(self.earlier.config.get("system")))
-        source = kg or str(self.earlier.config.get("source"))
-        self.kg = open_kg(source) if isinstance(source, str) else source
-        if self.kg.identity != self.earlier.config.get("kg"):
-            hint = "name that graph with kg=... (--kg), or measure anew with kgwb bench"
-            raise InputError(f"{folder} was measured on another graph than {self.kg.source}", hint=hint)
+        self.kg = self.earlier.graph(kg)
         given = {**({"": model} if model else {}), **(models or {})}
-        self._given = {
-            name: llm.model(each) if isinstance(each, str) else each for name, each in given.items()
-        }
-        specs: dict[str, str] = self.earlier.config.get("models", {})
-        kept = {name: self._measured_with(name) for name in specs if name not in self._given}
+        self._given = {name: llm.model(each) for name, each in given.items()}
+        kept = {name: self._measured_with(name) for name in self.earlier.models if name not in self._given}
         self.models = {**kept, **self._given}
 
     def _measured_with(self, agent: str) -> ChatModel:
-        """A model that was measured. A folder from elsewhere may not say where the person's key is sent."""
-        spec = str(self.earlier.config["models"][agent])
-        if (given := self._given.get(agent)) and given.name == spec:
-            return given
-        if "@" in spec:
-            why = f"{self.earlier.folder} was measured with a model at an address of its own: {spec}"
-            raise InputError(why, hint="name it again: --model SPEC, or model=...")
-        return llm.model(spec)
+        """A model that was measured: the one that was given, where it is that one."""
+        given = self._given.get(agent)
+        fits = given is not None and given.name == self.earlier.models[agent]
+        return given if given and fits else self.earlier.model(agent)
 
     @cached_property
     def setup(self) -> Setup:
@@ -151,14 +141,14 @@ class Lab:
             chosen = {*missed, *(right[place * len(right) // number] for place in range(number))}
             if not missed:
                 raise InputError("no answer was lost", hint="choose what is asked again, as --only all")
-        last = dict[str, int]()
+        last = Counter[str]()
         for row in rows:
             if row["id"] in chosen and "dialogue" in row:
-                last[row["dialogue"]] = max(last.get(row["dialogue"], 0), row.get("turn", 0))
+                last[row["dialogue"]] = max(last[row["dialogue"]], row.get("turn", 0))
         return [
             _question(row)
             for row in rows
-            if row["id"] in chosen or row.get("turn", 0) < last.get(row.get("dialogue", ""), 0)
+            if row["id"] in chosen or row.get("turn", 0) < last[row.get("dialogue", "")]
         ]
 
     def _fits(self, row: Row, what: str) -> bool:
@@ -199,12 +189,14 @@ class Lab:
                 least.append(row)
                 most.append(row)
         times = 2 * repeats - 1  # before and after the change
-        sums = [[times * sum(map(_amounts[name], ends)) for ends in (least, most)] for name in _amounts]
-        money = None
+
+        def span(amount: Callable[[Row], Any]) -> tuple[Any, Any]:
+            return times * sum(map(amount, least)), times * sum(map(amount, most))
+
+        calls, money = span(lambda row: row["model_calls"]), None
+        tokens = span(lambda row: row.get("prompt_tokens", 0) + row.get("completion_tokens", 0))
         with suppress(InputError):
-            low_sum, high_sum = (times * sum(map(prices.money, ends)) for ends in (least, most))
-            money = (float(low_sum), float(high_sum))
-        calls, tokens = ((low, high) for low, high in sums)
+            money = span(lambda row: float(prices.money(row)))
         return Estimate(len(questions), unkept, calls, tokens, money, prices.currency)
 
     def _missing(self, setup: Setup, file: Path) -> tuple[list[Call], list[Call]]:
@@ -220,10 +212,8 @@ class Lab:
         if run.error is None or not places:
             return [], []
         after = before.steps[places[0] :]
-        return (
-            _model_calls(before, (step for step in after if step.agent in changed), run),
-            _model_calls(before, after, run),
-        )
+        of_changed = [step for step in after if step.agent in changed]
+        return _model_calls(before, of_changed, run), _model_calls(before, after, run)
 
     # --- asking
 
@@ -245,35 +235,28 @@ class Lab:
         """
         models = self.models
         if repeats > 1:
-            models = {name: self._measured_with(name) for name in self.earlier.config["models"]}
+            models = {name: self._measured_with(name) for name in self.earlier.models}
         earlier = Earlier(self.earlier.folder.resolve(), models, repeats)
+        how: Any = {"workers": workers, "budget": budget or Budget({}), "finished": finished}
         with locked(folder):
             results = Results(folder, setup.config(questions))
-            limits = budget or Budget({})
-            runner = Bench(setup, results, workers=workers, save_runs=True, budget=limits, earlier=earlier)
-            runner.finished = finished
+            runner = Bench(setup, results, **how, save_runs=True, earlier=earlier)
             runner.run(questions)
         return runner.stopped
 
 
-_amounts: dict[str, Callable[[Mapping[str, Any]], int]] = {
-    "calls": lambda row: row["model_calls"],
-    "tokens": lambda row: row.get("prompt_tokens", 0) + row.get("completion_tokens", 0),
-}
-
-
 def _model_calls(before: Run, steps: Iterable[Step], run: Run) -> list[Call]:
     """The model calls of steps, each under the name of the model that would be asked now."""
-    calls = []
-    for step in steps:
-        for call in (before.calls[key] for key in step.calls if before.calls[key].kind == "model"):
-            request = {**call.request, "model": run.model_name(step.agent)}
-            calls.append(replace(call, request=request))
-    return calls
+    return [
+        replace(call, request={**call.request, "model": run.model_name(step.agent)})
+        for step in steps
+        for call in map(before.calls.__getitem__, step.calls)
+        if call.kind == "model"
+    ]
 
 
 def _question(row: Row) -> BenchQuestion:
-    """The question of a line."""
+    """The question of a line, with its gold."""
     fields = {name: row[name] for name in ("id", "question", *KEYS, "turn") if name in row}
     labels = row.get("labels", {})
     known = [labels.get(value, value) for value in row["gold"] or ()]

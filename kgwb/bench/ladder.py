@@ -70,16 +70,14 @@ def where_lost(
         lines.add(line)
         finished(line)
 
-    missed, works = [], []
+    missed = {key: row for key, row in rows.items() if lost(row)}
+    works = []
     for turns in conversations(questions):
         dialogue = Dialogue()
         for question in turns:
-            row = rows.get(question.id)
-            if row and lost(row):
-                missed.append(question.id)
-                if not stands(lines.rows.get(question.id), row):
-                    works.append(work(question, dialogue))
-            turn = from_data(row.get("remembered"), Turn | None) if row else None
+            if question.id in missed and not stands(lines.rows.get(question.id), missed[question.id]):
+                works.append(work(question, dialogue))
+            turn = from_data(rows.get(question.id, {}).get("remembered"), Turn | None)
             dialogue = Dialogue((*dialogue.turns, turn)) if turn else dialogue
     work_off(works, executor or workers, watch)
     return [lines.rows[each.id] for each in questions if each.id in missed]
@@ -132,10 +130,8 @@ def climbed(run: Run, gold: Gold, question: BenchQuestion, setup: Setup, watch: 
         if (rung := put(run, gold)) is None:
             continue
         higher = run.fork()
-        for step, value in rung.values.items():
-            higher.replace(
-                step, value
-            )  # a fork has no steps yet: what is wrong with a value shows when it runs
+        for step, value in rung.values.items():  # what is wrong with a value shows when it runs
+            higher.replace(step, value)
         f1 = _executed(higher, question, watch)
         calls += higher.totals.live_model_calls
         if isinstance(higher.error, OverrideError):

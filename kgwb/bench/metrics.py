@@ -1,6 +1,6 @@
 """How right answers are, question by question and on average, how sure that is, and whether two sets differ.
 
-Answers are compared by value (kgwb.bench.values), as sets; rank is the order they were given in, and two
+Answers are compared by value (``value_of``), as sets; rank is the order they were given in, and two
 spellings of one value are one answer, at the better rank. Averages are macro averages: every question counts
 the same, also one that ended in an error, which counts 0 throughout. Two conventions stand side by side:
 
@@ -15,15 +15,19 @@ same lines give the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
+from datetime import UTC, datetime
+from decimal import Decimal
 from functools import cached_property
 from itertools import chain, combinations
 from typing import Any, NamedTuple
+from unicodedata import normalize
+from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 import numpy
 
-from kgwb.bench.values import value_of
 from kgwb.errors import InputError
 
 Rows = Sequence[Mapping[str, Any]]
@@ -86,7 +90,7 @@ def score(answers: Sequence[str], gold: Iterable[str], table: Cells = ()) -> Sco
     columns = [[cell for cell in column if cell is not None] for column in zip(*table, strict=False)]
     if not 1 < len(columns) <= MOST_COLUMNS:
         return replace(whole, lenient=whole.f1)
-    choices = (chosen for size in range(1, len(columns)) for chosen in combinations(columns, size))
+    choices = chain(*(combinations(columns, size) for size in range(1, len(columns))))
     return replace(whole, lenient=max([whole.f1, *(_score([*chain(*c)], gold).f1 for c in choices)]))
 
 
@@ -230,14 +234,13 @@ def compare(one: Rows, other: Rows, measure: str = "f1", *, resamples: int = RES
         raise InputError(f"the gold of {len(differing)} questions differs, as of {differing[0]}", hint=hint)
     columns = [_columns(side[key] for key in shared) for side in (before, after)]
     first, second = (float(_measured(side.mean(axis=0)[None], measure)[0]) for side in columns)
-    means = _resampled(numpy.hstack(columns), resamples)
-    width = columns[0].shape[1]
+    means = numpy.hsplit(_resampled(numpy.hstack(columns), resamples), 2)
     return Comparison(
         measure,
         len(shared),
         first,
         second,
-        _interval(_measured(means[:, width:], measure) - _measured(means[:, :width], measure)),
+        _interval(_measured(means[1], measure) - _measured(means[0], measure)),
         tuple(key for key, change in changes.items() if change > 0),
         tuple(key for key, change in changes.items() if change < 0),
         tuple(key for key in dict.fromkeys((*golds, *others)) if key not in changes),
@@ -301,3 +304,61 @@ def _measured(means: Matrix, measure: str) -> Matrix:
 def _interval(values: Matrix) -> tuple[float, float]:
     low, high = numpy.quantile(values, [0.025, 0.975])
     return float(low), float(high)
+
+
+# --- when two answers are the same: by their values, never by their spelling
+
+_NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+_MOMENT = re.compile(
+    r"(-?[0-9]{4,}-[0-9]{2}-[0-9]{2})(T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)?(Z|[+-][0-9]{2}:[0-9]{2})?"
+)
+_MIDNIGHT = re.compile(r"T00:00:00(?:\.0+)?")
+_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
+_ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
+_PORTS = {"http": ":80", "https": ":443"}
+
+
+def value_of(text: str) -> Hashable:
+    """What is compared in place of an answer's string: gold has no datatypes, so its lexical form shows them.
+
+    - A number of any numeric datatype is its number: "3999", "3999.0", "+3.999E3". With leading zeros it is a
+      code and stays text ("007").
+    - A dateTime at midnight is that day, as Wikidata and DBpedia write days; any other dateTime is its moment
+      in UTC (taken for UTC where it names no zone). A day's own time zone is dropped.
+    - An IRI is in the normal form of RFC 3987, section 5.3: letter case of scheme and host, escapes that need
+      not be, the default port. http and https, and upper and lower case of a path, stay apart.
+    - Anything else is its text in Unicode's form NFC: language tags are not part of it, letter case is.
+    """
+    if _NUMBER.fullmatch(text):
+        return Decimal(text)
+    if moment := _MOMENT.fullmatch(text):
+        day, time, zone = moment.groups()
+        if time is None or _MIDNIGHT.fullmatch(time):
+            return str(day)
+        try:
+            return datetime.fromisoformat(text if zone else text + "Z").astimezone(UTC).isoformat()
+        except (ValueError, OverflowError):  # a year that datetime does not know
+            return text
+    return _iri(text) if _IRI.fullmatch(text) else normalize("NFC", text)
+
+
+def _iri(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return text
+    host = parts.netloc.lower().removesuffix(_PORTS.get(parts.scheme, ":"))
+    same = parts._replace(netloc=host, path=parts.path or "/").geturl()
+    return normalize("NFC", _ESCAPES.sub(lambda escapes: _needed(escapes[0]), same))
+
+
+def _needed(escapes: str) -> str:
+    """The escapes an IRI cannot do without, the others as the characters they stand for."""
+    try:
+        text = unquote_to_bytes(escapes).decode()
+    except UnicodeDecodeError:
+        return escapes.upper()
+    return "".join(
+        char if char > "\x9f" or _UNRESERVED.fullmatch(char) else quote(char, safe="") for char in text
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import pairwise
 from typing import Annotated, Any
@@ -25,14 +25,6 @@ def _lexical(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
-def _values(answers: object) -> object:
-    """Gold that is a table, as rows, is all its values; null is none."""
-    if not isinstance(answers, list) or not any(isinstance(row, list) for row in answers):
-        return answers
-    cells = (cell for row in answers for cell in (row if isinstance(row, list) else [row]))
-    return list(dict.fromkeys(_lexical(cell) for cell in cells if cell is not None))
-
-
 Lexical = Annotated[str, BeforeValidator(_lexical)]
 
 
@@ -41,7 +33,7 @@ class BenchQuestion(BaseModel, frozen=True):
 
     id: Lexical
     question: str
-    answers: Annotated[tuple[Lexical, ...] | None, BeforeValidator(_values)] = None
+    answers: tuple[Lexical, ...] | None = None
     """Gold: IRIs, or lexical forms of literals; "true" or "false" of a boolean question; of a table all its
     values. None: not known."""
     answer_labels: tuple[str, ...] = ()
@@ -73,14 +65,18 @@ class BenchQuestion(BaseModel, frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _with_rows(cls, data: Any) -> Any:
-        """Gold rows are kept beside all their values; ``kind`` is another name for ``type``."""
+        """Gold that is a table is kept as its rows and as all their values; ``kind`` is read as ``type``."""
         if not isinstance(data, dict):
             return data
+        data = ({"type": data["kind"]} if isinstance(data.get("kind"), str) else {}) | data
         answers = data.get("answers")
-        rows = answers if isinstance(answers, list) and all(isinstance(row, list) for row in answers) else []
-        more = {"rows": rows} if any(len(row) > 1 for row in rows) else {}
-        more |= {"type": data["kind"]} if isinstance(data.get("kind"), str) and "type" not in data else {}
-        return {**data, **more}
+        lists = [isinstance(row, list) for row in answers] if isinstance(answers, list) else []
+        if any(lists):
+            rows = [row if isinstance(row, list) else [row] for row in answers]
+            data |= {"rows": rows} if all(lists) and max(map(len, rows)) > 1 else {}
+            cells = (_lexical(cell) for row in rows for cell in row if cell is not None)
+            data["answers"] = list(dict.fromkeys(cells))
+        return data
 
     @property
     def gold(self) -> list[str] | None:
@@ -90,11 +86,9 @@ class BenchQuestion(BaseModel, frozen=True):
 
 def standalone_forms(questions: Iterable[BenchQuestion]) -> list[BenchQuestion]:
     """The same questions outside their dialogues: what ``retention`` sets the dialogues against."""
+    alone: dict[str, Any] = {"dialogue": None, "turn": 0}
     return [
-        question.model_copy(
-            update={"question": question.standalone or question.question, "dialogue": None, "turn": 0}
-        )
-        for question in questions
+        each.model_copy(update={"question": each.standalone or each.question, **alone}) for each in questions
     ]
 
 
@@ -146,21 +140,16 @@ def with_gold(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQuesti
     """
     answered = [_answered(each, kg) if each.answers is None else each for each in questions]
     values = dict.fromkeys(value for each in answered for value in each.answers or () if "://" in value)
-    names: Mapping[URIRef, str] = {}
+    names: dict[str, str] = {}
     with suppress(GraphError):  # without labels, the last parts of the IRIs are shown
-        names = kg.names([iri for value in values if writable(iri := URIRef(value))])
-    return [_labelled(each, names) for each in answered]
-
-
-def _labelled(question: BenchQuestion, names: Mapping[URIRef, str]) -> BenchQuestion:
-    if (
-        question.answer_labels
-        or not question.answers
-        or names.keys().isdisjoint(map(URIRef, question.answers))
-    ):
-        return question
-    labels = tuple(names.get(URIRef(value), value) for value in question.answers)
-    return question.model_copy(update={"answer_labels": labels})
+        iris = [iri for value in values if writable(iri := URIRef(value))]
+        names = {str(iri): name for iri, name in kg.names(iris).items()}
+    return [
+        each
+        if each.answer_labels or names.keys().isdisjoint(each.answers or ())
+        else each.model_copy(update={"answer_labels": tuple(names.get(v, v) for v in each.answers or ())})
+        for each in answered
+    ]
 
 
 def with_queries(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQuestion]:

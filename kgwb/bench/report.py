@@ -6,7 +6,7 @@ import os
 import shlex
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from urllib.parse import quote
 from kgwb import disk, llm, systems
 from kgwb.bench.changes import MOST_VALUES, Change, Effects, Link, answers_of, values_of
 from kgwb.bench.cost import Prices
-from kgwb.bench.figures import NAMES, Measured, linking, losses, quality, spent, without_prices
+from kgwb.bench.figures import NAMES, Measured, Sets, linking, losses, quality, spent, without_prices
 from kgwb.bench.metrics import score_row
 from kgwb.bench.results import VERDICTS, Row, label_of, lost, run_file, verdict
 from kgwb.errors import InputError, KgwbError
@@ -27,7 +27,6 @@ from kgwb.show import html as h
 from kgwb.show.html import Bar, Html, tag
 from kgwb.show.run import run_body
 from kgwb.show.text import BASELINE
-from kgwb.systems import names, profile
 
 if TYPE_CHECKING:
     from kgwb.ui.debugger import Debugger
@@ -37,8 +36,6 @@ PAGE, FILTER = ((HERE / name).read_text(encoding="utf-8") for name in ("page.htm
 MARK = PAGE[: PAGE.index('<meta name="viewport"')].encode()
 """How every page of kgwb begins; no other file is replaced by one."""
 _FIRST = ("kgwb", "system", "models", "source", "kg", "embeddings", "questions")
-Pages = Mapping[Path, Path]
-"""The page of each run file."""
 
 
 class Report:
@@ -90,13 +87,20 @@ class Report:
                 raise InputError(f"cannot write {path}: what is there is no report of kgwb", hint=hint)
             pages = dict(self._run_pages()) if runs else {}
             title = f"Benchmark {', '.join(measured.name for measured in self.sets)}"
-            questions = _questions(self.sets, path, pages)
 
-            def link(measured: Measured, change: Change) -> Html:
-                return _run_link(measured, change.after, h.short(change.after["question"]), path, pages)
+            def link(measured: Measured, row: Row, text: object) -> Html | None:
+                """A text that leads to the page of a run; None if the run was not kept."""
+                if (file := run_file(measured.folder, row)) is None:
+                    return None
+                shown = os.path.relpath(pages.get(file, file), os.path.dirname(os.path.realpath(path)))
+                return tag("a", text, href=quote(shown), title=f'kgwb.debug(kgwb.load_run("{file}"))')
 
-            sections = self._sections(link)
-            html = standalone(title, tag("h1", title, class_="h1"), *sections, *questions)
+            def after(measured: Measured, change: Change) -> object:
+                text = h.short(change.after["question"])
+                return link(measured, change.after, text) or text
+
+            sections = (*self._sections(after), *_questions(self.sets, link))
+            html = standalone(title, tag("h1", title, class_="h1"), *sections)
             disk.replace(path, [html], "replace")
         except OSError as exc:
             raise InputError(f"cannot write {path}: {exc.strerror or exc}", hint="give another file") from exc
@@ -141,9 +145,11 @@ class Report:
         if file is None:
             hint = "measure with --save-runs (save_runs=True)"
             raise InputError(f"the run of {question!r} was not kept", hint=hint)
-        graph = open_kg(kg) if isinstance(kg, str) else kg or _graph_of(measured)
-        models = _models_of(measured) if graph and model is None else None
-        live = llm.model(model) if isinstance(model, str) else model or models
+        graph = open_kg(kg) if isinstance(kg, str) else kg
+        live = llm.model(model) if isinstance(model, str) else model
+        with suppress(KgwbError):
+            graph = graph or measured.graph()
+            live = live or {name: measured.model(name) for name in measured.models}
         run = systems.load_run(file, kg=graph, model=live)
         blame = agent or measured.ladder.get(question, {}).get("agent")
         blamed = next((step.key for step in run.steps if step.agent == blame), "")
@@ -170,22 +176,6 @@ class Report:
         }
         for title, contents in parts.items():
             yield h.fold(title, h.div("stack across", *contents), key=title)
-
-
-def _graph_of(measured: Measured) -> Graph | None:
-    """The graph of a set-up, if it can be opened and is still that one."""
-    with suppress(KgwbError):
-        kg = open_kg(str(measured.config.get("source")))
-        return kg if kg.identity == measured.config.get("kg") else None
-    return None
-
-
-def _models_of(measured: Measured) -> dict[str, ChatModel] | None:
-    """The models of a set-up; a folder from elsewhere may not say where the person's key is sent."""
-    specs = {name: str(spec) for name, spec in _mapping(measured.config.get("models")).items()}
-    with suppress(KgwbError):
-        return None if "@" in "".join(specs.values()) else {n: llm.model(spec) for n, spec in specs.items()}
-    return None
 
 
 # --- pages
@@ -219,9 +209,6 @@ def run_page(file: Path) -> str:
 # --- what was measured
 
 
-Sets = tuple[Measured, ...]
-
-
 def _measured(sets: Sets) -> Iterator[Html]:
     """Everything needed to repeat it; what differs between the folders is marked."""
     configs = [
@@ -233,14 +220,14 @@ def _measured(sets: Sets) -> Iterator[Html]:
         for measured in sets
     ]
     heads = ["", *(measured.name for measured in sets)]
-    first: list[tuple[object, ...]] = []
-    rest: list[tuple[object, ...]] = []
+    first: list[Sequence[object]] = []
+    rest: list[Sequence[object]] = []
     for name in dict.fromkeys(name for config in configs for name in config):
         values = [str(config.get(name, "–")) for config in configs]
         cells = [tag("mark", value) if len({*values}) > 1 else value for value in values]
         (first if name.partition(" ")[0] in _FIRST else rest).append((name, *cells))
     yield h.table(heads, first)
-    if any("rules" in _mapping(measured.config.get("models")).values() for measured in sets):
+    if any("rules" in measured.models.values() for measured in sets):
         yield h.note(BASELINE, kind="calm")
     for measured in sets:
         yield h.fold(f"the command that asks {measured.name} again", h.preformatted(_command(measured)))
@@ -265,11 +252,11 @@ def _command(measured: Measured) -> str:
     config, settings = measured.config, _mapping(measured.config.get("settings"))
     chosen = "paper" if settings.get("profile") == "paper" else "fast"
     words = ["kgwb", "bench", "--kg", str(config.get("source")), "--system", str(config.get("system"))]
-    for agent, model in _mapping(config.get("models")).items():
-        words += ["--agent-model", f"{agent}={model}"] if agent else ["--model", str(model)]
+    for agent, model in measured.models.items():
+        words += ["--agent-model", f"{agent}={model}"] if agent else ["--model", model]
     words += ["--profile", chosen]
     system = str(config.get("system"))
-    usual = profile(chosen, system=system if system in names() else "").to_data()
+    usual = systems.profile(chosen, system=system if system in systems.names() else "").to_data()
     for name, value in settings.items():
         words += ["--set", f"{name}={value}"] if usual.get(name) != value else []
     return f"{shlex.join(map(h.clean, words))} --questions FILE --out DIR"
@@ -338,13 +325,12 @@ def _spent(sets: Sets, prices: Prices | None) -> Iterator[Html]:
 
 def _lost(sets: Sets) -> Iterator[Html]:
     """The oracle ladder's agents by stage, and the recall of linking."""
-    if any(measured.losses for measured in sets):
-        yield h.aside(
-            "Gold was put in at one agent after another until the answer came right; the first agent whose "
-            "gold fixed it is to blame."
-        )
-    else:
-        yield h.aside("Nothing is known of where: kgwb bench --ladder finds it out, if an answer was lost.")
+    about = (
+        "Gold was put in at one agent after another until the answer came right; the first agent whose "
+        "gold fixed it is to blame."
+    )
+    unknown = "Nothing is known of where: kgwb bench --ladder finds it out, if an answer was lost."
+    yield h.aside(about if any(measured.losses for measured in sets) else unknown)
     chart = [
         Bar(f"{name}{measured.tail}", by_hops[""], str(by_hops[""]), 0, 0, number)
         for number, measured in enumerate(sets)
@@ -358,46 +344,34 @@ def _lost(sets: Sets) -> Iterator[Html]:
 # --- every question
 
 
-def _questions(sets: Sets, path: Path, pages: Pages) -> Iterator[Html]:
+def _questions(sets: Sets, link: Callable[[Measured, Row, object], Html | None]) -> Iterator[Html]:
     yield tag("h2", "Every question", class_="title")
     yield Html(FILTER)
     by_set = (f"{head}{measured.tail}" for measured in sets for head in ("answers", "F1", "lost at", "run"))
     heads = ("id", "hops", "type", "question", "gold", *by_set)
     ids = dict.fromkeys(key for measured in sets for key in measured.rows)
-    rows = (_question(number, key, sets, path, pages) for number, key in enumerate(ids, 1))
+
+    def line_of(number: int, key: str) -> Html:
+        rows = [measured.rows.get(key) for measured in sets]
+        row = next(row for row in rows if row)
+        cells = [h.short(key), row.get("hops", ""), row.get("type", ""), h.short(row["question"])]
+        cells.append(values_of(row, "gold"))
+        for measured, its in zip(sets, rows, strict=True):
+            if its is None:
+                cells += ["not asked", "", "", ""]
+                continue
+            scores, line = score_row(its), measured.ladder.get(key, {})
+            cells += [answers_of(its), f"{scores.f1:.2f}" if scores else ""]
+            cells.append(line.get("agent") or line.get("why") or "")
+            shown = link(measured, its, "run") or h.aside("not kept")
+            cells.append(h.join(shown, " ", h.aside(h.seconds(its["seconds"]))))
+        kinds = [f"{'lost ' if lost(its) else ''}{'error' if its['error'] else ''}" for its in rows if its]
+        if len({its and its.get("f1") for its in rows}) > 1:
+            kinds.append("differs")
+        return tag(
+            "tr", *(tag("td", cell) for cell in cells), id=f"question-{number}", class_=" ".join(kinds)
+        )
+
     head = tag("thead", tag("tr", *(tag("th", tag("button", head)) for head in heads)))
-    yield h.div("across", tag("table", head, tag("tbody", *rows), id="questions"))
-
-
-def _question(number: int, key: str, sets: Sets, path: Path, pages: Pages) -> Html:
-    rows = [measured.rows.get(key) for measured in sets]
-    row = next(row for row in rows if row)
-    cells: list[object] = [h.short(key), row.get("hops", ""), row.get("type", ""), h.short(row["question"])]
-    cells.append(values_of(row, "gold"))
-    for measured, its in zip(sets, rows, strict=True):
-        cells += _result(measured, its, path, pages) if its else ["not asked", *[""] * 3]
-    kinds = [f"{'lost ' if lost(its) else ''}{'error' if its['error'] else ''}" for its in rows if its]
-    if len({its and its.get("f1") for its in rows}) > 1:
-        kinds.append("differs")
-    return tag("tr", *(tag("td", cell) for cell in cells), id=f"question-{number}", class_=" ".join(kinds))
-
-
-def _result(measured: Measured, row: Row, path: Path, pages: Pages) -> list[object]:
-    scores, line = score_row(row), measured.ladder.get(row["id"], {})
-    kept = run_file(measured.folder, row) is not None
-    link = _run_link(measured, row, "run", path, pages) if kept else h.aside("not kept")
-    return [
-        answers_of(row),
-        f"{scores.f1:.2f}" if scores else "",
-        line.get("agent") or line.get("why") or "",
-        h.join(link, " ", h.aside(h.seconds(row["seconds"]))),
-    ]
-
-
-def _run_link(measured: Measured, row: Row, text: str, path: Path, pages: Pages) -> Html:
-    """A text that leads to the page of a run; the text alone if the run was not kept."""
-    file = run_file(measured.folder, row)
-    if file is None:
-        return h.safe(text)
-    shown = os.path.relpath(pages.get(file, file), os.path.dirname(os.path.realpath(path)))
-    return tag("a", text, href=quote(shown), title=f'kgwb.debug(kgwb.load_run("{file}"))')
+    body = tag("tbody", *(line_of(number, key) for number, key in enumerate(ids, 1)))
+    yield h.div("across", tag("table", head, body, id="questions"))

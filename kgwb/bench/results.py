@@ -150,10 +150,7 @@ class Lines:
             raise InputError(f"{path}, line {number}, is no result: {exc}", hint=hint) from exc
 
     def add(self, row: Row) -> None:
-        """Write one line and hand it to the operating system.
-
-        Raises InputError if the disk takes no more, and for a line that would be refused when it is read.
-        """
+        """Write one line. Raises InputError on a full disk, and for one that could not be read again."""
         try:
             self.form.check(row)
         except ValueError as exc:

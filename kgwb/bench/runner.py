@@ -6,7 +6,7 @@ import hashlib
 import json
 import platform
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence, Set
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
@@ -181,18 +181,16 @@ def work_off(
                 waiting[future] = work
                 future.add_done_callback(ended.put)
 
-    def submit_more(running: Executor) -> None:
-        while (most is None or len(waiting) < most) and (work := next(left, None)):
-            submit_next(running, work)
-
     def work_on() -> None:
         with pool as running:
             try:
-                submit_more(running)
-                while waiting:
+                while True:
+                    while (most is None or len(waiting) < most) and (work := next(left, None)):
+                        submit_next(running, work)
+                    if not waiting:
+                        return
                     future = ended.get()
                     submit_next(running, waiting.pop(future), future.result())
-                    submit_more(running)
             except BaseException:
                 for future in list(waiting):
                     future.cancel()
@@ -234,10 +232,7 @@ class Bench:
     """Which budget stopped the latest ``run``; empty if none did."""
 
     def run(self, questions: Sequence[BenchQuestion]) -> list[Row]:
-        """Ask what is not asked yet, within the budget; the lines of all ``questions`` that there are.
-
-        Raises what interrupts it.
-        """
+        """Ask what is not asked yet, within the budget; all lines there are. Raises what interrupts it."""
         for row in self.results.of(questions):
             self.budget.add(row)
         watch = Watch()
@@ -274,10 +269,7 @@ class Bench:
             dialogue = Dialogue((*dialogue.turns, turn)) if turn else dialogue
 
     def _line(self, question: BenchQuestion) -> Row | None:
-        """The line of a question; none if its run is wanted and a full disk left it unsaved.
-
-        Nor if it shall be asked more often than it was.
-        """
+        """The line of a question that need not be asked again, for a run left unsaved or more repeats."""
         row = self.results.rows.get(question.id)
         unsaved = row and self.save_runs and row.get("run") == ""
         wanted = self.earlier.repeats if self.earlier else 1
@@ -392,12 +384,11 @@ def row_of(question: BenchQuestion, run: Run | None, error: str | None) -> Row:
     """The line of the results file; an error counts 0 throughout, and without gold there are no scores."""
     answer = run.answer if run is not None and error is None else None
     answers = [term_string(term) for value in answer.values for term in value.terms] if answer else []
-    row: Row = {"id": question.id}
-    row |= {name: getattr(question, name) for name in ("hops", "type", "language", "dialogue")}
-    row["turn"] = question.turn or None
+    about = {name: getattr(question, name) for name in ("id", "hops", "type", "language", "dialogue")}
+    about["turn"] = question.turn or None
+    row: Row = {name: value for name, value in about.items() if value is not None}
     if run is not None and run.settings.own_knowledge:
         row["source"] = "own knowledge" if answer is not None and answer.ungrounded else "the graph"
-    row = {name: value for name, value in row.items() if value is not None}
     row |= {"question": question.question, "answers": list(dict.fromkeys(answers)), "gold": question.gold}
     table = []
     if answer is not None and answer.columns:
@@ -424,11 +415,8 @@ def row_of(question: BenchQuestion, run: Run | None, error: str | None) -> Row:
 def _labels(question: BenchQuestion, answer: Answer | None) -> dict[str, str]:
     """What the vertices among gold and answers are called."""
     gold, values = question.answers or (), answer.values if answer else ()
-    labels = (
-        dict(zip(gold, question.answer_labels, strict=True))
-        if len(gold) == len(question.answer_labels)
-        else {}
-    )
+    known = len(gold) == len(question.answer_labels)
+    labels = dict(zip(gold, question.answer_labels, strict=True)) if known else {}
     labels |= {str(iri): name for iri, name in (answer.names if answer else ())}
     labels |= {str(value.term): value.label for value in values if not value.row}
     shown = {*gold, *(str(term) for value in values for term in value.terms)}
@@ -436,24 +424,18 @@ def _labels(question: BenchQuestion, answer: Answer | None) -> dict[str, str]:
 
 
 def _linking(question: BenchQuestion, run: Run) -> Row:
-    """How many of the gold query's vertices and predicates a run linked, and had to choose from.
-
-    Empty if the question has no gold query that can be read, or the system does not say what it linked.
-    """
+    """How many of the gold query's vertices and predicates a run linked, and had to choose from, if known."""
     known = oracle(run.system.name)
     gold = read_gold(question, run.kg) if known else None
     if known is None or gold is None:
         return {}
     links = known.linked(run)
-    parts = {
-        "vertices": (gold.vertices, links.vertices, links.vertex_candidates),
-        "predicates": (gold.predicates, links.predicates, links.predicate_candidates),
-    }
+
+    def counts(right: Set[str], linked: Set[str], offered: Set[str]) -> dict[str, int]:
+        shares = {"gold": right, "linked": right & linked, "candidates": right & (linked | offered)}
+        return {name: len(share) for name, share in shares.items()}
+
     return {
-        name: {
-            "gold": len(right),
-            "linked": len(right & linked),
-            "candidates": len(right & (linked | offered)),
-        }
-        for name, (right, linked, offered) in parts.items()
+        "vertices": counts(gold.vertices, links.vertices, links.vertex_candidates),
+        "predicates": counts(gold.predicates, links.predicates, links.predicate_candidates),
     }

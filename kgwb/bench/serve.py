@@ -65,11 +65,10 @@ def one_query(run: Run) -> str:
         for place, name in enumerate(rows.variables)
     ]
     values = frozenset(value.term for value in answer.values)
-    query = _of_columns(columns, values)
-    if not query and answer.kind == "count":
-        query = _counting(columns, values)
-    checked(query or NO_ANSWER)
-    return query or NO_ANSWER
+    counted = _counting(columns, values) if answer.kind == "count" else ""
+    query = _of_columns(columns, values) or counted or NO_ANSWER
+    checked(query)
+    return query
 
 
 class _Column(NamedTuple):
@@ -167,18 +166,14 @@ class Service(ThreadingHTTPServer):
         return f"http://{host!s}:{port}/"
 
     def answer(self, dataset: str, question: str) -> dict[str, str]:
-        """The reply to a question, as the challenge defines it; ``reason`` says why there is no answer.
-
-        Raises what stops a run.
-        """
+        """The challenge's reply; ``reason`` says why there is no answer. Raises what stops a run."""
         setup = self.setups.get(dataset) or self.setups[ANY]
         with self._free:
             run = setup.begin(question, Dialogue()).go()
         query, reason = one_query(run), run.answer.reason if run.answer is not None else ""
-        if query == NO_ANSWER:
-            reason = reason or "no query gives just these values"
-        reply = {"dataset": dataset, "question": question, "query": query}
-        return reply | ({"reason": reason} if reason else {})
+        reason = reason or ("no query gives just these values" if query == NO_ANSWER else "")
+        reply = {"dataset": dataset, "question": question, "query": query, "reason": reason}
+        return {name: text for name, text in reply.items() if text or name != "reason"}
 
 
 class _Arriving(RawIOBase):

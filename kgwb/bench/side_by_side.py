@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kgwb.bench.figures import Table
@@ -14,8 +14,7 @@ from kgwb.display import as_html, as_text
 from kgwb.errors import KgwbError
 from kgwb.flow import Answer, Dialogue, Triple
 from kgwb.run import Run
-from kgwb.show.html import Html, clean, count, div, seconds, short, static, tag
-from kgwb.show.html import table as html_table
+from kgwb.show import html as h
 from kgwb.show.terms import names_of, triple_text
 from kgwb.systems import oracle
 
@@ -89,8 +88,8 @@ def ask_all(setups: Sequence[Setup], question: str | BenchQuestion, dialogue: Di
             run.go()
         except KgwbError as error:
             asked.append(Asked(setup.system.name, run, error.message, 0.0 if gold and gold.gold else None))
-            continue
-        asked.append(_judged(setup, run, gold))
+        else:
+            asked.append(_judged(setup, run, gold))
     names = {iri: name for each in reversed(asked) for iri, name in names_of(each.run).items()}
     return SideBySide(text, tuple(asked), names)
 
@@ -117,7 +116,7 @@ def _table(shown: SideBySide, most: int) -> Table:
     def stands_on(each: Asked) -> str:
         mine, others = each.support, [other.support for other in asked if other is not each]
         own = len(mine - frozenset().union(*others))
-        return f"{count(len(mine), 'triple')}, {own} alone" if each.answer else ""
+        return f"{h.count(len(mine), 'triple')}, {own} alone" if each.answer else ""
 
     rows: list[tuple[object, ...]] = [
         ("answer", *(f"failed: {each.error}" if each.error else str(each.answer) for each in asked)),
@@ -125,32 +124,35 @@ def _table(shown: SideBySide, most: int) -> Table:
         ("shared by all", *(len(shared) if each.support else "" for each in asked)),
         ("model calls", *(used.model_calls for used in totals)),
         ("tokens", *(f"{used.prompt_tokens + used.completion_tokens:,}" for used in totals)),
-        ("time", *(seconds(used.seconds) for used in totals)),
+        ("time", *(h.seconds(used.seconds) for used in totals)),
     ]
     if any(each.f1 is not None for each in asked):
         rows.insert(1, ("F1", *("–" if each.f1 is None else f"{each.f1:.2f}" for each in asked)))
         rows.append(("lost at", *(each.lost for each in asked)))
-    cells = [tuple(short(clean(cell), most) for cell in row) for row in rows]
+    cells = [tuple(h.short(h.clean(cell), most) for cell in row) for row in rows]
     return Table(("", *(each.system for each in asked)), cells)
 
 
-def _triples(shown: SideBySide) -> Iterator[tuple[str, ...]]:
+def _triples(shown: SideBySide, title: str) -> Table:
     """Each triple, with a mark for every system whose answer stands on it."""
-    for triple in shown.triples:
-        marks = ("yes" if triple in each.support else "" for each in shown.asked)
-        yield clean(triple_text(triple, shown.names)), *marks
+    rows = [
+        (
+            h.clean(triple_text(triple, shown.names)),
+            *("yes" if triple in each.support else "" for each in shown.asked),
+        )
+        for triple in shown.triples
+    ]
+    return Table((title, *(each.system for each in shown.asked)), rows)
 
 
 @as_text.register
 def _(shown: SideBySide) -> str:
-    heads = ("stands on", *(each.system for each in shown.asked))
-    triples = Table(heads, list(_triples(shown)))
+    triples = _triples(shown, "stands on")
     return "\n\n".join([shown.question, str(_table(shown, 60)), *([str(triples)] if triples.rows else [])])
 
 
 @as_html.register
 def _(shown: SideBySide) -> str:
-    title = tag("h2", short(shown.question, 1000), class_="question grow")
-    heads: Sequence[object] = ("the triples that answers stand on", *(each.system for each in shown.asked))
-    triples: Html = html_table(heads, list(_triples(shown)))
-    return static(div("head", title), div("body stack", _table(shown, 300).html(), triples))
+    title = h.tag("h2", h.short(shown.question, 1000), class_="question grow")
+    tables = _table(shown, 300).html(), _triples(shown, "the triples that answers stand on").html()
+    return h.static(h.div("head", title), h.div("body stack", *tables))

@@ -45,12 +45,15 @@ KINDS: dict[str, Callable[..., ChatModel]] = {}
 """What makes a model of a kind from the rest of its specification; ``kgwb.run.replay`` adds its own."""
 
 
-def model(spec: str, **options: Any) -> ChatModel:
+def model(spec: ChatModel | str, **options: Any) -> ChatModel:
     """The model that a specification names: one of ``FORMS``; ``ollama`` takes an address after "@" too.
 
-    ``options`` go to the model's class: ``base_url`` for ``openai`` and ``ollama``. Raises UnknownModelError
-    for a specification that is none and for a missing key, RunFileError if ``replay`` cannot read its file.
+    A model is itself. ``options`` go to the model's class: ``base_url`` for ``openai`` and ``ollama``. Raises
+    UnknownModelError for a specification that is none and for a missing key, RunFileError if ``replay``
+    cannot read its file.
     """
+    if not isinstance(spec, str):
+        return spec
     kind, _, rest = spec.strip().partition(":")
     if kind in ("rules", "human") and not rest:
         return Rules(**options) if kind == "rules" else person(**options)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import CHATTY, DIRECTED, films, iri
+from small import CHATTY, DIRECTED, iri, workbench
 
 from kgwb.bench.cost import Budget, Cost, Prices, costs, load_prices, stages
 from kgwb.bench.questions import BenchQuestion
@@ -15,9 +15,7 @@ from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatReply, Scripted
-from kgwb.run.prompts import Prompts
 from kgwb.run.record import Step
-from kgwb.settings import Settings
 
 TABLE = """
 currency = "EUR"
@@ -80,19 +78,12 @@ def test_a_table_that_cannot_be_read_is_named(tmp_path: Path, text: str) -> None
 
 
 def test_seconds_by_stage_count_every_step_once() -> None:
+    spent = """understanding - 1; classifier understanding 0.9; qir - 2; query_planning - 20;
+        matching query_planning 5; entity_linking[x] matching 4; vertex_selection[x] entity_linking[x] 3;
+        query_generator query_planning 6; execution query_planning 7"""
     steps = [
-        Step(key, key.partition("[")[0], "", parent, {}, str, seconds=seconds)
-        for key, parent, seconds in [
-            ("understanding", "", 1.0),
-            ("classifier", "understanding", 0.9),
-            ("qir", "", 2.0),
-            ("query_planning", "", 20.0),
-            ("matching", "query_planning", 5.0),
-            ("entity_linking[x]", "matching", 4.0),
-            ("vertex_selection[x]", "entity_linking[x]", 3.0),
-            ("query_generator", "query_planning", 6.0),
-            ("execution", "query_planning", 7.0),
-        ]
+        Step(key, key.partition("[")[0], "", parent.strip("-"), {}, str, seconds=float(seconds))
+        for key, parent, seconds in map(str.split, spent.split(";"))
     ]
     assert stages(CHATTY, steps) == {"understanding": 3.0, "linking": 5.0, "execution and selection": 13.0}
 
@@ -129,10 +120,9 @@ def bench(folder: Path, budget: Budget | None, workers: int = 1) -> tuple[Bench,
         for name, reply in DIRECTED.items()
     }
     model = Scripted(lambda request: replies[request.task], name="openai:large")
-    setup = Setup(films(), CHATTY, {"": model}, Settings(), Prompts(), Embeddings("lexical"))
-    runner = Bench(
-        setup, Results(folder, setup.config(QUESTIONS)), workers=workers, budget=budget or Budget({})
-    )
+    setup = Setup.of(workbench(model, embeddings=Embeddings("lexical")))
+    results = Results(folder, setup.config(QUESTIONS))
+    runner = Bench(setup, results, workers=workers, budget=budget or Budget({}))
     return runner, runner.run(QUESTIONS)
 
 

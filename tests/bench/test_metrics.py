@@ -17,8 +17,8 @@ from kgwb.bench.metrics import (
     by_column,
     groups,
     score,
+    value_of,
 )
-from kgwb.bench.values import value_of
 from kgwb.errors import InputError
 
 A, B = "http://e.org/a", "http://e.org/b"

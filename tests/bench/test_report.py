@@ -6,13 +6,13 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hostile.corpus import IRIS, texts
+from page import Page as Shown
 from page import text as read
 from small import DIRECTED, HOMONYMS, films, workbench
 
@@ -52,10 +52,9 @@ def folder(path: Path, *rows: dict[str, Any], ladder: tuple[dict[str, Any], ...]
     return path
 
 
-def lost(
-    id_: str, agent: str | None, stage: str | None = None, why: str = "", f1: float = 0.0
-) -> dict[str, Any]:
-    return {"id": id_, "hops": 1, "f1": f1, "error": None, "agent": agent, "stage": stage, "why": why}
+def lost(id_: str, agent: str | None, stage: str | None = None, **more: Any) -> dict[str, Any]:
+    blamed = {"agent": agent, "stage": stage, "why": ""}
+    return {"id": id_, "hops": 1, "f1": 0.0, "error": None, **blamed, **more}
 
 
 STAGES = ("understanding", "linking", "execution and selection")
@@ -69,37 +68,22 @@ ROWS = (
 LADDER = (lost("b", "qir", "understanding"), lost("c", None, why="the graph does not give it"))
 
 
-class Page(HTMLParser):
+class Page(Shown):
     """The tables, links and elements of a page."""
 
     def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.links: list[str] = []
-        self.odd: list[str] = []
-        self.rows: list[list[str]] = []
-        self.text = ""
-        self.inside = False
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
+        super().__init__(html)
+        pairs = [(one.tag, *pair) for one in self.elements for pair in one.attributes.items()]
         loads = "src srcset action formaction data xlink:href".split()
-        self.odd += [f"{tag} {name}={value}" for name, value in attrs if name[:2] == "on" or name in loads]
-        self.links += [value or "" for name, value in attrs if name == "href"]
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.rows[-1].append("")
-            self.inside = True
-
-    def handle_endtag(self, tag: str) -> None:
-        self.inside = self.inside and tag not in ("td", "th")
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-        if self.inside:
-            self.rows[-1][-1] += data.replace("\u00a0", " ")
+        self.odd = [pair for pair in pairs if pair[1].startswith("on") or pair[1] in loads]
+        self.links = [value for _, name, value in pairs if name == "href"]
+        self.tags = [one.tag for one in self.elements]
+        self.rows: list[list[str]] = []
+        for one in self.elements:
+            if one.tag == "tr":
+                self.rows.append([])
+            elif one.tag in ("td", "th"):
+                self.rows[-1].append(one.text)
 
     def lines(self, first: str) -> list[list[str]]:
         return [line[1:] for line in self.rows if line and line[0] == first]
@@ -114,10 +98,8 @@ def page(tmp_path: Path, *folders: Path, **how: Any) -> Page:
 
 def test_quality_cost_and_losses(tmp_path: Path) -> None:
     made = page(tmp_path, folder(tmp_path / "one", *ROWS, ladder=LADDER))
-    assert (
-        "questions F1 paper F1 precision recall lenient F1 P@1 MRR Hit@5 exact paper P errors without gold"
-        in [" ".join(line[1:]) for line in made.rows]
-    )
+    heads = "questions F1 paper F1 precision recall lenient F1 P@1 MRR Hit@5 exact paper P errors"
+    assert f"{heads} without gold" in [" ".join(line[1:]) for line in made.rows]
     everything = made.lines("all")[0]
     assert everything[0] == "5"
     assert everything[1].startswith("0.500 [")
@@ -143,9 +125,8 @@ def test_a_line_of_the_ladder_counts_only_for_the_result_it_is_about(tmp_path: P
 
 
 def test_what_was_measured_can_be_repeated(tmp_path: Path) -> None:
-    made = page(
-        tmp_path, folder(tmp_path / "one", *ROWS), folder(tmp_path / "two", *ROWS, embeddings="other")
-    )
+    other = folder(tmp_path / "two", *ROWS, embeddings="other")
+    made = page(tmp_path, folder(tmp_path / "one", *ROWS), other)
     command = "kgwb bench --kg 'my films' --system chatty_kg --model openai:gpt-4o --agent-model qir=rules"
     assert f"{command} --profile paper --set theta=5 --questions FILE --out DIR" in made.text
     assert made.lines("embeddings") == [["lexical", "other"]]
@@ -190,13 +171,10 @@ def test_two_result_sets_are_compared(tmp_path: Path) -> None:
     assert made.lines("two")[0] == ["F1", "4", *same, "+0.000 [-0.750, +0.750]", "may be chance (p 1.000)"]
     assert [line[0] for line in made.lines("two")[1:]] == ["paper F1"]
     assert made.lines("not known: its run was not kept") == [["1", "1", "1", "1"]]
-    assert made.lines("What is b?") == [["wrong2", "right1", "1", "–", "–"]]
+    assert made.lines("What is b?") == [["wrong 2", "right 1", "1", "–", "–"]]
     assert made.lines("e")[0][-4:] == ["not asked", "", "", ""]
-
-
-def test_other_gold_is_not_compared(tmp_path: Path) -> None:
-    other = folder(tmp_path / "two", ROWS[0] | {"gold": ["5"]})
-    assert "the gold of 1 questions differs" in page(tmp_path, folder(tmp_path / "one", *ROWS), other).text
+    other = folder(tmp_path / "other", ROWS[0] | {"gold": ["5"]})
+    assert "the gold of 1 questions differs" in page(tmp_path, first, other).text
 
 
 # --- questions and their runs
@@ -206,12 +184,11 @@ def test_every_question_is_a_row_that_leads_to_its_run(tmp_path: Path) -> None:
     run = workbench(Scripted(DIRECTED)).ask("Who directed Arrival?")
     name = "a b%2Fc#?"
     kept = row(name, ["x"], ["y"], run=f"runs/{name}.jsonl", hops=1, type="list")
-    measured = folder(
-        tmp_path / "one", kept, row("gone", [], [], run="runs/gone.jsonl"), ladder=(lost(name, "qir"),)
-    )
+    gone = row("gone", [], [], run="runs/gone.jsonl")
+    measured = folder(tmp_path / "one", kept, gone, ladder=(lost(name, "qir"),))
     run.save(measured / kept["run"])
     made = page(tmp_path, measured)
-    assert made.lines(name) == [["1", "list", f"What is {name}?", "y", "wrongx", "0.00", "qir", "run 1.0 s"]]
+    assert made.lines(name) == [["1", "list", f"What is {name}?", "y", "wrong x", "0.00", "qir", "run 1.0 s"]]
     assert made.lines("gone")[0][-1] == "not kept 1.0 s"
     assert "one/runs/a%20b%252Fc%23%3F.html" in made.links
     shown = Page((measured / "runs" / f"{name}.html").read_text())
@@ -258,12 +235,8 @@ def test_a_damaged_run_says_so_on_its_page(tmp_path: Path) -> None:
 
 
 def test_a_lost_question_opens_in_the_debugger_with_its_gold_and_the_agent_to_blame(tmp_path: Path) -> None:
-    measured = folder(
-        tmp_path / "one",
-        *ROWS[:2],
-        row("z", ["y"], ["http://e/Gold_Value"], run="runs/z.jsonl"),
-        ladder=(lost("z", "qir"),),
-    )
+    kept = row("z", ["y"], ["http://e/Gold_Value"], run="runs/z.jsonl")
+    measured = folder(tmp_path / "one", *ROWS[:2], kept, ladder=(lost("z", "qir"),))
     workbench(Scripted(DIRECTED)).ask("Who directed Arrival?").save(measured / "runs" / "z.jsonl")
     report = Report(measured)
     with pytest.raises(InputError, match="was not kept"):
@@ -304,11 +277,8 @@ def hostile(tmp_path: Path) -> Iterator[Path]:
             for k in range(12)
         ]
         ladder = tuple(lost(one["id"], next(some), next(some)) | {"error": one["error"]} for one in rows)
-        config = {
-            "source": next(some),
-            "models": {next(some): next(some)},
-            next(some): {next(some): next(some)},
-        }
+        config = {"source": next(some), "models": {next(some): next(some)}}
+        config[next(some)] = {next(some): next(some)}
         yield folder(tmp_path / f"<b>{number}", *rows, ladder=ladder, **config)
 
 
@@ -319,7 +289,7 @@ def test_hostile_texts_stay_text(tmp_path: Path) -> None:
     made, plain = Page(text), page(tmp_path, folder(tmp_path / "plain", *ROWS, ladder=LADDER), folders[0])
     assert made.odd == []
     assert set(made.tags) <= set(plain.tags) | {"mark", "b"}
-    assert (made.tags.count("script"), made.tags.count("style")) == (1, 2)
+    assert (made.tags.count("script"), text.count("<style>")) == (1, 2)
     assert all(re.match(r"https?://|#question-\d+$", link) for link in made.links)
     assert "default-src 'none'" in text
     assert not re.search("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
@@ -405,9 +375,8 @@ def test_in_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     measured = folder(tmp_path / "one", *ROWS)
     assert main(["report", str(measured)]) == 0
     out = capsys.readouterr().out
-    assert out.startswith(
-        "one: 5 questions: 2 right, 2 lost (1 wrong, 1 unanswered, 0 errors), 1 without gold;"
-    )
+    counts = "2 right, 2 lost (1 wrong, 1 unanswered, 0 errors), 1 without gold;"
+    assert out.startswith(f"one: 5 questions: {counts}")
     assert out.endswith(f"\n{measured / 'report.html'}\n")
     assert "measured here" not in (measured / "report.html").read_text()
     loop = tmp_path / "loop"

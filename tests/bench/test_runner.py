@@ -4,7 +4,9 @@ import json
 import pickle
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any
 import pytest
 import rdflib
 from rdflib import URIRef
-from small import CHATTY, DIRECTED, asked, films
+from small import CHATTY, DIRECTED, asked, films, workbench
 
 from kgwb import profile
 from kgwb.bench.cost import costs
@@ -29,7 +31,6 @@ from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatReply, ChatRequest, Message, Scripted
 from kgwb.run import Run, System, agent
 from kgwb.run.prompts import Prompts
-from kgwb.settings import Settings
 
 EX = "http://example.org/"
 GRAPH = """
@@ -39,13 +40,12 @@ GRAPH = """
 :villeneuve rdfs:label "Denis Villeneuve" ; :birthPlace :trois .
 :trois rdfs:label "Trois-Rivières" .
 """
+SECOND: dict[str, Any] = {"dialogue": "d", "turn": 2}
 QUESTIONS = [
     BenchQuestion(id="1", question="director of Arrival", answers=(EX + "villeneuve",), hops=1, type="list"),
     BenchQuestion(id="2", question="year of Arrival", answers=("2016", "2017"), hops=1),
     BenchQuestion(id="3", question="director of Atlantis", answers=()),
-    BenchQuestion(
-        id="d2", question="birthPlace of him", answers=(EX + "trois",), dialogue="d", turn=2, hops=1
-    ),
+    BenchQuestion(id="d2", question="birthPlace of him", answers=(EX + "trois",), hops=1, **SECOND),
     BenchQuestion(id="d1", question="director of Dune", answers=(EX + "villeneuve",), dialogue="d", turn=1),
 ]
 
@@ -93,28 +93,13 @@ def test_a_line_has_exactly_these_fields(tmp_path: Path) -> None:
     assert isinstance(row.pop("seconds"), float)
     assert (turn["dialogue"], turn["turn"]) == ("d", 2)
     assert turn["remembered"]["question"] == "birthPlace of him"
+    tokens, ones = {"prompt_tokens": 0, "completion_tokens": 0}, "precision hits1 mrr hit5 paper_precision"
     assert row == {
-        "id": "2",
-        "hops": 1,
-        "question": "year of Arrival",
-        "answers": ["2016"],
-        "gold": ["2016", "2017"],
-        "precision": 1.0,
-        "recall": 0.5,
-        "f1": 2 / 3,
-        "hits1": 1.0,
-        "mrr": 1.0,
-        "hit5": 1.0,
-        "exact": 0.0,
-        "paper_precision": 1.0,
-        "lenient": 2 / 3,
-        "stages": {},  # the toy does not tell its own
-        "model_calls": 1,
-        "prompt_tokens": 0,
-        "completion_tokens": 0,
-        "models": {"scripted": {"calls": 1, "prompt_tokens": 0, "completion_tokens": 0}},
-        "queries": 1,
-        "error": None,
+        **{"id": "2", "hops": 1, "question": "year of Arrival"},
+        **{"answers": ["2016"], "gold": ["2016", "2017"]},
+        **{"recall": 0.5, "f1": 2 / 3, "exact": 0.0, "lenient": 2 / 3, **dict.fromkeys(ones.split(), 1.0)},
+        **{"model_calls": 1, "queries": 1, **tokens, "models": {"scripted": {"calls": 1, **tokens}}},
+        **{"stages": {}, "error": None},  # the toy does not name its stages
     }
     assert timeless(lines(tmp_path)) == timeless(bench(tmp_path))
 
@@ -145,23 +130,8 @@ def test_a_question_without_gold_is_not_scored_and_an_empty_one_is_an_error(tmp_
 # --- other executors
 
 
-def test_any_executor_of_this_process_asks_the_same(tmp_path: Path) -> None:
-    with ThreadPoolExecutor(3) as pool:
-        rows = bench(tmp_path, executor=pool)
-        assert pool.submit(len, rows).result() == 5  # it is left open
-    assert timeless(rows) == timeless(bench(tmp_path / "threads"))
-
-
-def test_a_pool_of_processes_asks_the_same(tmp_path: Path) -> None:
-    """Each makes the set-up anew from its recipe; the lines are written here."""
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        rows = bench(tmp_path, Setup.made_by(setup), executor=pool, save_runs=True)
-    assert timeless(rows) == timeless(bench(tmp_path / "threads", save_runs=True))
-    assert timeless(rows) == timeless(lines(tmp_path))
-    assert Run.load(tmp_path / rows[0]["run"], TOY).go().answer
-
-
-def test_a_dask_cluster_asks_the_same(tmp_path: Path) -> None:
+@contextmanager
+def dask() -> Iterator[Executor]:
     from distributed import Client, LocalCluster
 
     with (
@@ -169,20 +139,29 @@ def test_a_dask_cluster_asks_the_same(tmp_path: Path) -> None:
         Client(cluster) as client,
         client.get_executor() as pool,
     ):
-        rows = bench(tmp_path, Setup.made_by(setup), executor=pool)
-    assert timeless(rows) == timeless(bench(tmp_path / "threads"))
+        yield pool
 
 
-def test_a_set_up_without_a_recipe_cannot_be_sent(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "executor",
+    [lambda: ThreadPoolExecutor(3), lambda: ProcessPoolExecutor(2, mp_context=get_context("spawn")), dask],
+)
+def test_any_executor_asks_the_same(tmp_path: Path, executor: Any) -> None:
+    """Other processes make the set-up anew from its recipe; the lines are written here."""
+    with executor() as pool:
+        rows = bench(tmp_path, Setup.made_by(setup), executor=pool, save_runs=True)
+        assert pool.submit(len, "it is left open").result() == 15
+    assert timeless(rows) == timeless(bench(tmp_path / "threads", save_runs=True))
+    assert timeless(rows) == timeless(lines(tmp_path))
+    assert Run.load(tmp_path / rows[0]["run"], TOY).go().answer
+
+
+def test_a_set_up_is_sent_by_its_recipe_and_must_be_made_the_same() -> None:
     with pytest.raises(InputError, match="cannot be sent") as complaint:
         pickle.dumps(setup())
     assert "Setup.made_by" in complaint.value.hint
-
-
-def test_a_worker_that_makes_another_set_up_is_refused() -> None:
-    sent = replace(setup(theta=2), recipe=setup)
     with pytest.raises(InputError, match="a worker has another settings"):
-        pickle.loads(pickle.dumps(sent))
+        pickle.loads(pickle.dumps(replace(setup(theta=2), recipe=setup)))
 
 
 # --- everything needed to repeat it
@@ -362,15 +341,13 @@ def test_an_answer_whose_run_cannot_be_saved_is_kept_until_a_later_run_can_be(
 def test_a_question_tried_again_goes_on_from_its_kept_run(
     tmp_path: Path, failure: str | Exception, damaged: bool
 ) -> None:
-    selection = "chatty_kg/predicate_selection"
-    kg, questions = (
-        films(),
-        [BenchQuestion(id="1", question="Who directed Arrival?", answers=(EX + "denis",))],
-    )
+    selection, kg = "chatty_kg/predicate_selection", films()
+    questions = [BenchQuestion(id="1", question="Who directed Arrival?", answers=(EX + "denis",))]
     told = []
     for reply in (failure, failure, DIRECTED[selection]):
         model = Scripted({**DIRECTED, selection: reply})
-        given = Setup(kg, CHATTY, {"": model}, Settings(theta=1), Prompts(), Embeddings("lexical"))
+        how: Any = {"settings": profile("fast", theta=1), "embeddings": Embeddings("lexical")}
+        given = Setup.of(workbench(model, kg, **how))
         results = Results(tmp_path, given.config())
         results.retry_errors()
         [row] = Bench(given, results, save_runs=True).run(questions)
@@ -403,11 +380,8 @@ def test_dialogues_and_their_questions_asked_alone_in_one_go(
     command = "bench --kg films --questions q.jsonl --out out --retention".split()
     assert main(command) == 0
     assert "kept in dialogues, over 2 questions: 150.00 % of F1" in capsys.readouterr().out
-    alone = {row["id"]: row for row in read_results("out/standalone")[1]}
-    assert {key: row["question"] for key, row in alone.items()} == {
-        "1": "Who directed Arrival?",
-        "2": "When was Atlantis born?",
-    }
+    alone = {row["id"]: row["question"] for row in read_results("out/standalone")[1]}
+    assert alone == {"1": "Who directed Arrival?", "2": "When was Atlantis born?"}
     Path("q.jsonl").write_text(json.dumps(turns[2]))
     assert main(command) == 2
     assert "no question of q.jsonl is in a dialogue" in capsys.readouterr().err
