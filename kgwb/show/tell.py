@@ -7,7 +7,7 @@ view, registered by ``view`` in the module of its system.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from functools import singledispatch
 from typing import Any
@@ -208,32 +208,22 @@ def cell(part: Any, mark: str, around: Around) -> Html:
     if isinstance(part, Literal | BNode):
         return term(part, around)
     if isinstance(part, list | tuple):
-        links = part and isinstance(part[0], URIRef)
-        return (
-            join(*(div("", curie(iri, around)) for iri in part))
-            if links
-            else _plain(", ".join(map(line, part)))
-        )
-    return _plain(str(part) if part is not None else "")
+        if part and isinstance(part[0], URIRef):
+            return join(*(div("", curie(iri, around)) for iri in part))
+        part = ", ".join(map(line, part))
+    return tag("bdi", short(str(part)) if part is not None else "")
 
 
-def _plain(text: str) -> Html:
-    return tag("bdi", short(text))
-
-
-def choice_rows(
-    lines: Sequence[object], taken: int, nothing: str, around: Around, *, ends: Sequence[object] = ()
-) -> Html:
+def choice_rows(lines: Sequence[object], taken: int, nothing: str, around: Around) -> Html:
     """A row for each thing one can choose from; the one taken is marked, a click on another takes it."""
     rows = []
     for place, contents in [*enumerate(lines), (-1, span("soft", nothing))]:
         here = place == taken
         click = span("btn ghost", "take this one" if place >= 0 else "take none") if around.live else ""
-        end = ends[place] if ends and place >= 0 else ""
         sign = span("take", state_sign("ok", "taken") if here else click)
         sent = {"data_do": "take", "data_arg": place, "id": f"take-{place}"} if around.live else {}
         state: dict[str, object] = {"type": "button", "aria_pressed": str(here).lower(), **sent}
-        row = tag("button", span("mark"), span("grow", contents, end), sign, class_="cand", **state)
+        row = tag("button", span("mark"), span("grow", contents), sign, class_="cand", **state)
         rows.append(tag("li", row, class_="taken" if here else None))
     return tag("ol", *rows, class_="rows")
 
@@ -243,11 +233,10 @@ def _(value: flow.Link, around: Around) -> Html:
     vertices = (value.vertex,) if value.vertex else ()
     options = list(dict.fromkeys((*value.candidates, *vertices)))[:MOST_ROWS]
     taken = options.index(value.vertex) if value.vertex in options else -1
-    nothing = "none of them: the graph does not have it"
-    rows = [candidate_line(candidate, around) for candidate in options]
+    rows = [_candidate(option, around) for option in options]
     return join(
-        choice_rows(rows, taken, nothing, around, ends=_degrees(options, around)),
-        left_over(len(value.candidates) - len(options)),
+        choice_rows(rows, taken, "none of them: the graph does not have it", around),
+        _left_over(len(value.candidates) - len(options)),
         div("band", because(value.reason)) if value.reason else "",
         _among(value.entity, around.of(flow.Retrieved) or value, around),
     )
@@ -255,36 +244,32 @@ def _(value: flow.Link, around: Around) -> Html:
 
 @view.register
 def _(value: flow.Retrieved, around: Around) -> Html:
-    options = value.candidates[:MOST_ROWS]
     rows = []
-    for place, (candidate, end) in enumerate(zip(options, _degrees(options, around), strict=True), 1):
+    for place, candidate in enumerate(value.candidates[:MOST_ROWS], 1):
         score = span("take row", span("minibar", bar(candidate.score)), span("num", f"{candidate.score:.2f}"))
-        line = span("grow", candidate_line(candidate, around), end)
+        line = span("grow", _candidate(candidate, around))
         rows.append(tag("li", div("cand plain", span("num", place), line, score)))
     how = span("soft", f" by {value.how}" if value.how else "")
     sent = fold(aside("the search as it was sent"), span("id", short(value.query))) if value.query else ""
     return join(
         div("band", tag("b", str(value)), how),
         tag("ol", *rows, class_="rows"),
-        left_over(len(value.candidates) - MOST_ROWS),
+        _left_over(len(value.candidates) - MOST_ROWS),
         div("band", sent) if sent else "",
         _among(value.entity, value, around),
     )
 
 
-def left_over(number: int) -> Html:
-    """The line under rows that shows how many more there are."""
+def _left_over(number: int) -> Html:
     return div("band soft", and_more(number)) if number > 0 else Html()
 
 
-def _degrees(candidates: Iterable[flow.Candidate], around: Around) -> list[Html]:
-    """How many triples each vertex has, once that was asked."""
-    known = around.more.get("degrees", {})
-    numbers = [known.get(candidate.iri) for candidate in candidates]
-    return [
-        span("under soft", f"degree {n:,}{'+' if n >= DEGREE_CAP else ''}") if n is not None else Html()
-        for n in numbers
-    ]
+def _candidate(candidate: flow.Candidate, around: Around) -> Html:
+    """A vertex, and how many triples it has, once that was asked."""
+    shown = candidate_line(candidate, around)
+    if (degree := around.more.get("degrees", {}).get(candidate.iri)) is None:
+        return shown
+    return join(shown, span("under soft", f"degree {degree:,}{'+' if degree >= DEGREE_CAP else ''}"))
 
 
 def _among(entity: str, asked: flow.Retrieved | flow.Link, around: Around) -> Html:

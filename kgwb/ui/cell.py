@@ -38,14 +38,10 @@ class StepPanel(Live):
 
     def __init__(self, session: Session, key: str) -> None:
         self.session, self.run = session, session.run
-        self.wanted = key
-        """The agent or the step that is shown."""
-        self.section = ""
-        """The chosen section; empty for the one that fits."""
-        self.drafts: dict[str, str] = {}
-        """Templates of prompts as they were typed, by the step's key."""
-        self.revision = 0
-        """Raised whenever Python overwrites what was typed."""
+        self.wanted = key  # the agent or the step that is shown
+        self.section = ""  # the chosen section; empty for the one that fits
+        self.drafts: dict[str, str] = {}  # templates of prompts as they were typed, by the step's key
+        self.revision = 0  # raised whenever Python overwrites what was typed
         self.asking = Worker()
         self.person = Person(session, self)
         self._about: dict[str, tuple[object, dict[str, Any]]] = {}

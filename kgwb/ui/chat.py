@@ -63,8 +63,7 @@ class Conversation(Worker):
         self.workbench = workbench
         self.replaced: dict[str, Run] = {}
         """The run that stood in a turn before, by the id of the run that stands there now."""
-        self.ended: list[tuple[Run, ...]] = []
-        """The runs of earlier dialogues."""
+        self.ended: list[tuple[Run, ...]] = []  # the runs of earlier dialogues
         self._now: Session | None = None
         self._heard: set[str] = set()
         self.hear()

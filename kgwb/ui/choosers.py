@@ -40,10 +40,8 @@ class Glance(Worker):
         super().__init__()
         self.kg = kg
         self.seen: Survey | None = None
-        self.words = ""
-        """What is searched for in the survey."""
-        self.answered: dict[str, Answer] = {}
-        """Questions that ``rules`` answered, with what it answered."""
+        self.words = ""  # what is searched for in the survey
+        self.answered: dict[str, Answer] = {}  # questions that ``rules`` answered, with what it answered
         self.do("looking at the graph", self._look)
 
     def _look(self) -> None:
@@ -116,11 +114,9 @@ class GraphChooser(Live):
 
     def __init__(self, start: str = "films") -> None:
         self.kg: Graph | None = None
-        self.name = ""
-        """How it was named, without passwords and keys."""
+        self.name = ""  # how it was named, without passwords and keys
         self.typed, self.revision = start, 0
-        self.survey: Glance | None = None
-        """Of the graph."""
+        self.survey: Glance | None = None  # of the graph
         self.opening = Worker()
         super().__init__(self.opening)
         if start:

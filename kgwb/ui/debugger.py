@@ -34,12 +34,9 @@ class Debugger(StepPanel):
     def __init__(self, session: Session, *, chosen: str = "", gold: str = "") -> None:
         """``chosen`` is the key of a step to show, else the one done last; ``gold`` the right answer."""
         self.gold = gold
-        self.shown = "step"
-        """The view that is open."""
-        self.followed = not chosen
-        """Whether the step that was done last is the one shown."""
-        self.others: list[tuple[str, Session]] = []
-        """The same question put otherwise."""
+        self.shown = "step"  # the view that is open
+        self.followed = not chosen  # whether the step that was done last is the one shown
+        self.others: list[tuple[str, Session]] = []  # the same question put otherwise
         self.subgraph: SubgraphPanel | None = None
         super().__init__(session, chosen)
 

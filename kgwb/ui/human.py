@@ -46,13 +46,11 @@ class Person(Part):
     def __init__(self, session: Session, outer: Part) -> None:
         self.session, self.outer = session, outer
         self.humans = {model for model in session.run.models.values() if isinstance(model, Human)}
-        self.asked: Asked | None = None
-        """The request that is shown."""
+        self.asked: Asked | None = None  # the request that is shown
         self.field = Field("", "text")
         self.values: dict[str, str] = {}
         self.as_json = False
-        self.revision = 0
-        """Raised whenever Python overwrites what was typed."""
+        self.revision = 0  # raised whenever Python overwrites what was typed
         self.begun: dict[str, Step] = {}
         """The latest steps by key; steps side by side are in the run only when all are done."""
         self.asking, self.beside = Worker(), Html()

@@ -46,16 +46,13 @@ class PromptLab(Live):
         earlier = self.lab.earlier
         self.texts = texts_of(earlier, earlier.config.get("prompts") or {})
         """The prompts that were sent, by name."""
-        self.drafts: dict[str, str] = {}
-        """What was typed over their templates, by name."""
+        self.drafts: dict[str, str] = {}  # what was typed over their templates, by name
         names = [name for name in self.texts if name.startswith(f"{self.lab.system.name}/")]
         self.chosen = next(iter([*names, *self.texts]), "")
-        self.folders = [Path(other) for other in others]
-        """What was asked again, oldest first."""
+        self.folders = [Path(other) for other in others]  # what was asked again, oldest first
         self.report: Report | None = None
         self.estimate = self.question = ""
-        self.given = {"only": "", "repeats": "1", "budget": ""}
-        """The options as they were typed."""
+        self.given = {"only": "", "repeats": "1", "budget": ""}  # the options as they were typed
         self.revision = 0
         self.debugger: Debugger | None = None
         self.worker = Worker()

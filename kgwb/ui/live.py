@@ -86,10 +86,8 @@ class Live(Part, anywidget.AnyWidget):
     """What frames in the view load, see pyvis_page."""
 
     def __init__(self, *follows: Worker) -> None:
-        self.problem: BaseException | None = None
-        """What the latest event raised."""
-        self.remark = ""
-        """The message about the latest event."""
+        self.problem: BaseException | None = None  # what the latest event raised
+        self.remark = ""  # the message about the latest event
         self._seen, self._drawing, self._again = 0, False, False
         self._displays: set[str] = set()
         """The places that display it, by a name of the page's; nothing is drawn while there are none."""

@@ -32,17 +32,13 @@ class Worker:
     """Does one thing after another on a thread of its own; whatever takes long in a widget has one."""
 
     def __init__(self) -> None:
-        self.busy = ""
-        """What is done now; empty if nothing."""
-        self.failure: KgwbError | None = None
-        """What stopped the latest work."""
+        self.busy = ""  # what is done now; empty if nothing
+        self.failure: KgwbError | None = None  # what stopped the latest work
         self.cancelled = False
         self.listeners: list[Callable[[], None]] = []
         """Called after every change, on any thread; never changed in place."""
-        self._first = 0
-        """How many of them are called before the others."""
-        self.worker: threading.Thread | None = None
-        """The latest thread."""
+        self._first = 0  # how many of them are called before the others
+        self.worker: threading.Thread | None = None  # the latest thread
         self._tasks: deque[tuple[str, Work, Future[None]]] = deque()
         self._timer: threading.Timer | None = None
         self._lock = threading.RLock()
@@ -162,18 +158,13 @@ class Session(Worker):
     def __init__(self, run: Run) -> None:
         super().__init__()
         self.run = run
-        self.versions: list[Standing] = []
-        """The run before each edit, oldest first."""
-        self.loading = Worker()
-        """Loads the embeddings from the start, so that no agent is charged with it."""
+        self.versions: list[Standing] = []  # the run before each edit, oldest first
+        self.loading = Worker()  # loads the embeddings from the start, so that no agent is charged with it
         self._steps: dict[str, Step] = run.by_key
-        self._reached: set[str] = set(self._steps)
-        """Keys of the steps of the latest execution."""
+        self._reached: set[str] = set(self._steps)  # keys of the steps of the latest execution
         self._stale: set[str] = set()
-        self._whole = run.totals, run.answer
-        """Of the execution that reached furthest, as the steps are."""
-        self._moved = False
-        """Whether the run has gone on since its steps were taken over."""
+        self._whole = run.totals, run.answer  # of the execution that reached furthest, as the steps are
+        self._moved = False  # whether the run has gone on since its steps were taken over
         self._peeked: dict[tuple[str, str, str], ChatRequest | None] = {}
         if run.graph is not None:
             self.loading.do("loading the embeddings, once", self._load)

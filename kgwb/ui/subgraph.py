@@ -40,12 +40,10 @@ class SubgraphPanel(Live):
         """``outer`` is a widget of the same session that it is shown inside of."""
         self.session, self.outer = session, outer
         self.subgraph = Subgraph()
-        self.shown = ""
-        """The chosen view; empty for the one that fits."""
+        self.shown = ""  # the chosen view; empty for the one that fits
         self.lit, self.picked = 0, -1
         """The answer whose support stands out, and the node that is looked at; -1 for none."""
-        self.about: dict[int, Description] = {}
-        """The graph's descriptions of nodes, by their numbers."""
+        self.about: dict[int, Description] = {}  # the graph's descriptions of nodes, by their numbers
         self.asking = Worker()
         self._outputs: object = None
         self._linked: object = None
