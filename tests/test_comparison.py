@@ -18,7 +18,7 @@ from kgwb.show.html import MOST_ROWS
 from kgwb.show.run import Standing
 from kgwb.show.text import differing
 from kgwb.show.texts import MOST_LETTERS, aligned, changes, word_changes
-from kgwb.ui.comparison import ComparisonPanel
+from kgwb.ui.debugger import ComparisonPanel
 from kgwb.ui.session import session_of
 
 QUESTION = "Who directed Arrival?"

@@ -1,4 +1,4 @@
-"""Step through any system: the answer, the agents in their stages, the steps, and one of them in full."""
+"""Step through any system: its agents, steps and answer, one step in full; and two runs side by side."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import Any
 from kgwb import llm
 from kgwb.errors import SettingError
 from kgwb.flow import Answer
-from kgwb.run.record import Step
+from kgwb.run import Run
+from kgwb.run.record import Step, difference
 from kgwb.show import explain
 from kgwb.show.compare import Side, comparison
-from kgwb.show.html import Html, aside, button, div, fold, join, note, span, tabs, tag
-from kgwb.show.run import agent_of, answer_banner, flow_strip, head, run_body, timeline, waterfall
+from kgwb.show.html import Html, aside, button, clean, div, fold, join, note, span, tabs, tag
+from kgwb.show.run import Standing, agent_of, answer_banner, flow_strip, head, run_body, timeline, waterfall
 from kgwb.show.tell import answer_parts, records_in, view
 from kgwb.show.terms import Around, around, triple_key
+from kgwb.show.text import differing
 from kgwb.ui.cell import StepPanel
-from kgwb.ui.live import Event, Part, text_field, typed_name
+from kgwb.ui.live import Event, Live, Part, text_field, typed_name
 from kgwb.ui.session import Session, session_of
 from kgwb.ui.subgraph import SubgraphPanel
 
@@ -207,3 +209,35 @@ class Debugger(StepPanel):
         self.others.append((name, other))
         self.shown = "compare"
         other.go()
+
+
+class ComparisonPanel(Live):
+    """Two executions, each a run or a session, side by side by step; it follows what is done to them."""
+
+    def __init__(
+        self, first: Run | Session, second: Run | Session, names: tuple[str, str] = ("first", "second")
+    ) -> None:
+        self.sides, self.names = (first, second), names
+        self.all_steps = False
+        super().__init__(*(side for side in self.sides if isinstance(side, Session)))
+
+    def _side(self, number: int) -> Side:
+        side = self.sides[number]
+        return Side(self.names[number], side.standing() if isinstance(side, Session) else Standing.of(side))
+
+    def view(self) -> Html:
+        options = (("differ", "What differs", ""), ("all", "All steps", ""))
+        choice = tabs(options, "all" if self.all_steps else "differ", "show", bare=True)
+        sides = comparison(self._side(0), self._side(1), all_steps=self.all_steps)
+        return join(div("band row controls", choice), sides)
+
+    def static_view(self) -> Html:
+        return comparison(self._side(0), self._side(1))
+
+    def do_show(self, event: Event) -> None:
+        self.all_steps = event["arg"] == "all"
+
+    def __repr__(self) -> str:
+        first, second = self._side(0), self._side(1)
+        text = differing(difference(first.standing.steps, second.standing.steps))
+        return f"{type(self).__name__}({clean(first.name)} and {clean(second.name)}: {text})"

@@ -62,12 +62,10 @@ class Person(Part):
 
     def view(self) -> Html:
         """The reply that is wanted; nothing for a run in which no person plays."""
-        waiting = self.waiting
-        if not waiting:
+        if not (waiting := self.waiting):
             self.asked = None
             return self._idle() if self.humans else Html()
-        asked = waiting[0]
-        if asked is not self.asked:
+        if (asked := waiting[0]) is not self.asked:
             self._begin(asked)
         step = self._step(asked)
         attempts = step.attempts if step else []
@@ -156,12 +154,12 @@ class Person(Part):
             text = json.dumps(read(self.field, values), ensure_ascii=False)
         next(human for human in self.humans if self.asked in human.waiting).reply(text, self.asked)
 
-    def do_more(self, event: Event, *, less: bool = False) -> None:
+    def do_more(self, event: Event) -> None:
+        less = event["do"] == "less"
         self.values = with_row(self.field, self._typed(event), str(event["arg"]), less=less)
         self.revision += 1
 
-    def do_less(self, event: Event) -> None:
-        self.do_more(event, less=True)
+    do_less = do_more
 
     def do_json(self, event: Event) -> None:
         """Carry the reply over to the other form. Raises OverrideError where that is impossible."""
