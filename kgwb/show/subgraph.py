@@ -6,7 +6,7 @@ records of one system add to it is registered in its own folder: ``roles`` and `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import chain, islice, zip_longest
@@ -104,6 +104,9 @@ class Subgraph:
         return tuple(filter(None, (self.cut, *expanded)))
 
 
+RolesOf = Callable[[Term | Triple], tuple[Role, ...]]
+
+
 @singledispatch
 def roles(record: Any) -> Iterator[tuple[Term | Triple, Role]]:
     """Terms and triples with what they are by a record."""
@@ -142,25 +145,24 @@ def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
     def roles_of(part: Term | Triple) -> tuple[Role, ...]:
         return tuple(sorted(known.get(part, ()), key=lambda role: (order.index(role.kind), role.detail)))
 
-    triples = dict.fromkeys(triple for value in answers for triple in value.support)
     names = {str(iri): name for iri, name in answer.names} | names_of(run)
     names |= {str(value.term): value.label for value in answers}
-    return Subgraph(
-        tuple(Node(term, _label(term, names), roles_of(term)) for term in nodes),
-        tuple(Edge(triple, _label(triple[1], names), roles_of(triple)) for triple in triples),
-        answers,
-        cut,
-    )
+    return _labelled(nodes, answers, cut, names, roles_of)
 
 
 def drawn(answer: Answer, *, most: int = MOST) -> Subgraph:
     """What one answer stands on, by itself."""
-    nodes, answers, cut = _cut([], answer, most)
-    names = {str(iri): name for iri, name in answer.names}
-    triples, role = dict.fromkeys(triple for value in answers for triple in value.support), (Role("support"),)
+    names, support = {str(iri): name for iri, name in answer.names}, (Role("support"),)
+    return _labelled(*_cut([], answer, most), names, lambda part: support)
+
+
+def _labelled(
+    nodes: Iterable[Term], answers: tuple[Value, ...], cut: str, names: dict[str, str], roles_of: RolesOf
+) -> Subgraph:
+    triples = dict.fromkeys(triple for value in answers for triple in value.support)
     return Subgraph(
-        tuple(Node(term, _label(term, names), role) for term in nodes),
-        tuple(Edge(triple, _label(triple[1], names), role) for triple in triples),
+        tuple(Node(term, _label(term, names), roles_of(term)) for term in nodes),
+        tuple(Edge(triple, _label(triple[1], names), roles_of(triple)) for triple in triples),
         answers,
         cut,
     )

@@ -183,18 +183,14 @@ def _class(
     )
     face = h.span("hbar grow", name, h.bar(share), h.span("num", f"{kind.total:,}"))
     shown = kind.properties[:MOST_PROPERTIES]
-    rows = [row for p in shown for row in _property(p, kind.size, around, notes)]
+    rows = []
+    for p in shown:  # and each path through the nodes that it leads to
+        rows.append(_row((p.predicate,), p, kind.size, around, notes.get(str(p.predicate), "")))
+        rows += [_row((p.predicate, inner.predicate), inner, p.triples, around, "") for inner in p.inner]
     about = [h.div("soft", h.tag("bdi", h.short(text))) for text in lead]
     more = h.and_more(len(kind.properties) - len(shown))
     inside = (*about, *rows, h.aside(more) if more else "")
     return h.fold(face, *inside, unfolded=unfolded, key=f"class-{kind.iri}-{unfolded}")
-
-
-def _property(p: Property, size: int, around: Around, notes: Mapping[str, str]) -> Iterator[Html]:
-    """A row for a predicate, and one for each path through the nodes that it leads to."""
-    yield _row((p.predicate,), p, size, around, notes.get(str(p.predicate), ""))
-    for inner in p.inner:
-        yield _row((p.predicate, inner.predicate), inner, p.triples, around, "")
 
 
 def _row(path: tuple[URIRef, ...], p: Property, of: int, around: Around, about: str) -> Html:
@@ -216,18 +212,13 @@ def _sort(v: Values, around: Around) -> Html:
     sort = term_text(v.of, around.names) if v.sort == "class" and v.of else sort
     shown = [h.tag("bdi", _cut(term_text(term, around.names))) for term in v.examples]
     if v.whole:
-        text = h.join(": ", *_between(shown, ", "))
+        text = h.join(": ", h.between(", ", shown))
     elif v.sort not in UNORDERED and "@" not in v.sort and len(shown) > 1:
         text = h.join(": ", shown[0], " … ", shown[1])
     else:
-        text = h.join(": ", *_between(shown[:3], ", "), ", …") if shown else Html()
+        text = h.join(": ", h.between(", ", shown[:3]), ", …") if shown else Html()
     number = f" {v.triples:,}" if v.sort in ("class", "IRI") else ""
     return h.join(h.tag("bdi", sort), number, text)
-
-
-def _between(parts: Iterable[Html], sign: str) -> Iterator[object]:
-    for place, part in enumerate(parts):
-        yield from ((sign, part) if place else (part,))
 
 
 def band(survey: Survey) -> Html:
