@@ -187,16 +187,6 @@ def test_an_agent_with_several_steps_lets_one_choose() -> None:
     assert made.key == keys[1]
 
 
-def test_hostile_text_is_shown_as_text() -> None:
-    nasty = "<img src=x onerror=alert(1)>"
-    made, _, _ = cell("qir", {**DIRECTED, "chatty_kg/qir": [nasty, DIRECTED["chatty_kg/qir"]]})
-    do(made, "Run")
-    for section in ("Result", "What came in", "Prompt", "Attempts", "Edit as a form"):
-        do(made, section)
-        assert "<img" not in made.html
-    assert "tex2jax_ignore" in made.static()
-
-
 def test_an_unknown_agent_and_no_question_are_said() -> None:
     bench = workbench(Scripted(DIRECTED))
     with pytest.raises(SettingError, match="no question"):
