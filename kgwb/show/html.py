@@ -297,9 +297,8 @@ def bars(title: str, figures: Sequence[Bar], most: float = 0.0) -> Html:
     most = max([most, *(max(figure.value, figure.high) for figure in figures)]) or 1.0
     rows = []
     for figure in figures:
-        value, low, width = (
-            f"{number / most * 100:.1f}%" for number in (figure.value, figure.low, figure.high - figure.low)
-        )
+        numbers = figure.value, figure.low, figure.high - figure.low
+        value, low, width = (f"{number / most * 100:.1f}%" for number in numbers)
         drawn = div("bar", tag("i", style=f"width:{value}"), tag("s", style=f"left:{low};width:{width}"))
         name = span("cut", figure.label, title=figure.label)
         series = ("sparql", "person", "ok", "code")[figure.series % 4]

@@ -55,7 +55,6 @@ def prompt_form(  # noqa: PLR0913  # what stands in a form
         button("Back to the file", "revert"),
         span("hint", "Try runs this agent again; what follows becomes stale."),
     )
-    number, lines = changes(original.splitlines(), text.splitlines())
     return tag(
         "form",
         div("row small", *about),
@@ -64,14 +63,19 @@ def prompt_form(  # noqa: PLR0913  # what stands in a form
         div("row small", aside("filled in by the agent:"), *variables),
         note(tag("b", "This prompt cannot be used: "), problem, kind="bad") if problem else "",
         div("row controls", *actions),
-        fold(join("What you changed ", aside(count(number, "line"))), lines, unfolded=True, key="diff")
-        if edited and file is not None
-        else "",
+        changed_lines(original, text) if file is not None else "",
         sent(request),
         class_="body stack",
         data_do="try",
         id="prompt-form",
     )
+
+
+def changed_lines(before: str, after: str) -> Html:
+    """What was changed in a template, unfolded; nothing where nothing was."""
+    number, lines = changes(before.splitlines(), after.splitlines())
+    title = join("What you changed ", aside(count(number, "line")))
+    return fold(title, lines, unfolded=True, key="diff") if number else Html()
 
 
 def editor(text: str, revision: object) -> Html:
@@ -89,14 +93,10 @@ def sent(request: ChatRequest | None, *, what: str = "As it will be sent") -> Ht
         return div("soft", words)
     values = [value for value in request.variables.values() if isinstance(value, str) and len(value) > 1]
     filled_in = "|".join(map(re.escape, sorted(values, key=len, reverse=True)))
-    parts = (
-        join(
-            span("role", message.role),
-            highlighted(message.content, filled_in if message.role == "user" else ""),
-            "\n",
-        )
-        for message in request.messages
-    )
+    parts = []
+    for message in request.messages:
+        text = highlighted(message.content, filled_in if message.role == "user" else "")
+        parts.append(join(span("role", message.role), text, "\n"))
     total = sum(len(message.content) for message in request.messages)
     size = aside(f"{total:,} characters, about {total // 4:,} tokens")
     return fold(join(f"{what} ", size), tag("pre", *parts, class_="src"), key="sent")

@@ -156,14 +156,14 @@ def _kind(term: Term) -> str:
     return "a number" if re.fullmatch(r"[-+]?[\d.,]+", str(term)) else "a text"
 
 
-def answer_banner(standing: Standing, more: object = "", *, slim: bool = False) -> Html:
+def answer_banner(standing: Standing, more: object = "") -> Html:
     """The answer, large, with its state and its cost."""
     sign, word, big, under = answer_state(standing)
     if sign == "ok" and standing.answer and (odd := doubt(standing.run.question, standing.answer)):
         sign, word, under = "none", "Answered, with doubt", f"{odd} · {under}"
     about = h.join(" · ", h.tag("bdi", h.short(under, 1000))) if under else ""
     return h.div(
-        f"answer {'run' if sign == 'wait' else sign}{' slim' if slim else ''}",
+        f"answer {'run' if sign == 'wait' else sign}",
         h.icon(sign, "spin" if sign == "wait" else ""),
         h.div("big", h.tag("bdi", h.short(big, 1000))),
         h.div("under", h.span("word", word), about, more),
@@ -197,9 +197,8 @@ def flow_strip(standing: Standing, chosen: str = "") -> Html:
     stages = []
     for title, agents in standing.run.system.stages:
         nodes = [_node(standing, agent, agent == agent_of(chosen)) for agent in agents]
-        stages.append(
-            h.div("stage", h.span("caption", title), h.tag("ol", *nodes), style=f"--n:{len(agents)}")
-        )
+        caption, style = h.span("caption", title), f"--n:{len(agents)}"
+        stages.append(h.div("stage", caption, h.tag("ol", *nodes), style=style))
     return h.div("flow", *stages, aria_hidden="true")
 
 
@@ -308,9 +307,8 @@ def _line(standing: Standing, row: Row, chosen: bool, key: str | None, above: bo
     time = h.span("ms")
     if step is not None and not above and step.origin != "by hand" and (step.done or step.error):
         width = f"right:0;width:{min(100.0, max(2.0, step.seconds / longest * 100)):.1f}%"
-        time = h.span(
-            "ms", h.seconds(step.seconds), h.span(f"track {kind}", h.tag("i", class_=kind, style=width))
-        )
+        track = h.span(f"track {kind}", h.tag("i", class_=kind, style=width))
+        time = h.span("ms", h.seconds(step.seconds), track)
     subject = f" {subject_text(step)}" if step is not None and step.subject else ""
     face = h.tag(
         "button",
@@ -349,9 +347,8 @@ def step_head(standing: Standing, key: str, controls: object = "") -> Html:
         facts += _cost_and_origin(step, run.calls)
         facts.append(h.aside(f"by {run.model_name(agent)}") if step.attempts else "")
     subject = h.span("soft cut", subject_text(step)) if step is not None and step.subject else ""
-    name = h.tag(
-        "h3", h.spoken(agent), class_="title", title=run.system.spec(agent).purpose.replace("``", "")
-    )
+    purpose = run.system.spec(agent).purpose.replace("``", "")
+    name = h.tag("h3", h.spoken(agent), class_="title", title=purpose)
     titles = h.div("row", name, subject, h.state_sign(sign, word, pill=True))
     about = h.div("grow", titles, h.div("row small", h.dotted(*facts)))
     return h.div("head", h.kind_tile(kind, hollow=silent), about, controls)
@@ -381,9 +378,8 @@ def came_in(step: Step, around: Around) -> Html:
         makers = (other for other in earlier if other.done and other.output is value)
         maker = next((h.spoken(other.agent) for other in makers if other.key != step.parent), "the question")
         shown = view(value, around) if says_more(value) else h.div("body", h.tag("bdi", line(value)))
-        parts.append(
-            h.div("part", h.div("lead", h.tag("b", h.spoken(name)), h.aside(f" from {maker}")), shown)
-        )
+        lead = h.div("lead", h.tag("b", h.spoken(name)), h.aside(f" from {maker}"))
+        parts.append(h.div("part", lead, shown))
     return h.join(*parts)
 
 
@@ -438,9 +434,8 @@ def waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
         widths = [(kind, f"width:{time / whole * 100:.2f}%") for kind, time in lane if time]
         words = ", ".join(f"{name} {h.seconds(time)}" for name, time in times.items())
         known = step.origin == "record" and not calls.keys().isdisjoint(step.calls)
-        name = h.span(
-            "cut", h.clean(step.key), style=f"padding-left:{depth[step.key]}em", title=h.clean(step.key)
-        )
+        key, style = h.clean(step.key), f"padding-left:{depth[step.key]}em"
+        name = h.span("cut", key, style=style, title=key)
         figures = h.span("num", f"{words} (recorded)" if known else words)
         bars = (h.tag("i", class_=kind, style=width) for kind, width in widths)
         rows.append(h.div("fall", name, h.span("lane", *bars), figures))
@@ -507,9 +502,8 @@ def step_html(step: Step) -> str:
     """One step alone: what it yielded, what came in, prompt and replies."""
     known = Around(names_in([step], step.known), steps=(step,))
     came_to = h.span("" if step.done else "soft", outcome(step))
-    title = h.div(
-        "head", h.tag("h3", h.spoken(step.agent), class_="title"), h.aside(subject_text(step)), came_to
-    )
+    agent = h.tag("h3", h.spoken(step.agent), class_="title")
+    title = h.div("head", agent, h.aside(subject_text(step)), came_to)
     return h.static(title, _inside(step, known, step.known, came_in(step, known)))
 
 

@@ -60,12 +60,8 @@ def _below(survey: Survey, kind: Class) -> list[str]:
 
 def _numbers(survey: Survey) -> dict[str, int | None]:
     classes = sum(kind.iri is not None for kind in survey.classes)
-    return {
-        "triples": survey.triples,
-        "things": survey.things,
-        "classes": classes,
-        "predicates": survey.predicates,
-    }
+    known = {"triples": survey.triples, "things": survey.things}
+    return {**known, "classes": classes, "predicates": survey.predicates}
 
 
 def _labels(survey: Survey) -> Iterator[str]:
@@ -125,20 +121,16 @@ def classes(survey: Survey, around: Around, words: str = "", *, opened: bool = F
     """
     around = around.named(survey.names)
     notes = {str(iri): text for iri, text in survey.notes}
-    found = [
-        (kind, some) for kind in survey.classes if (some := _found(kind, words, around.names)) is not None
-    ]
+    searched = ((kind, _found(kind, words, around.names)) for kind in survey.classes)
+    found = [(kind, some) for kind, some in searched if some is not None]
     most = max((kind.total for kind in survey.classes), default=0) or 1
     rows = []
     for place, (kind, some) in enumerate(found[:MOST_CLASSES]):
         below = ", ".join(h.first_of(_below(survey, kind), MOST_PROPERTIES))
         lead = tuple(filter(None, (notes.get(str(kind.iri), ""), f"Subclasses: {below}" if below else "")))
         shown = replace(kind, properties=some or kind.properties)
-        rows.append(
-            _class(
-                shown, kind.total / most, lead, around, notes, unfolded=bool(some) or (opened and not place)
-            )
-        )
+        unfolded = bool(some) or (opened and not place)
+        rows.append(_class(shown, kind.total / most, lead, around, notes, unfolded=unfolded))
     rest = [kind for kind, _ in found[MOST_CLASSES:]]
     smaller = ", ".join(f"{_cut(kind.name)} {kind.total:,}" for kind in rest)
     more = h.fold(h.aside(h.count(len(rest), "smaller class")), smaller, key="classes") if rest else ""
@@ -150,14 +142,11 @@ def _found(kind: Class, words: str, names: Mapping[str, str]) -> tuple[Property,
     """Predicates of a class that the words name; none if they name the class itself, None if neither."""
     if _matches(words, kind.name, kind.iri or ""):
         return ()
-    return (
-        tuple(
-            p
-            for p in kind.properties
-            if any(_matches(words, names.get(str(q.predicate), ""), q.predicate) for q in (p, *p.inner))
-        )
-        or None
-    )
+
+    def named(p: Property) -> bool:
+        return any(_matches(words, names.get(str(q.predicate), ""), q.predicate) for q in (p, *p.inner))
+
+    return tuple(filter(named, kind.properties)) or None
 
 
 def _matches(words: str, name: str, iri: str) -> bool:
@@ -178,18 +167,17 @@ def _class(
     above = ", ".join(term_text(parent, around.names) for parent in kind.parents)
     own = f"{kind.size:,} of its own" if kind.iri and 0 < kind.size < kind.total else ""
     known = h.span("id", h.short(curie_text(kind.iri, around))) if kind.iri else ""
-    name = h.span(
-        "row", h.tag("b", h.short(kind.name)), known, h.aside(h.dotted(f"in {above}" if above else "", own))
-    )
+    about = h.aside(h.dotted(f"in {above}" if above else "", own))
+    name = h.span("row", h.tag("b", h.short(kind.name)), known, about)
     face = h.span("hbar grow", name, h.bar(share), h.span("num", f"{kind.total:,}"))
     shown = kind.properties[:MOST_PROPERTIES]
     rows = []
     for p in shown:  # and each path through the nodes that it leads to
         rows.append(_row((p.predicate,), p, kind.size, around, notes.get(str(p.predicate), "")))
         rows += [_row((p.predicate, inner.predicate), inner, p.triples, around, "") for inner in p.inner]
-    about = [h.div("soft", h.tag("bdi", h.short(text))) for text in lead]
+    first = (h.div("soft", h.tag("bdi", h.short(text))) for text in lead)
     more = h.and_more(len(kind.properties) - len(shown))
-    inside = (*about, *rows, h.aside(more) if more else "")
+    inside = (*first, *rows, h.aside(more) if more else "")
     return h.fold(face, *inside, unfolded=unfolded, key=f"class-{kind.iri}-{unfolded}")
 
 
@@ -226,12 +214,11 @@ def band(survey: Survey) -> Html:
     names = _names(survey)
     labels = h.div("row", h.span("caption", "Labels"), *(h.span("chip", text) for text in _labels(survey)))
     both = [f"{term_text(iri, names)} ({n:,} of {of:,})" for iri, of, n in survey.both_ways if n]
+    unused = [term_text(iri, names) for iri in survey.unused]
+    lists = (("unused", "Declared and never used", unused), ("both", "Asserted in both directions", both))
     folds = [
-        h.fold(f"{aside_of}: {len(items):,}", ", ".join(h.first_of(items, 200)), key=key)
-        for key, aside_of, items in (
-            ("unused", "Declared and never used", [term_text(iri, names) for iri in survey.unused]),
-            ("both", "Asserted in both directions", both),
-        )
+        h.fold(f"{title}: {len(items):,}", ", ".join(h.first_of(items, 200)), key=key)
+        for key, title, items in lists
         if items
     ]
     unlabelled = f"{h.count(survey.unlabelled, 'thing')} without a label" if survey.unlabelled else ""

@@ -71,9 +71,8 @@ def shown_fields(value: Any) -> list[tuple[str, Any, str]]:
     """The fields of a record that are shown: name, value and mark."""
     if not is_dataclass(value) or isinstance(value, type):
         return []
-    return [
-        (name, getattr(value, name), mark) for name, mark in marks_of(type(value)).items() if mark != "hidden"
-    ]
+    marks = marks_of(type(value)).items()
+    return [(name, getattr(value, name), mark) for name, mark in marks if mark != "hidden"]
 
 
 def records_in(value: Any) -> Iterator[Any]:
@@ -171,9 +170,8 @@ def parts_table(parts: Sequence[Any], around: Around) -> Html:
     marks = {name: mark for name, _, mark in shown_fields(parts[0])}
     used = [name for name in marks if any(getattr(part, name, None) not in ("", (), None) for part in parts)]
     heads = ["IRI" if name == "iri" else h.spoken(name) for name in used]
-    return h.table(
-        heads, [[cell(getattr(part, name, ""), marks[name], around) for name in used] for part in parts]
-    )
+    rows = [[cell(getattr(part, name, ""), marks[name], around) for name in used] for part in parts]
+    return h.table(heads, rows)
 
 
 def cell(part: Any, mark: str, around: Around) -> Html:
@@ -225,22 +223,17 @@ def _(value: flow.Link, around: Around) -> Html:
 def _(value: flow.Retrieved, around: Around) -> Html:
     rows = []
     for place, candidate in enumerate(value.candidates[: h.MOST_ROWS], 1):
-        score = h.span(
-            "take row", h.span("minibar", h.bar(candidate.score)), h.span("num", f"{candidate.score:.2f}")
-        )
+        bar, number = h.span("minibar", h.bar(candidate.score)), h.span("num", f"{candidate.score:.2f}")
+        score = h.span("take row", bar, number)
         line = h.span("grow", _candidate(candidate, around))
         rows.append(h.tag("li", h.div("cand plain", h.span("num", place), line, score)))
     how = h.span("soft", f" by {value.how}" if value.how else "")
-    sent = (
-        h.fold(h.aside("the search as it was sent"), h.span("id", h.short(value.query)))
-        if value.query
-        else ""
-    )
+    sent = h.fold(h.aside("the search as it was sent"), h.span("id", h.short(value.query)))
     return h.join(
         h.div("band", h.tag("b", str(value)), how),
         h.tag("ol", *rows, class_="rows"),
         _left_over(len(value.candidates) - h.MOST_ROWS),
-        h.div("band", sent) if sent else "",
+        h.div("band", sent) if value.query else "",
         _among(value.entity, value, around),
     )
 
@@ -297,9 +290,7 @@ def query_block(
     form = h.tag("form", typed, h.div("row controls", *buttons), class_="stack tight", **sent)
     editor = h.fold(h.aside("edit and run"), form, key=key, unfolded=unfolded)
     answers = (shown_of(f"{question} {number}", around) for question in ("query", "why"))
-    return h.div(
-        "", head, h.div("edited", editor, shown), *answers
-    )  # open, it stands in the place of the text
+    return h.div("", head, h.div("edited", editor, shown), *answers)  # open, it is in the text's place
 
 
 @view.register
@@ -317,9 +308,8 @@ def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
         why = f"The graph holds no answer: {value.reason.removeprefix('not in this graph: ')}"
         parts.append(h.note(value.reason if value.reason.startswith(flow.CANNOT_EXPRESS) else why))
     if value.columns:
-        rows = [
-            ["" if c is None else term(c, around) for c in item.row] for item in value.values[: h.MOST_ROWS]
-        ]
+        first = value.values[: h.MOST_ROWS]
+        rows = [["" if c is None else term(c, around) for c in item.row] for item in first]
         parts.append(h.table(value.columns, rows, of=len(value.values)))
     shown = []
     for number, item in enumerate(value.values[: h.MOST_ROWS], 1):

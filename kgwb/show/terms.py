@@ -233,10 +233,10 @@ def legend(query: str, around: Around) -> Html:
         for whole, prefix, local in re.findall(r"<([^<>\s]+)>|([\w-]+):([\w-]+)", body)
     ]
     rows = [(curie(iri, around), around.names[iri]) for iri in dict.fromkeys(iris) if iri in around.names]
+    if not rows:
+        return Html()
     shown = h.table(("term", "label"), rows[: h.MOST_ROWS])
-    return (
-        h.fold(h.aside("what its terms are called"), shown, key="legend", unfolded=True) if rows else Html()
-    )
+    return h.fold(h.aside("what its terms are called"), shown, key="legend", unfolded=True)
 
 
 def _tokens(text: str) -> Iterator[tuple[_TokenType, str]]:

@@ -73,9 +73,8 @@ class Conversation(Worker):
     def ask(self, question: str) -> Future[None]:
         """The next turn, asked when those before it are answered. Raises QuestionError."""
         check_question(question, self.workbench.setup.settings)
-        return self.do(
-            f"answering “{h.short(h.clean(question), 80)}”", lambda: self._go(self.workbench.begin(question))
-        )
+        label = f"answering “{h.short(h.clean(question), 80)}”"
+        return self.do(label, lambda: self._go(self.workbench.begin(question)))
 
     def correct(self, number: int, question: str) -> Future[None]:
         """Ask a turn in other words; what was put in by hand for the old words is left out. Raises as ask."""
@@ -213,9 +212,8 @@ class Chat(Live):
             h.button("Close" if opened else "Open", "open", "open", "ghost", arg=number),
         )
         question = h.span("q grow", h.short(h.clean(run.question)))
-        parts = [
-            h.div("row", h.span("num", number + 1), question, dots(run), h.span("row controls", *buttons))
-        ]
+        place, controls = h.span("num", number + 1), h.span("row controls", *buttons)
+        parts = [h.div("row", place, question, dots(run), controls)]
         if heard:
             parts.append(h.div("inner", h.aside("understood as "), h.tag("b", heard)))
         parts.append(h.div(f"inner a {'run' if sign == 'wait' else sign}", h.tag("bdi", h.short(big))))
@@ -244,9 +242,8 @@ class Chat(Live):
         parts.append(explain.why(answer, run.steps))
         label = "Close the debugger" if self.debugging else "Open in the debugger"
         graph = h.button("Subgraph", "graph", "sparql") if not self.debugging else ""
-        return h.div(
-            "well inner stack", *parts, h.div("row controls", h.button(label, "debug", "step"), graph)
-        )
+        controls = h.div("row controls", h.button(label, "debug", "step"), graph)
+        return h.div("well inner stack", *parts, controls)
 
     def _ask(self) -> Html:
         source, turns = h.short(h.clean(self.conversation.workbench.kg.source), 40), self.conversation.turns

@@ -139,9 +139,8 @@ class Debugger(StepPanel):
         else:
             hint = "Nothing to compare yet: edit a step, then continue; or put the question otherwise."
             shown = div("body soft", hint)
-        profiles = (
-            button(f"The same under profile {name}", "profile", arg=name) for name in ("fast", "paper")
-        )
+        names = ("fast", "paper")
+        profiles = (button(f"The same under profile {name}", "profile", arg=name) for name in names)
         model = text_field("model", "another model", placeholder="openai:gpt-4o", id="other-model")
         form = tag("form", model, button("The same with this model", "model"), class_="row", data_do="model")
         return join(shown, div("band stack controls", div("row", *profiles), form))

@@ -136,9 +136,8 @@ class SubgraphPanel(Live):
 
     def _chooser(self) -> Html:
         labels = [shorten(clean(value.label), CHARS) for value in self.subgraph.answers]
-        options: list[tuple[str, str, object]] = [
-            (str(n), label, n + 1 if labels.count(label) > 1 else "") for n, label in enumerate(labels)
-        ]
+        numbers = (n + 1 if labels.count(label) > 1 else "" for n, label in enumerate(labels))
+        options = [*zip(map(str, range(len(labels))), labels, numbers, strict=True)]
         none = ("-1", "nothing marked", "")
         return tabs([*options[:MOST_OFFERED], none], str(self.lit), "lit", bare=True)
 
