@@ -162,27 +162,16 @@ class Debugger(StepPanel):
         else:
             stops.difference_update((key, agent))
 
-    def _follow(self, *, on: bool = False) -> None:
-        """Show the step that is done last from now on. Raises SettingError where the run cannot go ``on``."""
-        if on and self.session.standing().ended:
+    def do_step(self, event: Event) -> None:
+        """Step, continue, or go back, and show the step that is done last. Raises SettingError at the end."""
+        name, session = event["do"], self.session
+        if name in ("step", "go") and session.standing().ended:
             raise SettingError("the run has come to its end", hint="go back, edit a step, or ask anew")
         self.followed, self.section, self.shown = True, "", "step"
+        moves = {"step": session.step, "go": session.go, "back": session.back}
+        moves.get(name, lambda: session.go(0))()
 
-    def do_step(self, event: Event) -> None:
-        self._follow(on=True)
-        self.session.step()
-
-    def do_go(self, event: Event) -> None:
-        self._follow(on=True)
-        self.session.go()
-
-    def do_back(self, event: Event) -> None:
-        self._follow()
-        self.session.back()
-
-    def do_start(self, event: Event) -> None:
-        self._follow()
-        self.session.go(0)
+    do_go = do_back = do_start = do_step
 
     def do_profile(self, event: Event) -> None:
         name = str(event["arg"])
