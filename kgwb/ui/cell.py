@@ -12,9 +12,8 @@ from kgwb.errors import GraphError, InputError, KgwbError, PromptError
 from kgwb.kg.queries import degrees
 from kgwb.run.record import Step
 from kgwb.show import explain
-from kgwb.show.form import StepForm, followed, taken, with_row
+from kgwb.show.form import StepForm, followed, prompt_form, split_prompt, taken, with_row
 from kgwb.show.html import Html, button, div, join, note, short, span, tabs, tag
-from kgwb.show.prompt import prompt_form, split_prompt
 from kgwb.show.run import agent_of, attempts, came_in, kind_at, step_head, step_notes, subject_text
 from kgwb.show.tell import DEGREE_CAP, outcome, view
 from kgwb.show.terms import Around, around, readable

@@ -12,9 +12,8 @@ from kgwb.errors import InvalidReplyError, ModelError
 from kgwb.llm.human import Asked, Human
 from kgwb.run.record import Step
 from kgwb.show import html as h
-from kgwb.show.form import Field, blank, field_of, fitted, inputs, read, typed, with_row
+from kgwb.show.form import Field, blank, field_of, fitted, inputs, read, sent, typed, with_row
 from kgwb.show.html import Html
-from kgwb.show.prompt import sent
 from kgwb.show.run import agent_of
 from kgwb.show.tell import outcome
 from kgwb.ui.live import Event, Part, failure, text_field, typed_name

@@ -16,8 +16,8 @@ from kgwb.errors import Cancelled, InputError
 from kgwb.kg import Graph
 from kgwb.llm.base import ChatModel
 from kgwb.run.prompts import Prompts
+from kgwb.show.form import changed_lines, editor, split_prompt
 from kgwb.show.html import Html, button, count, div, join, note, short, span, spoken, tabs, tag
-from kgwb.show.prompt import changed_lines, editor, split_prompt
 from kgwb.ui.debugger import Debugger
 from kgwb.ui.live import Event, Live, Part, progress, text_field
 from kgwb.ui.session import Worker
