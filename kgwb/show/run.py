@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -240,11 +240,17 @@ class Row(NamedTuple):
     depth: int
 
 
+def _depths(steps: Iterable[Step]) -> dict[str, int]:
+    """How many supervisors stand above each step, by its key."""
+    depth = {"": -1}
+    for step in steps:
+        depth[step.key] = depth.get(step.parent, -1) + 1
+    return depth
+
+
 def _rows(standing: Standing) -> list[Row]:
     """The steps in flow order, and among them the agents that have none."""
-    system, depth = standing.run.system, {"": -1}
-    for step in standing.steps.values():
-        depth[step.key] = depth.get(step.parent, -1) + 1
+    system, depth = standing.run.system, _depths(standing.steps.values())
     rows = [Row(step.key, step, depth[step.key]) for step in standing.steps.values()]
     order = [spec.name for spec in system.agents]
     above = {under: name for name, below in system.supervisors.items() for under in below}
@@ -413,11 +419,10 @@ def waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
     The time of a step is without that of the steps it supervises; calls from the record take what they took
     when they were made.
     """
-    below, depth, spent = dict[str, float](), {"": -1}, dict[str, dict[str, float]]()
+    below, spent, depth = dict[str, float](), dict[str, dict[str, float]](), _depths(steps)
     for step in steps:
         below[step.parent] = below.get(step.parent, 0.0) + step.seconds
     for step in steps:
-        depth[step.key] = depth.get(step.parent, -1) + 1
         own_calls = [calls[key] for key in step.calls if key in calls]
         model = sum(call.seconds for call in own_calls if call.kind == "model")
         graph = sum(call.seconds for call in own_calls if call.kind not in ("model", "similarity"))

@@ -48,18 +48,17 @@ class Glance(Worker):
         self.seen = seen = survey(self.kg)
         self.busy = "trying questions on it"
         self.tell()
-        for question in islice(chain(known(self.kg.source), tries(self.kg, seen)), MOST_TRIED):
-            if len(self.answered) < OFFERED and not self.cancelled:
-                with suppress(KgwbError):
-                    self._try(question)
-
-    def _try(self, question: Try) -> None:
         system, rules, names = systems.system("chatty_kg"), llm.model("rules"), Embeddings(LEXICAL)
-        answer = Run(system, question.question, kg=self.kg, models=rules, embeddings=names).go().answer
-        values = [str(value.term) for value in answer.values] if answer else []
-        if answer and (question.answer is None or str(question.answer) in values):
-            self.answered[question.question] = answer
-            self.tell()
+        for text, known_answer in islice(chain(known(self.kg.source), tries(self.kg, seen)), MOST_TRIED):
+            if len(self.answered) == OFFERED or self.cancelled:
+                break
+            answer = None
+            with suppress(KgwbError):
+                answer = Run(system, text, kg=self.kg, models=rules, embeddings=names).go().answer
+            values = [str(value.term) for value in answer.values] if answer else []
+            if answer and (known_answer is None or str(known_answer) in values):
+                self.answered[text] = answer
+                self.tell()
 
     def view(self, *, live: bool = True) -> Html:
         """Four numbers, questions with answers, classes with their predicates, labels."""

@@ -135,7 +135,7 @@ class Debugger(StepPanel):
         elif self.session.versions:
             stale = note("Some steps are stale: continue to the end to compare them too.")
             sides = comparison(Side("as it was", self.session.versions[-1]), now)
-            shown = join(div("body notes", stale) if self.session.stale else "", sides)
+            shown = join(div("body notes", stale) if now.standing.stale else "", sides)
         else:
             hint = "Nothing to compare yet: edit a step, then continue; or put the question otherwise."
             shown = div("body soft", hint)

@@ -207,12 +207,6 @@ class Session(Worker):
         """Where a step stands, see Standing."""
         return self.standing().state(key)
 
-    @property
-    def stale(self) -> frozenset[str]:
-        """Keys of the steps that an edit has overtaken."""
-        with self._lock:
-            return frozenset(self._stale)
-
     def peek(self, step: str, name: str = "", text: str = "") -> ChatRequest | None:
         """See Run.peek; with the prompt ``name`` as ``text``. It is made once, until something changes."""
         place = (step, name, text)
@@ -392,20 +386,13 @@ class Session(Worker):
             yield
             if version.steps and not self._stale:
                 self.versions.append(version)
-            self._overtake(keys)
-
-    def _overtake(self, keys: tuple[str, ...]) -> None:
-        """Mark the edited steps, their supervisors and everything after them as stale."""
-        order = list(self._steps)
-        places = [order.index(key) for key in keys if key in order]
-        if not places:
-            return
-        first = order[min(places)]
-        self._stale.update(order[min(places) :])
-        above = self._steps[first].parent
-        while above in self._steps:
-            self._stale.add(above)
-            above = self._steps[above].parent
+            order = list(self._steps)
+            first = min((order.index(key) for key in keys if key in order), default=len(order))
+            self._stale.update(order[first:])  # the edited steps and all after them, and their supervisors
+            above = self._steps[order[first]].parent if order[first:] else ""
+            while above in self._steps:
+                self._stale.add(above)
+                above = self._steps[above].parent
 
 
 def _ended(steps: Sequence[Step]) -> list[Step]:

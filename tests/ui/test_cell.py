@@ -116,7 +116,7 @@ def test_a_click_on_a_row_takes_another_vertex_and_the_next_one_takes_it_back() 
     after = session.steps["vertex_selection[Dune]"].output
     assert after.vertex == before.candidates[1]
     assert after.reason == "chosen by hand"
-    assert "execution" in session.stale
+    assert session.state("execution") == "stale"
     session.go().result()
     assert str(session.run.answer) == "David Lynch"
     do(made, "Undo the edit")
