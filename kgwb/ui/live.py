@@ -160,8 +160,8 @@ class Live(Part, anywidget.AnyWidget):
         self._again = True
         while self._again and self._drawing.acquire(blocking=False):
             try:
-                self._again, seen = False, self._seen
-                self.html = str(self._framed(seen))
+                self._again = False  # before it is looked at what there is to draw
+                self.html = str(self._framed(self._seen))
             finally:
                 self._drawing.release()
 
