@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from kgwb.bench.side_by_side import SideBySide
     from kgwb.ui.cell import AgentCell
     from kgwb.ui.chat import Chat
-    from kgwb.ui.comparison import ComparisonPanel
-    from kgwb.ui.debugger import Debugger
+    from kgwb.ui.debugger import ComparisonPanel, Debugger
     from kgwb.ui.subgraph import SubgraphPanel
 
 
@@ -156,7 +155,7 @@ def debug(run: Run) -> Debugger:
 
 def compare(first: Run, second: Run, names: tuple[str, str] = ("first", "second")) -> ComparisonPanel:
     """Two runs side by side by step, as a widget; ``first.diff(second)`` is the same without widgets."""
-    from kgwb.ui.comparison import ComparisonPanel
+    from kgwb.ui.debugger import ComparisonPanel
 
     return ComparisonPanel(first, second, names)
 

@@ -8,11 +8,14 @@ from dataclasses import dataclass, replace
 import pytest
 import rdflib
 from rdflib import Literal, URIRef
+from rdflib.plugins.sparql import prepareQuery
+from small import DIRECTED, HOMONYMS, chatty, qir, vertex
 
 import kgwb
 from kgwb.errors import CONTROLS
 from kgwb.flow import Answer, Candidate, CandidateQuery, Context, Link, Retrieved, Turn, Value, decision
 from kgwb.kg.survey import survey
+from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.record import Attempt, CheckResult, Step
 from kgwb.show.html import seconds, style
@@ -80,8 +83,6 @@ def test_a_decision_leaves_out_reasons_scores_and_the_names_of_unknowns() -> Non
 
 
 def test_the_first_decision_that_differs_is_no_other_wording_and_no_renamed_unknown() -> None:
-    from small import HOMONYMS, Scripted, chatty, qir, vertex
-
     first = chatty("Who directed Dune?", Scripted(HOMONYMS)).go()
     named = {**HOMONYMS, "chatty_kg/qir": qir("Dune | directed by | ?who")}
     told = first.diff(first.fork(models=Scripted(named, name="b")).go())
@@ -275,8 +276,6 @@ def test_the_cuts_of_queries_are_counted_and_a_kept_one_has_its_prefixes() -> No
     ],
 )
 def test_a_query_means_the_same_with_its_prefixes(query: str, same: str | None) -> None:
-    from rdflib.plugins.sparql import prepareQuery
-
     made = readable(query, Around())
     assert same in (None, made)
     assert str(prepareQuery(made).algebra) == str(prepareQuery(query).algebra)
@@ -381,8 +380,6 @@ def test_an_answer_knows_what_its_support_is_called() -> None:
 
 
 def test_the_time_of_a_step_is_shown_without_that_of_the_steps_it_supervises() -> None:
-    from small import DIRECTED, Scripted, chatty
-
     run = chatty("Who directed Arrival?", Scripted(DIRECTED, delay_s=0.02)).go()
     shown = waterfall(run.steps, run.calls)
     assert re.search(r"qir model 2\d ms", plain(shown))

@@ -10,22 +10,8 @@ from kgwb.display import as_html
 from kgwb.kg.survey import Survey
 from kgwb.run import Run
 from kgwb.run.record import Differences, Step, StepDifference, difference
-from kgwb.show.html import (
-    Html,
-    Names,
-    aside,
-    count,
-    div,
-    fold,
-    join,
-    kind_tile,
-    safe,
-    span,
-    spoken,
-    state_sign,
-    static,
-    tag,
-)
+from kgwb.show import html as h
+from kgwb.show.html import Html
 from kgwb.show.run import Standing, agent_of, answer_banner, set_up, subject_text
 from kgwb.show.tell import compared, outcome, view
 from kgwb.show.terms import Around, names_in, prefixes_of
@@ -44,11 +30,11 @@ def comparison(first: Side, second: Side, *, all_steps: bool = False) -> Html:
     """Two executions; steps that are the same stand together in a fold, or one by one with ``all_steps``."""
     heads = []
     for n, (name, standing) in enumerate((first, second)):
-        title = div("row lead", _letter(n), tag("b", name), span("soft small", set_up(standing.run)))
-        heads.append(div("", title, answer_banner(standing)))
+        title = h.div("row lead", _letter(n), h.tag("b", name), h.span("soft small", set_up(standing.run)))
+        heads.append(h.div("", title, answer_banner(standing)))
     differences = difference(first.standing.steps, second.standing.steps)
     beside = _steps_beside(differences, (first.standing, second.standing), all_steps=all_steps)
-    return join(div("ab heads", *heads), _stands(first.standing, second.standing), beside)
+    return h.join(h.div("ab heads", *heads), _stands(first.standing, second.standing), beside)
 
 
 def _stands(first: Standing, second: Standing) -> Html:
@@ -56,23 +42,23 @@ def _stands(first: Standing, second: Standing) -> Html:
     muted = [triple for triple in second.run.kg.muted if triple not in first.run.kg.muted]
     if not (muted and first.ended and second.ended and first.answer and second.answer is not None):
         return Html()
-    words = count(len(muted), "muted triple") if muted[1:] else "this triple"
+    words = h.count(len(muted), "muted triple") if muted[1:] else "this triple"
     if {value.terms for value in first.answer.values} == {value.terms for value in second.answer.values}:
-        sign = state_sign("ok", f"The answer stands without {words}.")
+        sign = h.state_sign("ok", f"The answer stands without {words}.")
     else:
-        sign = state_sign("none", f"The answer does not stand without {words}.")
+        sign = h.state_sign("none", f"The answer does not stand without {words}.")
     surveyed = any(isinstance(step.output, Survey) for step in second.steps.values())
-    return div("band", sign, aside(" The survey of the graph still counts it.") if surveyed else "")
+    return h.div("band", sign, h.aside(" The survey of the graph still counts it.") if surveyed else "")
 
 
 @as_html.register
 def difference_html(differences: Differences) -> str:
     """The steps of two runs side by side, with what differs marked."""
-    return static(_steps_beside(differences, ()))
+    return h.static(_steps_beside(differences, ()))
 
 
 def _letter(number: int) -> Html:
-    return span("letter", "AB"[number])
+    return h.span("letter", "AB"[number])
 
 
 def _steps_beside(
@@ -87,40 +73,40 @@ def _steps_beside(
     for same, group in groupby(differences.leaves, lambda pair: pair.status == "same"):
         pairs = list(group)
         if same and not all_steps:
-            equal = (f"{spoken(agent_of(pair.key))}: {outcome(pair.first)}" for pair in pairs if pair.first)
-            head = aside(f"{count(len(pairs), 'step')} the same")
-            folded = fold(head, ", ".join(equal), key=f"same-{len(rows)}")
-            rows.append(div("cmp same", span("sign", "="), div("wide", folded)))
+            equal = (f"{h.spoken(agent_of(pair.key))}: {outcome(pair.first)}" for pair in pairs if pair.first)
+            head = h.aside(f"{h.count(len(pairs), 'step')} the same")
+            folded = h.fold(head, ", ".join(equal), key=f"same-{len(rows)}")
+            rows.append(h.div("cmp same", h.span("sign", "="), h.div("wide", folded)))
         else:
             rows += [_row(pair, standings, names) for pair in pairs]
-    heads = div("cmp", span("sign"), span("caption", "step"), _letter(0), _letter(1)) if rows else ""
+    heads = h.div("cmp", h.span("sign"), h.span("caption", "step"), _letter(0), _letter(1)) if rows else ""
     if differences.parting is not None:
-        return join(_parting(differences.parting, standings, names), heads, *rows)
+        return h.join(_parting(differences.parting, standings, names), heads, *rows)
     unequal = any(pair.status != "same" for pair in differences)
     words = "No decision differs: only the way does." if unequal else "No step differs."
-    return join(div("band", words), heads, *rows)
+    return h.join(h.div("band", words), heads, *rows)
 
 
-def _parting(pair: StepDifference, standings: Sequence[Standing], names: Names) -> Html:
+def _parting(pair: StepDifference, standings: Sequence[Standing], names: h.Names) -> Html:
     """The first decision that differs: the step in both, in full."""
     step = pair.first or pair.second
     assert step is not None, "a difference is of a step"
-    tile = kind_tile(_owner(pair, standings).system.kind(step.agent)) if standings else ""
+    tile = h.kind_tile(_owner(pair, standings).system.kind(step.agent)) if standings else ""
     prefixes, sides = prefixes_of(standings[0].run) if standings else {}, []
     for n, side in enumerate((pair.first, pair.second)):
         if side is None:
-            decided = aside("no such step")
+            decided = h.aside("no such step")
         elif side.done:
             decided = view(side.output, Around(names, prefixes, steps=(side,)))
         else:
-            decided = div("note bad", outcome(side))
-        sign = state_sign("hand", "by hand") if side is not None and side.origin == "by hand" else ""
-        sides.append(div("", div("row", _letter(n), sign), decided))
-    return div(
+            decided = h.div("note bad", outcome(side))
+        sign = h.state_sign("hand", "by hand") if side is not None and side.origin == "by hand" else ""
+        sides.append(h.div("", h.div("row", _letter(n), sign), decided))
+    return h.div(
         "decide",
-        div("row", tile, span("caption", "First decision that differs")),
-        div("row", tag("h3", spoken(step.agent), class_="title"), span("soft", subject_text(step))),
-        div("ab", *sides),
+        h.div("row", tile, h.span("caption", "First decision that differs")),
+        h.div("row", h.tag("h3", h.spoken(step.agent), class_="title"), h.span("soft", subject_text(step))),
+        h.div("ab", *sides),
     )
 
 
@@ -129,34 +115,36 @@ def _owner(pair: StepDifference, standings: Sequence[Standing]) -> Run:
     return standings[0 if pair.first else 1].run
 
 
-def _row(pair: StepDifference, standings: Sequence[Standing], names: Names) -> Html:
+def _row(pair: StepDifference, standings: Sequence[Standing], names: h.Names) -> Html:
     """A step of both: its outcomes with the words that differ marked, and all that differs to unfold."""
     agent, step = agent_of(pair.key), pair.first or pair.second
     tile = (
-        kind_tile(_owner(pair, standings).system.kind(agent), small=True) if standings else span("sign", "≠")
+        h.kind_tile(_owner(pair, standings).system.kind(agent), small=True)
+        if standings
+        else h.span("sign", "≠")
     )
     texts = [outcome(side) if side else "no such step" for side in (pair.first, pair.second)]
     same, differs = texts[0] == texts[1], pair.status != "same"
-    first, second = (safe(texts[0]), aside(texts[1])) if same else word_changes(*texts)
+    first, second = (h.safe(texts[0]), h.aside(texts[1])) if same else word_changes(*texts)
     ways = ", ".join(part for part in pair.what if part != "output") or "its parts"
-    what = aside(f" the same outcome; {ways} differ") if same and differs else ""
-    subject = aside(f" {subject_text(step)}") if step is not None and step.subject else ""
-    name = div("", tag("b", spoken(agent)), span("small", subject))
-    folded = fold(aside("in full"), *_sections(pair, names), key=f"full-{pair.key}") if differs else ""
-    wide = div("wide", folded) if folded else ""
-    return div("cmp", tile, name, div("", first, what), div("", second), wide)
+    what = h.aside(f" the same outcome; {ways} differ") if same and differs else ""
+    subject = h.aside(f" {subject_text(step)}") if step is not None and step.subject else ""
+    name = h.div("", h.tag("b", h.spoken(agent)), h.span("small", subject))
+    folded = h.fold(h.aside("in full"), *_sections(pair, names), key=f"full-{pair.key}") if differs else ""
+    wide = h.div("wide", folded) if folded else ""
+    return h.div("cmp", tile, name, h.div("", first, what), h.div("", second), wide)
 
 
-def _sections(pair: StepDifference, names: Names) -> Iterator[Html]:
+def _sections(pair: StepDifference, names: h.Names) -> Iterator[Html]:
     """What a step yielded, got, asked for and received in reply in both, where that differs."""
     mine, theirs = _parts(pair.first, names), _parts(pair.second, names)
     for name in {**mine, **theirs}:
         first, second = mine.get(name, []), theirs.get(name, [])
         if first != second:
-            yield div("", span("caption", name), changes(first, second)[1])
+            yield h.div("", h.span("caption", name), changes(first, second)[1])
 
 
-def _parts(step: Step | None, names: Names) -> dict[str, list[str]]:
+def _parts(step: Step | None, names: h.Names) -> dict[str, list[str]]:
     if step is None:
         return {}
     replies = []

@@ -69,12 +69,8 @@ def nearest(output: Any, steps: Sequence[Step]) -> list[str]:
 
 def why(output: Any, steps: Sequence[Step]) -> Html:
     """The same to be shown; nothing where no answer is missing."""
-    lost = nearest(output, steps)
-    return (
-        div("stack tight", tag("b", "Why is it empty?"), *(div("", line) for line in lost))
-        if lost
-        else Html()
-    )
+    lines = [div("", line) for line in nearest(output, steps)]
+    return div("stack tight", tag("b", "Why is it empty?"), *lines) if lines else Html()
 
 
 @singledispatch
@@ -92,11 +88,11 @@ def _(link: flow.Link) -> str:
     return f"no vertex for “{link.entity}”: {closest}"
 
 
-def part_text(part: Pattern | str, names: Names | None = None) -> str:
+def part_text(part: Pattern | str, names: Names) -> str:
     """ "?film — director → Denis Villeneuve": every IRI by its name; filters as they are."""
     if isinstance(part, str):
         return part
-    subject, predicate, object_ = (_name(term, names or {}) for term in part)
+    subject, predicate, object_ = (_name(term, names) for term in part)
     return f"{subject} — {predicate} → {object_}"
 
 

@@ -1,4 +1,4 @@
-"""The form to edit a record, or to reply in the place of a model: fields made of the JSON schema of a type.
+"""Forms to edit a prompt, a record, or to reply in the place of a model: fields made of a JSON schema.
 
 What a person types is what a page sends: a text for the name of each input, which is its place in the data
 ("facts.0.1" is the second column of the first fact). ``read(field, typed(field, data)) == data`` holds for
@@ -20,9 +20,13 @@ from pydantic import ValidationError
 from kgwb.errors import OverrideError
 from kgwb.flow import adapter, from_data, marks_of, to_data
 from kgwb.kg.sparql import HALF, writable
+from kgwb.llm.base import ChatRequest
+from kgwb.run.prompts import VARIABLE
 from kgwb.run.record import Step
-from kgwb.show.html import Html, button, div, short, span, spoken, tag
+from kgwb.show import html as h
+from kgwb.show.html import Html
 from kgwb.show.tell import line
+from kgwb.show.texts import changes, highlighted
 
 Kind = Literal["text", "iri", "number", "flag", "choice", "texts", "table", "group", "json", "ticks"]
 """``texts`` is a text a line, ``table`` a group a row; ``choice`` is one of several, ``ticks`` are any."""
@@ -35,6 +39,7 @@ EMPTY: Mapping[Kind, Any] = {"text": "", "iri": "", "number": 0, "flag": False, 
 HINTS = {"texts": "one a line", "json": "JSON", "number": "a number", "iri": "http://..."}
 BY_HAND = "chosen by hand"
 NO_DATA = object()
+TEMPLATE_VARIABLE = VARIABLE.pattern.replace("(", "(?:", 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ class Field:
 
     @property
     def label(self) -> str:
-        return "IRI" if self.name == "iri" else spoken(self.name)
+        return "IRI" if self.name == "iri" else h.spoken(self.name)
 
 
 def field_of(schema: Mapping[str, Any]) -> Field:
@@ -268,17 +273,17 @@ def inputs(field: Field, values: Typed, path: str = "", revision: int = 0) -> Ht
             for part in field.fields:
                 single = part.kind not in ("group", "table", "ticks", "flag")
                 contents = inputs(part, values, _at(path, part.name), revision)
-                caption = span("b", part.label)
-                parts.append(tag("label" if single else "div", caption, contents, class_="f"))
-            return div("stack", *parts)
+                caption = h.span("b", part.label)
+                parts.append(h.tag("label" if single else "div", caption, contents, class_="f"))
+            return h.div("stack", *parts)
         case "table":
             return _table(field, values, path, revision)
         case "ticks":
             ticks = []
             for n, label in enumerate(field.labels):
-                box = tag("input", type="checkbox", name=_at(path, n), checked=_at(path, n) in values)
-                ticks.append(tag("label", box, " ", tag("bdi", label), class_="tick"))
-            return div("stack tight scroll", *ticks)
+                box = h.tag("input", type="checkbox", name=_at(path, n), checked=_at(path, n) in values)
+                ticks.append(h.tag("label", box, " ", h.tag("bdi", label), class_="tick"))
+            return h.div("stack tight scroll", *ticks)
     return _input(field, values, path, revision)
 
 
@@ -288,16 +293,18 @@ def _input(field: Field, values: Typed, path: str, revision: int) -> Html:
     name = path or "value"
     named = {"name": name, "id": f"field-{path}", "aria_label": label, "data_rev": revision}
     if field.kind == "flag":
-        return tag("input", type="checkbox", checked=name in values, **named)
+        return h.tag("input", type="checkbox", checked=name in values, **named)
     value, hint = values.get(name, ""), HINTS.get(field.kind)
     if field.kind == "choice":
         labels = enumerate(field.labels or map(str, field.choices))
-        options = (tag("option", short(text, 120), value=n, selected=str(n) == value) for n, text in labels)
-        return tag("select", *options, **named)
+        options = (
+            h.tag("option", h.short(text, 120), value=n, selected=str(n) == value) for n, text in labels
+        )
+        return h.tag("select", *options, **named)
     if field.kind not in ("texts", "json") and len(value) <= 80 and "\n" not in value:
-        return tag("input", type="text", value=value, placeholder=hint, autocomplete="off", **named)
+        return h.tag("input", type="text", value=value, placeholder=hint, autocomplete="off", **named)
     height = min(max(value.count("\n") + 1, len(value) // 80, 2), 12)
-    return tag("textarea", "\n", value, rows=height, placeholder=hint, **named)
+    return h.tag("textarea", "\n", value, rows=height, placeholder=hint, **named)
 
 
 def _table(field: Field, values: Typed, path: str, revision: int) -> Html:
@@ -306,11 +313,11 @@ def _table(field: Field, values: Typed, path: str, revision: int) -> Html:
     rows = []
     for n in _rows(values, path):
         cells = (inputs(column, values, _at(path, n, k), revision) for k, column in enumerate(columns))
-        less = button("take this row out", "less", "bad", "ghost square", arg=_at(path, n))
-        rows.append(div("triple-in", *cells, less, style=grid))
-    heads = div("triple-in", *(span("caption", column.label) for column in columns), style=grid)
-    more = button("Another row", "more", "plus", "ghost", arg=path or "value")
-    return div("stack tight", heads, *rows, more)
+        less = h.button("take this row out", "less", "bad", "ghost square", arg=_at(path, n))
+        rows.append(h.div("triple-in", *cells, less, style=grid))
+    heads = h.div("triple-in", *(h.span("caption", column.label) for column in columns), style=grid)
+    more = h.button("Another row", "more", "plus", "ghost", arg=path or "value")
+    return h.div("stack tight", heads, *rows, more)
 
 
 def choices(step: Step) -> dict[str, tuple[Any, ...]]:
@@ -402,3 +409,96 @@ def taken(step: Step, place: int) -> Any:
     kept = {key: text for key, text in form.first.items() if key.partition(".")[0] != name}
     chosen = {name: str(place + 1)} if part.kind == "choice" else {f"{name}.{place}": "on"}
     return form.value(kept | chosen)
+
+
+# --- a prompt: its template with its variables marked, what was changed, and what is sent
+
+
+def split_prompt(text: str) -> tuple[str, str]:
+    """The front matter of a prompt file with its lines, and the template."""
+    parts = re.split(r"^---\s*$", text, maxsplit=2, flags=re.MULTILINE)
+    return (f"---{parts[1]}---\n", parts[2].strip("\n")) if len(parts) == 3 else ("", text)
+
+
+def prompt_form(  # noqa: PLR0913  # what stands in a form
+    name: str,
+    file: str | None,
+    used: str,
+    draft: str | None,
+    *,
+    request: ChatRequest | None,
+    problem: str = "",
+    remark: str = "",
+    revision: int = 0,
+) -> Html:
+    """The template in its editor, with what may be done to it.
+
+    ``file`` is the text of the file, None if there is none now; ``used`` is what the run uses, and ``draft``
+    what was typed over it.
+    """
+    front, template = split_prompt(used)
+    text = template if draft is None else draft
+    original = split_prompt(file)[1] if file is not None else ""
+    edited = text != original
+    header = dict(line.split(":", 1) for line in front.splitlines() if ":" in line)
+    strategy, reply, source = (header.get(key, "").strip() for key in ("strategy", "reply", "source"))
+    state = "no such file now" if file is None else "edited" if edited else "as in the file"
+    about = (
+        h.span("mono", f"prompts/{name}.md"),
+        h.aside(f"· {strategy} · reply {reply} ·"),
+        h.span("soft cut grow", source, title=source),
+        h.state_sign("hand" if edited else "off", state, pill=True),
+    )
+    words = re.findall(r"\w+", header.get("variables", ""))
+    variables = (h.tag("mark", "{{" + word + "}}", class_="var mono") for word in words)
+    actions = (
+        h.button("Try once", "try", "run", "primary", title="in this run only; the file stays as it is"),
+        h.button("Save to file", "save"),
+        h.button("Back to the file", "revert"),
+        h.span("hint", "Try runs this agent again; what follows becomes stale."),
+    )
+    return h.tag(
+        "form",
+        h.div("row small", *about),
+        h.note(remark, kind="calm") if remark else "",
+        editor(text, revision),
+        h.div("row small", h.aside("filled in by the agent:"), *variables),
+        h.note(h.tag("b", "This prompt cannot be used: "), problem, kind="bad") if problem else "",
+        h.div("row controls", *actions),
+        changed_lines(original, text) if file is not None else "",
+        sent(request),
+        class_="body stack",
+        data_do="try",
+        id="prompt-form",
+    )
+
+
+def changed_lines(before: str, after: str) -> Html:
+    """What was changed in a template, unfolded; nothing where nothing was."""
+    number, lines = changes(before.splitlines(), after.splitlines())
+    title = h.join("What you changed ", h.aside(h.count(number, "line")))
+    return h.fold(title, lines, unfolded=True, key="diff") if number else Html()
+
+
+def editor(text: str, revision: object) -> Html:
+    """A template to edit, its variables marked; what is typed is sent as ``draft``."""
+    named = {"name": "template", "id": "template", "class_": "ed", "data_input": "draft"}
+    kept = {"spellcheck": "false", "aria_label": "the template of the prompt", "data_rev": revision}
+    behind = h.tag("pre", highlighted(text, TEMPLATE_VARIABLE, "var"), "\n", aria_hidden="true", class_="ed")
+    return h.div("edit", behind, h.tag("textarea", "\n", text, **named, **kept))
+
+
+def sent(request: ChatRequest | None, *, what: str = "As it will be sent") -> Html:
+    """The messages as the model gets them, folded, with their size."""
+    if request is None:
+        words = "Nothing to send yet: the agents before this one must run first, or it asks no model."
+        return h.div("soft", words)
+    values = [value for value in request.variables.values() if isinstance(value, str) and len(value) > 1]
+    filled_in = "|".join(map(re.escape, sorted(values, key=len, reverse=True)))
+    parts = []
+    for message in request.messages:
+        text = highlighted(message.content, filled_in if message.role == "user" else "")
+        parts.append(h.join(h.span("role", message.role), text, "\n"))
+    total = sum(len(message.content) for message in request.messages)
+    size = h.aside(f"{total:,} characters, about {total // 4:,} tokens")
+    return h.fold(h.join(f"{what} ", size), h.tag("pre", *parts, class_="src"), key="sent")

@@ -131,8 +131,12 @@ def span(class_: str, *contents: object, **attributes: object) -> Html:
 
 def dotted(*parts: object) -> Html:
     """Parts with dots between them; empty ones are left out."""
-    shown = [part for part in parts if part]
-    return join(*(join(span("soft", " · ") if place else "", part) for place, part in enumerate(shown)))
+    return between(span("soft", " · "), filter(None, parts))
+
+
+def between(sign: object, parts: Iterable[object]) -> Html:
+    """Parts with a sign between them."""
+    return join(*(join(sign if place else "", part) for place, part in enumerate(parts)))
 
 
 def section(*contents: object, **attributes: object) -> Html:
@@ -167,13 +171,10 @@ def style() -> str:
 @cache
 def _rules() -> tuple[tuple[frozenset[str], str], ...]:
     """The rules of the style sheet, each with the classes that its selectors name."""
-    rules = []
+    rules, anywhere = [], {"kg", "light", "dark", "theme-light", "theme-dark"}
     for rule in re.findall(r"[^{}]+\{(?:[^{}]|\{[^{}]*\})*\}", style()):
         names = re.sub(r"\{[^{}]*\}|:not\([^()]*\)", " ", rule)  # what must not occur need not be there
-        classes = re.findall(r"\.([A-Za-z][\w-]*)", names)
-        rules.append(
-            (frozenset(classes) - {"kg", "light", "dark", "theme-light", "theme-dark"}, rule.strip())
-        )
+        rules.append((frozenset(re.findall(r"\.([A-Za-z][\w-]*)", names)) - anywhere, rule.strip()))
     return tuple(rules)
 
 
@@ -296,9 +297,8 @@ def bars(title: str, figures: Sequence[Bar], most: float = 0.0) -> Html:
     most = max([most, *(max(figure.value, figure.high) for figure in figures)]) or 1.0
     rows = []
     for figure in figures:
-        value, low, width = (
-            f"{number / most * 100:.1f}%" for number in (figure.value, figure.low, figure.high - figure.low)
-        )
+        numbers = figure.value, figure.low, figure.high - figure.low
+        value, low, width = (f"{number / most * 100:.1f}%" for number in numbers)
         drawn = div("bar", tag("i", style=f"width:{value}"), tag("s", style=f"left:{low};width:{width}"))
         name = span("cut", figure.label, title=figure.label)
         series = ("sparql", "person", "ok", "code")[figure.series % 4]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -14,29 +14,8 @@ from kgwb.errors import KgwbError
 from kgwb.flow import CANNOT_EXPRESS, NOT_HERE, Answer, Term
 from kgwb.run import Run
 from kgwb.run.record import Call, Step, Totals
-from kgwb.show.html import (
-    KINDS,
-    Html,
-    aside,
-    clean,
-    count,
-    div,
-    dotted,
-    fold,
-    icon,
-    join,
-    kind_tile,
-    note,
-    preformatted,
-    seconds,
-    short,
-    span,
-    spoken,
-    state_sign,
-    static,
-    table,
-    tag,
-)
+from kgwb.show import html as h
+from kgwb.show.html import Html
 from kgwb.show.tell import answer_parts, line, outcome, says_more, view
 from kgwb.show.terms import Around, around, names_in, names_of, triple_text
 from kgwb.show.text import cost_of
@@ -113,7 +92,7 @@ def kind_at(run: Run, agent: str) -> str:
 
 def subject_text(step: Step) -> str:
     """What a step is about, as words."""
-    return clean(step.subject).replace("⟨", "").replace("⟩", "").replace("/", " · ")
+    return h.clean(step.subject).replace("⟨", "").replace("⟩", "").replace("/", " · ")
 
 
 def answer_state(standing: Standing) -> tuple[str, str, str, str]:
@@ -134,14 +113,14 @@ def answer_state(standing: Standing) -> tuple[str, str, str, str]:
 
 
 def _outcome_of(answer: Answer, spent: Totals) -> tuple[str, str, str, str]:
-    calls, queries = count(spent.model_calls, "model call"), count(spent.queries, "query")
-    cost = f"{seconds(spent.seconds)} · {calls} · {queries}"
+    calls, queries = h.count(spent.model_calls, "model call"), h.count(spent.queries, "query")
+    cost = f"{h.seconds(spent.seconds)} · {calls} · {queries}"
     if answer.ungrounded:
         words = str(answer.text or ", ".join(answer.labels))
         return "none", "Not grounded", words, f"from the model's own knowledge · {cost}"
     if answer:
-        stands_on = f"stands on {count(len(answer.support), 'triple')} · {cost}"
-        return "ok", "Answered", clean(short(str(answer))), stands_on
+        stands_on = f"stands on {h.count(len(answer.support), 'triple')} · {cost}"
+        return "ok", "Answered", h.clean(h.short(str(answer))), stands_on
     reason = answer.reason.removeprefix(f"{NOT_HERE}: ")
     if reason.startswith(CANNOT_EXPRESS):
         return "none", "Not answered", "The question was not answered", f"{reason} · {cost}"
@@ -163,9 +142,9 @@ def doubt(question: str, answer: Answer) -> str:
     if asked is None or answer.kind != "list" or answer.columns:
         return ""
     wanted, fits = WANTED[asked[1]]
-    kinds = [(short(value.label, 60), _kind(value.term)) for value in answer.values]
+    kinds = [(h.short(value.label, 60), _kind(value.term)) for value in answer.values]
     odd = "; ".join(f"{label} is {kind}" for label, kind in kinds if kind not in fits)
-    return f"{short(odd, 200)} where {wanted} was asked" if odd else ""
+    return f"{h.short(odd, 200)} where {wanted} was asked" if odd else ""
 
 
 def _kind(term: Term) -> str:
@@ -177,17 +156,17 @@ def _kind(term: Term) -> str:
     return "a number" if re.fullmatch(r"[-+]?[\d.,]+", str(term)) else "a text"
 
 
-def answer_banner(standing: Standing, more: object = "", *, slim: bool = False) -> Html:
+def answer_banner(standing: Standing, more: object = "") -> Html:
     """The answer, large, with its state and its cost."""
     sign, word, big, under = answer_state(standing)
     if sign == "ok" and standing.answer and (odd := doubt(standing.run.question, standing.answer)):
         sign, word, under = "none", "Answered, with doubt", f"{odd} · {under}"
-    about = join(" · ", tag("bdi", short(under, 1000))) if under else ""
-    return div(
-        f"answer {'run' if sign == 'wait' else sign}{' slim' if slim else ''}",
-        icon(sign, "spin" if sign == "wait" else ""),
-        div("big", tag("bdi", short(big, 1000))),
-        div("under", span("word", word), about, more),
+    about = h.join(" · ", h.tag("bdi", h.short(under, 1000))) if under else ""
+    return h.div(
+        f"answer {'run' if sign == 'wait' else sign}",
+        h.icon(sign, "spin" if sign == "wait" else ""),
+        h.div("big", h.tag("bdi", h.short(big, 1000))),
+        h.div("under", h.span("word", word), about, more),
         role="alert" if sign == "bad" else "status",
     )
 
@@ -195,7 +174,7 @@ def answer_banner(standing: Standing, more: object = "", *, slim: bool = False) 
 def set_up(run: Run) -> str:
     """ "chatty_kg · rules · fast", and the triples that are muted."""
     models = ", ".join(dict.fromkeys(model.name for model in run.models.values())) or "recorded replies"
-    parts = [run.system.name, clean(models), run.settings.profile]
+    parts = [run.system.name, h.clean(models), run.settings.profile]
     return " · ".join([*parts, *filter(None, [without(run)])])
 
 
@@ -204,13 +183,13 @@ def without(run: Run) -> str:
     if not run.kg.muted:  # as nearly always, and this is drawn with every click
         return ""
     names = names_of(run)
-    return f"without {'; '.join(clean(triple_text(triple, names)) for triple in run.kg.muted)}"
+    return f"without {'; '.join(h.clean(triple_text(triple, names)) for triple in run.kg.muted)}"
 
 
 def head(run: Run) -> Html:
     """The question, and what answered it."""
-    question = tag("h2", short(run.question, 1000), class_="question grow")
-    return div("head", question, span("soft small", set_up(run)))
+    question = h.tag("h2", h.short(run.question, 1000), class_="question grow")
+    return h.div("head", question, h.span("soft small", set_up(run)))
 
 
 def flow_strip(standing: Standing, chosen: str = "") -> Html:
@@ -218,8 +197,9 @@ def flow_strip(standing: Standing, chosen: str = "") -> Html:
     stages = []
     for title, agents in standing.run.system.stages:
         nodes = [_node(standing, agent, agent == agent_of(chosen)) for agent in agents]
-        stages.append(div("stage", span("caption", title), tag("ol", *nodes), style=f"--n:{len(agents)}"))
-    return div("flow", *stages, aria_hidden="true")
+        caption, style = h.span("caption", title), f"--n:{len(agents)}"
+        stages.append(h.div("stage", caption, h.tag("ol", *nodes), style=style))
+    return h.div("flow", *stages, aria_hidden="true")
 
 
 def _node(standing: Standing, agent: str, chosen: bool) -> Html:
@@ -240,12 +220,12 @@ def _node(standing: Standing, agent: str, chosen: bool) -> Html:
         "chosen": chosen,
         "stop": not standing.run.breakpoints.isdisjoint({agent, *(step.key for step in mine)}),
     }
-    times = span("times", f"×{len(mine)}") if len(mine) > 1 else ""
-    tile = span(f"kind {kind}", icon("bad" if state == "failed" else kind), times)
+    times = h.span("times", f"×{len(mine)}") if len(mine) > 1 else ""
+    tile = h.span(f"kind {kind}", h.icon("bad" if state == "failed" else kind), times)
     sent = {"type": "button", "data_do": "choose", "data_arg": mine[0].key if mine else agent}
-    words = f"{spoken(agent)}: {KINDS[kind]}, {SIGNS[state][1]}"
-    face = tag("button", tile, span("name", spoken(agent)), **sent, title=words, tabindex="-1")
-    return tag("li", face, class_=_chosen_classes(classes))
+    words = f"{h.spoken(agent)}: {h.KINDS[kind]}, {SIGNS[state][1]}"
+    face = h.tag("button", tile, h.span("name", h.spoken(agent)), **sent, title=words, tabindex="-1")
+    return h.tag("li", face, class_=_chosen_classes(classes))
 
 
 def _chosen_classes(classes: Mapping[str, bool]) -> str:
@@ -260,11 +240,17 @@ class Row(NamedTuple):
     depth: int
 
 
+def _depths(steps: Iterable[Step]) -> dict[str, int]:
+    """How many supervisors stand above each step, by its key."""
+    depth = {"": -1}
+    for step in steps:
+        depth[step.key] = depth.get(step.parent, -1) + 1
+    return depth
+
+
 def _rows(standing: Standing) -> list[Row]:
     """The steps in flow order, and among them the agents that have none."""
-    system, depth = standing.run.system, {"": -1}
-    for step in standing.steps.values():
-        depth[step.key] = depth.get(step.parent, -1) + 1
+    system, depth = standing.run.system, _depths(standing.steps.values())
     rows = [Row(step.key, step, depth[step.key]) for step in standing.steps.values()]
     order = [spec.name for spec in system.agents]
     above = {under: name for name, below in system.supervisors.items() for under in below}
@@ -299,13 +285,13 @@ def timeline(standing: Standing, chosen: str) -> Html:
         key = {here - 1: "k ArrowUp", here + 1: "j ArrowDown"}.get(place)
         lines.append(_line(standing, row, row.key == chosen, key, row.key in above, longest))
         if place == max(done, default=-1) and run.steps and not standing.ended:
-            lines.append(tag("li", class_="cursor", aria_label="the run stands here"))
-    return tag("ol", *lines, class_="tl", aria_label="steps of the run")
+            lines.append(h.tag("li", class_="cursor", aria_label="the run stands here"))
+    return h.tag("ol", *lines, class_="tl", aria_label="steps of the run")
 
 
 def _line(standing: Standing, row: Row, chosen: bool, key: str | None, above: bool, longest: float) -> Html:
     step, agent, state = row.step, agent_of(row.key), standing.state(row.key)
-    name, kind = spoken(agent), kind_at(standing.run, agent)
+    name, kind = h.spoken(agent), kind_at(standing.run, agent)
     classes = {
         "chosen": chosen,
         "sup": above,
@@ -314,7 +300,7 @@ def _line(standing: Standing, row: Row, chosen: bool, key: str | None, above: bo
         "ahead": state == "ahead",
     }
     stops = not standing.run.breakpoints.isdisjoint({row.key, agent})
-    gutter = tag(
+    gutter = h.tag(
         "button",
         **{"class_": "gut", "type": "button", "tabindex": "-1"},
         **{"data_do": "stop", "data_arg": row.key, "data_key": "b" if chosen else None},
@@ -324,28 +310,29 @@ def _line(standing: Standing, row: Row, chosen: bool, key: str | None, above: bo
     if step is not None and step.done and state not in ("stale", "failed"):
         of = f"{subject_text(step)}: " if above and step.subject else ""
         words = f"{of}{outcome(step)}" if of or not above else ""
-    time = span("ms")
+    time = h.span("ms")
     if step is not None and not above and step.origin != "by hand" and (step.done or step.error):
         width = f"right:0;width:{min(100.0, max(2.0, step.seconds / longest * 100)):.1f}%"
-        time = span("ms", seconds(step.seconds), span(f"track {kind}", tag("i", class_=kind, style=width)))
+        track = h.span(f"track {kind}", h.tag("i", class_=kind, style=width))
+        time = h.span("ms", h.seconds(step.seconds), track)
     subject = f" {subject_text(step)}" if step is not None and step.subject else ""
-    face = tag(
+    face = h.tag(
         "button",
-        kind_tile(kind, small=True, hollow=_not_asked(step, kind)),
-        span("say", span("nm", name), _row_sign(step, state, above), span("out cut", words)),
+        h.kind_tile(kind, small=True, hollow=_not_asked(step, kind)),
+        h.span("say", h.span("nm", name), _row_sign(step, state, above), h.span("out cut", words)),
         time,
         **{"class_": "go", "type": "button", "tabindex": "0" if chosen else "-1"},
         **{"data_do": "choose", "data_arg": row.key, "data_key": key},
         **{"title": f"{name}{subject}{': ' if words else ''}{words}", "style": f"--d:{row.depth}"},
         **{"id": f"t-{row.key}", "aria_current": "step" if chosen else None},
     )
-    return tag("li", gutter, face, class_=_chosen_classes(classes) or "trow")
+    return h.tag("li", gutter, face, class_=_chosen_classes(classes) or "trow")
 
 
 def _row_sign(step: Step | None, state: str, above: bool) -> Html:
     if state in ("failed", "stale", "running") and not above:
-        return state_sign(*SIGNS[state])
-    return state_sign("hand", "by hand") if step is not None and step.origin == "by hand" else Html()
+        return h.state_sign(*SIGNS[state])
+    return h.state_sign("hand", "by hand") if step is not None and step.origin == "by hand" else Html()
 
 
 def _not_asked(step: Step | None, kind: str) -> bool:
@@ -361,67 +348,69 @@ def step_head(standing: Standing, key: str, controls: object = "") -> Html:
     by_hand = step is not None and step.origin == "by hand" and state == "done"
     sign, word = ("hand", "by hand") if by_hand else SIGNS[state]
     silent = _not_asked(step, kind)
-    facts = [span(f"kindword {kind}", KINDS[kind]), span("", "was not asked") if silent else ""]
+    facts = [h.span(f"kindword {kind}", h.KINDS[kind]), h.span("", "was not asked") if silent else ""]
     if step is not None and (step.done or step.error):
         facts += _cost_and_origin(step, run.calls)
-        facts.append(aside(f"by {run.model_name(agent)}") if step.attempts else "")
-    subject = span("soft cut", subject_text(step)) if step is not None and step.subject else ""
-    name = tag("h3", spoken(agent), class_="title", title=run.system.spec(agent).purpose.replace("``", ""))
-    titles = div("row", name, subject, state_sign(sign, word, pill=True))
-    about = div("grow", titles, div("row small", dotted(*facts)))
-    return div("head", kind_tile(kind, hollow=silent), about, controls)
+        facts.append(h.aside(f"by {run.model_name(agent)}") if step.attempts else "")
+    subject = h.span("soft cut", subject_text(step)) if step is not None and step.subject else ""
+    purpose = run.system.spec(agent).purpose.replace("``", "")
+    name = h.tag("h3", h.spoken(agent), class_="title", title=purpose)
+    titles = h.div("row", name, subject, h.state_sign(sign, word, pill=True))
+    about = h.div("grow", titles, h.div("row small", h.dotted(*facts)))
+    return h.div("head", h.kind_tile(kind, hollow=silent), about, controls)
 
 
 def _cost_and_origin(step: Step, calls: Mapping[str, Call]) -> list[Html | str]:
     """What a step cost, and whether it asked anybody just now."""
     origin = {"record": "from the record", "live": "asked live"}.get(step.origin, "")
-    return [aside(" · ".join(cost_of(step, calls))), aside(origin) if step.calls and origin else ""]
+    return [h.aside(" · ".join(cost_of(step, calls))), h.aside(origin) if step.calls and origin else ""]
 
 
 def step_notes(step: Step | None) -> Html:
     """What the agent remarked, and why it failed."""
-    notes = [note(text, kind="calm") for text in step.notes] if step else []
+    notes = [h.note(text, kind="calm") for text in step.notes] if step else []
     if step and step.error:
-        notes.append(note(tag("b", "Failed. "), step.error, kind="bad"))
-    return div("body notes", *notes) if notes else Html()
+        notes.append(h.note(h.tag("b", "Failed. "), step.error, kind="bad"))
+    return h.div("body notes", *notes) if notes else Html()
 
 
 def came_in(step: Step, around: Around) -> Html:
     """What came in, and which earlier step yielded it."""
     if not step.inputs:
-        return div("body soft", "Nothing comes in.")
+        return h.div("body soft", "Nothing comes in.")
     earlier = around.steps[: around.steps.index(step)] if step in around.steps else ()
     parts = []
     for name, value in step.inputs.items():
         makers = (other for other in earlier if other.done and other.output is value)
-        maker = next((spoken(other.agent) for other in makers if other.key != step.parent), "the question")
-        shown = view(value, around) if says_more(value) else div("body", tag("bdi", line(value)))
-        parts.append(div("part", div("lead", tag("b", spoken(name)), aside(f" from {maker}")), shown))
-    return join(*parts)
+        maker = next((h.spoken(other.agent) for other in makers if other.key != step.parent), "the question")
+        shown = view(value, around) if says_more(value) else h.div("body", h.tag("bdi", line(value)))
+        lead = h.div("lead", h.tag("b", h.spoken(name)), h.aside(f" from {maker}"))
+        parts.append(h.div("part", lead, shown))
+    return h.join(*parts)
 
 
 def attempts(step: Step, calls: Mapping[str, Call]) -> Html:
     """The prompt as it was sent, the reply as it came, and each check by name."""
     shown = []
     for number, attempt in enumerate(step.attempts, 1):
-        sign = state_sign("ok", "accepted") if attempt.accepted else state_sign("bad", "not accepted")
+        sign = h.state_sign("ok", "accepted") if attempt.accepted else h.state_sign("bad", "not accepted")
         checks = [
-            div("row", state_sign("bad", check.name), span("", check.problem))
+            h.div("row", h.state_sign("bad", check.name), h.span("", check.problem))
             if check.problem
-            else state_sign("ok", check.name)
+            else h.state_sign("ok", check.name)
             for check in attempt.checks
         ]
         cost, sent = "", Html()
         if (call := calls.get(attempt.call)) is not None:
             tokens = f"{call.result.prompt_tokens} + {call.result.completion_tokens} tokens"
-            cost = f"{call.request['model']} · {tokens} · {seconds(call.seconds)}"
+            cost = f"{call.request['model']} · {tokens} · {h.seconds(call.seconds)}"
             messages = call.request["content"]["messages"]
-            lines = (join(span("role", role), text, "\n") for role, text in messages)
-            prompt = tag("pre", *lines, class_="src")
-            sent = fold(aside("the prompt as it was sent"), prompt, key=f"sent-{number}")
-        title = div("row", tag("b", f"Attempt {number}"), sign, aside(cost))
-        shown.append(div("stack tight", title, preformatted(attempt.reply), div("row", *checks), sent))
-    return div("body stack", *shown) if shown else div("body soft", "This step asked no model.")
+            lines = (h.join(h.span("role", role), text, "\n") for role, text in messages)
+            prompt = h.tag("pre", *lines, class_="src")
+            sent = h.fold(h.aside("the prompt as it was sent"), prompt, key=f"sent-{number}")
+        title = h.div("row", h.tag("b", f"Attempt {number}"), sign, h.aside(cost))
+        shown.append(h.div("stack tight", title, h.preformatted(attempt.reply), h.div("row", *checks), sent))
+    return h.div("body stack", *shown) if shown else h.div("body soft", "This step asked no model.")
 
 
 def waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
@@ -430,11 +419,10 @@ def waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
     The time of a step is without that of the steps it supervises; calls from the record take what they took
     when they were made.
     """
-    below, depth, spent = dict[str, float](), {"": -1}, dict[str, dict[str, float]]()
+    below, spent, depth = dict[str, float](), dict[str, dict[str, float]](), _depths(steps)
     for step in steps:
         below[step.parent] = below.get(step.parent, 0.0) + step.seconds
     for step in steps:
-        depth[step.key] = depth.get(step.parent, -1) + 1
         own_calls = [calls[key] for key in step.calls if key in calls]
         model = sum(call.seconds for call in own_calls if call.kind == "model")
         graph = sum(call.seconds for call in own_calls if call.kind not in ("model", "similarity"))
@@ -449,35 +437,36 @@ def waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
         times = {name: time for name, time in spent[step.key].items() if time}
         lane = [(None, begun), *((kinds[name], time) for name, time in times.items())]
         widths = [(kind, f"width:{time / whole * 100:.2f}%") for kind, time in lane if time]
-        words = ", ".join(f"{name} {seconds(time)}" for name, time in times.items())
+        words = ", ".join(f"{name} {h.seconds(time)}" for name, time in times.items())
         known = step.origin == "record" and not calls.keys().isdisjoint(step.calls)
-        name = span("cut", clean(step.key), style=f"padding-left:{depth[step.key]}em", title=clean(step.key))
-        figures = span("num", f"{words} (recorded)" if known else words)
-        bars = (tag("i", class_=kind, style=width) for kind, width in widths)
-        rows.append(div("fall", name, span("lane", *bars), figures))
+        key, style = h.clean(step.key), f"padding-left:{depth[step.key]}em"
+        name = h.span("cut", key, style=style, title=key)
+        figures = h.span("num", f"{words} (recorded)" if known else words)
+        bars = (h.tag("i", class_=kind, style=width) for kind, width in widths)
+        rows.append(h.div("fall", name, h.span("lane", *bars), figures))
         begun += sum(times.values())
-    sums = ", ".join(f"{name} {seconds(sum(times[name] for times in spent.values()))}" for name in kinds)
-    total = f"{seconds(whole)} in all: {sums}. Steps are laid end to end, also those that ran side by side."
-    return div("stack tight", *rows, aside(total))
+    sums = ", ".join(f"{name} {h.seconds(sum(times[name] for times in spent.values()))}" for name in kinds)
+    total = f"{h.seconds(whole)} in all: {sums}. Steps are laid end to end, also those that ran side by side."
+    return h.div("stack tight", *rows, h.aside(total))
 
 
 @as_html.register
 def run_html(run: Run) -> str:
     """A run without a kernel: answer, what it stands on, and every step to unfold."""
-    return static(run_body(run), aria_label=short(run.question))
+    return h.static(run_body(run), aria_label=h.short(run.question))
 
 
 def run_body(run: Run) -> Html:
     standing, known, answer = Standing.of(run), around(run), run.answer
     answered = answer is not None and run.status == "done"
-    time = fold(aside("Where the time went"), waterfall(tuple(run.steps), run.calls))
-    return join(
+    time = h.fold(h.aside("Where the time went"), waterfall(tuple(run.steps), run.calls))
+    return h.join(
         head(run),
         answer_banner(standing),
-        div("body stack", *answer_parts(answer, known)) if answered and answer is not None else "",
+        h.div("body stack", *answer_parts(answer, known)) if answered and answer is not None else "",
         flow_strip(standing),
-        div("steps", *_folded(standing, known)),
-        div("band", time) if run.steps else "",
+        h.div("steps", *_folded(standing, known)),
+        h.div("band", time) if run.steps else "",
     )
 
 
@@ -489,15 +478,15 @@ def _folded(standing: Standing, around: Around, parent: str = "", depth: int = 0
             continue
         below = tuple(_folded(standing, around, step.key, depth + 1))
         kind = kind_at(standing.run, step.agent)
-        words = span("out cut", outcome(step) if step.done else "")
+        words = h.span("out cut", outcome(step) if step.done else "")
         sign = _row_sign(step, standing.state(step.key), False)
-        name = span("say", span("nm", spoken(step.agent)), sign, words)
-        tile = kind_tile(kind, small=True, hollow=_not_asked(step, kind))
-        face = span("go", tile, name, span("ms", seconds(step.seconds)))
-        rows = [(spoken(name), tag("bdi", line(value))) for name, value in step.inputs.items()]
-        inside = _inside(step, around, standing.run.calls, table((), rows), supervises=bool(below))
+        name = h.span("say", h.span("nm", h.spoken(step.agent)), sign, words)
+        tile = h.kind_tile(kind, small=True, hollow=_not_asked(step, kind))
+        face = h.span("go", tile, name, h.span("ms", h.seconds(step.seconds)))
+        rows = [(h.spoken(name), h.tag("bdi", line(value))) for name, value in step.inputs.items()]
+        inside = _inside(step, around, standing.run.calls, h.table((), rows), supervises=bool(below))
         unfolded = bool(step.error) or (bool(below) and depth < 1)
-        yield tag("details", tag("summary", face, style=f"--d:{depth}"), inside, *below, open=unfolded)
+        yield h.tag("details", h.tag("summary", face, style=f"--d:{depth}"), inside, *below, open=unfolded)
 
 
 def _inside(
@@ -506,22 +495,23 @@ def _inside(
     """A step in full; one that supervises others without what came of them."""
     of_step = replace(around, inputs=tuple(step.inputs.values()))
     shown = view(step.output, of_step) if step.done and not supervises else Html()
-    cost = div("small", dotted(aside(clean(step.key)), *_cost_and_origin(step, calls)))
-    folds = [fold(aside(count(len(step.inputs), "input")), inputs)] if step.inputs else []
+    cost = h.div("small", h.dotted(h.aside(h.clean(step.key)), *_cost_and_origin(step, calls)))
+    folds = [h.fold(h.aside(h.count(len(step.inputs), "input")), inputs)] if step.inputs else []
     if step.attempts:
-        folds.append(fold(aside(count(len(step.attempts), "attempt")), attempts(step, calls)))
-    return div("inside", step_notes(step), shown, div("body stack tight", cost, *folds))
+        folds.append(h.fold(h.aside(h.count(len(step.attempts), "attempt")), attempts(step, calls)))
+    return h.div("inside", step_notes(step), shown, h.div("body stack tight", cost, *folds))
 
 
 @as_html.register
 def step_html(step: Step) -> str:
     """One step alone: what it yielded, what came in, prompt and replies."""
     known = Around(names_in([step], step.known), steps=(step,))
-    came_to = span("" if step.done else "soft", outcome(step))
-    title = div("head", tag("h3", spoken(step.agent), class_="title"), aside(subject_text(step)), came_to)
-    return static(title, _inside(step, known, step.known, came_in(step, known)))
+    came_to = h.span("" if step.done else "soft", outcome(step))
+    agent = h.tag("h3", h.spoken(step.agent), class_="title")
+    title = h.div("head", agent, h.aside(subject_text(step)), came_to)
+    return h.static(title, _inside(step, known, step.known, came_in(step, known)))
 
 
 def record_html(value: object, names: Mapping[str, str] | None = None) -> str:
     """A record as HTML that stands alone; ``names`` are display names by IRI."""
-    return static(view(value, Around(names or {})))
+    return h.static(view(value, Around(names or {})))

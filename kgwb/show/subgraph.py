@@ -6,7 +6,7 @@ records of one system add to it is registered in its own folder: ``roles`` and `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import chain, islice, zip_longest
@@ -33,6 +33,8 @@ LOOK = 500
 """Triples of a vertex looked at in each direction: one of millions must not cost a full count."""
 
 Pattern = tuple[str, str, str]
+Shown = tuple[list[Term], tuple[Value, ...], str]
+"""The nodes, the answers among them, and what was left out."""
 RoleKind = Literal["linked", "unknown", "reached", "answer", "support", "relation", "neighbour"]
 Shape = Literal["linked", "unknown", "answer", "support", "literal", "neighbour"]
 """What a node stands for in a picture."""
@@ -104,14 +106,19 @@ class Subgraph:
         return tuple(filter(None, (self.cut, *expanded)))
 
 
+Part = Term | Triple
+Parts = Iterator[tuple[Part, Role]]
+"""Terms and triples with what they are, as often as they are that."""
+
+
 @singledispatch
-def roles(record: Any) -> Iterator[tuple[Term | Triple, Role]]:
+def roles(record: Any) -> Parts:
     """Terms and triples with what they are by a record."""
     return iter(())
 
 
 @roles.register
-def _(link: Link) -> Iterator[tuple[Term | Triple, Role]]:
+def _(link: Link) -> Parts:
     if link.vertex:
         yield link.vertex.iri, Role("linked", link.entity)
 
@@ -133,18 +140,29 @@ def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
     so_far = (partial for partial in reached if partial or type(partial) is Answer)
     answer = run.answer if run.answer and not run.answer.ungrounded else next(so_far, Answer("list"))
     linked = [record.vertex.iri for record in records if isinstance(record, Link) and record.vertex]
-    nodes, answers, cut = _cut(list(dict.fromkeys(linked)), answer, most)
-    known: dict[Term | Triple, dict[Role, None]] = {}
+    shown = _cut(list(dict.fromkeys(linked)), answer, most)
+    answers, known = shown[1], dict[Part, dict[Role, None]]()
     for part, role in _all_roles(records, answer, answers):
         known.setdefault(part, {})[role] = None
     order = list(WORDS)
 
-    def roles_of(part: Term | Triple) -> tuple[Role, ...]:
+    def roles_of(part: Part) -> tuple[Role, ...]:
         return tuple(sorted(known.get(part, ()), key=lambda role: (order.index(role.kind), role.detail)))
 
-    triples = dict.fromkeys(triple for value in answers for triple in value.support)
     names = {str(iri): name for iri, name in answer.names} | names_of(run)
     names |= {str(value.term): value.label for value in answers}
+    return _labelled(shown, names, roles_of)
+
+
+def drawn(answer: Answer) -> Subgraph:
+    """What one answer stands on, by itself."""
+    names, support = {str(iri): name for iri, name in answer.names}, (Role("support"),)
+    return _labelled(_cut([], answer, MOST), names, lambda part: support)
+
+
+def _labelled(shown: Shown, names: dict[str, str], roles_of: Callable[[Part], tuple[Role, ...]]) -> Subgraph:
+    nodes, answers, cut = shown
+    triples = dict.fromkeys(triple for value in answers for triple in value.support)
     return Subgraph(
         tuple(Node(term, _label(term, names), roles_of(term)) for term in nodes),
         tuple(Edge(triple, _label(triple[1], names), roles_of(triple)) for triple in triples),
@@ -153,20 +171,7 @@ def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
     )
 
 
-def drawn(answer: Answer, *, most: int = MOST) -> Subgraph:
-    """What one answer stands on, by itself."""
-    nodes, answers, cut = _cut([], answer, most)
-    names = {str(iri): name for iri, name in answer.names}
-    triples, role = dict.fromkeys(triple for value in answers for triple in value.support), (Role("support"),)
-    return Subgraph(
-        tuple(Node(term, _label(term, names), role) for term in nodes),
-        tuple(Edge(triple, _label(triple[1], names), role) for triple in triples),
-        answers,
-        cut,
-    )
-
-
-def _cut(vertices: list[URIRef], answer: Answer, most: int) -> tuple[list[Term], tuple[Value, ...], str]:
+def _cut(vertices: list[URIRef], answer: Answer, most: int) -> Shown:
     """The terms shown, the answers among them, and what is left out, in words."""
 
     def ends(triples: Sequence[Triple], value: Value) -> dict[Term, None]:
@@ -192,10 +197,8 @@ def _cut(vertices: list[URIRef], answer: Answer, most: int) -> tuple[list[Term],
     return list(shown), tuple(kept), "; ".join(cut)
 
 
-def _all_roles(
-    records: Sequence[Any], answer: Answer, answers: Sequence[Value]
-) -> Iterator[tuple[Term | Triple, Role]]:
-    """Terms and triples with what they are in the run, as often as they are that."""
+def _all_roles(records: Sequence[Any], answer: Answer, answers: Sequence[Value]) -> Parts:
+    """Terms and triples with what they are in the run."""
     for record in records:
         yield from roles(record)
     meant = next((words for record in reversed(records) if (words := relation_words(record))), ())
@@ -210,9 +213,7 @@ def _all_roles(
             yield from ((part, Role("support")) for part in (triple, triple[0], triple[2]))
 
 
-def _matched(
-    query: CandidateQuery, meant: Sequence[str], triples: Sequence[Triple]
-) -> Iterator[tuple[Term | Triple, Role]]:
+def _matched(query: CandidateQuery, meant: Sequence[str], triples: Sequence[Triple]) -> Parts:
     """What the query's patterns match among the triples of one value."""
     texts = {text for pattern in query.patterns for text in pattern}
     constants = {text: term_of(text) for text in texts if not text.startswith("?")}

@@ -11,24 +11,8 @@ from kgwb.display import as_html, as_text
 from kgwb.kg.base import Vocabulary
 from kgwb.kg.survey import Class, Property, Survey, Values
 from kgwb.kg.text import local_name, local_part, normal
-from kgwb.show.html import (
-    Html,
-    and_more,
-    aside,
-    bar,
-    clean,
-    count,
-    div,
-    dotted,
-    first_of,
-    fold,
-    join,
-    note,
-    page,
-    short,
-    span,
-    tag,
-)
+from kgwb.show import html as h
+from kgwb.show.html import Html
 from kgwb.show.tell import view
 from kgwb.show.terms import Around, curie, curie_text, term_text
 
@@ -61,11 +45,11 @@ def lines(survey: Survey) -> Iterator[str]:
     for kind in largest[:MOST_LINES]:
         shown = [p for p in kind.properties if p.predicate not in hidden][:MOST_WORDS]
         uses = [f"{_cut(term_text(p.predicate, names))} {_percent(p.things, kind.size)}" for p in shown]
-        uses = uses or first_of(_below(survey, kind), MOST_WORDS)
-        yield f"{clean(_cut(kind.name, 22)):<24}{kind.total:>9,}  {clean(', '.join(uses))}"
-    if left := and_more(len(largest) - MOST_LINES):
+        uses = uses or h.first_of(_below(survey, kind), MOST_WORDS)
+        yield f"{h.clean(_cut(kind.name, 22)):<24}{kind.total:>9,}  {h.clean(', '.join(uses))}"
+    if left := h.and_more(len(largest) - MOST_LINES):
         yield left
-    yield clean(", ".join(_labels(survey)))
+    yield h.clean(", ".join(_labels(survey)))
 
 
 def _below(survey: Survey, kind: Class) -> list[str]:
@@ -76,12 +60,8 @@ def _below(survey: Survey, kind: Class) -> list[str]:
 
 def _numbers(survey: Survey) -> dict[str, int | None]:
     classes = sum(kind.iri is not None for kind in survey.classes)
-    return {
-        "triples": survey.triples,
-        "things": survey.things,
-        "classes": classes,
-        "predicates": survey.predicates,
-    }
+    known = {"triples": survey.triples, "things": survey.things}
+    return {**known, "classes": classes, "predicates": survey.predicates}
 
 
 def _labels(survey: Survey) -> Iterator[str]:
@@ -111,27 +91,27 @@ def _names(survey: Survey) -> dict[str, str]:
 
 @as_html.register
 def survey_html(survey: Survey) -> str:
-    return page(view(survey, Around()))
+    return h.page(view(survey, Around()))
 
 
 @view.register
 def _(survey: Survey, around: Around) -> Html:
-    return join(tiles(survey), classes(survey, around), band(survey))
+    return h.join(tiles(survey), classes(survey, around), band(survey))
 
 
 def tiles(survey: Survey) -> Html:
     """Four numbers."""
     shown = _numbers(survey).items()
-    big = (div("", div("big", "–" if n is None else f"{n:,}"), aside(noun)) for noun, n in shown)
+    big = (h.div("", h.div("big", "–" if n is None else f"{n:,}"), h.aside(noun)) for noun, n in shown)
     some = "It is large: what classes have, and how often, is estimated by some instances of the largest."
-    return join(div("tiles", *big), div("band", note(some, kind="calm")) if survey.sampled else "")
+    return h.join(h.div("tiles", *big), h.div("band", h.note(some, kind="calm")) if survey.sampled else "")
 
 
 def search_field(words: str) -> Html:
     """What is typed here is sent as ``find``."""
     label = "Search classes and predicates"
     about = {"type": "text", "name": "words", "id": "find", "value": words, "aria_label": label}
-    return div("band", tag("input", placeholder=label, autocomplete="off", data_input="find", **about))
+    return h.div("band", h.tag("input", placeholder=label, autocomplete="off", data_input="find", **about))
 
 
 def classes(survey: Survey, around: Around, words: str = "", *, opened: bool = False) -> Html:
@@ -141,39 +121,32 @@ def classes(survey: Survey, around: Around, words: str = "", *, opened: bool = F
     """
     around = around.named(survey.names)
     notes = {str(iri): text for iri, text in survey.notes}
-    found = [
-        (kind, some) for kind in survey.classes if (some := _found(kind, words, around.names)) is not None
-    ]
+    searched = ((kind, _found(kind, words, around.names)) for kind in survey.classes)
+    found = [(kind, some) for kind, some in searched if some is not None]
     most = max((kind.total for kind in survey.classes), default=0) or 1
     rows = []
     for place, (kind, some) in enumerate(found[:MOST_CLASSES]):
-        below = ", ".join(first_of(_below(survey, kind), MOST_PROPERTIES))
+        below = ", ".join(h.first_of(_below(survey, kind), MOST_PROPERTIES))
         lead = tuple(filter(None, (notes.get(str(kind.iri), ""), f"Subclasses: {below}" if below else "")))
         shown = replace(kind, properties=some or kind.properties)
-        rows.append(
-            _class(
-                shown, kind.total / most, lead, around, notes, unfolded=bool(some) or (opened and not place)
-            )
-        )
+        unfolded = bool(some) or (opened and not place)
+        rows.append(_class(shown, kind.total / most, lead, around, notes, unfolded=unfolded))
     rest = [kind for kind, _ in found[MOST_CLASSES:]]
     smaller = ", ".join(f"{_cut(kind.name)} {kind.total:,}" for kind in rest)
-    more = fold(aside(count(len(rest), "smaller class")), smaller, key="classes") if rest else ""
-    nothing = "" if found else aside("no class and no predicate has these words" if words else "no class")
-    return div("band kinds", *rows, more, nothing)
+    more = h.fold(h.aside(h.count(len(rest), "smaller class")), smaller, key="classes") if rest else ""
+    nothing = "" if found else h.aside("no class and no predicate has these words" if words else "no class")
+    return h.div("band kinds", *rows, more, nothing)
 
 
 def _found(kind: Class, words: str, names: Mapping[str, str]) -> tuple[Property, ...] | None:
     """Predicates of a class that the words name; none if they name the class itself, None if neither."""
     if _matches(words, kind.name, kind.iri or ""):
         return ()
-    return (
-        tuple(
-            p
-            for p in kind.properties
-            if any(_matches(words, names.get(str(q.predicate), ""), q.predicate) for q in (p, *p.inner))
-        )
-        or None
-    )
+
+    def named(p: Property) -> bool:
+        return any(_matches(words, names.get(str(q.predicate), ""), q.predicate) for q in (p, *p.inner))
+
+    return tuple(filter(named, kind.properties)) or None
 
 
 def _matches(words: str, name: str, iri: str) -> bool:
@@ -193,33 +166,30 @@ def _class(
     """A class to unfold, with its predicates."""
     above = ", ".join(term_text(parent, around.names) for parent in kind.parents)
     own = f"{kind.size:,} of its own" if kind.iri and 0 < kind.size < kind.total else ""
-    known = span("id", short(curie_text(kind.iri, around))) if kind.iri else ""
-    name = span("row", tag("b", short(kind.name)), known, aside(dotted(f"in {above}" if above else "", own)))
-    face = span("hbar grow", name, bar(share), span("num", f"{kind.total:,}"))
+    known = h.span("id", h.short(curie_text(kind.iri, around))) if kind.iri else ""
+    about = h.aside(h.dotted(f"in {above}" if above else "", own))
+    name = h.span("row", h.tag("b", h.short(kind.name)), known, about)
+    face = h.span("hbar grow", name, h.bar(share), h.span("num", f"{kind.total:,}"))
     shown = kind.properties[:MOST_PROPERTIES]
-    rows = [row for p in shown for row in _property(p, kind.size, around, notes)]
-    about = [div("soft", tag("bdi", short(text))) for text in lead]
-    more = and_more(len(kind.properties) - len(shown))
-    inside = (*about, *rows, aside(more) if more else "")
-    return fold(face, *inside, unfolded=unfolded, key=f"class-{kind.iri}-{unfolded}")
-
-
-def _property(p: Property, size: int, around: Around, notes: Mapping[str, str]) -> Iterator[Html]:
-    """A row for a predicate, and one for each path through the nodes that it leads to."""
-    yield _row((p.predicate,), p, size, around, notes.get(str(p.predicate), ""))
-    for inner in p.inner:
-        yield _row((p.predicate, inner.predicate), inner, p.triples, around, "")
+    rows = []
+    for p in shown:  # and each path through the nodes that it leads to
+        rows.append(_row((p.predicate,), p, kind.size, around, notes.get(str(p.predicate), "")))
+        rows += [_row((p.predicate, inner.predicate), inner, p.triples, around, "") for inner in p.inner]
+    first = (h.div("soft", h.tag("bdi", h.short(text))) for text in lead)
+    more = h.and_more(len(kind.properties) - len(shown))
+    inside = (*first, *rows, h.aside(more) if more else "")
+    return h.fold(face, *inside, unfolded=unfolded, key=f"class-{kind.iri}-{unfolded}")
 
 
 def _row(path: tuple[URIRef, ...], p: Property, of: int, around: Around, about: str) -> Html:
     name = " / ".join(term_text(iri, around.names) for iri in path)
-    known = span("", tag("bdi", name, title=short(about) or None), " ", curie(path[-1], around))
+    known = h.span("", h.tag("bdi", name, title=h.short(about) or None), " ", curie(path[-1], around))
     share = p.things / of if of else 0.0
-    number = span("num", _percent(p.things, of or 1), title=f"{p.things:,} of {of:,}")
+    number = h.span("num", _percent(p.things, of or 1), title=f"{p.things:,} of {of:,}")
     sorts = [_sort(v, around) for v in p.values[:MOST_SORTS]]
-    more = and_more(len(p.values) - MOST_SORTS)
+    more = h.and_more(len(p.values) - MOST_SORTS)
     loose = f"{p.unnamed:,} without a name" if p.unnamed else ""
-    return div("hbar prop", known, bar(share), number, span("soft", dotted(*sorts, more, loose)))
+    return h.div("hbar prop", known, h.bar(share), number, h.span("soft", h.dotted(*sorts, more, loose)))
 
 
 def _sort(v: Values, around: Around) -> Html:
@@ -228,34 +198,28 @@ def _sort(v: Values, around: Around) -> Html:
     sort = {"node": "structure", "IRI": "without a class"}.get(kind, kind)
     sort = f"{LANGUAGES.get(language, _cut(language))} {sort}" if language else sort
     sort = term_text(v.of, around.names) if v.sort == "class" and v.of else sort
-    shown = [tag("bdi", _cut(term_text(term, around.names))) for term in v.examples]
+    shown = [h.tag("bdi", _cut(term_text(term, around.names))) for term in v.examples]
     if v.whole:
-        text = join(": ", *_between(shown, ", "))
+        text = h.join(": ", h.between(", ", shown))
     elif v.sort not in UNORDERED and "@" not in v.sort and len(shown) > 1:
-        text = join(": ", shown[0], " … ", shown[1])
+        text = h.join(": ", shown[0], " … ", shown[1])
     else:
-        text = join(": ", *_between(shown[:3], ", "), ", …") if shown else Html()
+        text = h.join(": ", h.between(", ", shown[:3]), ", …") if shown else Html()
     number = f" {v.triples:,}" if v.sort in ("class", "IRI") else ""
-    return join(tag("bdi", sort), number, text)
-
-
-def _between(parts: Iterable[Html], sign: str) -> Iterator[object]:
-    for place, part in enumerate(parts):
-        yield from ((sign, part) if place else (part,))
+    return h.join(h.tag("bdi", sort), number, text)
 
 
 def band(survey: Survey) -> Html:
     """The labels by language; then what is declared and not used, and what is asserted both ways."""
     names = _names(survey)
-    labels = div("row", span("caption", "Labels"), *(span("chip", text) for text in _labels(survey)))
+    labels = h.div("row", h.span("caption", "Labels"), *(h.span("chip", text) for text in _labels(survey)))
     both = [f"{term_text(iri, names)} ({n:,} of {of:,})" for iri, of, n in survey.both_ways if n]
+    unused = [term_text(iri, names) for iri in survey.unused]
+    lists = (("unused", "Declared and never used", unused), ("both", "Asserted in both directions", both))
     folds = [
-        fold(f"{aside_of}: {len(items):,}", ", ".join(first_of(items, 200)), key=key)
-        for key, aside_of, items in (
-            ("unused", "Declared and never used", [term_text(iri, names) for iri in survey.unused]),
-            ("both", "Asserted in both directions", both),
-        )
+        h.fold(f"{title}: {len(items):,}", ", ".join(h.first_of(items, 200)), key=key)
+        for key, title, items in lists
         if items
     ]
-    unlabelled = f"{count(survey.unlabelled, 'thing')} without a label" if survey.unlabelled else ""
-    return join(div("band stack tight", labels, aside(unlabelled) if unlabelled else "", *folds))
+    unlabelled = f"{h.count(survey.unlabelled, 'thing')} without a label" if survey.unlabelled else ""
+    return h.join(h.div("band stack tight", labels, h.aside(unlabelled) if unlabelled else "", *folds))

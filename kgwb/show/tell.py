@@ -7,7 +7,7 @@ view, registered by ``view`` in the module of its system.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from functools import singledispatch
 from typing import Any
@@ -18,29 +18,8 @@ from kgwb import flow
 from kgwb.flow import Answer, Value, marks_of
 from kgwb.kg.text import local_name
 from kgwb.run.record import Step
-from kgwb.show.html import (
-    MOST_ROWS,
-    Html,
-    and_more,
-    aside,
-    bar,
-    button,
-    clean,
-    count,
-    div,
-    first_of,
-    fold,
-    join,
-    note,
-    preformatted,
-    scored,
-    short,
-    span,
-    spoken,
-    state_sign,
-    table,
-    tag,
-)
+from kgwb.show import html as h
+from kgwb.show.html import Html
 from kgwb.show.terms import (
     Around,
     candidate_line,
@@ -68,8 +47,8 @@ LEADS = {"how": "by", "subquestion": "to answer", "words": "says"}
 def line(value: Any) -> str:
     """The one line that shows what a record is."""
     if isinstance(value, list | tuple):
-        return count(len(value), "item")
-    return type(value).__name__ if _wordless(value) else clean(short(str(value), MOST_LINE))
+        return h.count(len(value), "item")
+    return type(value).__name__ if _wordless(value) else h.clean(h.short(str(value), MOST_LINE))
 
 
 def _wordless(value: Any) -> bool:
@@ -84,17 +63,16 @@ def _is_table(part: Any) -> bool:
 def outcome(step: Step) -> str:
     """What a step came to, in at most a few words."""
     if not step.done:
-        return clean(f"failed: {step.error}") if step.error else "not done"
-    return clean(short(str(getattr(step.output, "outcome", None) or line(step.output)), 80))
+        return h.clean(f"failed: {step.error}") if step.error else "not done"
+    return h.clean(h.short(str(getattr(step.output, "outcome", None) or line(step.output)), 80))
 
 
 def shown_fields(value: Any) -> list[tuple[str, Any, str]]:
     """The fields of a record that are shown: name, value and mark."""
     if not is_dataclass(value) or isinstance(value, type):
         return []
-    return [
-        (name, getattr(value, name), mark) for name, mark in marks_of(type(value)).items() if mark != "hidden"
-    ]
+    marks = marks_of(type(value)).items()
+    return [(name, getattr(value, name), mark) for name, mark in marks if mark != "hidden"]
 
 
 def records_in(value: Any) -> Iterator[Any]:
@@ -117,10 +95,10 @@ def lines(value: Any, names: Mapping[str, str] | None = None) -> list[str]:
     known = {**{str(iri): name for iri, name in value.names}, **(names or {})}
 
     def stands_on(item: Value) -> str:
-        support = first_of(item.support, TRIPLES, lambda triple: triple_text(triple, known))
-        return clean(f"{short(item.label)}: {'; '.join(support) or 'no triple'}")
+        support = h.first_of(item.support, TRIPLES, lambda triple: triple_text(triple, known))
+        return h.clean(f"{h.short(item.label)}: {'; '.join(support) or 'no triple'}")
 
-    return [line(value), *first_of(value.values, VALUES, stands_on)]
+    return [line(value), *h.first_of(value.values, VALUES, stands_on)]
 
 
 def compared(value: Any, names: Mapping[str, str] | None = None) -> list[str]:
@@ -128,7 +106,7 @@ def compared(value: Any, names: Mapping[str, str] | None = None) -> list[str]:
     if isinstance(value, list | tuple):
         return [text for part in value for text in compared(part, names)]
     if isinstance(value, Answer):
-        return [line(value), *(clean(triple_text(triple, names or {})) for triple in value.support)]
+        return [line(value), *(h.clean(triple_text(triple, names or {})) for triple in value.support)]
     return [part_line(value), *_parts(value, None)]
 
 
@@ -137,13 +115,13 @@ def _parts(value: Any, most: int | None) -> Iterator[str]:
     for name, part, mark in shown_fields(value):
         if mark == "explanation":
             if part:
-                yield f"{LEADS.get(name, 'because')}: {clean(short(part, MOST_LINE))}"
+                yield f"{LEADS.get(name, 'because')}: {h.clean(h.short(part, MOST_LINE))}"
         elif _is_table(part) and most is None:
             yield from compared(part)
         elif _wordless(value):
             yield f"{name}: {line(part)}"
         elif _is_table(part) and str(part[0]) not in str(value):
-            yield from first_of(part, most or len(part), part_line)
+            yield from h.first_of(part, most or len(part), part_line)
 
 
 def part_line(value: Any) -> str:
@@ -161,11 +139,11 @@ def says_more(value: Any) -> bool:
 def view(value: Any, around: Around) -> Html:
     """A record as HTML, by the types of its fields; register a view for a type that deserves its own."""
     if isinstance(value, list | tuple):
-        return div("body", parts_table(value, around)) if value else div("body soft", "nothing")
+        return h.div("body", parts_table(value, around)) if value else h.div("body soft", "nothing")
     if not is_dataclass(value):
-        text = preformatted(value) if "\n" in str(value) else tag("bdi", short(str(value), MOST_LINE))
-        return div("body", text)
-    pieces = [div("b", line(value))]
+        text = h.preformatted(value) if "\n" in str(value) else h.tag("bdi", h.short(str(value), MOST_LINE))
+        return h.div("body", text)
+    pieces = [h.div("b", line(value))]
     for name, part, mark in shown_fields(value):
         if part in ("", (), None) or str(part) == str(value):
             continue
@@ -176,31 +154,30 @@ def view(value: Any, around: Around) -> Html:
         elif mark == "sparql":
             pieces.append(sparql(part, around))
         elif is_dataclass(part) or isinstance(part, tuple) or _wordless(value) or mark == "score":
-            pieces.append(div("", span("soft", f"{spoken(name)} "), cell(part, mark, around)))
-    return div("body stack", *pieces)
+            pieces.append(h.div("", h.span("soft", f"{h.spoken(name)} "), cell(part, mark, around)))
+    return h.div("body stack", *pieces)
 
 
 def because(text: str, lead: str = "because") -> Html:
     """An explanation after what it is."""
-    return div("why", span("soft", f"{lead} "), tag("bdi", text)) if text else Html()
+    return h.div("why", h.span("soft", f"{lead} "), h.tag("bdi", text)) if text else Html()
 
 
 def parts_table(parts: Sequence[Any], around: Around) -> Html:
     """Records of one form as a table, a column for each field that any of them has."""
     if not is_dataclass(parts[0]):
-        return table((), [(cell(part, "", around),) for part in parts])
+        return h.table((), [(cell(part, "", around),) for part in parts])
     marks = {name: mark for name, _, mark in shown_fields(parts[0])}
     used = [name for name in marks if any(getattr(part, name, None) not in ("", (), None) for part in parts)]
-    heads = ["IRI" if name == "iri" else spoken(name) for name in used]
-    return table(
-        heads, [[cell(getattr(part, name, ""), marks[name], around) for name in used] for part in parts]
-    )
+    heads = ["IRI" if name == "iri" else h.spoken(name) for name in used]
+    rows = [[cell(getattr(part, name, ""), marks[name], around) for name in used] for part in parts]
+    return h.table(heads, rows)
 
 
 def cell(part: Any, mark: str, around: Around) -> Html:
     """A value in a table or beside its name."""
     if mark == "score":
-        return scored(part)
+        return h.scored(part)
     if mark == "sparql":
         return sparql(part, around)
     if isinstance(part, URIRef):
@@ -208,83 +185,69 @@ def cell(part: Any, mark: str, around: Around) -> Html:
     if isinstance(part, Literal | BNode):
         return term(part, around)
     if isinstance(part, list | tuple):
-        links = part and isinstance(part[0], URIRef)
-        return (
-            join(*(div("", curie(iri, around)) for iri in part))
-            if links
-            else _plain(", ".join(map(line, part)))
-        )
-    return _plain(str(part) if part is not None else "")
+        if part and isinstance(part[0], URIRef):
+            return h.join(*(h.div("", curie(iri, around)) for iri in part))
+        part = ", ".join(map(line, part))
+    return h.tag("bdi", h.short(str(part)) if part is not None else "")
 
 
-def _plain(text: str) -> Html:
-    return tag("bdi", short(text))
-
-
-def choice_rows(
-    lines: Sequence[object], taken: int, nothing: str, around: Around, *, ends: Sequence[object] = ()
-) -> Html:
+def choice_rows(lines: Sequence[object], taken: int, nothing: str, around: Around) -> Html:
     """A row for each thing one can choose from; the one taken is marked, a click on another takes it."""
     rows = []
-    for place, contents in [*enumerate(lines), (-1, span("soft", nothing))]:
+    for place, contents in [*enumerate(lines), (-1, h.span("soft", nothing))]:
         here = place == taken
-        click = span("btn ghost", "take this one" if place >= 0 else "take none") if around.live else ""
-        end = ends[place] if ends and place >= 0 else ""
-        sign = span("take", state_sign("ok", "taken") if here else click)
+        click = h.span("btn ghost", "take this one" if place >= 0 else "take none") if around.live else ""
+        sign = h.span("take", h.state_sign("ok", "taken") if here else click)
         sent = {"data_do": "take", "data_arg": place, "id": f"take-{place}"} if around.live else {}
         state: dict[str, object] = {"type": "button", "aria_pressed": str(here).lower(), **sent}
-        row = tag("button", span("mark"), span("grow", contents, end), sign, class_="cand", **state)
-        rows.append(tag("li", row, class_="taken" if here else None))
-    return tag("ol", *rows, class_="rows")
+        row = h.tag("button", h.span("mark"), h.span("grow", contents), sign, class_="cand", **state)
+        rows.append(h.tag("li", row, class_="taken" if here else None))
+    return h.tag("ol", *rows, class_="rows")
 
 
 @view.register
 def _(value: flow.Link, around: Around) -> Html:
     vertices = (value.vertex,) if value.vertex else ()
-    options = list(dict.fromkeys((*value.candidates, *vertices)))[:MOST_ROWS]
+    options = list(dict.fromkeys((*value.candidates, *vertices)))[: h.MOST_ROWS]
     taken = options.index(value.vertex) if value.vertex in options else -1
-    nothing = "none of them: the graph does not have it"
-    rows = [candidate_line(candidate, around) for candidate in options]
-    return join(
-        choice_rows(rows, taken, nothing, around, ends=_degrees(options, around)),
-        left_over(len(value.candidates) - len(options)),
-        div("band", because(value.reason)) if value.reason else "",
+    rows = [_candidate(option, around) for option in options]
+    return h.join(
+        choice_rows(rows, taken, "none of them: the graph does not have it", around),
+        _left_over(len(value.candidates) - len(options)),
+        h.div("band", because(value.reason)) if value.reason else "",
         _among(value.entity, around.of(flow.Retrieved) or value, around),
     )
 
 
 @view.register
 def _(value: flow.Retrieved, around: Around) -> Html:
-    options = value.candidates[:MOST_ROWS]
     rows = []
-    for place, (candidate, end) in enumerate(zip(options, _degrees(options, around), strict=True), 1):
-        score = span("take row", span("minibar", bar(candidate.score)), span("num", f"{candidate.score:.2f}"))
-        line = span("grow", candidate_line(candidate, around), end)
-        rows.append(tag("li", div("cand plain", span("num", place), line, score)))
-    how = span("soft", f" by {value.how}" if value.how else "")
-    sent = fold(aside("the search as it was sent"), span("id", short(value.query))) if value.query else ""
-    return join(
-        div("band", tag("b", str(value)), how),
-        tag("ol", *rows, class_="rows"),
-        left_over(len(value.candidates) - MOST_ROWS),
-        div("band", sent) if sent else "",
+    for place, candidate in enumerate(value.candidates[: h.MOST_ROWS], 1):
+        bar, number = h.span("minibar", h.bar(candidate.score)), h.span("num", f"{candidate.score:.2f}")
+        score = h.span("take row", bar, number)
+        line = h.span("grow", _candidate(candidate, around))
+        rows.append(h.tag("li", h.div("cand plain", h.span("num", place), line, score)))
+    how = h.span("soft", f" by {value.how}" if value.how else "")
+    sent = h.fold(h.aside("the search as it was sent"), h.span("id", h.short(value.query)))
+    return h.join(
+        h.div("band", h.tag("b", str(value)), how),
+        h.tag("ol", *rows, class_="rows"),
+        _left_over(len(value.candidates) - h.MOST_ROWS),
+        h.div("band", sent) if value.query else "",
         _among(value.entity, value, around),
     )
 
 
-def left_over(number: int) -> Html:
-    """The line under rows that shows how many more there are."""
-    return div("band soft", and_more(number)) if number > 0 else Html()
+def _left_over(number: int) -> Html:
+    return h.div("band soft", h.and_more(number)) if number > 0 else Html()
 
 
-def _degrees(candidates: Iterable[flow.Candidate], around: Around) -> list[Html]:
-    """How many triples each vertex has, once that was asked."""
-    known = around.more.get("degrees", {})
-    numbers = [known.get(candidate.iri) for candidate in candidates]
-    return [
-        span("under soft", f"degree {n:,}{'+' if n >= DEGREE_CAP else ''}") if n is not None else Html()
-        for n in numbers
-    ]
+def _candidate(candidate: flow.Candidate, around: Around) -> Html:
+    """A vertex, and how many triples it has, once that was asked."""
+    shown = candidate_line(candidate, around)
+    if (degree := around.more.get("degrees", {}).get(candidate.iri)) is None:
+        return shown
+    return h.join(shown, h.span("under soft", f"degree {degree:,}{'+' if degree >= DEGREE_CAP else ''}"))
 
 
 def _among(entity: str, asked: flow.Retrieved | flow.Link, around: Around) -> Html:
@@ -293,16 +256,16 @@ def _among(entity: str, asked: flow.Retrieved | flow.Link, around: Around) -> Ht
         return Html()
     label = f"Is this among the candidates for “{entity}”?"
     named = {"type": "text", "name": "name", "placeholder": "a name or an IRI", "id": "among"}
-    typed = tag("label", span("", label), tag("input", **named, aria_label=label), class_="f grow")
-    degrees = button("Show degrees", "degrees") if asked.candidates and "degrees" not in around.more else ""
-    look = button("Look for it", "where")
-    form = tag("form", typed, look, degrees, class_="row ends controls", data_do="where")
-    return div("band stack", form, shown_of("where", around))
+    typed = h.tag("label", h.span("", label), h.tag("input", **named, aria_label=label), class_="f grow")
+    degrees = h.button("Show degrees", "degrees") if asked.candidates and "degrees" not in around.more else ""
+    look = h.button("Look for it", "where")
+    form = h.tag("form", typed, look, degrees, class_="row ends controls", data_do="where")
+    return h.div("band stack", form, shown_of("where", around))
 
 
 def shown_of(question: str, around: Around) -> Html:
     """What the graph replied to a question, if it was asked."""
-    return div("well", view(around.more[question], around)) if question in around.more else Html()
+    return h.div("well", view(around.more[question], around)) if question in around.more else Html()
 
 
 def query_block(
@@ -311,73 +274,74 @@ def query_block(
     """A query as it reads; where the person may, to edit and run, and why it is empty if it is."""
     shown = sparql(query, around)
     if not around.live:
-        return div("", head, shown)
+        return h.div("", head, shown)
     text = readable(query, around)
     executed, key = around.more.get(f"query {number}"), f"{'empty' if empty else 'edit'}-{number}"
     unfolded, empty = empty, executed.empty if executed is not None else empty
     named = {"name": "sparql", "rows": min(text.count("\n") + 1, 16), "id": f"sparql-{number}"}
-    kept = {"spellcheck": "false", "aria_label": "SPARQL", "data_rev": short(query, 40)}
+    kept = {"spellcheck": "false", "aria_label": "SPARQL", "data_rev": h.short(query, 40)}
     buttons = (
-        button("Run query", "query", "run", arg=number),
-        button("Use this query", "use", arg=number) if usable else "",
-        button("Why is it empty?", "why", arg=number) if empty else "",
+        h.button("Run query", "query", "run", arg=number),
+        h.button("Use this query", "use", arg=number) if usable else "",
+        h.button("Why is it empty?", "why", arg=number) if empty else "",
     )
-    typed = tag("textarea", text, class_="mono", **named, **kept)
+    typed = h.tag("textarea", text, class_="mono", **named, **kept)
     sent = {"data_do": "query", "data_arg": number}
-    form = tag("form", typed, div("row controls", *buttons), class_="stack tight", **sent)
-    editor = fold(aside("edit and run"), form, key=key, unfolded=unfolded)
+    form = h.tag("form", typed, h.div("row controls", *buttons), class_="stack tight", **sent)
+    editor = h.fold(h.aside("edit and run"), form, key=key, unfolded=unfolded)
     answers = (shown_of(f"{question} {number}", around) for question in ("query", "why"))
-    return div("", head, div("edited", editor, shown), *answers)  # open, it stands in the place of the text
+    return h.div("", head, h.div("edited", editor, shown), *answers)  # open, it is in the text's place
 
 
 @view.register
 def _(value: flow.Answer, around: Around) -> Html:
-    return div("body stack", *answer_parts(value, around))
+    return h.div("body stack", *answer_parts(value, around))
 
 
 def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
     """What an answer stands on, or why there is none, and the queries it came from."""
     around = _told_apart(value, around.named(value.names))
-    parts = [note(flow.UNGROUNDED, kind="bad")] if value.ungrounded else []
+    parts = [h.note(flow.UNGROUNDED, kind="bad")] if value.ungrounded else []
     if value.text:
-        parts.append(div("b", short(value.text, MOST_LINE)))
+        parts.append(h.div("b", h.short(value.text, MOST_LINE)))
     if not value.values:
         why = f"The graph holds no answer: {value.reason.removeprefix('not in this graph: ')}"
-        parts.append(note(value.reason if value.reason.startswith(flow.CANNOT_EXPRESS) else why))
+        parts.append(h.note(value.reason if value.reason.startswith(flow.CANNOT_EXPRESS) else why))
     if value.columns:
-        rows = [["" if c is None else term(c, around) for c in item.row] for item in value.values[:MOST_ROWS]]
-        parts.append(table(value.columns, rows, of=len(value.values)))
+        first = value.values[: h.MOST_ROWS]
+        rows = [["" if c is None else term(c, around) for c in item.row] for item in first]
+        parts.append(h.table(value.columns, rows, of=len(value.values)))
     shown = []
-    for number, item in enumerate(value.values[:MOST_ROWS], 1):
-        support = triples(item.support, around, [item.term]) if item.support else aside("no triple")
+    for number, item in enumerate(value.values[: h.MOST_ROWS], 1):
+        support = triples(item.support, around, [item.term]) if item.support else h.aside("no triple")
         label = Html()  # the triples show the name of an answer that is an end of them
         if not any(str(end) == str(item.term) for triple in item.support for end in triple[::2]):
             exact = term(item.term, around) if str(item.term) != item.label else ""
             exact = curie(item.term, around) if isinstance(item.term, URIRef) else exact
             name = item.label if item.row else around.names.get(str(item.term), item.label)
-            label = div("row", tag("b", short(name)), exact)
-        shown.append(div("row top", span("num", number), div("grow stack tight", label, support)))
+            label = h.div("row", h.tag("b", h.short(name)), exact)
+        shown.append(h.div("row top", h.span("num", number), h.div("grow stack tight", label, support)))
     if value.columns:
-        parts.append(fold(aside("the triples that each row stands on"), *shown, key="support"))
+        parts.append(h.fold(h.aside("the triples that each row stands on"), *shown, key="support"))
         shown = []
     parts += shown[:MOST_ANSWERS]
     if shown[MOST_ANSWERS:]:
-        parts.append(fold(aside(f"{len(shown) - MOST_ANSWERS} more"), *shown[MOST_ANSWERS:]))
-    if len(value.values) > MOST_ROWS:
-        parts.append(aside(and_more(len(value.values) - MOST_ROWS)))
+        parts.append(h.fold(h.aside(f"{len(shown) - MOST_ANSWERS} more"), *shown[MOST_ANSWERS:]))
+    if len(value.values) > h.MOST_ROWS:
+        parts.append(h.aside(h.and_more(len(value.values) - h.MOST_ROWS)))
     empty = not value.values or (value.kind == "boolean" and value.labels == ("false",))
     blocks = [query_block(n, query, around, empty=empty) for n, query in enumerate(value.queries)]
     if blocks:
-        head = join("The SPARQL it came from ", aside(count(len(blocks), "query")))
+        head = h.join("The SPARQL it came from ", h.aside(h.count(len(blocks), "query")))
         # Another key: a page keeps a fold as the person left it, and why it is empty must be seen.
         key, unfolded = ("queries", False) if value.values else ("empty", around.live)
-        parts.append(fold(head, *blocks, key=key, unfolded=unfolded))
+        parts.append(h.fold(head, *blocks, key=key, unfolded=unfolded))
     return parts
 
 
 def _told_apart(answer: flow.Answer, around: Around) -> Around:
     """The names, with the local name beside it where an answer shows several vertices of one name."""
-    vertices = (value for value in answer.values[:MOST_ROWS] if isinstance(value.term, URIRef))
+    vertices = (value for value in answer.values[: h.MOST_ROWS] if isinstance(value.term, URIRef))
     labels = {str(value.term): value.label for value in vertices}
     alike: dict[str, list[str]] = {}
     for iri in sorted({*map(str, supporting(answer)), *labels}):
@@ -387,5 +351,5 @@ def _told_apart(answer: flow.Answer, around: Around) -> Around:
         tails = [re.split(r"[/#:]", iri.rstrip("/#:"))[-1] for iri in same]
         beside = tails if len(set(tails)) == len(same) else same
         for iri, tail in zip(same, beside, strict=True):
-            names[iri] = f"{short(name)} ({tail})" if same[1:] else name
+            names[iri] = f"{h.short(name)} ({tail})" if same[1:] else name
     return replace(around, names=names)

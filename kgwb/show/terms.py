@@ -18,23 +18,8 @@ from kgwb.kg.survey import Survey
 from kgwb.kg.text import local_name, prefix_of, split
 from kgwb.run import Run
 from kgwb.run.record import Call, Step
-from kgwb.show.html import (
-    MOST_ROWS,
-    Html,
-    Names,
-    aside,
-    button,
-    count,
-    div,
-    fold,
-    iri_link,
-    join,
-    safe,
-    short,
-    span,
-    table,
-    tag,
-)
+from kgwb.show import html as h
+from kgwb.show.html import Html
 
 T = TypeVar("T")
 MOST_SUPPORT = 20
@@ -51,7 +36,7 @@ CLASSES: Mapping[_TokenType, str] = {
 class Around:
     """What is known where a record is shown."""
 
-    names: Names = field(default_factory=dict)
+    names: h.Names = field(default_factory=dict)
     prefixes: Mapping[str, str] = field(default_factory=dict)
     """The graph's own prefixes, by namespace."""
     inputs: tuple[Any, ...] = ()
@@ -113,13 +98,13 @@ def names_of(run: Run, steps: Iterable[Step] = ()) -> dict[str, str]:
 
 def supporting(answer: Answer) -> set[URIRef]:
     """The IRIs of the triples that are shown of an answer."""
-    shown = (triple for value in answer.values[:MOST_ROWS] for triple in value.support[:MOST_SUPPORT])
+    shown = (triple for value in answer.values[: h.MOST_ROWS] for triple in value.support[:MOST_SUPPORT])
     return {term for triple in shown for term in triple if isinstance(term, URIRef)}
 
 
 def curie(iri: str, around: Around) -> Html:
     """An IRI as "fl:Harry_Potter", a link."""
-    return iri_link(iri, curie_text(iri, around), "curie")
+    return h.iri_link(iri, curie_text(iri, around), "curie")
 
 
 def curie_text(iri: str, around: Around) -> str:
@@ -133,23 +118,23 @@ def _prefix(namespace: str, around: Around) -> str:
     return around.prefixes.get(namespace) or prefix_of(namespace)
 
 
-def term_text(term: Term, names: Names) -> str:
+def term_text(term: Term, names: h.Names) -> str:
     """A term by its name, or its lexical form; at most its first letters."""
     text = str(term)
-    return short((names.get(text) or local_name(text)) if isinstance(term, URIRef) else text)
+    return h.short((names.get(text) or local_name(text)) if isinstance(term, URIRef) else text)
 
 
 def term(value: Term, around: Around) -> Html:
     """An IRI by its label, or a literal with its language or datatype."""
     if isinstance(value, URIRef):
-        return iri_link(value, term_text(value, around.names))
+        return h.iri_link(value, term_text(value, around.names))
     kind = "blank node"
     if isinstance(value, RdfLiteral):
         kind = value.language or local_name(value.datatype or "")
-    return join(tag("bdi", short(str(value))), join(" ", aside(kind)) if kind else "")
+    return h.join(h.tag("bdi", h.short(str(value))), h.join(" ", h.aside(kind)) if kind else "")
 
 
-def triple_text(triple: Triple, names: Names) -> str:
+def triple_text(triple: Triple, names: h.Names) -> str:
     """ "Arrival — director → Denis Villeneuve"."""
     subject, predicate, object_ = (term_text(term, names) for term in triple)
     return f"{subject} — {predicate} → {object_}"
@@ -165,30 +150,30 @@ def triples(support: Sequence[Triple], around: Around, answers: Iterable[Term] =
     asked = {*map(str, answers)}
 
     def end(value: Term) -> Html:
-        title = short(str(value)) if isinstance(value, URIRef) else None
+        title = h.short(str(value)) if isinstance(value, URIRef) else None
         class_ = "unk asked plain" if str(value) in asked else "ent"
-        return span(class_, term_text(value, around.names), title=title)
+        return h.span(class_, term_text(value, around.names), title=title)
 
     def chain(subject: Term, predicate: URIRef, object_: Term) -> Html:
-        words = tag("em", term_text(predicate, around.names))
-        parts = [end(subject), span("rel", words, title=short(str(predicate))), end(object_)]
+        words = h.tag("em", term_text(predicate, around.names))
+        parts = [end(subject), h.span("rel", words, title=h.short(str(predicate))), end(object_)]
         if around.mutable and not isinstance(subject, BNode) and not isinstance(object_, BNode):
             title = "does the answer stand without this triple?"
             key = triple_key((subject, predicate, object_))
-            parts.append(button("Mute", "mute", class_="ghost", arg=key, title=title))
-        return div("chain", *parts)
+            parts.append(h.button("Mute", "mute", class_="ghost", arg=key, title=title))
+        return h.div("chain", *parts)
 
     left = len(support) - MOST_SUPPORT
-    more = aside(f"and {count(left, 'more triple')}") if left > 0 else ""
-    return div("stack tight", *(chain(*triple) for triple in support[:MOST_SUPPORT]), more)
+    more = h.aside(f"and {h.count(left, 'more triple')}") if left > 0 else ""
+    return h.div("stack tight", *(chain(*triple) for triple in support[:MOST_SUPPORT]), more)
 
 
 def candidate_line(candidate: Candidate, around: Around) -> Html:
     """Label and types of a vertex, then its CURIE and what else sets it apart from others."""
-    about = short(candidate.description) or short(", ".join(candidate.relations[:6]))
-    types = (span("type", short(name)) for name in candidate.types[:3])
-    under = span("under soft", curie(candidate.iri, around), join(" · ", about) if about else "")
-    return join(span("row", tag("b", short(candidate.label)), *types), under)
+    about = h.short(candidate.description) or h.short(", ".join(candidate.relations[:6]))
+    types = (h.span("type", h.short(name)) for name in candidate.types[:3])
+    under = h.span("under soft", curie(candidate.iri, around), h.join(" · ", about) if about else "")
+    return h.join(h.span("row", h.tag("b", h.short(candidate.label)), *types), under)
 
 
 def laid_out(text: str) -> str:
@@ -235,8 +220,8 @@ def sparql(text: str, around: Around) -> Html:
     parts = []
     for kind, word in _tokens(readable(text, around)):
         class_ = next((name for group, name in CLASSES.items() if kind[: len(group)] == group), "")
-        parts.append(span(class_, word) if class_ else safe(word))
-    return tag("pre", *parts, class_="src")
+        parts.append(h.span(class_, word) if class_ else h.safe(word))
+    return h.tag("pre", *parts, class_="src")
 
 
 def legend(query: str, around: Around) -> Html:
@@ -248,8 +233,10 @@ def legend(query: str, around: Around) -> Html:
         for whole, prefix, local in re.findall(r"<([^<>\s]+)>|([\w-]+):([\w-]+)", body)
     ]
     rows = [(curie(iri, around), around.names[iri]) for iri in dict.fromkeys(iris) if iri in around.names]
-    shown = table(("term", "label"), rows[:MOST_ROWS])
-    return fold(aside("what its terms are called"), shown, key="legend", unfolded=True) if rows else Html()
+    if not rows:
+        return Html()
+    shown = h.table(("term", "label"), rows[: h.MOST_ROWS])
+    return h.fold(h.aside("what its terms are called"), shown, key="legend", unfolded=True)
 
 
 def _tokens(text: str) -> Iterator[tuple[_TokenType, str]]:

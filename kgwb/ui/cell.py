@@ -9,13 +9,11 @@ from typing import Any
 
 from kgwb.aside import aside as left_behind
 from kgwb.errors import GraphError, InputError, KgwbError, PromptError
-from kgwb.flow import CandidateQuery
 from kgwb.kg.queries import degrees
 from kgwb.run.record import Step
 from kgwb.show import explain
-from kgwb.show.form import StepForm, followed, taken, with_row
+from kgwb.show.form import StepForm, followed, prompt_form, split_prompt, taken, with_row
 from kgwb.show.html import Html, button, div, join, note, short, span, tabs, tag
-from kgwb.show.prompt import prompt_form, split_prompt
 from kgwb.show.run import agent_of, attempts, came_in, kind_at, step_head, step_notes, subject_text
 from kgwb.show.tell import DEGREE_CAP, outcome, view
 from kgwb.show.terms import Around, around, readable
@@ -38,14 +36,10 @@ class StepPanel(Live):
 
     def __init__(self, session: Session, key: str) -> None:
         self.session, self.run = session, session.run
-        self.wanted = key
-        """The agent or the step that is shown."""
-        self.section = ""
-        """The chosen section; empty for the one that fits."""
-        self.drafts: dict[str, str] = {}
-        """Templates of prompts as they were typed, by the step's key."""
-        self.revision = 0
-        """Raised whenever Python overwrites what was typed."""
+        self.wanted = key  # the agent or the step that is shown
+        self.section = ""  # the chosen section; empty for the one that fits
+        self.drafts: dict[str, str] = {}  # templates of prompts as they were typed, by the step's key
+        self.revision = 0  # raised whenever Python overwrites what was typed
         self.asking = Worker()
         self.person = Person(session, self)
         self._about: dict[str, tuple[object, dict[str, Any]]] = {}
@@ -137,14 +131,11 @@ class StepPanel(Live):
         if step is None:
             ended = self.session.standing().ended
             return div("body soft", "The run ended without it." if ended else "Not run yet.")
-        match section:
-            case "in":
-                return came_in(step, self._around(step))
-            case "attempts":
-                return attempts(step, self.run.calls)
-            case "form":
-                return self._form(step)
-        return self._result(step)
+        if section == "in":
+            return came_in(step, self._around(step))
+        if section == "attempts":
+            return attempts(step, self.run.calls)
+        return self._form(step) if section == "form" else self._result(step)
 
     def _result(self, step: Step) -> Html:
         if not step.done:
@@ -281,11 +272,9 @@ class StepPanel(Live):
         self.revision += 1
 
     def _typed(self, event: Event) -> tuple[Step, StepForm, Any]:
-        step = self.session.steps[self.key]
-        form = StepForm(step)
-        values = event.get("form", {})
+        step, values = self.session.steps[self.key], event.get("form", {})
         self.about(step)["typed"] = values
-        return step, form, values
+        return step, StepForm(step), values
 
     def do_apply(self, event: Event) -> None:
         step, form, values = self._typed(event)
@@ -294,13 +283,13 @@ class StepPanel(Live):
         self.section = ""
         self.revision += 1
 
-    def do_more(self, event: Event, *, less: bool = False) -> None:
+    def do_more(self, event: Event) -> None:
         step, form, values = self._typed(event)
+        less = event["do"] == "less"
         self.about(step)["typed"] = with_row(form.field, values, str(event["arg"]), less=less)
         self.revision += 1
 
-    def do_less(self, event: Event) -> None:
-        self.do_more(event, less=True)
+    do_less = do_more
 
     # --- questions to the graph -----------------------------------------------------------------------------
 
@@ -316,8 +305,7 @@ class StepPanel(Live):
                 raise GraphError("stopped: nobody waits for the graph any more", hint=hint)
 
         def work() -> None:
-            reply = left_behind(lambda: ask(graph), watch=watch)
-            self.about(step)[question] = reply
+            self.about(step)[question] = left_behind(lambda: ask(graph), watch=watch)
 
         self.asking.do("asking the graph", work)
 
@@ -332,12 +320,10 @@ class StepPanel(Live):
         self._ask("degrees", lambda kg: degrees(kg, iris, DEGREE_CAP))
 
     def do_examples(self, event: Event) -> None:
-        place = int(event["arg"])
-        output = self.session.steps[self.key].output
-        ends, predicate = output.fact.ends, output.predicates[place]
-        steps = tuple(self.session.steps.values())
-        ask = lambda kg: explain.examples(kg, ends, predicate.iri, predicate.direction, steps)  # noqa: E731
-        self._ask(f"examples {place}", ask)
+        place, output = int(event["arg"]), self.session.steps[self.key].output
+        ends, predicate, steps = output.fact.ends, output.predicates[place], self.session.steps.values()
+        iri, direction = predicate.iri, predicate.direction
+        self._ask(f"examples {place}", lambda kg: explain.examples(kg, ends, iri, direction, steps))
 
     def _query(self, event: Event) -> tuple[int, str]:
         """The number of a query, and its SPARQL as it was typed; as it is, if it was not."""
@@ -359,10 +345,9 @@ class StepPanel(Live):
         """Put an edited query in the place of the one it was made from."""
         number, text = self._query(event)
         output = self.session.steps[self.key].output
-        query: CandidateQuery = output.queries[number]
-        if text != query.sparql:
+        if text != output.queries[number].sparql:
             queries = list(output.queries)
-            queries[number] = explain.edited(query, text)
+            queries[number] = explain.edited(queries[number], text)
             self.session.replace(self.key, followed(replace(output, queries=tuple(queries))))
 
 

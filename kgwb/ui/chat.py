@@ -13,21 +13,8 @@ from kgwb.kg import Graph
 from kgwb.run import Run, Setup
 from kgwb.run.run import check_question
 from kgwb.show import explain
-from kgwb.show.html import (
-    Html,
-    aside,
-    button,
-    clean,
-    count,
-    div,
-    dotted,
-    join,
-    short,
-    span,
-    spoken,
-    state_sign,
-    tag,
-)
+from kgwb.show import html as h
+from kgwb.show.html import Html
 from kgwb.show.run import answer_state
 from kgwb.show.terms import around, triples
 from kgwb.ui.choosers import survey_of
@@ -63,8 +50,7 @@ class Conversation(Worker):
         self.workbench = workbench
         self.replaced: dict[str, Run] = {}
         """The run that stood in a turn before, by the id of the run that stands there now."""
-        self.ended: list[tuple[Run, ...]] = []
-        """The runs of earlier dialogues."""
+        self.ended: list[tuple[Run, ...]] = []  # the runs of earlier dialogues
         self._now: Session | None = None
         self._heard: set[str] = set()
         self.hear()
@@ -87,9 +73,8 @@ class Conversation(Worker):
     def ask(self, question: str) -> Future[None]:
         """The next turn, asked when those before it are answered. Raises QuestionError."""
         check_question(question, self.workbench.setup.settings)
-        return self.do(
-            f"answering “{short(clean(question), 80)}”", lambda: self._go(self.workbench.begin(question))
-        )
+        label = f"answering “{h.short(h.clean(question), 80)}”"
+        return self.do(label, lambda: self._go(self.workbench.begin(question)))
 
     def correct(self, number: int, question: str) -> Future[None]:
         """Ask a turn in other words; what was put in by hand for the old words is left out. Raises as ask."""
@@ -181,7 +166,7 @@ class Chat(Live):
 
     def __repr__(self) -> str:
         workbench = self.conversation.workbench
-        return f"Chat({count(len(self.conversation.turns), 'turn')} on {workbench.kg.source})"
+        return f"Chat({h.count(len(self.conversation.turns), 'turn')} on {workbench.kg.source})"
 
     def parts(self) -> Mapping[str, Part]:
         if not self.debugging or not 0 <= self.opened < len(self.conversation.turns):
@@ -198,11 +183,11 @@ class Chat(Live):
         talk = self.conversation
         talk.hear()
         stale = any(map(talk.stale, range(len(talk.turns)))) and not self.working
-        rerun = button("Run the later turns again", "rerun", "stale")
-        return join(
+        rerun = h.button("Run the later turns again", "rerun", "stale")
+        return h.join(
             self.static_view(),
             progress(talk),
-            div("band", rerun) if stale else "",
+            h.div("band", rerun) if stale else "",
             self._ask(),
             self.inside("debugger") if self.parts() else "",
         )
@@ -210,11 +195,11 @@ class Chat(Live):
     def static_view(self) -> Html:
         bench = self.conversation.workbench
         models = ", ".join(dict.fromkeys(model.name for model in bench.setup.models.values()))
-        about = f"about {clean(bench.kg.source)} · {bench.setup.system.name} · {clean(models)}"
-        forget = button("New dialogue", "forget", class_="ghost", off=self.working)
-        head = div("head", tag("h2", "Chat", class_="title"), span("soft small grow", about), forget)
+        about = f"about {h.clean(bench.kg.source)} · {bench.setup.system.name} · {h.clean(models)}"
+        forget = h.button("New dialogue", "forget", class_="ghost", off=self.working)
+        head = h.div("head", h.tag("h2", "Chat", class_="title"), h.span("soft small grow", about), forget)
         turns = map(self._turn, range(len(self.conversation.turns)), self.conversation.turns)
-        return join(head, tag("ol", *turns, class_="turns", aria_live="polite"))
+        return h.join(head, h.tag("ol", *turns, class_="turns", aria_live="polite"))
 
     def _turn(self, number: int, run: Run) -> Html:
         """A turn: question, understood as, answer in its colour, then what it stands on and cost."""
@@ -222,27 +207,28 @@ class Chat(Live):
         opened, heard = number == self.opened, run.turn.standalone if run.turn else ""
         waits = run.status not in ("done", "running") and not self.working
         buttons = (
-            button("Go on", "resume", "run", "ghost", arg=number) if waits else "",
-            button("Reword", "reword", "hand", "ghost", arg=number),
-            button("Close" if opened else "Open", "open", "open", "ghost", arg=number),
+            h.button("Go on", "resume", "run", "ghost", arg=number) if waits else "",
+            h.button("Reword", "reword", "hand", "ghost", arg=number),
+            h.button("Close" if opened else "Open", "open", "open", "ghost", arg=number),
         )
-        question = span("q grow", short(clean(run.question)))
-        parts = [div("row", span("num", number + 1), question, dots(run), span("row controls", *buttons))]
+        question = h.span("q grow", h.short(h.clean(run.question)))
+        place, controls = h.span("num", number + 1), h.span("row controls", *buttons)
+        parts = [h.div("row", place, question, dots(run), controls)]
         if heard:
-            parts.append(div("inner", aside("understood as "), tag("b", heard)))
-        parts.append(div(f"inner a {'run' if sign == 'wait' else sign}", tag("bdi", short(big))))
-        parts.append(div("inner meta row", dotted(state_sign(sign, word), span("", short(under)))))
+            parts.append(h.div("inner", h.aside("understood as "), h.tag("b", heard)))
+        parts.append(h.div(f"inner a {'run' if sign == 'wait' else sign}", h.tag("bdi", h.short(big))))
+        parts.append(h.div("inner meta row", h.dotted(h.state_sign(sign, word), h.span("", h.short(under)))))
         if self.conversation.stale(number) and run.status != "running":
-            remark = aside(" what was said before it has changed since")
-            parts.append(div("inner", state_sign("stale", "stale"), remark))
+            remark = h.aside(" what was said before it has changed since")
+            parts.append(h.div("inner", h.state_sign("stale", "stale"), remark))
         if (before := self.conversation.replaced.get(run.id)) is not None:
             asked = f"“{before.question}”: " if before.question != run.question else ""
-            parts.append(div("inner soft", f"before: {short(clean(f'{asked}{before.answer}'))}"))
+            parts.append(h.div("inner soft", f"before: {h.short(h.clean(f'{asked}{before.answer}'))}"))
         if number == self.rewording:
             typed = text_field("question", "The question in other words", run.question, id=f"words-{number}")
-            row = div("row", typed, button("Ask it so", "correct", "run", arg=number))
-            parts.append(tag("form", row, data_do="correct", data_arg=number, class_="inner controls"))
-        return tag("li", *parts, self._open(run) if opened else "", id=f"turn-{number}")
+            row = h.div("row", typed, h.button("Ask it so", "correct", "run", arg=number))
+            parts.append(h.tag("form", row, data_do="correct", data_arg=number, class_="inner controls"))
+        return h.tag("li", *parts, self._open(run) if opened else "", id=f"turn-{number}")
 
     def _open(self, run: Run) -> Html:
         """What an answer stands on, and the way to the debugger."""
@@ -251,15 +237,16 @@ class Chat(Live):
             names, terms = around(run).named(answer.names), [value.term for value in answer.values]
             left = len(answer.support) - MOST_TRIPLES
             support = triples(answer.support[:MOST_TRIPLES], names, terms)
-            more = aside(f"and {count(left, 'more triple')}") if left > 0 else ""
-            parts = [span("caption", "It stands on"), support, more]
+            more = h.aside(f"and {h.count(left, 'more triple')}") if left > 0 else ""
+            parts = [h.span("caption", "It stands on"), support, more]
         parts.append(explain.why(answer, run.steps))
         label = "Close the debugger" if self.debugging else "Open in the debugger"
-        graph = button("Subgraph", "graph", "sparql") if not self.debugging else ""
-        return div("well inner stack", *parts, div("row controls", button(label, "debug", "step"), graph))
+        graph = h.button("Subgraph", "graph", "sparql") if not self.debugging else ""
+        controls = h.div("row controls", h.button(label, "debug", "step"), graph)
+        return h.div("well inner stack", *parts, controls)
 
     def _ask(self) -> Html:
-        source, turns = short(clean(self.conversation.workbench.kg.source), 40), self.conversation.turns
+        source, turns = h.short(h.clean(self.conversation.workbench.kg.source), 40), self.conversation.turns
         about = {
             **{"name": "question", "id": "question", "rows": 2, "data_key": "Enter"},
             **{"data_rev": self.revision, "aria_label": "Your question"},
@@ -267,22 +254,22 @@ class Chat(Live):
         }
         asked = {run.question for run in turns}
         examples = [
-            tag("button", question, class_="chip", type="button", data_do="fill", data_arg=question)
+            h.tag("button", question, class_="chip", type="button", data_do="fill", data_arg=question)
             for question in (self.survey.answered if self.survey else ())
             if question not in asked
         ]
-        keys = (tag("kbd", "Enter"), " asks, ", tag("kbd", "Shift"), "+", tag("kbd", "Enter"))
-        row = div(
+        keys = (h.tag("kbd", "Enter"), " asks, ", h.tag("kbd", "Shift"), "+", h.tag("kbd", "Enter"))
+        row = h.div(
             "row",
-            button("Ask", "ask", "run", "primary"),
-            button("Cancel", "cancel", "stop") if self.working else "",
-            span("hint", *keys, " begins a line"),
-            span("grow"),
-            *([aside("try"), *examples] if examples else []),
+            h.button("Ask", "ask", "run", "primary"),
+            h.button("Cancel", "cancel", "stop") if self.working else "",
+            h.span("hint", *keys, " begins a line"),
+            h.span("grow"),
+            *([h.aside("try"), *examples] if examples else []),
         )
-        typed = tag("textarea", "\n", self.draft, **about)
+        typed = h.tag("textarea", "\n", self.draft, **about)
         follow = len(turns) + len(self.conversation.waiting)
-        return tag("form", typed, row, class_="ask stack", data_do="ask", data_follow=follow)
+        return h.tag("form", typed, row, class_="ask stack", data_do="ask", data_follow=follow)
 
     # --- what the person does -------------------------------------------------------------------------------
 
@@ -337,7 +324,7 @@ def dots(run: Run) -> Html:
 
     def dot(agent: str) -> Html:
         dim = "" if agent in worked else " dim"
-        return tag("i", class_=f"{run.system.kind(agent)}{dim}", title=spoken(agent))
+        return h.tag("i", class_=f"{run.system.kind(agent)}{dim}", title=h.spoken(agent))
 
     marks = (dot(agent) for _, names in run.system.stages for agent in names)
-    return span("dots", *marks, role="img", aria_label=f"{len(worked)} agents worked")
+    return h.span("dots", *marks, role="img", aria_label=f"{len(worked)} agents worked")

@@ -40,28 +40,25 @@ class Glance(Worker):
         super().__init__()
         self.kg = kg
         self.seen: Survey | None = None
-        self.words = ""
-        """What is searched for in the survey."""
-        self.answered: dict[str, Answer] = {}
-        """Questions that ``rules`` answered, with what it answered."""
+        self.words = ""  # what is searched for in the survey
+        self.answered: dict[str, Answer] = {}  # questions that ``rules`` answered, with what it answered
         self.do("looking at the graph", self._look)
 
     def _look(self) -> None:
         self.seen = seen = survey(self.kg)
         self.busy = "trying questions on it"
         self.tell()
-        for question in islice(chain(known(self.kg.source), tries(self.kg, seen)), MOST_TRIED):
-            if len(self.answered) < OFFERED and not self.cancelled:
-                with suppress(KgwbError):
-                    self._try(question)
-
-    def _try(self, question: Try) -> None:
         system, rules, names = systems.system("chatty_kg"), llm.model("rules"), Embeddings(LEXICAL)
-        answer = Run(system, question.question, kg=self.kg, models=rules, embeddings=names).go().answer
-        values = [str(value.term) for value in answer.values] if answer else []
-        if answer and (question.answer is None or str(question.answer) in values):
-            self.answered[question.question] = answer
-            self.tell()
+        for text, known_answer in islice(chain(known(self.kg.source), tries(self.kg, seen)), MOST_TRIED):
+            if len(self.answered) == OFFERED or self.cancelled:
+                break
+            answer = None
+            with suppress(KgwbError):
+                answer = Run(system, text, kg=self.kg, models=rules, embeddings=names).go().answer
+            values = [str(value.term) for value in answer.values] if answer else []
+            if answer and (known_answer is None or str(known_answer) in values):
+                self.answered[text] = answer
+                self.tell()
 
     def view(self, *, live: bool = True) -> Html:
         """Four numbers, questions with answers, classes with their predicates, labels."""
@@ -116,11 +113,9 @@ class GraphChooser(Live):
 
     def __init__(self, start: str = "films") -> None:
         self.kg: Graph | None = None
-        self.name = ""
-        """How it was named, without passwords and keys."""
+        self.name = ""  # how it was named, without passwords and keys
         self.typed, self.revision = start, 0
-        self.survey: Glance | None = None
-        """Of the graph."""
+        self.survey: Glance | None = None  # of the graph
         self.opening = Worker()
         super().__init__(self.opening)
         if start:

@@ -1,4 +1,4 @@
-"""Step through any system: the answer, the agents in their stages, the steps, and one of them in full."""
+"""Step through any system: its agents, steps and answer, one step in full; and two runs side by side."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import Any
 from kgwb import llm
 from kgwb.errors import SettingError
 from kgwb.flow import Answer
-from kgwb.run.record import Step
+from kgwb.run import Run
+from kgwb.run.record import Step, difference
 from kgwb.show import explain
 from kgwb.show.compare import Side, comparison
-from kgwb.show.html import Html, aside, button, div, fold, join, note, span, tabs, tag
-from kgwb.show.run import agent_of, answer_banner, flow_strip, head, run_body, timeline, waterfall
+from kgwb.show.html import Html, aside, button, clean, div, fold, join, note, span, tabs, tag
+from kgwb.show.run import Standing, agent_of, answer_banner, flow_strip, head, run_body, timeline, waterfall
 from kgwb.show.tell import answer_parts, records_in, view
 from kgwb.show.terms import Around, around, triple_key
+from kgwb.show.text import differing
 from kgwb.ui.cell import StepPanel
-from kgwb.ui.live import Event, Part, text_field, typed_name
+from kgwb.ui.live import Event, Live, Part, text_field, typed_name
 from kgwb.ui.session import Session, session_of
 from kgwb.ui.subgraph import SubgraphPanel
 
@@ -34,12 +36,9 @@ class Debugger(StepPanel):
     def __init__(self, session: Session, *, chosen: str = "", gold: str = "") -> None:
         """``chosen`` is the key of a step to show, else the one done last; ``gold`` the right answer."""
         self.gold = gold
-        self.shown = "step"
-        """The view that is open."""
-        self.followed = not chosen
-        """Whether the step that was done last is the one shown."""
-        self.others: list[tuple[str, Session]] = []
-        """The same question put otherwise."""
+        self.shown = "step"  # the view that is open
+        self.followed = not chosen  # whether the step that was done last is the one shown
+        self.others: list[tuple[str, Session]] = []  # the same question put otherwise
         self.subgraph: SubgraphPanel | None = None
         super().__init__(session, chosen)
 
@@ -136,13 +135,12 @@ class Debugger(StepPanel):
         elif self.session.versions:
             stale = note("Some steps are stale: continue to the end to compare them too.")
             sides = comparison(Side("as it was", self.session.versions[-1]), now)
-            shown = join(div("body notes", stale) if self.session.stale else "", sides)
+            shown = join(div("body notes", stale) if now.standing.stale else "", sides)
         else:
             hint = "Nothing to compare yet: edit a step, then continue; or put the question otherwise."
             shown = div("body soft", hint)
-        profiles = (
-            button(f"The same under profile {name}", "profile", arg=name) for name in ("fast", "paper")
-        )
+        names = ("fast", "paper")
+        profiles = (button(f"The same under profile {name}", "profile", arg=name) for name in names)
         model = text_field("model", "another model", placeholder="openai:gpt-4o", id="other-model")
         form = tag("form", model, button("The same with this model", "model"), class_="row", data_do="model")
         return join(shown, div("band stack controls", div("row", *profiles), form))
@@ -164,27 +162,16 @@ class Debugger(StepPanel):
         else:
             stops.difference_update((key, agent))
 
-    def _follow(self, *, on: bool = False) -> None:
-        """Show the step that is done last from now on. Raises SettingError where the run cannot go ``on``."""
-        if on and self.session.standing().ended:
+    def do_step(self, event: Event) -> None:
+        """Step, continue, or go back, and show the step that is done last. Raises SettingError at the end."""
+        name, session = event["do"], self.session
+        if name in ("step", "go") and session.standing().ended:
             raise SettingError("the run has come to its end", hint="go back, edit a step, or ask anew")
         self.followed, self.section, self.shown = True, "", "step"
+        moves = {"step": session.step, "go": session.go, "back": session.back}
+        moves.get(name, lambda: session.go(0))()
 
-    def do_step(self, event: Event) -> None:
-        self._follow(on=True)
-        self.session.step()
-
-    def do_go(self, event: Event) -> None:
-        self._follow(on=True)
-        self.session.go()
-
-    def do_back(self, event: Event) -> None:
-        self._follow()
-        self.session.back()
-
-    def do_start(self, event: Event) -> None:
-        self._follow()
-        self.session.go(0)
+    do_go = do_back = do_start = do_step
 
     def do_profile(self, event: Event) -> None:
         name = str(event["arg"])
@@ -210,3 +197,35 @@ class Debugger(StepPanel):
         self.others.append((name, other))
         self.shown = "compare"
         other.go()
+
+
+class ComparisonPanel(Live):
+    """Two executions, each a run or a session, side by side by step; it follows what is done to them."""
+
+    def __init__(
+        self, first: Run | Session, second: Run | Session, names: tuple[str, str] = ("first", "second")
+    ) -> None:
+        self.sides, self.names = (first, second), names
+        self.all_steps = False
+        super().__init__(*(side for side in self.sides if isinstance(side, Session)))
+
+    def _side(self, number: int) -> Side:
+        side = self.sides[number]
+        return Side(self.names[number], side.standing() if isinstance(side, Session) else Standing.of(side))
+
+    def view(self) -> Html:
+        options = (("differ", "What differs", ""), ("all", "All steps", ""))
+        choice = tabs(options, "all" if self.all_steps else "differ", "show", bare=True)
+        sides = comparison(self._side(0), self._side(1), all_steps=self.all_steps)
+        return join(div("band row controls", choice), sides)
+
+    def static_view(self) -> Html:
+        return comparison(self._side(0), self._side(1))
+
+    def do_show(self, event: Event) -> None:
+        self.all_steps = event["arg"] == "all"
+
+    def __repr__(self) -> str:
+        first, second = self._side(0), self._side(1)
+        text = differing(difference(first.standing.steps, second.standing.steps))
+        return f"{type(self).__name__}({clean(first.name)} and {clean(second.name)}: {text})"

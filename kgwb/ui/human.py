@@ -11,22 +11,9 @@ from kgwb import llm
 from kgwb.errors import InvalidReplyError, ModelError
 from kgwb.llm.human import Asked, Human
 from kgwb.run.record import Step
-from kgwb.show.form import Field, blank, field_of, fitted, inputs, read, typed, with_row
-from kgwb.show.html import (
-    Html,
-    aside,
-    button,
-    div,
-    join,
-    kind_tile,
-    note,
-    short,
-    span,
-    spoken,
-    state_sign,
-    tag,
-)
-from kgwb.show.prompt import sent
+from kgwb.show import html as h
+from kgwb.show.form import Field, blank, field_of, fitted, inputs, read, sent, typed, with_row
+from kgwb.show.html import Html
 from kgwb.show.run import agent_of
 from kgwb.show.tell import outcome
 from kgwb.ui.live import Event, Part, failure, text_field, typed_name
@@ -46,13 +33,11 @@ class Person(Part):
     def __init__(self, session: Session, outer: Part) -> None:
         self.session, self.outer = session, outer
         self.humans = {model for model in session.run.models.values() if isinstance(model, Human)}
-        self.asked: Asked | None = None
-        """The request that is shown."""
+        self.asked: Asked | None = None  # the request that is shown
         self.field = Field("", "text")
         self.values: dict[str, str] = {}
         self.as_json = False
-        self.revision = 0
-        """Raised whenever Python overwrites what was typed."""
+        self.revision = 0  # raised whenever Python overwrites what was typed
         self.begun: dict[str, Step] = {}
         """The latest steps by key; steps side by side are in the run only when all are done."""
         self.asking, self.beside = Worker(), Html()
@@ -76,47 +61,45 @@ class Person(Part):
 
     def view(self) -> Html:
         """The reply that is wanted; nothing for a run in which no person plays."""
-        waiting = self.waiting
-        if not waiting:
+        if not (waiting := self.waiting):
             self.asked = None
             return self._idle() if self.humans else Html()
-        asked = waiting[0]
-        if asked is not self.asked:
+        if (asked := waiting[0]) is not self.asked:
             self._begin(asked)
         step = self._step(asked)
         attempts = step.attempts if step else []
-        name = spoken(agent_of(step.key) if step else asked.request.task.rpartition("/")[2])
-        more = aside(f"and {len(waiting) - 1} more after this") if len(waiting) > 1 else ""
-        place = aside(f"· attempt {len(attempts) + 1} of {self.session.run.settings.theta}")
-        sign = state_sign("wait", "waits for you", pill=True)
-        title = div("row", tag("h3", name, class_="title"), sign, more)
-        kind = div("row small", span("kindword person", "you answer in the place of a model"), place)
-        head = div("head", kind_tile("person"), div("grow", title, kind))
+        name = h.spoken(agent_of(step.key) if step else asked.request.task.rpartition("/")[2])
+        more = h.aside(f"and {len(waiting) - 1} more after this") if len(waiting) > 1 else ""
+        place = h.aside(f"· attempt {len(attempts) + 1} of {self.session.run.settings.theta}")
+        sign = h.state_sign("wait", "waits for you", pill=True)
+        title = h.div("row", h.tag("h3", name, class_="title"), sign, more)
+        kind = h.div("row small", h.span("kindword person", "you answer in the place of a model"), place)
+        head = h.div("head", h.kind_tile("person"), h.div("grow", title, kind))
         wrong: Html | str = ""
         if attempts:
             failed = (check for check in attempts[-1].checks if check.problem)
-            lines = (join(check.name, ": ", check.problem, tag("br")) for check in failed)
-            words = tag("b", "Your last reply cannot be used: ")
-            wrong = div("body notes", note(words, tag("br"), *lines, kind="bad"), role="alert")
+            lines = (h.join(check.name, ": ", check.problem, h.tag("br")) for check in failed)
+            words = h.tag("b", "Your last reply cannot be used: ")
+            wrong = h.div("body notes", h.note(words, h.tag("br"), *lines, kind="bad"), role="alert")
         parts = (wrong, self._wanted(asked, step), self._reply(asked))
-        return tag("form", head, *parts, data_do="send", id=f"reply-{id(asked)}", class_="person-form")
+        return h.tag("form", head, *parts, data_do="send", id=f"reply-{id(asked)}", class_="person-form")
 
     def _idle(self) -> Html:
         failed, busy = refused(self.session), self.session.busy
         if failed is not None:
-            words = f"No reply of yours to {spoken(failed.key)} passed its checks: ask this step anew."
-            return div("body notes", note(words, kind="bad"))
+            words = f"No reply of yours to {h.spoken(failed.key)} passed its checks: ask this step anew."
+            return h.div("body notes", h.note(words, kind="bad"))
         words = f"yet: {busy}." if busy else "now: run the agent that you play."
-        calm = div("body notes", note(f"Nothing waits for you {words}", kind="calm"))
+        calm = h.div("body notes", h.note(f"Nothing waits for you {words}", kind="calm"))
         mine = self._played()
         if mine is None:
             return calm
         error = self.asking.failure
-        wrong = div("band", failure(error), role="alert") if error else ""
+        wrong = h.div("band", failure(error), role="alert") if error else ""
         model = text_field("model", "model", value="rules", id="beside-model")
-        ask = div("row", aside("What would a model say to "), tag("b", spoken(mine.agent)), model)
-        form = tag("form", ask, button("Ask it", "beside", "model"), data_do="beside", class_="row")
-        return join(calm, div("band stack controls", form, aside(self.asking.busy), self.beside), wrong)
+        ask = h.div("row", h.aside("What would a model say to "), h.tag("b", h.spoken(mine.agent)), model)
+        form = h.tag("form", ask, h.button("Ask it", "beside", "model"), data_do="beside", class_="row")
+        return h.join(calm, h.div("band stack controls", form, h.aside(self.asking.busy), self.beside), wrong)
 
     def _played(self) -> Step | None:
         """The latest step in which a person replied."""
@@ -130,13 +113,13 @@ class Person(Part):
         request, run = asked.request, self.session.run
         purpose = run.prompts.load(request.task).header["purpose"] if step else ""
         context = [
-            div("", aside(f"{spoken(name)} "), span("ent", short(value)))
+            h.div("", h.aside(f"{h.spoken(name)} "), h.span("ent", h.short(value)))
             for name, value in request.variables.items()
             if isinstance(value, str) and 0 < len(value) < SHORT and name not in ("question", "dialogue")
         ]
-        question = div("question", str(request.variables.get("question", run.question)))
-        caption = span("caption", "The question")
-        return div("body stack tight", caption, question, div("soft", purpose), *context)
+        question = h.div("question", str(request.variables.get("question", run.question)))
+        caption = h.span("caption", "The question")
+        return h.div("body stack tight", caption, question, h.div("soft", purpose), *context)
 
     def _reply(self, asked: Asked) -> Html:
         options, fields = self._options(), self.field
@@ -145,17 +128,17 @@ class Person(Part):
             number = self.values.get("number", "")
             picked = next((n for n, option in enumerate(options) if str(option["number"]) == number), 0)
             choices = (_option(n, option, n == picked) for n, option in [*enumerate(options), (-1, {})])
-            rows = tag("ol", *choices, class_="rows")
+            rows = h.tag("ol", *choices, class_="rows")
             kept = tuple(part for part in fields.fields if part.name not in options[0])
             fields = Field("", "group", fields=kept)
         form = inputs(fields, self.values, "", self.revision)
-        other = button("As a form" if self.as_json else "Reply as JSON", "json", class_="ghost")
-        send = button("Send", "send", "run", "primary", key="Control+Enter")
-        hint = span("hint", tag("kbd", "Ctrl"), "+", tag("kbd", "Enter"))
-        cancel = button("Cancel", "cancel", "stop", "ghost")
-        row = div("row controls", send, hint, other if asked.request.schema else "", cancel)
+        other = h.button("As a form" if self.as_json else "Reply as JSON", "json", class_="ghost")
+        send = h.button("Send", "send", "run", "primary", key="Control+Enter")
+        hint = h.span("hint", h.tag("kbd", "Ctrl"), "+", h.tag("kbd", "Enter"))
+        cancel = h.button("Cancel", "cancel", "stop", "ghost")
+        row = h.div("row controls", send, hint, other if asked.request.schema else "", cancel)
         prompt = sent(asked.request, what="The prompt in full, as a model gets it")
-        return join(rows, div("body stack", form, row, prompt))
+        return h.join(rows, h.div("body stack", form, row, prompt))
 
     # --- what the person does -------------------------------------------------------------------------------
 
@@ -170,12 +153,12 @@ class Person(Part):
             text = json.dumps(read(self.field, values), ensure_ascii=False)
         next(human for human in self.humans if self.asked in human.waiting).reply(text, self.asked)
 
-    def do_more(self, event: Event, *, less: bool = False) -> None:
+    def do_more(self, event: Event) -> None:
+        less = event["do"] == "less"
         self.values = with_row(self.field, self._typed(event), str(event["arg"]), less=less)
         self.revision += 1
 
-    def do_less(self, event: Event) -> None:
-        self.do_more(event, less=True)
+    do_less = do_more
 
     def do_json(self, event: Event) -> None:
         """Carry the reply over to the other form. Raises OverrideError where that is impossible."""
@@ -197,11 +180,11 @@ class Person(Part):
                 other.go(until=mine.key)
             sides = []
             for name, step in (("you", mine), (model.name, other[mine.key])):
-                replies = (tag("pre", attempt.reply, class_="src") for attempt in step.attempts[-1:])
-                sides.append(div("", tag("b", name), *replies, div("", outcome(step))))
-            self.beside = div("ab", *sides)
+                replies = (h.tag("pre", attempt.reply, class_="src") for attempt in step.attempts[-1:])
+                sides.append(h.div("", h.tag("b", name), *replies, h.div("", outcome(step))))
+            self.beside = h.div("ab", *sides)
 
-        self.asking.do(f"asking {model.name} to play {spoken(mine.agent)}", work)
+        self.asking.do(f"asking {model.name} to play {h.spoken(mine.agent)}", work)
 
     def do_cancel(self, event: Event) -> None:
         self.session.cancel()
@@ -254,14 +237,16 @@ class Person(Part):
 
 
 def _option(number: int, option: Mapping[str, Any], chosen: bool) -> Html:
-    radio = tag("input", type="radio", name="option", value=number, class_="vh", checked=chosen)
-    words = span("soft", "none of these is meant")
+    radio = h.tag("input", type="radio", name="option", value=number, class_="vh", checked=chosen)
+    words = h.span("soft", "none of these is meant")
     if number >= 0:
         values = [value for name, value in option.items() if name not in ("number", "label")]
         about = [", ".join(map(str, value)) if isinstance(value, list) else str(value) for value in values]
-        label = tag("b", short(str(option.get("label", number))))
-        words = span("grow", label, span("under soft", short(" · ".join(about))))
-    return tag("li", tag("label", radio, span("mark"), words, span("take"), class_="cand"), class_="pickable")
+        label = h.tag("b", h.short(str(option.get("label", number))))
+        words = h.span("grow", label, h.span("under soft", h.short(" · ".join(about))))
+    return h.tag(
+        "li", h.tag("label", radio, h.span("mark"), words, h.span("take"), class_="cand"), class_="pickable"
+    )
 
 
 def refused(session: Session) -> Step | None:

@@ -16,9 +16,8 @@ from kgwb.errors import Cancelled, InputError
 from kgwb.kg import Graph
 from kgwb.llm.base import ChatModel
 from kgwb.run.prompts import Prompts
-from kgwb.show.html import Html, aside, button, count, div, fold, join, note, short, span, spoken, tabs, tag
-from kgwb.show.prompt import editor, split_prompt
-from kgwb.show.texts import changes as line_changes
+from kgwb.show.form import changed_lines, editor, split_prompt
+from kgwb.show.html import Html, button, count, div, join, note, short, span, spoken, tabs, tag
 from kgwb.ui.debugger import Debugger
 from kgwb.ui.live import Event, Live, Part, progress, text_field
 from kgwb.ui.session import Worker
@@ -46,16 +45,13 @@ class PromptLab(Live):
         earlier = self.lab.earlier
         self.texts = texts_of(earlier, earlier.config.get("prompts") or {})
         """The prompts that were sent, by name."""
-        self.drafts: dict[str, str] = {}
-        """What was typed over their templates, by name."""
+        self.drafts: dict[str, str] = {}  # what was typed over their templates, by name
         names = [name for name in self.texts if name.startswith(f"{self.lab.system.name}/")]
         self.chosen = next(iter([*names, *self.texts]), "")
-        self.folders = [Path(other) for other in others]
-        """What was asked again, oldest first."""
+        self.folders = [Path(other) for other in others]  # what was asked again, oldest first
         self.report: Report | None = None
         self.estimate = self.question = ""
-        self.given = {"only": "", "repeats": "1", "budget": ""}
-        """The options as they were typed."""
+        self.given = {"only": "", "repeats": "1", "budget": ""}  # the options as they were typed
         self.revision = 0
         self.debugger: Debugger | None = None
         self.worker = Worker()
@@ -94,13 +90,8 @@ class PromptLab(Live):
         template = split_prompt(self.texts[self.chosen])[1]
         text = self.drafts.get(self.chosen, template)
         edited = {name for name in self.drafts if self._text(name) != self.texts[name]}
-        options = [
-            (name, spoken(name.rpartition("/")[2]), "edited" if name in edited else "") for name in self.texts
-        ]
-        number, lines = line_changes(template.splitlines(), text.splitlines())
-        changed = fold(
-            join("What you changed ", aside(count(number, "line"))), lines, unfolded=True, key="diff"
-        )
+        labels = {name: spoken(name.rpartition("/")[2]) for name in self.texts}
+        options = [(name, label, "edited" if name in edited else "") for name, label in labels.items()]
         busy = bool(self.worker.busy)
         hints = {
             "only": "which (lost and as many right): lost, wrong, errors, right, all, blamed=AGENT, an id",
@@ -120,7 +111,7 @@ class PromptLab(Live):
         )
         form = (
             editor(text, f"{self.chosen} {self.revision}"),
-            changed if number else "",
+            changed_lines(template, text),
             div("row ends", *fields),
             div("row controls", *actions),
         )
@@ -137,9 +128,8 @@ class PromptLab(Live):
             text = short(change.after["question"])
             if not live:
                 return text
-            number = next(
-                n for n, each in enumerate(self.report.sets if self.report else ()) if each is measured
-            )
+            sets = self.report.sets if self.report else ()
+            number = next(n for n, each in enumerate(sets) if each is measured)
             arg = f"{number} {change.agent}\t{change.after['id']}"
             return button(text, "open", class_="ghost", arg=arg, title="open it in the debugger")
 

@@ -83,17 +83,15 @@ class Live(Part, anywidget.AnyWidget):
     _css = style()
     html = Unicode().tag(sync=True)
     page = Unicode().tag(sync=True)
-    """What frames in the view load, see pyvis_page."""
+    """What frames in the view load, see ui/subgraph."""
 
     def __init__(self, *follows: Worker) -> None:
-        self.problem: BaseException | None = None
-        """What the latest event raised."""
-        self.remark = ""
-        """The message about the latest event."""
-        self._seen, self._drawing, self._again = 0, False, False
+        self.problem: BaseException | None = None  # what the latest event raised
+        self.remark = ""  # the message about the latest event
+        self._seen, self._again = 0, False
         self._displays: set[str] = set()
         """The places that display it, by a name of the page's; nothing is drawn while there are none."""
-        self._lock, self._acting = threading.Lock(), threading.RLock()
+        self._drawing, self._acting = threading.Lock(), threading.RLock()
         super().__init__()
         self.follow(*follows)
         self.on_msg(lambda _, event, __: self.update(event))
@@ -159,22 +157,13 @@ class Live(Part, anywidget.AnyWidget):
             return self.outer.redraw()
         if not self._displays:
             return
-        with self._lock:
-            self._again = True
-            if self._drawing:
-                return
-            self._drawing = True
-        while True:
-            with self._lock:
-                if not self._again:
-                    self._drawing = False
-                    return
-                self._again, seen = False, self._seen
+        self._again = True
+        while self._again and self._drawing.acquire(blocking=False):
             try:
-                self.html = str(self._framed(seen))
-            except BaseException:  # an interrupt too: what is drawn next must not wait for this
-                self._drawing = False
-                raise
+                self._again = False  # before it is looked at what there is to draw
+                self.html = str(self._framed(self._seen))
+            finally:
+                self._drawing.release()
 
     def _framed(self, seen: int) -> Html:
         try:

@@ -32,17 +32,13 @@ class Worker:
     """Does one thing after another on a thread of its own; whatever takes long in a widget has one."""
 
     def __init__(self) -> None:
-        self.busy = ""
-        """What is done now; empty if nothing."""
-        self.failure: KgwbError | None = None
-        """What stopped the latest work."""
+        self.busy = ""  # what is done now; empty if nothing
+        self.failure: KgwbError | None = None  # what stopped the latest work
         self.cancelled = False
         self.listeners: list[Callable[[], None]] = []
         """Called after every change, on any thread; never changed in place."""
-        self._first = 0
-        """How many of them are called before the others."""
-        self.worker: threading.Thread | None = None
-        """The latest thread."""
+        self._first = 0  # how many of them are called before the others
+        self.worker: threading.Thread | None = None  # the latest thread
         self._tasks: deque[tuple[str, Work, Future[None]]] = deque()
         self._timer: threading.Timer | None = None
         self._lock = threading.RLock()
@@ -162,18 +158,13 @@ class Session(Worker):
     def __init__(self, run: Run) -> None:
         super().__init__()
         self.run = run
-        self.versions: list[Standing] = []
-        """The run before each edit, oldest first."""
-        self.loading = Worker()
-        """Loads the embeddings from the start, so that no agent is charged with it."""
+        self.versions: list[Standing] = []  # the run before each edit, oldest first
+        self.loading = Worker()  # loads the embeddings from the start, so that no agent is charged with it
         self._steps: dict[str, Step] = run.by_key
-        self._reached: set[str] = set(self._steps)
-        """Keys of the steps of the latest execution."""
+        self._reached: set[str] = set(self._steps)  # keys of the steps of the latest execution
         self._stale: set[str] = set()
-        self._whole = run.totals, run.answer
-        """Of the execution that reached furthest, as the steps are."""
-        self._moved = False
-        """Whether the run has gone on since its steps were taken over."""
+        self._whole = run.totals, run.answer  # of the execution that reached furthest, as the steps are
+        self._moved = False  # whether the run has gone on since its steps were taken over
         self._peeked: dict[tuple[str, str, str], ChatRequest | None] = {}
         if run.graph is not None:
             self.loading.do("loading the embeddings, once", self._load)
@@ -215,12 +206,6 @@ class Session(Worker):
     def state(self, key: str) -> str:
         """Where a step stands, see Standing."""
         return self.standing().state(key)
-
-    @property
-    def stale(self) -> frozenset[str]:
-        """Keys of the steps that an edit has overtaken."""
-        with self._lock:
-            return frozenset(self._stale)
 
     def peek(self, step: str, name: str = "", text: str = "") -> ChatRequest | None:
         """See Run.peek; with the prompt ``name`` as ``text``. It is made once, until something changes."""
@@ -401,20 +386,13 @@ class Session(Worker):
             yield
             if version.steps and not self._stale:
                 self.versions.append(version)
-            self._overtake(keys)
-
-    def _overtake(self, keys: tuple[str, ...]) -> None:
-        """Mark the edited steps, their supervisors and everything after them as stale."""
-        order = list(self._steps)
-        places = [order.index(key) for key in keys if key in order]
-        if not places:
-            return
-        first = order[min(places)]
-        self._stale.update(order[min(places) :])
-        above = self._steps[first].parent
-        while above in self._steps:
-            self._stale.add(above)
-            above = self._steps[above].parent
+            order = list(self._steps)
+            first = min((order.index(key) for key in keys if key in order), default=len(order))
+            self._stale.update(order[first:])  # the edited steps and all after them, and their supervisors
+            above = self._steps[order[first]].parent if order[first:] else ""
+            while above in self._steps:
+                self._stale.add(above)
+                above = self._steps[above].parent
 
 
 def _ended(steps: Sequence[Step]) -> list[Step]:

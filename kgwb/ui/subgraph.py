@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import json
+import secrets
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
+import pyvis
+from pyvis.network import Network
 from rdflib import URIRef
 
-from kgwb.errors import GraphError, SettingError
+from kgwb.errors import GraphError, SettingError, harmless
 from kgwb.flow import Value
 from kgwb.kg.queries import Description, describe
 from kgwb.show.html import Html, aside, button, clean, div, join, short, span, tabs, tag
-from kgwb.show.picture import NOTHING, in_words, legend, lit_parts, shorten, svg, tables
+from kgwb.show.picture import (
+    ARROW_CHARS,
+    NOTHING,
+    about,
+    box_lines,
+    in_words,
+    is_pale,
+    layout,
+    legend,
+    lit_parts,
+    shorten,
+    svg,
+    tables,
+)
 from kgwb.show.run import head
 from kgwb.show.subgraph import Subgraph, expand, subgraph
 from kgwb.show.tell import MOST_LINE
 from kgwb.show.terms import around, curie
 from kgwb.ui.live import Event, Live
-from kgwb.ui.pyvis_page import graph, page
 from kgwb.ui.session import Session, Worker
 
 Item = TypeVar("Item")
@@ -31,6 +47,17 @@ AROUND, CORE = 5, 8
 VIEWS = (("picture", "Picture", ""), ("graph", "To move around in", ""), ("table", "Table", ""))
 CHARS = 60
 HINT = "Click a node to see what it is. Drag, arrow keys and wheel move it, a double-click fits it."
+VIS = max(Path(pyvis.__file__).parent.glob("lib/vis-*/vis-network.min.js"))
+SCRIPT = Path(__file__).with_name("subgraph_frame.js")
+STYLE = """
+html, body, #graph { margin: 0; height: 100%; overflow: hidden; background: var(--ground);
+  font: 13px sans-serif }
+.vis-network:focus { outline: none }
+div.vis-tooltip { position: absolute; visibility: hidden; padding: 4px 8px;
+  background: var(--ground); color: var(--text); border: 1px solid var(--aside);
+  border-radius: 3px; max-width: 24em; white-space: pre-line; overflow-wrap: anywhere; pointer-events: none;
+  z-index: 5 }
+"""
 
 
 class SubgraphPanel(Live):
@@ -40,12 +67,10 @@ class SubgraphPanel(Live):
         """``outer`` is a widget of the same session that it is shown inside of."""
         self.session, self.outer = session, outer
         self.subgraph = Subgraph()
-        self.shown = ""
-        """The chosen view; empty for the one that fits."""
+        self.shown = ""  # the chosen view; empty for the one that fits
         self.lit, self.picked = 0, -1
         """The answer whose support stands out, and the node that is looked at; -1 for none."""
-        self.about: dict[int, Description] = {}
-        """The graph's descriptions of nodes, by their numbers."""
+        self.about: dict[int, Description] = {}  # the graph's descriptions of nodes, by their numbers
         self.asking = Worker()
         self._outputs: object = None
         self._linked: object = None
@@ -111,9 +136,8 @@ class SubgraphPanel(Live):
 
     def _chooser(self) -> Html:
         labels = [shorten(clean(value.label), CHARS) for value in self.subgraph.answers]
-        options: list[tuple[str, str, object]] = [
-            (str(n), label, n + 1 if labels.count(label) > 1 else "") for n, label in enumerate(labels)
-        ]
+        numbers = (n + 1 if labels.count(label) > 1 else "" for n, label in enumerate(labels))
+        options = [*zip(map(str, range(len(labels))), labels, numbers, strict=True)]
         none = ("-1", "nothing marked", "")
         return tabs([*options[:MOST_OFFERED], none], str(self.lit), "lit", bare=True)
 
@@ -188,3 +212,38 @@ class SubgraphPanel(Live):
 
 def _at(items: Sequence[Item], number: int) -> Item | None:
     return items[number] if 0 <= number < len(items) else None
+
+
+# --- the frame: a page that takes what it shows, and talks, by messages alone
+
+
+def page() -> str:
+    """The HTML for ``<iframe sandbox="allow-scripts" srcdoc>``, still empty: it asks nothing of any network.
+
+    It takes messages ``{kgwb: {graph, theme, lit, picked}}`` from the window around it, and sends it
+    ``{kgwb: {picked}}`` when a node is clicked. pyvis's own page loads Bootstrap whatever its options are.
+    """
+    nonce = secrets.token_hex(16)
+    # Even if something in the page wanted to, it may load nothing, and run nothing but these scripts.
+    policy = f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'unsafe-inline'; img-src data:"
+    scripts = (f'<script nonce="{nonce}">{path.read_text("utf-8")}</script>' for path in (VIS, SCRIPT))
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{STYLE}</style></head>'
+        f'<body><div id="graph"></div>{"".join(scripts)}</body></html>'
+    )
+
+
+def graph(subgraph: Subgraph) -> dict[str, Any]:
+    """Nodes and edges as pyvis hands them to vis-network; an id is a place in the subgraph."""
+    network, drawn = Network(directed=True), layout(subgraph)
+    for number, (node, place) in enumerate(zip(subgraph.nodes, drawn.places, strict=True)):
+        look: dict[str, Any] = {"kind": node.shape, "told": harmless(about(node)), "x": place.x, "y": place.y}
+        shape = "ellipse" if node.shape == "unknown" else "box"
+        network.add_node(number, harmless("\n".join(box_lines(node))), shape, **look)
+    for number, (edge, ends, bend) in enumerate(zip(subgraph.edges, drawn.ends, drawn.bends, strict=True)):
+        turn = {"enabled": True, "type": "curvedCCW" if bend > 0 else "curvedCW", "roundness": 0.2}
+        look = {"label": harmless(shorten(edge.label, ARROW_CHARS)), "told": harmless(about(edge))}
+        look |= {"found": is_pale(edge), "smooth": turn if bend else False}
+        network.add_edge(*ends, id=number, **look)
+    return {"nodes": network.nodes, "edges": network.edges}

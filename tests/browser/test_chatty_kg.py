@@ -23,6 +23,8 @@ RESULTS = {
     "execution": "2001-11-16",
 }
 """What each agent's cell shows once it was run, in flow order."""
+ASKING = {"translator", "classifier", "rephraser", "qir", "vertex_selection", "predicate_selection"}
+"""The agents that ask a model."""
 
 
 @pytest.fixture(scope="module")
@@ -98,11 +100,8 @@ def test_the_debugger_steps_back_and_forth_and_stops_where_told(page: NotebookPa
     cell.click("Back")
     expect(cell.row("query generator")).to_have_attribute("aria-current", "step")
     cell.click("Continue", until="Answered")
-    for view, shown in {
-        "Answer": "Where the time went",
-        "Compare": "profile",
-        "Subgraph": "on the way",
-    }.items():
+    views = {"Answer": "Where the time went", "Compare": "profile", "Subgraph": "on the way"}
+    for view, shown in views.items():
         cell.tab(view, until=shown)
 
 
@@ -158,12 +157,4 @@ def test_after_run_all_every_agent_shows_its_result(page: NotebookPage) -> None:
     for name, result in RESULTS.items():
         cell = agent(page, name).wait("done").wait(result)
         expect(cell.output.get_by_role("tab", name="Result", selected=True)).to_be_visible()
-        asks = name in (
-            "translator",
-            "classifier",
-            "rephraser",
-            "qir",
-            "vertex_selection",
-            "predicate_selection",
-        )
-        expect(cell.output.get_by_role("tab", name="Prompt")).to_have_count(int(asks))
+        expect(cell.output.get_by_role("tab", name="Prompt")).to_have_count(int(name in ASKING))

@@ -47,6 +47,7 @@ CELLS = (
     "kgwb.debug(run)",
     'chooser = GraphChooser("zoo.ttl"); chooser',
     'kgwb.debug(asked("Where was Ella born?", kgwb.Workbench(chooser.kg, "rules")))',
+    'kgwb.debug(asked("Who directed Arrival?"))',
     SLOW,
     "loaded.set()",
 )
@@ -127,6 +128,15 @@ def test_an_answer_of_the_wrong_kind_says_so(page: NotebookPage) -> None:
     cell = page.cell("Where was Ella born").run().wait("Answered, with doubt")
     cell.wait("2001-05-04 is a date where a place was asked")
     expect(cell.output.locator(".answer")).to_have_class("answer none")
+
+
+def test_a_triple_is_muted_and_it_is_told_whether_the_answer_stands(
+    page: NotebookPage,
+) -> None:
+    cell = page.cell('asked("Who directed Arrival?")').run().wait("Denis Villeneuve")
+    cell.tab("Answer").wait("stands on")
+    cell.click("Mute", until="The answer does not stand without this triple.")
+    cell.wait("without Arrival — director → Denis Villeneuve")
 
 
 def test_embeddings_load_from_the_start_and_a_press_meanwhile_waits_its_turn(page: NotebookPage) -> None:

@@ -31,11 +31,10 @@ from kgwb.show.subgraph import subgraph
 from kgwb.show.text import tree
 from kgwb.ui.cell import AgentCell
 from kgwb.ui.choosers import GraphChooser
-from kgwb.ui.comparison import ComparisonPanel
-from kgwb.ui.debugger import VIEWS, Debugger
+from kgwb.ui.debugger import VIEWS, ComparisonPanel, Debugger
 from kgwb.ui.live import Live
-from kgwb.ui.pyvis_page import graph
 from kgwb.ui.session import session_of
+from kgwb.ui.subgraph import graph
 from kgwb.workbench import Workbench
 
 COUNT = 1_000

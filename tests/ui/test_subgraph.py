@@ -21,9 +21,8 @@ from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.show.subgraph import Subgraph, subgraph
 from kgwb.ui.debugger import Debugger
-from kgwb.ui.pyvis_page import graph, page
 from kgwb.ui.session import Session
-from kgwb.ui.subgraph import SubgraphPanel
+from kgwb.ui.subgraph import SubgraphPanel, graph, page
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
