@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import field_validator
 from rdflib import URIRef
 
 from kgwb.flow import Candidate, Context, Link, Retrieved
@@ -13,14 +13,13 @@ from kgwb.kg.base import Hit
 from kgwb.kg.queries import describe
 from kgwb.kg.sparql import n3
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, ask
+from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems import rules as _rules  # noqa: F401  # the model rules selects by them
 
 
-class VertexReply(BaseModel):
+class VertexReply(Reply):
     """The number of the candidate meant, with its label as a cross-check; 0 and "" if none is meant."""
 
-    model_config = ConfigDict(extra="forbid")
     reason: str
     number: int
     label: str
@@ -34,17 +33,15 @@ class VertexReply(BaseModel):
         return number
 
 
-class LabelReply(BaseModel):
+class LabelReply(Reply):
     """The label of the candidate meant, as published."""
 
-    model_config = ConfigDict(extra="forbid")
     label: str
 
 
-class NameReply(BaseModel):
+class NameReply(Reply):
     """The local name of the vertex meant, among those that share a label (reference code)."""
 
-    model_config = ConfigDict(extra="forbid")
     name: str
 
 

@@ -6,11 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from kgwb.flow import Kind
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, ask
+from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.chatty_kg.records import QIR, Fact, is_unknown
 
 BOOLEAN_OPENERS = frozenset(
@@ -26,19 +24,17 @@ NOTHING = frozenset(("", "none", "nothing"))
 """What small models write into a list that shall be empty."""
 
 
-class TripleReply(BaseModel):
+class TripleReply(Reply):
     """One relational fact."""
 
-    model_config = ConfigDict(extra="forbid")
     subject: str
     predicate: str
     object: str
 
 
-class PublishedReply(BaseModel):
+class PublishedReply(Reply):
     """The chain of thought as fields: entities, unknowns, then the facts between them."""
 
-    model_config = ConfigDict(extra="forbid")
     entities: list[str]
     unknowns: list[str]
     triples: list[TripleReply]

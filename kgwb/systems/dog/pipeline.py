@@ -10,17 +10,13 @@ from rdflib import URIRef
 from kgwb.flow import NOT_HERE, Answer, Dialogue, Question, Term
 from kgwb.run import Run, System, agent
 from kgwb.systems.dog import rules as _rules  # noqa: F401  # the model rules answers its agents by them
-from kgwb.systems.dog import simplifying
 from kgwb.systems.dog import views as _views  # noqa: F401  # its records show themselves by them
-from kgwb.systems.dog.answer_trying import try_answer, values_of
-from kgwb.systems.dog.homonyms import tell_apart
-from kgwb.systems.dog.own_knowledge import remember
+from kgwb.systems.dog.answering import remember, try_answer, values_of
+from kgwb.systems.dog.hop import fill, filter_relation, get_relations, tell_apart
 from kgwb.systems.dog.records import Filled, Focus, Head, Hop, Solved, Topics, name_of
-from kgwb.systems.dog.relation_filtering import filter_relation
-from kgwb.systems.dog.relations import get_relations
 from kgwb.systems.dog.settings import DogSettings, settings_of
+from kgwb.systems.dog.simplifying import ROLES, simplify
 from kgwb.systems.dog.topic_entity import begin, find_topics
-from kgwb.systems.dog.triple_filling import fill
 from kgwb.systems.linking import link_entity, retrieve, select
 
 
@@ -76,7 +72,7 @@ def iterate(place: str, focus: Focus, run: Run) -> Hop:
         for result, head in zip(filled, heads, strict=True)
         if result.values
     )
-    shorter = simplifying.simplify(focus.question, solved, reached, run)
+    shorter = simplify(focus.question, solved, reached, run)
     before = (*focus.before, focus.question)
     return Hop(focus.question, filled, tried, Focus(shorter.question, heads, before), focus.before)
 
@@ -117,30 +113,12 @@ def _why(hops: Sequence[Hop], run: Run) -> str:
 SYSTEM = System(
     "dog",
     answer,
-    (
-        find_topics,
-        walk,
-        link_entity,
-        retrieve,
-        select,
-        iterate,
-        get_relations,
-        filter_relation,
-        fill,
-        try_answer,
-        simplifying.simplify,
-        simplifying.simplify_first,
-        simplifying.criticise,
-        simplifying.polish,
-        simplifying.simplify_alone,
-        remember,
-    ),
-    stages=(
-        ("Find the start", ("topic_entity", "entity_retriever", "vertex_selection")),
-        ("Each hop ↻", ("relations", "relation_filtering", "triple_filling", "answer_trying")),
-        ("Shorten the question", ("simplifying_expert", "critic", "linguist", "fused_agent")),
-        ("Else", ("own_knowledge",)),
-    ),
+    {
+        "Find the start": (find_topics, walk, link_entity, retrieve, select),
+        "Each hop ↻": (iterate, get_relations, filter_relation, fill, try_answer),
+        "Shorten the question": (simplify, *ROLES["none"], *ROLES["fused_agent"]),
+        "Else": (remember,),
+    },
     supervisors={
         "walk": ("entity_linking", "iteration"),
         "entity_linking": ("entity_retriever", "vertex_selection"),

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from pydantic import BaseModel, ConfigDict
-
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, ask
+from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.dog.records import MARKED, Filled, Remark, Simplified, Solved, plain
 from kgwb.systems.dog.settings import settings_of
 
 Debate = tuple[Remark, ...]
 
 
-class RemarkReply(BaseModel):
+class RemarkReply(Reply):
     """What a role says to the others, and the question it proposes."""
 
-    model_config = ConfigDict(extra="forbid")
     remark: str
     question: str
 

@@ -6,19 +6,16 @@ import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
-from pydantic import BaseModel, ConfigDict
-
 from kgwb.flow import Context, Link, Value
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, ask
+from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.dog.records import MARKED, Focus, Head, Topics, plain
 from kgwb.systems.linking import link_entity
 
 
-class TopicReply(BaseModel):
+class TopicReply(Reply):
     """The names in the question, as written there."""
 
-    model_config = ConfigDict(extra="forbid")
     entities: list[str]
 
 

@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from pydantic import BaseModel, ConfigDict
 from rdflib import Literal
 
 from kgwb.flow import NOT_HERE, Answer, Dialogue, Kind, Term, Triple, Value
 from kgwb.kg.support import named
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, ask
+from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.ragonite.records import Cited, CitedValue, Source
 from kgwb.systems.ragonite.tools import earlier
 
@@ -20,18 +19,16 @@ MOST_TRIPLES = 30
 """Triples that are shown of a value."""
 
 
-class ValueReply(BaseModel):
+class ValueReply(Reply):
     """A value with the numbers of its sources."""
 
-    model_config = ConfigDict(extra="forbid")
     value: str
     sources: list[int]
 
 
-class AnswerReply(BaseModel):
+class AnswerReply(Reply):
     """The answer in a sentence or more, and its values; no value if the sources do not answer."""
 
-    model_config = ConfigDict(extra="forbid")
     reason: str
     kind: Kind
     answer: str

@@ -12,7 +12,7 @@ from kgwb.run.act import perform
 from kgwb.systems.robodata import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.producer import conclude, produce
-from kgwb.systems.robodata.records import BY_NAME, TOOLS, Position, Visit
+from kgwb.systems.robodata.records import TOOLS, Position, Visit
 from kgwb.systems.robodata.settings import RoboDataSettings, settings_of
 from kgwb.systems.robodata.states import DECIDERS, assess, observe
 from kgwb.systems.robodata.tools import Observed
@@ -64,23 +64,13 @@ def update(place: str, local: LocalGraph, results: tuple[Observed, ...], run: Ru
 SYSTEM = System(
     "robodata",
     answer,
-    (
-        take_turn,
-        assess,
-        observe,
-        *DECIDERS.values(),
-        *BY_NAME.values(),
-        update,
-        produce,
-        conclude,
-    ),
-    stages=(
-        ("Think ↻", ("assessment", "observation")),
-        ("Remote ↻", ("remote", *(form.spec.name for form in TOOLS["REMOTE"]), "eval_remote")),
-        ("Local ↻", ("update", *(form.spec.name for form in TOOLS["UPDATE"]), "local_graph", "eval_local")),
-        ("Look closer", ("local", *(form.spec.name for form in TOOLS["LOCAL"]))),
-        ("Answer", ("produce", "answer")),
-    ),
+    {
+        "Think ↻": (take_turn, assess, observe),
+        "Remote ↻": (DECIDERS["REMOTE"], *TOOLS["REMOTE"], DECIDERS["EVAL_REMOTE"]),
+        "Local ↻": (DECIDERS["UPDATE"], *TOOLS["UPDATE"], update, DECIDERS["EVAL_LOCAL"]),
+        "Look closer": (DECIDERS["LOCAL"], *TOOLS["LOCAL"]),
+        "Answer": (produce, conclude),
+    },
     supervisors={"turn": ("assessment", "observation", *map(str.lower, DECIDERS), "local_graph")},
     settings=RoboDataSettings,
 )

@@ -7,30 +7,27 @@ from dataclasses import replace
 from typing import Literal
 
 import rdflib
-from pydantic import BaseModel, ConfigDict
 
 from kgwb.flow import NOT_HERE, Answer, Kind, Triple, Value
 from kgwb.kg.support import named, there
 from kgwb.run import Run, agent
-from kgwb.run.ask import ask
+from kgwb.run.ask import Reply, ask
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.records import Position, Produced, Sentence
 from kgwb.systems.robodata.settings import settings_of
 from kgwb.systems.robodata.states import variables
 
 
-class SentenceReply(BaseModel):
+class SentenceReply(Reply):
     """A sentence with its support set: triples of three ids, or single nodes."""
 
-    model_config = ConfigDict(extra="forbid")
     text: str
     support: list[list[str]]
 
 
-class ProduceReply(BaseModel):
+class ProduceReply(Reply):
     """The answer in sentences, and as nodes."""
 
-    model_config = ConfigDict(extra="forbid")
     thought: str
     sentences: list[SentenceReply]
     kind: Literal["things", "count", "yes", "no", "nothing"]

@@ -1,11 +1,11 @@
-"""Drafter: a query for a question, written from the part of the survey that matters."""
+"""Drafter and reviewer: a query from the part of the survey that matters, and a better one by its result."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
 from rdflib import URIRef
 
 from kgwb.errors import GraphError
@@ -13,14 +13,15 @@ from kgwb.flow import counted
 from kgwb.kg.sparql import checked
 from kgwb.kg.survey_text import Prefixes, curie, quoted, with_prefixes
 from kgwb.run import Run, agent
-from kgwb.run.ask import ask
-from kgwb.systems.surveyor.records import Asked, Draft, Mentions, Part
+from kgwb.run.ask import Check, Reply, ask
+from kgwb.systems.surveyor.executor import result_text
+from kgwb.systems.surveyor.records import Asked, Draft, Executed, Mentions, Part, Review
+from kgwb.systems.surveyor.settings import settings_of
 
 
-class DraftReply(BaseModel):
+class DraftReply(Reply):
     """A query with what it asks for, or what the graph has nothing for."""
 
-    model_config = ConfigDict(extra="forbid")
     reason: str
     sparql: str
     asked: Asked
@@ -83,3 +84,42 @@ def names_text(mentions: Mentions, prefixes: Prefixes) -> str:
             of = f"{curie(value.predicate, prefix_of)}, {counted(value.triples, 'triple')}"
             lines.append(f"  {shown} is a value of {of}")
     return "\n".join(lines) or "none"
+
+
+class ReviewReply(Reply):
+    """The verdict, with the better query where there is one."""
+
+    reason: str
+    verdict: Literal["fine", "revise", "not in this graph"]
+    sparql: str
+    columns: list[str]
+    missing: str
+
+
+def _revised(reply: ReviewReply) -> str:
+    same = (reply.verdict == "revise") == bool(reply.sparql.strip())
+    return "" if same else "sparql goes with revise, and only with it"
+
+
+CHECKS = (Check("a query if and only if it revises", _revised),)
+
+
+@agent("reviewer", subject="place", kind="model")
+def review(
+    place: str, mentions: Mentions, part: Part, drafted: Draft, executed: Executed, run: Run
+) -> Review:
+    """Whether the query and its result stand."""
+    variables = {
+        "question": mentions.question,
+        "survey": part.text,
+        "names": names_text(mentions, part.prefixes),
+        "draft": drafted.body + "".join(f"\n# assumed: {' '.join(a.split())}" for a in drafted.assumptions),
+        "result": result_text(executed, settings_of(run).shown_rows),
+    }
+    reply = ask("surveyor/reviewer", variables, ReviewReply, run, checks=CHECKS)
+    if reply.verdict != "revise":
+        return Review(reply.verdict, reply.missing or reply.reason)
+    columns = tuple(reply.columns) or drafted.columns
+    query = as_query(reply.sparql, part.prefixes)
+    revised = Draft(query, drafted.asked, columns, drafted.assumptions, reason=reply.reason)
+    return Review("revise", reply.reason, revised)

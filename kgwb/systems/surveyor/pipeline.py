@@ -17,12 +17,10 @@ from kgwb.run import Run, System, agent, remembered
 from kgwb.systems.linking import retrieve
 from kgwb.systems.supports import supports
 from kgwb.systems.surveyor import views as _views  # noqa: F401  # its records show themselves by them
-from kgwb.systems.surveyor.drafter import draft
+from kgwb.systems.surveyor.drafter import draft, review
 from kgwb.systems.surveyor.executor import execute
-from kgwb.systems.surveyor.mention_finder import find_names, find_values
-from kgwb.systems.surveyor.part import of_query, relevant
+from kgwb.systems.surveyor.part import find_names, find_values, of_query, relevant
 from kgwb.systems.surveyor.records import Draft, Executed, Mentions
-from kgwb.systems.surveyor.reviewer import review
 from kgwb.systems.surveyor.settings import SurveyorSettings, settings_of
 
 
@@ -119,13 +117,12 @@ def remember(run: Run) -> Turn:
 SYSTEM = System(
     "surveyor",
     answer,
-    (look, find_names, retrieve, find_values, draft, execute, review, conclude),
-    stages=(
-        ("Look", ("surveyor", "mention_finder", "entity_retriever", "value_finder")),
-        ("Draft", ("drafter", "executor")),
-        ("Review ↻", ("reviewer",)),
-        ("Answer", ("answer",)),
-    ),
+    {
+        "Look": (look, find_names, retrieve, find_values),
+        "Draft": (draft, execute),
+        "Review ↻": (review,),
+        "Answer": (conclude,),
+    },
     remember=remember,
     settings=SurveyorSettings,
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from numbers import Number
 
-from pydantic import BaseModel, ConfigDict
 from rdflib import Literal, URIRef
 
 from kgwb.flow import Answer, CandidateQuery, Kind, Value
@@ -12,7 +11,7 @@ from kgwb.kg.algebra import parts_of
 from kgwb.kg.base import Rows
 from kgwb.kg.support import named
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, ask
+from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.supports import supports
 from kgwb.systems.triad.generalist import AnswerType
 from kgwb.systems.triad.settings import settings_of
@@ -20,10 +19,9 @@ from kgwb.systems.triad.settings import settings_of
 KINDS: dict[AnswerType, Kind] = {"count": "count", "select": "list", "yes or no": "boolean"}
 
 
-class KnowledgeReply(BaseModel):
+class KnowledgeReply(Reply):
     """One fact from memory, or True or False; "" if it does not know."""
 
-    model_config = ConfigDict(extra="forbid")
     answer: str
 
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, StrictInt
+from pydantic import StrictInt
 
 from kgwb.flow import Retrieved
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, ask
+from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.linking import numbered
 from kgwb.systems.triad.records import Choice, Filled, Queries, Relation, Triplet
 from kgwb.systems.triad.settings import settings_of
 
 
-class ChoiceReply(BaseModel):
+class ChoiceReply(Reply):
     """The numbers of what is chosen, best first, after why."""
 
-    model_config = ConfigDict(extra="forbid")
     reason: str
     numbers: list[StrictInt]
 

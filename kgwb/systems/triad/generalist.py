@@ -6,13 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from kgwb.errors import GraphError
 from kgwb.flow import Direction
 from kgwb.kg.algebra import parts_of
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, ask
+from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.triad.records import Triplet
 
 AnswerType = Literal["count", "select", "yes or no"]
@@ -23,26 +21,23 @@ MADE_UP = re.compile(r"<[^<>\s]*>|\b(?:IRI|URI)\s*\(", re.IGNORECASE)
 """An IRI, or what makes one of a text."""
 
 
-class TripletsReply(BaseModel):
+class TripletsReply(Reply):
     """The triplets, each of subject, relation and object, after what led to them."""
 
-    model_config = ConfigDict(extra="forbid")
     reason: str
     triplets: list[list[str]]
 
 
-class TemplateReply(BaseModel):
+class TemplateReply(Reply):
     """The template, after what led to it."""
 
-    model_config = ConfigDict(extra="forbid")
     reason: str
     sparql: str
 
 
-class TypeReply(BaseModel):
+class TypeReply(Reply):
     """What kind of answer is asked for."""
 
-    model_config = ConfigDict(extra="forbid")
     type: AnswerType
 
 

@@ -8,10 +8,11 @@ from dataclasses import replace
 from kgwb.flow import NOT_HERE, Answer, Candidate, Dialogue, Question, Term
 from kgwb.run import Run, System, agent
 from kgwb.systems.linking import retrieve
-from kgwb.systems.triad import decision_maker, generalist
+from kgwb.systems.triad import generalist
 from kgwb.systems.triad import rules as _rules  # noqa: F401  # the model rules answers its agents by them
 from kgwb.systems.triad import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.triad.advisor import conclude, remember
+from kgwb.systems.triad.decision_maker import choose_entities, choose_query, choose_relations
 from kgwb.systems.triad.generalist import Triplets, mentions
 from kgwb.systems.triad.memory import build, fault_of, reached, traverse
 from kgwb.systems.triad.records import Attempt, Choice, Triplet
@@ -45,7 +46,7 @@ def attempt(place: str, question: str, before: tuple[Attempt, ...], run: Run) ->
         return _advised(Attempt(triplets, linked, fault=missing, back="parsing"), before, run)
     template = generalist.write_template(triplets, question, failed, run)
     queries = build(template, triplets, linked, run)
-    chosen = decision_maker.choose_query(queries, question, run).chosen if queries.kept else ()
+    chosen = choose_query(queries, question, run).chosen if queries.kept else ()
     back, fault = (None, "") if chosen else fault_of(queries, run)
     query = next((each.query for each in queries.kept if each in chosen), None)
     return _advised(Attempt(triplets, linked, template, query, fault, back), before, run)
@@ -67,7 +68,7 @@ def link(triplets: Triplets, question: str, failed: tuple[str, ...], run: Run) -
     """The choice for each mention, then for each triplet, for those at a mention first."""
     names = mentions(triplets)
     found = zip(run.map(retrieve, names), names, strict=True)
-    entities = [decision_maker.choose_entities(*each, question, failed, run) for each in found]
+    entities = [choose_entities(*each, question, failed, run) for each in found]
     ends: dict[str, Sequence[Term]] = {
         name: _vertices(each) for name, each in zip(names, entities, strict=True)
     }
@@ -77,7 +78,7 @@ def link(triplets: Triplets, question: str, failed: tuple[str, ...], run: Run) -
         nearest = max(waiting, key=lambda each: max((end in ends) + (end in names) for end in each.ends))
         near = [end for end in nearest.ends if end in names] or [end for end in nearest.ends if end in ends]
         relations = traverse(nearest, {end: ends[end] for end in near}, run)
-        choices[nearest] = decision_maker.choose_relations(relations, nearest, question, failed, run)
+        choices[nearest] = choose_relations(relations, nearest, question, failed, run)
         ends |= reached(nearest, choices[nearest], ends, run)
     return (*entities, *(choices[triplet] for triplet in triplets if triplet in choices))
 
@@ -89,26 +90,12 @@ def _vertices(choice: Choice) -> tuple[Term, ...]:
 SYSTEM = System(
     "triad",
     answer,
-    (
-        attempt,
-        generalist.parse,
-        retrieve,
-        decision_maker.choose_entities,
-        traverse,
-        decision_maker.choose_relations,
-        generalist.write_template,
-        build,
-        decision_maker.choose_query,
-        generalist.classify,
-        conclude,
-        remember,
-    ),
-    stages=(
-        ("Parsing", ("triplets",)),
-        ("Linking", ("entity_retriever", "entity_choice", "relations", "relation_choice")),
-        ("Construction", ("template", "queries", "query_choice")),
-        ("Answering", ("answer_type", "answer", "own_knowledge")),
-    ),
+    {
+        "Parsing": (attempt, generalist.parse),
+        "Linking": (retrieve, choose_entities, traverse, choose_relations),
+        "Construction": (generalist.write_template, build, choose_query),
+        "Answering": (generalist.classify, conclude, remember),
+    },
     supervisors={"attempt": ("triplets", "template", "queries", "query_choice")},
     settings=TriadSettings,
 )

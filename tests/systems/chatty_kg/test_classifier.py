@@ -7,7 +7,7 @@ from small import PAPER, alone
 
 from kgwb.flow import Context, Turn
 from kgwb.settings import Settings
-from kgwb.systems.chatty_kg.classifier import classify
+from kgwb.systems.chatty_kg.chat import classify
 from kgwb.systems.chatty_kg.records import Classified
 
 REPLY = {"classifier": {"reason": "elliptical", "label": "dependent"}}

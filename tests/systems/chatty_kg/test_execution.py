@@ -16,7 +16,7 @@ from kgwb.kg import Graph
 from kgwb.kg.algebra import conjunction
 from kgwb.llm import Scripted
 from kgwb.settings import Settings
-from kgwb.systems.chatty_kg.execution import execute
+from kgwb.systems.chatty_kg.queries import execute
 from kgwb.systems.chatty_kg.records import QIR, Fact, Linked, LinkedRelation, RankedPredicate, Selection
 
 ANY = (RankedPredicate(iri("r"), "r", "out", 1.0),)

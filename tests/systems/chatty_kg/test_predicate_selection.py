@@ -11,7 +11,7 @@ from small import PAPER, alone, predicates
 
 from kgwb.errors import InvalidReplyError, OverrideError
 from kgwb.flow import CandidateQuery
-from kgwb.systems.chatty_kg.predicate_selection import select_queries
+from kgwb.systems.chatty_kg.queries import select_queries
 from kgwb.systems.chatty_kg.records import Fact, Generated, Linked, LinkedRelation, RankedPredicate, Selection
 
 

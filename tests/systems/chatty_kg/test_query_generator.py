@@ -11,7 +11,7 @@ from small import EX, PAPER, alone, films, iri
 from kgwb import profile
 from kgwb.flow import Candidate, Direction, Link
 from kgwb.settings import Settings
-from kgwb.systems.chatty_kg.query_generator import generate
+from kgwb.systems.chatty_kg.queries import generate
 from kgwb.systems.chatty_kg.records import QIR, Fact, Generated, Linked, LinkedRelation, RankedPredicate
 
 

@@ -10,8 +10,8 @@ from small import FILMS, PAPER, alone, films, iri
 from kgwb import profile
 from kgwb.flow import Candidate, Link
 from kgwb.settings import Settings
+from kgwb.systems.chatty_kg.matching import link_relations
 from kgwb.systems.chatty_kg.records import QIR, Fact, LinkedRelation
-from kgwb.systems.chatty_kg.relation_linking import link_relations
 
 
 def links(**vertices: str | None) -> tuple[Link, ...]:

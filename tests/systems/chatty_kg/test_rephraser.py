@@ -7,8 +7,8 @@ from small import alone
 
 from kgwb.errors import InvalidReplyError
 from kgwb.flow import Context, Turn
+from kgwb.systems.chatty_kg.chat import rephrase
 from kgwb.systems.chatty_kg.records import Rephrased
-from kgwb.systems.chatty_kg.rephraser import rephrase
 
 TALKED = Context(
     (

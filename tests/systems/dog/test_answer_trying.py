@@ -10,7 +10,7 @@ from small import DOG, alone, iri
 
 from kgwb.errors import InvalidReplyError
 from kgwb.flow import Value
-from kgwb.systems.dog.answer_trying import try_answer, values_of
+from kgwb.systems.dog.answering import try_answer, values_of
 from kgwb.systems.dog.records import Filled, Head, Tried
 
 TRIPLES = (("Arrival", "starring", "Amy Adams"), ("Arrival", "starring", "…", "as", "Louise Banks"))

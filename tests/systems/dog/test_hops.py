@@ -14,10 +14,8 @@ from kgwb import open_kg, profile
 from kgwb.errors import InvalidReplyError
 from kgwb.flow import Value
 from kgwb.settings import Settings
+from kgwb.systems.dog.hop import fill, filter_relation, get_relations
 from kgwb.systems.dog.records import Filled, Filtered, Head, Relation, Relations, name_of
-from kgwb.systems.dog.relation_filtering import filter_relation
-from kgwb.systems.dog.relations import get_relations
-from kgwb.systems.dog.triple_filling import fill
 
 
 def head(*names: str) -> Head:

@@ -1,4 +1,4 @@
-"""Answer trying: are the triples of this hop enough to answer? (DoG's subgraph focusing)"""
+"""Answering: are the triples of this hop enough, and what does the model know by itself? (DoG)"""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+import rdflib
 
-from kgwb.flow import Term, Value
+from kgwb.flow import Answer, Term, Value
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, ask
+from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.dog.records import Filled, Head, Tried, plain
 
 
-class TryingReply(BaseModel):
+class TryingReply(Reply):
     """Yes or no first and alone, then why, then the answers, copied from the triples."""
 
-    model_config = ConfigDict(extra="forbid")
     sufficient: Literal["yes", "no"]
     reason: str
     answers: list[str]
@@ -92,3 +91,21 @@ def _candidates(filled: Sequence[Filled], heads: Sequence[Head]) -> Iterable[Val
         for value in head.values:
             touching = (triple for triple in triples if value.term in triple[::2])
             yield Value(value.term, value.label, tuple(dict.fromkeys((*value.support, *touching))))
+
+
+class KnowledgeReply(Reply):
+    """The answers from memory, none if it does not know."""
+
+    answers: list[str]
+
+
+@agent("own_knowledge", kind="model")
+def remember(question: str, reason: str, run: Run) -> Answer:
+    """An answer without the graph, marked as such; ``reason`` is why the graph gave none.
+
+    Asked only by a setting, and whenever the walk ended without an answer: nobody looks at a gold answer.
+    """
+    reply = ask("dog/own_knowledge", {"question": question}, KnowledgeReply, run)
+    names = dict.fromkeys(name.strip() for name in reply.answers if name.strip())
+    values = tuple(Value(rdflib.Literal(name), name) for name in names)
+    return Answer("list", values, reason=reason, ungrounded=bool(values))

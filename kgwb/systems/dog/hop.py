@@ -1,18 +1,87 @@
-"""Triple filling: the tails of a head and a relation (DoG, "triple_filling")."""
+"""A hop: the relations of a head, the one that the question means, and its triples (DoG)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rdflib import BNode, Literal, URIRef
 
-from kgwb.flow import Term, Triple, Value
-from kgwb.kg.queries import TRIPLES_PER_VALUE
+from kgwb.flow import Direction, Iri, Term, Triple, Value
+from kgwb.kg.queries import TRIPLES_PER_VALUE, describe, predicates
 from kgwb.kg.sparql import n3
 from kgwb.run import Run, agent
-from kgwb.systems.dog.records import INVERSE, Filled, Filtered, Head, Relation
+from kgwb.run.ask import Check, Reply, ask
+from kgwb.systems.dog.records import INVERSE, MARKED, Filled, Filtered, Head, Relation, Relations, plain
 from kgwb.systems.dog.settings import settings_of
+
+
+@agent("relations", subject="head", kind="sparql")
+def get_relations(head: Head, run: Run) -> Relations:
+    """The relations of all vertices of a head but for noise, "~" before those that lead to it.
+
+    No model is asked. Predicates of one name and direction are one relation.
+    """
+    terms = [value.term for value in head.values if not isinstance(value.term, BNode)]
+    if not terms:
+        return Relations(head.name, ())
+    pairs = predicates(run.kg, *(term for term in terms if isinstance(term, URIRef | Literal)))
+    names = run.kg.names(sorted({iri for iri, _ in pairs}))
+    iris: dict[tuple[str, Direction], list[Iri]] = {}
+    for iri, direction in pairs:
+        iris.setdefault((names[iri], direction), []).append(iri)
+    in_order = sorted(iris.items(), key=lambda item: (item[0][0], item[0][1] == "in"))
+    return Relations(head.name, tuple(Relation(name, way, tuple(group)) for (name, way), group in in_order))
+
+
+class FilteringReply(Reply):
+    """The first-hop sub-question ("" if one hop is left), then its relation; "" if none fits."""
+
+    subquestion: str
+    relation: str
+    reason: str
+
+
+def problems(filtered: Filtered, relations: Relations, question: str) -> Iterator[str]:
+    """What is wrong with a choice put in by hand: head and relation must be those that were offered."""
+    if filtered.head != relations.head:
+        yield f"the relation is for {filtered.head!r}, the step for {relations.head!r}"
+    if filtered.relation is not None and filtered.relation not in relations.found:
+        yield f"{filtered.relation} is none of {', '.join(map(str, relations.found)) or 'the relations'}"
+
+
+@agent("relation_filtering", subject="relations", check=problems, kind="model")
+def filter_relation(relations: Relations, question: str, run: Run) -> Filtered:
+    """The relation of the question's first hop from a head ("only the best unique relation").
+
+    No model is asked where there is one relation, unless "none" is a choice that says something: that another
+    head comes first, or, without focusing, that the walk ends.
+    """
+    if not relations.found:
+        return Filtered(relations.head, "", None, "the graph tells nothing about it")
+    alone = len({*MARKED.findall(question)}) <= 1 and settings_of(run).ablation != "no_focusing"
+    if len(relations.found) == 1 and alone:
+        return Filtered(relations.head, "", relations.found[0], "the only relation")
+    variables = {
+        "question": question,
+        "entity": relations.head,
+        "relations": [str(relation) for relation in relations.found],
+    }
+    checks = (in_the_list(relations),)
+    reply = ask("dog/relation_filtering", variables, FilteringReply, run, checks=checks)
+    chosen = relations.named(reply.relation) if reply.relation.strip() else None
+    return Filtered(relations.head, " ".join(reply.subquestion.split()), chosen, reply.reason)
+
+
+def in_the_list(relations: Relations) -> Check[FilteringReply]:
+    """The relation must be one of those offered, its direction included, or none."""
+
+    def listed(reply: FilteringReply) -> str:
+        if not reply.relation.strip() or relations.named(reply.relation):
+            return ""
+        return f"{reply.relation!r} is not in the list"
+
+    return Check("a relation from the list", listed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,3 +288,53 @@ def _in_words(
                     between = ("…", f"{INVERSE if against else ''}{names[iri]}")
                 words = (before[step.head].label, str(relation), *between, labels[tail])
                 yield words, (step.head, tail)
+
+
+def tell_apart(filled: Sequence[Filled], heads: Sequence[Head], run: Run) -> tuple[Filled, ...]:
+    """A hop's results, where tails that share a name have what they are behind it: "Dune (film)".
+
+    Heads keep the names that they have in the question.
+    """
+    named = {value.term: value.label for result in filled for value in result.values}
+    known = {value.term: value.label for head in heads for value in head.values}
+    groups: dict[str, list[URIRef]] = {}
+    for term, label in (named | known).items():
+        if isinstance(term, URIRef):
+            groups.setdefault(plain(label), []).append(term)
+    homonyms = [same for same in groups.values() if len(same) > 1]
+    if not homonyms:
+        return tuple(filled)
+    names: dict[Term, str] = dict(known)
+    for same, kinds in zip(homonyms, _kinds(homonyms, run), strict=True):
+        apart = zip(same, kinds, strict=True)
+        names |= {term: f"{named[term]} ({kind})" for term, kind in apart if term not in known}
+    return tuple(_renamed(result, names) for result in filled)
+
+
+def _kinds(homonyms: Sequence[Sequence[URIRef]], run: Run) -> Iterator[list[str]]:
+    """What each vertex of a group is, by what distinguishes all: types, else descriptions, else IRIs."""
+    described = describe(run.kg, sorted(term for same in homonyms for term in same))
+    for same in homonyms:
+        kinds = [", ".join(described[term].types) for term in same]
+        texts = _beginnings([described[term].description.split() for term in same])
+        local = [term.rpartition("#")[2].rpartition("/")[2] for term in same]
+        apart = (names for names in (kinds, texts, local) if all(names) and len({*names}) == len(same))
+        yield next(apart, [str(term) for term in same])
+
+
+def _beginnings(texts: Sequence[Sequence[str]]) -> list[str]:
+    """The first words of each text, as many as it takes until all differ."""
+    lengths = range(1, max(map(len, texts), default=0) + 1)
+    cut = ([" ".join(words[:length]) for words in texts] for length in lengths)
+    return next((starts for starts in cut if len({*starts}) == len(starts)), [""] * len(texts))
+
+
+def _renamed(result: Filled, names: dict[Term, str]) -> Filled:
+    if len(result.ends) < len(result.triples):  # put in by hand
+        return result
+    values = tuple(replace(value, label=names.get(value.term, value.label)) for value in result.values)
+    triples = tuple(
+        (*words[:-1], names.get(tail, words[-1]))
+        for words, (_, tail) in zip(result.triples, result.ends, strict=True)
+    )
+    return replace(result, values=values, triples=triples)

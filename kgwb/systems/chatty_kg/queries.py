@@ -1,0 +1,356 @@
+"""Candidate queries: generated, selected by their predicates, executed into an answer (section 5.2)."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice, product
+from operator import contains
+
+from rdflib import Literal, URIRef
+from rdflib.namespace import XSD
+
+from kgwb.flow import NOT_HERE, Answer, CandidateQuery, Term, Triple, Value
+from kgwb.kg.algebra import unknowns_of
+from kgwb.kg.queries import counted, support, where, witness
+from kgwb.run import Run, agent
+from kgwb.run.ask import Check, Reply, ask
+from kgwb.systems.chatty_kg.matching import Ends, filter_of, pattern_of, terms_of
+from kgwb.systems.chatty_kg.records import (
+    QIR,
+    Fact,
+    Generated,
+    Linked,
+    LinkedRelation,
+    RankedPredicate,
+    Selection,
+)
+from kgwb.systems.chatty_kg.settings import settings_of
+
+MOST_COMBINATIONS = 20_000
+"""Combinations looked at before truncation; a QIR of many facts multiplies."""
+
+
+@agent("query_generator")
+def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
+    """Every combination of one predicate a fact, joined on shared ends, truncated to query_num.
+
+    ``fast`` orders by score first; as published, the order is that of the combinations, and a fact without
+    any predicate is left out.
+    """
+    settings = settings_of(run)
+    terms = terms_of(qir, linked.links)
+    relations = [linked_relation for linked_relation in linked.relations if linked_relation.predicates]
+    lost = len(relations) < len(linked.relations) or any(link.vertex is None for link in linked.links)
+    if not relations or (settings.fast and lost):  # a query for part of the question answers another one
+        return Generated((), 0)
+    facts = [relation.fact for relation in relations]
+    choices = [relation.predicates for relation in relations]
+    total = math.prod(len(choice) for choice in choices)
+    combinations: Iterable[tuple[RankedPredicate, ...]] = islice(product(*choices), MOST_COMBINATIONS)
+    if settings.fast:
+        combinations = heapq.nsmallest(settings.query_num, combinations, key=_order)
+    kept: dict[str, CandidateQuery] = {}
+    for combination in combinations:
+        query = _query(qir, facts, combination, terms, run)
+        kept.setdefault(query.sparql, query)
+        if len(kept) == settings.query_num:
+            break
+    if total > len(kept):
+        run.note(f"{total} candidate queries, {len(kept)} kept (query_num {settings.query_num})")
+    return Generated(tuple(kept.values()), total)
+
+
+def _order(combination: Sequence[RankedPredicate]) -> tuple[float, tuple[str, ...], tuple[bool, ...]]:
+    return (
+        -score_of(combination),
+        tuple(str(predicate.iri) for predicate in combination),
+        tuple(predicate.direction == "in" for predicate in combination),
+    )
+
+
+def score_of(combination: Sequence[RankedPredicate]) -> float:
+    """Geometric mean of the similarities, negative ones taken as nearly none."""
+    return math.prod(max(predicate.similarity, 1e-3) for predicate in combination) ** (1 / len(combination))
+
+
+def _query(
+    qir: QIR, facts: Sequence[Fact], combination: Sequence[RankedPredicate], terms: Ends, run: Run
+) -> CandidateQuery:
+    pairs = list(zip(facts, combination, strict=True))
+    patterns = tuple(dict.fromkeys(pattern_of(fact, predicate, terms) for fact, predicate in pairs))
+    names = tuple(predicate.name for predicate in combination)
+    boolean = qir.kind == "boolean"
+    filters = "".join(dict.fromkeys(filter_of(fact, predicate, terms) for fact, predicate in pairs))
+    if run.settings.fast:
+        filters += _untrue(patterns) if boolean else _exclusions(qir, terms)
+    head = "ASK" if boolean else f"SELECT DISTINCT {qir.target} WHERE"
+    query = CandidateQuery("", patterns, names, round(score_of(combination), 4), filters)
+    return replace(query, sparql=f"{head} {{ {where(query)} }}")
+
+
+def _exclusions(qir: QIR, terms: Ends) -> str:
+    """What was asked about is no answer of a chain that leads back to it: who shares a director with X."""
+    if len(qir.facts) < 2:
+        return ""
+    named = (terms[entity] for entity in qir.entities if entity not in qir.kinds)
+    vertices = dict.fromkeys(term for term in named if term.startswith("<"))
+    return "".join(f"FILTER({qir.target} != {vertex}) " for vertex in vertices)
+
+
+def _untrue(patterns: Iterable[tuple[str, str, str]]) -> str:
+    """A stored false is no yes: "is it a hybrid" of a car whose ``hybrid`` is false."""
+    false = f'str({{0}}) NOT IN ("false", "0") || datatype({{0}}) != <{XSD.boolean}>'
+    return "".join(f"FILTER(!isLiteral({x}) || {false.format(x)}) " for x in unknowns_of(patterns))
+
+
+NEAR, FAR = 0.7, 0.25
+"""A predicate this like the relation, and the others less like it by this much, needs no model."""
+
+
+class SelectionReply(Reply):
+    """The relevant predicates of each triple after a word of reasoning (zero-shot chain of thought)."""
+
+    reasoning: str
+    predicates: list[list[str]]
+
+
+class PooledReply(Reply):
+    """The relevant predicates of one pool after a word of reasoning, as published."""
+
+    reasoning: str
+    predicates: list[str]
+
+
+def problems(selection: Selection, generated: Generated, question: str, linked: Linked) -> Iterator[str]:
+    """What the query validator has against a selection put in by hand: it may hold candidate queries only."""
+    known = {query.sparql for query in generated.queries}
+    yield from (
+        f"not a candidate query: {query.sparql}" for query in selection.queries if query.sparql not in known
+    )
+
+
+@agent("predicate_selection", check=problems, kind="model")
+def select_queries(generated: Generated, question: str, linked: Linked, run: Run) -> Selection:
+    """The queries whose predicates the model judges relevant (Algorithm 3, lines 3 to 17).
+
+    As published, one pool of names is shown and one relevant predicate is enough for a query. ``fast`` shows
+    each triple with its own predicates, and a query must be right in every triple; no model is asked where
+    for every relation one predicate has its very name, or is by far the nearest.
+    """
+    if not generated.queries:
+        return Selection((), ())
+    if run.settings.fast:
+        return _by_triple(generated.queries, question, linked.relations, run)
+    return _pooled(generated, question, run)
+
+
+def _by_triple(
+    queries: Sequence[CandidateQuery], question: str, relations: Sequence[LinkedRelation], run: Run
+) -> Selection:
+    offered = [list(dict.fromkeys(query.predicates[n] for query in queries)) for n in range(len(relations))]
+    relevant = [_beyond_doubt(relation) for relation in relations]
+    if all(relevant):
+        run.note("for every relation one predicate is beyond doubt: no model was asked")
+    else:
+        shown = [
+            {"triple": [*relation.fact.words], "predicates": names}
+            for relation, names in zip(relations, offered, strict=True)
+        ]
+        variables = {"question": question, "relations": shown}
+        checks = (validator_by_triple(offered),)
+        reply = ask("chatty_kg/predicate_selection", variables, SelectionReply, run, checks=checks)
+        relevant = reply.predicates
+    kept = [query for query in queries if all(map(contains, relevant, query.predicates))]
+    lists = zip(relevant, offered, strict=True)
+    names = (name for chosen, known in lists for name in chosen if name in known)
+    return Selection(tuple(kept), tuple(dict.fromkeys(names)))
+
+
+def _beyond_doubt(relation: LinkedRelation) -> list[str]:
+    """The one predicate with the relation's very name, or by far the most like it; empty if in doubt."""
+    same = {p.name for p in relation.predicates if p.name.casefold() == relation.fact.relation.casefold()}
+    if same:
+        return [*same] if len(same) == 1 else []
+    close: dict[str, float] = {}
+    for predicate in relation.predicates:
+        close.setdefault(predicate.name, predicate.similarity)
+    (best, nearest), *rest = close.items()
+    return [best] if nearest >= NEAR and all(nearest - similarity >= FAR for _, similarity in rest) else []
+
+
+def validator_by_triple(offered: Sequence[Sequence[str]]) -> Check[SelectionReply]:
+    """One list a triple, with names from that triple's list; names outside are dropped.
+
+    A list that is empty from the start says that the graph does not have the relation. One that only holds
+    names from outside is invalid (section 5.2.3).
+    """
+
+    def listed(reply: SelectionReply) -> str:
+        if len(reply.predicates) != len(offered):
+            return f"{len(reply.predicates)} lists for {len(offered)} triples"
+        for number, (names, known) in enumerate(zip(reply.predicates, offered, strict=True), 1):
+            if names and not any(name in known for name in names):
+                return f"none of triple {number}'s predicates is in its list: " + ", ".join(
+                    map(repr, names[:5])
+                )
+        return ""
+
+    return Check("predicates from the list", listed)
+
+
+def _pooled(generated: Generated, question: str, run: Run) -> Selection:
+    index = inverted_index(generated.queries)
+    names = list(index)
+    variables = {"question": question, "predicates": names}
+    checks = (query_validator(names),)
+    # After theta attempts Algorithm 3 goes on with what it has: no predicate, so no query and no answer.
+    name, last = "chatty_kg/predicate_selection_published", lambda _: True
+    reply = ask(name, variables, PooledReply, run, checks=checks, last_resort=last)
+    relevant = tuple(name for name in names if name in reply.predicates)
+    sharing = sorted({number for name in relevant for number in index[name]})
+    return Selection(tuple(generated.queries[number] for number in sharing), relevant)
+
+
+def inverted_index(queries: Sequence[CandidateQuery]) -> dict[str, list[int]]:
+    """PredToQuery: each predicate name with the numbers of the queries that use it."""
+    index: dict[str, list[int]] = {}
+    for number, query in enumerate(queries):
+        for name in dict.fromkeys(query.predicates):
+            index.setdefault(name, []).append(number)
+    return index
+
+
+def query_validator(names: Sequence[str]) -> Check[PooledReply]:
+    """Names outside the list are dropped; if that leaves nothing the reply is invalid (section 5.2.3)."""
+
+    def listed(reply: PooledReply) -> str:
+        if any(name in names for name in reply.predicates):
+            return ""
+        return "none of the predicates is in the list: " + ", ".join(map(repr, reply.predicates[:5]))
+
+    return Check("predicates from the list", listed)
+
+
+SURE = 0.6
+"""Score from which a query's wording decides the direction; "relatives" is both father and child."""
+Supports = dict[Term, tuple[Triple, ...]]
+
+
+@agent("execution", kind="sparql")
+def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
+    """The answer with the triples each value stands on; empty and with its reason if the graph has none.
+
+    The union of all selected queries. ``fast`` counts where a count is asked and no stored number answers,
+    and of queries that differ only in direction takes the first with rows, or the first at all if yes or no
+    is asked.
+    """
+    missing = why_not(selection, linked, run)
+    if missing:
+        return Answer(qir.kind, reason=f"{NOT_HERE}: {missing}")
+    if qir.kind == "boolean":
+        return _named(_boolean(selection.queries, run), run)
+    supports, executed, cut = _union(selection.queries, qir.target, run)
+    if not supports:
+        return Answer(qir.kind, queries=_texts(executed), reason=f"{NOT_HERE}: no selected query has rows")
+    stored = all(isinstance(value, Literal) and value.datatype in NUMBERS for value in supports)
+    if qir.kind == "count" and run.settings.fast and not stored:
+        return _named(_count(supports, executed, qir.target, cut, run), run)
+    names = run.kg.names([value for value in supports if isinstance(value, URIRef)])
+    values = [
+        Value(term, names[term] if isinstance(term, URIRef) else str(term), triples)
+        for term, triples in supports.items()
+    ]
+    values.sort(key=lambda value: (value.label, str(value.term)))
+    return _named(Answer(qir.kind, tuple(values), _texts(executed)), run)
+
+
+def why_not(selection: Selection, linked: Linked, run: Run) -> str:
+    """Which part of the question the graph has nothing for; empty if queries were selected."""
+    if run.settings.fast:
+        lost = [link.entity for link in linked.links if link.vertex is None]
+        if lost:
+            return "no vertex for " + ", ".join(lost)
+        bare = [str(relation.fact) for relation in linked.relations if not relation.predicates]
+        if bare:
+            return "no predicate for " + ", ".join(bare)
+    return "" if selection.queries else "no predicate fits the question"
+
+
+def _union(
+    queries: Sequence[CandidateQuery], target: str, run: Run
+) -> tuple[Supports, list[CandidateQuery], bool]:
+    """Values with support, the queries that were executed, and whether a result was cut."""
+    supports: Supports = {}
+    cut = False
+    executed: list[CandidateQuery] = []
+    settled: set[tuple[str, ...]] = set()
+    for query in queries:
+        undirected = _undirected(query)
+        if undirected in settled or not any(target in pattern for pattern in query.patterns):
+            continue
+        rows = run.kg.select(query.sparql)
+        executed.append(query)
+        values = [row[0] for row in rows.rows if row[0] is not None]
+        if values and run.settings.fast and query.score >= SURE:
+            settled.add(undirected)
+        cut = cut or rows.cut
+        for value, triples in support(run.kg, query, target, values).items():
+            supports[value] = tuple(dict.fromkeys((*supports.get(value, ()), *triples)))
+    return supports, executed, cut
+
+
+def _boolean(queries: Sequence[CandidateQuery], run: Run) -> Answer:
+    """True if any selected query holds, with the triples that make it true."""
+    executed: list[str] = []
+    asked: set[tuple[str, ...]] = set()
+    for query in queries:
+        undirected = _undirected(query)
+        if run.settings.fast and undirected in asked:
+            continue
+        asked.add(undirected)
+        executed.append(query.sparql)
+        if run.kg.ask(query.sparql):
+            value = Value(Literal(True), "true", witness(run.kg, query))
+            return Answer("boolean", (value,), tuple(executed))
+    return Answer("boolean", (Value(Literal(False), "false"),), tuple(executed))
+
+
+def _undirected(query: CandidateQuery) -> tuple[str, ...]:
+    """What queries that differ only in direction share."""
+    return tuple(predicate for _, predicate, _ in query.patterns)
+
+
+NUMBERS = frozenset(
+    XSD[name]
+    for name in (
+        *("integer", "int", "long", "short", "decimal", "double", "float"),
+        *("nonNegativeInteger", "positiveInteger"),
+    )
+)
+
+
+def _count(
+    supports: Supports, executed: Sequence[CandidateQuery], target: str, cut: bool, run: Run
+) -> Answer:
+    """COUNT(DISTINCT target) where no stored number answers; a cut result is counted by the graph itself."""
+    number, queries = len(supports), _texts(executed)
+    triples = tuple(dict.fromkeys(triple for evidence in supports.values() for triple in evidence))
+    if cut:
+        patterns = " UNION ".join(f"{{ {where(query)} }}" for query in executed)
+        counting = f"SELECT (COUNT(DISTINCT {target}) AS ?_n) WHERE {{ {patterns} }}"
+        number = counted(next((row[0] for row in run.kg.select(counting).rows), None))
+        queries = (*queries, counting)
+    return Answer("count", (Value(Literal(number), str(number), triples),), queries)
+
+
+def _texts(queries: Sequence[CandidateQuery]) -> tuple[str, ...]:
+    return tuple(query.sparql for query in queries)
+
+
+def _named(answer: Answer, run: Run) -> Answer:
+    """The answer with the names of what it stands on."""
+    iris = {term for triple in answer.support for term in triple if isinstance(term, URIRef)}
+    return replace(answer, names=tuple(sorted(run.kg.names(sorted(iris)).items())))
