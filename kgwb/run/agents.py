@@ -96,7 +96,7 @@ class System:
         self,
         name: str,
         answer: Callable[..., Answer],
-        agents: Iterable[Agent] | Mapping[str, Iterable[Agent]],
+        agents: Iterable[Agent] | Mapping[str, Iterable[Any]],
         *,
         supervisors: Mapping[str, Sequence[str]] | None = None,
         remember: Callable[[Any], Turn] = remembered,

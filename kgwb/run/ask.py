@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
@@ -37,6 +37,11 @@ class Check(Generic[R]):
 
     name: str
     test: Callable[[R], str]
+
+
+def faults(reply: R, checks: Iterable[Check[R]]) -> Iterator[str]:
+    """What checks have against a reply: for a record put in by hand, in the form of one."""
+    yield from (f"{check.name}: {problem}" for check in checks if (problem := check.test(reply)))
 
 
 WELL_FORMED = "well-formed JSON"

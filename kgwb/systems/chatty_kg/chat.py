@@ -34,6 +34,19 @@ class TranslationReply(Reply):
     question: str
 
 
+class RephraserReply(Reply):
+    """The standalone question."""
+
+    question: str
+
+
+def _empty(reply: TranslationReply | RephraserReply) -> str:
+    return "" if reply.question.strip() else "the question is empty"
+
+
+NOT_EMPTY = (Check("not empty", _empty),)
+
+
 class RewordedReply(Reply):
     """The answer as a sentence."""
 
@@ -56,12 +69,8 @@ def translate(question: Question, run: Run) -> Question:
     """The question in English; one that looks English already costs no model call."""
     if not settings_of(run).translate or looks_english(question.text):
         return question
-    not_empty: Check[TranslationReply] = Check(
-        "not empty", lambda r: "" if r.question.strip() else "the question is empty"
-    )
-    reply = ask(
-        "chatty_kg/translator", {"question": question.text}, TranslationReply, run, checks=(not_empty,)
-    )
+    variables = {"question": question.text}
+    reply = ask("chatty_kg/translator", variables, TranslationReply, run, checks=NOT_EMPTY)
     return Question(reply.question.strip(), original=question.text)
 
 
@@ -144,26 +153,13 @@ def unresolved(question: str) -> str:
     return pronoun.group() if pronoun and not (name and name.start() < pronoun.start()) else ""
 
 
-class RephraserReply(Reply):
-    """The standalone question."""
-
-    question: str
-
-
 @agent("rephraser", kind="model")
 def rephrase(question: str, context: Context, run: Run) -> Rephrased:
     """The question with pronouns and omissions resolved from the dialogue, and nothing added."""
     dialogue = [
-        {
-            "question": turn.standalone or turn.question,
-            "answers": list(turn.answers),
-            "about": list(turn.entities),
-        }
-        for turn in context.turns
+        {"question": t.standalone or t.question, "answers": list(t.answers), "about": list(t.entities)}
+        for t in context.turns
     ]
-    not_empty: Check[RephraserReply] = Check(
-        "not empty", lambda r: "" if r.question.strip() else "the question is empty"
-    )
     variables = {"question": question, "dialogue": dialogue}
-    reply = ask("chatty_kg/rephraser", variables, RephraserReply, run, checks=(not_empty,))
+    reply = ask("chatty_kg/rephraser", variables, RephraserReply, run, checks=NOT_EMPTY)
     return Rephrased(" ".join(reply.question.split()), question)

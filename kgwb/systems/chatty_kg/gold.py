@@ -27,16 +27,12 @@ from kgwb.systems.chatty_kg.records import (
 from kgwb.systems.gold import Gold, Rung
 from kgwb.systems.gold import Linked as LinkedIris
 
-UNDERSTANDING, LINKING, EXECUTION = "understanding", "linking", "execution and selection"
-STAGES = MappingProxyType(
-    dict.fromkeys("translator context understanding classifier rephraser qir".split(), UNDERSTANDING)
-    | dict.fromkeys(
-        "matching entity_linking entity_retriever vertex_selection relation_linking".split(), LINKING
-    )
-    | dict.fromkeys(
-        "query_generator predicate_selection execution what_else answer_writer".split(), EXECUTION
-    )
-)
+AGENTS = {
+    "understanding": "translator context understanding classifier rephraser qir",
+    "linking": "matching entity_linking entity_retriever vertex_selection relation_linking",
+    "execution and selection": "query_generator predicate_selection execution what_else answer_writer",
+}
+STAGES = MappingProxyType({agent: stage for stage, agents in AGENTS.items() for agent in agents.split()})
 """The stages whose seconds the paper reports (section 7.4, Figure 4)."""
 MOST_FACTS = 4
 """Facts of a QIR that are laid beside a gold query in every order."""
@@ -44,20 +40,17 @@ MOST_FACTS = 4
 
 def linked(run: Run) -> LinkedIris:
     """Vertices of the links, predicates of the selected queries, and what both were chosen from."""
-    links = [output for output in _outputs(run, "vertex_selection") if output.vertex]
-    retrieved = [c for output in _outputs(run, "entity_retriever") for c in output.candidates]
-    ranked = [p for output in _outputs(run, "relation_linking") for p in output.predicates]
-    queries = [query for output in _outputs(run, "predicate_selection") for query in output.queries]
+
+    def outputs(agent: str) -> list[Any]:
+        return [step.output for step in run.steps if step.agent == agent and step.done]
+
+    queries = [query for output in outputs("predicate_selection") for query in output.queries]
     return LinkedIris(
-        frozenset(str(link.vertex.iri) for link in links),
+        frozenset(str(output.vertex.iri) for output in outputs("vertex_selection") if output.vertex),
         frozenset(predicate[1:-1] for query in queries for _, predicate, _ in query.patterns),
-        frozenset(str(candidate.iri) for candidate in retrieved),
-        frozenset(str(predicate.iri) for predicate in ranked),
+        frozenset(str(c.iri) for output in outputs("entity_retriever") for c in output.candidates),
+        frozenset(str(p.iri) for output in outputs("relation_linking") for p in output.predicates),
     )
-
-
-def _outputs(run: Run, agent: str) -> list[Any]:
-    return [step.output for step in run.steps if step.agent == agent and step.done]
 
 
 # --- the rungs
@@ -90,8 +83,7 @@ def vertices(run: Run, gold: Gold) -> Rung | None:
         link = _output(run, f"entity_linking[{entity}]")
         if not term.startswith("<") or (link and link.vertex and link.vertex.iri == URIRef(term[1:-1])):
             continue
-        retrieved = _output(run, f"entity_retriever[{entity}]")
-        candidates = retrieved.candidates if retrieved else ()
+        candidates = getattr(_output(run, f"entity_retriever[{entity}]"), "candidates", ())
         offered = next((candidate for candidate in candidates if candidate.iri == URIRef(term[1:-1])), None)
         blamed = blamed if offered else "entity_retriever"
         vertex = offered or Vertex(URIRef(term[1:-1]), gold.names.get(term, term))
@@ -114,8 +106,8 @@ def predicates(run: Run, gold: Gold) -> Rung | None:
 
 def selection(run: Run, gold: Gold) -> Rung | None:
     """The one generated query that has the patterns of the gold query, if there is one."""
-    generated, patterns = _output(run, "query_generator"), {*_own_patterns(run, gold)}
-    candidates = generated.queries if generated else ()
+    patterns = {*_own_patterns(run, gold)}
+    candidates = getattr(_output(run, "query_generator"), "queries", ())
     right = next((candidate for candidate in candidates if {*candidate.patterns} == patterns), None)
     chosen = Selection((right,), right.predicates) if right else None
     if chosen is None or chosen.queries == getattr(_output(run, "predicate_selection"), "queries", ()):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 from rdflib import BNode, URIRef
 from rdflib.namespace import RDFS
@@ -26,7 +26,7 @@ from kgwb.systems.chatty_kg.records import (
     is_unknown,
 )
 from kgwb.systems.chatty_kg.settings import settings_of
-from kgwb.systems.linking import candidates_of, select
+from kgwb.systems.linking import candidates_of, likeness, select
 
 SAMPLE, MOST_CLASSES = 100_000, 1_000
 """Types of things looked at to find the classes of a graph, and classes found at most."""
@@ -55,27 +55,22 @@ def retrieve(entity: str, question: str, kinds: Collection[str], run: Run) -> Re
 
 def _with_classes(retrieved: Retrieved, run: Run) -> Retrieved:
     """The classes and vertices that are called so; if none is, the likest classes and the candidates."""
-    names = _classes(run)
-    same = [iri for iri in names if normal(names[iri]) == normal(retrieved.entity)]
-    exact = [candidate for candidate in retrieved.candidates if candidate.score >= 1]
-    if same or exact:
-        others = [candidate for candidate in exact if candidate.iri not in same]
-        return replace(retrieved, candidates=(*_described(dict.fromkeys(same, 1.0), names, run), *others))
-    distinct = sorted({*names.values()})
-    close = dict(zip(distinct, run.similarity(retrieved.entity, distinct), strict=True)) if names else {}
-    ranked = sorted(names, key=lambda iri: (-close[names[iri]], iri))
-    most = run.settings.shown_candidates
-    best = ranked[: most - min(len(retrieved.candidates), most // 2)]
-    scores = {iri: round(min(max(close[names[iri]], 0.0), 0.99), 4) for iri in best}  # 1 is the name itself
-    others = [candidate for candidate in retrieved.candidates if candidate.iri not in scores]
-    return replace(retrieved, candidates=(*_described(scores, names, run), *others)[:most])
-
-
-def _described(scores: Mapping[URIRef, float], names: Mapping[URIRef, str], run: Run) -> Iterator[Candidate]:
-    """Classes as candidates, with what the graph says of them."""
+    names, most = _classes(run), run.settings.shown_candidates
+    scores = {iri: 1.0 for iri in names if normal(names[iri]) == normal(retrieved.entity)}
+    others = [candidate for candidate in retrieved.candidates if candidate.score >= 1]
+    whole = bool(scores or others)
+    if not whole:
+        close = likeness(retrieved.entity, names.values(), run) if names else {}
+        ranked = sorted(names, key=lambda iri: (-close[names[iri]], iri))
+        best = ranked[: most - min(len(retrieved.candidates), most // 2)]
+        scores = {iri: round(min(max(close[names[iri]], 0.0), 0.99), 4) for iri in best}  # 1 is the name
+        others = [*retrieved.candidates]
     known = describe(run.kg, [*scores])
-    for iri, score in scores.items():
-        yield Candidate(iri, names[iri], score, ("class",), known[iri].description)
+    classes = [
+        Candidate(iri, names[iri], score, ("class",), known[iri].description) for iri, score in scores.items()
+    ]
+    offered = (*classes, *(candidate for candidate in others if candidate.iri not in scores))
+    return replace(retrieved, candidates=offered if whole else offered[:most])
 
 
 def _classes(run: Run) -> dict[URIRef, str]:
@@ -92,25 +87,22 @@ def _classes(run: Run) -> dict[URIRef, str]:
 
 def _with_neighbours(retrieved: Retrieved, question: str, run: Run) -> Retrieved:
     """Homonyms with what their relations lead to, first what the question names: "member of: Marketing"."""
-    same = [candidate for candidate in retrieved.candidates if candidate.relations]
+    same = [candidate.iri for candidate in retrieved.candidates if candidate.relations]
     if len(same) < 2:
         return retrieved
-    values = _neighbours([candidate.iri for candidate in same], run)
+    values = _neighbours(same, run)
     asked = {*normal(question).split()} - {*normal(retrieved.entity).split()}
 
-    def shown(candidate: Candidate, relation: str) -> str:
-        shared = {
-            label: len(asked & {*normal(label).split()})
-            for label in values.get((candidate.iri, relation), ())
-        }
+    def shown(iri: URIRef, relation: str) -> str:
+        shared = {label: len(asked & {*normal(label).split()}) for label in values.get((iri, relation), ())}
         best = sorted(shared, key=lambda label: (-shared[label], label))[:MOST_VALUES]
         named = [label for label in best if shared[label]] or best[:1]
         words = ", ".join(label[:MOST_CHARS] for label in named)
         return f"{relation}: {words}" if words else relation
 
     with_values = (
-        replace(candidate, relations=tuple(shown(candidate, relation) for relation in candidate.relations))
-        for candidate in retrieved.candidates
+        replace(c, relations=tuple(shown(c.iri, relation) for relation in c.relations))
+        for c in retrieved.candidates
     )
     return replace(retrieved, candidates=tuple(with_values))
 
@@ -122,9 +114,8 @@ def _neighbours(iris: Sequence[URIRef], run: Run) -> dict[tuple[URIRef, str], se
         for iri in iris
         for way, triple in (("", f"{n3(iri)} ?p ?o"), (" (incoming)", f"?o ?p {n3(iri)}"))
     )
-    rows = [
-        row for row in run.kg.select(f"SELECT ?v ?p ?o ?way WHERE {{ {parts} }}").rows if row[2] != row[0]
-    ]
+    rows = run.kg.select(f"SELECT ?v ?p ?o ?way WHERE {{ {parts} }}").rows
+    rows = tuple(row for row in rows if row[2] != row[0])
     names = run.kg.names(sorted({end for _, p, o, _ in rows for end in (p, o) if isinstance(end, URIRef)}))
     values: dict[tuple[URIRef, str], set[str]] = {}
     for vertex, predicate, value, way in rows:
@@ -136,6 +127,8 @@ def _neighbours(iris: Sequence[URIRef], run: Run) -> dict[tuple[URIRef, str], se
 
 Pattern = tuple[str, str, str]
 Ends = dict[str, str]
+Paths = dict[str, tuple[tuple[str, str], ...]]
+"""By end what leads to it, in SPARQL, and its own term."""
 TO_AGENT = re.compile(r"\w{3,}(or|er|ist|ian)s?|by")
 NO_AGENT = re.compile(
     r"(\w*(mother|father|brother)|sister|daughter|number|member|character|partner|paper|power)s?"
@@ -146,43 +139,34 @@ BEAM = 4
 """Partial paths followed at a time to link the relations behind a join."""
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
-    """What leads from linked vertices to an unknown, in SPARQL, and the product of its similarities."""
-
-    where: str = ""
-    score: float = 1.0
-
-
-@dataclass(slots=True)
-class Reached:
-    """What is known of each end of a fact so far: its term in SPARQL, and how an unknown is reached."""
-
-    terms: Ends
-    paths: dict[str, tuple[Path, ...]] = field(default_factory=dict)
-
-    def knows(self, end: str) -> bool:
-        return not self.terms[end].startswith("?") or end in self.paths
-
-    def paths_to(self, end: str) -> tuple[Path, ...]:
-        return self.paths.get(end, (Path(),))
-
-
 def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRelation, ...]:
-    """The ranked predicates of every fact, in the QIR's order; facts that nothing linked touches get none."""
-    reached = Reached(terms_of(qir, links))
+    """The ranked predicates of every fact, in the QIR's order; facts that nothing linked touches get none.
+
+    A path to an end is what leads to it from linked vertices, in SPARQL, with the product of similarities.
+    """
+    terms = terms_of(qir, links)
+    paths = {end: [("", 1.0)] for end, term in terms.items() if not term.startswith("?")}
+    vertices = {*paths}
     linked: dict[Fact, LinkedRelation] = {}
     waiting = sorted(qir.facts, key=lambda fact: run.settings.fast and not fact.is_kind)
     while waiting:
-        fact = next((fact for fact in waiting if any(reached.knows(end) for end in fact.ends)), waiting[0])
+        fact = next((fact for fact in waiting if not paths.keys().isdisjoint(fact.ends)), waiting[0])
         waiting.remove(fact)
-        reachable = run.settings.fast or any(not reached.terms[end].startswith("?") for end in fact.ends)
-        ends = [end for end in dict.fromkeys(fact.ends) if reachable and reached.knows(end)]
-        paths = {
-            end: tuple((path.where, reached.terms[end]) for path in reached.paths_to(end)) for end in ends
-        }
-        linked[fact] = link_relation(fact, paths, run)
-        _extend(reached, linked[fact])
+        reachable = run.settings.fast or not vertices.isdisjoint(fact.ends)
+        ends = [end for end in dict.fromkeys(fact.ends) if reachable and end in paths]
+        known = {end: tuple((where, terms[end]) for where, _ in paths[end]) for end in ends}
+        linked[fact] = link_relation(fact, known, run)
+        new = [end for end in dict.fromkeys(fact.ends) if end not in paths]
+        if len(new) == 1:  # the fact's best predicates lead on to it
+            (start,) = {*fact.ends} - {*new} or {new[0]}
+            steps = [(pattern_of(fact, p, terms), p.similarity) for p in linked[fact].predicates]
+            ways = [
+                (f"{where} {conjunction([pattern])} {among}".strip(), score * max(similarity, 0.01))
+                for where, score in paths.get(start, [("", 1.0)])
+                for (pattern, among), similarity in steps
+            ]
+            if ways:
+                paths[new[0]] = sorted(ways, key=lambda way: -way[1])[:BEAM]
     return tuple(linked[fact] for fact in qir.facts)
 
 
@@ -196,7 +180,7 @@ def terms_of(qir: QIR, links: Sequence[Link]) -> Ends:
 
 
 @agent("relation_linking", subject="fact", kind="sparql")
-def link_relation(fact: Fact, paths: dict[str, tuple[tuple[str, str], ...]], run: Run) -> LinkedRelation:
+def link_relation(fact: Fact, paths: Paths, run: Run) -> LinkedRelation:
     """Rank the predicates found at the fact's ends by the similarity of their names with the relation."""
     types = _types(fact, paths, run) if run.settings.fast else ()
     if types and fact.relation.casefold() not in TRADE:  # all else that leads to a class is the ontology's
@@ -208,8 +192,7 @@ def link_relation(fact: Fact, paths: dict[str, tuple[tuple[str, str], ...]], run
             at_end = _predicates(where, term, end == fact.subject, run)
             pairs.update(((iri, way), None) for iri, way in at_end if iri not in own)
     names = run.kg.names([iri for iri, _ in pairs])
-    distinct = sorted(set(names.values()))
-    close = dict(zip(distinct, run.similarity(fact.relation, distinct), strict=True))
+    close = likeness(fact.relation, names.values(), run)
     ranked = [RankedPredicate(iri, names[iri], way, close[names[iri]]) for iri, way in pairs]
     if run.settings.fast:
         ranked = [*types, *(_oriented(predicate, fact, pairs) for predicate in ranked)]
@@ -222,9 +205,7 @@ def link_relation(fact: Fact, paths: dict[str, tuple[tuple[str, str], ...]], run
     return LinkedRelation(fact, tuple(best))
 
 
-def _types(
-    fact: Fact, paths: dict[str, tuple[tuple[str, str], ...]], run: Run
-) -> tuple[RankedPredicate, ...]:
+def _types(fact: Fact, paths: Paths, run: Run) -> tuple[RankedPredicate, ...]:
     """The type predicates by which things are instances of the class that a fact ends at, if it does."""
     term = paths[fact.object][0][1] if fact.is_kind and fact.object in paths else ""
     if not term.startswith("<"):
@@ -276,46 +257,19 @@ def _predicates(where: str, term: str, is_subject: bool, run: Run) -> Iterable[t
                 yield iri, way
 
 
-def _extend(reached: Reached, linked: LinkedRelation) -> None:
-    """Let the fact's best predicates lead on to the end that was not reached yet."""
-    fact = linked.fact
-    new = [end for end in dict.fromkeys(fact.ends) if not reached.knows(end)]
-    if len(new) != 1:
-        return
-    (known,) = {*fact.ends} - {*new} or {new[0]}
-    ways = [
-        Path(
-            f"{path.where} {conjunction([pattern_of(*step)])} {filter_of(*step)}".strip(),
-            path.score * max(predicate.similarity, 0.01),
-        )
-        for path in reached.paths_to(known)
-        for predicate in linked.predicates
-        for step in [(fact, predicate, reached.terms)]
-    ]
-    if ways:
-        reached.paths[new[0]] = tuple(sorted(ways, key=lambda way: -way.score)[:BEAM])
+def pattern_of(fact: Fact, predicate: RankedPredicate, terms: Ends) -> tuple[Pattern, str]:
+    """The triple pattern of a fact under one predicate and direction, with the FILTER that it needs.
 
-
-def pattern_of(fact: Fact, predicate: RankedPredicate, terms: Ends) -> Pattern:
-    """The triple pattern of a fact under one predicate and direction."""
-    subject, object_ = terms[fact.subject], terms[fact.object]
-    if predicate.classes:
-        object_ = _class_term(fact, predicate, terms)
+    A type is the one class that has instances, else one of several; no unknown of a QIR begins with "_".
+    """
+    subject, object_, among = terms[fact.subject], terms[fact.object], ""
+    if len(predicate.classes) > 1:
+        object_ = f"?_class{[*terms].index(fact.object)}"
+        among = f"FILTER({object_} IN ({', '.join(map(n3, predicate.classes))})) "
+    elif predicate.classes:
+        object_ = n3(predicate.classes[0])
     ends = (subject, object_) if predicate.direction == "out" else (object_, subject)
-    return ends[0], n3(predicate.iri), ends[1]
-
-
-def filter_of(fact: Fact, predicate: RankedPredicate, terms: Ends) -> str:
-    """What a pattern needs beside it: the classes that the type may be, where there are several."""
-    if len(predicate.classes) < 2:
-        return ""
-    return f"FILTER({_class_term(fact, predicate, terms)} IN ({', '.join(map(n3, predicate.classes))})) "
-
-
-def _class_term(fact: Fact, predicate: RankedPredicate, terms: Ends) -> str:
-    """The one class that has instances, else a variable; no unknown of a QIR begins with "_"."""
-    several = len(predicate.classes) > 1
-    return f"?_class{[*terms].index(fact.object)}" if several else n3(predicate.classes[0])
+    return (ends[0], n3(predicate.iri), ends[1]), among
 
 
 @agent("matching")

@@ -17,7 +17,7 @@ from kgwb.kg.algebra import unknowns_of
 from kgwb.kg.queries import counted, support, where, witness
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask
-from kgwb.systems.chatty_kg.matching import Ends, filter_of, pattern_of, terms_of
+from kgwb.systems.chatty_kg.matching import Ends, pattern_of, terms_of
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Fact,
@@ -51,7 +51,15 @@ def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
     total = math.prod(len(choice) for choice in choices)
     combinations: Iterable[tuple[RankedPredicate, ...]] = islice(product(*choices), MOST_COMBINATIONS)
     if settings.fast:
-        combinations = heapq.nsmallest(settings.query_num, combinations, key=_order)
+        combinations = heapq.nsmallest(
+            settings.query_num,
+            combinations,
+            key=lambda each: (
+                -score_of(each),
+                [str(p.iri) for p in each],
+                [p.direction == "in" for p in each],
+            ),
+        )
     kept: dict[str, CandidateQuery] = {}
     for combination in combinations:
         query = _query(qir, facts, combination, terms, run)
@@ -63,11 +71,11 @@ def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
     return Generated(tuple(kept.values()), total)
 
 
-def _order(combination: Sequence[RankedPredicate]) -> tuple[float, tuple[str, ...], tuple[bool, ...]]:
+def _order(combination: Sequence[RankedPredicate]) -> tuple[object, ...]:
     return (
         -score_of(combination),
-        tuple(str(predicate.iri) for predicate in combination),
-        tuple(predicate.direction == "in" for predicate in combination),
+        [str(p.iri) for p in combination],
+        [p.direction == "in" for p in combination],
     )
 
 
@@ -79,31 +87,21 @@ def score_of(combination: Sequence[RankedPredicate]) -> float:
 def _query(
     qir: QIR, facts: Sequence[Fact], combination: Sequence[RankedPredicate], terms: Ends, run: Run
 ) -> CandidateQuery:
-    pairs = list(zip(facts, combination, strict=True))
-    patterns = tuple(dict.fromkeys(pattern_of(fact, predicate, terms) for fact, predicate in pairs))
+    pairs = [pattern_of(*pair, terms) for pair in zip(facts, combination, strict=True)]
+    patterns = tuple(dict.fromkeys(pattern for pattern, _ in pairs))
+    filters = "".join(dict.fromkeys(among for _, among in pairs))
     names = tuple(predicate.name for predicate in combination)
-    boolean = qir.kind == "boolean"
-    filters = "".join(dict.fromkeys(filter_of(fact, predicate, terms) for fact, predicate in pairs))
-    if run.settings.fast:
-        filters += _untrue(patterns) if boolean else _exclusions(qir, terms)
-    head = "ASK" if boolean else f"SELECT DISTINCT {qir.target} WHERE"
+    head = "ASK" if qir.kind == "boolean" else f"SELECT DISTINCT {qir.target} WHERE"
+    if run.settings.fast and qir.kind == "boolean":
+        # a stored false is no yes: "is it a hybrid" of a car whose ``hybrid`` is false
+        false = f'str({{0}}) NOT IN ("false", "0") || datatype({{0}}) != <{XSD.boolean}>'
+        filters += "".join(f"FILTER(!isLiteral({x}) || {false.format(x)}) " for x in unknowns_of(patterns))
+    elif run.settings.fast and len(qir.facts) > 1:
+        # what was asked about is no answer of a chain that leads back to it: who shares a director with X
+        named = dict.fromkeys(terms[entity] for entity in qir.entities if entity not in qir.kinds)
+        filters += "".join(f"FILTER({qir.target} != {term}) " for term in named if term.startswith("<"))
     query = CandidateQuery("", patterns, names, round(score_of(combination), 4), filters)
     return replace(query, sparql=f"{head} {{ {where(query)} }}")
-
-
-def _exclusions(qir: QIR, terms: Ends) -> str:
-    """What was asked about is no answer of a chain that leads back to it: who shares a director with X."""
-    if len(qir.facts) < 2:
-        return ""
-    named = (terms[entity] for entity in qir.entities if entity not in qir.kinds)
-    vertices = dict.fromkeys(term for term in named if term.startswith("<"))
-    return "".join(f"FILTER({qir.target} != {vertex}) " for vertex in vertices)
-
-
-def _untrue(patterns: Iterable[tuple[str, str, str]]) -> str:
-    """A stored false is no yes: "is it a hybrid" of a car whose ``hybrid`` is false."""
-    false = f'str({{0}}) NOT IN ("false", "0") || datatype({{0}}) != <{XSD.boolean}>'
-    return "".join(f"FILTER(!isLiteral({x}) || {false.format(x)}) " for x in unknowns_of(patterns))
 
 
 NEAR, FAR = 0.7, 0.25
@@ -127,9 +125,8 @@ class PooledReply(Reply):
 def problems(selection: Selection, generated: Generated, question: str, linked: Linked) -> Iterator[str]:
     """What the query validator has against a selection put in by hand: it may hold candidate queries only."""
     known = {query.sparql for query in generated.queries}
-    yield from (
-        f"not a candidate query: {query.sparql}" for query in selection.queries if query.sparql not in known
-    )
+    strange = (query.sparql for query in selection.queries if query.sparql not in known)
+    yield from (f"not a candidate query: {sparql}" for sparql in strange)
 
 
 @agent("predicate_selection", check=problems, kind="model")
@@ -142,31 +139,25 @@ def select_queries(generated: Generated, question: str, linked: Linked, run: Run
     """
     if not generated.queries:
         return Selection((), ())
-    if run.settings.fast:
-        return _by_triple(generated.queries, question, linked.relations, run)
-    return _pooled(generated, question, run)
-
-
-def _by_triple(
-    queries: Sequence[CandidateQuery], question: str, relations: Sequence[LinkedRelation], run: Run
-) -> Selection:
+    if not run.settings.fast:
+        return _pooled(generated, question, run)
+    queries, relations = generated.queries, linked.relations
     offered = [list(dict.fromkeys(query.predicates[n] for query in queries)) for n in range(len(relations))]
     relevant = [_beyond_doubt(relation) for relation in relations]
     if all(relevant):
         run.note("for every relation one predicate is beyond doubt: no model was asked")
     else:
-        shown = [
-            {"triple": [*relation.fact.words], "predicates": names}
-            for relation, names in zip(relations, offered, strict=True)
-        ]
+        pairs = zip(relations, offered, strict=True)
+        shown = [{"triple": [*relation.fact.words], "predicates": names} for relation, names in pairs]
         variables = {"question": question, "relations": shown}
-        checks = (validator_by_triple(offered),)
-        reply = ask("chatty_kg/predicate_selection", variables, SelectionReply, run, checks=checks)
-        relevant = reply.predicates
-    kept = [query for query in queries if all(map(contains, relevant, query.predicates))]
+        check = Check[SelectionReply]("predicates from the list", lambda reply: _unlisted(reply, offered))
+        relevant = ask(
+            "chatty_kg/predicate_selection", variables, SelectionReply, run, checks=(check,)
+        ).predicates
+    kept = tuple(query for query in queries if all(map(contains, relevant, query.predicates)))
     lists = zip(relevant, offered, strict=True)
-    names = (name for chosen, known in lists for name in chosen if name in known)
-    return Selection(tuple(kept), tuple(dict.fromkeys(names)))
+    names = dict.fromkeys(name for chosen, known in lists for name in chosen if name in known)
+    return Selection(kept, tuple(names))
 
 
 def _beyond_doubt(relation: LinkedRelation) -> list[str]:
@@ -181,61 +172,46 @@ def _beyond_doubt(relation: LinkedRelation) -> list[str]:
     return [best] if nearest >= NEAR and all(nearest - similarity >= FAR for _, similarity in rest) else []
 
 
-def validator_by_triple(offered: Sequence[Sequence[str]]) -> Check[SelectionReply]:
-    """One list a triple, with names from that triple's list; names outside are dropped.
+def _unlisted(reply: SelectionReply, offered: Sequence[Sequence[str]]) -> str:
+    """What is wrong with the lists of a reply, one a triple; names that were not offered are dropped.
 
     A list that is empty from the start says that the graph does not have the relation. One that only holds
     names from outside is invalid (section 5.2.3).
     """
-
-    def listed(reply: SelectionReply) -> str:
-        if len(reply.predicates) != len(offered):
-            return f"{len(reply.predicates)} lists for {len(offered)} triples"
-        for number, (names, known) in enumerate(zip(reply.predicates, offered, strict=True), 1):
-            if names and not any(name in known for name in names):
-                return f"none of triple {number}'s predicates is in its list: " + ", ".join(
-                    map(repr, names[:5])
-                )
-        return ""
-
-    return Check("predicates from the list", listed)
+    if len(reply.predicates) != len(offered):
+        return f"{len(reply.predicates)} lists for {len(offered)} triples"
+    for number, (names, known) in enumerate(zip(reply.predicates, offered, strict=True), 1):
+        if names and not {*names} & {*known}:
+            shown = ", ".join(map(repr, names[:5]))
+            return f"none of triple {number}'s predicates is in its list: {shown}"
+    return ""
 
 
 def _pooled(generated: Generated, question: str, run: Run) -> Selection:
-    index = inverted_index(generated.queries)
-    names = list(index)
-    variables = {"question": question, "predicates": names}
-    checks = (query_validator(names),)
-    # After theta attempts Algorithm 3 goes on with what it has: no predicate, so no query and no answer.
-    name, last = "chatty_kg/predicate_selection_published", lambda _: True
-    reply = ask(name, variables, PooledReply, run, checks=checks, last_resort=last)
-    relevant = tuple(name for name in names if name in reply.predicates)
-    sharing = sorted({number for name in relevant for number in index[name]})
-    return Selection(tuple(generated.queries[number] for number in sharing), relevant)
-
-
-def inverted_index(queries: Sequence[CandidateQuery]) -> dict[str, list[int]]:
-    """PredToQuery: each predicate name with the numbers of the queries that use it."""
-    index: dict[str, list[int]] = {}
-    for number, query in enumerate(queries):
-        for name in dict.fromkeys(query.predicates):
-            index.setdefault(name, []).append(number)
-    return index
-
-
-def query_validator(names: Sequence[str]) -> Check[PooledReply]:
-    """Names outside the list are dropped; if that leaves nothing the reply is invalid (section 5.2.3)."""
+    """As published: names outside the list are dropped; if that leaves nothing it is invalid (5.2.3)."""
+    names = list(dict.fromkeys(name for query in generated.queries for name in query.predicates))
 
     def listed(reply: PooledReply) -> str:
-        if any(name in names for name in reply.predicates):
+        if {*names} & {*reply.predicates}:
             return ""
         return "none of the predicates is in the list: " + ", ".join(map(repr, reply.predicates[:5]))
 
-    return Check("predicates from the list", listed)
+    variables = {"question": question, "predicates": names}
+    checks = (Check("predicates from the list", listed),)
+    # After theta attempts Algorithm 3 goes on with what it has: no predicate, so no query and no answer.
+    prompt, last = "chatty_kg/predicate_selection_published", lambda _: True
+    reply = ask(prompt, variables, PooledReply, run, checks=checks, last_resort=last)
+    relevant = tuple(name for name in names if name in reply.predicates)
+    sharing = (query for query in generated.queries if {*query.predicates} & {*relevant})
+    return Selection(tuple(sharing), relevant)
 
 
 SURE = 0.6
 """Score from which a query's wording decides the direction; "relatives" is both father and child."""
+NUMBERS = frozenset(
+    XSD[name]
+    for name in "integer int long short decimal double float nonNegativeInteger positiveInteger".split()
+)
 Supports = dict[Term, tuple[Triple, ...]]
 
 
@@ -247,36 +223,36 @@ def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
     and of queries that differ only in direction takes the first with rows, or the first at all if yes or no
     is asked.
     """
-    missing = why_not(selection, linked, run)
+    missing = "" if selection.queries else "no predicate fits the question"
+    if run.settings.fast:
+        lost = [link.entity for link in linked.links if link.vertex is None]
+        bare = [str(relation.fact) for relation in linked.relations if not relation.predicates]
+        missing = f"no predicate for {', '.join(bare)}" if bare else missing
+        missing = f"no vertex for {', '.join(lost)}" if lost else missing
     if missing:
         return Answer(qir.kind, reason=f"{NOT_HERE}: {missing}")
     if qir.kind == "boolean":
         return _named(_boolean(selection.queries, run), run)
-    supports, executed, cut = _union(selection.queries, qir.target, run)
+    supports, queries, cut = _union(selection.queries, qir.target, run)
+    texts = tuple(query.sparql for query in queries)
     if not supports:
-        return Answer(qir.kind, queries=_texts(executed), reason=f"{NOT_HERE}: no selected query has rows")
+        return Answer(qir.kind, queries=texts, reason=f"{NOT_HERE}: no selected query has rows")
     stored = all(isinstance(value, Literal) and value.datatype in NUMBERS for value in supports)
     if qir.kind == "count" and run.settings.fast and not stored:
-        return _named(_count(supports, executed, qir.target, cut, run), run)
+        number, triples = len(supports), dict.fromkeys(t for some in supports.values() for t in some)
+        if cut:  # the graph itself counts
+            patterns = " UNION ".join(f"{{ {where(query)} }}" for query in queries)
+            counting = f"SELECT (COUNT(DISTINCT {qir.target}) AS ?_n) WHERE {{ {patterns} }}"
+            number = counted(next((row[0] for row in run.kg.select(counting).rows), None))
+            texts = (*texts, counting)
+        return _named(Answer("count", (Value(Literal(number), str(number), tuple(triples)),), texts), run)
     names = run.kg.names([value for value in supports if isinstance(value, URIRef)])
     values = [
         Value(term, names[term] if isinstance(term, URIRef) else str(term), triples)
         for term, triples in supports.items()
     ]
     values.sort(key=lambda value: (value.label, str(value.term)))
-    return _named(Answer(qir.kind, tuple(values), _texts(executed)), run)
-
-
-def why_not(selection: Selection, linked: Linked, run: Run) -> str:
-    """Which part of the question the graph has nothing for; empty if queries were selected."""
-    if run.settings.fast:
-        lost = [link.entity for link in linked.links if link.vertex is None]
-        if lost:
-            return "no vertex for " + ", ".join(lost)
-        bare = [str(relation.fact) for relation in linked.relations if not relation.predicates]
-        if bare:
-            return "no predicate for " + ", ".join(bare)
-    return "" if selection.queries else "no predicate fits the question"
+    return _named(Answer(qir.kind, tuple(values), texts), run)
 
 
 def _union(
@@ -288,7 +264,7 @@ def _union(
     executed: list[CandidateQuery] = []
     settled: set[tuple[str, ...]] = set()
     for query in queries:
-        undirected = _undirected(query)
+        undirected = tuple(predicate for _, predicate, _ in query.patterns)
         if undirected in settled or not any(target in pattern for pattern in query.patterns):
             continue
         rows = run.kg.select(query.sparql)
@@ -304,50 +280,16 @@ def _union(
 
 def _boolean(queries: Sequence[CandidateQuery], run: Run) -> Answer:
     """True if any selected query holds, with the triples that make it true."""
-    executed: list[str] = []
-    asked: set[tuple[str, ...]] = set()
+    executed: dict[object, str] = {}
     for query in queries:
-        undirected = _undirected(query)
-        if run.settings.fast and undirected in asked:
+        undirected = tuple(predicate for _, predicate, _ in query.patterns)
+        if run.settings.fast and undirected in executed:
             continue
-        asked.add(undirected)
-        executed.append(query.sparql)
+        executed[undirected if run.settings.fast else len(executed)] = query.sparql
         if run.kg.ask(query.sparql):
             value = Value(Literal(True), "true", witness(run.kg, query))
-            return Answer("boolean", (value,), tuple(executed))
-    return Answer("boolean", (Value(Literal(False), "false"),), tuple(executed))
-
-
-def _undirected(query: CandidateQuery) -> tuple[str, ...]:
-    """What queries that differ only in direction share."""
-    return tuple(predicate for _, predicate, _ in query.patterns)
-
-
-NUMBERS = frozenset(
-    XSD[name]
-    for name in (
-        *("integer", "int", "long", "short", "decimal", "double", "float"),
-        *("nonNegativeInteger", "positiveInteger"),
-    )
-)
-
-
-def _count(
-    supports: Supports, executed: Sequence[CandidateQuery], target: str, cut: bool, run: Run
-) -> Answer:
-    """COUNT(DISTINCT target) where no stored number answers; a cut result is counted by the graph itself."""
-    number, queries = len(supports), _texts(executed)
-    triples = tuple(dict.fromkeys(triple for evidence in supports.values() for triple in evidence))
-    if cut:
-        patterns = " UNION ".join(f"{{ {where(query)} }}" for query in executed)
-        counting = f"SELECT (COUNT(DISTINCT {target}) AS ?_n) WHERE {{ {patterns} }}"
-        number = counted(next((row[0] for row in run.kg.select(counting).rows), None))
-        queries = (*queries, counting)
-    return Answer("count", (Value(Literal(number), str(number), triples),), queries)
-
-
-def _texts(queries: Sequence[CandidateQuery]) -> tuple[str, ...]:
-    return tuple(query.sparql for query in queries)
+            return Answer("boolean", (value,), tuple(executed.values()))
+    return Answer("boolean", (Value(Literal(False), "false"),), tuple(executed.values()))
 
 
 def _named(answer: Answer, run: Run) -> Answer:

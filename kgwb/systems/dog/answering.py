@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import rdflib
 
 from kgwb.flow import Answer, Term, Value
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask
+from kgwb.run.ask import Check, Reply, ask, faults
 from kgwb.systems.dog.records import Filled, Head, Tried, plain
 
 
@@ -25,21 +26,16 @@ class TryingReply(Reply):
 def problems(tried: Tried, question: str, filled: Sequence[Filled]) -> Iterator[str]:
     """What is wrong with a decision put in by hand: what is wrong with a model's."""
     reply = TryingReply(sufficient=tried.sufficient, reason=tried.reason, answers=list(tried.answers))
-    checks = checks_of(filled)
-    yield from (f"{check.name}: {problem}" for check in checks if (problem := check.test(reply)))
+    yield from faults(reply, checks_of(filled))
 
 
 @agent("answer_trying", check=problems, kind="model")
 def try_answer(question: str, filled: tuple[Filled, ...], run: Run) -> Tried:
     """Whether the triples answer the question, and with which names; every answer is among the triples."""
-    shown = [
-        {
-            "entity": result.head,
-            "triples": [list(triple) for triple in result.triples],
-            "note": "; ".join(filter(None, (result.note, result.reason))),
-        }
-        for result in filled
-    ]
+    shown = []
+    for result in filled:
+        note = "; ".join(filter(None, (result.note, result.reason)))
+        shown.append({"entity": result.head, "triples": list(map(list, result.triples)), "note": note})
     variables = {"question": question, "found": shown}
     reply = ask("dog/answer_trying", variables, TryingReply, run, checks=checks_of(filled))
     return Tried(reply.sufficient, reply.reason, tuple(dict.fromkeys(reply.answers)))
@@ -52,9 +48,7 @@ def checks_of(filled: Sequence[Filled]) -> tuple[Check[TryingReply], ...]:
     def whole(reply: TryingReply) -> str:
         if (reply.sufficient == "yes") == bool(reply.answers):
             return ""
-        return (
-            "the reply is yes, but gives no answer" if not reply.answers else "the reply is no, with answers"
-        )
+        return "the reply is no, with answers" if reply.answers else "the reply is yes, but gives no answer"
 
     def among(reply: TryingReply) -> str:
         strange = [name for name in reply.answers if plain(name) not in known]
@@ -69,10 +63,17 @@ def values_of(tried: Tried, filled: Sequence[Filled], heads: Sequence[Head]) -> 
     Of several vertices with one label those count that most of the topic entities lead to.
     """
     by_name: dict[str, dict[Term, list[Value]]] = {plain(name): {} for name in tried.answers}
-    for value in _candidates(filled, heads):
+    tails = [value for result in filled for value in result.values]
+    triples = [triple for value in tails for triple in value.support]
+    passed = [value for head in heads for value in head.values]
+    extended = (
+        replace(value, support=(*value.support, *(triple for triple in triples if value.term in triple[::2])))
+        for value in passed
+    )
+    for value in (*tails, *extended):
         if plain(value.label) in by_name:
             by_name[plain(value.label)].setdefault(value.term, []).append(value)
-    reached = Counter(value.term for result in filled for value in result.values)
+    reached = Counter(value.term for value in tails)
     values = []
     for same in by_name.values():
         most = max((reached[term] for term in same), default=0)
@@ -81,16 +82,6 @@ def values_of(tried: Tried, filled: Sequence[Filled], heads: Sequence[Head]) -> 
                 support = dict.fromkeys(triple for value in ways for triple in value.support)
                 values.append(Value(term, ways[0].label, tuple(support)))
     return tuple(sorted(values, key=lambda value: (value.label, str(value.term))))
-
-
-def _candidates(filled: Sequence[Filled], heads: Sequence[Head]) -> Iterable[Value]:
-    for result in filled:
-        yield from result.values
-    triples = [triple for result in filled for value in result.values for triple in value.support]
-    for head in heads:
-        for value in head.values:
-            touching = (triple for triple in triples if value.term in triple[::2])
-            yield Value(value.term, value.label, tuple(dict.fromkeys((*value.support, *touching))))
 
 
 class KnowledgeReply(Reply):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rdflib import BNode, Literal, URIRef
@@ -15,6 +15,9 @@ from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.dog.records import INVERSE, MARKED, Filled, Filtered, Head, Relation, Relations, plain
 from kgwb.systems.dog.settings import settings_of
 
+MOST_LOOKED_AT, NAMED = 100, 10
+"""Tails whose labels are looked for; vertices without a triple that are named, the others are counted."""
+
 
 @agent("relations", subject="head", kind="sparql")
 def get_relations(head: Head, run: Run) -> Relations:
@@ -22,10 +25,10 @@ def get_relations(head: Head, run: Run) -> Relations:
 
     No model is asked. Predicates of one name and direction are one relation.
     """
-    terms = [value.term for value in head.values if not isinstance(value.term, BNode)]
+    terms = [value.term for value in head.values if isinstance(value.term, URIRef | Literal)]
     if not terms:
         return Relations(head.name, ())
-    pairs = predicates(run.kg, *(term for term in terms if isinstance(term, URIRef | Literal)))
+    pairs = predicates(run.kg, *terms)
     names = run.kg.names(sorted({iri for iri, _ in pairs}))
     iris: dict[tuple[str, Direction], list[Iri]] = {}
     for iri, direction in pairs:
@@ -62,26 +65,17 @@ def filter_relation(relations: Relations, question: str, run: Run) -> Filtered:
     alone = len({*MARKED.findall(question)}) <= 1 and settings_of(run).ablation != "no_focusing"
     if len(relations.found) == 1 and alone:
         return Filtered(relations.head, "", relations.found[0], "the only relation")
-    variables = {
-        "question": question,
-        "entity": relations.head,
-        "relations": [str(relation) for relation in relations.found],
-    }
-    checks = (in_the_list(relations),)
+    names = [str(relation) for relation in relations.found]
+    variables = {"question": question, "entity": relations.head, "relations": names}
+
+    def listed(reply: FilteringReply) -> str:
+        known = not reply.relation.strip() or relations.named(reply.relation)
+        return "" if known else f"{reply.relation!r} is not in the list"
+
+    checks = (Check("a relation from the list", listed),)
     reply = ask("dog/relation_filtering", variables, FilteringReply, run, checks=checks)
     chosen = relations.named(reply.relation) if reply.relation.strip() else None
     return Filtered(relations.head, " ".join(reply.subquestion.split()), chosen, reply.reason)
-
-
-def in_the_list(relations: Relations) -> Check[FilteringReply]:
-    """The relation must be one of those offered, its direction included, or none."""
-
-    def listed(reply: FilteringReply) -> str:
-        if not reply.relation.strip() or relations.named(reply.relation):
-            return ""
-        return f"{reply.relation!r} is not in the list"
-
-    return Check("a relation from the list", listed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +98,25 @@ def fill(filtered: Filtered, head: Head, run: Run) -> Filled:
     relation = filtered.relation
     if relation is None:
         return Filled("list", head=head.name, reason=filtered.reason or "no relation was chosen")
-    steps, query, whole = _steps(head, relation, run)
-    queries = [query] if query else []
-    led = {step.head for step in steps}
-    steps = [step for step in steps if step.tail not in head.start]
+    back = relation.direction == "in"
+    terms = [value.term for value in head.values]
+    named = [n3(t) for t in terms if isinstance(t, URIRef) or (back and isinstance(t, Literal))]
+    values = f"VALUES ?head {{ {' '.join(named)} }} VALUES ?p {{ {' '.join(map(n3, relation.iris))} }}"
+    steps, queries, whole, led = list[_Step](), list[str](), True, set[Term]()
+    if named:
+        pattern = "?tail ?p ?head" if back else "?head ?p ?tail"
+        queries.append(f"SELECT DISTINCT ?head ?p ?tail WHERE {{ {values} {pattern} }}")
+        result = run.kg.select(queries[0])
+        whole = not result.cut
+        if result.cut:
+            run.note(f"the result was cut at {len(result.rows):,} rows: raise the graph's row_limit")
+        for h, p, t in result.rows:
+            if h is not None and isinstance(p, URIRef) and t is not None:
+                led.add(h)
+                if t not in head.start:
+                    steps.append(_Step(h, t, ((t, p, h) if back else (h, p, t),)))
     if nameless := _nameless([step.tail for step in steps], head, run):
-        further, query = _further(head, relation, nameless, run)
+        query, further = _further(values, back, head, nameless, run)
         queries.append(query)
         passed = {step.triples[0] for step in further}
         kept = [step for step in steps if step.triples[0] not in passed and not isinstance(step.tail, BNode)]
@@ -119,36 +126,6 @@ def fill(filtered: Filtered, head: Head, run: Run) -> Filled:
     silent = (value for value in head.values if value.term not in led and not isinstance(value.term, BNode))
     lost = [value.label for value in silent] if whole else None
     return _filled(head, relation, steps, queries, run, lost)
-
-
-def _steps(head: Head, relation: Relation, run: Run) -> tuple[list[_Step], str, bool]:
-    """The steps, the query that found them, and whether the graph gave all of its rows."""
-    vertices = _writable(head.values, subjects=relation.direction == "out")
-    if not vertices:
-        return [], "", True
-    pattern = "?head ?p ?tail" if relation.direction == "out" else "?tail ?p ?head"
-    query = f"SELECT DISTINCT ?head ?p ?tail WHERE {{ {_values(vertices, relation)} {pattern} }}"
-    rows = run.kg.select(query)
-    if rows.cut:
-        run.note(f"the result was cut at {len(rows.rows):,} rows: raise the graph's row_limit")
-    back = relation.direction == "in"
-    steps = [
-        _Step(h, t, ((t, p, h) if back else (h, p, t),))
-        for h, p, t in rows.rows
-        if h is not None and isinstance(p, URIRef) and t is not None
-    ]
-    return steps, query, not rows.cut
-
-
-def _writable(values: Iterable[Value], *, subjects: bool) -> list[Term]:
-    """The vertices that a query can name, and where they are subjects only IRIs."""
-    known = (value.term for value in values)
-    return [t for t in known if isinstance(t, URIRef) or (isinstance(t, Literal) and not subjects)]
-
-
-def _values(vertices: Sequence[Term], relation: Relation) -> str:
-    heads, iris = " ".join(map(n3, vertices)), " ".join(map(n3, relation.iris))
-    return f"VALUES ?head {{ {heads} }} VALUES ?p {{ {iris} }}"
 
 
 def _nameless(tails: Sequence[Term], head: Head, run: Run) -> set[Term]:
@@ -170,17 +147,11 @@ def _nameless(tails: Sequence[Term], head: Head, run: Run) -> set[Term]:
     return blank | iris if labelled and not labelled & iris else blank
 
 
-MOST_LOOKED_AT = 100
-"""Tails whose labels are looked for, to see whether they are nodes between."""
-
-
-def _further(head: Head, relation: Relation, nameless: set[Term], run: Run) -> tuple[list[_Step], str]:
+def _further(values: str, back: bool, head: Head, nameless: set[Term], run: Run) -> tuple[str, list[_Step]]:
     """One hop further: every relation of the nodes between, in both directions, noise left out."""
-    vertices = _writable(head.values, subjects=relation.direction == "out")
-    first = "?head ?p ?node" if relation.direction == "out" else "?node ?p ?head"
-    back = relation.direction == "in"
     query = (
-        f"SELECT DISTINCT ?head ?p ?node ?q ?tail ?back WHERE {{ {_values(vertices, relation)} {first} ."
+        f"SELECT DISTINCT ?head ?p ?node ?q ?tail ?back WHERE {{ {values}"
+        f" {'?node ?p ?head' if back else '?head ?p ?node'} ."
         f' {{ ?node ?q ?tail BIND("" AS ?back) }} UNION {{ ?tail ?q ?node BIND("back" AS ?back) }}'
         " FILTER(!sameTerm(?tail, ?head)) }"
     )
@@ -197,7 +168,7 @@ def _further(head: Head, relation: Relation, nameless: set[Term], run: Run) -> t
         near: Triple = (node, p, h) if back else (h, p, node)
         far: Triple = (tail, q, node) if against else (node, q, tail)
         steps.append(_Step(h, tail, (near, far), (q, against)))
-    return steps, query
+    return query, steps
 
 
 def _filled(
@@ -210,7 +181,8 @@ def _filled(
 ) -> Filled:
     """``lost``: the vertices without a triple; None if rows are missing, so that nobody knows."""
     tails: dict[Term, list[_Step]] = {}
-    rank = {value.term: place for place, value in enumerate(head.values)}
+    most, before = settings_of(run).fan_out, {value.term: value for value in head.values}
+    rank = {term: place for place, term in enumerate(before)}
     asked = (step for step in steps if step.head in rank)  # an engine may spell an IRI its own way
     for step in sorted(asked, key=lambda step: (rank[step.head], str(step.triples))):  # engines differ
         tails.setdefault(step.tail, []).append(step)
@@ -218,14 +190,21 @@ def _filled(
     names = run.kg.names(sorted(term for term in iris if isinstance(term, URIRef)))
     labels = {term: names[term] if isinstance(term, URIRef) else str(term) for term in tails}
     order = sorted(tails, key=lambda term: (labels[term], str(term)))
-    kept = order[: settings_of(run).fan_out]
+    kept = order[:most]
     if len(kept) < len(order):
         run.note(f"{len(order):,} tails found, the first {len(kept)} by name kept (fan_out)")
-    before = {value.term: value for value in head.values}
     values = tuple(Value(term, labels[term], _way(tails[term], before)) for term in kept)
-    triples = tuple(dict.fromkeys(_in_words(kept, tails, before, labels, relation, names)))
+    triples: dict[tuple[tuple[str, ...], tuple[Term, Term]], None] = {}
+    for place in range(max((len(tails[tail]) for tail in kept), default=0)):  # one of every tail first
+        for step in (step for tail in kept for step in tails[tail][place : place + 1]):
+            between: tuple[str, ...] = ()
+            if step.middle is not None:
+                iri, against = step.middle
+                between = ("…", f"{INVERSE if against else ''}{names[iri]}")
+            words = (before[step.head].label, str(relation), *between, labels[step.tail])
+            triples[words, (step.head, step.tail)] = None
     ways = {(step.head, tail, step.middle) for tail in tails for step in tails[tail]}
-    shown = triples[: settings_of(run).fan_out]
+    shown = [*triples][:most]
     if len(shown) < len(triples):
         run.note(f"a model sees {len(shown)} of {len(triples):,} triples (fan_out)")
     supports = {t for value in values for triple in value.support for t in triple if isinstance(t, URIRef)}
@@ -242,10 +221,6 @@ def _filled(
         note=_note(len(shown), len(ways), lost),
         found=len(order),
     )
-
-
-NAMED = 10
-"""Vertices without a triple that are named; the others are counted."""
 
 
 def _note(shown: int, total: int, lost: Sequence[str] | None) -> str:
@@ -270,26 +245,6 @@ def _way(steps: Sequence[_Step], before: dict[Term, Value]) -> tuple[Triple, ...
     return tuple(triples)
 
 
-def _in_words(
-    tails: Sequence[Term],
-    steps: dict[Term, list[_Step]],
-    before: dict[Term, Value],
-    labels: dict[Term, str],
-    relation: Relation,
-    names: Mapping[URIRef, str],
-) -> Iterator[tuple[tuple[str, ...], tuple[Term, Term]]]:
-    """The triples as a model sees them, and their ends: one of every tail first, then the others."""
-    for place in range(max((len(steps[tail]) for tail in tails), default=0)):
-        for tail in tails:
-            for step in steps[tail][place : place + 1]:
-                between: tuple[str, ...] = ()
-                if step.middle is not None:
-                    iri, against = step.middle
-                    between = ("…", f"{INVERSE if against else ''}{names[iri]}")
-                words = (before[step.head].label, str(relation), *between, labels[tail])
-                yield words, (step.head, tail)
-
-
 def tell_apart(filled: Sequence[Filled], heads: Sequence[Head], run: Run) -> tuple[Filled, ...]:
     """A hop's results, where tails that share a name have what they are behind it: "Dune (film)".
 
@@ -308,7 +263,14 @@ def tell_apart(filled: Sequence[Filled], heads: Sequence[Head], run: Run) -> tup
     for same, kinds in zip(homonyms, _kinds(homonyms, run), strict=True):
         apart = zip(same, kinds, strict=True)
         names |= {term: f"{named[term]} ({kind})" for term, kind in apart if term not in known}
-    return tuple(_renamed(result, names) for result in filled)
+    renamed = []
+    for result in filled:
+        values = tuple(replace(value, label=names.get(value.term, value.label)) for value in result.values)
+        pairs = zip(result.triples, result.ends, strict=False)
+        triples = tuple((*words[:-1], names.get(tail, words[-1])) for words, (_, tail) in pairs)
+        by_hand = len(result.ends) < len(result.triples)
+        renamed.append(result if by_hand else replace(result, values=values, triples=triples))
+    return tuple(renamed)
 
 
 def _kinds(homonyms: Sequence[Sequence[URIRef]], run: Run) -> Iterator[list[str]]:
@@ -327,14 +289,3 @@ def _beginnings(texts: Sequence[Sequence[str]]) -> list[str]:
     lengths = range(1, max(map(len, texts), default=0) + 1)
     cut = ([" ".join(words[:length]) for words in texts] for length in lengths)
     return next((starts for starts in cut if len({*starts}) == len(starts)), [""] * len(texts))
-
-
-def _renamed(result: Filled, names: dict[Term, str]) -> Filled:
-    if len(result.ends) < len(result.triples):  # put in by hand
-        return result
-    values = tuple(replace(value, label=names.get(value.term, value.label)) for value in result.values)
-    triples = tuple(
-        (*words[:-1], names.get(tail, words[-1]))
-        for words, (_, tail) in zip(result.triples, result.ends, strict=True)
-    )
-    return replace(result, values=values, triples=triples)

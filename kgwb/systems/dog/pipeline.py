@@ -56,8 +56,8 @@ def iterate(place: str, focus: Focus, run: Run) -> Hop:
     """One hop: relations, the right one of them, its triples; then an answer, or a shorter question."""
     relations = run.map(get_relations, focus.heads)
     filtered = run.map(filter_relation, relations, focus.question)
-    pairs = list(zip(filtered, focus.heads, strict=True))
-    filled = tell_apart([fill(choice, head, run) for choice, head in pairs], focus.heads, run)
+    walks = [fill(choice, head, run) for choice, head in zip(filtered, focus.heads, strict=True)]
+    filled = tell_apart(walks, focus.heads, run)
     reached = tuple(result for result in filled if result.values)
     if not reached:
         return Hop(focus.question, filled, before=focus.before)
@@ -67,11 +67,8 @@ def iterate(place: str, focus: Focus, run: Run) -> Hop:
     if tried.sufficient == "yes":
         return Hop(focus.question, filled, tried, before=focus.before)
     heads = _next(focus.heads, filled)
-    solved = tuple(
-        Solved(result.head, str(result.relation), head.name)
-        for result, head in zip(filled, heads, strict=True)
-        if result.values
-    )
+    pairs = zip(filled, heads, strict=True)
+    solved = tuple(Solved(r.head, str(r.relation), head.name) for r, head in pairs if r.values)
     shorter = simplify(focus.question, solved, reached, run)
     before = (*focus.before, focus.question)
     return Hop(focus.question, filled, tried, Focus(shorter.question, heads, before), focus.before)

@@ -36,10 +36,8 @@ def take_turn(place: str, position: Position, run: Run) -> Position:
         advice = observe(place, position, assess(place, position, run), run)
         position = replace(position, advice=advice)
     decision = DECIDERS[state](place, position, run)
-    results = tuple(
-        perform(action, f"use {number}", run, local=position.local)
-        for number, action in enumerate(decision.actions, 1)
-    )
+    uses = enumerate(decision.actions, 1)
+    results = tuple(perform(action, f"use {n}", run, local=position.local) for n, action in uses)
     local = update(place, position.local, results, run) if results else position.local
     visits = (*position.visits, Visit(state, decision.thought, decision.next, results))
     return replace(position, state=decision.next, local=local, visits=visits)
@@ -51,11 +49,8 @@ def update(place: str, local: LocalGraph, results: tuple[Observed, ...], run: Ru
     local = local.knowing(pair for each in results for pair in each.names)
     for each in results:
         nodes = [row[0] for row in each.rows if len(row) == 1 and row[0] is not None]
-        triples = [
-            (s, URIRef(p), o)
-            for s, p, o in (row for row in each.rows if len(row) == 3)
-            if s and p and o is not None
-        ]
+        rows = (row for row in each.rows if len(row) == 3)
+        triples = [(s, URIRef(p), o) for s, p, o in rows if s and p and o is not None]
         if each.effect != "shown":
             local = local.plus(nodes, triples) if each.effect == "added" else local.minus(nodes, triples)
     return local

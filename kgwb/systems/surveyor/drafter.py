@@ -43,22 +43,14 @@ def problems(draft: Draft, mentions: Mentions, part: Part) -> Iterator[str]:
 @agent("drafter", check=problems, kind="model")
 def draft(mentions: Mentions, part: Part, run: Run) -> Draft:
     """A query for the question, or what the graph has nothing for; ``more`` names classes to be shown."""
-    variables = {
-        "question": mentions.question,
-        "survey": part.text,
-        "names": names_text(mentions, part.prefixes),
-    }
+    names = names_text(mentions, part.prefixes)
+    variables = {"question": mentions.question, "survey": part.text, "names": names}
     reply = ask("surveyor/drafter", variables, DraftReply, run)
     if reply.more and not reply.sparql.strip() and part.left:
         return Draft("", reply.asked, reason=reply.reason, more=tuple(reply.more))
-    return Draft(
-        as_query(reply.sparql, part.prefixes),
-        reply.asked,
-        tuple(reply.columns),
-        tuple(reply.assumptions),
-        reply.missing if not reply.sparql.strip() else "",
-        reply.reason,
-    )
+    query, missing = as_query(reply.sparql, part.prefixes), "" if reply.sparql.strip() else reply.missing
+    columns, assumed = tuple(reply.columns), tuple(reply.assumptions)
+    return Draft(query, reply.asked, columns, assumed, missing, reply.reason)
 
 
 def as_query(text: str, prefixes: Prefixes) -> str:
@@ -101,9 +93,6 @@ def _revised(reply: ReviewReply) -> str:
     return "" if same else "sparql goes with revise, and only with it"
 
 
-CHECKS = (Check("a query if and only if it revises", _revised),)
-
-
 @agent("reviewer", subject="place", kind="model")
 def review(
     place: str, mentions: Mentions, part: Part, drafted: Draft, executed: Executed, run: Run
@@ -116,7 +105,8 @@ def review(
         "draft": drafted.body + "".join(f"\n# assumed: {' '.join(a.split())}" for a in drafted.assumptions),
         "result": result_text(executed, settings_of(run).shown_rows),
     }
-    reply = ask("surveyor/reviewer", variables, ReviewReply, run, checks=CHECKS)
+    checks = (Check("a query if and only if it revises", _revised),)
+    reply = ask("surveyor/reviewer", variables, ReviewReply, run, checks=checks)
     if reply.verdict != "revise":
         return Review(reply.verdict, reply.missing or reply.reason)
     columns = tuple(reply.columns) or drafted.columns

@@ -7,9 +7,9 @@ from rdflib import URIRef
 from kgwb.errors import GraphError, GraphUnreachableError
 from kgwb.flow import Term, counted
 from kgwb.kg.findings import Facts, findings_of
-from kgwb.kg.sparql import checked
 from kgwb.kg.survey_text import quoted, short_name
 from kgwb.run import Run, agent
+from kgwb.systems.queries import result_of
 from kgwb.systems.surveyor.records import Executed
 
 
@@ -17,9 +17,7 @@ from kgwb.systems.surveyor.records import Executed
 def execute(place: str, sparql: str, facts: Facts, run: Run) -> Executed:
     """The rows of a query with what is odd about them; what the graph refuses is told, and is no error."""
     try:
-        if (form := checked(sparql).form) not in ("select", "ask"):
-            return Executed(sparql, error=f"it is a {form.upper()}; write a SELECT or an ASK")
-        result = run.kg.ask(sparql) if form == "ask" else run.kg.select(sparql)
+        result = result_of(run.kg, sparql)
     except GraphUnreachableError:
         raise
     except GraphError as error:

@@ -12,7 +12,7 @@ from kgwb.kg.base import Rows
 from kgwb.kg.support import named
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask
-from kgwb.systems.supports import supports
+from kgwb.systems.queries import supports
 from kgwb.systems.triad.generalist import AnswerType
 from kgwb.systems.triad.settings import settings_of
 

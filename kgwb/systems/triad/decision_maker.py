@@ -11,7 +11,7 @@ from kgwb.flow import Retrieved
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.linking import numbered
-from kgwb.systems.triad.records import Choice, Filled, Queries, Relation, Triplet
+from kgwb.systems.triad.records import Choice, Queries, Relation, Triplet
 from kgwb.systems.triad.settings import settings_of
 
 
@@ -82,9 +82,9 @@ def choose_query(queries: Queries, question: str, run: Run) -> Choice:
     """The query that answers; no model is asked where only one has results."""
     if len(queries.kept) < 2 or settings_of(run).ablation == "no_query_choice":
         return Choice("query", queries.kept[:1])
-    variables = {"question": question, "queries": [_shown(n, f) for n, f in enumerate(queries.kept, 1)]}
+    shown = [
+        {"number": number, "query": each.reads, "rows": each.rows, "first": list(each.results)}
+        for number, each in enumerate(queries.kept, 1)
+    ]
+    variables = {"question": question, "queries": shown}
     return decide("triad/query_choice", "query", queries.kept, 1, 1, variables, run)
-
-
-def _shown(number: int, filled: Filled) -> dict[str, Any]:
-    return {"number": number, "query": filled.reads, "rows": filled.rows, "first": list(filled.results)}

@@ -99,9 +99,8 @@ def write_template(triplets: Triplets, question: str, failed: tuple[str, ...], r
     """A query that names the entities and relations of the triplets in angle brackets."""
     shown = [[each.subject, each.relation, each.object] for each in triplets]
     variables = {"question": question, "triplets": shown, "failed": list(failed)}
-    check = Check[TemplateReply](
-        "the triplets as SPARQL", lambda reply: "; ".join(template_problems(reply.sparql, triplets))
-    )
+    wrong = lambda reply: "; ".join(template_problems(reply.sparql, triplets))  # noqa: E731
+    check = Check[TemplateReply]("the triplets as SPARQL", wrong)
     return ask("triad/template", variables, TemplateReply, run, checks=(check,)).sparql.strip()
 
 

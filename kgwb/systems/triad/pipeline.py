@@ -69,9 +69,9 @@ def link(triplets: Triplets, question: str, failed: tuple[str, ...], run: Run) -
     names = mentions(triplets)
     found = zip(run.map(retrieve, names), names, strict=True)
     entities = [choose_entities(*each, question, failed, run) for each in found]
-    ends: dict[str, Sequence[Term]] = {
-        name: _vertices(each) for name, each in zip(names, entities, strict=True)
-    }
+    ends: dict[str, Sequence[Term]] = {}
+    for name, each in zip(names, entities, strict=True):
+        ends[name] = tuple(c.iri for c in each.chosen if isinstance(c, Candidate))
     choices: dict[Triplet, Choice] = {}
     while len(choices) < len(triplets) and all(ends[name] for name in names):
         waiting = [triplet for triplet in triplets if triplet not in choices]
@@ -81,10 +81,6 @@ def link(triplets: Triplets, question: str, failed: tuple[str, ...], run: Run) -
         choices[nearest] = choose_relations(relations, nearest, question, failed, run)
         ends |= reached(nearest, choices[nearest], ends, run)
     return (*entities, *(choices[triplet] for triplet in triplets if triplet in choices))
-
-
-def _vertices(choice: Choice) -> tuple[Term, ...]:
-    return tuple(each.iri for each in choice.chosen if isinstance(each, Candidate))
 
 
 SYSTEM = System(

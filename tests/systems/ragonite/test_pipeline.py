@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import rdflib
 from engines import Engine
 from ragonite import (
     ARRIVAL,
@@ -293,13 +292,3 @@ def test_the_command_line_answers_from_a_recording(
     assert main(["bench", *given, "--questions", "questions.jsonl", "--out", "results"]) == 0
     _, [row] = read_results("results")
     assert (len(row["answers"]), row["error"]) == (3, None)
-
-
-def test_records_say_what_they_hold() -> None:
-    run, _ = answered()
-    assert str(run.output("ragonite")).endswith("of 31 triples")
-    assert (run.output("sql[turn 1]").outcome, run.output("answerer").outcome) == (
-        "3 rows",
-        "arrival, dune, and 1 more",
-    )
-    assert str(rdflib.Literal(run.output("answerer"))) == "These [1]."

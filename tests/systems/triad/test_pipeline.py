@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from rdflib import Literal
 from small import asked, films, iri, keys
 from triads import (
     CALLS,
     KEYS,
     QUESTION,
     SCRIPT,
-    TEMPLATE,
     TRIAD,
-    TWO_HOPS,
     answered,
     choice,
     template,
@@ -23,7 +20,6 @@ from triads import (
 )
 
 import kgwb
-from kgwb.cli import main
 from kgwb.errors import GraphTimeoutError, InvalidReplyError, OverrideError
 from kgwb.flow import Answer
 from kgwb.llm import Scripted
@@ -249,18 +245,6 @@ def test_n_is_the_number_of_examples() -> None:
         assert model.requests[0].messages[0].content.count("Example\n") == number
 
 
-def test_the_ablations_are_measured_in_one_call(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    questions = tmp_path / "q.jsonl"
-    questions.write_text('{"id": "1", "question": "Who directed Arrival?", "answers": []}\n')
-    values = "none,no_uri_choice,no_query_choice,no_fallback,boolean_fallback"
-    given = ["--kg", "films", "--system", "triad", "--model", "rules", "--questions", str(questions)]
-    out = tmp_path / "out"
-    assert main(["bench", *given, "--out", str(out), "--each", f"ablation={values}"]) == 0
-    assert sorted(path.name for path in out.iterdir() if path.is_dir()) == sorted(
-        f"ablation={value}" for value in values.split(",")
-    )
-
-
 # --- templates
 
 FOUND = (Triplet("Dune", "directed by", "?p"), Triplet("?p", "born in", "?c"))
@@ -347,16 +331,3 @@ def test_a_run_that_failed_goes_on_where_it_was() -> None:
     before = model.calls()
     run.refresh("template[try 1/parsing]").go()
     assert (answer_of(run).labels, model.calls() - before) == (("Missoula",), 3)
-
-
-def test_records_say_what_they_hold() -> None:
-    run, _ = answered()
-    outputs = {step.agent: str(step.output) for step in run.steps}
-    assert outputs["entity_choice"] == "Dune: Dune, Dune"
-    assert outputs["relation_choice"] == "⟨?person, born in, ?city⟩: birth place"
-    assert outputs["queries"] == "2 queries with results, 0 without"
-    assert outputs["template"] == TEMPLATE
-    assert outputs["attempt"] == "a query"
-    assert TRIAD.spec("attempt").subject == "place"
-    assert TWO_HOPS["triplets"] == [["Dune", "directed by", "?person"], ["?person", "born in", "?city"]]
-    assert Literal(1) != outputs
