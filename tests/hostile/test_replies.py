@@ -57,7 +57,7 @@ from kgwb.systems import linking
 from kgwb.systems.chatty_kg import chat, queries
 from kgwb.systems.chatty_kg import qir as qirs
 from kgwb.systems.chatty_kg.records import Fact, Generated, Linked, LinkedRelation, RankedPredicate
-from kgwb.systems.dog import answering, hop, simplifying, topic_entity
+from kgwb.systems.dog import hop, simplifying, topic_entity
 from kgwb.systems.dog.records import Filled, Relation, Relations, Solved
 from kgwb.systems.ragonite import answerer
 from kgwb.systems.ragonite.records import Source
@@ -70,8 +70,8 @@ from kgwb.systems.robodata.records import Position, Visit
 from kgwb.systems.robodata.states import DECIDERS, assess, observe
 from kgwb.systems.surveyor import drafter, part
 from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part
-from kgwb.systems.triad import advisor, decision_maker, generalist
 from kgwb.systems.triad import records as triads
+from kgwb.systems.triad import roles
 
 MUTATED, FREE, PLAYED = 850, 200, 60
 """Replies tried of each agent: spoilt ones, free texts, and spoilt ones through the whole agent."""
@@ -373,7 +373,7 @@ CASES = {
         ),
         Case(
             "answer_trying",
-            lambda run: answering.try_answer(ASKED, (FILLED,), run),
+            lambda run: hop.try_answer(ASKED, (FILLED,), run),
             (
                 {"sufficient": "yes", "reason": "", "answers": ["Denis", 'say "hi"']},
                 {"sufficient": "no", "reason": "", "answers": []},
@@ -390,7 +390,7 @@ CASES = {
         ),
         Case(
             "own_knowledge",
-            lambda run: answering.remember(ASKED, "no way on", run),
+            lambda run: hop.remember(ASKED, "no way on", run),
             ({"answers": ["Timothée Chalamet"]}, {"answers": []}),
             lambda reply: True,  # from memory: its answers are marked as not grounded
             of=DOG,
@@ -425,56 +425,56 @@ CASES = {
         ),
         Case(
             "triplets",
-            lambda run: generalist.parse(ASKED, (), run),
+            lambda run: roles.parse(ASKED, (), run),
             (TWO_HOPS, triplets("Arrival | directed by | ?x")),
             _whole_triplets,
             of=TRIAD,
         ),
         Case(
             "template",
-            lambda run: generalist.write_template(TRIPLETS, ASKED, (), run),
+            lambda run: roles.write_template(TRIPLETS, ASKED, (), run),
             (template(), template(TEMPLATE.replace("SELECT DISTINCT ?city WHERE", "ASK"))),
             _slots_only,
             of=TRIAD,
         ),
         Case(
             "answer_type",
-            lambda run: generalist.classify(ASKED, run),
+            lambda run: roles.classify(ASKED, run),
             tuple({"type": name} for name in ("count", "select", "yes or no")),
             lambda reply: reply.type in ("count", "select", "yes or no"),
             of=TRIAD,
         ),
         Case(
             "entity_choice",
-            lambda run: decision_maker.choose_entities(RETRIEVED, "Arrival", ASKED, (), run),
+            lambda run: roles.choose_entities(RETRIEVED, "Arrival", ASKED, (), run),
             (choice(), choice(12), choice(1, 3)),
             _numbers(0, 2, len(CANDIDATES)),
             of=TRIAD,
         ),
         Case(
             "relation_choice",
-            lambda run: decision_maker.choose_relations(AROUND, TRIPLETS[0], ASKED, (), run),
+            lambda run: roles.choose_relations(AROUND, TRIPLETS[0], ASKED, (), run),
             (choice(), choice(5), choice(2, 1)),
             _numbers(0, 2, len(AROUND)),
             of=TRIAD,
         ),
         Case(
             "query_choice",
-            lambda run: decision_maker.choose_query(triads.Queries("", (), KEPT), ASKED, run),
+            lambda run: roles.choose_query(triads.Queries("", (), KEPT), ASKED, run),
             (choice(1), choice(6)),
             _numbers(1, 1, len(KEPT)),
             of=TRIAD,
         ),
         Case(
             "own_truth",
-            lambda run: advisor.remember(ASKED, "yes or no", "nothing found", run),
+            lambda run: roles.remember(ASKED, "yes or no", "nothing found", run),
             ({"answer": "True"}, {"answer": "False"}),
             lambda reply: reply.answer in ("True", "False"),
             of=TRIAD,
         ),
         Case(
             "own_fact",
-            lambda run: advisor.remember(ASKED, "select", "nothing found", run),
+            lambda run: roles.remember(ASKED, "select", "nothing found", run),
             ({"answer": "Timothée Chalamet"}, {"answer": ""}),
             lambda reply: True,  # from memory: its answer is marked as not grounded
             of=TRIAD,
@@ -566,10 +566,9 @@ def play(case: Case, text: str) -> Any:
     return alone(case.work, replies, kg=KG, settings=case.settings.changed(theta=1), of=case.of)
 
 
-DEBATING = (answering, hop, simplifying, topic_entity)
+DEBATING = (hop, simplifying, topic_entity)
 SURVEYING = (part, drafter)
 OFFERED = {"entity_choice": CANDIDATES, "relation_choice": AROUND, "query_choice": KEPT}
-ROLES = (generalist, decision_maker, advisor)
 
 
 def test_every_reply_class_of_the_systems_is_tried() -> None:
@@ -577,7 +576,7 @@ def test_every_reply_class_of_the_systems_is_tried() -> None:
         one
         for module in (
             *(chat, queries, qirs, linking),
-            *(*DEBATING, *SURVEYING, *ROLES, producer, states, answerer),
+            *(*DEBATING, *SURVEYING, roles, producer, states, answerer),
         )
         for name, one in vars(module).items()
         if name.endswith("Reply") and one.__module__ == module.__name__

@@ -165,9 +165,9 @@ class _Fit(NamedTuple):
 def _fit(own: QIR | None, gold: Gold) -> _Fit | None:
     """The likeliest way in which a QIR has the facts of a gold query; None if it has others."""
     literal = any(end[0] not in "<?" for pattern in gold.patterns for end in pattern)
-    if own is None or own.kind != gold.kind or literal:
+    if own is None or own.kind != gold.kind or literal or len(gold.patterns) > MOST_FACTS:
         return None
-    if not len(own.facts) == len(gold.patterns) <= MOST_FACTS:
+    if len(own.facts) != len(gold.patterns):
         return None
     return max(_fits(own, gold), key=lambda fit: fit.likeness, default=None)
 
@@ -211,14 +211,12 @@ def _worded(own: QIR, fit: _Fit, gold: Gold, question: str) -> QIR:
             return words
         return words if _says(words, asked) and label.casefold() not in asked else label
 
-    facts = (
-        Fact(
-            name(fact.subject, fit.ends[fact.subject]),
-            fact.relation if _says(fact.relation, asked) else gold.names.get(pattern[1], fact.relation),
-            name(fact.object, fit.ends[fact.object]),
-        )
-        for fact, (pattern, _) in fit.facts.items()
-    )
+    facts = []
+    for fact, (pattern, _) in fit.facts.items():
+        subject, object_ = (name(end, fit.ends[end]) for end in fact.ends)
+        known = _says(fact.relation, asked)
+        relation = fact.relation if known else gold.names.get(pattern[1], fact.relation)
+        facts.append(Fact(subject, relation, object_))
     return QIR(tuple(facts), own.target, own.kind)
 
 
@@ -229,12 +227,9 @@ def _says(words: str, question: str) -> bool:
 
 def _literal(gold: Gold) -> QIR:
     """The QIR in the graph's own words; it cannot hold literals."""
-
-    def name(term: str) -> str:
-        return gold.names.get(term, term)
-
     simple = [pattern for pattern in gold.patterns if all(end[0] in "<?" for end in pattern)]
-    return QIR(tuple(Fact(*map(name, pattern)) for pattern in simple), gold.target, gold.kind)
+    named = ((gold.names.get(term, term) for term in pattern) for pattern in simple)
+    return QIR(tuple(Fact(*terms) for terms in named), gold.target, gold.kind)
 
 
 def _output(run: Run, key: str) -> Any:

@@ -15,6 +15,7 @@ from rdflib.namespace import XSD
 from kgwb.flow import NOT_HERE, Answer, CandidateQuery, Term, Triple, Value
 from kgwb.kg.algebra import unknowns_of
 from kgwb.kg.queries import counted, support, where, witness
+from kgwb.kg.support import named
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.chatty_kg.matching import Ends, pattern_of, terms_of
@@ -51,15 +52,7 @@ def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
     total = math.prod(len(choice) for choice in choices)
     combinations: Iterable[tuple[RankedPredicate, ...]] = islice(product(*choices), MOST_COMBINATIONS)
     if settings.fast:
-        combinations = heapq.nsmallest(
-            settings.query_num,
-            combinations,
-            key=lambda each: (
-                -score_of(each),
-                [str(p.iri) for p in each],
-                [p.direction == "in" for p in each],
-            ),
-        )
+        combinations = heapq.nsmallest(settings.query_num, combinations, key=_order)
     kept: dict[str, CandidateQuery] = {}
     for combination in combinations:
         query = _query(qir, facts, combination, terms, run)
@@ -71,7 +64,7 @@ def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
     return Generated(tuple(kept.values()), total)
 
 
-def _order(combination: Sequence[RankedPredicate]) -> tuple[object, ...]:
+def _order(combination: Sequence[RankedPredicate]) -> tuple[float, list[str], list[bool]]:
     return (
         -score_of(combination),
         [str(p.iri) for p in combination],
@@ -232,7 +225,7 @@ def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
     if missing:
         return Answer(qir.kind, reason=f"{NOT_HERE}: {missing}")
     if qir.kind == "boolean":
-        return _named(_boolean(selection.queries, run), run)
+        return named(run.kg, _boolean(selection.queries, run))
     supports, queries, cut = _union(selection.queries, qir.target, run)
     texts = tuple(query.sparql for query in queries)
     if not supports:
@@ -245,14 +238,14 @@ def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
             counting = f"SELECT (COUNT(DISTINCT {qir.target}) AS ?_n) WHERE {{ {patterns} }}"
             number = counted(next((row[0] for row in run.kg.select(counting).rows), None))
             texts = (*texts, counting)
-        return _named(Answer("count", (Value(Literal(number), str(number), tuple(triples)),), texts), run)
+        return named(run.kg, Answer("count", (Value(Literal(number), str(number), tuple(triples)),), texts))
     names = run.kg.names([value for value in supports if isinstance(value, URIRef)])
     values = [
         Value(term, names[term] if isinstance(term, URIRef) else str(term), triples)
         for term, triples in supports.items()
     ]
     values.sort(key=lambda value: (value.label, str(value.term)))
-    return _named(Answer(qir.kind, tuple(values), texts), run)
+    return named(run.kg, Answer(qir.kind, tuple(values), texts))
 
 
 def _union(
@@ -290,9 +283,3 @@ def _boolean(queries: Sequence[CandidateQuery], run: Run) -> Answer:
             value = Value(Literal(True), "true", witness(run.kg, query))
             return Answer("boolean", (value,), tuple(executed.values()))
     return Answer("boolean", (Value(Literal(False), "false"),), tuple(executed.values()))
-
-
-def _named(answer: Answer, run: Run) -> Answer:
-    """The answer with the names of what it stands on."""
-    iris = {term for triple in answer.support for term in triple if isinstance(term, URIRef)}
-    return replace(answer, names=tuple(sorted(run.kg.names(sorted(iris)).items())))

@@ -1,18 +1,31 @@
-"""A hop: the relations of a head, the one that the question means, and its triples (DoG)."""
+"""A hop: relations of a head, the one that the question means, its triples, the answers in them (DoG)."""
 
 from __future__ import annotations
 
+import typing
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rdflib import BNode, Literal, URIRef
 
-from kgwb.flow import Direction, Iri, Term, Triple, Value
+from kgwb.flow import Answer, Direction, Iri, Term, Triple, Value
 from kgwb.kg.queries import TRIPLES_PER_VALUE, describe, predicates
 from kgwb.kg.sparql import n3
+from kgwb.kg.support import named
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask
-from kgwb.systems.dog.records import INVERSE, MARKED, Filled, Filtered, Head, Relation, Relations, plain
+from kgwb.run.ask import Check, Reply, ask, faults
+from kgwb.systems.dog.records import (
+    INVERSE,
+    MARKED,
+    Filled,
+    Filtered,
+    Head,
+    Relation,
+    Relations,
+    Tried,
+    plain,
+)
 from kgwb.systems.dog.settings import settings_of
 
 MOST_LOOKED_AT, NAMED = 100, 10
@@ -45,7 +58,7 @@ class FilteringReply(Reply):
     reason: str
 
 
-def problems(filtered: Filtered, relations: Relations, question: str) -> Iterator[str]:
+def relation_problems(filtered: Filtered, relations: Relations, question: str) -> Iterator[str]:
     """What is wrong with a choice put in by hand: head and relation must be those that were offered."""
     if filtered.head != relations.head:
         yield f"the relation is for {filtered.head!r}, the step for {relations.head!r}"
@@ -53,7 +66,7 @@ def problems(filtered: Filtered, relations: Relations, question: str) -> Iterato
         yield f"{filtered.relation} is none of {', '.join(map(str, relations.found)) or 'the relations'}"
 
 
-@agent("relation_filtering", subject="relations", check=problems, kind="model")
+@agent("relation_filtering", subject="relations", check=relation_problems, kind="model")
 def filter_relation(relations: Relations, question: str, run: Run) -> Filtered:
     """The relation of the question's first hop from a head ("only the best unique relation").
 
@@ -207,13 +220,11 @@ def _filled(
     shown = [*triples][:most]
     if len(shown) < len(triples):
         run.note(f"a model sees {len(shown)} of {len(triples):,} triples (fan_out)")
-    supports = {t for value in values for triple in value.support for t in triple if isinstance(t, URIRef)}
-    return Filled(
+    filled = Filled(
         "list",
         values,
         tuple(queries),
         reason="" if values else f"nothing further is there by {relation}",
-        names=tuple(sorted(run.kg.names(sorted(supports)).items())),
         head=head.name,
         relation=relation,
         triples=tuple(words for words, _ in shown),
@@ -221,6 +232,7 @@ def _filled(
         note=_note(len(shown), len(ways), lost),
         found=len(order),
     )
+    return named(run.kg, filled)
 
 
 def _note(shown: int, total: int, lost: Sequence[str] | None) -> str:
@@ -289,3 +301,90 @@ def _beginnings(texts: Sequence[Sequence[str]]) -> list[str]:
     lengths = range(1, max(map(len, texts), default=0) + 1)
     cut = ([" ".join(words[:length]) for words in texts] for length in lengths)
     return next((starts for starts in cut if len({*starts}) == len(starts)), [""] * len(texts))
+
+
+class TryingReply(Reply):
+    """Yes or no first and alone, then why, then the answers, copied from the triples."""
+
+    sufficient: typing.Literal["yes", "no"]
+    reason: str
+    answers: list[str]
+
+
+def answer_problems(tried: Tried, question: str, filled: Sequence[Filled]) -> Iterator[str]:
+    """What is wrong with a decision put in by hand: what is wrong with a model's."""
+    reply = TryingReply(sufficient=tried.sufficient, reason=tried.reason, answers=list(tried.answers))
+    yield from faults(reply, checks_of(filled))
+
+
+@agent("answer_trying", check=answer_problems, kind="model")
+def try_answer(question: str, filled: tuple[Filled, ...], run: Run) -> Tried:
+    """Whether the triples answer the question, and with which names; every answer is among the triples."""
+    shown = []
+    for result in filled:
+        note = "; ".join(filter(None, (result.note, result.reason)))
+        shown.append({"entity": result.head, "triples": list(map(list, result.triples)), "note": note})
+    variables = {"question": question, "found": shown}
+    reply = ask("dog/answer_trying", variables, TryingReply, run, checks=checks_of(filled))
+    return Tried(reply.sufficient, reply.reason, tuple(dict.fromkeys(reply.answers)))
+
+
+def checks_of(filled: Sequence[Filled]) -> tuple[Check[TryingReply], ...]:
+    """A yes has answers and a no has none, and each answer is a name in the triples."""
+    known = {plain(end) for result in filled for triple in result.triples for end in triple[::2]}
+
+    def whole(reply: TryingReply) -> str:
+        if (reply.sufficient == "yes") == bool(reply.answers):
+            return ""
+        return "the reply is no, with answers" if reply.answers else "the reply is yes, but gives no answer"
+
+    def among(reply: TryingReply) -> str:
+        strange = [name for name in reply.answers if plain(name) not in known]
+        return f"{', '.join(map(repr, strange[:5]))} is not in the triples" if strange else ""
+
+    return Check("answers if and only if yes", whole), Check("answers among the triples", among)
+
+
+def values_of(tried: Tried, filled: Sequence[Filled], heads: Sequence[Head]) -> tuple[Value, ...]:
+    """The answers as values with their triples: tails, or vertices that were gone on from.
+
+    Of several vertices with one label those count that most of the topic entities lead to.
+    """
+    by_name: dict[str, dict[Term, list[Value]]] = {plain(name): {} for name in tried.answers}
+    tails = [value for result in filled for value in result.values]
+    triples = [triple for value in tails for triple in value.support]
+    passed = [value for head in heads for value in head.values]
+    extended = (
+        replace(value, support=(*value.support, *(triple for triple in triples if value.term in triple[::2])))
+        for value in passed
+    )
+    for value in (*tails, *extended):
+        if plain(value.label) in by_name:
+            by_name[plain(value.label)].setdefault(value.term, []).append(value)
+    reached = Counter(value.term for value in tails)
+    values = []
+    for same in by_name.values():
+        most = max((reached[term] for term in same), default=0)
+        for term, ways in same.items():
+            if reached[term] == most:
+                support = dict.fromkeys(triple for value in ways for triple in value.support)
+                values.append(Value(term, ways[0].label, tuple(support)))
+    return tuple(sorted(values, key=lambda value: (value.label, str(value.term))))
+
+
+class KnowledgeReply(Reply):
+    """The answers from memory, none if it does not know."""
+
+    answers: list[str]
+
+
+@agent("own_knowledge", kind="model")
+def remember(question: str, reason: str, run: Run) -> Answer:
+    """An answer without the graph, marked as such; ``reason`` is why the graph gave none.
+
+    Asked only by a setting, and whenever the walk ended without an answer: nobody looks at a gold answer.
+    """
+    reply = ask("dog/own_knowledge", {"question": question}, KnowledgeReply, run)
+    names = dict.fromkeys(name.strip() for name in reply.answers if name.strip())
+    values = tuple(Value(Literal(name), name) for name in names)
+    return Answer("list", values, reason=reason, ungrounded=bool(values))

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rdflib import URIRef
-
 from kgwb.flow import NOT_HERE, Answer, Dialogue, Question, Term
+from kgwb.kg.support import named
 from kgwb.run import Run, System, agent
 from kgwb.systems.dog import rules as _rules  # noqa: F401  # the model rules answers its agents by them
 from kgwb.systems.dog import views as _views  # noqa: F401  # its records show themselves by them
-from kgwb.systems.dog.answering import remember, try_answer, values_of
-from kgwb.systems.dog.hop import fill, filter_relation, get_relations, tell_apart
+from kgwb.systems.dog.hop import (
+    fill,
+    filter_relation,
+    get_relations,
+    remember,
+    tell_apart,
+    try_answer,
+    values_of,
+)
 from kgwb.systems.dog.records import Filled, Focus, Head, Hop, Solved, Topics, name_of
 from kgwb.systems.dog.settings import DogSettings, settings_of
 from kgwb.systems.dog.simplifying import ROLES, simplify
@@ -89,11 +95,10 @@ def _answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer:
     values = values_of(last.tried, last.filled, heads) if last.tried else ()
     if not values:
         return Answer("list", queries=queries, reason=f"{NOT_HERE}: {_why(hops, run)}")
-    iris = {term for value in values for triple in value.support for term in triple}
-    names = run.kg.names(sorted(iri for iri in iris if isinstance(iri, URIRef)))
-    plainly: dict[Term, str] = dict(names.items())  # without what distinguishes homonyms
+    found = named(run.kg, Answer("list", values, queries))
+    plainly = dict[Term, str](found.names)  # without what distinguishes homonyms
     values = tuple(replace(value, label=plainly.get(value.term, value.label)) for value in values)
-    return Answer("list", values, queries, names=tuple(sorted(names.items())))
+    return replace(found, values=values)
 
 
 def _why(hops: Sequence[Hop], run: Run) -> str:

@@ -15,8 +15,8 @@ from kgwb.kg.queries import predicates
 from kgwb.kg.sparql import n3
 from kgwb.run import Run, agent
 from kgwb.systems.linking import likeness
-from kgwb.systems.triad.generalist import Triplets, fill, mentions
 from kgwb.systems.triad.records import Choice, Filled, Phase, Queries, Relation, Triplet
+from kgwb.systems.triad.roles import Triplets, fill, mentions
 from kgwb.systems.triad.settings import settings_of
 
 Ends = Mapping[str, Sequence[Term]]

@@ -16,8 +16,7 @@ from kgwb import open_kg, profile
 from kgwb.errors import InvalidReplyError
 from kgwb.flow import Value
 from kgwb.settings import Settings
-from kgwb.systems.dog.answering import try_answer, values_of
-from kgwb.systems.dog.hop import fill, filter_relation, get_relations
+from kgwb.systems.dog.hop import fill, filter_relation, get_relations, try_answer, values_of
 from kgwb.systems.dog.records import Filled, Filtered, Head, Relation, Relations, Topics, Tried, name_of
 from kgwb.systems.dog.topic_entity import find_topics, mark
 

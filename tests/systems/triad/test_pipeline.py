@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from small import asked, films, iri, keys
+from small import answer_of, asked, films, iri, keys
 from triads import (
     CALLS,
     KEYS,
@@ -21,11 +21,10 @@ from triads import (
 
 import kgwb
 from kgwb.errors import GraphTimeoutError, InvalidReplyError, OverrideError
-from kgwb.flow import Answer
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.systems.triad.generalist import fill, template_problems
 from kgwb.systems.triad.records import Attempt, Choice, Triplet
+from kgwb.systems.triad.roles import fill, template_problems
 
 DIRECTED = triplets("Arrival | directed by | ?x")
 ONE_HOP = {
@@ -36,11 +35,6 @@ RUNTIME = triplets("?film | directed by | Denis Villeneuve", "?film | runtime | 
 LONGER = (
     "SELECT DISTINCT ?film WHERE {{ ?film <directed by> <Denis Villeneuve> . ?film <runtime> ?minutes . {} }}"
 )
-
-
-def answer_of(run: Run) -> Answer:
-    assert run.answer is not None
-    return run.answer
 
 
 def attempts(run: Run) -> list[Attempt]:
@@ -287,24 +281,11 @@ def test_names_that_are_no_harmless_text_stay_inside_their_brackets() -> None:
 # --- by hand, and where it is used
 
 
-def test_stepping_breakpoints_override_resume_and_replay_ask_nothing_twice(tmp_path: Any) -> None:
-    model = Scripted(SCRIPT)
-    run = triad(model)
-    run.go(until="entity_choice")
-    assert (run.status, model.calls()) == ("paused", 2)
-    run.breakpoints.add("query_choice")
-    run.go()
-    assert (keys(run)[-1], model.calls()) == ("query_choice[try 1/parsing]", CALLS - 1)
-    while run.status != "done":
-        run.step()
-    assert (model.calls(), answer_of(run).labels) == (CALLS, ("Missoula",))
+def test_a_query_by_hand_is_answered_without_a_model() -> None:
+    run, model = answered()
     queries = run.output("queries[try 1/parsing]")
-    run.breakpoints.clear()
     run.replace("query_choice[try 1/parsing]", Choice(QUESTION, queries.kept[:1])).go()
     assert (model.calls(), answer_of(run).labels) == (CALLS, ("Gentilly",))
-    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"))
-    assert (keys(loaded), loaded.answer, loaded.totals.live_model_calls) == (keys(run), run.answer, 0)
-    assert [loaded.output(key) for key in keys(run)] == [run.output(key) for key in keys(run)]
 
 
 def test_what_is_put_in_by_hand_must_have_been_offered() -> None:
