@@ -42,11 +42,12 @@ def simplify(question: str, solved: tuple[Solved, ...], filled: tuple[Filled, ..
     return Simplified(debate[-1].question, question, debate)
 
 
-def _role(role: str, purpose: str) -> Role:
+def _role(prompt: str, purpose: str) -> Role:
     """The agent of one role, named as its prompt is.
 
     A question that fails the checks to the last is used as it is, and the step's notes say so.
     """
+    role = prompt.removeprefix("dog/")
 
     def speak(
         place: str,
@@ -64,7 +65,7 @@ def _role(role: str, purpose: str) -> Role:
         earlier = [{"role": r.role, "remark": r.words, "question": r.question} for r in debate]
         variables = {"question": question, "solved": seen, "debate": earlier}
         checks, last = checks_of(question, solved), lambda reply: bool(reply.question.strip())
-        reply = ask(f"dog/{role}", variables, RemarkReply, run, checks=checks, last_resort=last)
+        reply = ask(prompt, variables, RemarkReply, run, checks=checks, last_resort=last)
         words = " ".join(reply.remark.split())
         return Remark(role.replace("_", " "), words, " ".join(reply.question.split()))
 
@@ -74,11 +75,11 @@ def _role(role: str, purpose: str) -> Role:
 
 Role = Callable[[str, str, tuple[Solved, ...], Debate, tuple[Filled, ...], Run], Remark]
 PURPOSES = {
-    "simplifying_expert": "The expert answers the first hop and puts what was found in its place (R1).",
-    "critic": "The critic compares the new question with the old, and says what is wrong"
+    "dog/simplifying_expert": "The expert answers the first hop and puts what was found in its place (R1).",
+    "dog/critic": "The critic compares the new question with the old, and says what is wrong"
     " and how to fix it (R2).",
-    "linguist": "The linguist takes out what is solved, and has the last word of the round (R3).",
-    "fused_agent": "One agent with the tasks of all three roles (QS' of Table 2).",
+    "dog/linguist": "The linguist takes out what is solved, and has the last word of the round (R3).",
+    "dog/fused_agent": "One agent with the tasks of all three roles (QS' of Table 2).",
 }
 simplify_first, criticise, polish, simplify_alone = (_role(*each) for each in PURPOSES.items())
 ROLES: dict[str, tuple[Role, ...]] = {

@@ -14,14 +14,14 @@ from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.robodata.records import NEXT, TOOLS, Decision, Position, State
 from kgwb.systems.robodata.settings import settings_of
 
-PURPOSES: dict[State, str] = {
-    "EVAL_LOCAL": "Whether the local graph is enough to answer.",
-    "LOCAL": "A closer look at a local graph that is too large to be shown whole.",
-    "REMOTE": "A look into the remote graph for what is missing.",
-    "EVAL_REMOTE": "Whether what was found belongs into the local graph.",
-    "UPDATE": "What is fetched into the local graph.",
+PROMPTS: dict[State, tuple[str, str]] = {
+    "EVAL_LOCAL": ("robodata/eval_local", "Whether the local graph is enough to answer."),
+    "LOCAL": ("robodata/local", "A closer look at a local graph that is too large to be shown whole."),
+    "REMOTE": ("robodata/remote", "A look into the remote graph for what is missing."),
+    "EVAL_REMOTE": ("robodata/eval_remote", "Whether what was found belongs into the local graph."),
+    "UPDATE": ("robodata/update", "What is fetched into the local graph."),
 }
-"""What each state that asks is for; its prompt and its agent are named as it is."""
+"""The prompt of each state that asks, and what it is for."""
 
 
 def _reply(state: State) -> type[BaseModel]:
@@ -36,7 +36,7 @@ def _reply(state: State) -> type[BaseModel]:
     return create_model(name, __config__=config, __module__=__name__, **fields)
 
 
-REPLIES = {state: _reply(state) for state in PURPOSES}
+REPLIES = {state: _reply(state) for state in PROMPTS}
 EvalLocalReply, LocalReply, RemoteReply, EvalRemoteReply, UpdateReply = REPLIES.values()
 
 
@@ -56,14 +56,14 @@ def decider(state: State) -> Agent:
         given |= {"tool_uses": str(most)} if state in TOOLS else {"advice": position.advice or "none"}
         few = Check[Any]("not too many tool uses", lambda r: f"more than {most}" * (len(r.actions) > most))
         checks = (few,) if state in TOOLS else ()
-        reply: Any = ask(f"robodata/{state.lower()}", given, REPLIES[state], run, checks=checks)
+        reply: Any = ask(PROMPTS[state][0], given, REPLIES[state], run, checks=checks)
         return Decision(" ".join(reply.thought.split()), reply.next, tuple(getattr(reply, "actions", ())))
 
-    decide.__doc__ = PURPOSES[state]
+    decide.__doc__ = PROMPTS[state][1]
     return agent(state.lower(), subject="place", check=problems, kind="model")(decide)
 
 
-DECIDERS: dict[State, Agent] = {state: decider(state) for state in PURPOSES}
+DECIDERS: dict[State, Agent] = {state: decider(state) for state in PROMPTS}
 
 
 def variables(position: Position, run: Run) -> dict[str, str]:
