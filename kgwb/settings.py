@@ -89,6 +89,11 @@ class Settings:
             return settings
         return cls.of_profile(settings.profile, **settings.changes())
 
+    @classmethod
+    def of_run(cls, run: Any) -> Self:
+        """The settings of a run, as those of this class's system."""
+        return cls.of(run.settings)
+
     def changes(self) -> dict[str, Any]:
         """What differs from the profile."""
         usual = self.of_profile(self.profile).to_data()

@@ -242,6 +242,11 @@ def made_up(model: Scripted | dict[str, Any] | None, kg: Graph | None = None, **
 # --- what tests look at
 
 
+def answer_of(run: Run) -> Answer:
+    assert run.answer is not None
+    return run.answer
+
+
 def keys(run: Run) -> list[str]:
     """The keys of a run's steps."""
     return [step.key for step in run.steps]

@@ -17,7 +17,7 @@ from kgwb.kg.base import Found
 from kgwb.run.record import Step
 from kgwb.show import explain
 from kgwb.show.run import record_html
-from kgwb.systems.chatty_kg.query_generator import generate
+from kgwb.systems.chatty_kg.queries import generate
 from kgwb.systems.chatty_kg.records import QIR, Fact, Generated, Linked, LinkedRelation, RankedPredicate
 
 DIRECTOR, STARRING, PLACE = (iri(name).n3() for name in ("director", "starring", "birthPlace"))

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from rdflib import Literal, URIRef
 
@@ -19,6 +20,7 @@ ROWS, SOLUTIONS, TRIPLES = 60, 2_000, 60
 AT_ONCE = 500
 """Triples asked for at once."""
 AGGREGATE = re.compile(r"\b(?:COUNT|SUM|MIN|MAX|AVG|SAMPLE|GROUP_CONCAT)\s*\(", re.IGNORECASE)
+SomeAnswer = TypeVar("SomeAnswer", bound=Answer)
 Row = tuple[Term | None, ...]
 
 
@@ -57,7 +59,7 @@ def support_of(
     return {row: tuple(t for t in triples.get(key, ()) if t in held) for row, key in keys.items()}
 
 
-def named(kg: Graph, answer: Answer) -> Answer:
+def named(kg: Graph, answer: SomeAnswer) -> SomeAnswer:
     """The answer with the names of what it shows."""
     terms = {term for triple in answer.support for term in triple}
     terms |= {term for value in answer.values for term in value.terms}

@@ -87,27 +87,30 @@ def remembered(run: Any, links: Iterable[Link] | None = None, standalone: str = 
 class System:
     """A system of agents: ``answer(question, dialogue, run)`` gives the Answer of one turn.
 
-    Everything that costs, varies or fails goes through the run. ``agents`` are in flow order, ``stages`` the
-    parts of the system by title with the names of the agents that work in them, ``supervisors`` the agents
-    that only supervise others, with the names of those. ``remember(run)`` gives what a dialogue remembers.
+    Everything that costs, varies or fails goes through the run. ``agents`` are in flow order, by the title of
+    their stage where the system has some; ``supervisors`` those that only supervise others, with the names of
+    these. ``remember(run)`` gives what a dialogue remembers.
     """
 
     def __init__(
         self,
         name: str,
         answer: Callable[..., Answer],
-        agents: Iterable[Agent],
+        agents: Iterable[Agent] | Mapping[str, Iterable[Any]],
         *,
-        stages: Sequence[tuple[str, Sequence[str]]] = (),
         supervisors: Mapping[str, Sequence[str]] | None = None,
         remember: Callable[[Any], Turn] = remembered,
         settings: type[Settings] = Settings,
     ) -> None:
         self.name, self.answer, self.remember, self.settings = name, answer, remember, settings
-        self.agents = tuple(spec for function in agents if (spec := spec_of(function)))
         self.supervisors = supervisors or {}
-        working = [spec.name for spec in self.agents if spec.name not in self.supervisors]
-        self.stages = stages or (("", working),)
+        by_stage = agents if isinstance(agents, Mapping) else {"": agents}
+        specs = {title: [spec for f in some if (spec := spec_of(f))] for title, some in by_stage.items()}
+        self.agents = tuple(spec for some in specs.values() for spec in some)
+        self.stages = tuple(
+            (title, tuple(spec.name for spec in some if spec.name not in self.supervisors))
+            for title, some in specs.items()
+        )
 
     def spec(self, key: str) -> AgentSpec:
         """The agent that a step's key names. Raises SettingError if the system has none."""

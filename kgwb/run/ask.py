@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kgwb.errors import InvalidReplyError
 from kgwb.kg.sparql import HALF
@@ -22,15 +22,26 @@ from kgwb.run.engine import Engine
 from kgwb.run.prompts import parse
 from kgwb.run.record import Attempt, CheckResult
 
-Reply = TypeVar("Reply", bound=BaseModel)
+R = TypeVar("R", bound=BaseModel)
+
+
+class Reply(BaseModel):
+    """What a model replies: an object with these fields and no others."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True)
-class Check(Generic[Reply]):
+class Check(Generic[R]):
     """A named check: ``test`` returns what is wrong with a reply, or an empty text."""
 
     name: str
-    test: Callable[[Reply], str]
+    test: Callable[[R], str]
+
+
+def faults(reply: R, checks: Iterable[Check[R]]) -> Iterator[str]:
+    """What checks have against a reply: for a record put in by hand, in the form of one."""
+    yield from (f"{check.name}: {problem}" for check in checks if (problem := check.test(reply)))
 
 
 WELL_FORMED = "well-formed JSON"
@@ -40,12 +51,12 @@ RIGHT_FORM = "the reply's form"
 def ask(
     prompt: str,
     variables: Mapping[str, Any],
-    reply: type[Reply],
+    reply: type[R],
     run: Engine,
     *,
-    checks: Sequence[Check[Reply]] = (),
-    last_resort: Callable[[Reply], bool] | None = None,
-) -> Reply:
+    checks: Sequence[Check[R]] = (),
+    last_resort: Callable[[R], bool] | None = None,
+) -> R:
     """The first reply that has the form of ``reply`` and passes every check, in theta attempts.
 
     After a failed attempt the model is shown its reply and what is wrong with it, or asked the same afresh
@@ -56,7 +67,7 @@ def ask(
     messages = parse(prompt, run.prompt_text(prompt)).fill(variables, settings.exemplars)
     schema = schema_of(reply)
     attempts: list[Attempt] = []
-    formed: Reply | None = None
+    formed: R | None = None
     asked = messages
     for _ in range(settings.theta):
         request = ChatRequest(
@@ -93,8 +104,8 @@ def schema_of(reply: type[BaseModel]) -> Mapping[str, Any]:
 
 
 def judge(
-    text: str, finish_reason: str, reply: type[Reply], checks: Sequence[Check[Reply]]
-) -> tuple[Reply | None, tuple[CheckResult, ...]]:
+    text: str, finish_reason: str, reply: type[R], checks: Sequence[Check[R]]
+) -> tuple[R | None, tuple[CheckResult, ...]]:
     """The reply a text holds (None if it has not the form) and the outcome of each check, in order."""
     problem = ""
     for data in _json_texts(text):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import field_validator
 from rdflib import URIRef
 
 from kgwb.flow import Candidate, Context, Link, Retrieved
@@ -13,14 +13,15 @@ from kgwb.kg.base import Hit
 from kgwb.kg.queries import describe
 from kgwb.kg.sparql import n3
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, ask
+from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems import rules as _rules  # noqa: F401  # the model rules selects by them
 
+IN_LIST = "in the candidate list"
 
-class VertexReply(BaseModel):
+
+class VertexReply(Reply):
     """The number of the candidate meant, with its label as a cross-check; 0 and "" if none is meant."""
 
-    model_config = ConfigDict(extra="forbid")
     reason: str
     number: int
     label: str
@@ -34,17 +35,15 @@ class VertexReply(BaseModel):
         return number
 
 
-class LabelReply(BaseModel):
+class LabelReply(Reply):
     """The label of the candidate meant, as published."""
 
-    model_config = ConfigDict(extra="forbid")
     label: str
 
 
-class NameReply(BaseModel):
+class NameReply(Reply):
     """The local name of the vertex meant, among those that share a label (reference code)."""
 
-    model_config = ConfigDict(extra="forbid")
     name: str
 
 
@@ -84,12 +83,9 @@ def _described(hits: tuple[Hit, ...], run: Run) -> tuple[Candidate, ...]:
     iris = [hit.iri for hit in hits]
     known = describe(run.kg, iris)
     relations = relations_of(iris, run) if hits and hits[0].score >= 1 else {}
-    candidates = []
-    for hit in hits:
-        types, description = known.get(hit.iri, ((), ""))
-        relates = relations.get(hit.iri, ())
-        candidates.append(Candidate(hit.iri, hit.label, hit.score, types, description, relates))
-    return tuple(candidates)
+    return tuple(
+        Candidate(hit.iri, hit.label, hit.score, *known[hit.iri], relations.get(hit.iri, ())) for hit in hits
+    )
 
 
 def relations_of(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]]:
@@ -105,6 +101,12 @@ def relations_of(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ..
         for vertex, name in sorted((v, names[p]) for v, p in pairs):
             by_vertex[vertex][shown.format(name)] = None
     return {iri: tuple(names) for iri, names in by_vertex.items()}
+
+
+def likeness(text: str, names: Iterable[str], run: Run) -> dict[str, float]:
+    """How like a text each of the names is."""
+    distinct = sorted({*names})
+    return dict(zip(distinct, run.similarity(text, distinct), strict=True))
 
 
 def problems(link: Link, retrieved: Retrieved, question: str, context: Context) -> Iterator[str]:
@@ -130,8 +132,8 @@ def select(retrieved: Retrieved, question: str, context: Context, run: Run) -> L
     if before := linked_before(retrieved, question, context):
         return Link(retrieved.entity, before, candidates, "linked so before in this dialogue")
     variables = {"question": question, "entity": retrieved.entity, "candidates": numbered(candidates)}
-    checks = (vertex_validator(candidates),)
-    reply = ask("linking/vertex_selection", variables, VertexReply, run, checks=checks)
+    check = Check[VertexReply](IN_LIST, lambda reply: _not_among(reply, candidates))
+    reply = ask("linking/vertex_selection", variables, VertexReply, run, checks=(check,))
     if reply.number == 0:
         return Link(retrieved.entity, None, candidates, reply.reason or "none of the candidates is meant")
     return Link(retrieved.entity, candidates[reply.number - 1], candidates, reply.reason)
@@ -153,15 +155,8 @@ def linked_before(retrieved: Retrieved, question: str, context: Context) -> Cand
     after the novel somebody may ask about "the 1972 film" of that name.
     """
     name = retrieved.entity.casefold()
-    known = next(
-        (
-            iri
-            for turn in reversed(context.turns)
-            for entity, iri in zip(turn.entities, turn.linked, strict=False)
-            if entity.casefold() == name
-        ),
-        None,
-    )
+    turns = (reversed([*zip(turn.entities, turn.linked, strict=False)]) for turn in context.turns)
+    known = {entity.casefold(): iri for turn in turns for entity, iri in turn}.get(name)
     before = next((candidate for candidate in retrieved.candidates if candidate.iri == known), None)
     asked = _telling(question) - _telling(name)
     if before is None or any(asked & _words_of(c) - _words_of(before) for c in retrieved.candidates):
@@ -179,19 +174,15 @@ def _telling(text: str) -> set[str]:
     return {word for word in re.findall(r"\w+", text.casefold()) if len(word) > 3}
 
 
-def vertex_validator(candidates: Sequence[Candidate]) -> Check[VertexReply]:
+def _not_among(reply: VertexReply, candidates: Sequence[Candidate]) -> str:
     """The choice must be one of the candidates, by number and label alike (section 5.1.2)."""
-
-    def among(reply: VertexReply) -> str:
-        if reply.number == 0:
-            return "" if not reply.label.strip() else "number 0 means none, but a label is given"
-        if not 1 <= reply.number <= len(candidates):
-            return f"there is no candidate {reply.number}; they go from 1 to {len(candidates)}"
-        label = candidates[reply.number - 1].label
-        same = label.casefold().strip() == reply.label.casefold().strip()
-        return "" if same else f"candidate {reply.number} is {label!r}, not {reply.label!r}"
-
-    return Check("in the candidate list", among)
+    if reply.number == 0:
+        return "" if not reply.label.strip() else "number 0 means none, but a label is given"
+    if not 1 <= reply.number <= len(candidates):
+        return f"there is no candidate {reply.number}; they go from 1 to {len(candidates)}"
+    label = candidates[reply.number - 1].label
+    same = label.casefold().strip() == reply.label.casefold().strip()
+    return "" if same else f"candidate {reply.number} is {label!r}, not {reply.label!r}"
 
 
 def _as_published(retrieved: Retrieved, run: Run) -> Link:
@@ -202,27 +193,18 @@ def _as_published(retrieved: Retrieved, run: Run) -> Link:
     by_label: dict[str, list[Candidate]] = {}
     for candidate in candidates:
         by_label.setdefault(candidate.label.casefold(), []).append(candidate)
-    labels = [same[0].label for same in by_label.values()]
-
-    def known(reply: LabelReply) -> str:
-        return "" if reply.label.casefold() in by_label else f"{reply.label!r} is not in the list"
-
-    variables = {"entity": retrieved.entity, "labels": labels}
-    checks = (Check("in the candidate list", known),)
-    chosen = ask("linking/vertex_selection_labels", variables, LabelReply, run, checks=checks).label
+    variables = {"entity": retrieved.entity, "labels": [same[0].label for same in by_label.values()]}
+    label_known = Check[LabelReply](IN_LIST, lambda r: _unlisted(r.label, r.label.casefold() in by_label))
+    chosen = ask("linking/vertex_selection_labels", variables, LabelReply, run, checks=(label_known,)).label
     same = by_label[chosen.casefold()]
     if len(same) == 1:
         return Link(retrieved.entity, same[0], candidates, f"chosen by its label, {chosen!r}")
-    vertex = _by_local_name(retrieved.entity, same, run)
-    return Link(retrieved.entity, vertex, candidates, "chosen by its local name")
-
-
-def _by_local_name(entity: str, same: Sequence[Candidate], run: Run) -> Candidate:
     names = {candidate.iri.rpartition("/")[2].rpartition("#")[2]: candidate for candidate in same}
+    variables = {"entity": retrieved.entity, "names": list(names)}
+    name_known = Check[NameReply](IN_LIST, lambda r: _unlisted(r.name, r.name in names))
+    name = ask("linking/vertex_selection_names", variables, NameReply, run, checks=(name_known,)).name
+    return Link(retrieved.entity, names[name], candidates, "chosen by its local name")
 
-    def known(reply: NameReply) -> str:
-        return "" if reply.name in names else f"{reply.name!r} is not in the list"
 
-    variables = {"entity": entity, "names": list(names)}
-    checks = (Check("in the candidate list", known),)
-    return names[ask("linking/vertex_selection_names", variables, NameReply, run, checks=checks).name]
+def _unlisted(text: str, known: bool) -> str:
+    return "" if known else f"{text!r} is not in the list"

@@ -54,17 +54,10 @@ from kgwb.run import ask as structured
 from kgwb.run.ask import Check, judge
 from kgwb.settings import Settings
 from kgwb.systems import linking
-from kgwb.systems.chatty_kg import (
-    chat,
-    classifier,
-    predicate_selection,
-    rephraser,
-)
-from kgwb.systems.chatty_kg import (
-    qir as qirs,
-)
+from kgwb.systems.chatty_kg import chat, queries
+from kgwb.systems.chatty_kg import qir as qirs
 from kgwb.systems.chatty_kg.records import Fact, Generated, Linked, LinkedRelation, RankedPredicate
-from kgwb.systems.dog import answer_trying, own_knowledge, relation_filtering, simplifying, topic_entity
+from kgwb.systems.dog import hop, simplifying, topic_entity
 from kgwb.systems.dog.records import Filled, Relation, Relations, Solved
 from kgwb.systems.ragonite import answerer
 from kgwb.systems.ragonite.records import Source
@@ -75,10 +68,10 @@ from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.producer import produce
 from kgwb.systems.robodata.records import Position, Visit
 from kgwb.systems.robodata.states import DECIDERS, assess, observe
-from kgwb.systems.surveyor import drafter, mention_finder, reviewer
+from kgwb.systems.surveyor import drafter, part
 from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part
-from kgwb.systems.triad import advisor, decision_maker, generalist
 from kgwb.systems.triad import records as triads
+from kgwb.systems.triad import roles
 
 MUTATED, FREE, PLAYED = 850, 200, 60
 """Replies tried of each agent: spoilt ones, free texts, and spoilt ones through the whole agent."""
@@ -285,13 +278,13 @@ CASES = {
     for case in (
         Case(
             "classifier",
-            lambda run: classifier.classify("Who was Ada, and when was he born?", CONTEXT, run),
+            lambda run: chat.classify("Who was Ada, and when was he born?", CONTEXT, run),
             ({"reason": "he", "label": "dependent"}, {"reason": "", "label": "self-contained"}),
             lambda reply: reply.label in ("dependent", "self-contained"),
         ),
         Case(
             "rephraser",
-            lambda run: rephraser.rephrase("When was he born?", CONTEXT, run),
+            lambda run: chat.rephrase("When was he born?", CONTEXT, run),
             ({"question": "When was Denis Villeneuve born?"},),
             lambda reply: bool(reply.question.strip()),
         ),
@@ -347,13 +340,13 @@ CASES = {
         ),
         Case(
             "predicate_selection",
-            lambda run: predicate_selection.select_queries(GENERATED, "Who?", LINKED, run),
+            lambda run: queries.select_queries(GENERATED, "Who?", LINKED, run),
             (predicates(["director"], []), predicates(list(BY_FACT[0]), [NAMES[4], "other"])),
             _by_triple,
         ),
         Case(
             "predicate_selection_published",
-            lambda run: predicate_selection.select_queries(GENERATED, "Who?", LINKED, run),
+            lambda run: queries.select_queries(GENERATED, "Who?", LINKED, run),
             (
                 {"reasoning": "", "predicates": ["director"]},
                 {"reasoning": "x", "predicates": [*NAMES, "other"]},
@@ -370,7 +363,7 @@ CASES = {
         ),
         Case(
             "relation_filtering",
-            lambda run: relation_filtering.filter_relation(RELATIONS, ASKED, run),
+            lambda run: hop.filter_relation(RELATIONS, ASKED, run),
             tuple(
                 {"subquestion": "who?", "relation": name, "reason": ""}
                 for name in ("director", "~sequel of", "")
@@ -380,7 +373,7 @@ CASES = {
         ),
         Case(
             "answer_trying",
-            lambda run: answer_trying.try_answer(ASKED, (FILLED,), run),
+            lambda run: hop.try_answer(ASKED, (FILLED,), run),
             (
                 {"sufficient": "yes", "reason": "", "answers": ["Denis", 'say "hi"']},
                 {"sufficient": "no", "reason": "", "answers": []},
@@ -397,14 +390,14 @@ CASES = {
         ),
         Case(
             "own_knowledge",
-            lambda run: own_knowledge.remember(ASKED, "no way on", run),
+            lambda run: hop.remember(ASKED, "no way on", run),
             ({"answers": ["Timothée Chalamet"]}, {"answers": []}),
             lambda reply: True,  # from memory: its answers are marked as not grounded
             of=DOG,
         ),
         Case(
             "mention_finder",
-            lambda run: mention_finder.find_names("Who directed Dune?", Dialogue(), LABELS, run),
+            lambda run: part.find_names("Who directed Dune?", Dialogue(), LABELS, run),
             (mention("Dune", classes=LABELS[:2]), mention(classes=["none of them"])),
             lambda reply: True,  # names are looked up, and of the classes only those listed are taken
             of=SURVEYOR,
@@ -422,7 +415,7 @@ CASES = {
         ),
         Case(
             "reviewer",
-            lambda run: reviewer.review("draft", MENTIONS, PART, Draft("ASK { }"), Executed("ASK { }"), run),
+            lambda run: drafter.review("draft", MENTIONS, PART, Draft("ASK { }"), Executed("ASK { }"), run),
             (FINE, revise("SELECT * { ?a ?b ?c }", "a"), NOT_HERE),
             lambda reply: (
                 reply.verdict in ("fine", "revise", "not in this graph")
@@ -432,56 +425,56 @@ CASES = {
         ),
         Case(
             "triplets",
-            lambda run: generalist.parse(ASKED, (), run),
+            lambda run: roles.parse(ASKED, (), run),
             (TWO_HOPS, triplets("Arrival | directed by | ?x")),
             _whole_triplets,
             of=TRIAD,
         ),
         Case(
             "template",
-            lambda run: generalist.write_template(TRIPLETS, ASKED, (), run),
+            lambda run: roles.write_template(TRIPLETS, ASKED, (), run),
             (template(), template(TEMPLATE.replace("SELECT DISTINCT ?city WHERE", "ASK"))),
             _slots_only,
             of=TRIAD,
         ),
         Case(
             "answer_type",
-            lambda run: generalist.classify(ASKED, run),
+            lambda run: roles.classify(ASKED, run),
             tuple({"type": name} for name in ("count", "select", "yes or no")),
             lambda reply: reply.type in ("count", "select", "yes or no"),
             of=TRIAD,
         ),
         Case(
             "entity_choice",
-            lambda run: decision_maker.choose_entities(RETRIEVED, "Arrival", ASKED, (), run),
+            lambda run: roles.choose_entities(RETRIEVED, "Arrival", ASKED, (), run),
             (choice(), choice(12), choice(1, 3)),
             _numbers(0, 2, len(CANDIDATES)),
             of=TRIAD,
         ),
         Case(
             "relation_choice",
-            lambda run: decision_maker.choose_relations(AROUND, TRIPLETS[0], ASKED, (), run),
+            lambda run: roles.choose_relations(AROUND, TRIPLETS[0], ASKED, (), run),
             (choice(), choice(5), choice(2, 1)),
             _numbers(0, 2, len(AROUND)),
             of=TRIAD,
         ),
         Case(
             "query_choice",
-            lambda run: decision_maker.choose_query(triads.Queries("", (), KEPT), ASKED, run),
+            lambda run: roles.choose_query(triads.Queries("", (), KEPT), ASKED, run),
             (choice(1), choice(6)),
             _numbers(1, 1, len(KEPT)),
             of=TRIAD,
         ),
         Case(
             "own_truth",
-            lambda run: advisor.remember(ASKED, "yes or no", "nothing found", run),
+            lambda run: roles.remember(ASKED, "yes or no", "nothing found", run),
             ({"answer": "True"}, {"answer": "False"}),
             lambda reply: reply.answer in ("True", "False"),
             of=TRIAD,
         ),
         Case(
             "own_fact",
-            lambda run: advisor.remember(ASKED, "select", "nothing found", run),
+            lambda run: roles.remember(ASKED, "select", "nothing found", run),
             ({"answer": "Timothée Chalamet"}, {"answer": ""}),
             lambda reply: True,  # from memory: its answer is marked as not grounded
             of=TRIAD,
@@ -573,18 +566,17 @@ def play(case: Case, text: str) -> Any:
     return alone(case.work, replies, kg=KG, settings=case.settings.changed(theta=1), of=case.of)
 
 
-DEBATING = (answer_trying, own_knowledge, relation_filtering, simplifying, topic_entity)
-SURVEYING = (mention_finder, drafter, reviewer)
+DEBATING = (hop, simplifying, topic_entity)
+SURVEYING = (part, drafter)
 OFFERED = {"entity_choice": CANDIDATES, "relation_choice": AROUND, "query_choice": KEPT}
-ROLES = (generalist, decision_maker, advisor)
 
 
 def test_every_reply_class_of_the_systems_is_tried() -> None:
     there = {
         one
         for module in (
-            *(chat, classifier, predicate_selection, qirs, rephraser, linking),
-            *(*DEBATING, *SURVEYING, *ROLES, producer, states, answerer),
+            *(chat, queries, qirs, linking),
+            *(*DEBATING, *SURVEYING, roles, producer, states, answerer),
         )
         for name, one in vars(module).items()
         if name.endswith("Reply") and one.__module__ == module.__name__

@@ -19,8 +19,7 @@ from kgwb.kg.queries import Held
 from kgwb.kg.survey import Class, Property, Survey, Values
 from kgwb.kg.survey_text import ODD, Writer
 from kgwb.llm import Scripted
-from kgwb.systems.surveyor.drafter import names_text
-from kgwb.systems.surveyor.executor import result_text
+from kgwb.systems.surveyor.drafter import names_text, result_text
 from kgwb.systems.surveyor.records import Executed, Mention, Mentions
 
 LABELS = texts(1_000)

@@ -1,15 +1,15 @@
-"""Chat agent: the dialogue's context, translation into English, and the optional rewording (section 4.1)."""
+"""Chat agent, classifier and rephraser: what is asked in a dialogue, and how it is answered (4.1, 4.2)."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
-
-from pydantic import BaseModel, ConfigDict
+from typing import Literal
 
 from kgwb.flow import NOT_HERE, Answer, Context, Dialogue, Question
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, ask
+from kgwb.run.ask import Check, Reply, ask
+from kgwb.systems.chatty_kg.records import Classified, Rephrased
 from kgwb.systems.chatty_kg.settings import settings_of
 
 SHORT_ANSWER = 5
@@ -28,17 +28,28 @@ FOREIGN = frozenset(
 )
 
 
-class TranslationReply(BaseModel):
+class TranslationReply(Reply):
     """The question in English."""
 
-    model_config = ConfigDict(extra="forbid")
     question: str
 
 
-class RewordedReply(BaseModel):
+class RephraserReply(Reply):
+    """The standalone question."""
+
+    question: str
+
+
+def _empty(reply: TranslationReply | RephraserReply) -> str:
+    return "" if reply.question.strip() else "the question is empty"
+
+
+NOT_EMPTY = (Check("not empty", _empty),)
+
+
+class RewordedReply(Reply):
     """The answer as a sentence."""
 
-    model_config = ConfigDict(extra="forbid")
     sentence: str
 
 
@@ -58,12 +69,8 @@ def translate(question: Question, run: Run) -> Question:
     """The question in English; one that looks English already costs no model call."""
     if not settings_of(run).translate or looks_english(question.text):
         return question
-    not_empty: Check[TranslationReply] = Check(
-        "not empty", lambda r: "" if r.question.strip() else "the question is empty"
-    )
-    reply = ask(
-        "chatty_kg/translator", {"question": question.text}, TranslationReply, run, checks=(not_empty,)
-    )
+    variables = {"question": question.text}
+    reply = ask("chatty_kg/translator", variables, TranslationReply, run, checks=NOT_EMPTY)
     return Question(reply.question.strip(), original=question.text)
 
 
@@ -111,3 +118,48 @@ def looks_english(text: str) -> bool:
     english = sum(word in ENGLISH for word in words)
     foreign = sum(word in FOREIGN for word in words)
     return english >= foreign if english or foreign else text.isascii()
+
+
+class ClassifierReply(Reply):
+    """The label with what in the question decided it."""
+
+    reason: str
+    label: Literal["self-contained", "dependent"]
+
+
+PRONOUN = re.compile(r"\b(he|she|him|his|hers?|it|its|they|them|theirs?)\b(?!')")
+NAME = re.compile(r"(?<=[\s(])[\"'“«]?[^\W\d_a-z]|\d")
+
+
+@agent("classifier", kind="model")
+def classify(question: str, context: Context, run: Run) -> Classified:
+    """Self-contained or dependent, from the question alone.
+
+    ``fast`` does not ask a model where there is no doubt: nothing was said before, or a pronoun stands
+    before any name.
+    """
+    if run.settings.fast and not context.turns:
+        return Classified("self-contained", "nothing was said before")
+    if run.settings.fast and (pronoun := unresolved(question)):
+        return Classified("dependent", f"nothing before {pronoun!r} says what it stands for")
+    reply = ask("chatty_kg/classifier", {"question": question}, ClassifierReply, run)
+    return Classified(reply.label, reply.reason)
+
+
+def unresolved(question: str) -> str:
+    """The first pronoun, if no name (a capital after the first word, or a digit) stands before it."""
+    pronoun = PRONOUN.search(question)
+    name = NAME.search(question)
+    return pronoun.group() if pronoun and not (name and name.start() < pronoun.start()) else ""
+
+
+@agent("rephraser", kind="model")
+def rephrase(question: str, context: Context, run: Run) -> Rephrased:
+    """The question with pronouns and omissions resolved from the dialogue, and nothing added."""
+    dialogue = [
+        {"question": t.standalone or t.question, "answers": list(t.answers), "about": list(t.entities)}
+        for t in context.turns
+    ]
+    variables = {"question": question, "dialogue": dialogue}
+    reply = ask("chatty_kg/rephraser", variables, RephraserReply, run, checks=NOT_EMPTY)
+    return Rephrased(" ".join(reply.question.split()), question)

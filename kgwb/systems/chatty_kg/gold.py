@@ -27,16 +27,12 @@ from kgwb.systems.chatty_kg.records import (
 from kgwb.systems.gold import Gold, Rung
 from kgwb.systems.gold import Linked as LinkedIris
 
-UNDERSTANDING, LINKING, EXECUTION = "understanding", "linking", "execution and selection"
-STAGES = MappingProxyType(
-    dict.fromkeys("translator context understanding classifier rephraser qir".split(), UNDERSTANDING)
-    | dict.fromkeys(
-        "matching entity_linking entity_retriever vertex_selection relation_linking".split(), LINKING
-    )
-    | dict.fromkeys(
-        "query_generator predicate_selection execution what_else answer_writer".split(), EXECUTION
-    )
-)
+AGENTS = {
+    "understanding": "translator context understanding classifier rephraser qir",
+    "linking": "matching entity_linking entity_retriever vertex_selection relation_linking",
+    "execution and selection": "query_generator predicate_selection execution what_else answer_writer",
+}
+STAGES = MappingProxyType({agent: stage for stage, agents in AGENTS.items() for agent in agents.split()})
 """The stages whose seconds the paper reports (section 7.4, Figure 4)."""
 MOST_FACTS = 4
 """Facts of a QIR that are laid beside a gold query in every order."""
@@ -44,20 +40,17 @@ MOST_FACTS = 4
 
 def linked(run: Run) -> LinkedIris:
     """Vertices of the links, predicates of the selected queries, and what both were chosen from."""
-    links = [output for output in _outputs(run, "vertex_selection") if output.vertex]
-    retrieved = [c for output in _outputs(run, "entity_retriever") for c in output.candidates]
-    ranked = [p for output in _outputs(run, "relation_linking") for p in output.predicates]
-    queries = [query for output in _outputs(run, "predicate_selection") for query in output.queries]
+
+    def outputs(agent: str) -> list[Any]:
+        return [step.output for step in run.steps if step.agent == agent and step.done]
+
+    queries = [query for output in outputs("predicate_selection") for query in output.queries]
     return LinkedIris(
-        frozenset(str(link.vertex.iri) for link in links),
+        frozenset(str(output.vertex.iri) for output in outputs("vertex_selection") if output.vertex),
         frozenset(predicate[1:-1] for query in queries for _, predicate, _ in query.patterns),
-        frozenset(str(candidate.iri) for candidate in retrieved),
-        frozenset(str(predicate.iri) for predicate in ranked),
+        frozenset(str(c.iri) for output in outputs("entity_retriever") for c in output.candidates),
+        frozenset(str(p.iri) for output in outputs("relation_linking") for p in output.predicates),
     )
-
-
-def _outputs(run: Run, agent: str) -> list[Any]:
-    return [step.output for step in run.steps if step.agent == agent and step.done]
 
 
 # --- the rungs
@@ -90,8 +83,7 @@ def vertices(run: Run, gold: Gold) -> Rung | None:
         link = _output(run, f"entity_linking[{entity}]")
         if not term.startswith("<") or (link and link.vertex and link.vertex.iri == URIRef(term[1:-1])):
             continue
-        retrieved = _output(run, f"entity_retriever[{entity}]")
-        candidates = retrieved.candidates if retrieved else ()
+        candidates = getattr(_output(run, f"entity_retriever[{entity}]"), "candidates", ())
         offered = next((candidate for candidate in candidates if candidate.iri == URIRef(term[1:-1])), None)
         blamed = blamed if offered else "entity_retriever"
         vertex = offered or Vertex(URIRef(term[1:-1]), gold.names.get(term, term))
@@ -114,8 +106,8 @@ def predicates(run: Run, gold: Gold) -> Rung | None:
 
 def selection(run: Run, gold: Gold) -> Rung | None:
     """The one generated query that has the patterns of the gold query, if there is one."""
-    generated, patterns = _output(run, "query_generator"), {*_own_patterns(run, gold)}
-    candidates = generated.queries if generated else ()
+    patterns = {*_own_patterns(run, gold)}
+    candidates = getattr(_output(run, "query_generator"), "queries", ())
     right = next((candidate for candidate in candidates if {*candidate.patterns} == patterns), None)
     chosen = Selection((right,), right.predicates) if right else None
     if chosen is None or chosen.queries == getattr(_output(run, "predicate_selection"), "queries", ()):
@@ -173,9 +165,9 @@ class _Fit(NamedTuple):
 def _fit(own: QIR | None, gold: Gold) -> _Fit | None:
     """The likeliest way in which a QIR has the facts of a gold query; None if it has others."""
     literal = any(end[0] not in "<?" for pattern in gold.patterns for end in pattern)
-    if own is None or own.kind != gold.kind or literal:
+    if own is None or own.kind != gold.kind or literal or len(gold.patterns) > MOST_FACTS:
         return None
-    if not len(own.facts) == len(gold.patterns) <= MOST_FACTS:
+    if len(own.facts) != len(gold.patterns):
         return None
     return max(_fits(own, gold), key=lambda fit: fit.likeness, default=None)
 
@@ -219,14 +211,12 @@ def _worded(own: QIR, fit: _Fit, gold: Gold, question: str) -> QIR:
             return words
         return words if _says(words, asked) and label.casefold() not in asked else label
 
-    facts = (
-        Fact(
-            name(fact.subject, fit.ends[fact.subject]),
-            fact.relation if _says(fact.relation, asked) else gold.names.get(pattern[1], fact.relation),
-            name(fact.object, fit.ends[fact.object]),
-        )
-        for fact, (pattern, _) in fit.facts.items()
-    )
+    facts = []
+    for fact, (pattern, _) in fit.facts.items():
+        subject, object_ = (name(end, fit.ends[end]) for end in fact.ends)
+        known = _says(fact.relation, asked)
+        relation = fact.relation if known else gold.names.get(pattern[1], fact.relation)
+        facts.append(Fact(subject, relation, object_))
     return QIR(tuple(facts), own.target, own.kind)
 
 
@@ -237,12 +227,9 @@ def _says(words: str, question: str) -> bool:
 
 def _literal(gold: Gold) -> QIR:
     """The QIR in the graph's own words; it cannot hold literals."""
-
-    def name(term: str) -> str:
-        return gold.names.get(term, term)
-
     simple = [pattern for pattern in gold.patterns if all(end[0] in "<?" for end in pattern)]
-    return QIR(tuple(Fact(*map(name, pattern)) for pattern in simple), gold.target, gold.kind)
+    named = ((gold.names.get(term, term) for term in pattern) for pattern in simple)
+    return QIR(tuple(Fact(*terms) for terms in named), gold.target, gold.kind)
 
 
 def _output(run: Run, key: str) -> Any:

@@ -1,12 +1,275 @@
-"""Matching agent: entities to vertices, relations to ranked predicates (section 5.1, Algorithm 2)."""
+"""Matching: entities to vertices and classes, relations to ranked predicates (section 5.1, Algorithm 2)."""
 
 from __future__ import annotations
 
-from kgwb.flow import Context
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+from rdflib import BNode, URIRef
+from rdflib.namespace import RDFS
+
+from kgwb.flow import Candidate, Context, Direction, Link, Retrieved
+from kgwb.kg.algebra import conjunction
+from kgwb.kg.base import SCHEMA_SPACES
+from kgwb.kg.queries import describe
+from kgwb.kg.sparql import n3
+from kgwb.kg.text import normal
 from kgwb.run import Run, agent
-from kgwb.systems.chatty_kg.entity_linking import link_entity
-from kgwb.systems.chatty_kg.records import QIR, Linked
-from kgwb.systems.chatty_kg.relation_linking import link_relations
+from kgwb.systems.chatty_kg.records import (
+    QIR,
+    TRADE,
+    Fact,
+    Linked,
+    LinkedRelation,
+    RankedPredicate,
+    is_unknown,
+)
+from kgwb.systems.chatty_kg.settings import settings_of
+from kgwb.systems.linking import candidates_of, likeness, select
+
+SAMPLE, MOST_CLASSES = 100_000, 1_000
+"""Types of things looked at to find the classes of a graph, and classes found at most."""
+MOST_NEAR, MOST_VALUES, MOST_CHARS = 200, 3, 80
+"""Triples read on each side of a homonym; values shown of a relation, and characters of each."""
+
+
+@agent("entity_linking", subject="entity")
+def link_entity(entity: str, question: str, context: Context, kinds: Collection[str], run: Run) -> Link:
+    """Retrieve the candidates of one entity and choose one."""
+    return select(retrieve(entity, question, kinds, run), question, context, run)
+
+
+@agent("entity_retriever", subject="entity", kind="search")
+def retrieve(entity: str, question: str, kinds: Collection[str], run: Run) -> Retrieved:
+    """At most v_limit candidates, best first; ``fast`` keeps those worth showing and describes them.
+
+    To an entity that is a kind of thing ``fast`` also offers the graph's classes, which no label search
+    finds, and it shows what the relations of homonyms lead to.
+    """
+    retrieved = candidates_of(entity, run)
+    if not run.settings.fast:
+        return retrieved
+    return _with_classes(retrieved, run) if entity in kinds else _with_neighbours(retrieved, question, run)
+
+
+def _with_classes(retrieved: Retrieved, run: Run) -> Retrieved:
+    """The classes and vertices that are called so; if none is, the likest classes and the candidates."""
+    names, most = _classes(run), run.settings.shown_candidates
+    scores = {iri: 1.0 for iri in names if normal(names[iri]) == normal(retrieved.entity)}
+    others = [candidate for candidate in retrieved.candidates if candidate.score >= 1]
+    whole = bool(scores or others)
+    if not whole:
+        close = likeness(retrieved.entity, names.values(), run) if names else {}
+        ranked = sorted(names, key=lambda iri: (-close[names[iri]], iri))
+        best = ranked[: most - min(len(retrieved.candidates), most // 2)]
+        scores = {iri: round(min(max(close[names[iri]], 0.0), 0.99), 4) for iri in best}  # 1 is the name
+        others = [*retrieved.candidates]
+    known = describe(run.kg, [*scores])
+    classes = [
+        Candidate(iri, names[iri], score, ("class",), known[iri].description) for iri, score in scores.items()
+    ]
+    offered = (*classes, *(candidate for candidate in others if candidate.iri not in scores))
+    return replace(retrieved, candidates=offered if whole else offered[:most])
+
+
+def _classes(run: Run) -> dict[URIRef, str]:
+    """The classes of the graph by IRI, with their names."""
+    types, above = " ".join(map(n3, run.kg.vocabulary.types)), n3(RDFS.subClassOf)
+    rows = run.kg.select(
+        f"SELECT DISTINCT ?c WHERE {{"
+        f" {{ SELECT ?c WHERE {{ VALUES ?t {{ {types} }} ?v ?t ?c }} LIMIT {SAMPLE} }}"
+        f" UNION {{ ?c {above} ?other }} UNION {{ ?other {above} ?c }} }} LIMIT {MOST_CLASSES}"
+    ).rows
+    iris = {c for (c,) in rows if isinstance(c, URIRef) and not str(c).startswith(SCHEMA_SPACES)}
+    return dict(run.kg.names(sorted(iris)))
+
+
+def _with_neighbours(retrieved: Retrieved, question: str, run: Run) -> Retrieved:
+    """Homonyms with what their relations lead to, first what the question names: "member of: Marketing"."""
+    same = [candidate.iri for candidate in retrieved.candidates if candidate.relations]
+    if len(same) < 2:
+        return retrieved
+    values = _neighbours(same, run)
+    asked = {*normal(question).split()} - {*normal(retrieved.entity).split()}
+
+    def shown(iri: URIRef, relation: str) -> str:
+        shared = {label: len(asked & {*normal(label).split()}) for label in values.get((iri, relation), ())}
+        best = sorted(shared, key=lambda label: (-shared[label], label))[:MOST_VALUES]
+        named = [label for label in best if shared[label]] or best[:1]
+        words = ", ".join(label[:MOST_CHARS] for label in named)
+        return f"{relation}: {words}" if words else relation
+
+    with_values = (
+        replace(c, relations=tuple(shown(c.iri, relation) for relation in c.relations))
+        for c in retrieved.candidates
+    )
+    return replace(retrieved, candidates=tuple(with_values))
+
+
+def _neighbours(iris: Sequence[URIRef], run: Run) -> dict[tuple[URIRef, str], set[str]]:
+    """The names of what each relation of vertices leads to, as far as MOST_NEAR triples tell."""
+    parts = " UNION ".join(
+        f'{{ SELECT ({n3(iri)} AS ?v) ?p ?o ("{way}" AS ?way) WHERE {{ {triple} }} LIMIT {MOST_NEAR} }}'
+        for iri in iris
+        for way, triple in (("", f"{n3(iri)} ?p ?o"), (" (incoming)", f"?o ?p {n3(iri)}"))
+    )
+    rows = run.kg.select(f"SELECT ?v ?p ?o ?way WHERE {{ {parts} }}").rows
+    rows = tuple(row for row in rows if row[2] != row[0])
+    names = run.kg.names(sorted({end for _, p, o, _ in rows for end in (p, o) if isinstance(end, URIRef)}))
+    values: dict[tuple[URIRef, str], set[str]] = {}
+    for vertex, predicate, value, way in rows:
+        if isinstance(vertex, URIRef) and isinstance(predicate, URIRef) and not isinstance(value, BNode):
+            label = names[value] if isinstance(value, URIRef) else str(value)
+            values.setdefault((vertex, f"{names[predicate]}{way}"), set()).add(label)
+    return values
+
+
+Pattern = tuple[str, str, str]
+Ends = dict[str, str]
+Paths = dict[str, tuple[tuple[str, str], ...]]
+"""By end what leads to it, in SPARQL, and its own term."""
+TO_AGENT = re.compile(r"\w{3,}(or|er|ist|ian)s?|by")
+NO_AGENT = re.compile(
+    r"(\w*(mother|father|brother)|sister|daughter|number|member|character|partner|paper|power)s?"
+)
+AGAINST = 0.98
+"""Factor on the similarity of the direction that a fact's wording speaks against, where both are found."""
+BEAM = 4
+"""Partial paths followed at a time to link the relations behind a join."""
+
+
+def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRelation, ...]:
+    """The ranked predicates of every fact, in the QIR's order; facts that nothing linked touches get none.
+
+    A path to an end is what leads to it from linked vertices, in SPARQL, with the product of similarities.
+    """
+    terms = terms_of(qir, links)
+    paths = {end: [("", 1.0)] for end, term in terms.items() if not term.startswith("?")}
+    vertices = {*paths}
+    linked: dict[Fact, LinkedRelation] = {}
+    waiting = sorted(qir.facts, key=lambda fact: run.settings.fast and not fact.is_kind)
+    while waiting:
+        fact = next((fact for fact in waiting if not paths.keys().isdisjoint(fact.ends)), waiting[0])
+        waiting.remove(fact)
+        reachable = run.settings.fast or not vertices.isdisjoint(fact.ends)
+        ends = [end for end in dict.fromkeys(fact.ends) if reachable and end in paths]
+        known = {end: tuple((where, terms[end]) for where, _ in paths[end]) for end in ends}
+        linked[fact] = link_relation(fact, known, run)
+        new = [end for end in dict.fromkeys(fact.ends) if end not in paths]
+        if len(new) == 1:  # the fact's best predicates lead on to it
+            (start,) = {*fact.ends} - {*new} or {new[0]}
+            steps = [(pattern_of(fact, p, terms), p.similarity) for p in linked[fact].predicates]
+            ways = [
+                (f"{where} {conjunction([pattern])} {among}".strip(), score * max(similarity, 0.01))
+                for where, score in paths.get(start, [("", 1.0)])
+                for (pattern, among), similarity in steps
+            ]
+            if ways:
+                paths[new[0]] = sorted(ways, key=lambda way: -way[1])[:BEAM]
+    return tuple(linked[fact] for fact in qir.facts)
+
+
+def terms_of(qir: QIR, links: Sequence[Link]) -> Ends:
+    """Each end of the QIR's facts as a SPARQL term: a linked vertex's IRI, else a variable."""
+    vertices = {link.entity: n3(link.vertex.iri) for link in links if link.vertex}
+    ends = (*qir.entities, *qir.unknowns)
+    return {
+        end: vertices.get(end) or (end if is_unknown(end) else f"?unlinked{n}") for n, end in enumerate(ends)
+    }
+
+
+@agent("relation_linking", subject="fact", kind="sparql")
+def link_relation(fact: Fact, paths: Paths, run: Run) -> LinkedRelation:
+    """Rank the predicates found at the fact's ends by the similarity of their names with the relation."""
+    types = _types(fact, paths, run) if run.settings.fast else ()
+    if types and fact.relation.casefold() not in TRADE:  # all else that leads to a class is the ontology's
+        return LinkedRelation(fact, types)
+    own = {predicate.iri for predicate in types}
+    pairs: dict[tuple[URIRef, Direction], None] = {}
+    for end, ways in paths.items():
+        for where, term in ways:
+            at_end = _predicates(where, term, end == fact.subject, run)
+            pairs.update(((iri, way), None) for iri, way in at_end if iri not in own)
+    names = run.kg.names([iri for iri, _ in pairs])
+    close = likeness(fact.relation, names.values(), run)
+    ranked = [RankedPredicate(iri, names[iri], way, close[names[iri]]) for iri, way in pairs]
+    if run.settings.fast:
+        ranked = [*types, *(_oriented(predicate, fact, pairs) for predicate in ranked)]
+    ranked.sort(key=lambda p: (-p.similarity, p.iri, p.direction == "in"))
+    iris = list(dict.fromkeys(predicate.iri for predicate in ranked))  # both directions of one count once
+    kept = {*iris[: settings_of(run).predicates_per_relation]}
+    best = [predicate for predicate in ranked if predicate.iri in kept]
+    if len(best) < len(ranked):
+        run.note(f"{len(ranked)} predicates found, {len(best)} kept")
+    return LinkedRelation(fact, tuple(best))
+
+
+def _types(fact: Fact, paths: Paths, run: Run) -> tuple[RankedPredicate, ...]:
+    """The type predicates by which things are instances of the class that a fact ends at, if it does."""
+    term = paths[fact.object][0][1] if fact.is_kind and fact.object in paths else ""
+    if not term.startswith("<"):
+        return ()
+    rows = run.kg.select(
+        f"SELECT DISTINCT ?_p ?_c WHERE {{ ?_c {n3(RDFS.subClassOf)}* {term}"
+        f" VALUES ?_p {{ {' '.join(map(n3, run.kg.vocabulary.types))} }} FILTER EXISTS {{ ?_v ?_p ?_c }} }}"
+    ).rows
+    classes: dict[URIRef, list[URIRef]] = {}
+    for predicate, kind in rows:
+        if isinstance(predicate, URIRef) and isinstance(kind, URIRef):
+            classes.setdefault(predicate, []).append(kind)
+    names = run.kg.names(sorted(classes))
+    return tuple(
+        RankedPredicate(iri, names[iri], "out", 1.0, tuple(sorted(classes[iri]))) for iri in sorted(classes)
+    )
+
+
+def _oriented(
+    predicate: RankedPredicate, fact: Fact, pairs: Collection[tuple[URIRef, Direction]]
+) -> RankedPredicate:
+    """A predicate, less like the relation if it is also found in the direction the wordings speak for.
+
+    "X influenced Y" is the predicate "influenced by" from Y to X, and "X cites Y" is "cites" from X to Y.
+    """
+    fits: Direction = "out" if _to_agent(fact.relation) == _to_agent(predicate.name) else "in"
+    if predicate.direction == fits or (predicate.iri, fits) not in pairs:
+        return predicate
+    return replace(predicate, similarity=round(predicate.similarity * AGAINST, 4))
+
+
+def _to_agent(name: str) -> bool:
+    """Whether a relation leads from a thing to whoever did it: "directed by", "director"."""
+    last = name.casefold().rpartition(" ")[2]
+    return bool(TO_AGENT.fullmatch(last)) and not NO_AGENT.fullmatch(last)
+
+
+def _predicates(where: str, term: str, is_subject: bool, run: Run) -> Iterable[tuple[URIRef, Direction]]:
+    """Predicates at a vertex or a sample of those that a path leads to, as the fact's subject sees them."""
+    most = settings_of(run).join_sample
+    at = f"{{ SELECT DISTINCT {term} WHERE {{ {where} }} LIMIT {most} }} " if where else ""
+    hidden = run.kg.vocabulary.hidden
+    for outgoing in (True, False):
+        triple = f"{term} ?_p ?_o" if outgoing else f"?_o ?_p {term}"  # no unknown of a QIR begins with "_"
+        rows = run.kg.select(f"SELECT DISTINCT ?_p WHERE {{ {at}{triple} }}")
+        way: Direction = "out" if outgoing == is_subject else "in"
+        for (iri,) in rows.rows:
+            if isinstance(iri, URIRef) and iri not in hidden:
+                yield iri, way
+
+
+def pattern_of(fact: Fact, predicate: RankedPredicate, terms: Ends) -> tuple[Pattern, str]:
+    """The triple pattern of a fact under one predicate and direction, with the FILTER that it needs.
+
+    A type is the one class that has instances, else one of several; no unknown of a QIR begins with "_".
+    """
+    subject, object_, among = terms[fact.subject], terms[fact.object], ""
+    if len(predicate.classes) > 1:
+        object_ = f"?_class{[*terms].index(fact.object)}"
+        among = f"FILTER({object_} IN ({', '.join(map(n3, predicate.classes))})) "
+    elif predicate.classes:
+        object_ = n3(predicate.classes[0])
+    ends = (subject, object_) if predicate.direction == "out" else (object_, subject)
+    return (ends[0], n3(predicate.iri), ends[1]), among
 
 
 @agent("matching")

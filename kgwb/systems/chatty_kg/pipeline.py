@@ -7,16 +7,11 @@ from kgwb.run import Run, System, agent, remembered
 from kgwb.systems.chatty_kg import chat
 from kgwb.systems.chatty_kg import rules as _rules  # noqa: F401  # the model rules answers its agents by them
 from kgwb.systems.chatty_kg import views as _views  # noqa: F401  # its records show themselves by them
-from kgwb.systems.chatty_kg.classifier import classify
-from kgwb.systems.chatty_kg.entity_linking import link_entity, retrieve
-from kgwb.systems.chatty_kg.execution import execute
-from kgwb.systems.chatty_kg.matching import match
-from kgwb.systems.chatty_kg.predicate_selection import select_queries
+from kgwb.systems.chatty_kg.chat import classify, rephrase
+from kgwb.systems.chatty_kg.matching import link_entity, link_relation, match, retrieve
 from kgwb.systems.chatty_kg.qir import extract
-from kgwb.systems.chatty_kg.query_generator import generate
+from kgwb.systems.chatty_kg.queries import execute, generate, select_queries
 from kgwb.systems.chatty_kg.records import QIR, Linked
-from kgwb.systems.chatty_kg.relation_linking import link_relation
-from kgwb.systems.chatty_kg.rephraser import rephrase
 from kgwb.systems.chatty_kg.settings import ChattySettings, settings_of
 from kgwb.systems.linking import select
 
@@ -73,31 +68,12 @@ def remember(run: Run) -> Turn:
 SYSTEM = System(
     "chatty_kg",
     answer,
-    (
-        chat.translate,
-        chat.build_context,
-        understand,
-        classify,
-        rephrase,
-        extract,
-        plan,
-        match,
-        link_entity,
-        retrieve,
-        select,
-        link_relation,
-        generate,
-        select_queries,
-        execute,
-        chat.leave_out,
-        chat.reword,
-    ),
-    stages=(
-        ("Understand", ("translator", "context", "classifier", "rephraser", "qir")),
-        ("Link", ("entity_retriever", "vertex_selection", "relation_linking")),
-        ("Query", ("query_generator", "predicate_selection", "execution")),
-        ("Answer", ("what_else", "answer_writer")),
-    ),
+    {
+        "Understand": (chat.translate, chat.build_context, understand, chat.classify, chat.rephrase, extract),
+        "Link": (plan, match, link_entity, retrieve, select, link_relation),
+        "Query": (generate, select_queries, execute),
+        "Answer": (chat.leave_out, chat.reword),
+    },
     supervisors={
         "understanding": ("classifier", "rephraser"),
         "query_planning": ("matching", "query_generator", "predicate_selection", "execution"),

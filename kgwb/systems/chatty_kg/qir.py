@@ -6,11 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from kgwb.flow import Kind
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, ask
+from kgwb.run.ask import Check, Reply, ask, faults
 from kgwb.systems.chatty_kg.records import QIR, Fact, is_unknown
 
 BOOLEAN_OPENERS = frozenset(
@@ -26,19 +24,17 @@ NOTHING = frozenset(("", "none", "nothing"))
 """What small models write into a list that shall be empty."""
 
 
-class TripleReply(BaseModel):
+class TripleReply(Reply):
     """One relational fact."""
 
-    model_config = ConfigDict(extra="forbid")
     subject: str
     predicate: str
     object: str
 
 
-class PublishedReply(BaseModel):
+class PublishedReply(Reply):
     """The chain of thought as fields: entities, unknowns, then the facts between them."""
 
-    model_config = ConfigDict(extra="forbid")
     entities: list[str]
     unknowns: list[str]
     triples: list[TripleReply]
@@ -54,10 +50,7 @@ class QirReply(PublishedReply):
 
 def problems(qir: QIR, question: str) -> Iterator[str]:
     """What the triples validator has against a QIR put in by hand."""
-    checked = [
-        (check.name, check.test(reply_of(qir))) for check in triples_validator(kind_of(question, qir.kind))
-    ]
-    yield from (f"{name}: {problem}" for name, problem in checked if problem)
+    yield from faults(reply_of(qir), triples_validator(kind_of(question, qir.kind)))
     odd = (name for name in (*qir.unknowns, qir.target) if name and _variable(name) != name)
     yield from (f"{name!r} is no variable, write {_variable(name)}" for name in dict.fromkeys(odd))
     if qir.kind != "boolean" and qir.unknowns and not qir.target:
@@ -71,15 +64,10 @@ def extract(question: str, run: Run) -> QIR:
     If none passes, a reply that at least has a whole triple is used as it is (as the reference code does).
     """
     stated = kind_of(question, None)
-    checks = triples_validator(stated)
-    usable = checks[0].test
-
-    def last_resort(reply: PublishedReply) -> bool:
-        return bool(reply.triples) and not usable(reply)
-
-    fast = run.settings.fast
+    checks, fast = triples_validator(stated), run.settings.fast
+    last = lambda reply: bool(reply.triples) and not checks[0].test(reply)  # noqa: E731
     name, form = ("chatty_kg/qir", QirReply) if fast else ("chatty_kg/qir_published", PublishedReply)
-    reply = ask(name, {"question": question}, form, run, checks=checks, last_resort=last_resort)
+    reply = ask(name, {"question": question}, form, run, checks=checks, last_resort=last)
     return construct(reply, question, published=not fast)
 
 
@@ -104,14 +92,9 @@ def triples_validator(kind: Kind | None) -> tuple[Check[PublishedReply], ...]:
         return "" if any(is_unknown(end) for end in _ends(reply)) else "no triple has an unknown such as ?x"
 
     def target(reply: PublishedReply) -> str:
-        if (
-            _beyond(reply)
-            or not reply.target
-            or not is_unknown(reply.target)
-            or not any(is_unknown(end) for end in _ends(reply))
-        ):
-            return ""
         known = {_variable(end) for end in _ends(reply) if is_unknown(end)}
+        if _beyond(reply) or not known or not is_unknown(reply.target):
+            return ""
         return "" if _variable(reply.target) in known else f"the target {reply.target} is in no triple"
 
     return (
@@ -127,10 +110,10 @@ def construct(reply: PublishedReply, question: str, *, published: bool = False) 
 
     ``published`` takes the alphabetically first unknown as target, as the reference code does.
     """
-    facts: dict[tuple[str, str, str], Fact] = {}
+    facts: dict[tuple[str, ...], Fact] = {}
     for triple in reply.triples:
         fact = Fact(_name(triple.subject), " ".join(triple.predicate.split()), _name(triple.object))
-        facts.setdefault((fact.subject.casefold(), fact.relation.casefold(), fact.object.casefold()), fact)
+        facts.setdefault(tuple(map(str.casefold, fact.words)), fact)
     kind = kind_of(question, reply.question_type) or "list"
     unknowns = QIR(tuple(facts.values())).unknowns
     target = _variable(reply.target) if is_unknown(reply.target) else ""

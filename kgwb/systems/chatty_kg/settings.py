@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from kgwb.run import Run
 from kgwb.settings import STRICT, Count, Settings
 
 
@@ -32,6 +31,4 @@ class ChattySettings(Settings):
     """Translate questions that are not in English first."""
 
 
-def settings_of(run: Run) -> ChattySettings:
-    """The run's settings, as this system's own class."""
-    return ChattySettings.of(run.settings)
+settings_of = ChattySettings.of_run

@@ -39,9 +39,8 @@ def pill(name: str, target: str = "") -> Html:
     """An end of a fact: an entity is solid, an unknown dashed, what is asked for double."""
     if not records.is_unknown(name):
         return span("ent", short(name), title="entity")
-    return span(
-        "unk asked" if name == target else "unk", name, title="asked for" if name == target else "unknown"
-    )
+    look, title = ("unk asked", "asked for") if name == target else ("unk", "unknown")
+    return span(look, name, title=title)
 
 
 def chains(qir: records.QIR) -> Html:
@@ -74,12 +73,8 @@ def _(value: records.QIR, around: Around) -> Html:
 def _(value: records.Classified, around: Around) -> Html:
     quoted = re.findall(r"['\"‘“]([^'\"‘’“”]+)['\"’”]", value.reason)
     question = around.of(str)
-    return div(
-        "body stack",
-        span("type b", value.label),
-        div("", marked(question, quoted)) if question else "",
-        because(value.reason),
-    )
+    asked = div("", marked(question, quoted)) if question else ""
+    return div("body stack", span("type b", value.label), asked, because(value.reason))
 
 
 @view.register
@@ -89,13 +84,10 @@ def _(value: records.Rephrased, around: Around) -> Html:
     if value.question != value.original:
         before, after = word_changes(value.original, value.question)
         shown = div("kv", span("soft", "before"), span("", before), span("soft", "after"), span("b", after))
-    return div(
-        "body stack",
-        shown,
-        fold(aside("the dialogue as it came in"), view(context, around), key="dialogue")
-        if context and context.turns
-        else "",
-    )
+    if not (context and context.turns):
+        return div("body stack", shown, "")
+    dialogue = fold(aside("the dialogue as it came in"), view(context, around), key="dialogue")
+    return div("body stack", shown, dialogue)
 
 
 @view.register
@@ -104,12 +96,9 @@ def _(value: records.LinkedRelation, around: Around) -> Html:
     best = kept[-1].queries[:1] if kept else ()
     used = {predicate.strip("<>") for query in best for _, predicate, _ in query.patterns}
     fact = value.fact
+    relation = span("rel", tag("em", short(fact.relation)))
     head = div(
-        "chain lead",
-        pill(fact.subject),
-        span("rel", tag("em", short(fact.relation))),
-        pill(fact.object),
-        aside("may be said in the graph by"),
+        "chain lead", pill(fact.subject), relation, pill(fact.object), aside("may be said in the graph by")
     )
     rows = [_rank(place, p, str(p.iri) in used, around) for place, p in enumerate(value.predicates)]
     left = len(rows) - MOST_RANKED
@@ -119,29 +108,18 @@ def _(value: records.LinkedRelation, around: Around) -> Html:
 
 
 def _rank(place: int, predicate: records.RankedPredicate, used: bool, around: Around) -> Html:
-    arrow, way = (
-        ("→", "from subject to object") if predicate.direction == "out" else ("←", "from object to subject")
+    out = predicate.direction == "out"
+    arrow = span(
+        "soft", "→" if out else "←", title=f"from {'subject to object' if out else 'object to subject'}"
     )
-    name = tag("b" if used else "span", short(predicate.name))
+    mark = join(" ", state_sign("ok", "used")) if used else ""
+    name = span("cut", tag("b" if used else "span", short(predicate.name)), " ", arrow, mark)
+    score = bar(predicate.similarity), span("num", f"{predicate.similarity:.2f}")
     ask = button("examples", "examples", class_="ghost", arg=place) if around.live else ""
-    return join(
-        div(
-            f"rank{' used' if used else ''}",
-            span("num", place + 1),
-            span(
-                "cut",
-                name,
-                " ",
-                span("soft", arrow, title=way),
-                join(" ", state_sign("ok", "used")) if used else "",
-            ),
-            bar(predicate.similarity),
-            span("num", f"{predicate.similarity:.2f}"),
-            span("cut", curie(predicate.iri, around)),
-            ask,
-        ),
-        div("body", shown_of(f"examples {place}", around)) if f"examples {place}" in around.more else "",
-    )
+    cells = (span("num", place + 1), name, *score, span("cut", curie(predicate.iri, around)), ask)
+    shown = f"examples {place}"
+    examples = div("body", shown_of(shown, around)) if shown in around.more else ""
+    return join(div(f"rank{' used' if used else ''}", *cells), examples)
 
 
 @view.register
@@ -158,9 +136,8 @@ def _(value: records.Selection, around: Around) -> Html:
     """The queries kept, and those that came in: a click takes one of them instead."""
     generated = around.of(records.Generated)
     nothing = "" if value.queries else note("no query was kept")
-    others = (
-        _others(generated.queries, 0, around, takes=around.live) if generated and generated.queries else ""
-    )
+    offered = generated.queries if generated else ()
+    others = _others(offered, 0, around, takes=around.live) if offered else ""
     return div("body stack", *_kept(value, around, sign=True), nothing, others)
 
 
@@ -170,9 +147,8 @@ def _kept(value: records.Generated | records.Selection, around: Around, *, sign:
         first = state_sign("ok", "kept") if sign else span("num", place + 1)
         score = (aside("score"), span("minibar", bar(query.score)), span("num", f"{query.score:.2f}"))
         head = div("row", first, *score, span("soft cut", " · ".join(map(short, query.predicates))))
-        blocks.append(
-            query_block(place, query.sparql, around, head=head, usable=isinstance(value, records.Generated))
-        )
+        usable = isinstance(value, records.Generated)
+        blocks.append(query_block(place, query.sparql, around, head=head, usable=usable))
     return blocks
 
 

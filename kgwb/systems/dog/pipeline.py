@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rdflib import URIRef
-
 from kgwb.flow import NOT_HERE, Answer, Dialogue, Question, Term
+from kgwb.kg.support import named
 from kgwb.run import Run, System, agent
 from kgwb.systems.dog import rules as _rules  # noqa: F401  # the model rules answers its agents by them
-from kgwb.systems.dog import simplifying
 from kgwb.systems.dog import views as _views  # noqa: F401  # its records show themselves by them
-from kgwb.systems.dog.answer_trying import try_answer, values_of
-from kgwb.systems.dog.homonyms import tell_apart
-from kgwb.systems.dog.own_knowledge import remember
+from kgwb.systems.dog.hop import (
+    fill,
+    filter_relation,
+    get_relations,
+    remember,
+    tell_apart,
+    try_answer,
+    values_of,
+)
 from kgwb.systems.dog.records import Filled, Focus, Head, Hop, Solved, Topics, name_of
-from kgwb.systems.dog.relation_filtering import filter_relation
-from kgwb.systems.dog.relations import get_relations
 from kgwb.systems.dog.settings import DogSettings, settings_of
+from kgwb.systems.dog.simplifying import ROLES, simplify
 from kgwb.systems.dog.topic_entity import begin, find_topics
-from kgwb.systems.dog.triple_filling import fill
 from kgwb.systems.linking import link_entity, retrieve, select
 
 
@@ -60,8 +62,8 @@ def iterate(place: str, focus: Focus, run: Run) -> Hop:
     """One hop: relations, the right one of them, its triples; then an answer, or a shorter question."""
     relations = run.map(get_relations, focus.heads)
     filtered = run.map(filter_relation, relations, focus.question)
-    pairs = list(zip(filtered, focus.heads, strict=True))
-    filled = tell_apart([fill(choice, head, run) for choice, head in pairs], focus.heads, run)
+    walks = [fill(choice, head, run) for choice, head in zip(filtered, focus.heads, strict=True)]
+    filled = tell_apart(walks, focus.heads, run)
     reached = tuple(result for result in filled if result.values)
     if not reached:
         return Hop(focus.question, filled, before=focus.before)
@@ -71,12 +73,9 @@ def iterate(place: str, focus: Focus, run: Run) -> Hop:
     if tried.sufficient == "yes":
         return Hop(focus.question, filled, tried, before=focus.before)
     heads = _next(focus.heads, filled)
-    solved = tuple(
-        Solved(result.head, str(result.relation), head.name)
-        for result, head in zip(filled, heads, strict=True)
-        if result.values
-    )
-    shorter = simplifying.simplify(focus.question, solved, reached, run)
+    pairs = zip(filled, heads, strict=True)
+    solved = tuple(Solved(r.head, str(r.relation), head.name) for r, head in pairs if r.values)
+    shorter = simplify(focus.question, solved, reached, run)
     before = (*focus.before, focus.question)
     return Hop(focus.question, filled, tried, Focus(shorter.question, heads, before), focus.before)
 
@@ -96,11 +95,10 @@ def _answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer:
     values = values_of(last.tried, last.filled, heads) if last.tried else ()
     if not values:
         return Answer("list", queries=queries, reason=f"{NOT_HERE}: {_why(hops, run)}")
-    iris = {term for value in values for triple in value.support for term in triple}
-    names = run.kg.names(sorted(iri for iri in iris if isinstance(iri, URIRef)))
-    plainly: dict[Term, str] = dict(names.items())  # without what distinguishes homonyms
+    found = named(run.kg, Answer("list", values, queries))
+    plainly = dict[Term, str](found.names)  # without what distinguishes homonyms
     values = tuple(replace(value, label=plainly.get(value.term, value.label)) for value in values)
-    return Answer("list", values, queries, names=tuple(sorted(names.items())))
+    return replace(found, values=values)
 
 
 def _why(hops: Sequence[Hop], run: Run) -> str:
@@ -117,30 +115,12 @@ def _why(hops: Sequence[Hop], run: Run) -> str:
 SYSTEM = System(
     "dog",
     answer,
-    (
-        find_topics,
-        walk,
-        link_entity,
-        retrieve,
-        select,
-        iterate,
-        get_relations,
-        filter_relation,
-        fill,
-        try_answer,
-        simplifying.simplify,
-        simplifying.simplify_first,
-        simplifying.criticise,
-        simplifying.polish,
-        simplifying.simplify_alone,
-        remember,
-    ),
-    stages=(
-        ("Find the start", ("topic_entity", "entity_retriever", "vertex_selection")),
-        ("Each hop ↻", ("relations", "relation_filtering", "triple_filling", "answer_trying")),
-        ("Shorten the question", ("simplifying_expert", "critic", "linguist", "fused_agent")),
-        ("Else", ("own_knowledge",)),
-    ),
+    {
+        "Find the start": (find_topics, walk, link_entity, retrieve, select),
+        "Each hop ↻": (iterate, get_relations, filter_relation, fill, try_answer),
+        "Shorten the question": (simplify, *ROLES["none"], *ROLES["fused_agent"]),
+        "Else": (remember,),
+    },
     supervisors={
         "walk": ("entity_linking", "iteration"),
         "entity_linking": ("entity_retriever", "vertex_selection"),

@@ -6,7 +6,6 @@ from typing import ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from kgwb.run import Run
 from kgwb.settings import STRICT, Count, Settings
 
 Ablation = Literal["none", "no_focusing", "expert_only", "no_linguist", "fused_agent", "unneeded_roles"]
@@ -29,6 +28,4 @@ class DogSettings(Settings):
     paper's Table 2; or the roles that would come after a question which passes the checks."""
 
 
-def settings_of(run: Run) -> DogSettings:
-    """The run's settings, as this system's own class."""
-    return DogSettings.of(run.settings)
+settings_of = DogSettings.of_run

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from pydantic import BaseModel, ConfigDict
-
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, ask
+from kgwb.run.ask import Check, Reply, ask, faults
 from kgwb.systems.dog.records import MARKED, Filled, Remark, Simplified, Solved, plain
 from kgwb.systems.dog.settings import settings_of
 
 Debate = tuple[Remark, ...]
 
 
-class RemarkReply(BaseModel):
+class RemarkReply(Reply):
     """What a role says to the others, and the question it proposes."""
 
-    model_config = ConfigDict(extra="forbid")
     remark: str
     question: str
 
@@ -35,14 +32,12 @@ def simplify(question: str, solved: tuple[Solved, ...], filled: tuple[Filled, ..
     By a setting, who would speak after a question that passes the checks is not asked.
     """
     debate: Debate = ()
-    rounds = [f"round {number}" for number in range(1, settings_of(run).debate_rounds + 1)]
-    checks = checks_of(question, solved)
-    for place in rounds:
-        for speak in ROLES[settings_of(run).ablation]:
-            debate = (*debate, speak(place, question, solved, debate, filled, run))
+    settings, checks = settings_of(run), checks_of(question, solved)
+    for number in range(1, settings.debate_rounds + 1):
+        for speak in ROLES[settings.ablation]:
+            debate = (*debate, speak(f"round {number}", question, solved, debate, filled, run))
             proposed = RemarkReply(remark="", question=debate[-1].question)
-            passes = not any(check.test(proposed) for check in checks)
-            if passes and settings_of(run).ablation == "unneeded_roles":
+            if settings.ablation == "unneeded_roles" and not [*faults(proposed, checks)]:
                 return Simplified(debate[-1].question, question, debate)
     return Simplified(debate[-1].question, question, debate)
 
@@ -62,48 +57,31 @@ def _role(prompt: str, purpose: str) -> Role:
         filled: tuple[Filled, ...],
         run: Run,
     ) -> Remark:
-        variables = {
-            "question": question,
-            "solved": [
-                {
-                    "entity": hop.entity,
-                    "relation": hop.relation,
-                    "found": hop.found,
-                    "count": result.found,
-                    "examples": [list(triple) for triple in result.triples[:EXAMPLES]],
-                }
-                for hop, result in zip(solved, filled, strict=False)
-            ],
-            "debate": [{"role": r.role, "remark": r.words, "question": r.question} for r in debate],
-        }
-        reply = ask(
-            prompt,
-            variables,
-            RemarkReply,
-            run,
-            checks=checks_of(question, solved),
-            last_resort=lambda reply: bool(reply.question.strip()),
-        )
-        return Remark(
-            role.replace("_", " "), " ".join(reply.remark.split()), " ".join(reply.question.split())
-        )
+        seen = []
+        for hop, result in zip(solved, filled, strict=False):
+            examples = [list(triple) for triple in result.triples[:EXAMPLES]]
+            about = {"entity": hop.entity, "relation": hop.relation, "found": hop.found}
+            seen.append({**about, "count": result.found, "examples": examples})
+        earlier = [{"role": r.role, "remark": r.words, "question": r.question} for r in debate]
+        variables = {"question": question, "solved": seen, "debate": earlier}
+        checks, last = checks_of(question, solved), lambda reply: bool(reply.question.strip())
+        reply = ask(prompt, variables, RemarkReply, run, checks=checks, last_resort=last)
+        words = " ".join(reply.remark.split())
+        return Remark(role.replace("_", " "), words, " ".join(reply.question.split()))
 
     speak.__doc__ = purpose
     return agent(role, subject="place", check=problems, kind="model")(speak)
 
 
 Role = Callable[[str, str, tuple[Solved, ...], Debate, tuple[Filled, ...], Run], Remark]
-simplify_first = _role(
-    "dog/simplifying_expert", "The expert answers the first hop and puts what was found in its place (R1)."
-)
-criticise = _role(
-    "dog/critic",
-    "The critic compares the new question with the old, and says what is wrong and how to fix it (R2).",
-)
-polish = _role(
-    "dog/linguist", "The linguist takes out what is solved, and has the last word of the round (R3)."
-)
-simplify_alone = _role("dog/fused_agent", "One agent with the tasks of all three roles (QS' of Table 2).")
+PURPOSES = {
+    "dog/simplifying_expert": "The expert answers the first hop and puts what was found in its place (R1).",
+    "dog/critic": "The critic compares the new question with the old, and says what is wrong"
+    " and how to fix it (R2).",
+    "dog/linguist": "The linguist takes out what is solved, and has the last word of the round (R3).",
+    "dog/fused_agent": "One agent with the tasks of all three roles (QS' of Table 2).",
+}
+simplify_first, criticise, polish, simplify_alone = (_role(*each) for each in PURPOSES.items())
 ROLES: dict[str, tuple[Role, ...]] = {
     "none": (simplify_first, criticise, polish),
     "unneeded_roles": (simplify_first, criticise, polish),
@@ -112,8 +90,6 @@ ROLES: dict[str, tuple[Role, ...]] = {
     "fused_agent": (simplify_alone,),
 }
 """Who speaks in a round, by ablation (Table 2); without focusing there is no debate."""
-
-
 EXAMPLES = 3
 """Triples of a hop that the roles see, beside the number found."""
 

@@ -6,19 +6,16 @@ import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
-from pydantic import BaseModel, ConfigDict
-
 from kgwb.flow import Context, Link, Value
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, ask
+from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.dog.records import MARKED, Focus, Head, Topics, plain
 from kgwb.systems.linking import link_entity
 
 
-class TopicReply(BaseModel):
+class TopicReply(Reply):
     """The names in the question, as written there."""
 
-    model_config = ConfigDict(extra="forbid")
     entities: list[str]
 
 
@@ -38,15 +35,8 @@ def find_topics(question: str, run: Run) -> Topics:
         run.note("DoG has no dialogue: the question is read alone")
     if marked := MARKED.findall(question):
         return Topics(question, tuple(dict.fromkeys(marked)))
-    checks = (at_least_one(question), written_in(question))
-    reply = ask(
-        "dog/topic_entity",
-        {"question": question},
-        TopicReply,
-        run,
-        checks=checks,
-        last_resort=lambda reply: bool(_usable(question, reply, run)),
-    )
+    checks, last = checks_of(question), lambda reply: bool(_usable(question, reply, run))
+    reply = ask("dog/topic_entity", {"question": question}, TopicReply, run, checks=checks, last_resort=last)
     names = _usable(question, reply, run)
     if names != _names(reply):
         run.note(f"taken instead, from the graph's names in the question: {', '.join(names)}")
@@ -82,14 +72,9 @@ MOST_WORDS, MOST_LETTERS = 8, 200
 """Words of a name of the graph that is looked for in a question, and letters of the name it shall be like."""
 
 
-def at_least_one(question: str) -> Check[TopicReply]:
-    """At least one entity is named: a walk over the graph has to begin somewhere."""
+def checks_of(question: str) -> tuple[Check[TopicReply], ...]:
+    """At least one name, as a walk has to begin somewhere; each in the question, and none inside another."""
     problem = f"no entity is named: name what {question!r} is about"
-    return Check("at least one entity", lambda reply: "" if reply.entities else problem)
-
-
-def written_in(question: str) -> Check[TopicReply]:
-    """Every name must stand in the question, and none inside another."""
 
     def written(reply: TopicReply) -> str:
         names = [" ".join(name.split()) for name in reply.entities]
@@ -99,7 +84,8 @@ def written_in(question: str) -> Check[TopicReply]:
         inside = [name for name in names for longer in names if name != longer and name in longer]
         return f"{inside[0]!r} is part of another name" if inside else ""
 
-    return Check("copied from the question", written)
+    at_least_one = Check[TopicReply]("at least one entity", lambda reply: "" if reply.entities else problem)
+    return at_least_one, Check("copied from the question", written)
 
 
 def mark(question: str, names: Sequence[str]) -> Topics:

@@ -27,16 +27,14 @@ def _(value: walk.Topics | walk.Focus, around: Around) -> Html:
 
 @view.register
 def _(value: walk.Relations, around: Around) -> Html:
-    rows = [(short(str(r)), _way(value.head, r), _predicates(r, around)) for r in value.found]
+    rows = [(short(str(each)), *_in_graph(value.head, each, around)) for each in value.found]
     return div("body", table(("relation", "in the graph", "predicate"), rows) or aside("no relation"))
 
 
-def _way(head: str, relation: walk.Relation) -> str:
-    return f"{head} → …" if relation.direction == "out" else f"… → {head}"
-
-
-def _predicates(relation: walk.Relation, around: Around) -> Html:
-    return join(*(div("", curie(iri, around)) for iri in relation.iris))
+def _in_graph(head: str, relation: walk.Relation, around: Around) -> tuple[str, Html]:
+    """The way that a relation is gone from a head, and its predicates."""
+    way = f"{head} → …" if relation.direction == "out" else f"… → {head}"
+    return way, join(*(div("", curie(iri, around)) for iri in relation.iris))
 
 
 @view.register
@@ -44,23 +42,14 @@ def _(value: walk.Filtered, around: Around) -> Html:
     offered = list((around.of(walk.Relations) or walk.Relations(value.head, ())).found)
     offered += [value.relation] if value.relation and value.relation not in offered else []
     shown = offered[:MOST_ROWS]
-    rows = [
-        join(
-            tag("b", short(str(relation))),
-            " ",
-            aside(_way(value.head, relation)),
-            span("under", _predicates(relation, around)),
-        )
-        for relation in shown
-    ]
+    rows = []
+    for relation in shown:
+        way, predicates = _in_graph(value.head, relation, around)
+        rows.append(join(tag("b", short(str(relation))), " ", aside(way), span("under", predicates)))
     taken = shown.index(value.relation) if value.relation in shown else -1
+    chosen = div("", in_question(f"[{value.head}]"), " → ", tag("b", str(value.relation or "no relation")))
     return join(
-        div(
-            "body stack",
-            div("", in_question(f"[{value.head}]"), " → ", tag("b", str(value.relation or "no relation"))),
-            because(value.subquestion, "to answer"),
-            because(value.reason),
-        ),
+        div("body stack", chosen, because(value.subquestion, "to answer"), because(value.reason)),
         choice_rows(rows, taken, "no relation: none fits, or another entity comes first", around),
         div("band soft", f"and {len(offered) - MOST_ROWS:,} more") if len(offered) > MOST_ROWS else "",
     )
@@ -71,17 +60,14 @@ def _(value: walk.Filled, around: Around) -> Html:
     wide = max((len(triple) for triple in value.triples), default=3)
     heads = ("head", "relation", "tail") if wide == 3 else ("head", "relation", "between", "relation", "tail")
     rows = [triple if len(triple) == wide else (*triple[:2], "", "", triple[2]) for triple in value.triples]
+    stands = aside("what each tail stands on, from where the walk began")
     of = f"{count(value.found, 'tail')} found, {len(value.values)} kept"
     return div(
         "body stack",
         div("", in_question(f"[{value.head}]"), f" {value.relation or ''}"),
         aside("; ".join(filter(None, (of if value.values else value.reason, value.note)))),
         table(heads, [tuple(map(short, row)) for row in rows[:MOST_ROWS]], of=len(rows)),
-        fold(
-            aside("what each tail stands on, from where the walk began"),
-            *answer_parts(value, around),
-            key="tails",
-        ),
+        fold(stands, *answer_parts(value, around), key="tails"),
     )
 
 
@@ -100,13 +86,8 @@ def _(value: walk.Tried, around: Around) -> Html:
 
 @view.register
 def _(value: walk.Remark, around: Around) -> Html:
-    earlier = [
-        remark
-        for part in around.inputs
-        if isinstance(part, tuple)
-        for remark in part
-        if isinstance(remark, walk.Remark)
-    ]
+    parts = (part for part in around.inputs if isinstance(part, tuple))
+    earlier = [remark for part in parts for remark in part if isinstance(remark, walk.Remark)]
     return div("body", conversation([*earlier, value], now=len(earlier)))
 
 
@@ -119,19 +100,12 @@ def _(value: walk.Simplified, around: Around) -> Html:
 
 def conversation(debate: Sequence[walk.Remark], now: int = -1) -> Html:
     """A debate as its speakers had it, each with the question proposed; who speaks ``now`` stands out."""
-    roles = list(dict.fromkeys(remark.role for remark in debate))
-    return div(
-        "stack",
-        *(
-            div(
-                f"says turn-{roles.index(remark.role) % 3}{' now' if place == now else ''}",
-                tag("b", remark.role),
-                div("", tag("bdi", remark.words)),
-                div("", aside("→ "), in_question(remark.question)),
-            )
-            for place, remark in enumerate(debate)
-        ),
-    )
+    roles, turns = list(dict.fromkeys(remark.role for remark in debate)), []
+    for place, remark in enumerate(debate):
+        look = f"says turn-{roles.index(remark.role) % 3}{' now' if place == now else ''}"
+        words, question = div("", tag("bdi", remark.words)), in_question(remark.question)
+        turns.append(div(look, tag("b", remark.role), words, div("", aside("→ "), question)))
+    return div("stack", *turns)
 
 
 @view.register

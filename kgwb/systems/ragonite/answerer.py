@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from pydantic import BaseModel, ConfigDict
 from rdflib import Literal
 
 from kgwb.flow import NOT_HERE, Answer, Dialogue, Kind, Term, Triple, Value
 from kgwb.kg.support import named
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, ask
+from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.ragonite.records import Cited, CitedValue, Source
 from kgwb.systems.ragonite.tools import earlier
 
@@ -20,33 +19,28 @@ MOST_TRIPLES = 30
 """Triples that are shown of a value."""
 
 
-class ValueReply(BaseModel):
+class ValueReply(Reply):
     """A value with the numbers of its sources."""
 
-    model_config = ConfigDict(extra="forbid")
     value: str
     sources: list[int]
 
 
-class AnswerReply(BaseModel):
+class AnswerReply(Reply):
     """The answer in a sentence or more, and its values; no value if the sources do not answer."""
 
-    model_config = ConfigDict(extra="forbid")
     reason: str
     kind: Kind
     answer: str
     values: list[ValueReply]
 
 
-def _wrong_numbers(sources: int) -> Check[AnswerReply]:
-    def cited(reply: AnswerReply) -> str:
-        numbers = [n for value in reply.values for n in value.sources]
-        numbers += [int(n) for n in re.findall(r"\[(\d{1,6})\]", reply.answer)]
-        wrong = sorted({n for n in numbers if not 1 <= n <= sources})
-        bare = [value.value for value in reply.values if not value.sources]
-        return f"there is no source {wrong[0]}" if wrong else f"{bare[0]!r} has no source" if bare else ""
-
-    return Check("cites sources that are there", cited)
+def _uncited(reply: AnswerReply, sources: int) -> str:
+    numbers = [n for value in reply.values for n in value.sources]
+    numbers += [int(n) for n in re.findall(r"\[(\d{1,6})\]", reply.answer)]
+    wrong = sorted({n for n in numbers if not 1 <= n <= sources})
+    bare = [value.value for value in reply.values if not value.sources]
+    return f"there is no source {wrong[0]}" if wrong else f"{bare[0]!r} has no source" if bare else ""
 
 
 def _truth(reply: AnswerReply) -> str:
@@ -66,7 +60,8 @@ def write(question: str, dialogue: Dialogue, sources: tuple[Source, ...], run: R
     """The answer that the sources give, with citations."""
     shown = "\n\n".join(f"[{number}] {source.headed}" for number, source in enumerate(sources, 1))
     variables = {"question": question, "earlier": earlier(dialogue), "sources": shown}
-    checks = (_wrong_numbers(len(sources)), Check("a truth value", _truth))
+    cited = Check[AnswerReply]("cites sources that are there", lambda reply: _uncited(reply, len(sources)))
+    checks = (cited, Check("a truth value", _truth))
     reply = ask("ragonite/answerer", variables, AnswerReply, run, checks=checks)
     values = tuple(CitedValue(each.value.strip(), tuple(each.sources)) for each in reply.values)
     return Cited(reply.answer, reply.kind, values, sources, reply.reason)
@@ -77,9 +72,8 @@ def conclude(question: str, cited: Cited, run: Run) -> Answer:
     """The values as terms of the graph, each with the triples of its sources that it stands on."""
     queries = tuple(source.title for source in cited.sources if source.tool == "sparql" and not source.error)
     if not cited.values:
-        return Answer(
-            "list", queries=queries, text=cited.text, reason=f"{NOT_HERE}: {cited.reason or cited.text}"
-        )
+        why = f"{NOT_HERE}: {cited.reason or cited.text}"
+        return Answer("list", queries=queries, text=cited.text, reason=why)
     words = f"{question} {cited.text}".casefold()
     values = dict.fromkeys(_value(each, cited, words) for each in cited.values)
     return named(run.kg, Answer(cited.kind, tuple(values), queries, cited.text))

@@ -28,11 +28,6 @@ def induce(run: Run) -> Schema:
 SYSTEM = System(
     "ragonite",
     answer,
-    (induce, gather, Sql, Passages, Sparql, Finish, write, conclude),
-    stages=(
-        ("Induce", ("ragonite",)),
-        ("Gather ↻", ("tool_selector", "sql", "passages", "sparql", "finish")),
-        ("Answer", ("answerer", "answer")),
-    ),
+    {"Induce": (induce,), "Gather ↻": (gather, Sql, Passages, Sparql, Finish), "Answer": (write, conclude)},
     settings=RagoniteSettings,
 )

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from kgwb.run import Run
 from kgwb.settings import STRICT, Count, Settings
 
 Ablation = Literal["none", "sql_only", "passages_only", "sparql_only"]
@@ -36,6 +35,4 @@ class RagoniteSettings(Settings):
     """Which tool it has instead of both (section 4)."""
 
 
-def settings_of(run: Run) -> RagoniteSettings:
-    """The run's settings, as this system's own class."""
-    return RagoniteSettings.of(run.settings)
+settings_of = RagoniteSettings.of_run

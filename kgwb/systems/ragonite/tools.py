@@ -28,12 +28,8 @@ def recorded(kind: str, request: dict[str, Any], make: Callable[[Database], T], 
     made_by = {"part": settings.part, "reverse_facts": settings.reverse_facts, "max": settings.max_triples}
     asked = {"graph": run.kg.identity, "vocabulary": to_data(run.kg.vocabulary), **made_by, **request}
     asked |= {"muted": to_data(run.kg.muted)} if run.kg.muted else {}
-    return run.call(
-        f"ragonite.{kind}",
-        asked,
-        (lambda: make(database(graph, settings, run.embeddings))) if graph else None,
-        form,
-    )
+    read = (lambda: make(database(graph, settings, run.embeddings))) if graph else None
+    return run.call(f"ragonite.{kind}", asked, read, form)
 
 
 @tool("sql", kind="sparql")
@@ -61,10 +57,8 @@ class Passages(Tool):
         """The passages nearest to a sentence, by meaning and by words."""
         most = settings_of(run).passages
         request = {"question": self.question, "passages": most, "embeddings": run.embeddings.name}
-        form = tuple[Source, ...]
-        return recorded(
-            "passages", request, lambda known: known.search(self.question, run.embeddings, most), form, run
-        )
+        search = lambda known: known.search(self.question, run.embeddings, most)  # noqa: E731
+        return recorded("passages", request, search, tuple[Source, ...], run)
 
 
 @tool("sparql", kind="sparql")

@@ -60,12 +60,9 @@ class LocalGraph(Answer):
 
     def found(self, texts: Sequence[str]) -> tuple[tuple[Term, ...], ...]:
         """The node that one id stands for, or the triples that three do; nothing if they are not here."""
-        parts: tuple[tuple[Term, ...], ...] = (
-            self.support if len(texts) == 3 else tuple((n,) for n in self.nodes)
-        )
-        ids = self.ids
-        same = (p for p in parts if len(p) == len(texts) and all(map(ids.means, texts, p)))
-        return tuple(same)
+        nodes, ids = tuple((node,) for node in self.nodes), self.ids
+        parts: tuple[tuple[Term, ...], ...] = self.support if len(texts) == 3 else nodes
+        return tuple(p for p in parts if len(p) == len(texts) and all(map(ids.means, texts, p)))
 
     def listing(self, most: int) -> str:
         """Entities, relations and triples as a model reads them, cut after so many letters."""

@@ -12,7 +12,7 @@ from kgwb.run.act import perform
 from kgwb.systems.robodata import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.producer import conclude, produce
-from kgwb.systems.robodata.records import BY_NAME, TOOLS, Position, Visit
+from kgwb.systems.robodata.records import TOOLS, Position, Visit
 from kgwb.systems.robodata.settings import RoboDataSettings, settings_of
 from kgwb.systems.robodata.states import DECIDERS, assess, observe
 from kgwb.systems.robodata.tools import Observed
@@ -36,10 +36,8 @@ def take_turn(place: str, position: Position, run: Run) -> Position:
         advice = observe(place, position, assess(place, position, run), run)
         position = replace(position, advice=advice)
     decision = DECIDERS[state](place, position, run)
-    results = tuple(
-        perform(action, f"use {number}", run, local=position.local)
-        for number, action in enumerate(decision.actions, 1)
-    )
+    uses = enumerate(decision.actions, 1)
+    results = tuple(perform(action, f"use {n}", run, local=position.local) for n, action in uses)
     local = update(place, position.local, results, run) if results else position.local
     visits = (*position.visits, Visit(state, decision.thought, decision.next, results))
     return replace(position, state=decision.next, local=local, visits=visits)
@@ -51,11 +49,8 @@ def update(place: str, local: LocalGraph, results: tuple[Observed, ...], run: Ru
     local = local.knowing(pair for each in results for pair in each.names)
     for each in results:
         nodes = [row[0] for row in each.rows if len(row) == 1 and row[0] is not None]
-        triples = [
-            (s, URIRef(p), o)
-            for s, p, o in (row for row in each.rows if len(row) == 3)
-            if s and p and o is not None
-        ]
+        rows = (row for row in each.rows if len(row) == 3)
+        triples = [(s, URIRef(p), o) for s, p, o in rows if s and p and o is not None]
         if each.effect != "shown":
             local = local.plus(nodes, triples) if each.effect == "added" else local.minus(nodes, triples)
     return local
@@ -64,23 +59,13 @@ def update(place: str, local: LocalGraph, results: tuple[Observed, ...], run: Ru
 SYSTEM = System(
     "robodata",
     answer,
-    (
-        take_turn,
-        assess,
-        observe,
-        *DECIDERS.values(),
-        *BY_NAME.values(),
-        update,
-        produce,
-        conclude,
-    ),
-    stages=(
-        ("Think ↻", ("assessment", "observation")),
-        ("Remote ↻", ("remote", *(form.spec.name for form in TOOLS["REMOTE"]), "eval_remote")),
-        ("Local ↻", ("update", *(form.spec.name for form in TOOLS["UPDATE"]), "local_graph", "eval_local")),
-        ("Look closer", ("local", *(form.spec.name for form in TOOLS["LOCAL"]))),
-        ("Answer", ("produce", "answer")),
-    ),
+    {
+        "Think ↻": (take_turn, assess, observe),
+        "Remote ↻": (DECIDERS["REMOTE"], *TOOLS["REMOTE"], DECIDERS["EVAL_REMOTE"]),
+        "Local ↻": (DECIDERS["UPDATE"], *TOOLS["UPDATE"], update, DECIDERS["EVAL_LOCAL"]),
+        "Look closer": (DECIDERS["LOCAL"], *TOOLS["LOCAL"]),
+        "Answer": (produce, conclude),
+    },
     supervisors={"turn": ("assessment", "observation", *map(str.lower, DECIDERS), "local_graph")},
     settings=RoboDataSettings,
 )

@@ -7,30 +7,27 @@ from dataclasses import replace
 from typing import Literal
 
 import rdflib
-from pydantic import BaseModel, ConfigDict
 
 from kgwb.flow import NOT_HERE, Answer, Kind, Triple, Value
 from kgwb.kg.support import named, there
 from kgwb.run import Run, agent
-from kgwb.run.ask import ask
+from kgwb.run.ask import Reply, ask
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.records import Position, Produced, Sentence
 from kgwb.systems.robodata.settings import settings_of
 from kgwb.systems.robodata.states import variables
 
 
-class SentenceReply(BaseModel):
+class SentenceReply(Reply):
     """A sentence with its support set: triples of three ids, or single nodes."""
 
-    model_config = ConfigDict(extra="forbid")
     text: str
     support: list[list[str]]
 
 
-class ProduceReply(BaseModel):
+class ProduceReply(Reply):
     """The answer in sentences, and as nodes."""
 
-    model_config = ConfigDict(extra="forbid")
     thought: str
     sentences: list[SentenceReply]
     kind: Literal["things", "count", "yes", "no", "nothing"]
@@ -79,11 +76,9 @@ def conclude(position: Position, produced: Produced, run: Run) -> Answer:
     values: tuple[Value, ...] = ()
     if produced.kind == "things":
         chosen = [value for value in position.local.values if value.term in produced.answers]
-        near = [[s for s in supports if any(v.term in t[::2] for t in s)] for v in chosen]
-        values = tuple(
-            replace(v, support=tuple(dict.fromkeys(t for s in n for t in s)))
-            for v, n in zip(chosen, near, strict=True)
-        )
+        for v in chosen:
+            near = (s for s in supports if any(v.term in t[::2] for t in s))
+            values = (*values, replace(v, support=tuple(dict.fromkeys(t for s in near for t in s))))
     elif produced.kind != "nothing":
         result = len(produced.answers) if produced.kind == "count" else produced.kind == "yes"
         values = (Value(rdflib.Literal(result), str(result).lower(), whole),)
@@ -94,10 +89,8 @@ def conclude(position: Position, produced: Produced, run: Run) -> Answer:
         why = produced.missing or text or "no answer is a node of the local graph"
         return Answer("list", reason="; ".join(filter(None, (f"{NOT_HERE}: {why}", ended))))
     kinds: dict[str, Kind] = {"things": "list", "count": "count"}
-    text = f"{text} ({ended})" if ended else text
-    return named(
-        run.kg, Answer(kinds.get(produced.kind, "boolean"), values, text=text, reason=produced.missing)
-    )
+    text, kind = f"{text} ({ended})" if ended else text, kinds.get(produced.kind, "boolean")
+    return named(run.kg, Answer(kind, values, text=text, reason=produced.missing))
 
 
 def in_graph(sentence: Sentence, local: LocalGraph, held: Collection[Triple]) -> Sentence:

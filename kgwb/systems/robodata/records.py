@@ -38,11 +38,7 @@ def _action(data: Any) -> Tool:
     return BY_NAME[given["tool"]].model_validate(given)
 
 
-def _text(action: Tool) -> str:
-    return action.model_dump_json()
-
-
-Action = Annotated[Tool, PlainValidator(_action), PlainSerializer(_text)]
+Action = Annotated[Tool, PlainValidator(_action), PlainSerializer(Tool.model_dump_json, return_type=str)]
 """A use of a tool; in a form, and in a file, the JSON that a model writes."""
 
 

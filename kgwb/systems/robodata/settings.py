@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pydantic.dataclasses import dataclass
 
-from kgwb.run import Run
 from kgwb.settings import STRICT, Count, Settings
 
 
@@ -24,6 +23,4 @@ class RoboDataSettings(Settings):
     """Letters of the local graph in a prompt, and of tool results; LOCAL looks at what is cut."""
 
 
-def settings_of(run: Run) -> RoboDataSettings:
-    """The run's settings, as this system's own class."""
-    return RoboDataSettings.of(run.settings)
+settings_of = RoboDataSettings.of_run

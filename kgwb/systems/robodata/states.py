@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 from kgwb.flow import counted
 from kgwb.run import Run, agent
 from kgwb.run.agents import Agent
-from kgwb.run.ask import Check, ask
+from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.robodata.records import NEXT, TOOLS, Decision, Position, State
 from kgwb.systems.robodata.settings import settings_of
 
@@ -36,10 +36,8 @@ def _reply(state: State) -> type[BaseModel]:
     return create_model(name, __config__=config, __module__=__name__, **fields)
 
 
-EvalLocalReply, LocalReply, RemoteReply, EvalRemoteReply, UpdateReply = map(_reply, PROMPTS)
-REPLIES = dict(
-    zip(PROMPTS, (EvalLocalReply, LocalReply, RemoteReply, EvalRemoteReply, UpdateReply), strict=True)
-)
+REPLIES = {state: _reply(state) for state in PROMPTS}
+EvalLocalReply, LocalReply, RemoteReply, EvalRemoteReply, UpdateReply = REPLIES.values()
 
 
 def decider(state: State) -> Agent:
@@ -84,17 +82,15 @@ def variables(position: Position, run: Run) -> dict[str, str]:
     }
 
 
-class AssessmentReply(BaseModel):
+class AssessmentReply(Reply):
     """The strategy that the turns show."""
 
-    model_config = ConfigDict(extra="forbid")
     strategy: str
 
 
-class ObservationReply(BaseModel):
+class ObservationReply(Reply):
     """What to do otherwise; nothing if the strategy is sound."""
 
-    model_config = ConfigDict(extra="forbid")
     judgement: str
     advice: str
 

@@ -13,17 +13,18 @@ from pydantic import StrictInt
 from rdflib import URIRef
 from rdflib.namespace import RDFS
 
-from kgwb.errors import GraphError, GraphUnreachableError, NotRecordedError, QueryError
+from kgwb.errors import GraphError, GraphUnreachableError, NotRecordedError
 from kgwb.flow import Hidden, Iri, Term, Triple, counted, to_data
 from kgwb.kg import open_kg
 from kgwb.kg.base import Graph
 from kgwb.kg.queries import describe, triples_at
-from kgwb.kg.sparql import checked, n3
+from kgwb.kg.sparql import n3
 from kgwb.kg.survey_text import quoted, with_prefixes
 from kgwb.run import Run
 from kgwb.run.act import Tool, tool_of
 from kgwb.run.agents import Kind
 from kgwb.run.recorded import RecordedGraph
+from kgwb.systems.queries import result_of
 from kgwb.systems.robodata.local_graph import LocalGraph
 
 HITS, NEIGHBOURS, ROWS, FETCHED, LOOK = 5, 20, 50, 50, 1_000
@@ -101,12 +102,9 @@ def shown(triples: Iterable[Triple], whole: bool = True, most: int = MOST_SHOWN)
 
 def selected(kg: Graph, sparql: str, local: LocalGraph) -> Observed:
     """The rows of a SELECT, or the truth of an ASK."""
-    query = with_prefixes(sparql, local.ids.spaces)
-    if (form := checked(query).form) == "ask":
-        return Observed(("truth",), ((rdflib.Literal(kg.ask(query)),),), 1)
-    if form != "select":
-        raise QueryError(f"it is a {form.upper()}; write a SELECT or an ASK")
-    result = kg.select(query)
+    result = result_of(kg, with_prefixes(sparql, local.ids.spaces))
+    if isinstance(result, bool):
+        return Observed(("truth",), ((rdflib.Literal(result),),), 1)
     return Observed(result.variables, result.rows[:ROWS], len(result.rows), not result.cut)
 
 

@@ -1,26 +1,69 @@
-"""Drafter: a query for a question, written from the part of the survey that matters."""
+"""Drafter, executor and reviewer: a query for a question, run, and revised by what came back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
 from rdflib import URIRef
 
-from kgwb.errors import GraphError
-from kgwb.flow import counted
+from kgwb.errors import GraphError, GraphUnreachableError
+from kgwb.flow import Term, counted
+from kgwb.kg.findings import Facts, findings_of
 from kgwb.kg.sparql import checked
-from kgwb.kg.survey_text import Prefixes, curie, quoted, with_prefixes
+from kgwb.kg.survey_text import Prefixes, curie, quoted, short_name, with_prefixes
 from kgwb.run import Run, agent
-from kgwb.run.ask import ask
-from kgwb.systems.surveyor.records import Asked, Draft, Mentions, Part
+from kgwb.run.ask import Check, Reply, ask
+from kgwb.systems.queries import result_of
+from kgwb.systems.surveyor.records import Asked, Draft, Executed, Mentions, Part, Review
+from kgwb.systems.surveyor.settings import settings_of
 
 
-class DraftReply(BaseModel):
+@agent("executor", subject="place", kind="sparql")
+def execute(place: str, sparql: str, facts: Facts, run: Run) -> Executed:
+    """The rows of a query with what is odd about them; what the graph refuses is told, and is no error."""
+    try:
+        result = result_of(run.kg, sparql)
+    except GraphUnreachableError:
+        raise
+    except GraphError as error:
+        return Executed(sparql, error=error.message)
+    findings = tuple(findings_of(run.kg, sparql, result, facts))
+    if isinstance(result, bool):
+        return Executed(sparql, truth=result, findings=findings)
+    iris = sorted({cell for row in result.rows for cell in row if isinstance(cell, URIRef)})
+    try:
+        names = dict(run.kg.names(iris)) if iris else {}
+    except GraphError as error:
+        names = {}
+        run.note(f"the rows stay without names: {error.message}")
+    return Executed(sparql, result.variables, result.rows, findings, names=tuple(sorted(names.items())))
+
+
+def result_text(executed: Executed, most: int) -> str:
+    """A result as a reviewer reads it: the findings, then the first rows with labels in quotes."""
+    if executed.error:
+        return f"! It could not be run: {quoted(executed.error, 600)}"
+    names = dict(executed.names)
+    lines = [executed.outcome, *(f"{'! ' if each.wrong else '- '}{each}" for each in executed.findings)]
+
+    def cell(term: Term | None) -> str:
+        if isinstance(term, URIRef):
+            return f"{short_name(term)} {quoted(names.get(term, ''))}"
+        return "" if term is None else quoted(term, 80)
+
+    if executed.rows:
+        lines.append(" | ".join(f"?{column}" for column in executed.columns))
+        lines += [" | ".join(map(cell, row)) for row in executed.rows[:most]]
+        if len(executed.rows) > most:
+            lines.append(f"and {counted(len(executed.rows) - most, 'more row')}")
+    return "\n".join(lines)
+
+
+class DraftReply(Reply):
     """A query with what it asks for, or what the graph has nothing for."""
 
-    model_config = ConfigDict(extra="forbid")
     reason: str
     sparql: str
     asked: Asked
@@ -42,22 +85,14 @@ def problems(draft: Draft, mentions: Mentions, part: Part) -> Iterator[str]:
 @agent("drafter", check=problems, kind="model")
 def draft(mentions: Mentions, part: Part, run: Run) -> Draft:
     """A query for the question, or what the graph has nothing for; ``more`` names classes to be shown."""
-    variables = {
-        "question": mentions.question,
-        "survey": part.text,
-        "names": names_text(mentions, part.prefixes),
-    }
+    names = names_text(mentions, part.prefixes)
+    variables = {"question": mentions.question, "survey": part.text, "names": names}
     reply = ask("surveyor/drafter", variables, DraftReply, run)
     if reply.more and not reply.sparql.strip() and part.left:
         return Draft("", reply.asked, reason=reply.reason, more=tuple(reply.more))
-    return Draft(
-        as_query(reply.sparql, part.prefixes),
-        reply.asked,
-        tuple(reply.columns),
-        tuple(reply.assumptions),
-        reply.missing if not reply.sparql.strip() else "",
-        reply.reason,
-    )
+    query, missing = as_query(reply.sparql, part.prefixes), "" if reply.sparql.strip() else reply.missing
+    columns, assumed = tuple(reply.columns), tuple(reply.assumptions)
+    return Draft(query, reply.asked, columns, assumed, missing, reply.reason)
 
 
 def as_query(text: str, prefixes: Prefixes) -> str:
@@ -83,3 +118,40 @@ def names_text(mentions: Mentions, prefixes: Prefixes) -> str:
             of = f"{curie(value.predicate, prefix_of)}, {counted(value.triples, 'triple')}"
             lines.append(f"  {shown} is a value of {of}")
     return "\n".join(lines) or "none"
+
+
+class ReviewReply(Reply):
+    """The verdict, with the better query where there is one."""
+
+    reason: str
+    verdict: Literal["fine", "revise", "not in this graph"]
+    sparql: str
+    columns: list[str]
+    missing: str
+
+
+def _revised(reply: ReviewReply) -> str:
+    same = (reply.verdict == "revise") == bool(reply.sparql.strip())
+    return "" if same else "sparql goes with revise, and only with it"
+
+
+@agent("reviewer", subject="place", kind="model")
+def review(
+    place: str, mentions: Mentions, part: Part, drafted: Draft, executed: Executed, run: Run
+) -> Review:
+    """Whether the query and its result stand."""
+    variables = {
+        "question": mentions.question,
+        "survey": part.text,
+        "names": names_text(mentions, part.prefixes),
+        "draft": drafted.body + "".join(f"\n# assumed: {' '.join(a.split())}" for a in drafted.assumptions),
+        "result": result_text(executed, settings_of(run).shown_rows),
+    }
+    checks = (Check("a query if and only if it revises", _revised),)
+    reply = ask("surveyor/reviewer", variables, ReviewReply, run, checks=checks)
+    if reply.verdict != "revise":
+        return Review(reply.verdict, reply.missing or reply.reason)
+    columns = tuple(reply.columns) or drafted.columns
+    query = as_query(reply.sparql, part.prefixes)
+    revised = Draft(query, drafted.asked, columns, drafted.assumptions, reason=reply.reason)
+    return Review("revise", reply.reason, revised)

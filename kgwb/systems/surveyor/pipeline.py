@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rdflib import Literal, URIRef
 
-from kgwb.flow import NOT_HERE, Answer, Dialogue, Kind, Question, Term, Triple, Turn, Value, to_data
+from kgwb.flow import NOT_HERE, Answer, Dialogue, Kind, Question, Turn, Value, to_data
 from kgwb.kg.findings import facts_of
 from kgwb.kg.support import named
 from kgwb.kg.survey import Survey, survey
@@ -15,14 +15,11 @@ from kgwb.kg.survey_text import Writer
 from kgwb.kg.text import local_part
 from kgwb.run import Run, System, agent, remembered
 from kgwb.systems.linking import retrieve
-from kgwb.systems.supports import supports
+from kgwb.systems.queries import supports
 from kgwb.systems.surveyor import views as _views  # noqa: F401  # its records show themselves by them
-from kgwb.systems.surveyor.drafter import draft
-from kgwb.systems.surveyor.executor import execute
-from kgwb.systems.surveyor.mention_finder import find_names, find_values
-from kgwb.systems.surveyor.part import of_query, relevant
+from kgwb.systems.surveyor.drafter import draft, execute, review
+from kgwb.systems.surveyor.part import find_names, find_values, of_query, relevant
 from kgwb.systems.surveyor.records import Draft, Executed, Mentions
-from kgwb.systems.surveyor.reviewer import review
 from kgwb.systems.surveyor.settings import SurveyorSettings, settings_of
 
 
@@ -95,19 +92,16 @@ def conclude(drafted: Draft, executed: Executed, run: Run) -> Answer:
     if executed.truth is not None:
         value = Value(Literal(executed.truth), str(executed.truth).lower(), standing.get((), ()))
         return named(run.kg, Answer("boolean", (value,), queries, reason=assumed))
-    names = dict(executed.names)
-    values = tuple(_value(row, names, standing.get(row, ())) for row in rows)
+    names, values = dict(executed.names), []
+    for row in rows:  # the first cell stands for it
+        texts = ["" if cell is None else names.get(URIRef(cell), str(cell)) for cell in row]
+        first = next(cell for cell in row if cell is not None)
+        whole = row if len(row) > 1 else ()
+        values.append(Value(first, " · ".join(texts), standing.get(row, ()), whole))
     given = drafted.columns if len(drafted.columns) == len(executed.columns) else executed.columns
     columns = given if len(executed.columns) > 1 else ()
     kind: Kind = "count" if drafted.asked == "count" and len(rows) == 1 and not columns else "list"
-    return named(run.kg, Answer(kind, values, queries, reason=assumed, columns=columns))
-
-
-def _value(row: tuple[Term | None, ...], names: Mapping[URIRef, str], triples: tuple[Triple, ...]) -> Value:
-    """One row; the first cell stands for it."""
-    texts = ["" if cell is None else names.get(URIRef(cell), str(cell)) for cell in row]
-    first = next(cell for cell in row if cell is not None)
-    return Value(first, " · ".join(texts), triples, row if len(row) > 1 else ())
+    return named(run.kg, Answer(kind, tuple(values), queries, reason=assumed, columns=columns))
 
 
 def remember(run: Run) -> Turn:
@@ -119,13 +113,12 @@ def remember(run: Run) -> Turn:
 SYSTEM = System(
     "surveyor",
     answer,
-    (look, find_names, retrieve, find_values, draft, execute, review, conclude),
-    stages=(
-        ("Look", ("surveyor", "mention_finder", "entity_retriever", "value_finder")),
-        ("Draft", ("drafter", "executor")),
-        ("Review ↻", ("reviewer",)),
-        ("Answer", ("answer",)),
-    ),
+    {
+        "Look": (look, find_names, retrieve, find_values),
+        "Draft": (draft, execute),
+        "Review ↻": (review,),
+        "Answer": (conclude,),
+    },
     remember=remember,
     settings=SurveyorSettings,
 )

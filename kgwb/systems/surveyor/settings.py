@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pydantic.dataclasses import dataclass
 
-from kgwb.run import Run
 from kgwb.settings import STRICT, Count, Settings
 
 
@@ -22,6 +21,4 @@ class SurveyorSettings(Settings):
     """Rows of a result that the reviewer sees."""
 
 
-def settings_of(run: Run) -> SurveyorSettings:
-    """The run's settings, as this system's own class."""
-    return SurveyorSettings.of(run.settings)
+settings_of = SurveyorSettings.of_run

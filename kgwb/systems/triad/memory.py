@@ -14,8 +14,9 @@ from kgwb.kg.algebra import conjunction, parts_of
 from kgwb.kg.queries import predicates
 from kgwb.kg.sparql import n3
 from kgwb.run import Run, agent
-from kgwb.systems.triad.generalist import Triplets, fill, mentions
+from kgwb.systems.linking import likeness
 from kgwb.systems.triad.records import Choice, Filled, Phase, Queries, Relation, Triplet
+from kgwb.systems.triad.roles import Triplets, fill, mentions
 from kgwb.systems.triad.settings import settings_of
 
 Ends = Mapping[str, Sequence[Term]]
@@ -35,8 +36,7 @@ def traverse(triplet: Triplet, ends: Ends, run: Run) -> tuple[Relation, ...]:
             turned = way if end == triplet.subject else TURNED[way]
             found[iri, "out" if settings.as_written else turned] = None
     names = run.kg.names(sorted({iri for iri, _ in found}))
-    distinct = sorted({*names.values()})
-    near = dict(zip(distinct, run.similarity(triplet.relation, distinct), strict=True)) if distinct else {}
+    near = likeness(triplet.relation, names.values(), run) if names else {}
     relations = [Relation(iri, names[iri], way, near[names[iri]]) for iri, way in found]
     relations.sort(key=lambda each: (-each.similarity, each.iri, each.direction == "in"))
     return tuple(relations[: settings.shown_relations])

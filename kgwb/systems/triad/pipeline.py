@@ -8,13 +8,12 @@ from dataclasses import replace
 from kgwb.flow import NOT_HERE, Answer, Candidate, Dialogue, Question, Term
 from kgwb.run import Run, System, agent
 from kgwb.systems.linking import retrieve
-from kgwb.systems.triad import decision_maker, generalist
+from kgwb.systems.triad import roles
 from kgwb.systems.triad import rules as _rules  # noqa: F401  # the model rules answers its agents by them
 from kgwb.systems.triad import views as _views  # noqa: F401  # its records show themselves by them
-from kgwb.systems.triad.advisor import conclude, remember
-from kgwb.systems.triad.generalist import Triplets, mentions
 from kgwb.systems.triad.memory import build, fault_of, reached, traverse
 from kgwb.systems.triad.records import Attempt, Choice, Triplet
+from kgwb.systems.triad.roles import Triplets, mentions
 from kgwb.systems.triad.settings import TriadSettings, settings_of
 
 
@@ -24,12 +23,12 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     while not tries or (tries[-1].back and len(tries) < settings_of(run).tries):
         phase = tries[-1].back if tries else "parsing"
         tries.append(attempt(f"try {len(tries) + 1}/{phase}", question.text, tuple(tries), run))
-    asked = generalist.classify(question.text, run)
+    asked = roles.classify(question.text, run)
     if query := tries[-1].query:
-        return conclude(query, asked, run)
+        return roles.conclude(query, asked, run)
     reason = f"{NOT_HERE}: {tries[-1].fault}"
     if run.settings.own_knowledge and settings_of(run).ablation != "no_fallback":
-        return remember(question.text, asked, reason, run)
+        return roles.remember(question.text, asked, reason, run)
     return Answer("list", reason=reason)
 
 
@@ -39,13 +38,13 @@ def attempt(place: str, question: str, before: tuple[Attempt, ...], run: Run) ->
     phase = before[-1].back if before else "parsing"
     failed = tuple(each.fault for each in before)
     stays = phase != "parsing" and before
-    triplets = before[-1].triplets if stays else generalist.parse(question, failed, run)
+    triplets = before[-1].triplets if stays else roles.parse(question, failed, run)
     linked = before[-1].linked if phase == "construction" else link(triplets, question, failed, run)
     if missing := "; ".join(f"{each} ({each.reason})" for each in linked if not each.chosen):
         return _advised(Attempt(triplets, linked, fault=missing, back="parsing"), before, run)
-    template = generalist.write_template(triplets, question, failed, run)
+    template = roles.write_template(triplets, question, failed, run)
     queries = build(template, triplets, linked, run)
-    chosen = decision_maker.choose_query(queries, question, run).chosen if queries.kept else ()
+    chosen = roles.choose_query(queries, question, run).chosen if queries.kept else ()
     back, fault = (None, "") if chosen else fault_of(queries, run)
     query = next((each.query for each in queries.kept if each in chosen), None)
     return _advised(Attempt(triplets, linked, template, query, fault, back), before, run)
@@ -67,48 +66,30 @@ def link(triplets: Triplets, question: str, failed: tuple[str, ...], run: Run) -
     """The choice for each mention, then for each triplet, for those at a mention first."""
     names = mentions(triplets)
     found = zip(run.map(retrieve, names), names, strict=True)
-    entities = [decision_maker.choose_entities(*each, question, failed, run) for each in found]
-    ends: dict[str, Sequence[Term]] = {
-        name: _vertices(each) for name, each in zip(names, entities, strict=True)
-    }
+    entities = [roles.choose_entities(*each, question, failed, run) for each in found]
+    ends: dict[str, Sequence[Term]] = {}
+    for name, each in zip(names, entities, strict=True):
+        ends[name] = tuple(c.iri for c in each.chosen if isinstance(c, Candidate))
     choices: dict[Triplet, Choice] = {}
     while len(choices) < len(triplets) and all(ends[name] for name in names):
         waiting = [triplet for triplet in triplets if triplet not in choices]
         nearest = max(waiting, key=lambda each: max((end in ends) + (end in names) for end in each.ends))
         near = [end for end in nearest.ends if end in names] or [end for end in nearest.ends if end in ends]
         relations = traverse(nearest, {end: ends[end] for end in near}, run)
-        choices[nearest] = decision_maker.choose_relations(relations, nearest, question, failed, run)
+        choices[nearest] = roles.choose_relations(relations, nearest, question, failed, run)
         ends |= reached(nearest, choices[nearest], ends, run)
     return (*entities, *(choices[triplet] for triplet in triplets if triplet in choices))
-
-
-def _vertices(choice: Choice) -> tuple[Term, ...]:
-    return tuple(each.iri for each in choice.chosen if isinstance(each, Candidate))
 
 
 SYSTEM = System(
     "triad",
     answer,
-    (
-        attempt,
-        generalist.parse,
-        retrieve,
-        decision_maker.choose_entities,
-        traverse,
-        decision_maker.choose_relations,
-        generalist.write_template,
-        build,
-        decision_maker.choose_query,
-        generalist.classify,
-        conclude,
-        remember,
-    ),
-    stages=(
-        ("Parsing", ("triplets",)),
-        ("Linking", ("entity_retriever", "entity_choice", "relations", "relation_choice")),
-        ("Construction", ("template", "queries", "query_choice")),
-        ("Answering", ("answer_type", "answer", "own_knowledge")),
-    ),
+    {
+        "Parsing": (attempt, roles.parse),
+        "Linking": (retrieve, roles.choose_entities, traverse, roles.choose_relations),
+        "Construction": (roles.write_template, build, roles.choose_query),
+        "Answering": (roles.classify, roles.conclude, roles.remember),
+    },
     supervisors={"attempt": ("triplets", "template", "queries", "query_choice")},
     settings=TriadSettings,
 )

@@ -6,7 +6,6 @@ from typing import ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from kgwb.run import Run
 from kgwb.settings import STRICT, Count, Settings
 
 
@@ -39,6 +38,4 @@ class TriadSettings(Settings):
     taken; that of the query, for which the first is; or, of ``own_knowledge``, all or facts."""
 
 
-def settings_of(run: Run) -> TriadSettings:
-    """The run's settings, as this system's own class."""
-    return TriadSettings.of(run.settings)
+settings_of = TriadSettings.of_run

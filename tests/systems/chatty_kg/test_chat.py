@@ -1,4 +1,4 @@
-"""Chat agent: the context, translation, "what else", and the answer as a sentence."""
+"""The dialogue: context, translation, classifier and rephraser, "what else", the answer as a sentence."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from kgwb.errors import InvalidReplyError
 from kgwb.flow import Answer, Context, Dialogue, Question, Turn, Value
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg import chat
+from kgwb.systems.chatty_kg.chat import classify, rephrase
+from kgwb.systems.chatty_kg.records import Classified, Rephrased
 
 TURN = Turn("Which films did Denis Villeneuve direct?", ("Arrival", "Dune", "Sicario"))
 
@@ -144,3 +146,71 @@ def test_nothing_else_is_said_with_its_reason(answer: Answer, reason: str) -> No
     left: Any = alone(lambda run: chat.leave_out(answer, SAID, run))[0]
     assert not left
     assert reason in str(left)
+
+
+# --- classifier
+
+
+REPLY = {"classifier": {"reason": "elliptical", "label": "dependent"}}
+TALKED = Context((Turn("Who directed Dune?", ("Denis Villeneuve",)),))
+
+
+@pytest.mark.parametrize(
+    ("context", "settings", "calls"),
+    [(Context(), Settings(), 0), (TALKED, Settings(), 1), (Context(), PAPER, 1), (TALKED, PAPER, 1)],
+)
+def test_without_history_fast_does_not_ask(context: Context, settings: Settings, calls: int) -> None:
+    classified, _, model = alone(
+        lambda run: classify("And the year?", context, run), REPLY, settings=settings
+    )
+    assert model.calls() == calls
+    alone_by_rule = Classified("self-contained", "nothing was said before")
+    assert classified == (Classified("dependent", "elliptical") if calls else alone_by_rule)
+
+
+def test_the_model_does_not_see_the_dialogue() -> None:
+    _, _, model = alone(lambda run: classify("And the year?", TALKED, run), REPLY)
+    assert model.requests[0].variables == {"question": "And the year?"}
+    assert "Villeneuve" not in str(model.requests[0].messages)
+
+
+@pytest.mark.parametrize(
+    ("question", "calls"),
+    [
+        ("Where was he born?", 0),
+        ("When did it come out?", 0),
+        ("Who is Denis Villeneuve, and where was he born?", 1),
+        ("Who wrote 1984, and was it filmed?", 1),
+        ("When was the first movie released?", 1),
+    ],
+)
+def test_a_pronoun_before_any_name_leaves_no_doubt(question: str, calls: int) -> None:
+    classified, _, model = alone(lambda run: classify(question, TALKED, run), REPLY)
+    assert (classified.label, model.calls()) == ("dependent", calls)
+    assert alone(lambda run: classify(question, TALKED, run), REPLY, settings=PAPER)[2].calls() == 1
+
+
+# --- rephraser
+
+
+SPOKEN = Context(
+    (
+        Turn("Who directed Dune?", ("Denis Villeneuve",), entities=("Dune",)),
+        Turn("Where was he born?", ("Gentilly",), standalone="Where was Denis Villeneuve born?"),
+    )
+)
+
+
+def test_it_sees_answers_entities_and_standalone_forms() -> None:
+    reply = {"rephraser": {"question": "In which country \n is Gentilly?"}}
+    rephrased, _, model = alone(lambda run: rephrase("Which country is that in?", SPOKEN, run), reply)
+    assert rephrased == Rephrased("In which country is Gentilly?", "Which country is that in?")
+    assert model.requests[0].variables["dialogue"] == [
+        {"question": "Who directed Dune?", "answers": ["Denis Villeneuve"], "about": ["Dune"]},
+        {"question": "Where was Denis Villeneuve born?", "answers": ["Gentilly"], "about": []},
+    ]
+
+
+def test_an_empty_question_is_turned_away() -> None:
+    with pytest.raises(InvalidReplyError, match="the question is empty"):
+        alone(lambda run: rephrase("And he?", SPOKEN, run), {"rephraser": {"question": "\n"}})

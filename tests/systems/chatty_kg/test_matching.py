@@ -1,18 +1,25 @@
-"""Matching agent: every entity, then every relation."""
+"""Matching: kinds of things, homonyms beside what they are near, relations also behind a join."""
 
 from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
-from small import FILMS, Alone, alone, films, vertex
+import pytest
+from rdflib.namespace import RDF
+from small import DOG, FILMS, PAPER, Alone, alone, chatty, films, iri, published, qir, vertex, workbench
 
-from kgwb.flow import Context
+from kgwb import open_kg, profile
+from kgwb.bench.serve import one_query
+from kgwb.flow import CANNOT_EXPRESS, Candidate, Context, Link
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
-from kgwb.systems.chatty_kg.matching import match
-from kgwb.systems.chatty_kg.records import QIR, Fact
+from kgwb.settings import Settings
+from kgwb.systems.chatty_kg.matching import link_relations, match
+from kgwb.systems.chatty_kg.records import QIR, Fact, LinkedRelation
+from kgwb.systems.linking import retrieve
 
 FACTS = (Fact("?film", "director", "Denis Villeneuve"), Fact("?film", "starring", "Amy Adams"))
 
@@ -53,3 +60,299 @@ def test_entities_are_linked_side_by_side_on_a_remote_model_in_their_order() -> 
     order = ["Denis Villeneuve", "Amy Adams"]
     assert [step.subject for step in run.steps if step.agent == "vertex_selection"] == order
     assert [link.entity for link in run.output("matching").links] == order
+
+
+# --- relation linking
+
+
+def links(**vertices: str | None) -> tuple[Link, ...]:
+    """Links written entity="vertex"."""
+    return tuple(
+        Link(entity, Candidate(iri(name), entity) if name else None) for entity, name in vertices.items()
+    )
+
+
+def linked(
+    facts: list[tuple[str, str, str]],
+    linked: tuple[Link, ...],
+    settings: Settings | None = None,
+    turtle: str = FILMS,
+) -> tuple[LinkedRelation, ...]:
+    qir = QIR(tuple(Fact(*fact) for fact in facts), "?x")
+    result: Any = alone(lambda run: link_relations(qir, linked, run), kg=films(turtle), settings=settings)[0]
+    return tuple(result)
+
+
+def shown(relation: LinkedRelation) -> set[tuple[str, str]]:
+    return {(predicate.name, predicate.direction) for predicate in relation.predicates}
+
+
+ALL = profile("fast", predicates_per_relation=50)
+
+
+@pytest.mark.parametrize("settings", [ALL, PAPER])
+def test_predicates_are_found_in_both_directions_as_the_subject_sees_them(settings: Settings) -> None:
+    [from_subject] = linked([("Denis", "directed", "?x")], links(Denis="denis"), settings)
+    assert shown(from_subject) == {("birth place", "out"), ("number of children", "out"), ("director", "in")}
+    [from_object] = linked([("?x", "directed by", "Denis")], links(Denis="denis"), settings)
+    assert shown(from_object) == {("birth place", "in"), ("number of children", "in"), ("director", "out")}
+
+
+def test_noise_is_left_out() -> None:
+    noisy = (
+        FILMS
+        + "@prefix owl: <http://www.w3.org/2002/07/owl#> . :arrival owl:sameAs :dune ; rdfs:comment 'x' ."
+    )
+    [relation] = linked([("Arrival", "what", "?x")], links(Arrival="arrival"), ALL, noisy)
+    assert shown(relation) == {
+        ("director", "out"),
+        ("runtime", "out"),
+        ("starring", "out"),
+        ("based on", "out"),
+    }
+
+
+def test_the_most_similar_comes_first_and_the_rest_is_cut() -> None:
+    facts = [("Arrival", "directed by", "?x")]
+    [relation] = linked(facts, links(Arrival="arrival"), profile("fast", predicates_per_relation=2))
+    assert [predicate.name for predicate in relation.predicates][:1] == ["director"]
+    assert len(relation.predicates) == 2
+    similarities = [predicate.similarity for predicate in relation.predicates]
+    assert similarities == sorted(similarities, reverse=True)
+
+
+def test_equal_similarity_goes_by_iri() -> None:
+    turtle = FILMS + "@prefix o: <http://other.org/> . :arrival o:director :lynch ."
+    [relation] = linked([("Arrival", "director", "?x")], links(Arrival="arrival"), turtle=turtle)
+    assert [str(predicate.iri) for predicate in relation.predicates][:2] == [
+        "http://example.org/director",
+        "http://other.org/director",
+    ]
+
+
+CHAIN = [("Arrival", "director", "?p"), ("?p", "birth place", "?x")]
+
+
+@pytest.mark.parametrize(
+    ("facts", "settings", "best"),
+    [
+        (CHAIN, Settings(), [("director", "out"), ("birth place", "out")]),
+        (CHAIN[::-1], Settings(), [("birth place", "out"), ("director", "out")]),
+        (CHAIN, PAPER, [("director", "out"), None]),  # between two unknowns nothing, as published
+        ([CHAIN[0], CHAIN[0]], Settings(), [("director", "out")] * 2),
+        ([("Arrival", "director", "Denis")], Settings(), [("director", "out")]),
+        (
+            [("Amy", "starring", "?f"), ("?f", "director", "?p"), ("?p", "birth place", "?x")],
+            Settings(),
+            [("starring", "in"), ("director", "out"), ("birth place", "out")],
+        ),
+    ],
+)
+def test_relations_are_linked_along_the_joins_in_any_order(
+    facts: list[tuple[str, str, str]], settings: Settings, best: list[Any]
+) -> None:
+    relations = linked(facts, links(Arrival="arrival", Denis="denis", Amy="amy"), settings)
+    firsts = [relation.predicates[0] if relation.predicates else None for relation in relations]
+    assert [first and (first.name, first.direction) for first in firsts] == best
+
+
+@pytest.mark.parametrize("settings", [Settings(), PAPER])
+def test_an_entity_without_vertex_links_nothing(settings: Settings) -> None:
+    [relation] = linked([("Nowhere", "director", "?x")], links(Nowhere=None), settings)
+    assert relation.predicates == ()
+
+
+def test_the_join_sample_bounds_what_is_looked_at() -> None:
+    turtle = FILMS + "".join(f":f{n} :director :denis ; :p{n} :x{n} ." for n in range(5))
+    settings = profile("fast", join_sample=1, predicates_per_relation=50)
+    facts = [("?f", "director", "Denis"), ("?f", "p", "?x")]
+    few = linked(facts, links(Denis="denis"), settings, turtle)[1]
+    many = linked(facts, links(Denis="denis"), profile("fast", predicates_per_relation=50), turtle)[1]
+    assert len(few.predicates) < len(many.predicates)
+
+
+# --- entity linking
+
+
+BOATS = """
+@prefix : <http://example.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+:Boat a owl:Class ; rdfs:label "Boat" ; rdfs:comment "Anything that floats." .
+:Tug a owl:Class ; rdfs:label "Tug" ; rdfs:subClassOf :Boat ; :drawnBy :ada .
+:RiverTug a owl:Class ; rdfs:label "River tug" ; rdfs:subClassOf :Tug .
+:Ferry a owl:Class ; rdfs:label "Ferry" ; rdfs:subClassOf :Boat .
+:Pilot a owl:Class ; rdfs:label "Pilot" . :home rdfs:label "home port" ; rdfs:domain :Boat .
+:brisk a :RiverTug ; rdfs:label "Brisk" ; :home :oslo ; :owner :nord .
+:gale a :Tug ; rdfs:label "Gale" ; :home :oslo .
+:mary a :Ferry ; rdfs:label "Mary" ; :home :oslo ; :passengers 90 .
+:oslo rdfs:label "Oslo" . :nord rdfs:label "Nord" .
+:ada a :Pilot ; rdfs:label "Ada" ; :steers :mary ; :occupation :painter . :painter rdfs:label "painter" .
+:sam1 a :Pilot ; rdfs:label "Sam" ; :memberOf :sales ; :phone "1" . :sales rdfs:label "Sales" .
+:sam2 a :Pilot ; rdfs:label "Sam" ; :memberOf :marketing ; :phone "2" . :marketing rdfs:label "Marketing" .
+"""
+TUGS = qir("?tug | home port | Oslo", "?tug | type | tug", target="?tug")
+
+
+def asked(question: str, reply: Any, **replies: Any) -> tuple[Run, Scripted]:
+    script = {"chatty_kg/qir": reply} | {name.replace("__", "/"): one for name, one in replies.items()}
+    model = Scripted(script)
+    return chatty(question, model, films(BOATS)).go(), model
+
+
+def labels(run: Run) -> tuple[str, ...]:
+    assert run.answer is not None
+    return run.answer.labels
+
+
+# --- a kind of thing is a class
+
+
+@pytest.mark.parametrize("engine", ["file", "oxigraph", "virtuoso"])
+def test_a_kind_is_a_class_and_its_instances_are_those_of_its_subclasses_too(
+    engine: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    file = tmp_path / "boats.ttl"
+    file.write_text(BOATS)
+    kg = open_kg(file if engine == "file" else request.getfixturevalue(engine).load(file))
+    model = Scripted({"chatty_kg/qir": TUGS})
+    run = chatty("Which tugs are at home in Oslo?", model, kg).go()
+    assert (labels(run), model.calls()) == (("Brisk", "Gale"), 1)
+    assert run.answer is not None
+    assert (iri("brisk"), RDF.type, iri("RiverTug")) in run.answer.support
+    rows = {row[0] for row in kg.select(one_query(run)).rows}
+    assert rows == {iri("brisk"), iri("gale")}
+
+
+def test_instances_give_the_candidates_of_the_other_triples_and_the_ontology_gives_none() -> None:
+    run, _ = asked("Which tugs are at home in Oslo?", TUGS)
+    kind, home = (step.output for step in run.steps if step.agent == "relation_linking")
+    [by_type] = kind.predicates  # no domain, no subclass, nothing that is a fact about the class
+    assert (by_type.iri, by_type.classes) == (RDF.type, (iri("RiverTug"), iri("Tug")))
+    assert {predicate.name for predicate in home.predicates} == {"home port", "owner"}
+
+
+def test_a_class_is_chosen_by_the_model_where_none_is_called_so() -> None:
+    reply = qir("?vessel | type | vessel", kind="count")
+    model_says = vertex(1, "Boat", "it floats")
+
+    def choose(request: Any) -> Any:
+        if request.task == "chatty_kg/qir":
+            return reply
+        number = next(c["number"] for c in request.variables["candidates"] if c["label"] == "Boat")
+        return {**model_says, "number": number}
+
+    model = Scripted(choose)
+    run = chatty("How many vessels are there?", model, films(BOATS)).go()
+    assert labels(run) == ("3",)
+    candidates = model.requests[1].variables["candidates"]
+    boat = next(candidate for candidate in candidates if candidate["label"] == "Boat")
+    assert (boat["type"], boat["description"]) == ("class", "Anything that floats.")
+    assert {c["label"] for c in candidates} >= {"Ferry", "Tug", "River tug", "Pilot"}
+
+
+@pytest.mark.parametrize(("boat", "truth"), [("Brisk", "true"), ("Mary", "false")])
+def test_whether_something_is_of_a_kind(boat: str, truth: str) -> None:
+    run, _ = asked(f"Is {boat} a tug?", qir(f"{boat} | type | tug", kind="boolean"))
+    assert labels(run) == (truth,)
+
+
+@pytest.mark.parametrize(
+    ("reply", "answers"),
+    [
+        (qir("?who | occupation | pilot", "?who | steers | Mary", target="?who"), ("Ada",)),
+        (qir("?who | occupation | painter"), ("Ada",)),  # no class is called so, but a vertex is
+    ],
+)
+def test_what_people_do_is_a_class_in_some_graphs_and_a_vertex_in_others(
+    reply: Any, answers: tuple[str, ...]
+) -> None:
+    run, model = asked("Who?", reply)
+    assert (labels(run), model.calls()) == (answers, 1)
+
+
+def test_as_published_no_class_is_looked_for() -> None:
+    model = Scripted(
+        {
+            "chatty_kg/classifier": {"reason": "", "label": "self-contained"},
+            "chatty_kg/qir_published": published(qir("?boat | type | boat")),
+        }
+    )
+    run = chatty("Which boats are there?", model, films(BOATS), settings=PAPER).go()
+    assert run["vertex_selection"].output.vertex is None
+
+
+# --- words that tell which bearer of a name is meant
+
+PHONE = qir("Sam | phone | ?number")
+
+
+def test_homonyms_are_shown_with_what_the_question_may_name_near_them() -> None:
+    question = "What is the phone number of Sam from Marketing?"
+    run, model = asked(question, PHONE, linking__vertex_selection=vertex(2, "Sam"))
+    assert labels(run) == ("2",)
+    shown = [candidate["relations"] for candidate in model.requests[1].variables["candidates"]]
+    assert shown == [["member of: Sales", "phone: 1"], ["member of: Marketing", "phone: 2"]]
+
+
+@pytest.mark.parametrize("place", ["Marketing", "HR"])
+def test_what_the_question_names_comes_before_other_values(place: str) -> None:
+    more = "".join(f':sam2 :memberOf :club{n} . :club{n} rdfs:label "Club {n}" .' for n in range(9))
+    more += ':sam2 :memberOf :hr . :hr rdfs:label "HR" .'
+    model = Scripted({"chatty_kg/qir": PHONE, "linking/vertex_selection": vertex(2, "Sam")})
+    chatty(f"What is the phone number of Sam from {place}?", model, films(BOATS + more)).go()
+    assert model.requests[1].variables["candidates"][1]["relations"][0] == f"member of: {place}"
+
+
+def test_a_name_is_linked_anew_when_its_bearer_is_another() -> None:
+    choices = [vertex(2, "Sam"), vertex(1, "Sam")]
+    model = Scripted(
+        {
+            "chatty_kg/qir": PHONE,
+            "chatty_kg/classifier": {"reason": "", "label": "self-contained"},
+            "linking/vertex_selection": choices,
+        }
+    )
+    bench = workbench(model, films(BOATS))
+    questions = [
+        f"What is the phone number of Sam{words}?" for words in (" from Marketing", "", " from Sales")
+    ]
+    assert [labels(bench.ask(question)) for question in questions] == [("2",), ("2",), ("1",)]
+
+
+def test_another_system_sees_candidates_as_before() -> None:
+    retrieved, _, _ = alone(lambda run: retrieve("Sam", run), kg=films(BOATS), of=DOG)
+    assert {candidate.relations for candidate in retrieved.candidates} == {("member of", "phone")}
+
+
+# --- what triples cannot say
+
+OLDEST = qir(
+    "?boat | type | boat", "?boat | passengers | ?n", target="?boat", beyond=["the largest: an order by ?n"]
+)
+
+
+@pytest.mark.parametrize("reply", [OLDEST, {**OLDEST, "triples": [], "entities": [], "target": ""}])
+def test_what_triples_cannot_say_is_named_and_not_answered(reply: Any) -> None:
+    run, model = asked("Which boat is the largest?", reply)
+    assert run.answer is not None
+    assert str(run.answer) == f"{CANNOT_EXPRESS}: the largest: an order by ?n"
+    assert (run.answer.values, run.answer.queries, model.calls(), run.totals.queries) == ((), (), 1, 0)
+    assert "cannot express: the largest" in str(run["qir"].output)
+    shown = run._repr_html_() or ""
+    assert "cannot express: the largest" in shown
+    assert "The graph holds no answer" not in shown
+    assert not films(BOATS).select(one_query(run)).rows
+
+
+def test_the_rest_is_answered_once_a_person_takes_the_part_out() -> None:
+    run, _ = asked("Which boat is the largest?", OLDEST)
+    qir_record = run["qir"].output
+    run.replace("qir", QIR(qir_record.facts[:1], qir_record.target)).go()
+    assert labels(run) == ("Brisk", "Gale", "Mary")
+
+
+@pytest.mark.parametrize("nothing", [[], [" "], ["None."]])
+def test_a_list_of_nothing_is_empty(nothing: list[str]) -> None:
+    run, _ = asked("Which tugs are at home in Oslo?", {**TUGS, "beyond": nothing})
+    assert labels(run) == ("Brisk", "Gale")

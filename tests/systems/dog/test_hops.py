@@ -1,12 +1,14 @@
-"""One hop: relations in both directions, the choice among them, the triples behind the choice."""
+"""Topic entities, then one hop: relations, the choice among them, their triples, the answers in them."""
 
 from __future__ import annotations
 
+import re
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 import rdflib
-from debate import ARRIVAL, DIRECTOR, filtering
+from debate import ARRIVAL, DIRECTOR, filtering, trying
 from rdflib import BNode, Literal
 from small import DOG, FILMS, alone, films, iri
 
@@ -14,10 +16,65 @@ from kgwb import open_kg, profile
 from kgwb.errors import InvalidReplyError
 from kgwb.flow import Value
 from kgwb.settings import Settings
-from kgwb.systems.dog.records import Filled, Filtered, Head, Relation, Relations, name_of
-from kgwb.systems.dog.relation_filtering import filter_relation
-from kgwb.systems.dog.relations import get_relations
-from kgwb.systems.dog.triple_filling import fill
+from kgwb.systems.dog.hop import fill, filter_relation, get_relations, try_answer, values_of
+from kgwb.systems.dog.records import Filled, Filtered, Head, Relation, Relations, Topics, Tried, name_of
+from kgwb.systems.dog.topic_entity import find_topics, mark
+
+
+def found(question: str, *entities: str) -> tuple[Topics, Any]:
+    replies = {"topic_entity": {"entities": list(entities)}}
+    topics, _, model = alone(lambda run: find_topics(question, run), replies, of=DOG)
+    return topics, model
+
+
+def test_a_marked_question_costs_no_model_call() -> None:
+    topics, model = found("which films star [Amy Adams] and [Jeremy Renner]")
+    assert topics.entities == ("Amy Adams", "Jeremy Renner")
+    assert (topics.question, model.calls()) == ("which films star [Amy Adams] and [Jeremy Renner]", 0)
+
+
+def test_all_names_are_marked_in_the_questions_own_spelling() -> None:
+    topics, _ = found("who wrote ARRIVAL and Dune?", "dune", "Arrival")
+    assert topics == Topics("who wrote [ARRIVAL] and [Dune]?", ("ARRIVAL", "Dune"))
+
+
+@pytest.mark.parametrize(
+    ("question", "names", "marked"),
+    [
+        ("the arrivals of Arrival", ["Arrival"], "the arrivals of [Arrival]"),  # a whole word before a part
+        ("who made Dune and Dune Part Two", ["Dune Part Two"], "who made Dune and [Dune Part Two]"),
+        ("Wer drehte »Amélie«?", ["Amélie"], "Wer drehte »[Amélie]«?"),
+        ("films like $9.99 (2008)", ["$9.99"], "films like [$9.99] (2008)"),
+        ("哪部电影", ["电影"], "哪部[电影]"),
+    ],
+)
+def test_a_name_is_marked_where_it_stands(question: str, names: list[str], marked: str) -> None:
+    assert mark(question, names).question == marked
+
+
+@pytest.mark.parametrize(
+    ("names", "problem", "taken"),
+    [
+        ([], "no entity is named: name what 'who directed Dune or arrival?' is about", None),
+        (["Solaris"], "'Solaris' is not in the question: copy the names from 'who directed Dune or", None),
+        (["Dune", " "], "'' is not in the question", ["Dune"]),
+        (["Dune or", "Dune"], "'Dune' is part of another name", ["Dune or"]),
+        (["Dune: Part One"], "'Dune: Part One' is not in the question", ["Dune"]),
+        (["Arrivals", "Dune"], "'Arrivals' is not in the question", ["Dune", "arrival"]),
+    ],
+)
+def test_a_refused_name_is_sent_back_with_the_question_and_the_graphs_nearest_taken_at_last(
+    names: list[str], problem: str, taken: list[str] | None
+) -> None:
+    question = "who directed Dune or arrival?"
+    with pytest.raises(InvalidReplyError, match=re.escape(problem)) if not taken else nullcontext():
+        topics, model = found(question, *names)
+        assert problem in model.requests[-1].messages[-1].content
+        assert list(topics.entities) == taken
+        assert topics.question.replace("[", "").replace("]", "") == question
+
+
+# --- hops
 
 
 def head(*names: str) -> Head:
@@ -219,3 +276,73 @@ def test_in_a_graph_without_labels_a_vertex_has_its_own_name() -> None:
 )
 def test_what_several_vertices_are_called_in_a_question(names: list[str], shown: str) -> None:
     assert name_of([Value(iri("x"), name) for name in names]) == shown
+
+
+# --- answer trying
+
+
+TRIPLES = (("Arrival", "starring", "Amy Adams"), ("Arrival", "starring", "…", "as", "Louise Banks"))
+FILLED = Filled("list", head="Arrival", triples=TRIPLES, note="all triples")
+
+
+def tried(*replies: Any, filled: tuple[Filled, ...] = (FILLED,)) -> tuple[Tried, Any]:
+    script = {"answer_trying": list(replies)}
+    decision, _, model = alone(lambda run: try_answer("who?", filled, run), script, of=DOG)
+    return decision, model
+
+
+def test_answers_are_names_of_the_triples_letter_case_and_spaces_aside() -> None:
+    nothing = Filled("list", reason="nothing further", head="Roma", note="no triple for Roma")
+    decision, model = tried(trying("amy  adams", "Louise Banks", "Arrival"), filled=(FILLED, nothing))
+    assert (decision.sufficient, len(decision.answers)) == ("yes", 3)
+    assert model.requests[0].variables["found"] == [
+        {"entity": "Arrival", "triples": [list(triple) for triple in TRIPLES], "note": "all triples"},
+        {"entity": "Roma", "triples": [], "note": "no triple for Roma; nothing further"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        (trying("Jeremy Renner"), "'Jeremy Renner' is not in the triples"),
+        (trying("starring"), "'starring' is not in the triples"),
+        ({"sufficient": "yes", "reason": "", "answers": []}, "the reply is yes, but gives no answer"),
+        ({"sufficient": "no", "reason": "", "answers": ["Amy Adams"]}, "the reply is no, with answers"),
+        (
+            {"sufficient": "No, yes is too early", "reason": "", "answers": []},
+            "Input should be 'yes' or 'no'",
+        ),
+        ("Yes, and here is why not.", "no JSON"),
+    ],
+)
+def test_a_yes_somewhere_in_a_sentence_or_an_answer_from_elsewhere_is_sent_back(
+    reply: Any, problem: str
+) -> None:
+    assert tried(reply, trying())[0].sufficient == "no"
+    with pytest.raises(InvalidReplyError, match=problem):
+        tried(reply, reply, reply)
+
+
+AMY, FILM = iri("amy"), iri("arrival")
+PLAYS = (FILM, iri("starring"), AMY)
+
+
+def test_an_answer_stands_on_all_triples_that_lead_to_it() -> None:
+    sicario = (iri("sicario"), iri("starring"), AMY)
+    both = [Filled("list", (Value(AMY, "Amy Adams", (triple,)),)) for triple in (PLAYS, sicario)]
+    assert values_of(Tried("yes", "", ("Amy Adams",)), both, ()) == (
+        Value(AMY, "Amy Adams", (PLAYS, sicario)),
+    )
+
+
+def test_of_vertices_with_one_label_those_count_that_all_entities_lead_to() -> None:
+    homonym = Value(iri("other_amy"), "Amy Adams")
+    both = [Filled("list", (Value(AMY, "Amy Adams"), homonym)), Filled("list", (Value(AMY, "Amy Adams"),))]
+    assert [value.term for value in values_of(Tried("yes", "", ("Amy Adams",)), both, ())] == [AMY]
+    assert len(values_of(Tried("yes", "", ("Amy Adams",)), both[:1], ())) == 2
+
+
+def test_a_head_can_be_the_answer() -> None:
+    walked = Filled("list", (Value(AMY, "Amy Adams", (PLAYS,)),))
+    heads = (Head("Arrival and Dune", (Value(FILM, "Arrival"), Value(iri("dune"), "Dune"))),)
+    assert values_of(Tried("yes", "", ("arrival",)), [walked], heads) == (Value(FILM, "Arrival", (PLAYS,)),)

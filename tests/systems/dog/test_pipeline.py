@@ -304,11 +304,7 @@ STRANGE = {"name": "x", "direction": "in", "iris": []}
     [
         ("topic_entity", {"question": QUESTION, "entities": ["Arrival"]}, "is not in the question"),
         ("topic_entity", {"question": MARKED, "entities": []}, "no topic entity"),
-        (
-            FILTERED,
-            {"head": "Arrival", "subquestion": "", "relation": STRANGE},
-            "~x is none of based on",
-        ),
+        (FILTERED, {"head": "Arrival", "subquestion": "", "relation": STRANGE}, "~x is none of based on"),
         (FILTERED, {"head": "Dune", "subquestion": "", "relation": None}, "the relation is for 'Dune'"),
         (TRIED, {"sufficient": "yes", "reason": "", "answers": ["Paris"]}, "not in the triples"),
         (TRIED, {"sufficient": "no", "reason": "", "answers": ["Arrival"]}, "with answers"),

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-import rdflib
 from engines import Engine
 from ragonite import (
     ARRIVAL,
@@ -24,22 +22,15 @@ from ragonite import (
     use,
 )
 from rdflib import Literal
-from small import FILMS, films, iri, keys
+from small import answer_of, films, iri, keys
 
 import kgwb
-from kgwb.bench.results import read_results
 from kgwb.cli import main
 from kgwb.errors import GraphError, InvalidReplyError, ModelError, OverrideError
-from kgwb.flow import Answer, to_data
+from kgwb.flow import to_data
 from kgwb.kg import sample_path
 from kgwb.llm import Scripted
-from kgwb.run import Run
 from kgwb.systems.ragonite.records import Source
-
-
-def answer_of(run: Run) -> Answer:
-    assert run.answer is not None
-    return run.answer
 
 
 def test_rows_become_terms_with_the_triples_that_the_query_read() -> None:
@@ -221,14 +212,6 @@ def test_a_result_by_hand_changes_the_answer_and_a_step_at_a_time_asks_nothing_t
         )
 
 
-def test_a_saved_run_opens_without_model_and_graph(tmp_path: Path) -> None:
-    run, _ = answered()
-    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"))
-    loaded.go()
-    assert (keys(loaded), loaded.answer, loaded.totals.live_model_calls) == (keys(run), run.answer, 0)
-    assert [loaded.output(key) for key in keys(run)] == [run.output(key) for key in keys(run)]
-
-
 def test_a_graph_that_is_too_large_stops_before_a_model_is_asked() -> None:
     model = Scripted(script())
     with pytest.raises(GraphError, match="would take about"):
@@ -236,20 +219,6 @@ def test_a_graph_that_is_too_large_stops_before_a_model_is_asked() -> None:
     assert model.calls() == 0
     with pytest.raises(ModelError, match="no rule for ragonite/tool_selector"):
         kgwb.Workbench(ragonite(model).graph, "rules", system="ragonite").ask(QUESTION)
-
-
-def test_stepping_breakpoints_and_resume_ask_nothing_twice(tmp_path: Path) -> None:
-    model = Scripted(script())
-    run = ragonite(model)
-    run.breakpoints.add("passages")
-    assert (keys(run.go())[-1], model.calls()) == ("passages[turn 2]", 2)
-    run.breakpoints.clear()
-    path = run.save(tmp_path / "half.jsonl")
-    assert (keys(run.go())[-1], model.calls()) == ("answer", 4)
-    rest = Scripted(script(FINISH))
-    resumed = kgwb.load_run(path, kg=films(), model=rest, resume=True).go()
-    assert (resumed.answer, keys(resumed)) == (run.answer, keys(run))
-    assert (rest.calls("ragonite/tool_selector"), rest.calls("ragonite/answerer")) == (1, 1)
 
 
 def test_a_named_part_of_an_endpoint_gives_the_tables_of_that_part_of_the_file(
@@ -277,29 +246,3 @@ def test_a_named_part_of_an_endpoint_gives_the_tables_of_that_part_of_the_file(
     assert "These [1]." in capsys.readouterr().out
     assert main(["ask", *given, "--set=max_triples=1500"]) != 0
     assert "would take about" in capsys.readouterr().err
-
-
-def test_the_command_line_answers_from_a_recording(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("films.ttl").write_text(FILMS)
-    answered(kg=kgwb.open_kg("films.ttl"))[0].save("run.jsonl")
-    given = ["--kg", "films.ttl", "--system", "ragonite", "--model", "replay:run.jsonl"]
-    assert main(["ask", *given, QUESTION]) == 0
-    assert "These [1]." in capsys.readouterr().out
-    question = {"id": "1", "question": QUESTION, "answers": [str(iri("dune"))]}
-    Path("questions.jsonl").write_text(json.dumps(question) + "\n")
-    assert main(["bench", *given, "--questions", "questions.jsonl", "--out", "results"]) == 0
-    _, [row] = read_results("results")
-    assert (len(row["answers"]), row["error"]) == (3, None)
-
-
-def test_records_say_what_they_hold() -> None:
-    run, _ = answered()
-    assert str(run.output("ragonite")).endswith("of 31 triples")
-    assert (run.output("sql[turn 1]").outcome, run.output("answerer").outcome) == (
-        "3 rows",
-        "arrival, dune, and 1 more",
-    )
-    assert str(rdflib.Literal(run.output("answerer"))) == "These [1]."

@@ -12,7 +12,6 @@ import rdflib
 from machine import (
     FETCHED,
     PROVEN,
-    QUESTION,
     answered,
     fetch,
     goes,
@@ -23,15 +22,12 @@ from machine import (
     search,
 )
 from rdflib import Literal
-from small import FILMS, asked, films, iri, keys
+from small import FILMS, answer_of, asked, films, iri, keys
 
 import kgwb
-from kgwb.cli import main
 from kgwb.errors import GraphUnreachableError, InvalidReplyError, OverrideError
-from kgwb.flow import Answer
 from kgwb.kg.exports import to_cypher, to_graphml, to_json
 from kgwb.llm import Scripted
-from kgwb.run import Run
 from kgwb.show.subgraph import subgraph
 from kgwb.systems.robodata.local_graph import LocalGraph
 
@@ -39,11 +35,6 @@ DIRECTED = (iri("dune"), iri("director"), iri("denis"))
 STARRING = (iri("dune"), iri("starring"), iri("timothee"))
 CALLS = {"remote": 2, "eval_remote": 1, "update": 1, "eval_local": 1, "produce": 1}
 LONG = "SELECT (COUNT(*) AS ?n) WHERE { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o . ?p ?q ?r }"
-
-
-def answer_of(run: Run) -> Answer:
-    assert run.answer is not None
-    return run.answer
 
 
 def prompts(model: Scripted, task: str, name: str) -> list[str]:
@@ -312,23 +303,6 @@ def test_a_decision_by_hand_changes_the_way() -> None:
     assert model.calls() == sum(CALLS.values()), "nothing is asked for it"
 
 
-def test_stepping_breakpoints_replay_and_resume_ask_nothing_twice(tmp_path: Path) -> None:
-    model = Scripted(script())
-    run = robodata(model)
-    run.breakpoints.add("local_graph")
-    assert keys(run.go())[-1] == "local_graph[turn 2]"
-    assert model.calls() == 1
-    while run.status == "paused":
-        run.step()
-    assert model.calls() == sum(CALLS.values())
-    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"))
-    assert (keys(loaded), loaded.answer, loaded.totals.live_model_calls) == (keys(run), run.answer, 0)
-    stopped = robodata(Scripted(script())).go(until="update")
-    path, rest = stopped.save(tmp_path / "half.jsonl"), Scripted(script())
-    resumed = kgwb.load_run(path, kg=films(), model=rest, resume=True).go()
-    assert (resumed.answer, asked(rest)) == (run.answer, {"eval_local": 1, "produce": 1})
-
-
 def test_the_local_graph_is_what_the_picture_shows_as_it_grows() -> None:
     run = robodata(Scripted(script()))
     sizes = []
@@ -350,18 +324,6 @@ def test_the_local_graph_is_exported() -> None:
     assert len(ElementTree.fromstring(to_graphml(local))[-1]) == 5
     assert to_cypher(local).count("-[:RELATION {") == 2
     assert to_cypher(LocalGraph()) == ""
-
-
-def test_the_command_line_answers_from_a_recording(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("films.ttl").write_text(FILMS)
-    run, _ = answered(kgwb.open_kg("films.ttl"))
-    run.save("run.jsonl")
-    given = ["--kg", "films.ttl", "--system", "robodata", "--model", "replay:run.jsonl"]
-    assert main(["ask", *given, QUESTION]) == 0
-    assert "Denis Villeneuve directed Dune." in capsys.readouterr().out
 
 
 # --- servers

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 import rdflib
 from rdflib import Literal
-from small import FILMS, asked, films, iri, keys
+from small import FILMS, answer_of, asked, films, iri, keys
 from surveying import (
     AGENTS,
     DIRECTED,
@@ -29,23 +26,14 @@ from surveying import (
 )
 
 import kgwb
-from kgwb.bench.results import read_results
 from kgwb.bench.serve import NO_ANSWER, one_query
-from kgwb.cli import main
 from kgwb.errors import GraphTimeoutError, GraphUnreachableError, ModelError, OverrideError
-from kgwb.flow import Answer
 from kgwb.kg.survey import Survey
 from kgwb.llm import Scripted
-from kgwb.run import Run
 from kgwb.systems.surveyor.records import Draft, Executed, Mentions, Part
 
 COUNT = "SELECT (COUNT(DISTINCT ?film) AS ?n) WHERE { ?film org:director org:denis }"
 CALLS = {"mention_finder": 1, "drafter": 1, "reviewer": 1}
-
-
-def answer_of(run: Run) -> Answer:
-    assert run.answer is not None
-    return run.answer
 
 
 def told(model: Scripted, name: str) -> list[str]:
@@ -320,47 +308,10 @@ def test_a_survey_by_hand_changes_what_is_drafted() -> None:
 # --- where it is used
 
 
-def test_a_saved_run_opens_without_model_and_graph(tmp_path: Path) -> None:
-    run, _ = answered(
-        draft(TABLE, "table", "film", "minutes"), [revise(TABLE.replace("denis", "lynch")), FINE]
-    )
-    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"))
-    assert (keys(loaded), loaded.answer, loaded.totals.live_model_calls) == (keys(run), run.answer, 0)
-    assert [loaded.output(key) for key in keys(run)] == [run.output(key) for key in keys(run)]
-
-
 def test_rules_cannot_write_queries_and_say_so() -> None:
     bench = kgwb.Workbench(films(), "rules", system="surveyor")
     with pytest.raises(ModelError, match="no rule for surveyor/mention_finder"):
         bench.ask(QUESTION)
-
-
-@pytest.fixture
-def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], Path]:
-    """A recording of one question over a file, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    Path("films.ttl").write_text(FILMS)
-
-    def record(drafts: Any) -> Path:
-        run, _ = answered(drafts, kg=kgwb.open_kg("films.ttl"))
-        return run.save("run.jsonl")
-
-    return record
-
-
-def test_the_command_line_answers_from_a_recording(
-    recorded: Callable[[Any], Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    recorded(draft(TABLE, "table", "film", "minutes"))
-    given = ["--kg", "films.ttl", "--system", "surveyor", "--model", "replay:run.jsonl"]
-    assert main(["ask", *given, QUESTION]) == 0
-    out = capsys.readouterr().out
-    assert "Arrival · 116" in out
-    question = {"id": "1", "question": QUESTION, "answers": ["http://example.org/dune"]}
-    Path("questions.jsonl").write_text(json.dumps(question) + "\n")
-    assert main(["bench", *given, "--questions", "questions.jsonl", "--out", "results"]) == 0
-    _, [row] = read_results("results")
-    assert (len(row["answers"]), row["error"]) == (4, None)
 
 
 def test_records_say_what_they_hold() -> None:

@@ -1,13 +1,22 @@
-"""What the rows of a query stand on, for the systems that answer by queries of their own."""
+"""Queries that systems write themselves: how they are run, and what their rows stand on."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kgwb.errors import GraphError
+from kgwb.errors import GraphError, QueryError
 from kgwb.flow import Triples
+from kgwb.kg.base import Graph, Rows
+from kgwb.kg.sparql import checked
 from kgwb.kg.support import Row, support_of
 from kgwb.run import Run
+
+
+def result_of(kg: Graph, sparql: str) -> Rows | bool:
+    """The rows of a SELECT, or the truth of an ASK. Raises a GraphError, also for a query of another form."""
+    if (form := checked(sparql).form) not in ("select", "ask"):
+        raise QueryError(f"it is a {form.upper()}; write a SELECT or an ASK")
+    return kg.ask(sparql) if form == "ask" else kg.select(sparql)
 
 
 def supports(sparql: str, columns: Sequence[str], rows: Sequence[Row], run: Run) -> Mapping[Row, Triples]:

@@ -1,0 +1,285 @@
+"""Candidate queries: generated, selected by their predicates, executed into an answer (section 5.2)."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice, product
+from operator import contains
+
+from rdflib import Literal, URIRef
+from rdflib.namespace import XSD
+
+from kgwb.flow import NOT_HERE, Answer, CandidateQuery, Term, Triple, Value
+from kgwb.kg.algebra import unknowns_of
+from kgwb.kg.queries import counted, support, where, witness
+from kgwb.kg.support import named
+from kgwb.run import Run, agent
+from kgwb.run.ask import Check, Reply, ask
+from kgwb.systems.chatty_kg.matching import Ends, pattern_of, terms_of
+from kgwb.systems.chatty_kg.records import (
+    QIR,
+    Fact,
+    Generated,
+    Linked,
+    LinkedRelation,
+    RankedPredicate,
+    Selection,
+)
+from kgwb.systems.chatty_kg.settings import settings_of
+
+MOST_COMBINATIONS = 20_000
+"""Combinations looked at before truncation; a QIR of many facts multiplies."""
+
+
+@agent("query_generator")
+def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
+    """Every combination of one predicate a fact, joined on shared ends, truncated to query_num.
+
+    ``fast`` orders by score first; as published, the order is that of the combinations, and a fact without
+    any predicate is left out.
+    """
+    settings = settings_of(run)
+    terms = terms_of(qir, linked.links)
+    relations = [linked_relation for linked_relation in linked.relations if linked_relation.predicates]
+    lost = len(relations) < len(linked.relations) or any(link.vertex is None for link in linked.links)
+    if not relations or (settings.fast and lost):  # a query for part of the question answers another one
+        return Generated((), 0)
+    facts = [relation.fact for relation in relations]
+    choices = [relation.predicates for relation in relations]
+    total = math.prod(len(choice) for choice in choices)
+    combinations: Iterable[tuple[RankedPredicate, ...]] = islice(product(*choices), MOST_COMBINATIONS)
+    if settings.fast:
+        combinations = heapq.nsmallest(settings.query_num, combinations, key=_order)
+    kept: dict[str, CandidateQuery] = {}
+    for combination in combinations:
+        query = _query(qir, facts, combination, terms, run)
+        kept.setdefault(query.sparql, query)
+        if len(kept) == settings.query_num:
+            break
+    if total > len(kept):
+        run.note(f"{total} candidate queries, {len(kept)} kept (query_num {settings.query_num})")
+    return Generated(tuple(kept.values()), total)
+
+
+def _order(combination: Sequence[RankedPredicate]) -> tuple[float, list[str], list[bool]]:
+    return (
+        -score_of(combination),
+        [str(p.iri) for p in combination],
+        [p.direction == "in" for p in combination],
+    )
+
+
+def score_of(combination: Sequence[RankedPredicate]) -> float:
+    """Geometric mean of the similarities, negative ones taken as nearly none."""
+    return math.prod(max(predicate.similarity, 1e-3) for predicate in combination) ** (1 / len(combination))
+
+
+def _query(
+    qir: QIR, facts: Sequence[Fact], combination: Sequence[RankedPredicate], terms: Ends, run: Run
+) -> CandidateQuery:
+    pairs = [pattern_of(*pair, terms) for pair in zip(facts, combination, strict=True)]
+    patterns = tuple(dict.fromkeys(pattern for pattern, _ in pairs))
+    filters = "".join(dict.fromkeys(among for _, among in pairs))
+    names = tuple(predicate.name for predicate in combination)
+    head = "ASK" if qir.kind == "boolean" else f"SELECT DISTINCT {qir.target} WHERE"
+    if run.settings.fast and qir.kind == "boolean":
+        # a stored false is no yes: "is it a hybrid" of a car whose ``hybrid`` is false
+        false = f'str({{0}}) NOT IN ("false", "0") || datatype({{0}}) != <{XSD.boolean}>'
+        filters += "".join(f"FILTER(!isLiteral({x}) || {false.format(x)}) " for x in unknowns_of(patterns))
+    elif run.settings.fast and len(qir.facts) > 1:
+        # what was asked about is no answer of a chain that leads back to it: who shares a director with X
+        named = dict.fromkeys(terms[entity] for entity in qir.entities if entity not in qir.kinds)
+        filters += "".join(f"FILTER({qir.target} != {term}) " for term in named if term.startswith("<"))
+    query = CandidateQuery("", patterns, names, round(score_of(combination), 4), filters)
+    return replace(query, sparql=f"{head} {{ {where(query)} }}")
+
+
+NEAR, FAR = 0.7, 0.25
+"""A predicate this like the relation, and the others less like it by this much, needs no model."""
+
+
+class SelectionReply(Reply):
+    """The relevant predicates of each triple after a word of reasoning (zero-shot chain of thought)."""
+
+    reasoning: str
+    predicates: list[list[str]]
+
+
+class PooledReply(Reply):
+    """The relevant predicates of one pool after a word of reasoning, as published."""
+
+    reasoning: str
+    predicates: list[str]
+
+
+def problems(selection: Selection, generated: Generated, question: str, linked: Linked) -> Iterator[str]:
+    """What the query validator has against a selection put in by hand: it may hold candidate queries only."""
+    known = {query.sparql for query in generated.queries}
+    strange = (query.sparql for query in selection.queries if query.sparql not in known)
+    yield from (f"not a candidate query: {sparql}" for sparql in strange)
+
+
+@agent("predicate_selection", check=problems, kind="model")
+def select_queries(generated: Generated, question: str, linked: Linked, run: Run) -> Selection:
+    """The queries whose predicates the model judges relevant (Algorithm 3, lines 3 to 17).
+
+    As published, one pool of names is shown and one relevant predicate is enough for a query. ``fast`` shows
+    each triple with its own predicates, and a query must be right in every triple; no model is asked where
+    for every relation one predicate has its very name, or is by far the nearest.
+    """
+    if not generated.queries:
+        return Selection((), ())
+    if not run.settings.fast:
+        return _pooled(generated, question, run)
+    queries, relations = generated.queries, linked.relations
+    offered = [list(dict.fromkeys(query.predicates[n] for query in queries)) for n in range(len(relations))]
+    relevant = [_beyond_doubt(relation) for relation in relations]
+    if all(relevant):
+        run.note("for every relation one predicate is beyond doubt: no model was asked")
+    else:
+        pairs = zip(relations, offered, strict=True)
+        shown = [{"triple": [*relation.fact.words], "predicates": names} for relation, names in pairs]
+        variables = {"question": question, "relations": shown}
+        check = Check[SelectionReply]("predicates from the list", lambda reply: _unlisted(reply, offered))
+        relevant = ask(
+            "chatty_kg/predicate_selection", variables, SelectionReply, run, checks=(check,)
+        ).predicates
+    kept = tuple(query for query in queries if all(map(contains, relevant, query.predicates)))
+    lists = zip(relevant, offered, strict=True)
+    names = dict.fromkeys(name for chosen, known in lists for name in chosen if name in known)
+    return Selection(kept, tuple(names))
+
+
+def _beyond_doubt(relation: LinkedRelation) -> list[str]:
+    """The one predicate with the relation's very name, or by far the most like it; empty if in doubt."""
+    same = {p.name for p in relation.predicates if p.name.casefold() == relation.fact.relation.casefold()}
+    if same:
+        return [*same] if len(same) == 1 else []
+    close: dict[str, float] = {}
+    for predicate in relation.predicates:
+        close.setdefault(predicate.name, predicate.similarity)
+    (best, nearest), *rest = close.items()
+    return [best] if nearest >= NEAR and all(nearest - similarity >= FAR for _, similarity in rest) else []
+
+
+def _unlisted(reply: SelectionReply, offered: Sequence[Sequence[str]]) -> str:
+    """What is wrong with the lists of a reply, one a triple; names that were not offered are dropped.
+
+    A list that is empty from the start says that the graph does not have the relation. One that only holds
+    names from outside is invalid (section 5.2.3).
+    """
+    if len(reply.predicates) != len(offered):
+        return f"{len(reply.predicates)} lists for {len(offered)} triples"
+    for number, (names, known) in enumerate(zip(reply.predicates, offered, strict=True), 1):
+        if names and not {*names} & {*known}:
+            shown = ", ".join(map(repr, names[:5]))
+            return f"none of triple {number}'s predicates is in its list: {shown}"
+    return ""
+
+
+def _pooled(generated: Generated, question: str, run: Run) -> Selection:
+    """As published: names outside the list are dropped; if that leaves nothing it is invalid (5.2.3)."""
+    names = list(dict.fromkeys(name for query in generated.queries for name in query.predicates))
+
+    def listed(reply: PooledReply) -> str:
+        if {*names} & {*reply.predicates}:
+            return ""
+        return "none of the predicates is in the list: " + ", ".join(map(repr, reply.predicates[:5]))
+
+    variables = {"question": question, "predicates": names}
+    checks = (Check("predicates from the list", listed),)
+    # After theta attempts Algorithm 3 goes on with what it has: no predicate, so no query and no answer.
+    prompt, last = "chatty_kg/predicate_selection_published", lambda _: True
+    reply = ask(prompt, variables, PooledReply, run, checks=checks, last_resort=last)
+    relevant = tuple(name for name in names if name in reply.predicates)
+    sharing = (query for query in generated.queries if {*query.predicates} & {*relevant})
+    return Selection(tuple(sharing), relevant)
+
+
+SURE = 0.6
+"""Score from which a query's wording decides the direction; "relatives" is both father and child."""
+NUMBERS = frozenset(
+    XSD[name]
+    for name in "integer int long short decimal double float nonNegativeInteger positiveInteger".split()
+)
+Supports = dict[Term, tuple[Triple, ...]]
+
+
+@agent("execution", kind="sparql")
+def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
+    """The answer with the triples each value stands on; empty and with its reason if the graph has none.
+
+    The union of all selected queries. ``fast`` counts where a count is asked and no stored number answers,
+    and of queries that differ only in direction takes the first with rows, or the first at all if yes or no
+    is asked.
+    """
+    missing = "" if selection.queries else "no predicate fits the question"
+    if run.settings.fast:
+        lost = [link.entity for link in linked.links if link.vertex is None]
+        bare = [str(relation.fact) for relation in linked.relations if not relation.predicates]
+        missing = f"no predicate for {', '.join(bare)}" if bare else missing
+        missing = f"no vertex for {', '.join(lost)}" if lost else missing
+    if missing:
+        return Answer(qir.kind, reason=f"{NOT_HERE}: {missing}")
+    if qir.kind == "boolean":
+        return named(run.kg, _boolean(selection.queries, run))
+    supports, queries, cut = _union(selection.queries, qir.target, run)
+    texts = tuple(query.sparql for query in queries)
+    if not supports:
+        return Answer(qir.kind, queries=texts, reason=f"{NOT_HERE}: no selected query has rows")
+    stored = all(isinstance(value, Literal) and value.datatype in NUMBERS for value in supports)
+    if qir.kind == "count" and run.settings.fast and not stored:
+        number, triples = len(supports), dict.fromkeys(t for some in supports.values() for t in some)
+        if cut:  # the graph itself counts
+            patterns = " UNION ".join(f"{{ {where(query)} }}" for query in queries)
+            counting = f"SELECT (COUNT(DISTINCT {qir.target}) AS ?_n) WHERE {{ {patterns} }}"
+            number = counted(next((row[0] for row in run.kg.select(counting).rows), None))
+            texts = (*texts, counting)
+        return named(run.kg, Answer("count", (Value(Literal(number), str(number), tuple(triples)),), texts))
+    names = run.kg.names([value for value in supports if isinstance(value, URIRef)])
+    values = [
+        Value(term, names[term] if isinstance(term, URIRef) else str(term), triples)
+        for term, triples in supports.items()
+    ]
+    values.sort(key=lambda value: (value.label, str(value.term)))
+    return named(run.kg, Answer(qir.kind, tuple(values), texts))
+
+
+def _union(
+    queries: Sequence[CandidateQuery], target: str, run: Run
+) -> tuple[Supports, list[CandidateQuery], bool]:
+    """Values with support, the queries that were executed, and whether a result was cut."""
+    supports: Supports = {}
+    cut = False
+    executed: list[CandidateQuery] = []
+    settled: set[tuple[str, ...]] = set()
+    for query in queries:
+        undirected = tuple(predicate for _, predicate, _ in query.patterns)
+        if undirected in settled or not any(target in pattern for pattern in query.patterns):
+            continue
+        rows = run.kg.select(query.sparql)
+        executed.append(query)
+        values = [row[0] for row in rows.rows if row[0] is not None]
+        if values and run.settings.fast and query.score >= SURE:
+            settled.add(undirected)
+        cut = cut or rows.cut
+        for value, triples in support(run.kg, query, target, values).items():
+            supports[value] = tuple(dict.fromkeys((*supports.get(value, ()), *triples)))
+    return supports, executed, cut
+
+
+def _boolean(queries: Sequence[CandidateQuery], run: Run) -> Answer:
+    """True if any selected query holds, with the triples that make it true."""
+    executed: dict[object, str] = {}
+    for query in queries:
+        undirected = tuple(predicate for _, predicate, _ in query.patterns)
+        if run.settings.fast and undirected in executed:
+            continue
+        executed[undirected if run.settings.fast else len(executed)] = query.sparql
+        if run.kg.ask(query.sparql):
+            value = Value(Literal(True), "true", witness(run.kg, query))
+            return Answer("boolean", (value,), tuple(executed.values()))
+    return Answer("boolean", (Value(Literal(False), "false"),), tuple(executed.values()))

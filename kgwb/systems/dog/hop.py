@@ -1,0 +1,390 @@
+"""A hop: relations of a head, the one that the question means, its triples, the answers in them (DoG)."""
+
+from __future__ import annotations
+
+import typing
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from rdflib import BNode, Literal, URIRef
+
+from kgwb.flow import Answer, Direction, Iri, Term, Triple, Value
+from kgwb.kg.queries import TRIPLES_PER_VALUE, describe, predicates
+from kgwb.kg.sparql import n3
+from kgwb.kg.support import named
+from kgwb.run import Run, agent
+from kgwb.run.ask import Check, Reply, ask, faults
+from kgwb.systems.dog.records import (
+    INVERSE,
+    MARKED,
+    Filled,
+    Filtered,
+    Head,
+    Relation,
+    Relations,
+    Tried,
+    plain,
+)
+from kgwb.systems.dog.settings import settings_of
+
+MOST_LOOKED_AT, NAMED = 100, 10
+"""Tails whose labels are looked for; vertices without a triple that are named, the others are counted."""
+
+
+@agent("relations", subject="head", kind="sparql")
+def get_relations(head: Head, run: Run) -> Relations:
+    """The relations of all vertices of a head but for noise, "~" before those that lead to it.
+
+    No model is asked. Predicates of one name and direction are one relation.
+    """
+    terms = [value.term for value in head.values if isinstance(value.term, URIRef | Literal)]
+    if not terms:
+        return Relations(head.name, ())
+    pairs = predicates(run.kg, *terms)
+    names = run.kg.names(sorted({iri for iri, _ in pairs}))
+    iris: dict[tuple[str, Direction], list[Iri]] = {}
+    for iri, direction in pairs:
+        iris.setdefault((names[iri], direction), []).append(iri)
+    in_order = sorted(iris.items(), key=lambda item: (item[0][0], item[0][1] == "in"))
+    return Relations(head.name, tuple(Relation(name, way, tuple(group)) for (name, way), group in in_order))
+
+
+class FilteringReply(Reply):
+    """The first-hop sub-question ("" if one hop is left), then its relation; "" if none fits."""
+
+    subquestion: str
+    relation: str
+    reason: str
+
+
+def relation_problems(filtered: Filtered, relations: Relations, question: str) -> Iterator[str]:
+    """What is wrong with a choice put in by hand: head and relation must be those that were offered."""
+    if filtered.head != relations.head:
+        yield f"the relation is for {filtered.head!r}, the step for {relations.head!r}"
+    if filtered.relation is not None and filtered.relation not in relations.found:
+        yield f"{filtered.relation} is none of {', '.join(map(str, relations.found)) or 'the relations'}"
+
+
+@agent("relation_filtering", subject="relations", check=relation_problems, kind="model")
+def filter_relation(relations: Relations, question: str, run: Run) -> Filtered:
+    """The relation of the question's first hop from a head ("only the best unique relation").
+
+    No model is asked where there is one relation, unless "none" is a choice that says something: that another
+    head comes first, or, without focusing, that the walk ends.
+    """
+    if not relations.found:
+        return Filtered(relations.head, "", None, "the graph tells nothing about it")
+    alone = len({*MARKED.findall(question)}) <= 1 and settings_of(run).ablation != "no_focusing"
+    if len(relations.found) == 1 and alone:
+        return Filtered(relations.head, "", relations.found[0], "the only relation")
+    names = [str(relation) for relation in relations.found]
+    variables = {"question": question, "entity": relations.head, "relations": names}
+
+    def listed(reply: FilteringReply) -> str:
+        known = not reply.relation.strip() or relations.named(reply.relation)
+        return "" if known else f"{reply.relation!r} is not in the list"
+
+    checks = (Check("a relation from the list", listed),)
+    reply = ask("dog/relation_filtering", variables, FilteringReply, run, checks=checks)
+    chosen = relations.named(reply.relation) if reply.relation.strip() else None
+    return Filtered(relations.head, " ".join(reply.subquestion.split()), chosen, reply.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One way from a vertex of the head to a tail."""
+
+    head: Term
+    tail: Term
+    triples: tuple[Triple, ...]
+    middle: tuple[URIRef, bool] | None = None
+    """After a node without a name: the second predicate, and whether it is gone against its direction."""
+
+
+@agent("triple_filling", subject="filtered", kind="sparql")
+def fill(filtered: Filtered, head: Head, run: Run) -> Filled:
+    """The tails with the triples on the way to each, at most ``fan_out``; no model is asked.
+
+    Behind a node without a name the walk goes one hop further, and its ends are the tails.
+    """
+    relation = filtered.relation
+    if relation is None:
+        return Filled("list", head=head.name, reason=filtered.reason or "no relation was chosen")
+    back = relation.direction == "in"
+    terms = [value.term for value in head.values]
+    named = [n3(t) for t in terms if isinstance(t, URIRef) or (back and isinstance(t, Literal))]
+    values = f"VALUES ?head {{ {' '.join(named)} }} VALUES ?p {{ {' '.join(map(n3, relation.iris))} }}"
+    steps, queries, whole, led = list[_Step](), list[str](), True, set[Term]()
+    if named:
+        pattern = "?tail ?p ?head" if back else "?head ?p ?tail"
+        queries.append(f"SELECT DISTINCT ?head ?p ?tail WHERE {{ {values} {pattern} }}")
+        result = run.kg.select(queries[0])
+        whole = not result.cut
+        if result.cut:
+            run.note(f"the result was cut at {len(result.rows):,} rows: raise the graph's row_limit")
+        for h, p, t in result.rows:
+            if h is not None and isinstance(p, URIRef) and t is not None:
+                led.add(h)
+                if t not in head.start:
+                    steps.append(_Step(h, t, ((t, p, h) if back else (h, p, t),)))
+    if nameless := _nameless([step.tail for step in steps], head, run):
+        query, further = _further(values, back, head, nameless, run)
+        queries.append(query)
+        passed = {step.triples[0] for step in further}
+        kept = [step for step in steps if step.triples[0] not in passed and not isinstance(step.tail, BNode)]
+        if further:
+            run.note("behind nodes without a name: one hop further")
+        steps = [*kept, *further]
+    silent = (value for value in head.values if value.term not in led and not isinstance(value.term, BNode))
+    lost = [value.label for value in silent] if whole else None
+    return _filled(head, relation, steps, queries, run, lost)
+
+
+def _nameless(tails: Sequence[Term], head: Head, run: Run) -> set[Term]:
+    """The tails that are only nodes between: blank ones, and IRIs without a label if no tail has one.
+
+    In a graph that labels nothing, an IRI's own name is its name.
+    """
+    blank: set[Term] = {tail for tail in tails if isinstance(tail, BNode)}
+    iris = {tail for tail in tails if isinstance(tail, URIRef)}
+    if not iris or len(blank) + len(iris) < len({*tails}):
+        return blank
+    vertices = (*sorted(iris)[:MOST_LOOKED_AT], *head.start)
+    looked_at = " ".join(n3(vertex) for vertex in vertices if isinstance(vertex, URIRef))
+    labels = " ".join(map(n3, run.kg.vocabulary.labels))
+    rows = run.kg.select(
+        f"SELECT DISTINCT ?v WHERE {{ VALUES ?v {{ {looked_at} }} VALUES ?l {{ {labels} }} ?v ?l ?name }}"
+    )
+    labelled = {row[0] for row in rows.rows if row[0] is not None}
+    return blank | iris if labelled and not labelled & iris else blank
+
+
+def _further(values: str, back: bool, head: Head, nameless: set[Term], run: Run) -> tuple[str, list[_Step]]:
+    """One hop further: every relation of the nodes between, in both directions, noise left out."""
+    query = (
+        f"SELECT DISTINCT ?head ?p ?node ?q ?tail ?back WHERE {{ {values}"
+        f" {'?node ?p ?head' if back else '?head ?p ?node'} ."
+        f' {{ ?node ?q ?tail BIND("" AS ?back) }} UNION {{ ?tail ?q ?node BIND("back" AS ?back) }}'
+        " FILTER(!sameTerm(?tail, ?head)) }"
+    )
+    steps = []
+    hidden = run.kg.vocabulary.hidden
+    blank = any(isinstance(node, BNode) for node in nameless)
+    for h, p, node, q, tail, way in run.kg.select(query).rows:
+        between = node in nameless or (blank and isinstance(node, BNode))  # another result, other labels
+        if not isinstance(q, URIRef) or q in hidden or not between or tail in head.start:
+            continue
+        if h is None or node is None or tail is None or isinstance(tail, BNode) or not isinstance(p, URIRef):
+            continue
+        against = str(way) == "back"
+        near: Triple = (node, p, h) if back else (h, p, node)
+        far: Triple = (tail, q, node) if against else (node, q, tail)
+        steps.append(_Step(h, tail, (near, far), (q, against)))
+    return query, steps
+
+
+def _filled(
+    head: Head,
+    relation: Relation,
+    steps: Sequence[_Step],
+    queries: Sequence[str],
+    run: Run,
+    lost: Sequence[str] | None,
+) -> Filled:
+    """``lost``: the vertices without a triple; None if rows are missing, so that nobody knows."""
+    tails: dict[Term, list[_Step]] = {}
+    most, before = settings_of(run).fan_out, {value.term: value for value in head.values}
+    rank = {term: place for place, term in enumerate(before)}
+    asked = (step for step in steps if step.head in rank)  # an engine may spell an IRI its own way
+    for step in sorted(asked, key=lambda step: (rank[step.head], str(step.triples))):  # engines differ
+        tails.setdefault(step.tail, []).append(step)
+    iris = {t for step in steps for t in (step.tail, *(t for triple in step.triples for t in triple))}
+    names = run.kg.names(sorted(term for term in iris if isinstance(term, URIRef)))
+    labels = {term: names[term] if isinstance(term, URIRef) else str(term) for term in tails}
+    order = sorted(tails, key=lambda term: (labels[term], str(term)))
+    kept = order[:most]
+    if len(kept) < len(order):
+        run.note(f"{len(order):,} tails found, the first {len(kept)} by name kept (fan_out)")
+    values = tuple(Value(term, labels[term], _way(tails[term], before)) for term in kept)
+    triples: dict[tuple[tuple[str, ...], tuple[Term, Term]], None] = {}
+    for place in range(max((len(tails[tail]) for tail in kept), default=0)):  # one of every tail first
+        for step in (step for tail in kept for step in tails[tail][place : place + 1]):
+            between: tuple[str, ...] = ()
+            if step.middle is not None:
+                iri, against = step.middle
+                between = ("…", f"{INVERSE if against else ''}{names[iri]}")
+            words = (before[step.head].label, str(relation), *between, labels[step.tail])
+            triples[words, (step.head, step.tail)] = None
+    ways = {(step.head, tail, step.middle) for tail in tails for step in tails[tail]}
+    shown = [*triples][:most]
+    if len(shown) < len(triples):
+        run.note(f"a model sees {len(shown)} of {len(triples):,} triples (fan_out)")
+    filled = Filled(
+        "list",
+        values,
+        tuple(queries),
+        reason="" if values else f"nothing further is there by {relation}",
+        head=head.name,
+        relation=relation,
+        triples=tuple(words for words, _ in shown),
+        ends=tuple(ends for _, ends in shown),
+        note=_note(len(shown), len(ways), lost),
+        found=len(order),
+    )
+    return named(run.kg, filled)
+
+
+def _note(shown: int, total: int, lost: Sequence[str] | None) -> str:
+    more = "more than " if lost is None else ""
+    notes = []
+    if total:
+        notes.append(f"cut: {shown:,} of {more}{total:,} triples" if more or shown < total else "all triples")
+    if lost:
+        rest = f" and {len(lost) - NAMED:,} others" if len(lost) > NAMED else ""
+        notes.append(f"no triple for {', '.join(lost[:NAMED])}{rest}")
+    return "; ".join(notes)
+
+
+def _way(steps: Sequence[_Step], before: dict[Term, Value]) -> tuple[Triple, ...]:
+    """The triples from the topic entity to a tail, whole ways as long as they fit."""
+    triples: dict[Triple, None] = {}
+    for step in steps:
+        way = dict.fromkeys((*before[step.head].support, *step.triples))
+        if triples and len(triples.keys() | way.keys()) > TRIPLES_PER_VALUE:
+            break
+        triples.update(way)
+    return tuple(triples)
+
+
+def tell_apart(filled: Sequence[Filled], heads: Sequence[Head], run: Run) -> tuple[Filled, ...]:
+    """A hop's results, where tails that share a name have what they are behind it: "Dune (film)".
+
+    Heads keep the names that they have in the question.
+    """
+    named = {value.term: value.label for result in filled for value in result.values}
+    known = {value.term: value.label for head in heads for value in head.values}
+    groups: dict[str, list[URIRef]] = {}
+    for term, label in (named | known).items():
+        if isinstance(term, URIRef):
+            groups.setdefault(plain(label), []).append(term)
+    homonyms = [same for same in groups.values() if len(same) > 1]
+    if not homonyms:
+        return tuple(filled)
+    names: dict[Term, str] = dict(known)
+    for same, kinds in zip(homonyms, _kinds(homonyms, run), strict=True):
+        apart = zip(same, kinds, strict=True)
+        names |= {term: f"{named[term]} ({kind})" for term, kind in apart if term not in known}
+    renamed = []
+    for result in filled:
+        values = tuple(replace(value, label=names.get(value.term, value.label)) for value in result.values)
+        pairs = zip(result.triples, result.ends, strict=False)
+        triples = tuple((*words[:-1], names.get(tail, words[-1])) for words, (_, tail) in pairs)
+        by_hand = len(result.ends) < len(result.triples)
+        renamed.append(result if by_hand else replace(result, values=values, triples=triples))
+    return tuple(renamed)
+
+
+def _kinds(homonyms: Sequence[Sequence[URIRef]], run: Run) -> Iterator[list[str]]:
+    """What each vertex of a group is, by what distinguishes all: types, else descriptions, else IRIs."""
+    described = describe(run.kg, sorted(term for same in homonyms for term in same))
+    for same in homonyms:
+        kinds = [", ".join(described[term].types) for term in same]
+        texts = _beginnings([described[term].description.split() for term in same])
+        local = [term.rpartition("#")[2].rpartition("/")[2] for term in same]
+        apart = (names for names in (kinds, texts, local) if all(names) and len({*names}) == len(same))
+        yield next(apart, [str(term) for term in same])
+
+
+def _beginnings(texts: Sequence[Sequence[str]]) -> list[str]:
+    """The first words of each text, as many as it takes until all differ."""
+    lengths = range(1, max(map(len, texts), default=0) + 1)
+    cut = ([" ".join(words[:length]) for words in texts] for length in lengths)
+    return next((starts for starts in cut if len({*starts}) == len(starts)), [""] * len(texts))
+
+
+class TryingReply(Reply):
+    """Yes or no first and alone, then why, then the answers, copied from the triples."""
+
+    sufficient: typing.Literal["yes", "no"]
+    reason: str
+    answers: list[str]
+
+
+def answer_problems(tried: Tried, question: str, filled: Sequence[Filled]) -> Iterator[str]:
+    """What is wrong with a decision put in by hand: what is wrong with a model's."""
+    reply = TryingReply(sufficient=tried.sufficient, reason=tried.reason, answers=list(tried.answers))
+    yield from faults(reply, checks_of(filled))
+
+
+@agent("answer_trying", check=answer_problems, kind="model")
+def try_answer(question: str, filled: tuple[Filled, ...], run: Run) -> Tried:
+    """Whether the triples answer the question, and with which names; every answer is among the triples."""
+    shown = []
+    for result in filled:
+        note = "; ".join(filter(None, (result.note, result.reason)))
+        shown.append({"entity": result.head, "triples": list(map(list, result.triples)), "note": note})
+    variables = {"question": question, "found": shown}
+    reply = ask("dog/answer_trying", variables, TryingReply, run, checks=checks_of(filled))
+    return Tried(reply.sufficient, reply.reason, tuple(dict.fromkeys(reply.answers)))
+
+
+def checks_of(filled: Sequence[Filled]) -> tuple[Check[TryingReply], ...]:
+    """A yes has answers and a no has none, and each answer is a name in the triples."""
+    known = {plain(end) for result in filled for triple in result.triples for end in triple[::2]}
+
+    def whole(reply: TryingReply) -> str:
+        if (reply.sufficient == "yes") == bool(reply.answers):
+            return ""
+        return "the reply is no, with answers" if reply.answers else "the reply is yes, but gives no answer"
+
+    def among(reply: TryingReply) -> str:
+        strange = [name for name in reply.answers if plain(name) not in known]
+        return f"{', '.join(map(repr, strange[:5]))} is not in the triples" if strange else ""
+
+    return Check("answers if and only if yes", whole), Check("answers among the triples", among)
+
+
+def values_of(tried: Tried, filled: Sequence[Filled], heads: Sequence[Head]) -> tuple[Value, ...]:
+    """The answers as values with their triples: tails, or vertices that were gone on from.
+
+    Of several vertices with one label those count that most of the topic entities lead to.
+    """
+    by_name: dict[str, dict[Term, list[Value]]] = {plain(name): {} for name in tried.answers}
+    tails = [value for result in filled for value in result.values]
+    triples = [triple for value in tails for triple in value.support]
+    passed = [value for head in heads for value in head.values]
+    extended = (
+        replace(value, support=(*value.support, *(triple for triple in triples if value.term in triple[::2])))
+        for value in passed
+    )
+    for value in (*tails, *extended):
+        if plain(value.label) in by_name:
+            by_name[plain(value.label)].setdefault(value.term, []).append(value)
+    reached = Counter(value.term for value in tails)
+    values = []
+    for same in by_name.values():
+        most = max((reached[term] for term in same), default=0)
+        for term, ways in same.items():
+            if reached[term] == most:
+                support = dict.fromkeys(triple for value in ways for triple in value.support)
+                values.append(Value(term, ways[0].label, tuple(support)))
+    return tuple(sorted(values, key=lambda value: (value.label, str(value.term))))
+
+
+class KnowledgeReply(Reply):
+    """The answers from memory, none if it does not know."""
+
+    answers: list[str]
+
+
+@agent("own_knowledge", kind="model")
+def remember(question: str, reason: str, run: Run) -> Answer:
+    """An answer without the graph, marked as such; ``reason`` is why the graph gave none.
+
+    Asked only by a setting, and whenever the walk ended without an answer: nobody looks at a gold answer.
+    """
+    reply = ask("dog/own_knowledge", {"question": question}, KnowledgeReply, run)
+    names = dict.fromkeys(name.strip() for name in reply.answers if name.strip())
+    values = tuple(Value(Literal(name), name) for name in names)
+    return Answer("list", values, reason=reason, ungrounded=bool(values))

@@ -1,0 +1,69 @@
+"""What every system can: its runs go on a step at a time, and from files; nothing is asked twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import debate
+import machine
+import pytest
+import ragonite
+import surveying
+import triads
+from small import DIRECTED, FILMS, chatty, dog, keys
+
+import kgwb
+from kgwb.bench.results import read_results
+from kgwb.cli import main
+from kgwb.llm import Scripted
+from kgwb.run import Run
+from kgwb.settings import Settings
+from kgwb.systems import names
+
+BEGUN: Mapping[str, tuple[Callable[..., Run], Any]] = {
+    "chatty_kg": (partial(chatty, "Who directed Arrival?"), DIRECTED),
+    "dog": (partial(dog, debate.QUESTION, settings=Settings()), debate.TWO_HOPS),
+    "ragonite": (ragonite.ragonite, ragonite.script()),
+    "robodata": (machine.robodata, machine.script()),
+    "surveyor": (surveying.surveyor, surveying.script()),
+    "triad": (triads.triad, triads.SCRIPT),
+}
+
+
+@pytest.mark.parametrize("system", names())
+def test_steps_saved_runs_and_recordings_ask_nothing_twice(
+    system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("films.ttl").write_text(FILMS)
+    begin, replies = BEGUN[system]
+    model, kg = Scripted(replies), kgwb.open_kg("films.ttl")
+    whole = begin(model, kg=kg).go()
+    calls = model.calls()
+    run = begin(Scripted(replies), kg=kg).go(until=3)
+    run.save("half.jsonl")
+    half = run.totals.live_model_calls
+    while run.status == "paused":
+        run.step()
+    run.save("run.jsonl")
+    answer = run.answer
+    assert answer and (keys(run), answer) == (keys(whole), whole.answer)
+    loaded = kgwb.load_run("run.jsonl")
+    assert (keys(loaded), loaded.answer, loaded.totals.live_model_calls) == (keys(run), answer, 0)
+    assert [loaded.output(key) for key in keys(run)] == [run.output(key) for key in keys(run)]
+    rest = kgwb.model("replay:run.jsonl")
+    resumed = kgwb.load_run("half.jsonl", kg=kg, model=rest, resume=True).go()
+    assert (keys(resumed), resumed.answer) == (keys(run), answer)
+    assert resumed.totals.live_model_calls == calls - half
+    given = ["--kg", "films.ttl", "--system", system, "--model", "replay:run.jsonl"]
+    assert main(["ask", *given, run.question]) == 0
+    assert (answer.text or answer.labels[0]) in " ".join(capsys.readouterr().out.split())
+    line = {"id": "1", "question": run.question, "answers": [str(answer.values[0].term)]}
+    Path("questions.jsonl").write_text(json.dumps(line) + "\n")
+    assert main(["bench", *given, "--questions", "questions.jsonl", "--out", "results"]) == 0
+    _, [row] = read_results("results")
+    assert (len(row["answers"]), row["error"]) == (len(answer.values), None)
