@@ -150,7 +150,6 @@ class Graph(Protocol):
     @property
     def whole_graph(self) -> Graph:
         """The graph that was opened: itself, unless triples are muted."""
-        ...
 
     def without(self, *triples: Triple) -> Graph:
         """This graph, read as if it lacked these triples too; nothing in it changes.
@@ -158,28 +157,21 @@ class Graph(Protocol):
         A query that cannot be asked so (see ``muting.hide``) is a QueryError, and so is a triple with a blank
         node, which no query can name.
         """
-        ...
 
     def select(self, query: str) -> Rows:
         """The rows of a SELECT query, at most the row limit."""
-        ...
 
     def ask(self, query: str) -> bool:
         """The truth of an ASK query."""
-        ...
 
     def construct(self, query: str) -> tuple[Triple, ...]:
         """The triples of a CONSTRUCT or DESCRIBE query, at most the row limit."""
-        ...
 
     def search(self, text: str, limit: int) -> Found:
         """At most ``limit`` vertices whose label holds the words of ``text``: all, else relaxed."""
-        ...
 
     def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
         """For each text that is the whole label of a vertex, those vertices by IRI; others are left out."""
-        ...
 
     def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:
         """A display name for every IRI: its preferred label, else its local name split into words."""
-        ...

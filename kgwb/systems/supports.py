@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kgwb.errors import GraphError
 from kgwb.flow import Triples
-from kgwb.kg.support import Row, support_of
+from kgwb.kg.queries import Row, support_of
 from kgwb.run import Run
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from rdflib import Literal
 
 from kgwb.flow import NOT_HERE, Answer, Dialogue, Kind, Term, Triple, Value
-from kgwb.kg.support import named
+from kgwb.kg.queries import named
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, ask
 from kgwb.systems.ragonite.records import Cited, CitedValue, Source

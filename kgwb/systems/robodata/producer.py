@@ -10,7 +10,7 @@ import rdflib
 from pydantic import BaseModel, ConfigDict
 
 from kgwb.flow import NOT_HERE, Answer, Kind, Triple, Value
-from kgwb.kg.support import named, there
+from kgwb.kg.queries import named, there
 from kgwb.run import Run, agent
 from kgwb.run.ask import ask
 from kgwb.systems.robodata.local_graph import LocalGraph

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from kgwb.kg.index import Index
+from kgwb.kg.embeddings import Index
 from kgwb.kg.survey_text import Group, Writer
 from kgwb.kg.text import local_name
 from kgwb.run import Run

@@ -10,7 +10,7 @@ from rdflib import Literal, URIRef
 from kgwb.flow import Answer, CandidateQuery, Kind, Value
 from kgwb.kg.algebra import parts_of
 from kgwb.kg.base import Rows
-from kgwb.kg.support import named
+from kgwb.kg.queries import named
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, ask
 from kgwb.systems.supports import supports
