@@ -7,6 +7,7 @@ import hashlib
 import http.client
 import json
 import logging
+import re
 import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
@@ -31,6 +32,8 @@ from kgwb.version import __version__
 AGENT = f"kgwb/{__version__}"
 POST_FROM_CHARS = 2_000
 """Queries longer than this are sent by POST: servers and proxies cut long URLs."""
+VIRTUOSO_QUERY = re.compile(r"Virtuoso (22|37|42)\w{3} ")
+"""How Virtuoso begins, with status 500, what is wrong with a query or its data: a class of SQLSTATE."""
 _CHECK = "check the URL and the network"
 _CHECK_PAGE = "ask again, and check that the URL is the SPARQL endpoint itself, not its web page"
 _LOGIN = "give user and password in the URL: https://USER:PASSWORD@host/sparql"
@@ -276,7 +279,7 @@ def _refused(url: str, error: HTTPError, until: float) -> GraphError:
     words = cut(" ".join(words.split()), 500)
     if code in (408, 504) or error.headers.get("X-SQL-State") in ("S1T00", "S1TAT"):
         return GraphTimeoutError(f"{url} gave up on the query (HTTP {code}): {words}", hint="ask for less")
-    if code == 400:
+    if code == 400 or VIRTUOSO_QUERY.match(words):
         hint = "the engine's own words tell what it expects"
         return QueryError(f"{url} rejects the query: {words}", hint=hint)
     hints = {401: _LOGIN, 403: _LOGIN, 404: _CHECK, 429: "wait, then ask less often"}

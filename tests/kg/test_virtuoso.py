@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import live
 import pytest
 from engines import MAX_ROWS, Engine
 
-from kgwb.errors import GraphTimeoutError
+from kgwb.errors import GraphTimeoutError, QueryError
 from kgwb.kg import SAMPLES, Limits, sample_path
 from kgwb.kg.endpoint import Endpoint
 from kgwb.kg.local import LocalGraph
@@ -85,6 +87,28 @@ def test_the_sites_own_row_limit_is_told(virtuoso: Engine) -> None:
     everything = Endpoint(virtuoso.sparql, dialect="virtuoso", limits=Limits(row_limit=2 * MAX_ROWS))
     rows = everything.select("SELECT ?s ?o { ?s a ?o . ?p a ?q }")
     assert (len(rows.rows), rows.cut) == (MAX_ROWS, True)
+
+
+def test_any_number_of_rows_is_sorted(virtuoso: Engine, metaqa: Path) -> None:
+    """Virtuoso refuses to sort more than 10,000 rows for a query with a LIMIT, which Endpoint adds."""
+    for file, most in (sample_path("films"), None), (metaqa, MAX_ROWS):
+        rows = Endpoint(virtuoso.load(file)).select("SELECT ?s ?p ?o { ?s ?p ?o } ORDER BY ?s ?p ?o")
+        subjects = [row[0] for row in rows.rows]
+        assert subjects == sorted(subjects) and len(rows.rows) > 500
+        assert (rows.cut, len(rows.rows)) == (most is not None, most or len(rows.rows))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT ?s { ?s ?p ?o } ORDER BY ?s LIMIT 5 OFFSET 20000",
+        "SELECT ?s { ?s ?p ?o FILTER(1/0 > 1) }",
+        "SELECT ?s { ?s ?p ?o FILTER(REGEX(STR(?o), '(')) }",
+    ],
+)
+def test_what_is_wrong_with_a_query_is_no_failure_of_the_server(virtuoso: Engine, query: str) -> None:
+    with pytest.raises(QueryError, match="Virtuoso 22"):
+        Endpoint(virtuoso.load(sample_path("films"))).select(query)
 
 
 def test_many_values_in_one_query_lose_no_vertex(virtuoso: Engine) -> None:

@@ -362,3 +362,39 @@ def test_the_command_line_answers_from_a_recording(
     given = ["--kg", "films.ttl", "--system", "robodata", "--model", "replay:run.jsonl"]
     assert main(["ask", *given, QUESTION]) == 0
     assert "Denis Villeneuve directed Dune." in capsys.readouterr().out
+
+
+# --- servers
+
+TOOLS = {
+    "get_entity_info",
+    "get_property_info",
+    "sparql_query",
+    "explore_entity_neighbors",
+    "build_local_graph",
+}
+EVERY_TOOL = goes(
+    "EVAL_REMOTE",
+    {"tool": "get_entity_info", "entity": "orgx:dune"},
+    {"tool": "get_property_info", "property": "orgx:starring"},
+    {"tool": "sparql_query", "sparql": "SELECT ?f WHERE { ?f orgx:director orgx:denis } ORDER BY ?f"},
+    {"tool": "sparql_query", "sparql": "ASK { orgx:dune orgx:director orgx:lynch }"},
+    {"tool": "explore_entity_neighbors", "entity": "orgx:denis", "predicate": "", "limit": 5},
+    {"tool": "build_local_graph", "entity": "orgx:dune", "predicates": ["orgx:director", "orgx:birthPlace"]},
+)
+
+
+@pytest.mark.parametrize("server", ["oxigraph", "virtuoso"])
+def test_a_server_gives_what_its_file_gives(
+    server: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    file = tmp_path / "robodata.ttl"
+    file.write_text(FILMS, encoding="utf-8")
+    engine = request.getfixturevalue(server)
+    remote = [goes("REMOTE", search()), EVERY_TOOL]
+    here, there = (answered(kgwb.open_kg(kg), remote=remote)[0] for kg in (file, engine.load(file)))
+    assert answer_of(there) == answer_of(here) and answer_of(here).support == (DIRECTED, STARRING)
+    assert keys(there) == keys(here)
+    for step in here.steps:
+        assert str(there.output(step.key)) == str(step.output), step.key
+        assert step.agent not in TOOLS or not step.output.error, step.output
