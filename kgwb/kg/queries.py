@@ -160,8 +160,8 @@ def triples_at(
 
     In order; without blank nodes and, where no predicate is given, without noise, labels and descriptions.
     """
-    given = zip(("?s", "?p", "?o"), (subjects, predicates, objects), strict=True)
-    values = "".join(f"{one_of(name, terms)} " for name, terms in given if terms)
+    given = zip("spo", (subjects, predicates, objects), strict=True)
+    values = "".join(f"VALUES ?{n} {{ {' '.join(map(n3, terms))} }} " for n, terms in given if terms)
     rows = kg.select(f"SELECT DISTINCT ?s ?p ?o WHERE {{ {values}?s ?p ?o }} LIMIT {most}").rows
     hidden = set() if predicates else {*kg.vocabulary.hidden} - {*kg.vocabulary.types}
     triples = [
@@ -233,7 +233,7 @@ def support(
     collect("")
     missing = [value for value in values if not triples[value] and sayable(value)]
     while missing:
-        collect(f"{one_of(target, missing[:SUPPORT_VALUES])} ")
+        collect(f"VALUES {target} {{ {' '.join(map(n3, missing[:SUPPORT_VALUES]))} }} ")
         left = [value for value in missing if not triples[value]]
         missing = left if len(left) < len(missing) else missing[SUPPORT_VALUES:]
     return {value: tuple(triples[value]) for value in values}
