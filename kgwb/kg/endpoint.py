@@ -22,7 +22,7 @@ from rdflib import Literal, URIRef
 from kgwb import disk
 from kgwb.errors import GraphError, GraphTimeoutError, QueryError
 from kgwb.flow import Triple, Triples
-from kgwb.kg.base import WIKIBASE, Found, Graph, Hit, Limits, Rows, Vocabulary
+from kgwb.kg.base import WIKIBASE, Found, Graph, Hit, Limits, Rows, Vocabulary, well_known
 from kgwb.kg.dialects import DIALECTS, STAGES, Dialect, Stage, named
 from kgwb.kg.local import from_ox
 from kgwb.kg.muting import hide, mute
@@ -31,7 +31,6 @@ from kgwb.kg.queries import Labelling, labelling, schema
 from kgwb.kg.sparql import Checked, Form, checked, one_of, quoted, writable
 from kgwb.kg.text import language_rank, local_name, normal, ranked, spelled
 from kgwb.kg.transport import AGENT, Address, Reply, ask, read_term, sent
-from kgwb.kg.vocabularies import well_known
 
 REMEMBERED_S = 30 * 24 * 3600
 """After this time an endpoint is probed again: it may have got an index."""

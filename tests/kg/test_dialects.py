@@ -35,12 +35,12 @@ from kgwb.errors import (
     SettingError,
 )
 from kgwb.kg import VOCABULARIES, Limits, Vocabulary, cache_dir, endpoint, open_kg
+from kgwb.kg.base import well_known
 from kgwb.kg.dialects import DIALECTS, STAGES, Dialect, named
 from kgwb.kg.endpoint import Endpoint
 from kgwb.kg.local import LocalGraph
 from kgwb.kg.sparql import checked
 from kgwb.kg.text import spelled
-from kgwb.kg.vocabularies import well_known
 
 LABEL, NAME = f"<{RDFS.label}>", f"<{FOAF.name}>"
 TWO = Vocabulary(labels=(RDFS.label, FOAF.name))
