@@ -122,7 +122,7 @@ _KNOWN = json.loads(Path(__file__).with_name("vocabularies.json").read_text(enco
 VOCABULARIES: dict[str, Vocabulary] = {"default": Vocabulary()} | {
     name: _from_json(data) for name, data in _KNOWN.items()
 }
-"""By name; ``VOCABULARIES["dbpedia"].plus(noise=[...])`` adds to one, ``VOCABULARIES["mine"] = ...`` is yours."""
+"""By name. ``VOCABULARIES["dbpedia"].plus(noise=[...])`` adds to one; yours: ``VOCABULARIES["mine"] =``."""
 
 
 def well_known(url: str) -> Vocabulary:
