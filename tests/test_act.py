@@ -12,8 +12,7 @@ from small import films, prompt
 
 from kgwb.errors import InvalidReplyError, NotRecordedError
 from kgwb.flow import Answer, Dialogue, Question, Value
-from kgwb.kg.embeddings import Embeddings
-from kgwb.kg.index import Index
+from kgwb.kg.embeddings import Embeddings, Index
 from kgwb.llm import Scripted
 from kgwb.run import Run, System, agent
 from kgwb.run.act import Tool, act, perform, tool, tool_of

@@ -24,7 +24,7 @@ from kgwb import open_kg
 from kgwb.errors import GraphError, KgwbError, ModelTimeoutError
 from kgwb.flow import Term, from_data, term_to_data
 from kgwb.kg import Limits, Vocabulary
-from kgwb.kg.searching import search_wikibase
+from kgwb.kg.endpoint import search_wikibase
 from kgwb.llm import ChatRequest, Message, model
 from kgwb.network import RedirectError, check_redirect
 

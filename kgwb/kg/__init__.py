@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphFileError, SettingError
-from kgwb.kg.base import Found, Graph, Hit, Limits, Rows, Vocabulary
-from kgwb.kg.vocabularies import VOCABULARIES, vocabulary_of
+from kgwb.kg.base import VOCABULARIES, Found, Graph, Hit, Limits, Rows, Vocabulary, vocabulary_of
 from kgwb.masking import shown
 
 if TYPE_CHECKING:

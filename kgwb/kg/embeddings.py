@@ -7,6 +7,8 @@ ships fastText. ``lexical`` is a stand-in without weights: cosine of character t
 
 from __future__ import annotations
 
+import hashlib
+import heapq
 import importlib.util
 import logging
 import os
@@ -16,7 +18,7 @@ import threading
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -125,6 +127,24 @@ class Embeddings:
             return None
 
 
+class Index:
+    """Texts that phrases are ranked against; vectors are kept by the embeddings."""
+
+    def __init__(self, texts: Sequence[str], embeddings: Embeddings) -> None:
+        self.texts, self.embeddings = tuple(texts), embeddings
+
+    @cached_property
+    def identity(self) -> str:
+        """SHA-256 (hex) of the texts, with the name of the embeddings: equal ones rank equally."""
+        content = "\0".join((self.embeddings.name, *self.texts))
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def nearest(self, phrase: str, k: int) -> tuple[tuple[int, float], ...]:
+        """Place and cosine (-1 to 1) of the ``k`` nearest texts, best first. Raises EmbeddingError."""
+        cosines = self.embeddings.similarity(phrase, self.texts)
+        return tuple(heapq.nsmallest(k, enumerate(cosines), key=lambda item: (-item[1], item[0])))
+
+
 Encoder = Callable[[list[str]], Any]
 _loading = threading.Lock()
 
@@ -139,18 +159,16 @@ def _load(name: str) -> tuple[Encoder, threading.Lock]:
 def _loaded(name: str) -> tuple[Encoder, threading.Lock]:
     path = bundled_model() if name == DEFAULT else None
     try:
-        return (_minilm(path) if path else _sentence_transformer(name)), threading.Lock()
+        if path:
+            from kgwb.kg.minilm import MiniLM
+
+            return MiniLM(path).encode, threading.Lock()
+        return _sentence_transformer(name), threading.Lock()
     except (OSError, ValueError, KeyError, RuntimeError) as exc:
         raise EmbeddingError(
             f"the sentence embeddings {name} cannot be loaded: {exc}",
             hint="name a folder that sentence-transformers can read in KGWB_EMBEDDINGS, or set it to lexical",
         ) from exc
-
-
-def _minilm(folder: Path) -> Encoder:
-    from kgwb.kg.minilm import MiniLM
-
-    return MiniLM(folder).encode
 
 
 def _sentence_transformer(name: str) -> Encoder:

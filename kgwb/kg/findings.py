@@ -110,10 +110,9 @@ def _empty(sparql: str, kg: Graph) -> Iterator[Finding]:
             blocked = blocking(kg, patterns, parts.filters)
             lonely, culprits = list(blocked.unmatched), blocked.culprits
         for s, p, o in lonely:
-            turned = (
-                "" if o.startswith('"') or not _holds(kg, (o, p, s)) else "; the other way round it holds"
-            )
-            yield Finding(f"nothing in the graph matches {_words((s, p, o), kg)}{turned}", wrong=True)
+            turned = not o.startswith('"') and _holds(kg, (o, p, s))
+            more = "; the other way round it holds" if turned else ""
+            yield Finding(f"nothing in the graph matches {_words((s, p, o), kg)}{more}", wrong=True)
         for part in culprits:
             if isinstance(part, str):
                 yield Finding(f"without the filters there are matches: {part[:300]}")
@@ -147,10 +146,9 @@ def _cells(columns: Sequence[str], rows: Sequence[Row]) -> Iterator[Finding]:
     """What is odd about the cells: empty, numbers as texts, the same row twice."""
     for place, column in enumerate(columns):
         cells = [row[place] for row in rows]
-        if empty := sum(cell is None for cell in cells):
-            yield Finding(
-                f"?{column} is empty in {empty} of {counted(len(cells), 'row')}", empty == len(cells)
-            )
+        if empty := cells.count(None):
+            text = f"?{column} is empty in {empty} of {counted(len(cells), 'row')}"
+            yield Finding(text, wrong=empty == len(cells))
         texts = [c for c in cells if isinstance(c, Literal) and c.datatype in (None, XSD.string)]
         if texts and len(texts) == len(cells) and all(map(NUMBER.fullmatch, texts)):
             yield Finding(f"?{column} holds numbers kept as texts: as they are, 9 is greater than 10")

@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from difflib import SequenceMatcher
 from functools import partial
@@ -20,8 +20,8 @@ from rdflib import URIRef
 from rdflib.namespace import RDF
 
 from kgwb.errors import GraphFileError
-from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_SPACES, WIKIBASE, Found, Hit, Vocabulary
-from kgwb.kg.sparql import n3
+from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_SPACES, WIKIBASE, Found, Vocabulary
+from kgwb.kg.sparql import n3, one_of
 from kgwb.kg.text import MAX_CHARS, Spelling, language_rank, local_name, normal, ranked, words
 
 CLOSE = 0.75
@@ -48,7 +48,7 @@ _CACHE = "PRAGMA cache_size=-65536;"  # in KiB: what building takes of memory, h
 _CLAIMS = ("directClaim", "claim", "statementProperty", "qualifier")
 _LONG = "AND length(word) BETWEEN ? AND ?"
 _MATCHING = "SELECT rowid FROM words WHERE words MATCH ? LIMIT ?"
-_SHOWN = "SELECT iri, text FROM labels WHERE shown AND iri IN"
+
 _ROWS = "SELECT iri, text, key FROM labels WHERE "
 
 
@@ -114,12 +114,15 @@ class LabelIndex:
         ):
             rows = self._rows(f"{_ROWS} id IN ({_MATCHING})", query, 4 * limit) if query else []
             if rows or exact:
-                return _result(ranked(key, exact + rows, limit), how, query or key)
+                return Found(tuple(ranked(key, exact + rows, limit)), how, query or key)
         known = "SELECT 1 FROM vocabulary WHERE word = ?"
         spellings = {word: self._close(word) for word in asked if not self._rows(known, word)}
-        rows, how = self._any_word(asked, spellings, 4 * limit)
-        query = " OR ".join(f'"{near}"' for word in asked for near in _variants(word, spellings))
-        return _result(ranked(key, rows, limit, spellings), how, query)
+        near = [[each.word for each in spellings[word]] if word in spellings else [word] for word in asked]
+        queries = [" OR ".join(f'"{word}"' for word in some) for some in near if some]
+        rows, query = self._any_word(queries, 4 * limit), " OR ".join(queries)
+        verbatim = len(spellings) < len(asked)
+        how = ("any word" if verbatim else "close spelling") if rows else "nothing"
+        return Found(tuple(ranked(key, rows, limit, spellings)), how, query)
 
     def exact(self, labels: Sequence[str]) -> dict[str, tuple[URIRef, ...]]:
         """For each text that is, in normal form, the whole label of some vertex: those vertices, by IRI."""
@@ -127,8 +130,8 @@ class LabelIndex:
         for label in labels:
             keys.setdefault(normal(label), []).append(label)
         bearers: dict[str, set[str]] = {}
-        for chunk in _chunks(list(keys)):
-            for iri, _, key in self._rows(f"{_ROWS} length AND key IN ({_holes(chunk)})", *chunk):
+        for holes, chunk in _chunks(list(keys)):
+            for iri, _, key in self._rows(f"{_ROWS} length AND key IN {holes}", *chunk):
                 bearers.setdefault(key, set()).add(iri)
         by_label = {label: tuple(map(URIRef, sorted(bearers[key]))) for key in bearers for label in keys[key]}
         return {label: by_label[label] for label in labels if label in by_label}
@@ -136,28 +139,24 @@ class LabelIndex:
     def names(self, iris: Sequence[URIRef]) -> dict[URIRef, str]:
         """A name to show for each IRI: its preferred label, else its local name as words."""
         names: dict[str, str] = {}
-        for chunk in _chunks([str(iri) for iri in iris]):
-            names.update(self._rows(f"{_SHOWN} ({_holes(chunk)})", *chunk))
+        for holes, chunk in _chunks([str(iri) for iri in iris]):
+            names.update(self._rows(f"SELECT iri, text FROM labels WHERE shown AND iri IN {holes}", *chunk))
         return {iri: names.get(str(iri)) or local_name(iri) for iri in iris}
 
-    def _any_word(
-        self, asked: Sequence[str], spellings: Mapping[str, Sequence[Spelling]], limit: int
-    ) -> tuple[list[Any], str]:
-        """The labels with the most, and among them the rarest, of the words."""
+    def _any_word(self, queries: Sequence[str], limit: int) -> list[Any]:
+        """The labels that the most, and among them the rarest, of the queries match."""
         count: Counter[int] = Counter()
         weight: dict[int, float] = {}
-        for word in asked:
-            query = " OR ".join(f'"{near}"' for near in _variants(word, spellings))
-            rows = self._rows(_MATCHING, query, _MOST_ROWS) if query else []
+        for query in queries:
+            rows = self._rows(_MATCHING, query, _MOST_ROWS)
             for (number,) in rows:
                 count[number] += 1
                 weight[number] = weight.get(number, 0.0) + 1 / log(2 + len(rows))
         best = sorted(count, key=lambda number: (-count[number], -weight[number], number))[:limit]
         labels: list[Any] = []
-        for chunk in _chunks(best):
-            labels += self._rows(f"{_ROWS} id IN ({_holes(chunk)})", *chunk)
-        verbatim = any(word not in spellings for word in asked)
-        return labels, ("any word" if verbatim else "close spelling") if labels else "nothing"
+        for holes, chunk in _chunks(best):
+            labels += self._rows(f"{_ROWS} id IN {holes}", *chunk)
+        return labels
 
     def _close(self, word: str) -> tuple[Spelling, ...]:
         """At most five words of the index that are spelled like this one, the likest first."""
@@ -196,20 +195,10 @@ def _near(word: str, until: float, terms: Iterable[tuple[str]]) -> list[Spelling
     return spellings
 
 
-def _result(best: Sequence[tuple[URIRef, str, float]], how: str, query: str) -> Found:
-    return Found(tuple(Hit(*hit) for hit in best), how if best else "nothing", query)
-
-
-def _variants(word: str, spellings: Mapping[str, Sequence[Spelling]]) -> list[str]:
-    return [near.word for near in spellings[word]] if word in spellings else [word]
-
-
-def _chunks(items: Sequence[Any], size: int = 500) -> Iterator[Sequence[Any]]:
-    return (items[start : start + size] for start in range(0, len(items), size))
-
-
-def _holes(items: Sequence[Any]) -> str:
-    return ", ".join("?" * len(items))
+def _chunks(items: Sequence[Any], size: int = 500) -> Iterator[tuple[str, Sequence[Any]]]:
+    """The items in parts that SQLite takes at once, each after its placeholders."""
+    parts = (items[start : start + size] for start in range(0, len(items), size))
+    return (("(" + ", ".join("?" * len(part)) + ")", part) for part in parts)
 
 
 # --- which names the things of a graph have
@@ -228,8 +217,8 @@ def collect(store: Store, vocabulary: Vocabulary) -> list[Label]:
         facts, unlabelled, schema = asked.result()
     schema &= ranked.keys()
     if schema:
-        listed = " ".join(n3(URIRef(iri)) for iri in sorted(schema))
-        schema -= _column(store, *(f"VALUES ?v {{ {listed} }} {fact}" for fact in facts))
+        listed = one_of("?v", map(URIRef, sorted(schema)))
+        schema -= _column(store, *(f"{listed} {fact}" for fact in facts))
     labels: list[Label] = []
     for iri, ranks in ranked.items():
         texts = dict.fromkeys(rank[-1] for rank in sorted(ranks))
@@ -265,13 +254,11 @@ def _things(store: Store, vocabulary: Vocabulary) -> tuple[tuple[str, str], set[
     noise = [iri for iri in sorted(predicates) if iri in hidden or iri.startswith(SCHEMA_SPACES)]
     only = " && ".join(f"!sameTerm(?p, {n3(URIRef(iri))})" for iri in noise) or "true"
     facts = f"?v ?p ?o FILTER({only})", f"?s ?p ?v FILTER({only})"
-    labels, types, classes = (
-        " ".join(map(n3, iris)) for iris in (vocabulary.labels, vocabulary.types, SCHEMA_CLASSES)
-    )
     # MINUS on distinct terms is far faster than FILTER NOT EXISTS: it compares numbers and reads no text.
-    labelled = f"MINUS {{ VALUES ?l {{ {labels} }} ?v ?l ?text }}"
+    labelled = f"MINUS {{ {one_of('?l', vocabulary.labels)} ?v ?l ?text }}"
     unlabelled = _column(store, *(f"{{ SELECT DISTINCT ?v {{ {fact} }} }} {labelled}" for fact in facts))
-    typed = f"VALUES ?t {{ {types} }} ?s ?t ?v", f"VALUES ?c {{ {classes} }} ?v {n3(RDF.type)} ?c"
+    classes = f"{one_of('?c', SCHEMA_CLASSES)} ?v {n3(RDF.type)} ?c"
+    typed = f"{one_of('?t', vocabulary.types)} ?s ?t ?v", classes
     return facts, unlabelled, predicates | _column(store, *typed)
 
 

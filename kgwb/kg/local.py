@@ -95,7 +95,7 @@ class LocalGraph:
     def without(self, *triples: Triple) -> LocalGraph:
         """See Graph. Labels are indexed anew where a triple has a part in them: seconds, of a large graph."""
         graph = copy(self)
-        graph.muted, graph.whole_graph = mute(self.muted, triples), self.whole_graph
+        graph.muted = mute(self.muted, triples)
         if any(map(graph._names_by, triples)):
             store: Any = _Hiding(self.store, graph.muted)
             graph._take(LabelIndex.build(collect(store, self.vocabulary)))
@@ -107,12 +107,10 @@ class LocalGraph:
         if triple[1] in hidden or str(triple[1]).startswith(SCHEMA_SPACES):
             return True
         silent = f"?p NOT IN ({', '.join(n3(predicate) for predicate in sorted(hidden))})"
-        left = [f"FILTER EXISTS {{ ?s {n3(triple[1])} ?o }}"] + [
-            f"FILTER EXISTS {{ {{ {n3(end)} ?p ?o }} UNION {{ ?s ?p {n3(end)} }} FILTER({silent}) }}"
-            for end in triple[::2]
-            if isinstance(end, URIRef)
-        ]
-        return not self.ask(f"ASK {{ {' '.join(left)} }}")
+        ends = [n3(end) for end in triple[::2] if isinstance(end, URIRef)]
+        left = [f"{{ {{ {end} ?p ?o }} UNION {{ ?s ?p {end} }} FILTER({silent}) }}" for end in ends]
+        tests = (f"FILTER EXISTS {test}" for test in (f"{{ ?s {n3(triple[1])} ?o }}", *left))
+        return not self.ask(f"ASK {{ {' '.join(tests)} }}")
 
     def select(self, query: str) -> Rows:
         """See Graph."""
@@ -134,8 +132,8 @@ class LocalGraph:
         if parsed.form not in forms:
             raise QueryError(f"this is no {forms[0].upper()} query but {parsed.form.upper()}")
         if parsed.undeclared:
-            prefixes = ", ".join(f"{prefix}:" for prefix in parsed.undeclared)
-            raise QueryError(f"the query does not declare {prefixes}", hint="begin it with PREFIX lines")
+            prefixes = ":, ".join(parsed.undeclared)
+            raise QueryError(f"the query does not declare {prefixes}:", hint="begin it with PREFIX lines")
         text = hide(parsed.text, self.muted)
         until = time.monotonic() + self.limits.query_timeout_s
 
@@ -186,11 +184,8 @@ class _Hiding:
         self._triples = {tuple(map(to_ox, triple)) for triple in muted}
 
     def quads_for_pattern(self, *pattern: Any) -> Iterator[ox.Quad]:
-        return (
-            quad
-            for quad in self._store.quads_for_pattern(*pattern)
-            if tuple(quad.triple) not in self._triples
-        )
+        quads = self._store.quads_for_pattern(*pattern)
+        return (quad for quad in quads if tuple(quad.triple) not in self._triples)
 
     def query(self, text: str, **options: Any) -> Any:
         return self._store.query(hide(text, self._muted), **options)

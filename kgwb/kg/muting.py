@@ -17,12 +17,11 @@ from rdflib import XSD, BNode, Literal, URIRef, Variable
 from rdflib.paths import AlternativePath, InvPath, NegatedPath, Path, SequencePath
 from rdflib.plugins.sparql.algebra import translateQuery
 from rdflib.plugins.sparql.parser import parseQuery
-from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import SPARQLError
 
 from kgwb.errors import QueryError
 from kgwb.flow import Term, Triple, Triples
-from kgwb.kg.sparql import NO_QUERY, lexed, n3, parsing, quoted
+from kgwb.kg.sparql import NO_QUERY, lexed, n3, nodes, parsing, quoted
 
 _FORMS = {"SELECT", "ASK", "CONSTRUCT", "DESCRIBE"}
 _NUMBERS = {XSD.integer, XSD.decimal, XSD.double, XSD.float}
@@ -138,43 +137,29 @@ class _Blocks:
                 return
             if sign == "SELECT":
                 return self._clause()
-            self._part(sign)
-
-    def _part(self, sign: str) -> None:
-        """What begins with this word or brace."""
-        if sign == "{":
-            self._group()
-        elif sign == "GRAPH":
-            self._next()
-        elif sign in ("FILTER", "BIND"):
-            while (sign := self._next()) not in ("", "(", "{"):
-                pass
-            self._expression() if sign == "(" else self._group()
-        elif sign in ("VALUES", "SERVICE"):
-            while self._next() not in ("", "{"):
-                pass
-            self._skip()
+            if sign == "{":
+                self._group()
+            elif sign == "GRAPH":
+                self._next()
+            elif sign in ("FILTER", "BIND"):
+                while (sign := self._next()) not in ("", "(", "{"):
+                    pass
+                self._expression() if sign == "(" else self._group()
+            elif sign in ("VALUES", "SERVICE"):
+                while self._next() not in ("", "{"):
+                    pass
+                self._skip()
 
 
 def _number_of_patterns(text: str, shape: str) -> int:
     """How many triple patterns rdflib reads in the groups of a query, as a check on ``_Blocks``."""
-    try:
-        with parsing():
-            stack: list[Any] = [parseQuery(shape)[1]]
-    except NO_QUERY:  # see ``checked``
-        with parsing():
-            stack = [parseQuery(text)[1]]
-    number = 0
-    while stack:
-        node = stack.pop()
-        if isinstance(node, CompValue):
-            if node.name == "TriplesBlock":
-                number += sum(map(len, node.triples)) // 3
-            elif node.name != "ServiceGraphPattern":
-                stack.extend(node.values())
-        elif not isinstance(node, str) and hasattr(node, "__iter__"):
-            stack.extend(node)
-    return number
+    with parsing():
+        try:
+            parsed = parseQuery(shape)[1]
+        except NO_QUERY:  # see ``checked``
+            parsed = parseQuery(text)[1]
+    blocks = (node for node in nodes(parsed, "ServiceGraphPattern") if node.name == "TriplesBlock")
+    return sum(sum(map(len, block.triples)) // 3 for block in blocks)
 
 
 def _patterns(prologue: str, block: str) -> list[Pattern]:
@@ -186,9 +171,7 @@ def _patterns(prologue: str, block: str) -> list[Pattern]:
             node = translateQuery(parseQuery(f"{prologue}SELECT * WHERE {{ {block} }}")).algebra
     except (*NO_QUERY, SPARQLError, NotImplementedError, RecursionError) as error:
         raise _cannot(f"rdflib does not read {block[:80]!r} ({error})") from error
-    while node.name != "BGP":
-        node = node.p
-    return list(node.triples)
+    return next(list(part.triples) for part in nodes(node) if part.name == "BGP")
 
 
 # --- what is filtered
@@ -265,10 +248,14 @@ class _Block:
 
 
 def _may_be(end: Any, term: Term, subjects: Set[Any]) -> bool:
-    """Whether a term of a pattern can stand for a term of the graph."""
+    """Whether a term of a pattern can stand for a term of the graph: literals match by value too."""
     if isinstance(end, Variable | BNode):
         return not (isinstance(term, Literal) and end in subjects)
-    return not isinstance(end, Path) and _same(end, term)
+    if not (isinstance(end, Literal) and isinstance(term, Literal)):
+        return bool(end == term)
+    kinds = [(each.language, each.datatype or XSD.string) for each in (end, term)]
+    equal = str(end) == str(term) or (end.value is not None and end.value == term.value)
+    return kinds[0] == kinds[1] and equal
 
 
 def _is(variable: Variable, term: Term) -> str:
@@ -283,15 +270,6 @@ def _is(variable: Variable, term: Term) -> str:
         equal = f"STR(?{variable}) = {quoted(term)}"
     kind = f"DATATYPE(?{variable}) = {n3(term.datatype)} && " if term.datatype else ""
     return f"isLiteral(?{variable}) && {kind}{equal}"
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether a term of a query matches a term of the graph: of literals, also by value."""
-    if not (isinstance(one, Literal) and isinstance(other, Literal)):
-        return bool(one == other)
-    kinds = [(term.language, term.datatype or XSD.string) for term in (one, other)]
-    equal = str(one) == str(other) or (one.value is not None and one.value == other.value)
-    return kinds[0] == kinds[1] and equal
 
 
 def _leads_over(path: Any, predicate: URIRef) -> bool:

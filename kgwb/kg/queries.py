@@ -1,20 +1,21 @@
-"""Questions that several agents ask a graph, each a single SPARQL 1.1 query, on any Graph."""
+"""Questions that several agents ask a graph in SPARQL 1.1, and the triples that an answer stands on."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
 
 from rdflib import BNode, Literal, URIRef
 from rdflib.namespace import RDF
 
 from kgwb.errors import QueryError
-from kgwb.flow import CandidateQuery, Direction, Iri, Term, Triple
-from kgwb.kg.algebra import Pattern, conjunction, ground, unknowns_of
+from kgwb.flow import Answer, CandidateQuery, Direction, Iri, Term, Triple
+from kgwb.kg.algebra import PATH, Pattern, conjunction, ground, parts_of, unknowns_of
 from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_SPACES, Graph
-from kgwb.kg.sparql import LANGUAGE, n3, quoted, writable
+from kgwb.kg.sparql import LANGUAGE, Outline, n3, one_of, outline, quoted, sayable
 from kgwb.kg.text import language_rank, local_part, normal
 
 SAMPLE, LANGUAGES = 10_000, 8
@@ -28,7 +29,14 @@ SUPPORT_ROWS = 500
 SUPPORT_VALUES = 50
 """Values asked for by name at once."""
 TRIPLES_PER_VALUE = 60
-"""Supporting triples kept for one value; a value of a many-to-many chain can have thousands."""
+"""Supporting triples kept for one value or row; a value of a many-to-many chain can have thousands."""
+ROWS, SOLUTIONS = 60, 2_000
+"""Rows of an answer, and solutions of its patterns, that are looked at."""
+AT_ONCE = 500
+"""Triples asked for at once."""
+AGGREGATE = re.compile(r"\b(?:COUNT|SUM|MIN|MAX|AVG|SAMPLE|GROUP_CONCAT)\s*\(", re.IGNORECASE)
+SomeAnswer = TypeVar("SomeAnswer", bound=Answer)
+Row = tuple[Term | None, ...]
 
 
 class Description(NamedTuple):
@@ -53,29 +61,20 @@ def describe(kg: Graph, iris: Sequence[URIRef]) -> dict[URIRef, Description]:
     """Types and description of each vertex, in one query (and one for the names of the types)."""
     if not iris:
         return {}
-    predicates = _list((*kg.vocabulary.types, *kg.vocabulary.descriptions))
-    rows = kg.select(
-        f"SELECT ?v ?p ?o WHERE {{ VALUES ?v {{ {_list(iris)} }} VALUES ?p {{ {predicates} }} ?v ?p ?o }}"
-    ).rows
-    types: dict[Term, set[URIRef]] = {}
-    texts: dict[Term, list[tuple[int, int, str]]] = {}
+    predicates = one_of("?p", (*kg.vocabulary.types, *kg.vocabulary.descriptions))
+    rows = kg.select(f"SELECT ?v ?p ?o WHERE {{ {one_of('?v', iris)} {predicates} ?v ?p ?o }}").rows
+    types: dict[Term | None, set[URIRef]] = defaultdict(set)
+    texts: dict[Term | None, list[tuple[int, int, str]]] = defaultdict(list)
     for vertex, predicate, value in rows:
-        if vertex is None or predicate is None:
-            continue
         if isinstance(value, URIRef) and predicate in kg.vocabulary.types:
-            types.setdefault(vertex, set()).add(value)
+            types[vertex].add(value)
         elif isinstance(value, Literal) and predicate in kg.vocabulary.descriptions:
             language = language_rank(value.language or "", kg.vocabulary.languages)
             order = kg.vocabulary.descriptions.index(URIRef(predicate))
-            texts.setdefault(vertex, []).append((language, order, str(value)))
+            texts[vertex].append((language, order, str(value)))
     names = kg.names(sorted(set().union(*types.values())))
-    return {
-        iri: Description(
-            tuple(dict.fromkeys(names[kind] for kind in sorted(types.get(iri, ())))),
-            min(texts[iri])[-1] if iri in texts else "",
-        )
-        for iri in iris
-    }
+    kinds = {iri: tuple(dict.fromkeys(names[kind] for kind in sorted(types[iri]))) for iri in iris}
+    return {iri: Description(kinds[iri], min(texts[iri])[-1] if texts[iri] else "") for iri in iris}
 
 
 def degrees(kg: Graph, iris: Sequence[URIRef], cap: int) -> dict[URIRef, int]:
@@ -95,7 +94,7 @@ def degrees(kg: Graph, iris: Sequence[URIRef], cap: int) -> dict[URIRef, int]:
 
 def predicates(kg: Graph, *vertices: URIRef | Literal) -> tuple[tuple[URIRef, Direction], ...]:
     """The predicates of vertices but for hidden ones, by IRI, each "out" (vertex is subject) before "in"."""
-    these = f"VALUES ?v {{ {_list(vertices)} }}"
+    these = one_of("?v", vertices)
     rows = kg.select(
         f'SELECT DISTINCT ?p ?d WHERE {{ {{ {these} ?v ?p ?o BIND("out" AS ?d) }}'
         f' UNION {{ {these} ?s ?p ?v BIND("in" AS ?d) }} }}'
@@ -109,16 +108,12 @@ def predicates(kg: Graph, *vertices: URIRef | Literal) -> tuple[tuple[URIRef, Di
 def labelling(kg: Graph) -> Labelling:
     """How the graph labels its vertices, in two bounded queries."""
     labels, languages = kg.vocabulary.labels, kg.vocabulary.languages
-    there = kg.select(
-        f"SELECT ?p WHERE {{ VALUES ?p {{ {_list(labels)} }} FILTER EXISTS {{ ?v ?p ?label }} }}"
-    ).rows
+    there = kg.select(f"SELECT ?p WHERE {{ {one_of('?p', labels)} FILTER EXISTS {{ ?v ?p ?label }} }}").rows
     predicates = tuple(predicate for predicate in labels if (predicate,) in there)
     if not predicates:
         return Labelling((), ())
-    parts = " UNION ".join(
-        f"{{ SELECT ?label WHERE {{ ?v {n3(predicate)} ?label }} LIMIT {SAMPLE} }}"
-        for predicate in predicates
-    )
+    subqueries = (f"SELECT ?label WHERE {{ ?v {n3(iri)} ?label }} LIMIT {SAMPLE}" for iri in predicates)
+    parts = " UNION ".join(f"{{ {subquery} }}" for subquery in subqueries)
     rows = kg.select(
         f"SELECT ?tag (COUNT(*) AS ?n) WHERE {{ {parts} BIND(LANG(?label) AS ?tag) }}"
         f" GROUP BY ?tag ORDER BY DESC(?n) ?tag LIMIT {LANGUAGES}"
@@ -137,9 +132,9 @@ def schema(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:
     spaces = "".join(f" && !STRSTARTS(STR(?p), {quoted(space)})" for space in SCHEMA_SPACES)
     fact = f"FILTER(?p NOT IN ({silent}){spaces})"
     rows = kg.select(
-        f"SELECT ?v WHERE {{ VALUES ?v {{ {_list(iris)} }} FILTER(EXISTS {{ ?s ?v ?o }}"
-        f" || EXISTS {{ VALUES ?t {{ {_list(kg.vocabulary.types)} }} ?s ?t ?v }}"
-        f" || EXISTS {{ VALUES ?c {{ {_list(SCHEMA_CLASSES)} }} ?v {n3(RDF.type)} ?c }})"
+        f"SELECT ?v WHERE {{ {one_of('?v', iris)} FILTER(EXISTS {{ ?s ?v ?o }}"
+        f" || EXISTS {{ {one_of('?t', kg.vocabulary.types)} ?s ?t ?v }}"
+        f" || EXISTS {{ {one_of('?c', SCHEMA_CLASSES)} ?v {n3(RDF.type)} ?c }})"
         f" FILTER NOT EXISTS {{ ?v ?p ?o {fact} }} }}"
     ).rows
     suspects = sorted({vertex for (vertex,) in rows if isinstance(vertex, URIRef)})
@@ -171,15 +166,12 @@ def triples_at(
     rows = kg.select(f"SELECT DISTINCT ?s ?p ?o WHERE {{ {values}?s ?p ?o }} LIMIT {most}").rows
     hidden = set() if predicates else {*kg.vocabulary.hidden} - {*kg.vocabulary.types}
     triples = [
-        (s, p, o) for s, p, o in rows if s and isinstance(p, URIRef) and p not in hidden and o is not None
+        (s, p, o)
+        for s, p, o in rows
+        if isinstance(p, URIRef) and p not in hidden and not isinstance(s, BNode | None)
+        if not isinstance(o, BNode | None)
     ]
-    return sorted((t for t in triples if not any(isinstance(end, BNode) for end in t)), key=str), len(
-        rows
-    ) < most
-
-
-def _list(iris: Sequence[URIRef | Literal]) -> str:
-    return " ".join(map(n3, dict.fromkeys(iris)))
+    return sorted(triples, key=str), len(rows) < most
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,16 +190,15 @@ def holding(kg: Graph, predicates: Sequence[URIRef], name: str) -> tuple[Held, .
         return ()
     plain = "LCASE(REPLACE(STR(?o), '[_-]', ' '))"
     rows = kg.select(
-        f"SELECT ?p ?o (COUNT(*) AS ?n) WHERE {{ VALUES ?p {{ {_list(predicates)} }} ?s ?p ?o"
+        f"SELECT ?p ?o (COUNT(*) AS ?n) WHERE {{ {one_of('?p', predicates)} ?s ?p ?o"
         f" FILTER(!isBlank(?o) && CONTAINS({plain}, {quoted(name.lower())})) }}"
         f" GROUP BY ?p ?o ORDER BY STRLEN(STR(?o)) ?p LIMIT {HELD}"
     ).rows
     whole = re.compile(rf"(?<![^\W_]){re.escape(text)}(?![^\W_])")
-    read = (
-        (p, o, n, local_part(o) if isinstance(o, URIRef) else str(o)) for p, o, n in rows if o is not None
-    )
     return tuple(
-        Held(URIRef(p), o, counted(n)) for p, o, n, words in read if p and whole.search(normal(words))
+        Held(URIRef(p), o, counted(n))
+        for p, o, n in rows
+        if p and o is not None and whole.search(normal(local_part(o) if isinstance(o, URIRef) else o))
     )
 
 
@@ -238,12 +229,10 @@ def support(
             binding = dict(zip(unknowns, row, strict=True))
             supporting = triples.get(binding[target])
             if supporting is not None and len(supporting) < TRIPLES_PER_VALUE:
-                supporting.update(dict.fromkeys(ground(query.patterns, binding)))
+                supporting |= dict.fromkeys(ground(query.patterns, binding))
 
     collect("")
-    # A blank node, and an IRI that no query can hold, cannot be asked for by name
-    missing = [value for value in values if not triples[value] and not isinstance(value, BNode)]
-    missing = [value for value in missing if isinstance(value, Literal) or writable(value)]
+    missing = [value for value in values if not triples[value] and sayable(value)]
     while missing:
         collect(f"VALUES {target} {{ {' '.join(map(n3, missing[:SUPPORT_VALUES]))} }} ")
         left = [value for value in missing if not triples[value]]
@@ -258,6 +247,78 @@ def witness(kg: Graph, query: CandidateQuery) -> tuple[Triple, ...]:
         return ground(query.patterns, {})
     rows = kg.select(f"SELECT {' '.join(unknowns)} WHERE {{ {where(query)} }} LIMIT 1").rows
     return ground(query.patterns, dict(zip(unknowns, rows[0], strict=True))) if rows else ()
+
+
+def support_of(
+    kg: Graph, sparql: str, columns: Sequence[str], rows: Sequence[Row]
+) -> dict[Row, tuple[Triple, ...]]:
+    """For each of the first rows the triples of its solutions; of a group, the first of them.
+
+    Without rows, of an ASK, under () what makes it true. Patterns of NOT EXISTS and paths give no triples,
+    those of OPTIONAL and UNION where they hold. Raises a GraphError if the query cannot be taken apart.
+    """
+    patterns = [pattern for pattern in parts_of(sparql).patterns if PATH not in pattern]
+    parts, columns = outline(sparql), columns if rows else ()
+    free = {end[1:] for pattern in patterns for end in pattern if end.startswith("?")}
+    given = [place for place, column in enumerate(columns) if column in free]
+    names = " ".join(f"?{columns[place]}" for place in given)
+
+    def cell(term: Term | None) -> str:
+        return n3(term) if term is not None and sayable(term) else "UNDEF"
+
+    cells = dict.fromkeys(" ".join(cell(row[place]) for place in given) for row in rows[:ROWS])
+    values = f"VALUES ({names}) {{ {' '.join(f'({line})' for line in cells)} }}" if names else ""
+    binding = re.search(r"\bBIND\b", parts.where, re.IGNORECASE)  # whose variable must not be there before
+    body = f"{{ {parts.where} }}" if binding else parts.where
+    trailing = re.search(r"\s\bVALUES\b.*|$", parts.rest, re.IGNORECASE | re.DOTALL)
+    solutions = kg.select(
+        f"{parts.prologue}SELECT * {parts.dataset}WHERE {{ {values} {body}{_made(parts)} }}"
+        f" LIMIT {SOLUTIONS if rows else 1}{trailing[0] if trailing else ''}"
+    )
+    places = [place for place, column in enumerate(columns) if column in solutions.variables]
+    keys = {row: tuple(row[place] for place in places) for row in rows[:ROWS]} if rows else {(): ()}
+    triples: dict[Row, dict[Triple, None]] = defaultdict(dict)
+    for solution in solutions.rows:
+        pairs = zip(solutions.variables, solution, strict=True)
+        bound = {f"?{name}": term for name, term in pairs if term is not None}
+        mine = triples[tuple(bound.get(f"?{columns[place]}") for place in places)]
+        whole = [p for p in patterns if all(end in bound for end in p if end.startswith("?"))]
+        mine.update(dict.fromkeys(ground(whole, bound)[: TRIPLES_PER_VALUE - len(mine)]))
+    held = there(kg, {triple for each in triples.values() for triple in each})
+    return {row: tuple(t for t in triples.get(key, ()) if t in held) for row, key in keys.items()}
+
+
+def named(kg: Graph, answer: SomeAnswer) -> SomeAnswer:
+    """The answer with the names of what it shows."""
+    terms = {term for triple in answer.support for term in triple}
+    terms |= {term for value in answer.values for term in value.terms}
+    names = kg.names(sorted(term for term in terms if isinstance(term, URIRef)))
+    return replace(answer, names=tuple(sorted(names.items())))
+
+
+def _made(parts: Outline) -> str:
+    """The columns that each solution gives by itself, as BINDs; no aggregate, and nothing made of one."""
+    binds, grouped = [], set[str]()
+    for expression, name in parts.made:
+        if AGGREGATE.search(expression) or grouped & {*re.findall(r"[?$](\w+)", expression)}:
+            grouped.add(name)
+        else:
+            binds.append(f" BIND({expression} AS ?{name})")
+    return "".join(binds)
+
+
+def there(kg: Graph, triples: Collection[Triple]) -> set[Triple]:
+    """Those that the graph has: a solution of a UNION grounds the patterns of each branch.
+
+    Triples of blank nodes cannot be asked for, and pass.
+    """
+    asked = sorted((t for t in triples if all(map(sayable, t))), key=str)
+    held = set(triples) - set(asked)
+    for start in range(0, len(asked), AT_ONCE):
+        lines = " ".join(f"({' '.join(map(n3, t))})" for t in asked[start : start + AT_ONCE])
+        rows = kg.select(f"SELECT ?s ?p ?o WHERE {{ VALUES (?s ?p ?o) {{ {lines} }} ?s ?p ?o }}").rows
+        held |= {(s, p, o) for s, p, o in rows if s is not None and isinstance(p, URIRef) and o is not None}
+    return held
 
 
 # --- why a query has no rows

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -143,7 +143,7 @@ def checked(query: str, *, allow_service: bool = False, magic: str = "") -> Chec
         raise _needs_leave(f"calls {function}, by which an engine may do more than read")
     # The tokens are searched too, so that no way of reading "a<b" can hide the clause from the parse.
     texts = [token[0].upper() for token in tokens]
-    words = {word for word, token in zip(texts, tokens, strict=True) if token.lastgroup == "word"}
+    words = {token[0].upper() for token in tokens if token.lastgroup == "word"}
     words = {word for word in words if "SERVICE" in word}
     services = [tokens[n][0] for n, before in enumerate(texts[:-1], 1) if before == "SERVICE"]
     known = magic and words == {"SERVICE"} and set(services) == {f"<{magic}>"}
@@ -222,9 +222,32 @@ def n3(term: Term) -> str:
     return f"{quoted(term)}^^{n3(term.datatype)}" if term.datatype else quoted(term)
 
 
+def one_of(variable: str, terms: Iterable[Term]) -> str:
+    """A VALUES clause that binds the variable to each of the terms."""
+    return f"VALUES {variable} {{ {' '.join(map(n3, dict.fromkeys(terms)))} }}"
+
+
+def nodes(tree: Any, skipped: str = "") -> Iterator[CompValue]:
+    """The nodes of rdflib's parse of a query, without those named ``skipped`` and what is in them."""
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, CompValue):
+            if node.name != skipped:
+                yield node
+                stack.extend(node.values())
+        elif not isinstance(node, str) and hasattr(node, "__iter__"):
+            stack.extend(node)
+
+
 def writable(iri: str) -> bool:
     """Whether an IRI can stand in a query: some engines hold IRIs that cannot."""
     return not _BAD_IRI.search(iri)
+
+
+def sayable(term: Term) -> bool:
+    """Whether a term can stand in a query: not a blank node, and no IRI that is not writable."""
+    return not isinstance(term, BNode) and (not isinstance(term, URIRef) or writable(term))
 
 
 def quoted(text: str) -> str:
@@ -238,8 +261,6 @@ def quoted(text: str) -> str:
 
 def _check_escapes(query: str) -> None:
     """Engines expand codepoint escapes before or after reading tokens: pass those where this is the same."""
-    if "\\u" not in query and "\\U" not in query:
-        return
     if escape := _AMBIGUOUS.search(query):
         raise _wrong(query, escape.start(), "it is unclear whether this is an escape", _UNESCAPED)
     for escape in _ESCAPE.finditer(query):
@@ -288,10 +309,9 @@ def _reaching_function(tokens: list[re.Match[str]]) -> str:
 def _stray(query: str, position: int) -> QueryError | QueryRefusedError:
     char = query[position]
     if char == "\\" and query[position + 1 : position + 2] in ("u", "U"):
-        return QueryRefusedError(
-            f"the query hides what it says behind an escape {_place(query, position)}",
-            hint="escapes are read inside strings and IRIs only; write the characters themselves",
-        )
+        hint = "escapes are read inside strings and IRIs only; write the characters themselves"
+        place = _place(query, position)
+        return QueryRefusedError(f"the query hides what it says behind an escape {place}", hint=hint)
     what = "a string that does not end" if char in "\"'" else f"the character {char!r}"
     return _wrong(query, position, f"there is {what}")
 
@@ -316,15 +336,7 @@ def _parsed(shape: str) -> Checked:
     """What rdflib's parse says of all queries of a shape."""
     with parsing():
         query = parseQuery(shape)[1]
-    kinds: Counter[str] = Counter()
-    stack: list[Any] = [query]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, CompValue):
-            kinds[node.name] += 1
-            stack.extend(node.values())
-        elif not isinstance(node, str) and hasattr(node, "__iter__"):
-            stack.extend(node)
+    kinds = Counter(node.name for node in nodes(query))
     ranked = {"OrderClause", "LimitOffsetClauses"} <= kinds.keys()
     return Checked(
         form=query.name.removesuffix("Query").lower(),
@@ -339,10 +351,8 @@ def _parsed(shape: str) -> Checked:
 def _broken(text: str, shape: str, undeclared: tuple[str, ...], service: bool) -> GraphError:
     """What to say of a text that is no query; Oxigraph's parser knows best where it breaks."""
     if update := _UPDATE.search(shape):
-        return QueryRefusedError(
-            f"the query would change the graph ({update[1].upper()})",
-            hint="only SELECT, ASK, CONSTRUCT and DESCRIBE are sent",
-        )
+        hint = "only SELECT, ASK, CONSTRUCT and DESCRIBE are sent"
+        return QueryRefusedError(f"the query would change the graph ({update[1].upper()})", hint=hint)
     position, expected = len(text), "SELECT, ASK, CONSTRUCT or DESCRIBE" if not text.strip() else ""
     tokens = sum(token.lastgroup != "space" for token in _TOKEN.finditer(shape))
     try:
@@ -358,11 +368,9 @@ def _broken(text: str, shape: str, undeclared: tuple[str, ...], service: bool) -
 
 
 def _too_large() -> QueryError:
-    return QueryError(
-        "the query is too long or nested too deeply to be checked",
-        hint=f"ask in several queries, of about 1,000 patterns, {MAX_SIGNS:,} signs and {MAX_DEPTH} brackets "
-        "inside each other at most",
-    )
+    most = f"about 1,000 patterns, {MAX_SIGNS:,} signs and {MAX_DEPTH} brackets inside each other at most"
+    message = "the query is too long or nested too deeply to be checked"
+    return QueryError(message, hint=f"ask in several queries, of {most}")
 
 
 def _needs_leave(what: str) -> QueryRefusedError:

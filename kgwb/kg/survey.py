@@ -24,8 +24,8 @@ from kgwb.display import as_html, as_text
 from kgwb.errors import GraphError, GraphUnreachableError
 from kgwb.flow import Iri, Term, from_data, to_data
 from kgwb.kg.base import SCHEMA_SPACES, WIKIBASE, Graph
-from kgwb.kg.queries import Description, counted, describe
-from kgwb.kg.sparql import n3, writable
+from kgwb.kg.queries import counted, describe
+from kgwb.kg.sparql import n3, one_of, writable
 from kgwb.kg.text import local_name, local_part
 
 T = TypeVar("T")
@@ -227,24 +227,35 @@ class _Surveyor:
             self._sample(sizes)
         else:
             self._instances(sizes, things, schema)
-        parents = self._parents()
+        parents = defaultdict(set)
+        for child, parent in self.rows(f"SELECT ?c ?d WHERE {{ ?c {n3(RDFS.subClassOf)} ?d }}", 2):
+            if child != parent and parent not in PLAIN:
+                parents[child].add(parent)
         used = self._properties()
         iris = [iri for iri in (*sizes, *_ancestors(sizes, parents)) if iri != UNTYPED]
         unused = () if self.shares else self._unused({*iris})
-        names = self._names(sorted({*iris, *unused, *_iris_of(used)}))
+        shown = sorted({*iris, *unused, *_iris_of(used)})
+        names = (self.answer(lambda: dict(self.kg.names(shown))) if shown else None) or {}
         labelled, languages = self._labels(schema)
+        totals = self._totals(sizes, parents)
+        both_ways = self._both_ways(used, by_predicate)
+        described = [*by_predicate, *(p.predicate for each in used.values() for p in each), *iris, *unused]
+        described = list(dict.fromkeys(filter(writable, described)))
+        notes = self.answer(lambda: describe(self.kg, described)) or {}
+        classes = [
+            _class(iri, names.get(iri, ""), sizes.get(iri, 0), totals[iri], parents.get(iri, ()), used)
+            for iri in dict.fromkeys((*sizes, *totals))
+        ]
         return Survey(
             triples=triples,
             things=things,
             predicates=len(by_predicate) or None,
-            classes=_classes(sizes, self._totals(sizes, parents), parents, used, names),
+            classes=tuple(sorted(classes, key=lambda c: (c.iri is None, -c.total, str(c.iri)))),
             unlabelled=None if things is None or labelled is None else things - labelled,
             languages=languages,
             unused=unused,
-            both_ways=self._both_ways(used, by_predicate),
-            notes=self._notes(
-                [*by_predicate, *(p.predicate for each in used.values() for p in each), *iris, *unused]
-            ),
+            both_ways=both_ways,
+            notes=tuple((iri, notes[iri].description) for iri in sorted(notes) if notes[iri].description),
             names=tuple(sorted(names.items())),
             sampled=bool(self.shares),
             queries=self.queries,
@@ -253,10 +264,10 @@ class _Surveyor:
 
     # --- asking
 
-    def answer(self, ask: Callable[[], T], nothing: T) -> T:
-        """What is asked, or nothing where the graph refuses or the time is over."""
+    def answer(self, ask: Callable[[], T]) -> T | None:
+        """What is asked, or None where the graph refuses or the time is over."""
         if time.perf_counter() - self.started > LONGEST_S:
-            return nothing
+            return None
         self.queries += 1
         try:
             return ask()
@@ -264,12 +275,11 @@ class _Surveyor:
             raise
         except GraphError as error:
             self.refused = self.refused or error
-            return nothing
+            return None
 
     def rows(self, query: str, keys: int = 0) -> list[tuple[Any, ...]]:
         """The rows whose first ``keys`` terms are IRIs: some engines give a row for no group at all."""
-        nothing: tuple[tuple[Any, ...], ...] = ()
-        rows = self.answer(lambda: self.kg.select(query).rows, nothing)
+        rows: Sequence[tuple[Any, ...]] = self.answer(lambda: self.kg.select(query).rows) or ()
         return [row for row in rows if all(isinstance(k, URIRef) and writable(k) for k in row[:keys])]
 
     def number(self, query: str) -> int | None:
@@ -287,14 +297,14 @@ class _Surveyor:
 
     def _there(self, predicates: Sequence[URIRef]) -> str:
         """A path over those of the predicates that the graph has: the others cost an engine time."""
-        rows = self.rows(f"SELECT ?p WHERE {{ {_values('?p', predicates)} FILTER EXISTS {{ ?s ?p ?o }} }}")
+        rows = self.rows(f"SELECT ?p WHERE {{ {one_of('?p', predicates)} FILTER EXISTS {{ ?s ?p ?o }} }}")
         return "|".join(n3(iri) for iri in predicates if (iri,) in rows) or NONE
 
     # --- classes and their instances
 
     def _sizes(self) -> dict[URIRef, int]:
         """How many instances each class has; the classes of classes and predicates go to ``meta``."""
-        some = _values("?c", self.only) if self.only else ""
+        some = one_of("?c", self.only) if self.only else ""
         what = "*" if self.large else "DISTINCT ?v"
         sizes = self.counts("?c", what, f"{some} ?v ({self.types}) ?c FILTER(isIRI(?c))")
         self.meta = [c for c in sizes if str(c).startswith(SCHEMA_SPACES) and c not in PLAIN]
@@ -304,8 +314,8 @@ class _Surveyor:
 
     def _schema(self, used: Iterable[URIRef]) -> list[URIRef]:
         """Classes and predicates that something is said of: they are no things."""
-        rows = self.rows(f"SELECT ?v WHERE {{ {_values('?v', used)} FILTER EXISTS {{ ?v ?a ?b }} }}", 1)
-        declared = f"{_values('?m', self.meta)} ?v ({self.types}) ?m"
+        rows = self.rows(f"SELECT ?v WHERE {{ {one_of('?v', used)} FILTER EXISTS {{ ?v ?a ?b }} }}", 1)
+        declared = f"{one_of('?m', self.meta)} ?v ({self.types}) ?m"
         rows += self.rows(f"SELECT DISTINCT ?v WHERE {{ {declared} }}", 1) if self.meta else []
         return sorted({v for (v,) in rows})
 
@@ -314,7 +324,7 @@ class _Surveyor:
         hidden = ", ".join(map(n3, (*self.meta, OWL.NamedIndividual)))
         self.of = f"{{ ?v ({self.types}) ?c FILTER(isIRI(?c) && ?c NOT IN ({hidden})) }}"
         typed = f"?v ({self.types}) ?type FILTER(isIRI(?v))"
-        number = (self.distinct(typed) or 0) - (self.distinct(f"{_values('?v', schema)} {typed}") or 0)
+        number = (self.distinct(typed) or 0) - (self.distinct(f"{one_of('?v', schema)} {typed}") or 0)
         bare = f"{{ SELECT DISTINCT ?v WHERE {{ {_without_class(self.types)} }} }}"
         if things is not None and things > number and (size := self.distinct(bare)):
             sizes[UNTYPED] = size
@@ -337,13 +347,6 @@ class _Surveyor:
         sizes.update({c: n for c, n in here.items() if c not in sizes})
         self.shares = {c: n / sizes[c] for c, n in here.items()} or {UNTYPED: 1.0}
         self.of = f"VALUES (?v ?c) {{ {' '.join(f'({n3(v)} {n3(c)})' for v, c in rows)} }}"
-
-    def _parents(self) -> dict[URIRef, set[URIRef]]:
-        parents = defaultdict(set)
-        for child, parent in self.rows(f"SELECT ?c ?d WHERE {{ ?c {n3(RDFS.subClassOf)} ?d }}", 2):
-            if child != parent and parent not in PLAIN:
-                parents[child].add(parent)
-        return parents
 
     def _totals(self, sizes: Mapping[URIRef, int], parents: Parents) -> dict[URIRef, int]:
         """Instances with those of subclasses; an instance may be typed as both."""
@@ -369,7 +372,14 @@ class _Surveyor:
             for (c, p, q), each in sorted(self._values(3, "?c ?p ?q", f"{self.of} {nodes}").items()):
                 n = sum(v.triples for v in each)
                 inner[c, p].append(Property(q, n, n, tuple(_whole(v, None, not self.shares) for v in each)))
-        few, unnamed = self._few(values), self._unnamed(values)
+        few = self._few(values)
+        loose = sorted({p for (_, p), sorts in values.items() if any(v.sort == "IRI" for v in sorts)})
+        nameless = loose and self.rows(
+            f"SELECT ?c ?p (COUNT(DISTINCT ?o) AS ?n) WHERE {{ {one_of('?p', loose)} {self.of} ?v ?p ?o"
+            f" FILTER(isIRI(?o)) FILTER NOT EXISTS {{ ?o ({self.labels}) ?label }} }} GROUP BY ?c ?p",
+            2,
+        )
+        unnamed = {(c, p): counted(n) for c, p, n in nameless}
         used: dict[URIRef, list[Property]] = defaultdict(list)
         for c, p, things, n in self.rows(
             f"SELECT ?c ?p (COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n) WHERE {{ {facts} }}"
@@ -393,12 +403,15 @@ class _Surveyor:
         for (c, p), sorts in values.items():
             uses[c][p] = all(v.sort not in ("class", "IRI", "node") for v in sorts)
         labels = {*self.kg.vocabulary.labels}
+        reached = {v.of for sorts in values.values() for v in sorts}
         structure = [
-            c for c, by in uses.items() if 1 < len(by) <= MOST_INNER and sum(by.values()) >= len(by) - 1
+            c
+            for c, by in uses.items()
+            if 1 < len(by) <= MOST_INNER and sum(by.values()) >= len(by) - 1
+            if c in reached and labels.isdisjoint(by)
         ]
-        structure = [c for c in structure if labels.isdisjoint(uses[c])]
-        if structure := [c for c in structure if any(v.of == c for sorts in values.values() for v in sorts)]:
-            kinds = f"{_values('?t', structure)} ?b ({self.types}) ?t"
+        if structure:
+            kinds = f"{one_of('?t', structure)} ?b ({self.types}) ?t"
             yield f"?v ?p ?b . {kinds} . ?b ?q ?o FILTER(?q NOT IN ({self.types.replace('|', ', ')}))"
 
     def _scaled(self, c: URIRef, n: Any) -> int:
@@ -444,21 +457,12 @@ class _Surveyor:
                 few[c, p].append(o)
         return few
 
-    def _unnamed(self, values: Mapping[tuple[Any, ...], list[Values]]) -> dict[tuple[Any, ...], int]:
-        loose = sorted({p for (_, p), sorts in values.items() if any(v.sort == "IRI" for v in sorts)})
-        rows = loose and self.rows(
-            f"SELECT ?c ?p (COUNT(DISTINCT ?o) AS ?n) WHERE {{ {_values('?p', loose)} {self.of} ?v ?p ?o"
-            f" FILTER(isIRI(?o)) FILTER NOT EXISTS {{ ?o ({self.labels}) ?label }} }} GROUP BY ?c ?p",
-            2,
-        )
-        return {(c, p): counted(n) for c, p, n in rows}
-
     # --- the rest
 
     def _unused(self, classes: set[URIRef]) -> tuple[URIRef, ...]:
         schema = [iri for iri in self.meta if not iri.startswith(WIKIBASE)]
         rows = self.rows(
-            f"SELECT DISTINCT ?p WHERE {{ {_values('?k', schema)} ?p ({self.types}) ?k"
+            f"SELECT DISTINCT ?p WHERE {{ {one_of('?k', schema)} ?p ({self.types}) ?k"
             f" FILTER NOT EXISTS {{ ?s ?p ?o }} FILTER NOT EXISTS {{ ?v ({self.types}) ?p }} }}",
             1,
         )
@@ -471,7 +475,7 @@ class _Surveyor:
             for p in properties:
                 within[p.predicate] += sum(v.triples for v in p.values if v.of == c)
         some = sorted(p for p, n in within.items() if n and n * 10 >= triples.get(p, n * 10 + 1))
-        both = self.counts("?p", "*", f"{_values('?p', some)} ?a ?p ?b . ?b ?p ?a") if some else {}
+        both = self.counts("?p", "*", f"{one_of('?p', some)} ?a ?p ?b . ?b ?p ?a") if some else {}
         return tuple((p, triples[p], both.get(p, 0)) for p in some)
 
     def _labels(self, schema: Sequence[URIRef]) -> tuple[int | None, tuple[tuple[str, int], ...]]:
@@ -479,7 +483,7 @@ class _Surveyor:
         tags: Counter[str] = Counter()
         every: int | None = None
         label = f"?v ({self.labels}) ?label FILTER(isIRI(?v))"
-        for pattern, sign in ((self.of if self.shares else "", 1), (_values("?v", schema), -1)):
+        for pattern, sign in ((self.of if self.shares else "", 1), (one_of("?v", schema), -1)):
             if sign < 0 and not schema:
                 break
             number = self.distinct(f"{pattern} {label}")
@@ -490,19 +494,6 @@ class _Surveyor:
             ):
                 tags[str(tag or "")] += sign * counted(n)
         return every, tuple(sorted((+tags).items(), key=lambda item: (-item[1], item[0]))[:12])
-
-    def _notes(self, iris: Iterable[URIRef]) -> tuple[tuple[URIRef, str], ...]:
-        asked = list(dict.fromkeys(filter(writable, iris)))
-        nothing: dict[URIRef, Description] = {}
-        known = self.answer(lambda: describe(self.kg, asked), nothing)
-        return tuple((iri, known[iri].description) for iri in sorted(known) if known[iri].description)
-
-    def _names(self, iris: Sequence[URIRef]) -> dict[URIRef, str]:
-        return self.answer(lambda: dict(self.kg.names(iris)), {}) if iris else {}
-
-
-def _values(variable: str, iris: Iterable[URIRef]) -> str:
-    return f"VALUES {variable} {{ {' '.join(map(n3, iris))} }}"
 
 
 def _without_class(types: str) -> str:
@@ -523,21 +514,11 @@ def _ancestors(iris: Iterable[URIRef], parents: Parents) -> list[URIRef]:
     return list(above)
 
 
-def _classes(
-    sizes: Mapping[URIRef, int],
-    totals: Mapping[URIRef, int],
-    parents: Parents,
-    used: Used,
-    names: Mapping[URIRef, str],
-) -> tuple[Class, ...]:
-    """The classes, the largest first, and what has none at the end."""
-    classes = []
-    for iri in dict.fromkeys((*sizes, *totals)):
-        properties = tuple(sorted(used.get(iri, ()), key=lambda p: (-p.things, p.predicate)))
-        name = "without a class" if iri == UNTYPED else names.get(iri) or local_name(iri)
-        known = name, sizes.get(iri, 0), totals[iri], tuple(sorted(parents.get(iri, ()))), properties
-        classes.append(Class(None if iri == UNTYPED else iri, *known))
-    return tuple(sorted(classes, key=lambda c: (c.iri is None, -c.total, str(c.iri))))
+def _class(iri: URIRef, name: str, size: int, total: int, above: Iterable[URIRef], used: Used) -> Class:
+    properties = tuple(sorted(used.get(iri, ()), key=lambda p: (-p.things, p.predicate)))
+    if iri == UNTYPED:
+        return Class(None, "without a class", size, total, (), properties)
+    return Class(iri, name or local_name(iri), size, total, tuple(sorted(above)), properties)
 
 
 def _one_sort(n: Any, d: Any, k: Any, type_: Any, tag: Any, *terms: Any) -> Values | None:
@@ -557,16 +538,16 @@ def _whole(values: Values, few: list[Term] | None, all_seen: bool) -> Values:
     """With all values where there are few of them."""
     if few is None:
         return replace(values, whole=all_seen and values.distinct == len(values.examples) < 3)
-    mine = [term for term in few if _sort(term) == (values.sort if values.sort != "class" else "IRI")]
+
+    def sort(term: Term) -> str:
+        if isinstance(term, Literal):
+            return f"text@{term.language}" if term.language else local_part(term.datatype or "string")
+        return "IRI" if isinstance(term, URIRef) else "node"
+
+    mine = [term for term in few if sort(term) == (values.sort if values.sort != "class" else "IRI")]
     if len(mine) != values.distinct:
         return values
     return replace(values, examples=tuple(sorted(mine, key=str)), whole=all_seen)
-
-
-def _sort(term: Term) -> str:
-    if isinstance(term, Literal):
-        return f"text@{term.language}" if term.language else local_part(term.datatype or "string")
-    return "IRI" if isinstance(term, URIRef) else "node"
 
 
 def _iris_of(used: Used) -> Iterator[URIRef]:
@@ -590,13 +571,8 @@ class Try(NamedTuple):
 
 def tries(kg: Graph, seen: Survey) -> Iterator[Try]:
     """Questions about well described things of the largest classes; to be run before they are offered."""
-    labelled = [any(p.predicate in kg.vocabulary.labels for p in kind.properties) for kind in seen.classes]
-    kinds = [
-        kind
-        for wanted in (True, False)
-        for kind, is_ in zip(seen.classes, labelled, strict=True)
-        if is_ is wanted
-    ]
+    labels = {*kg.vocabulary.labels}
+    kinds = sorted(seen.classes, key=lambda kind: labels.isdisjoint(p.predicate for p in kind.properties))
     for place in range(TRIED_PREDICATES):
         for kind in kinds[:TRIED_CLASSES]:
             facts = [p.predicate for p in kind.properties if p.predicate not in kg.vocabulary.hidden]

@@ -63,19 +63,15 @@ def groups(survey: Survey) -> tuple[Group, ...]:
             children[parent].append(each)
     shown: set[URIRef | None] = set()
     result: list[Group] = []
-
-    def below(top: Class) -> list[Class]:
-        found, left = dict[Class, None](), [top]
-        while left:  # each once, however many ways lead to it
-            if (each := left.pop()) not in found:
-                found[each] = None
-                left += reversed(children.get(each.iri, ()) if each.iri else ())
-        return [each for each in found if each.size]
-
     for each in sorted(survey.classes, key=lambda c: (bool(c.parents), -c.total)):
         if each.iri in shown or not each.total or str(each.iri).startswith(SCHEMA_SPACES):
             continue
-        members = [member for member in below(each) if member.iri not in shown]
+        below, left = dict[Class, None](), [each]
+        while left:  # each once, however many ways lead to it
+            if (kind := left.pop()) not in below:
+                below[kind] = None
+                left += reversed(children.get(kind.iri, ()) if kind.iri else ())
+        members = [kind for kind in below if kind.size and kind.iri not in shown]
         if len(members) > 1 and not _alike(members):
             members = [each] if each.size else []
         if members:
@@ -94,23 +90,18 @@ def _alike(members: Sequence[Class]) -> bool:
 
 
 def _merged(members: Sequence[Class]) -> tuple[Property, ...]:
+    if len(members) == 1:
+        return members[0].properties
     by: dict[URIRef, list[Property]] = defaultdict(list)
     for member in members:
         for each in member.properties:
             by[each.predicate].append(each)
-    if len(members) == 1:
-        return members[0].properties
-    merged = [
-        Property(
-            predicate,
-            sum(p.things for p in same),
-            sum(p.triples for p in same),
-            _merged_values([values for p in same for values in p.values]),
-            next((p.inner for p in sorted(same, key=lambda p: -p.things) if p.inner), ()),
-            max(p.unnamed for p in same),
-        )
-        for predicate, same in by.items()
-    ]
+    merged = []
+    for predicate, same in by.items():
+        values = _merged_values([values for p in same for values in p.values])
+        inner = next((p.inner for p in sorted(same, key=lambda p: -p.things) if p.inner), ())
+        things, triples = sum(p.things for p in same), sum(p.triples for p in same)
+        merged.append(Property(predicate, things, triples, values, inner, max(p.unnamed for p in same)))
     return tuple(sorted(merged, key=lambda p: (-p.things, p.predicate)))
 
 
@@ -122,7 +113,7 @@ def _merged_values(values: Sequence[Values]) -> tuple[Values, ...]:
     for same in by.values():
         examples = dict.fromkeys(example for each in same for example in each.examples)
         whole = all(each.whole for each in same) and len(examples) <= FEW
-        ordered = tuple(examples) if whole else _ends(list(examples))
+        ordered = tuple(examples) if whole else _ends([*examples])
         distinct = max(len(examples), *(values.distinct for values in same))
         triples = sum(values.triples for values in same)
         merged.append(replace(same[0], triples=triples, distinct=distinct, examples=ordered, whole=whole))
@@ -192,11 +183,8 @@ class Writer:
             return ("" if sort == "string" else f"{sort}: only ") + ", ".join(shown)
         if values.sort in ("class", "IRI", "node"):
             return f"{sort}, such as {shown[0]}" if values.sort == "IRI" and shown else sort
-        if (
-            all(PLAIN.fullmatch(str(term)) for term in values.examples)
-            and "string" not in sort
-            and len(shown) > 1
-        ):
+        bare = all(PLAIN.fullmatch(str(term)) for term in values.examples)
+        if bare and "string" not in sort and len(shown) > 1:
             return f"{sort} {values.examples[0]} … {values.examples[1]}"
         more = f" ({values.distinct} different)" if len(shown[:2]) < values.distinct <= FEW else ""
         return f"{sort} {', '.join(shown[:2])}{more}"
@@ -207,12 +195,9 @@ class Writer:
         triples = f" ({each.triples} triples)" if each.triples > each.things else ""
         head = f"  {self.named(each.predicate)}: {count}{triples}"
         if each.inner:
-            uses = (
-                f"{self.named(p.predicate)} {' or '.join(map(self.values, p.values))}" for p in each.inner
-            )
-            return (
-                f"{head} -> {self.values(each.values[0]) if each.values else 'node'} with {'; '.join(uses)}"
-            )
+            use = [f"{self.named(p.predicate)} {' or '.join(map(self.values, p.values))}" for p in each.inner]
+            kind = self.values(each.values[0]) if each.values else "node"
+            return f"{head} -> {kind} with {'; '.join(use)}"
         sorts = list(dict.fromkeys(map(self.values, self._by_group(each.values))))[:SORTS]
         arrow = " ->" if any(v.sort in ("class", "IRI", "node") for v in each.values) else ""
         nameless = ", no label" if each.unnamed and [v.sort for v in each.values[:1]] == ["IRI"] else ""
@@ -225,22 +210,16 @@ class Writer:
 
     def _by_group(self, values: Sequence[Values]) -> tuple[Values, ...]:
         """The values with those of alike classes together."""
-        heads = [
-            self.group_of[v.of].head.iri if v.sort == "class" and v.of in self.group_of else v.of
-            for v in values
-        ]
-        several = {head for head, n in Counter(heads).items() if n > 2}
-        heads = [head if head in several else v.of for head, v in zip(heads, values, strict=True)]
-        return _merged_values([replace(v, of=head) for v, head in zip(values, heads, strict=True)])
+        groups = [self.group_of.get(v.of) if v.sort == "class" else None for v in values]
+        heads = [group.head.iri if group else v.of for v, group in zip(values, groups, strict=True)]
+        several = Counter(heads)
+        pairs = zip(values, heads, strict=True)
+        return _merged_values([replace(v, of=head) if several[head] > 2 else v for v, head in pairs])
 
     def is_structure(self, group: Group) -> bool:
         """Whether a class is told with what leads to it, at every place."""
-        ways = [
-            p
-            for other in self.groups
-            for p in other.properties
-            if any(v.of == group.head.iri for v in p.values)
-        ]
+        used = (p for other in self.groups for p in other.properties)
+        ways = [p for p in used if any(v.of == group.head.iri for v in p.values)]
         return bool(ways) and all(each.inner for each in ways)
 
     def group(self, group: Group) -> str:
@@ -258,9 +237,9 @@ class Writer:
     def _tree(self, top: Class, above: tuple[URIRef | None, ...], told: Counter[URIRef | None]) -> str:
         """The subclasses of a class with their instances, each with its own in brackets."""
         kinds = []
-        for each in (
-            c for c in self.survey.classes if top.iri in c.parents and c.iri not in above and c.total
-        ):
+        for each in self.survey.classes:
+            if top.iri not in each.parents or each.iri in above or not each.total:
+                continue
             told[each.iri] += 1
             deep = len(above) > DEEPEST or told[each.iri] > MOST_WAYS
             below = "" if deep else self._tree(each, (*above, each.iri), told)
@@ -280,8 +259,7 @@ class Writer:
     def remarks(self, shown: Collection[str]) -> Iterator[str]:
         """What is to be known of predicates beside what they hold."""
         one_way = [self.curie(p) for p, n, both in self.survey.both_ways if both < n]
-        one_way = [curie for curie in one_way if any(curie in text for text in shown)]
-        if one_way:
+        if one_way := [curie for curie in one_way if any(curie in text for text in shown)]:
             yield f"Between things of one class, mostly asserted in one direction only: {', '.join(one_way)}"
         if self.survey.unused:
             names = [self.curie(iri) for iri in self.survey.unused]
@@ -296,10 +274,8 @@ def quoted(text: str, most: int = TEXT) -> str:
 
 def with_prefixes(sparql: str, prefixes: Prefixes) -> str:
     """A query with the PREFIX lines that it lacks. Raises a GraphError if it is no query."""
-    known = dict(prefixes)
-    lines = [
-        f"PREFIX {prefix}: <{known[prefix]}>" for prefix in checked(sparql).undeclared if prefix in known
-    ]
+    known, lacking = dict(prefixes), checked(sparql).undeclared
+    lines = [f"PREFIX {prefix}: <{known[prefix]}>" for prefix in lacking if prefix in known]
     return "\n".join([*lines, sparql.strip()])
 
 

@@ -13,6 +13,8 @@ from urllib.parse import unquote
 import rdflib
 from rdflib import URIRef
 
+from kgwb.kg.base import Hit
+
 MAX_CHARS = 2_000
 """Characters of a searched text that count."""
 MAX_WORDS = 32
@@ -142,7 +144,7 @@ def ranked(
     labels: Sequence[tuple[str, str, str]],
     limit: int,
     spellings: Spellings = MappingProxyType({}),
-) -> list[tuple[URIRef, str, float]]:
+) -> list[Hit]:
     """The best ``limit`` of (IRI, label, its normal form), each IRI once by its best label; ties by IRI."""
     best: dict[str, tuple[float, str]] = {}
     for iri, label, key in labels:
@@ -150,4 +152,4 @@ def ranked(
         if iri not in best or (-value, label) < (-best[iri][0], best[iri][1]):
             best[iri] = (value, label)
     order = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))[:limit]
-    return [(URIRef(iri), label, value) for iri, (value, label) in order]
+    return [Hit(URIRef(iri), label, value) for iri, (value, label) in order]

@@ -1,10 +1,12 @@
-"""One query over HTTP with SPARQLWrapper, and what its failures mean."""
+"""One query over HTTP with SPARQLWrapper: the reply, and what its failures mean."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import http.client
+import json
+import logging
 import re
 import time
 from collections.abc import Sequence
@@ -20,8 +22,9 @@ from SPARQLWrapper import JSON, POST, TURTLE, SPARQLWrapper
 
 from kgwb.aside import aside
 from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError, QueryError, SettingError
+from kgwb.flow import Term, term_from_data
 from kgwb.kg.base import Limits
-from kgwb.kg.sparql import Form
+from kgwb.kg.sparql import HALF, Form
 from kgwb.masking import SECRET_NAME, cut, is_key, is_plain, shown, without
 from kgwb.network import ERROR_BYTES, check_redirect, received
 from kgwb.version import __version__
@@ -32,11 +35,15 @@ POST_FROM_CHARS = 2_000
 VIRTUOSO_QUERY = re.compile(r"Virtuoso (22|37|42)\w{3} ")
 """How Virtuoso begins, with status 500, what is wrong with a query or its data: a class of SQLSTATE."""
 _CHECK = "check the URL and the network"
+_CHECK_PAGE = "ask again, and check that the URL is the SPARQL endpoint itself, not its web page"
 _LOGIN = "give user and password in the URL: https://USER:PASSWORD@host/sparql"
 _ADDRESS = (
     "write it like https://dbpedia.org/sparql; in user and password write %2F %3F %23 for / ? #,"
     " and after the host %40 for @"
 )
+
+
+_log = logging.getLogger("kgwb")
 
 
 class Secret(str):
@@ -108,6 +115,63 @@ class Reply:
     """What the server calls itself."""
     hidden: Sequence[str] = field(default=(), repr=False)
     """What was sent and may not be shown."""
+
+    def json(self, *, intact: bool = False) -> dict[str, Any]:
+        """Its object; what of its texts is not UTF-8 is replaced, or if ``intact`` an error."""
+        hook = None
+        try:
+            text = self.body.decode("utf-8")
+        except UnicodeDecodeError as error:
+            broken = f"not UTF-8 throughout: {error}"
+            if intact:
+                raise self.wrong(broken) from error
+            _log.warning("%s; broken characters of texts are replaced", broken)
+            text, hook = self.body.decode("utf-8", errors="replace"), _unbroken
+        try:
+            data = json.loads(text, strict=False, object_hook=hook)
+        except (ValueError, RecursionError) as error:
+            raise self.wrong(f"broken JSON: {error}") from error
+        if not isinstance(data, dict):
+            raise self.wrong("JSON of another kind")
+        if problem := data.get("error") or data.get("exception"):
+            raise self.wrong(f"it says {problem!r}")
+        return data
+
+    def table(self, *, intact: bool = False) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+        """The variables and the rows of a result."""
+        data = self.json(intact=intact)
+        try:
+            names, rows = data["head"]["vars"], data["results"]["bindings"]
+        except (KeyError, TypeError) as error:
+            raise self.wrong(error) from error
+        if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+            raise self.wrong("its variables are no list of names")
+        if not (isinstance(rows, list) and all(isinstance(row, dict) for row in rows)):
+            raise self.wrong("its rows are no list of rows")
+        return tuple(names), rows
+
+    def wrong(self, problem: object) -> GraphError:
+        """That it is no result."""
+        start = self.body[:1000].decode("utf-8", errors="replace").strip()
+        what = "a web page" if start[:1] == "<" and self.kind[-3:] != "xml" else "what is no SPARQL result"
+        message = f"the endpoint sent {what} ({self.kind}): {cut(start, 200)!r}; {problem}"
+        return GraphError(without(message, self.hidden), hint=_CHECK_PAGE)
+
+
+def _unbroken(data: dict[str, Any]) -> dict[str, Any]:
+    """An object of a reply that is not UTF-8: an IRI or a number with a character replaced is another one."""
+    if (data.get("type") == "uri" or "datatype" in data) and "\ufffd" in str(data.get("value")):
+        raise ValueError(f"{data['value']} is not UTF-8")
+    return data
+
+
+def read_term(data: Any) -> Term:
+    """The term of a cell; half a character is replaced. Raises ValueError, KeyError or TypeError."""
+    value = data["value"]
+    broken = not isinstance(value, str) or HALF.search(value) or "\ufffd" in value
+    if broken and (not isinstance(value, str) or data["type"] == "uri"):  # another IRI than was meant
+        raise ValueError(f"not an RDF term: {data!r}")
+    return term_from_data({**data, "value": HALF.sub("\ufffd", value)})
 
 
 def ask(

@@ -20,8 +20,7 @@ from kgwb.aside import LOOK_S, aside, undisturbed
 from kgwb.errors import Cancelled, KgwbError, NotRecordedError, OverrideError, SettingError, Stopped
 from kgwb.flow import Answer, Triples, from_data, to_data
 from kgwb.kg.base import Graph, Rows
-from kgwb.kg.embeddings import Embeddings
-from kgwb.kg.index import Index
+from kgwb.kg.embeddings import Embeddings, Index
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
 from kgwb.run.agents import AgentSpec, System, spec_of, subject_of
 from kgwb.run.prompts import Prompts

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from kgwb.errors import GraphError, QueryError
 from kgwb.flow import Triples
 from kgwb.kg.base import Graph, Rows
+from kgwb.kg.queries import Row, support_of
 from kgwb.kg.sparql import checked
-from kgwb.kg.support import Row, support_of
 from kgwb.run import Run
 
 

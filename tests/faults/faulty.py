@@ -9,7 +9,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -98,7 +100,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             if server.fault is not None and server.hit(asked):
                 server.fault(self, right, server)
             else:
-                send(self, right.kind, right.body)
+                send(self, right)
 
         do_POST = do_GET
 
@@ -167,25 +169,26 @@ def _cut(text: str) -> list[str]:
     return [text[: len(text) // 2], text[len(text) // 2 :]]
 
 
+def large_graph(folder: Path) -> Path:
+    """A file of 15,000 labels, large enough to be kept in the cache folder."""
+    path, label = folder / "large.nt", "<http://www.w3.org/2000/01/rdf-schema#label>"
+    path.write_text("".join(f'<urn:v{n}> {label} "vertex {n} of the large graph" .\n' for n in range(15_000)))
+    return path
+
+
 # --- faults
 
 
-def send(
-    handler: BaseHTTPRequestHandler,
-    kind: str,
-    body: bytes,
-    *,
-    length: int = 0,
-    status: int = 200,
-    state: str = "",
-) -> None:
+def send(handler: BaseHTTPRequestHandler, right: Right, status: int = 200, **headers: str) -> None:
+    begin(handler, right.kind, status, **{"Content_Length": str(len(right.body)), **headers})
+    handler.wfile.write(right.body)
+
+
+def begin(handler: BaseHTTPRequestHandler, kind: str, status: int = 200, **headers: str) -> None:
     handler.send_response(status)
-    handler.send_header("Content-Type", kind)
-    if state:
-        handler.send_header("X-SQL-State", state)
-    handler.send_header("Content-Length", str(length or len(body)))
+    for name, value in {"Content_Type": kind, **headers}.items():
+        handler.send_header(name.replace("_", "-"), value)
     handler.end_headers()
-    handler.wfile.write(body)
 
 
 def reset(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
@@ -202,16 +205,12 @@ def trickling_head(handler: BaseHTTPRequestHandler, right: Right, server: Server
 
 
 def trickling_body(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
-    handler.send_response(200)
-    handler.send_header("Content-Type", right.kind)
-    handler.end_headers()
+    begin(handler, right.kind)
     _trickle(handler, server)
 
 
 def trickling_error(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
-    handler.send_response(500)
-    handler.send_header("Content-Type", "text/plain")
-    handler.end_headers()
+    begin(handler, "text/plain", 500)
     _trickle(handler, server)
 
 
@@ -220,81 +219,71 @@ def _trickle(handler: BaseHTTPRequestHandler, server: Server) -> None:
         handler.wfile.write(b" ")
 
 
-def cut(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
-    send(handler, right.kind, right.body[: len(right.body) // 2], length=len(right.body))
-
-
-def broken_chunk(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
-    handler.send_response(200)
-    handler.send_header("Content-Type", right.kind)
-    handler.send_header("Transfer-Encoding", "chunked")
-    handler.end_headers()
-    half = right.body[: len(right.body) // 2]
-    handler.wfile.write(b"%x\r\n%s\r\n" % (len(half), half))
-
-
-def html(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
-    send(handler, "text/html", b"<!DOCTYPE html><html><body><h1>Welcome</h1></body></html>")
-
-
-def error_inside(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
-    send(handler, "application/json", b'{"error": "out of memory"}')
-
-
-def error_in_words(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
-    send(handler, "text/plain", b"Virtuoso 42000 Error The estimated execution time exceeds the limit")
-
-
-def error_later(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
-    line = b'\ndata: {"error": {"message": "out of memory"}}\n\n' if "event" in right.kind else b""
-    line = line or b'\n{"error": "out of memory"}\n'
-    send(handler, right.kind, right.body[: len(right.body) // 2] + line)
-
-
-def partial(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
-    send(handler, right.kind, right.body, status=206)
-
-
-def partial_state(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
-    send(handler, right.kind, right.body, state="S1TAT")
-
-
-def cut_by_length(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
-    send(handler, right.kind, right.body.replace(b'"stop"', b'"length"').replace(b'\\"', b""))
-
-
-def big(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
-    """The right answer with 10 MB more: rows and triples again and again, or letters of the reply."""
-    send(handler, right.kind, _swollen(right))
-
-
-def _swollen(right: Right) -> bytes:
-    if "triples" in right.kind:
-        return right.body * (TEN_MB // len(right.body))
-    if "sparql" not in right.kind:
-        return right.body.replace(b'"content": "', b'"content": "' + b"x" * TEN_MB, 1)
-    data = json.loads(right.body)
-    if "boolean" in data or not data["results"]["bindings"]:
-        return json.dumps({**data, "comment": "x" * TEN_MB}).encode()
-    data["results"]["bindings"] *= TEN_MB // len(right.body)
-    return json.dumps(data).encode()
-
-
 def endless(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
-    handler.send_response(200)
-    handler.send_header("Content-Type", right.kind)
-    handler.end_headers()
+    begin(handler, right.kind)
     while not server.closing.is_set():
         handler.wfile.write(b" " * 1_000_000)
 
 
-def broken_iri(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
-    send(handler, right.kind, right.body.replace(b"http://example.org/", b"http://example.org/\xff"))
+def cut(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
+    send(handler, Right(right.kind, _half(right.body)), Content_Length=str(len(right.body)))
 
 
-def broken_text(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
-    """No UTF-8 in what the model writes, or in a literal."""
-    body = right.body
-    for before in (b'"content": "', b'"type":"literal","value":"'):
-        body = body.replace(before, before + b"\xff")
-    send(handler, right.kind, body)
+def broken_chunk(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
+    begin(handler, right.kind, Transfer_Encoding="chunked")
+    half = _half(right.body)
+    handler.wfile.write(b"%x\r\n%s\r\n" % (len(half), half))
+
+
+def _half(body: bytes) -> bytes:
+    return body[: len(body) // 2]
+
+
+def _wrong(change: Callable[[Right], Right], **options: Any) -> Fault:
+    """Another body than the right one, or other headers."""
+
+    def fault(handler: BaseHTTPRequestHandler, right: Right, server: Server) -> None:
+        send(handler, change(right), **options)
+
+    return fault
+
+
+def _replaced(*pairs: tuple[bytes, bytes]) -> Callable[[Right], Right]:
+    return lambda right: Right(right.kind, reduce(lambda body, pair: body.replace(*pair), pairs, right.body))
+
+
+def _swollen(right: Right) -> Right:
+    """The right answer with 10 MB more: rows and triples again and again, or letters of the reply."""
+    if "triples" in right.kind:
+        return Right(right.kind, right.body * (TEN_MB // len(right.body)))
+    if "sparql" not in right.kind:
+        return Right(right.kind, right.body.replace(b'"content": "', b'"content": "' + b"x" * TEN_MB, 1))
+    data = json.loads(right.body)
+    if "boolean" in data or not data["results"]["bindings"]:
+        data["comment"] = "x" * TEN_MB
+    else:
+        data["results"]["bindings"] *= TEN_MB // len(right.body)
+    return Right(right.kind, json.dumps(data).encode())
+
+
+def _error_later(right: Right) -> Right:
+    event = b"data: " if "event" in right.kind else b""
+    error = b'{"error": {"message": "out of memory"}}\n' if event else b'{"error": "out of memory"}'
+    return Right(right.kind, _half(right.body) + b"\n" + event + error + b"\n")
+
+
+html = _wrong(lambda _: Right("text/html", b"<!DOCTYPE html><html><body><h1>Welcome</h1></body></html>"))
+error_inside = _wrong(lambda _: Right("application/json", b'{"error": "out of memory"}'))
+error_in_words = _wrong(
+    lambda _: Right("text/plain", b"Virtuoso 42000 Error The estimated execution time exceeds the limit")
+)
+error_later = _wrong(_error_later)
+partial = _wrong(lambda right: right, status=206)
+partial_state = _wrong(lambda right: right, X_SQL_State="S1TAT")
+big = _wrong(_swollen)
+cut_by_length = _wrong(_replaced((b'"stop"', b'"length"'), (b'\\"', b"")))
+broken_iri = _wrong(_replaced((b"http://example.org/", b"http://example.org/\xff")))
+broken_text = _wrong(
+    _replaced(*((start, start + b"\xff") for start in (b'"content": "', b'"type":"literal","value":"')))
+)
+"""No UTF-8 in what the model writes, or in a literal."""

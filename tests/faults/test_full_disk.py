@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from faulty import large_graph
 from small import CALLS, MADE_UP, SCRIPT, films, made_up, prompt
 
 from kgwb import load_run
@@ -184,11 +185,7 @@ def test_a_graph_that_cannot_be_cached_is_opened_in_memory(
     disk: tuple[Path, Full], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder, full = disk
-    source = tmp_path / "large.nt"
-    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
-    source.write_text(
-        "".join(f'<urn:v{n}> {label} "vertex {n} of the large graph" .\n' for n in range(15_000))
-    )
+    source = large_graph(tmp_path)
     monkeypatch.setenv("KGWB_CACHE", str(folder))
     with full(), caplog.at_level(logging.WARNING, "kgwb"):
         kg = open_kg(source)

@@ -17,7 +17,7 @@ from typing import Any
 import faulty
 import pytest
 import rdflib
-from faulty import graph_server, model_server, serving
+from faulty import graph_server, large_graph, model_server, serving
 from jupyter_client.manager import KernelManager
 from small import DIRECTED, EX, FILMS, HOMONYMS
 
@@ -154,17 +154,15 @@ class Benchmark:
         self.model = model_server("openai", _of_films)
 
     def start(self, out: str) -> subprocess.Popen[bytes]:
-        command = [
-            sys.executable,
-            "-m",
-            "kgwb",
-            "bench",
-            "--kg",
-            str(self.graph),
+        command = [sys.executable, "-m", "kgwb", "bench", "--kg", str(self.graph)]
+        command += [
             "--set",
             "multi_turn=false",
+            "--model",
+            f"openai:tiny@{self.model.url}",
+            "--questions",
+            str(self.questions),
         ]
-        command += ["--model", f"openai:tiny@{self.model.url}", "--questions", str(self.questions)]
         command += ["--out", str(self.folder / out), "--workers", str(WORKERS)]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
@@ -287,17 +285,9 @@ def begin(process: subprocess.Popen[str]) -> None:
     process.stdin.flush()
 
 
-def _large(folder: Path) -> Path:
-    path = folder / "large.nt"
-    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
-    lines = (f'<{EX}v{n}> {label} "vertex {n} of the large graph" .\n' for n in range(15_000))
-    path.write_text("".join(lines), encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize("damaged", [False, True])
 def test_processes_share_one_cold_cache(tmp_path: Path, damaged: bool) -> None:
-    path = _large(tmp_path)
+    path = large_graph(tmp_path)
     graphs = Path(os.environ["KGWB_CACHE"]) / "graphs"
     if damaged:
         open_kg(path)
@@ -309,7 +299,7 @@ def test_processes_share_one_cold_cache(tmp_path: Path, damaged: bool) -> None:
 
 
 def test_a_process_killed_while_it_builds_harms_nobody_and_is_cleared_away(tmp_path: Path) -> None:
-    path = _large(tmp_path)
+    path = large_graph(tmp_path)
     graphs = Path(os.environ["KGWB_CACHE"]) / "graphs"
     killed = opener(path)
     begin(killed)

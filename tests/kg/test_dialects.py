@@ -34,13 +34,13 @@ from kgwb.errors import (
     QueryRefusedError,
     SettingError,
 )
-from kgwb.kg import VOCABULARIES, Limits, Vocabulary, cache_dir, open_kg, searching
+from kgwb.kg import VOCABULARIES, Limits, Vocabulary, cache_dir, endpoint, open_kg
+from kgwb.kg.base import well_known
 from kgwb.kg.dialects import DIALECTS, STAGES, Dialect, named
 from kgwb.kg.endpoint import Endpoint
 from kgwb.kg.local import LocalGraph
 from kgwb.kg.sparql import checked
 from kgwb.kg.text import spelled
-from kgwb.kg.vocabularies import well_known
 
 LABEL, NAME = f"<{RDFS.label}>", f"<{FOAF.name}>"
 TWO = Vocabulary(labels=(RDFS.label, FOAF.name))
@@ -384,7 +384,7 @@ def test_an_old_memory_is_not_trusted(engine: Engine) -> None:
     (file,) = cache_dir().rglob("*.json")
     fake.sign = ""
     assert Endpoint(fake.url).dialect.name == "jena"
-    old = time.time() - searching.REMEMBERED_S - 60
+    old = time.time() - endpoint.REMEMBERED_S - 60
     os.utime(file, (old, old))
     assert str(Endpoint(fake.url).dialect) == "generic (probed)"
 

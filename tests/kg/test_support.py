@@ -13,7 +13,7 @@ from kgwb import open_kg
 from kgwb.errors import KgwbError
 from kgwb.kg.base import Rows
 from kgwb.kg.findings import Facts, findings_of
-from kgwb.kg.support import support_of
+from kgwb.kg.queries import support_of
 
 START = f"PREFIX : <{EX}> PREFIX rdfs: <{RDFS}> "
 ARRIVAL, DUNE, OTHER, SICARIO = map(iri, ("arrival", "dune", "lynchs_dune", "sicario"))

@@ -14,8 +14,7 @@ from rdflib.namespace import XSD
 
 from kgwb.flow import NOT_HERE, Answer, CandidateQuery, Term, Triple, Value
 from kgwb.kg.algebra import unknowns_of
-from kgwb.kg.queries import counted, support, where, witness
-from kgwb.kg.support import named
+from kgwb.kg.queries import counted, named, support, where, witness
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.chatty_kg.matching import Ends, pattern_of, terms_of

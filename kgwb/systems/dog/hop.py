@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from rdflib import BNode, Literal, URIRef
 
 from kgwb.flow import Answer, Direction, Iri, Term, Triple, Value
-from kgwb.kg.queries import TRIPLES_PER_VALUE, describe, predicates
+from kgwb.kg.queries import TRIPLES_PER_VALUE, describe, named, predicates
 from kgwb.kg.sparql import n3
-from kgwb.kg.support import named
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, faults
 from kgwb.systems.dog.records import (

@@ -9,7 +9,7 @@ from itertools import chain
 from rdflib import Literal
 
 from kgwb.flow import NOT_HERE, Answer, Dialogue, Kind, Term, Triple, Value
-from kgwb.kg.support import named
+from kgwb.kg.queries import named
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.ragonite.records import Cited, CitedValue, Source

@@ -19,8 +19,7 @@ from kgwb import disk
 from kgwb.errors import GraphError, GraphUnreachableError, SettingError
 from kgwb.flow import Term, Triple, from_data, term_from_data, to_data
 from kgwb.kg.base import Graph
-from kgwb.kg.embeddings import Embeddings
-from kgwb.kg.index import Index
+from kgwb.kg.embeddings import Embeddings, Index
 from kgwb.kg.queries import counted
 from kgwb.kg.sparql import n3, writable
 from kgwb.kg.survey import KEPT_S

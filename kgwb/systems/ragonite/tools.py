@@ -9,8 +9,8 @@ from rdflib import URIRef
 
 from kgwb.errors import GraphError, GraphUnreachableError
 from kgwb.flow import Dialogue, to_data
+from kgwb.kg.queries import support_of
 from kgwb.kg.sparql import checked
-from kgwb.kg.support import support_of
 from kgwb.run import Run, agent
 from kgwb.run.act import Tool, act, tool
 from kgwb.systems.ragonite.database import Database, database

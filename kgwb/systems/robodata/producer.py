@@ -9,7 +9,7 @@ from typing import Literal
 import rdflib
 
 from kgwb.flow import NOT_HERE, Answer, Kind, Triple, Value
-from kgwb.kg.support import named, there
+from kgwb.kg.queries import named, there
 from kgwb.run import Run, agent
 from kgwb.run.ask import Reply, ask
 from kgwb.systems.robodata.local_graph import LocalGraph

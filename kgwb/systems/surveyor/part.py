@@ -11,7 +11,7 @@ from rdflib import URIRef
 
 from kgwb.errors import GraphError
 from kgwb.flow import Candidate, Dialogue, Retrieved
-from kgwb.kg.index import Index
+from kgwb.kg.embeddings import Index
 from kgwb.kg.queries import describe, holding
 from kgwb.kg.survey_text import Group, Writer
 from kgwb.kg.text import local_name

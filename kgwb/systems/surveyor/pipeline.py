@@ -9,7 +9,7 @@ from rdflib import Literal, URIRef
 
 from kgwb.flow import NOT_HERE, Answer, Dialogue, Kind, Question, Turn, Value, to_data
 from kgwb.kg.findings import facts_of
-from kgwb.kg.support import named
+from kgwb.kg.queries import named
 from kgwb.kg.survey import Survey, survey
 from kgwb.kg.survey_text import Writer
 from kgwb.kg.text import local_part

@@ -15,7 +15,7 @@ from kgwb.errors import GraphError
 from kgwb.flow import Answer, CandidateQuery, Direction, Kind, Retrieved, Value
 from kgwb.kg.algebra import parts_of
 from kgwb.kg.base import Rows
-from kgwb.kg.support import named
+from kgwb.kg.queries import named
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.linking import numbered
