@@ -133,11 +133,14 @@ def press(widget: Live, label: str, tags: tuple[str, ...] = ("button",), **typed
 
 
 def settle(*workers: Worker) -> None:
-    """Wait until workers have done what they were told."""
+    """Wait until workers have done what they were told, and it is drawn: by them, or by a timer that draws."""
     for worker in workers:
         if worker.worker is not None:
             worker.worker.join(timeout=20)
             assert not worker.worker.is_alive()
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.join(timeout=20)
 
 
 def wait_for(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
