@@ -133,7 +133,7 @@ def press(widget: Live, label: str, tags: tuple[str, ...] = ("button",), **typed
 
 
 def settle(*workers: Worker) -> None:
-    """Wait until workers have done what they were told, and it is drawn: by them, or by a timer that draws."""
+    """Wait until workers have done what they were told, and it is drawn: by them, or by a timer."""
     for worker in workers:
         if worker.worker is not None:
             worker.worker.join(timeout=20)
