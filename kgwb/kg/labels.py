@@ -48,7 +48,6 @@ _CACHE = "PRAGMA cache_size=-65536;"  # in KiB: what building takes of memory, h
 _CLAIMS = ("directClaim", "claim", "statementProperty", "qualifier")
 _LONG = "AND length(word) BETWEEN ? AND ?"
 _MATCHING = "SELECT rowid FROM words WHERE words MATCH ? LIMIT ?"
-
 _ROWS = "SELECT iri, text, key FROM labels WHERE "
 
 
