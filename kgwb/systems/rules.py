@@ -25,10 +25,17 @@ def vertex(
     """The label that is the name, homonyms told apart; else one spelled nearly alike; else none."""
     same = [c for c in candidates if _plain(c["label"]) == _plain(entity)]
     holding = [c for c in candidates if {*_plain(entity).split()} <= {*_plain(c["label"]).split()}]
-    best = max(same or holding or candidates, key=lambda c: (_alike(entity, c["label"]), -c["number"]))
+    best = max(
+        same or holding or candidates,
+        key=lambda c: (
+            _plain(c["label"]).startswith(_plain(entity)),
+            _alike(entity, c["label"]),
+            -c["number"],
+        ),
+    )
     if len(same) > 1:
         read = grammar.read(question, kg).facts
-        asked = _content(question) - _content(" ".join([entity, *(says for _, says, _ in read)]))
+        asked = _content(question.partition(" not ")[0]) - _content(" ".join([entity, *(says for _, says, _ in read)]))
         relations = [says for subject, says, object_ in read if entity in (subject, object_)]
 
         def fit(candidate: Any) -> float:

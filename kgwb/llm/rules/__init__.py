@@ -66,6 +66,8 @@ class Rules(ChatModel):
 
 def like(relation: str, names: Sequence[str], embeddings: Embeddings) -> list[str]:
     """The names of predicates that say a relation, in their order; none if none is like enough."""
+    if ", " in relation:  # all parts of a value without a name
+        return [name for name in names if name in relation.split(", ")]
     event = _event(relation)
     if event != relation:  # where somebody was buried is no birth place, for all that both are places
         names = [name for name in names if not name.endswith((" by", "er", "or"))]

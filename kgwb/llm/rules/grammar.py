@@ -21,7 +21,7 @@ from kgwb.llm.rules.words import SENSE_OF, Mention, is_verb, mentions, singular,
 
 UNREAD = frozenset(("not", "never", "nor", "without", "except", "before", "after", "than"))
 IDIOMS = re.compile(
-    r"(\[[^\[\]]*\])|\b(in the world|on earth|by any chance|in particular|the names? of(?= (the|all|a)\b))",
+    r"(\[[^\[\]]*\])| - the \w+, not the \w+|\b(i'm after|makes? up|get(?= (the|a|an|some)\b)|(before|after)(?=[.?!]|$| (i|we)\b)|got any|work(s|ed|ing)?(?= as (an?|the)\b)|in the world|on earth|by any chance|in particular|the names? of(?= (the|all|a)\b))",
     re.I,
 )
 """What says nothing; a name in square brackets is left alone."""
@@ -79,7 +79,7 @@ class Reading(NamedTuple):
 
 def read(question: str, kg: Graph | None) -> Reading:
     """What the grammar reads. Raises ModelError for words that it would pass over ("not", "before")."""
-    question = IDIOMS.sub(lambda idiom: idiom[1] or "", question)
+    question = plain(question)
     tokens = tokens_of(question)
     words = [token.lower for token in tokens]
     names = mentions(question, tokens, kg)
@@ -93,8 +93,9 @@ def read(question: str, kg: Graph | None) -> Reading:
     if kg and names and names[-1].last <= last and stated and kg.exact([kind]):
         names.append(Mention(last, last + 1, kind))  # was X a chemist, were they also chemists
     groups = _groups(words, names)
-    asks = bool(words) and words[0] in en.AUXILIARIES and words[1:2] not in (["you"], ["i"], ["we"])
-    counts = {("how", "many"), ("how", "much"), ("number", "of")} & {*pairwise(words)}
+    goes_on = any(t.lower in en.WH and n and (t.opens or "and" in words[n - 4 : n]) for n, t in enumerate(tokens))
+    asks = words[:1] and words[0] in en.AUXILIARIES and not ({*words[1:2]} & en.POLITE) and not goes_on
+    counts = {("how", "many"), ("how", "much"), ("the", "number")} & {*pairwise(words)}
     facts: list[Fact] = []
     target = "?answer"
     chain: list[Step] = []  # a group without relations shares its neighbour's
@@ -116,6 +117,11 @@ def read(question: str, kg: Graph | None) -> Reading:
     return Reading(tuple(facts), target, "boolean" if asks else "count" if counts else "list")
 
 
+def plain(question: str) -> str:
+    """The question without what says nothing."""
+    return IDIOMS.sub(lambda idiom: idiom[1] or "", question)
+
+
 def _groups(words: Sequence[str], names: Sequence[Mention]) -> list[list[Mention]]:
     """Names joined by "and" or a comma are one group: the same is said of each."""
     groups: list[list[Mention]] = []
@@ -132,7 +138,7 @@ def _chain(left: Sequence[str], right: Sequence[str], *, first: bool) -> list[St
     """The relations of one name, nearest first, from the words before and after it."""
     asked_right = bool(en.WH & {*right})
     asked_left = bool((en.WH | en.IMPERATIVES) & {*left}) and not asked_right
-    hint, site = _wanted([*left, *right])
+    hint, site = wanted([*left, *right])
     place = next((number for number, word in enumerate(left) if word in en.WH), len(left) - 1)
     verbs = [word for word in left[place + 1 :] if word in en.AUXILIARIES]
     subject = bool(en.AUXILIARIES & {*left[-3:]})  # an auxiliary stands before the name
@@ -176,7 +182,7 @@ def _chain(left: Sequence[str], right: Sequence[str], *, first: bool) -> list[St
     return _steps(chain, hint, site)
 
 
-def _wanted(words: Sequence[str]) -> tuple[str, str]:
+def wanted(words: Sequence[str]) -> tuple[str, str]:
     """What kind of value is asked for ("date", "place" or nothing), and of what kind a place."""
     asked = [singular(b) for a, b in pairwise(words) if a in ("what", "which")]
     site = next((word for word in asked if word in en.PLACES), "")

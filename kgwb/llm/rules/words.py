@@ -21,7 +21,9 @@ WH, AUXILIARIES, HAVING, NATIONS = _listed("wh", "auxiliaries", "having", "natio
 LIGHT_VERBS, VERB_FORMS, BEING, ACTIVE = _listed("light_verbs", "verb_forms", "being", "active")
 DETERMINERS, PREPOSITIONS, RELATIVES, FILLERS = _listed("determiners", "prepositions", "relatives", "fillers")
 IMPERATIVES, JOINING, NOUN_NEXT, ASKING = _listed("imperatives", "joining", "noun_next", "asking")
-TIMES, PLACES, PRONOUNS, *EVENTS = _listed("times", "places", "pronouns", "located", "sited")
+TIMES, PLACES, PRONOUNS, SMALL_TALK = _listed("times", "places", "pronouns", "small_talk")
+POLITE, VAGUE = _listed("polite", "vague")
+EVENTS = [*_listed("located", "sited")]
 FUNCTION_WORDS = WH | AUXILIARIES | DETERMINERS | PREPOSITIONS | RELATIVES | FILLERS
 SENSE_OF = {word: name for name, words in LEXICON["senses"].items() for word in words.split()}
 """For a word of a known family the phrase that a graph tends to name the relation by."""
@@ -37,6 +39,8 @@ class Token:
     text: str
     start: int
     end: int
+    opens: bool = False
+    """Whether a sentence begins with it."""
 
     @property
     def lower(self) -> str:
@@ -57,13 +61,14 @@ def tokens_of(text: str) -> list[Token]:
     tokens: list[Token] = []
     for match in WORD.finditer(text):
         core, start = match.group(), match.start()
+        opens = not tokens or text[:start].rstrip().endswith((".", "?", "!", ":"))
         owner = re.fullmatch(r"(.+)['’]s", core)
         if owner and core.casefold() not in WH:
             cut = start + len(owner[1])
-            tokens += [Token(owner[1], start, cut), Token("'s", cut, match.end())]
+            tokens += [Token(owner[1], start, cut, opens), Token("'s", cut, match.end())]
         else:
             core = core[:-1] if core.endswith(".") and core.count(".") == 1 else core
-            tokens += [Token(core, start, start + len(core))] if core else []
+            tokens += [Token(core, start, start + len(core), opens)] if core else []
     return tokens
 
 
@@ -96,7 +101,8 @@ def mentions(text: str, tokens: Sequence[Token], kg: Graph | None) -> list[Menti
     """
     if settled := marked(text, tokens):
         return settled
-    spans = [(a, b) for a in range(len(tokens)) for b in range(a + 1, min(len(tokens), a + 18) + 1)]
+    edges = [n for n, token in enumerate(tokens) if any(map(str.isalnum, token.text))]
+    spans = [(a, b + 1) for a in edges for b in edges if a <= b < a + 18]
     texts = {(a, b): text[tokens[a].start : tokens[b - 1].end] for a, b in spans}
     labels = kg.exact(list(texts.values())) if kg else {}
     whole = [span for span in spans if texts[span] in labels and not of_nation(span, tokens)]
@@ -149,9 +155,13 @@ def _weight(words: Sequence[Token], text: str) -> float:
 
 
 def _named(word: Token) -> bool:
-    """Whether a word is written like part of a name; the first of the text only if it is no function word."""
+    """Whether a word is written like part of a name; one that begins a sentence only if it is no function word."""
     named = word.text[0].isupper() or any(char.isdigit() for char in word.text)
-    return named and (word.start > 0 or word.lower not in FUNCTION_WORDS | LIGHT_VERBS)
+    return (
+        named
+        and not (word.opens and word.lower in FUNCTION_WORDS | LIGHT_VERBS | PRONOUNS | SMALL_TALK)
+        and word.text != "I"
+    )
 
 
 def _capital_runs(tokens: Sequence[Token]) -> list[tuple[int, int]]:
@@ -161,7 +171,7 @@ def _capital_runs(tokens: Sequence[Token]) -> list[tuple[int, int]]:
         joined = n > 1 and tokens[n - 1].lower in JOINING and token.text[0].isupper()
         if n and _named(token) and runs and runs[-1][1] >= n - joined and n - runs[-1][0] < 18:
             runs[-1] = (runs[-1][0], n + 1)
-        elif n and _named(token) and not token.text.isdigit():
+        elif _named(token) and not token.text.isdigit() and (n or any(map(str.isdigit, token.text))):
             runs.append((n, n + 1))
     return runs
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.rules import grammar, like, rule
+from kgwb.llm.rules import like, rule
+from kgwb.llm.rules.grounding import read
 from kgwb.llm.rules.words import AUXILIARIES, PREPOSITIONS, WH, Token, is_verb, mentions, tokens_of
 
 PERSONAL = frozenset("he she him her his hers himself herself".split())
@@ -29,15 +30,15 @@ def translate(question: str) -> dict[str, Any]:
 
 
 @rule("chatty_kg/qir")
-def extract(question: str, kg: Graph | None) -> dict[str, Any]:
+def extract(question: str, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
     """The triples that the grammar reads; what it does not read it refuses by itself."""
-    return extract_published(question, kg) | {"beyond": []}
+    return extract_published(question, kg, embeddings) | {"beyond": []}
 
 
 @rule("chatty_kg/qir_published")
-def extract_published(question: str, kg: Graph | None) -> dict[str, Any]:
+def extract_published(question: str, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
     """The triples that the grammar reads."""
-    facts, target, kind = grammar.read(question, kg)
+    facts, target, kind = read(question, kg, embeddings)
     ends = [*dict.fromkeys(end for subject, _, object_ in facts for end in (subject, object_))]
     return {
         "entities": [end for end in ends if not end.startswith("?")],
@@ -60,7 +61,7 @@ def pooled(
     question: str, predicates: Sequence[str], kg: Graph | None, embeddings: Embeddings
 ) -> dict[str, Any]:
     """The predicates named most like any relation of the question."""
-    relations = [relation for _, relation, _ in grammar.read(question, kg).facts]
+    relations = [relation for _, relation, _ in read(question, kg, embeddings).facts]
     kept = [name for relation in relations for name in like(relation, predicates, embeddings)]
     return {"reasoning": "the names most like each relation", "predicates": list(dict.fromkeys(kept))}
 

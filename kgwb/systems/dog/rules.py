@@ -13,6 +13,7 @@ from typing import Any
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.rules import SPELLING, grammar, like, rule
+from kgwb.llm.rules.grounding import read
 from kgwb.llm.rules.words import (
     AUXILIARIES,
     DETERMINERS,
@@ -50,10 +51,10 @@ def relation(
     question: str, entity: str, relations: Sequence[str], kg: Graph | None, embeddings: Embeddings
 ) -> dict[str, Any]:
     """The relation named most like the first step of an entity's chain; the longest chain goes first."""
-    read = chains(question, kg)
-    steps = read.get(entity, ())
+    read_at = chains(question, kg, embeddings)
+    steps = read_at.get(entity, ())
     subquestion, reason = "", f"no relation is read at [{entity}]"
-    if longer := [name for name, chain in read.items() if steps and len(chain) > len(steps)]:
+    if longer := [name for name, chain in read_at.items() if steps and len(chain) > len(steps)]:
         reason = f"[{longer[0]}] has further to go, and comes first"
     elif steps:
         says, back = steps[0]
@@ -84,17 +85,17 @@ def _best(says: str, names: Sequence[str], embeddings: Embeddings) -> str:
 def trying(question: str, found: Sequence[Any], kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
     """Yes with all tails if one step is left of every chain; several entities must agree on them."""
     filled = [each for each in found if each["triples"] or each["note"].startswith("no triple")]
-    read, kind = chains(question, kg), grammar.read(question, kg).kind
+    read_at, kind = chains(question, kg, embeddings), grammar.read(question, kg).kind
     tails = [triple[-1] for each in filled for triple in each["triples"]]
     numbers = all(tail.replace(".", "", 1).isdecimal() for tail in tails)
     if kind == "boolean" or (kind == "count" and not numbers):
         return _insufficient("a walk finds names; it neither counts nor says yes or no")
-    left = max((len(steps) for steps in read.values()), default=0)
+    left = max((len(steps) for steps in read_at.values()), default=0)
     if left > 1:
         return _insufficient(f"{left} relations are read in the question, and one is gone along")
     tails_of: list[list[str]] = []
     for each in filled:
-        triples, (says, _) = each["triples"], next(iter(read.get(each["entity"], ())), ("", False))
+        triples, (says, _) = each["triples"], next(iter(read_at.get(each["entity"], ())), ("", False))
         relations = _relations(name for triple in triples for name in triple[1:-1:2])
         if says and triples and not like(says, relations, embeddings):  # it was the only one there
             return _insufficient(f"no relation is named like {says!r}")
@@ -167,10 +168,10 @@ def _proposed(question: str, debate: Sequence[Any]) -> str:
 
 def _left(question: str, solved: Sequence[Any], kg: Graph | None) -> Chains:
     """The chains that are left once the solved hops are gone along."""
-    read = chains(question, kg)
+    left = chains(question, kg)
     for hop in solved:
-        read[hop["found"]] = read.pop(hop["entity"], ())[1:]
-    return read
+        left[hop["found"]] = left.pop(hop["entity"], ())[1:]
+    return left
 
 
 def _shortened(question: str, entity: str, answer: str, wanted: Chains, kg: Graph | None) -> str:
@@ -230,7 +231,7 @@ def _family(says: str) -> list[str]:
 
 def _without_description(question: str, answer: str, kg: Graph | None) -> str:
     """The question without those words before a name that say only what it is."""
-    read, tokens = chains(question, kg), tokens_of(question)
+    before, tokens = chains(question, kg), tokens_of(question)
     name = next((mention for mention in marked(question, tokens) if mention.text == answer), None)
     if name is None:
         return question
@@ -242,7 +243,7 @@ def _without_description(question: str, answer: str, kg: Graph | None) -> str:
         noun = lower[0] not in being and {*lower[1:]} <= being  # films that are
         if (lower[0] in DETERMINERS or noun) and PREPOSITIONS.isdisjoint(lower):
             shorter = _joined(question[: words[0].start], question[mark:])
-            if chains(shorter, kg) == read and len(shorter.split()) > len(answer.split()):
+            if chains(shorter, kg) == before and len(shorter.split()) > len(answer.split()):
                 return shorter
     return question
 
@@ -260,9 +261,9 @@ def _alike(first: Chains, second: Chains, *, directed: bool = True) -> bool:
     )
 
 
-def chains(question: str, kg: Graph | None) -> Chains:
-    """The relations from each marked name to what is asked for, as the grammar reads them."""
-    facts, target, kind = grammar.read(question, kg)
+def chains(question: str, kg: Graph | None, embeddings: Embeddings | None = None) -> Chains:
+    """The relations from each marked name to what is asked for, as they are read; else by the grammar alone."""
+    facts, target, kind = read(question, kg, embeddings) if embeddings else grammar.read(question, kg)
     target = "" if kind == "boolean" else target
     names = [name.text for name in marked(question, tokens_of(question))]
     return {name: tuple(_steps(name, facts, names, target)) for name in names}
