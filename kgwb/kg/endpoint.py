@@ -8,10 +8,10 @@ import logging
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from urllib.parse import urlencode
 from urllib.request import Request
 
@@ -304,8 +304,12 @@ class Endpoint:
             return self._named
         name = f"{hashlib.sha256(self.identity.encode()).hexdigest()}.json"
         file = disk.cache_dir() / "dialects" / name
-        if remembered := _remembered(file):
-            return remembered
+        # A file that is not there, or damaged, can be made again
+        with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
+            if time.time() - file.stat().st_mtime < REMEMBERED_S:
+                dialect = DIALECTS[json.loads(file.read_bytes())["dialect"]]
+                if dialect.whole:
+                    return replace(dialect, known=f"remembered in {file}")
         label = self._a_label()
         hints = f"{self.identity} {self.server}".lower()
         usable = [dialect for name, dialect in DIALECTS.items() if dialect.whole and name != "generic"]
@@ -352,16 +356,6 @@ class Endpoint:
 def _words(label: str) -> list[str]:
     """Some words that any index should have: short ones may be left out of it."""
     return [word for word in spelled(label) if len(word) >= _LETTERS][:_WORDS]
-
-
-def _remembered(file: Path) -> Dialect | None:
-    try:
-        if time.time() - file.stat().st_mtime < REMEMBERED_S:
-            dialect = DIALECTS[json.loads(file.read_bytes())["dialect"]]
-            return replace(dialect, known=f"remembered in {file}") if dialect.whole else None
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        pass  # not there, or damaged: it can be made again
-    return None
 
 
 # --- Wikidata's own API
