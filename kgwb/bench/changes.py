@@ -163,29 +163,26 @@ class Effects:
         for other in self.others:
             title = f"{self.first.name} → {other.name}"
             yield tag("h2", title, class_="title")
-            yield from self._changed(other)
+            # The prompts' differences line by line, then what else differs
+            old, new = self.first.config, other.config
+            prompts, later = (dict(config.get("prompts") or {}) for config in (old, new))
+            names = [name for name in {**prompts, **later} if prompts.get(name) != later.get(name)]
+            before, after = texts_of(self.first, names), texts_of(other, names)
+            for name in names:
+                text, now = before.get(name), after.get(name)
+                if text is None or now is None:
+                    yield h.div("soft", f"prompts/{name}.md differs; no kept run used it")
+                else:
+                    number, lines = line_changes(text.splitlines(), now.splitlines())
+                    head = h.join(h.span("mono", f"prompts/{name}.md "), h.aside(h.count(number, "line")))
+                    yield h.fold(head, lines, unfolded=True, key=f"prompt-{other.name}-{name}")
+            rest = changed_entries({**old, "prompts": {}}, {**new, "prompts": {}})
+            yield from (h.div("", h.clean(entry)) for entry in rest)
             yield from self._figures(other)
         if len(self.others) > 1:
             yield from self._matrix()
         for other in self.others:
             yield from self._questions(other, link)
-
-    def _changed(self, other: Measured) -> Iterator[Html]:
-        """The prompts' differences line by line, then what else differs."""
-        old, new = self.first.config, other.config
-        prompts, later = (dict(config.get("prompts") or {}) for config in (old, new))
-        names = [name for name in {**prompts, **later} if prompts.get(name) != later.get(name)]
-        before, after = texts_of(self.first, names), texts_of(other, names)
-        for name in names:
-            text, now = before.get(name), after.get(name)
-            if text is None or now is None:
-                yield h.div("soft", f"prompts/{name}.md differs; no kept run used it")
-            else:
-                number, lines = line_changes(text.splitlines(), now.splitlines())
-                head = h.join(h.span("mono", f"prompts/{name}.md "), h.aside(h.count(number, "line")))
-                yield h.fold(head, lines, unfolded=True, key=f"prompt-{other.name}-{name}")
-        rest = changed_entries({**old, "prompts": {}}, {**new, "prompts": {}})
-        yield from (h.div("", h.clean(entry)) for entry in rest)
 
     def _figures(self, other: Measured) -> Iterator[Html]:
         """How many became what, F1 before and after, and at which agents."""

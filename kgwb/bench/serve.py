@@ -65,8 +65,12 @@ def one_query(run: Run) -> str:
         for place, name in enumerate(rows.variables)
     ]
     values = frozenset(value.term for value in answer.values)
-    counted = _counting(columns, values) if answer.kind == "count" else ""
-    query = _of_columns(columns, values) or counted or NO_ANSWER
+    query = _of_columns(columns, values)
+    for name in dict.fromkeys(column.name for column in columns) if answer.kind == "count" else ():
+        same = [column for column in columns if column.name == name and column.terms]
+        if values == {Literal(len({term for column in same for term in column.terms}))}:
+            query = query or _union(same, head="(COUNT(DISTINCT ?{}) AS ?count)")
+    query = query or NO_ANSWER
     checked(query)
     return query
 
@@ -100,15 +104,6 @@ def _covering(columns: Sequence[_Column], values: frozenset[Term]) -> list[_Colu
             missing -= column.terms
             taken.append(column)
     return [] if missing else taken
-
-
-def _counting(columns: Sequence[_Column], values: frozenset[Term]) -> str:
-    """A query that counts the terms of one name, where there are as many as the answer says."""
-    for name in dict.fromkeys(column.name for column in columns):
-        same = [column for column in columns if column.name == name and column.terms]
-        if values == {Literal(len({term for column in same for term in column.terms}))}:
-            return _union(same, head="(COUNT(DISTINCT ?{}) AS ?count)")
-    return ""
 
 
 def _union(columns: Sequence[_Column], only: str = "", head: str = "DISTINCT ?{}") -> str:
