@@ -144,8 +144,13 @@ class Ask(Asking):
             print(workbench.ask_all(self.question, system_names(self.systems)))
             _warn_of_rules(workbench)
             return 0
-        run = self._begin(workbench)
         saved = True
+        try:
+            run = workbench.begin(self.question, path=self.save)
+        except RunFileError as exc:  # where the disk is full, the run is kept in no file
+            if not (isinstance(exc.__cause__, OSError) and exc.__cause__.errno in disk.FULL):
+                raise
+            run = workbench.begin(self.question)
         try:
             try:
                 run.go()
@@ -168,15 +173,6 @@ class Ask(Asking):
                 _complain(exc)
                 saved = False
         return 0 if saved else FAILED
-
-    def _begin(self, workbench: Workbench) -> Run:
-        """The run, kept in the file where the disk is not full."""
-        try:
-            return workbench.begin(self.question, path=self.save)
-        except RunFileError as exc:
-            if not (isinstance(exc.__cause__, OSError) and exc.__cause__.errno in disk.FULL):
-                raise
-            return workbench.begin(self.question)
 
 
 def print_run(run: Run, steps: bool = False) -> None:

@@ -310,7 +310,17 @@ class Endpoint:
                 dialect = DIALECTS[json.loads(file.read_bytes())["dialect"]]
                 if dialect.whole:
                     return replace(dialect, known=f"remembered in {file}")
-        label = self._a_label()
+        # A label of the graph to look for, in a preferred language if it has one
+        label, predicates = "", one_of("?p", self.vocabulary.labels)
+        languages = ", ".join(map(quoted, self.vocabulary.languages))
+        for only in (f" && LANG(?label) IN ({languages})", ""):
+            rows = self._select(
+                f"SELECT ?label WHERE {{ {predicates} ?v ?p ?label"
+                f" FILTER(isIRI(?v) && STRLEN(STR(?label)) >= {_LETTERS}{only}) }} LIMIT {_LABELS}"
+            ).rows
+            if labels := [str(term) for (term,) in rows if term is not None and _words(str(term))]:
+                label = max(labels, key=lambda each: (len(_words(each)), -len(each), each))
+                break
         hints = f"{self.identity} {self.server}".lower()
         usable = [dialect for name, dialect in DIALECTS.items() if dialect.whole and name != "generic"]
         hinted = [dialect for dialect in usable if any(hint in hints for hint in dialect.hints)]
@@ -324,19 +334,6 @@ class Endpoint:
         except OSError as error:
             _log.warning("%s cannot be written (%s); the endpoint will be probed again", file, error)
         return replace(dialect, known="probed")
-
-    def _a_label(self) -> str:
-        """A label of the graph to look for, in a preferred language if it has one; empty if it has none."""
-        predicates = one_of("?p", self.vocabulary.labels)
-        languages = ", ".join(map(quoted, self.vocabulary.languages))
-        for only in (f" && LANG(?label) IN ({languages})", ""):
-            rows = self._select(
-                f"SELECT ?label WHERE {{ {predicates} ?v ?p ?label"
-                f" FILTER(isIRI(?v) && STRLEN(STR(?label)) >= {_LETTERS}{only}) }} LIMIT {_LABELS}"
-            ).rows
-            if labels := [str(label) for (label,) in rows if label is not None and _words(str(label))]:
-                return max(labels, key=lambda label: (len(_words(label)), -len(label), label))
-        return ""
 
     def _finds(self, dialect: Dialect, label: str) -> bool:
         """Whether a label with these words comes back."""

@@ -355,20 +355,21 @@ class StepForm:
                 known = {name: value for name, value in known.items() if name not in self.offered}
                 data |= {name: to_data(value) for name, value in known.items() if value is not None}
             data = {part.name: data[part.name] for part in whole.fields}
-            whole = replace(whole, fields=tuple(map(self._choice, whole.fields)))
+            fields, hints = [], get_type_hints(step.form) if self.offered else {}
+            for part in whole.fields:
+                options = self.offered.get(part.name)
+                if options is None:
+                    fields.append(part)
+                    continue
+                among, labels = tuple(map(to_data, options)), tuple(map(line, options))
+                if getattr(hints[part.name], "__origin__", None) is tuple:
+                    fields.append(Field(part.name, "ticks", among, labels=labels))
+                else:
+                    fields.append(Field(part.name, "choice", (None, *among), labels=("none", *labels)))
+            whole = replace(whole, fields=tuple(fields))
         self.field = fitted(whole, data)
         self.first = typed(self.field, data)
         self.data = read(self.field, self.first)
-
-    def _choice(self, part: Field) -> Field:
-        """The field, or the choice that it is."""
-        options = self.offered.get(part.name)
-        if options is None:
-            return part
-        choices, labels = tuple(map(to_data, options)), tuple(map(line, options))
-        if getattr(get_type_hints(self.step.form)[part.name], "__origin__", None) is tuple:
-            return Field(part.name, "ticks", choices, labels=labels)
-        return Field(part.name, "choice", (None, *choices), labels=("none", *labels))
 
     def html(self, values: Typed | None = None, revision: int = 0) -> Html:
         return inputs(self.field, self.first if values is None else values, "", revision)

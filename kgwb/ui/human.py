@@ -65,7 +65,12 @@ class Person(Part):
             self.asked = None
             return self._idle() if self.humans else Html()
         asked, request, run = waiting[0], waiting[0].request, self.session.run
-        step = self._step(asked)
+        # Which of the steps waits for the reply; none if the request is not theirs
+        steps = [each for each in (*run.steps, *self.begun.values()) if request.task in each.prompts]
+        steps = [each for each in steps if not (each.done or each.error)]
+        variables = list(request.variables.values())
+        about = [each for each in steps if each.subject in variables]  # entities side by side
+        step = next(iter(about or steps), None)
         attempts = step.attempts if step else []
         if asked is not self.asked:
             # A form for another request, filled with the reply before it
@@ -96,8 +101,8 @@ class Person(Part):
         question = h.div("question", str(request.variables.get("question", run.question)))
         caption = h.span("caption", "The question")
         wanted = h.div("body stack tight", caption, question, h.div("soft", purpose), *context)
-        about = {"data_do": "send", "id": f"reply-{id(asked)}", "class_": "person-form"}
-        return h.tag("form", head, wrong, wanted, self._reply(asked), **about)
+        parts = (head, wrong, wanted, self._reply(asked))
+        return h.tag("form", *parts, data_do="send", id=f"reply-{id(asked)}", class_="person-form")
 
     def _idle(self) -> Html:
         failed, busy = refused(self.session), self.session.busy
@@ -198,14 +203,6 @@ class Person(Part):
             self.field = fitted(field_of(schema), data)
         self.values = typed(self.field, data)
         self.revision += 1
-
-    def _step(self, asked: Asked) -> Step | None:
-        """Which of the steps waits for the reply; None if the request is none of theirs."""
-        request, steps = asked.request, (*self.session.run.steps, *self.begun.values())
-        waiting = [step for step in steps if request.task in step.prompts and not (step.done or step.error)]
-        variables = list(request.variables.values())
-        about = [step for step in waiting if step.subject in variables]  # entities side by side
-        return next(iter(about or waiting), None)
 
     def _options(self) -> list[dict[str, Any]]:
         """What the request offers to choose from, where a reply names one by its number."""
