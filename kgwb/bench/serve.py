@@ -65,7 +65,14 @@ def one_query(run: Run) -> str:
         for place, name in enumerate(rows.variables)
     ]
     values = frozenset(value.term for value in answer.values)
-    query = _of_columns(columns, values)
+    query, best = "", sorted(columns, key=lambda column: -len(column.terms & values))
+    if exact := [column for column in columns if column.terms == values]:
+        query = exact[0].query if exact[0].alone else _union(exact[:1])
+    elif inside := _covering([column for column in columns if column.terms <= values], values):
+        query = _union(inside)
+    elif most := _covering(best, values):
+        with suppress(QueryError):  # no query can name a blank node
+            query = _union(most, f" VALUES ?{{}} {{{{ {' '.join(sorted(map(n3, values)))} }}}}")
     for name in dict.fromkeys(column.name for column in columns) if answer.kind == "count" else ():
         same = [column for column in columns if column.name == name and column.terms]
         if values == {Literal(len({term for column in same for term in column.terms}))}:
@@ -81,19 +88,6 @@ class _Column(NamedTuple):
     terms: frozenset[Term | None]
     alone: bool
     """Whether the query has no other."""
-
-
-def _of_columns(columns: Sequence[_Column], values: frozenset[Term]) -> str:
-    """A query for the values out of these columns; empty if they do not hold them all."""
-    if exact := [column for column in columns if column.terms == values]:
-        return exact[0].query if exact[0].alone else _union(exact[:1])
-    if inside := _covering([column for column in columns if column.terms <= values], values):
-        return _union(inside)
-    most = _covering(sorted(columns, key=lambda column: -len(column.terms & values)), values)
-    try:
-        return _union(most, f" VALUES ?{{}} {{{{ {' '.join(sorted(map(n3, values)))} }}}}") if most else ""
-    except QueryError:  # a blank node, which no query can name
-        return ""
 
 
 def _covering(columns: Sequence[_Column], values: frozenset[Term]) -> list[_Column]:
