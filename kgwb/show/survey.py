@@ -121,8 +121,17 @@ def classes(survey: Survey, around: Around, words: str = "", *, opened: bool = F
     """
     around = around.named(survey.names)
     notes = {str(iri): text for iri, text in survey.notes}
-    searched = ((kind, _found(kind, words, around.names)) for kind in survey.classes)
-    found = [(kind, some) for kind, some in searched if some is not None]
+
+    def named(p: Property) -> bool:
+        parts = ((around.names.get(str(each.predicate), ""), each.predicate) for each in (p, *p.inner))
+        return any(_matches(words, name, iri) for name, iri in parts)
+
+    found: list[tuple[Class, tuple[Property, ...]]] = []
+    for kind in survey.classes:
+        if _matches(words, kind.name, kind.iri or ""):
+            found.append((kind, ()))
+        elif some := tuple(filter(named, kind.properties)):
+            found.append((kind, some))
     most = max((kind.total for kind in survey.classes), default=0) or 1
     rows = []
     for place, (kind, some) in enumerate(found[:MOST_CLASSES]):
@@ -136,17 +145,6 @@ def classes(survey: Survey, around: Around, words: str = "", *, opened: bool = F
     more = h.fold(h.aside(h.count(len(rest), "smaller class")), smaller, key="classes") if rest else ""
     nothing = "" if found else h.aside("no class and no predicate has these words" if words else "no class")
     return h.div("band kinds", *rows, more, nothing)
-
-
-def _found(kind: Class, words: str, names: Mapping[str, str]) -> tuple[Property, ...] | None:
-    """Predicates of a class that the words name; none if they name the class itself, None if neither."""
-    if _matches(words, kind.name, kind.iri or ""):
-        return ()
-
-    def named(p: Property) -> bool:
-        return any(_matches(words, names.get(str(q.predicate), ""), q.predicate) for q in (p, *p.inner))
-
-    return tuple(filter(named, kind.properties)) or None
 
 
 def _matches(words: str, name: str, iri: str) -> bool:
