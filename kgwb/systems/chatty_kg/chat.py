@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from kgwb.flow import NOT_HERE, Answer, Context, Dialogue, Question
 from kgwb.run import Run, agent
@@ -40,11 +40,9 @@ class RephraserReply(Reply):
     question: str
 
 
-def _empty(reply: TranslationReply | RephraserReply) -> str:
-    return "" if reply.question.strip() else "the question is empty"
-
-
-NOT_EMPTY = (Check("not empty", _empty),)
+NOT_EMPTY: tuple[Check[Any], ...] = (
+    Check("not empty", lambda reply: "" if reply.question.strip() else "the question is empty"),
+)
 
 
 class RewordedReply(Reply):

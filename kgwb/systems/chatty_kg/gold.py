@@ -71,7 +71,12 @@ def qir(run: Run, gold: Gold) -> Rung | None:
     own = _output(run, "qir")
     fit = _fit(own, gold)
     asked = _output(run, "understanding") or run.question
-    corrected = _worded(own, fit, gold, asked) if fit else _literal(gold)
+    if fit:
+        corrected = _worded(own, fit, gold, asked)
+    else:  # in the graph's own words; a QIR cannot hold literals
+        simple = [pattern for pattern in gold.patterns if all(end[0] in "<?" for end in pattern)]
+        facts = (Fact(*(gold.names.get(term, term) for term in pattern)) for pattern in simple)
+        corrected = QIR(tuple(facts), gold.target, gold.kind)
     return None if corrected == own or not corrected.facts else Rung("qir", {"qir": corrected})
 
 
@@ -223,13 +228,6 @@ def _worded(own: QIR, fit: _Fit, gold: Gold, question: str) -> QIR:
 def _says(words: str, question: str) -> bool:
     """Whether a question has a word, or the beginning of one, of these."""
     return any(word[:4] in question for word in re.findall(r"\w{3,}", words.casefold()))
-
-
-def _literal(gold: Gold) -> QIR:
-    """The QIR in the graph's own words; it cannot hold literals."""
-    simple = [pattern for pattern in gold.patterns if all(end[0] in "<?" for end in pattern)]
-    named = ((gold.names.get(term, term) for term in pattern) for pattern in simple)
-    return QIR(tuple(Fact(*terms) for terms in named), gold.target, gold.kind)
 
 
 def _output(run: Run, key: str) -> Any:

@@ -55,7 +55,14 @@ def retrieve(entity: str, question: str, kinds: Collection[str], run: Run) -> Re
 
 def _with_classes(retrieved: Retrieved, run: Run) -> Retrieved:
     """The classes and vertices that are called so; if none is, the likest classes and the candidates."""
-    names, most = _classes(run), run.settings.shown_candidates
+    types, above = " ".join(map(n3, run.kg.vocabulary.types)), n3(RDFS.subClassOf)
+    rows = run.kg.select(
+        f"SELECT DISTINCT ?c WHERE {{"
+        f" {{ SELECT ?c WHERE {{ VALUES ?t {{ {types} }} ?v ?t ?c }} LIMIT {SAMPLE} }}"
+        f" UNION {{ ?c {above} ?other }} UNION {{ ?other {above} ?c }} }} LIMIT {MOST_CLASSES}"
+    ).rows
+    iris = {c for (c,) in rows if isinstance(c, URIRef) and not str(c).startswith(SCHEMA_SPACES)}
+    names, most = run.kg.names(sorted(iris)), run.settings.shown_candidates
     scores = {iri: 1.0 for iri in names if normal(names[iri]) == normal(retrieved.entity)}
     others = [candidate for candidate in retrieved.candidates if candidate.score >= 1]
     whole = bool(scores or others)
@@ -73,24 +80,24 @@ def _with_classes(retrieved: Retrieved, run: Run) -> Retrieved:
     return replace(retrieved, candidates=offered if whole else offered[:most])
 
 
-def _classes(run: Run) -> dict[URIRef, str]:
-    """The classes of the graph by IRI, with their names."""
-    types, above = " ".join(map(n3, run.kg.vocabulary.types)), n3(RDFS.subClassOf)
-    rows = run.kg.select(
-        f"SELECT DISTINCT ?c WHERE {{"
-        f" {{ SELECT ?c WHERE {{ VALUES ?t {{ {types} }} ?v ?t ?c }} LIMIT {SAMPLE} }}"
-        f" UNION {{ ?c {above} ?other }} UNION {{ ?other {above} ?c }} }} LIMIT {MOST_CLASSES}"
-    ).rows
-    iris = {c for (c,) in rows if isinstance(c, URIRef) and not str(c).startswith(SCHEMA_SPACES)}
-    return dict(run.kg.names(sorted(iris)))
-
-
 def _with_neighbours(retrieved: Retrieved, question: str, run: Run) -> Retrieved:
     """Homonyms with what their relations lead to, first what the question names: "member of: Marketing"."""
     same = [candidate.iri for candidate in retrieved.candidates if candidate.relations]
     if len(same) < 2:
         return retrieved
-    values = _neighbours(same, run)
+    parts = " UNION ".join(
+        f'{{ SELECT ({n3(iri)} AS ?v) ?p ?o ("{way}" AS ?way) WHERE {{ {triple} }} LIMIT {MOST_NEAR} }}'
+        for iri in same
+        for way, triple in (("", f"{n3(iri)} ?p ?o"), (" (incoming)", f"?o ?p {n3(iri)}"))
+    )
+    rows = run.kg.select(f"SELECT ?v ?p ?o ?way WHERE {{ {parts} }}").rows
+    rows = tuple(row for row in rows if row[2] != row[0])
+    names = run.kg.names(sorted({end for _, p, o, _ in rows for end in (p, o) if isinstance(end, URIRef)}))
+    values: dict[tuple[URIRef, str], set[str]] = {}
+    for vertex, predicate, value, way in rows:
+        if isinstance(vertex, URIRef) and isinstance(predicate, URIRef) and not isinstance(value, BNode):
+            label = names[value] if isinstance(value, URIRef) else str(value)
+            values.setdefault((vertex, f"{names[predicate]}{way}"), set()).add(label)
     asked = {*normal(question).split()} - {*normal(retrieved.entity).split()}
 
     def shown(iri: URIRef, relation: str) -> str:
@@ -105,24 +112,6 @@ def _with_neighbours(retrieved: Retrieved, question: str, run: Run) -> Retrieved
         for c in retrieved.candidates
     )
     return replace(retrieved, candidates=tuple(with_values))
-
-
-def _neighbours(iris: Sequence[URIRef], run: Run) -> dict[tuple[URIRef, str], set[str]]:
-    """The names of what each relation of vertices leads to, as far as MOST_NEAR triples tell."""
-    parts = " UNION ".join(
-        f'{{ SELECT ({n3(iri)} AS ?v) ?p ?o ("{way}" AS ?way) WHERE {{ {triple} }} LIMIT {MOST_NEAR} }}'
-        for iri in iris
-        for way, triple in (("", f"{n3(iri)} ?p ?o"), (" (incoming)", f"?o ?p {n3(iri)}"))
-    )
-    rows = run.kg.select(f"SELECT ?v ?p ?o ?way WHERE {{ {parts} }}").rows
-    rows = tuple(row for row in rows if row[2] != row[0])
-    names = run.kg.names(sorted({end for _, p, o, _ in rows for end in (p, o) if isinstance(end, URIRef)}))
-    values: dict[tuple[URIRef, str], set[str]] = {}
-    for vertex, predicate, value, way in rows:
-        if isinstance(vertex, URIRef) and isinstance(predicate, URIRef) and not isinstance(value, BNode):
-            label = names[value] if isinstance(value, URIRef) else str(value)
-            values.setdefault((vertex, f"{names[predicate]}{way}"), set()).add(label)
-    return values
 
 
 Pattern = tuple[str, str, str]
@@ -195,7 +184,13 @@ def link_relation(fact: Fact, paths: Paths, run: Run) -> LinkedRelation:
     close = likeness(fact.relation, names.values(), run)
     ranked = [RankedPredicate(iri, names[iri], way, close[names[iri]]) for iri, way in pairs]
     if run.settings.fast:
-        ranked = [*types, *(_oriented(predicate, fact, pairs) for predicate in ranked)]
+        # "X influenced Y" is the predicate "influenced by" from Y to X, and "X cites Y" is "cites" from X to
+        # Y: less like the relation is what is also found in the direction that the wordings speak for
+        for place, predicate in enumerate(ranked):
+            fits: Direction = "out" if _to_agent(fact.relation) == _to_agent(predicate.name) else "in"
+            if predicate.direction != fits and (predicate.iri, fits) in pairs:
+                ranked[place] = replace(predicate, similarity=round(predicate.similarity * AGAINST, 4))
+        ranked += types
     ranked.sort(key=lambda p: (-p.similarity, p.iri, p.direction == "in"))
     iris = list(dict.fromkeys(predicate.iri for predicate in ranked))  # both directions of one count once
     kept = {*iris[: settings_of(run).predicates_per_relation]}
@@ -222,19 +217,6 @@ def _types(fact: Fact, paths: Paths, run: Run) -> tuple[RankedPredicate, ...]:
     return tuple(
         RankedPredicate(iri, names[iri], "out", 1.0, tuple(sorted(classes[iri]))) for iri in sorted(classes)
     )
-
-
-def _oriented(
-    predicate: RankedPredicate, fact: Fact, pairs: Collection[tuple[URIRef, Direction]]
-) -> RankedPredicate:
-    """A predicate, less like the relation if it is also found in the direction the wordings speak for.
-
-    "X influenced Y" is the predicate "influenced by" from Y to X, and "X cites Y" is "cites" from X to Y.
-    """
-    fits: Direction = "out" if _to_agent(fact.relation) == _to_agent(predicate.name) else "in"
-    if predicate.direction == fits or (predicate.iri, fits) not in pairs:
-        return predicate
-    return replace(predicate, similarity=round(predicate.similarity * AGAINST, 4))
 
 
 def _to_agent(name: str) -> bool:

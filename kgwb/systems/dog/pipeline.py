@@ -94,22 +94,19 @@ def _answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer:
     queries = tuple(dict.fromkeys(query for hop in hops for result in hop.filled for query in result.queries))
     values = values_of(last.tried, last.filled, heads) if last.tried else ()
     if not values:
-        return Answer("list", queries=queries, reason=f"{NOT_HERE}: {_why(hops, run)}")
+        empty = [f"[{result.head}]: {result.reason}" for result in last.filled if not result.values]
+        if not last.filled or (last.tried is None and empty):
+            why = "; ".join(empty) or "the walk found no triple"
+        elif settings_of(run).ablation == "no_focusing":
+            why = last.tried.reason if last.tried else "the walk found no triple"
+        else:
+            left = last.left.question if last.left else last.question
+            why = f"no answer at the iteration limit of {len(hops)}; still open: {left}"
+        return Answer("list", queries=queries, reason=f"{NOT_HERE}: {why}")
     found = named(run.kg, Answer("list", values, queries))
     plainly = dict[Term, str](found.names)  # without what distinguishes homonyms
     values = tuple(replace(value, label=plainly.get(value.term, value.label)) for value in values)
     return replace(found, values=values)
-
-
-def _why(hops: Sequence[Hop], run: Run) -> str:
-    last = hops[-1]
-    empty = [f"[{result.head}]: {result.reason}" for result in last.filled if not result.values]
-    if not last.filled or (last.tried is None and empty):
-        return "; ".join(empty) or "the walk found no triple"
-    if settings_of(run).ablation == "no_focusing":
-        return last.tried.reason if last.tried else "the walk found no triple"
-    left = last.left.question if last.left else last.question
-    return f"no answer at the iteration limit of {len(hops)}; still open: {left}"
 
 
 SYSTEM = System(

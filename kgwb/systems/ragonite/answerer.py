@@ -35,20 +35,6 @@ class AnswerReply(Reply):
     values: list[ValueReply]
 
 
-def _uncited(reply: AnswerReply, sources: int) -> str:
-    numbers = [n for value in reply.values for n in value.sources]
-    numbers += [int(n) for n in re.findall(r"\[(\d{1,6})\]", reply.answer)]
-    wrong = sorted({n for n in numbers if not 1 <= n <= sources})
-    bare = [value.value for value in reply.values if not value.sources]
-    return f"there is no source {wrong[0]}" if wrong else f"{bare[0]!r} has no source" if bare else ""
-
-
-def _truth(reply: AnswerReply) -> str:
-    values = [value.value.strip().lower() for value in reply.values]
-    fits = reply.kind != "boolean" or not values or values in (["true"], ["false"])
-    return "" if fits else "the value of a boolean is true or false"
-
-
 def problems(cited: Cited, question: str, dialogue: Dialogue, sources: tuple[Source, ...]) -> Iterator[str]:
     """What is wrong with an answer put in by hand."""
     if wrong := [n for n in cited.lit if not 1 <= n <= len(cited.sources)]:
@@ -60,8 +46,20 @@ def write(question: str, dialogue: Dialogue, sources: tuple[Source, ...], run: R
     """The answer that the sources give, with citations."""
     shown = "\n\n".join(f"[{number}] {source.headed}" for number, source in enumerate(sources, 1))
     variables = {"question": question, "earlier": earlier(dialogue), "sources": shown}
-    cited = Check[AnswerReply]("cites sources that are there", lambda reply: _uncited(reply, len(sources)))
-    checks = (cited, Check("a truth value", _truth))
+
+    def cited(reply: AnswerReply) -> str:
+        numbers = [n for value in reply.values for n in value.sources]
+        numbers += [int(n) for n in re.findall(r"\[(\d{1,6})\]", reply.answer)]
+        wrong = sorted({n for n in numbers if not 1 <= n <= len(sources)})
+        bare = [value.value for value in reply.values if not value.sources]
+        return f"there is no source {wrong[0]}" if wrong else f"{bare[0]!r} has no source" if bare else ""
+
+    def truth(reply: AnswerReply) -> str:
+        values = [value.value.strip().lower() for value in reply.values]
+        fits = reply.kind != "boolean" or not values or values in (["true"], ["false"])
+        return "" if fits else "the value of a boolean is true or false"
+
+    checks = (Check("cites sources that are there", cited), Check("a truth value", truth))
     reply = ask("ragonite/answerer", variables, AnswerReply, run, checks=checks)
     values = tuple(CitedValue(each.value.strip(), tuple(each.sources)) for each in reply.values)
     return Cited(reply.answer, reply.kind, values, sources, reply.reason)

@@ -130,11 +130,6 @@ class ReviewReply(Reply):
     missing: str
 
 
-def _revised(reply: ReviewReply) -> str:
-    same = (reply.verdict == "revise") == bool(reply.sparql.strip())
-    return "" if same else "sparql goes with revise, and only with it"
-
-
 @agent("reviewer", subject="place", kind="model")
 def review(
     place: str, mentions: Mentions, part: Part, drafted: Draft, executed: Executed, run: Run
@@ -147,11 +142,16 @@ def review(
         "draft": drafted.body + "".join(f"\n# assumed: {' '.join(a.split())}" for a in drafted.assumptions),
         "result": result_text(executed, settings_of(run).shown_rows),
     }
-    checks = (Check("a query if and only if it revises", _revised),)
+
+    def revised(reply: ReviewReply) -> str:
+        same = (reply.verdict == "revise") == bool(reply.sparql.strip())
+        return "" if same else "sparql goes with revise, and only with it"
+
+    checks = (Check("a query if and only if it revises", revised),)
     reply = ask("surveyor/reviewer", variables, ReviewReply, run, checks=checks)
     if reply.verdict != "revise":
         return Review(reply.verdict, reply.missing or reply.reason)
     columns = tuple(reply.columns) or drafted.columns
     query = as_query(reply.sparql, part.prefixes)
-    revised = Draft(query, drafted.asked, columns, drafted.assumptions, reason=reply.reason)
-    return Review("revise", reply.reason, revised)
+    better = Draft(query, drafted.asked, columns, drafted.assumptions, reason=reply.reason)
+    return Review("revise", reply.reason, better)
