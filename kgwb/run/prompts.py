@@ -80,7 +80,13 @@ def parse(name: str, text: str) -> Prompt:
         raise PromptError(
             f"prompt {name} has no header", hint="begin the file with header lines between two `---`"
         )
-    header = dict(_header_line(name, line) for line in parts[1].strip().splitlines() if line.strip())
+    header = {}
+    for line in filter(str.strip, parts[1].strip().splitlines()):
+        key, colon, value = line.partition(":")
+        if not colon:
+            hint = "write it as name: value"
+            raise PromptError(f"prompt {name}: header line {line!r} is not `name: value`", hint=hint)
+        header[key.strip()] = value.strip()
     pieces = ROLE.split(parts[2])
     parted = [(role, content.strip()) for role, content in zip(pieces[1::2], pieces[2::2], strict=True)]
     messages = tuple(
@@ -112,15 +118,6 @@ def parse(name: str, text: str) -> Prompt:
             hint=f"fix prompts/{name}.md; CONTRIBUTING.md shows the form of a prompt file",
         )
     return Prompt(name, text, header, declared, messages, examples)
-
-
-def _header_line(name: str, line: str) -> tuple[str, str]:
-    key, colon, value = line.partition(":")
-    if not colon:
-        raise PromptError(
-            f"prompt {name}: header line {line!r} is not `name: value`", hint="write it as name: value"
-        )
-    return key.strip(), value.strip()
 
 
 def shipped_folder() -> Path:

@@ -409,6 +409,8 @@ class Run(Engine):
             hint = "give a file that Run.save or kgwb ask --save wrote"
             raise RunFileError(f"{path} is empty", hint=hint)
         try:
+            names = system.settings.names()  # those that another version had are left out
+            settings = {name: value for name, value in header["settings"].items() if name in names}
             muted = from_data(header.get("muted", []), Triples)
             kg = kg.without(*muted) if kg and muted else kg
             run = cls(
@@ -417,7 +419,7 @@ class Run(Engine):
                 from_data(header["dialogue"], Dialogue),
                 kg=kg,
                 models=models,
-                settings=_settings(system, header["settings"]),
+                settings=system.settings(**settings),
                 prompts=Prompts(texts=from_data(header["prompts"], dict[str, str])),
                 embeddings=Embeddings(from_data(header["embeddings"], str), trusted=False),
             )
@@ -502,12 +504,6 @@ def check_question(text: str, settings: Settings) -> str:
             hint="shorten it, or raise the setting max_question_words",
         )
     return " ".join(words).encode("utf-8", "replace").decode()
-
-
-def _settings(system: System, data: Mapping[str, Any]) -> Settings:
-    """Of a run file; those that another version had are left out."""
-    names = system.settings.names()
-    return system.settings(**{name: value for name, value in data.items() if name in names})
 
 
 @contextmanager
