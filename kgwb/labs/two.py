@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from statistics import fmean
 
-from kgwb.errors import InvalidReplyError, ModelError
+from kgwb.errors import InvalidReplyError
 from kgwb.labs.recorded import of_system
 from kgwb.labs.tasks import Lab, graph
 from kgwb.llm import Scripted, model
@@ -156,17 +156,14 @@ def _played(question: str, reply: str) -> str:
     )
 
 
-def _run(question: str, reply: str) -> Run:
+def _run(question: str, reply: str, until: str | None = None) -> Run:
     """The question with this reply for the QIR agent, and ``rules`` for the others."""
     written = Scripted({"chatty_kg/qir": [reply] * 3})
-    return Workbench(graph("films"), model("rules"), models={"qir": written}).ask(question)
+    return Workbench(graph("films"), model("rules"), models={"qir": written}).begin(question).go(until)
 
 
 def _passes(question: str, reply: str) -> bool:
-    written = Scripted({"chatty_kg/qir": [reply]})
-    run = Workbench(graph("films"), model("rules"), models={"qir": written}).begin(question)
     try:
-        run.go(until="qir")
-    except ModelError:
+        return len(_run(question, reply, until="qir")["qir"].attempts) == 1
+    except InvalidReplyError:
         return False
-    return written.calls() == 1

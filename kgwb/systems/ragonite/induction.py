@@ -66,7 +66,25 @@ class Induction:
         self.triples, self.names, self.vocabulary, self.db = triples, names, vocabulary, db
         self.types: dict[Term, set[URIRef]] = defaultdict(set)
         self.taken: set[str] = set()
-        homes = self._homes()
+        parents, leads = dict[Term, URIRef](), dict[Term, URIRef]()
+        for s, p, o in triples:
+            if p in vocabulary.types and isinstance(o, URIRef):
+                self.types[s].add(o)
+            elif p == RDFS.subClassOf and isinstance(o, URIRef) and o not in PLAIN:
+                parents[s] = min(o, parents.get(s, o))
+            elif isinstance(o, BNode):
+                leads[o] = min(p, leads.get(o, p))
+        self.schema = set[Term](p for _, p, _ in triples).union(*self.types.values())
+        for thing, some in self.types.items():
+            spaced = any(str(kind).startswith(SCHEMA_SPACES) for kind in some.difference(PLAIN))
+            if spaced or not some.isdisjoint(SCHEMA_CLASSES):  # it is itself a class or a predicate
+                self.schema.add(thing)
+        # The highest class of each thing, of several the commonest; of a node without, what leads to it
+        things = [s for s in dict.fromkeys(s for s, _, _ in triples) if s not in self.schema]
+        kinds = {s: self.types.get(s, set()).difference(PLAIN) for s in things}
+        tops = {s: {_top(kind, parents) for kind in some} for s, some in kinds.items()}
+        common = Counter(top for some in tops.values() for top in some)
+        homes = {s: min(tops[s], key=lambda top: (-common[top], top), default=leads.get(s)) for s in things}
         sizes = Counter(homes.values())
         order = sorted(sizes, key=lambda home: (-sizes[home], str(home)))
         self.of = {identifier(names[home] if home else "thing", self.taken): home for home in order}
@@ -89,27 +107,6 @@ class Induction:
         db.executescript(HIDDEN)
         self._write_triples()
         self.tables = tuple(sorted(self._tables(), key=lambda table: -table.rows))
-
-    def _homes(self) -> dict[Term, URIRef | None]:
-        """The highest class of each thing, of several the commonest; of a node without, what leads to it."""
-        parents, leads = dict[Term, URIRef](), dict[Term, URIRef]()
-        for s, p, o in self.triples:
-            if p in self.vocabulary.types and isinstance(o, URIRef):
-                self.types[s].add(o)
-            elif p == RDFS.subClassOf and isinstance(o, URIRef) and o not in PLAIN:
-                parents[s] = min(o, parents.get(s, o))
-            elif isinstance(o, BNode):
-                leads[o] = min(p, leads.get(o, p))
-        self.schema = set[Term](p for _, p, _ in self.triples).union(*self.types.values())
-        for thing, some in self.types.items():
-            spaced = any(str(kind).startswith(SCHEMA_SPACES) for kind in some.difference(PLAIN))
-            if spaced or not some.isdisjoint(SCHEMA_CLASSES):  # it is itself a class or a predicate
-                self.schema.add(thing)
-        things = [s for s in dict.fromkeys(s for s, _, _ in self.triples) if s not in self.schema]
-        kinds = {s: self.types.get(s, set()).difference(PLAIN) for s in things}
-        tops = {s: {_top(kind, parents) for kind in some} for s, some in kinds.items()}
-        sizes = Counter(top for some in tops.values() for top in some)
-        return {s: min(tops[s], key=lambda top: (-sizes[top], top), default=leads.get(s)) for s in things}
 
     def _write_triples(self) -> None:
         typed: dict[str, set[frozenset[URIRef]]] = defaultdict(set)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Literal
 
@@ -15,7 +15,7 @@ from kgwb.kg.sparql import checked
 from kgwb.kg.survey_text import Prefixes, curie, quoted, short_name, with_prefixes
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask
-from kgwb.systems.queries import result_of
+from kgwb.systems.queries import names_in, result_of
 from kgwb.systems.surveyor.records import Asked, Draft, Executed, Mentions, Part, Review
 from kgwb.systems.surveyor.settings import settings_of
 
@@ -32,11 +32,10 @@ def execute(place: str, sparql: str, facts: Facts, run: Run) -> Executed:
     findings = tuple(findings_of(run.kg, sparql, result, facts))
     if isinstance(result, bool):
         return Executed(sparql, truth=result, findings=findings)
-    iris = sorted({cell for row in result.rows for cell in row if isinstance(cell, URIRef)})
+    names: Mapping[URIRef, str] = {}
     try:
-        names = dict(run.kg.names(iris)) if iris else {}
+        names = names_in(result.rows, run)
     except GraphError as error:
-        names = {}
         run.note(f"the rows stay without names: {error.message}")
     return Executed(sparql, result.variables, result.rows, findings, names=tuple(sorted(names.items())))
 
