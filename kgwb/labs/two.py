@@ -149,11 +149,7 @@ def _played(question: str, reply: str) -> str:
     labels = set(run.answer.labels) if run.answer else set()
     if labels == RIGHT[question]:
         return ""
-    return (
-        f"it passes, and leads to {run.answer}"
-        if labels
-        else f"it passes, and leads to nothing: {run.answer}"
-    )
+    return f"it passes, and leads to {'' if labels else 'nothing: '}{run.answer}"
 
 
 def _run(question: str, reply: str, until: str | None = None) -> Run:

@@ -44,17 +44,8 @@ class Setup:
 
     def begin(self, question: str, dialogue: Dialogue | None = None, path: str | Path | None = None) -> Run:
         """A run of one question, not executed yet; see Run."""
-        return Run(
-            self.system,
-            question,
-            dialogue,
-            kg=self.kg,
-            models=self.models,
-            settings=self.settings,
-            prompts=self.prompts,
-            embeddings=self.embeddings,
-            path=path,
-        )
+        setup = {field.name: getattr(self, field.name) for field in fields(Setup)}
+        return Run(question=question, dialogue=dialogue, path=path, **setup)
 
 
 class Run(Engine):
