@@ -223,8 +223,17 @@ def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
         missing = f"no vertex for {', '.join(lost)}" if lost else missing
     if missing:
         return Answer(qir.kind, reason=f"{NOT_HERE}: {missing}")
-    if qir.kind == "boolean":
-        return named(run.kg, _boolean(selection.queries, run))
+    if qir.kind == "boolean":  # true if any selected query holds, with the triples that make it true
+        value, asked = Value(Literal(False), "false"), dict[object, str]()
+        for query in selection.queries:
+            undirected = tuple(predicate for _, predicate, _ in query.patterns)
+            if run.settings.fast and undirected in asked:
+                continue
+            asked[undirected if run.settings.fast else len(asked)] = query.sparql
+            if run.kg.ask(query.sparql):
+                value = Value(Literal(True), "true", witness(run.kg, query))
+                break
+        return named(run.kg, Answer("boolean", (value,), tuple(asked.values())))
     supports, queries, cut = _union(selection.queries, qir.target, run)
     texts = tuple(query.sparql for query in queries)
     if not supports:
@@ -268,17 +277,3 @@ def _union(
         for value, triples in support(run.kg, query, target, values).items():
             supports[value] = tuple(dict.fromkeys((*supports.get(value, ()), *triples)))
     return supports, executed, cut
-
-
-def _boolean(queries: Sequence[CandidateQuery], run: Run) -> Answer:
-    """True if any selected query holds, with the triples that make it true."""
-    executed: dict[object, str] = {}
-    for query in queries:
-        undirected = tuple(predicate for _, predicate, _ in query.patterns)
-        if run.settings.fast and undirected in executed:
-            continue
-        executed[undirected if run.settings.fast else len(executed)] = query.sparql
-        if run.kg.ask(query.sparql):
-            value = Value(Literal(True), "true", witness(run.kg, query))
-            return Answer("boolean", (value,), tuple(executed.values()))
-    return Answer("boolean", (Value(Literal(False), "false"),), tuple(executed.values()))

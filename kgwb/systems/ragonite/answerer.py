@@ -73,30 +73,23 @@ def conclude(question: str, cited: Cited, run: Run) -> Answer:
         why = f"{NOT_HERE}: {cited.reason or cited.text}"
         return Answer("list", queries=queries, text=cited.text, reason=why)
     words = f"{question} {cited.text}".casefold()
-    values = dict.fromkeys(_value(each, cited, words) for each in cited.values)
+    values: dict[Value, None] = {}
+    for value in cited.values:  # as the term that its sources, else the others, have under its id or name
+        mine = [cited.sources[number - 1] for number in value.sources]
+        triples = list(dict.fromkeys(triple for source in mine for triple in source.triples))
+        if cited.kind == "boolean":
+            term: Term = Literal(value.value.lower() == "true")
+        elif cited.kind == "count":
+            term = _number(value.value)
+        else:
+            known = chain(_terms(value.value, mine, triples), _terms(value.value, cited.sources, ()))
+            term = next(known, _number(value.value))  # by next, as a literal 0 is false
+        names = {other: text for source in mine for text, other in source.terms}
+        near = [triple for triple in triples if term in triple[::2]] or triples
+        others = {triple: [names.get(end, str(end)) for end in triple[::2] if end != term] for triple in near}
+        support = [t for t, ends in others.items() if all(end.casefold() in words for end in ends)] or near
+        values[Value(term, names.get(term, value.value), tuple(support[:MOST_TRIPLES]))] = None
     return named(run.kg, Answer(cited.kind, tuple(values), queries, cited.text))
-
-
-def _value(value: CitedValue, cited: Cited, words: str) -> Value:
-    """A value as the term that its sources, else the others, have under its id or name."""
-    mine = [cited.sources[number - 1] for number in value.sources]
-    triples = list(dict.fromkeys(triple for source in mine for triple in source.triples))
-    if cited.kind == "boolean":
-        term: Term = Literal(value.value.lower() == "true")
-    elif cited.kind == "count":
-        term = _number(value.value)
-    else:
-        known = chain(_terms(value.value, mine, triples), _terms(value.value, cited.sources, ()))
-        term = next(known, _number(value.value))  # by next, as a literal 0 is false
-    names = {other: text for source in mine for text, other in source.terms}
-    near = [triple for triple in triples if term in (triple[0], triple[2])] or triples
-
-    def mentioned(triple: Triple) -> bool:
-        ends = (end for end in (triple[0], triple[2]) if end != term)
-        return all(names.get(end, str(end)).casefold() in words for end in ends)
-
-    support = [triple for triple in near if mentioned(triple)] or near
-    return Value(term, names.get(term, value.value), tuple(support[:MOST_TRIPLES]))
 
 
 def _terms(text: str, sources: Sequence[Source], triples: Iterable[Triple]) -> Iterator[Term]:

@@ -175,7 +175,13 @@ def database(kg: Graph, settings: RagoniteSettings, embeddings: Embeddings) -> D
             connection.execute("INSERT INTO _schema VALUES (?)", (json.dumps(to_data(schema)),))
         known = Database(connection)
         known.nearest("", embeddings)  # makes the vectors, which are kept
-        _keep(connection, path)
+        draft = path.with_name(f".kgwb-{secrets.token_hex(8)}.part")
+        with suppress(OSError, sqlite3.Error):  # where it cannot be written, it stays in memory
+            path.parent.mkdir(parents=True, exist_ok=True)
+            connection.execute("VACUUM INTO ?", (str(draft),))
+            draft.replace(path)
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
         _open[path] = time.time(), known
         return known
 
@@ -184,17 +190,6 @@ _making: dict[Path, threading.Lock] = {}
 """By file, so that one thread makes it and the others wait."""
 _open: dict[Path, tuple[float, Database]] = {}
 """Databases that this process uses, with when they were made."""
-
-
-def _keep(connection: sqlite3.Connection, path: Path) -> None:
-    """Write it to its file, whole or not at all; where that cannot be, it stays in memory."""
-    draft = path.with_name(f".kgwb-{secrets.token_hex(8)}.part")
-    with suppress(OSError, sqlite3.Error):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        connection.execute("VACUUM INTO ?", (str(draft),))
-        draft.replace(path)
-    with suppress(OSError):
-        draft.unlink(missing_ok=True)
 
 
 def _read(kg: Graph, settings: RagoniteSettings) -> Iterator[Triple]:
