@@ -44,7 +44,12 @@ def aside(
     task = _Task(partial(copy_context().run, work))
     try:
         _hand_over(task)
-        _wait(task, watch, time.monotonic() + most_s)
+        until = time.monotonic() + most_s
+        while not task.ended_within(max(0.0, min(LOOK_S, until - time.monotonic()))):
+            if time.monotonic() >= until:
+                raise TimeoutError
+            if watch is not None:
+                watch()
     except BaseException:
         task.left = True
         if leave is not None:
@@ -108,14 +113,6 @@ def _hand_over(task: _Task) -> None:
         tasks = SimpleQueue()
         threading.Thread(target=_serve, args=(tasks,), name="kgwb-aside", daemon=True).start()
     tasks.put(task)
-
-
-def _wait(task: _Task, watch: Callable[[], None] | None, until: float) -> None:
-    while not task.ended_within(max(0.0, min(LOOK_S, until - time.monotonic()))):
-        if time.monotonic() >= until:
-            raise TimeoutError
-        if watch is not None:
-            watch()
 
 
 def _serve(tasks: SimpleQueue[_Task]) -> None:

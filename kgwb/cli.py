@@ -144,8 +144,13 @@ class Ask(Asking):
             print(workbench.ask_all(self.question, system_names(self.systems)))
             _warn_of_rules(workbench)
             return 0
-        run = self._begin(workbench)
         saved = True
+        try:
+            run = workbench.begin(self.question, path=self.save)
+        except RunFileError as exc:  # where the disk is full, the run is kept in no file
+            if not (isinstance(exc.__cause__, OSError) and exc.__cause__.errno in disk.FULL):
+                raise
+            run = workbench.begin(self.question)
         try:
             try:
                 run.go()
@@ -168,15 +173,6 @@ class Ask(Asking):
                 _complain(exc)
                 saved = False
         return 0 if saved else FAILED
-
-    def _begin(self, workbench: Workbench) -> Run:
-        """The run, kept in the file where the disk is not full."""
-        try:
-            return workbench.begin(self.question, path=self.save)
-        except RunFileError as exc:
-            if not (isinstance(exc.__cause__, OSError) and exc.__cause__.errno in disk.FULL):
-                raise
-            return workbench.begin(self.question)
 
 
 def print_run(run: Run, steps: bool = False) -> None:
@@ -338,11 +334,11 @@ class Bench(Asking):
             try:
                 done = len(results.of(questions))
                 with _progress(total=len(questions), initial=done, unit="question") as bar:
-                    runner.finished = partial(_advance, bar)
+                    runner.finished = lambda row: bar.update()
                     rows = runner.run(questions)
                 if self.ladder and not runner.stopped:
                     with _progress(total=sum(map(lost, rows)), unit="lost answer") as bar:
-                        how: Any = {"workers": self.workers, "finished": partial(_advance, bar)}
+                        how: Any = {"workers": self.workers, "finished": lambda row: bar.update()}
                         where_lost(setup, results, questions, **how)
             except KeyboardInterrupt:
                 asked = f"{len(results.of(questions))} of {len(questions)} questions asked"
@@ -448,14 +444,15 @@ class Retry(Opening):
         setup = lab.changed(Prompts.of(self.prompts), pairs(self.set, "NAME=VALUE"))
         changes = [self.prompts.resolve().name] if self.prompts else []
         name = name or ", ".join([*changes, *self._models.values(), *self.set]) or "prompts"
-        folder, how = lab.folder_of(setup, name), {"repeats": self.repeats, "workers": self.workers}
+        folder = lab.folder_of(setup, name)
+        how: dict[str, Any] = {"repeats": self.repeats, "workers": self.workers}
         questions = lab.choose(self.only)
         with _progress(iterable=questions, unit="question looked at") as looked:
             estimate = lab.estimate(setup, looked, prices=prices, repeats=self.repeats)
         print(f"{folder.name}: {estimate}", flush=True)
         with _progress(total=len(questions), unit="question") as bar:
-            done = partial(_advance, bar)
-            return folder, lab.ask(setup, questions, folder, budget=budget, finished=done, **how)
+            how |= {"budget": budget, "finished": lambda row: bar.update()}
+            return folder, lab.ask(setup, questions, folder, **how)
 
 
 def _progress(**about: Any) -> Any:
@@ -463,10 +460,6 @@ def _progress(**about: Any) -> Any:
     from tqdm import tqdm
 
     return tqdm(mininterval=0.5, delay=1.0, **about)
-
-
-def _advance(bar: Any, _: object) -> None:
-    bar.update()
 
 
 @dataclass(kw_only=True)

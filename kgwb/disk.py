@@ -86,27 +86,24 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
     Blank lines are left out, and so is a last line that a killed process left unfinished, unless it is the
     only one. Raises OSError; NotJsonError for a line that is not JSON.
     """
-    raw = plain(path).read_bytes()
-    *whole, unfinished = (_unpacked(raw, path) if path.suffix == ".gz" else raw).split(b"\n")
+    data = plain(path).read_bytes()
+    if path.suffix == ".gz":
+        unpacking = zlib.decompressobj(wbits=31)  # gzip
+        try:
+            data = unpacking.decompress(data, MOST_UNPACKED)
+        except zlib.error as exc:
+            raise OSError(errno.EINVAL, "it is no gzip file", str(path)) from exc
+        if unpacking.unconsumed_tail or not unpacking.eof:
+            reason = "it is too large once unpacked" if unpacking.unconsumed_tail else "it is cut off"
+            raise OSError(errno.EFBIG, reason, str(path))
+    *whole, unfinished = data.split(b"\n")
     for number, line in enumerate(whole or [unfinished], 1):
         if line.strip():
             try:
-                data = json.loads(line.decode("utf-8", "surrogatepass"))
+                entry = json.loads(line.decode("utf-8", "surrogatepass"))
             except (ValueError, RecursionError) as exc:
                 raise NotJsonError(number) from exc
-            yield number, data
-
-
-def _unpacked(raw: bytes, path: Path) -> bytes:
-    unpacking = zlib.decompressobj(wbits=31)  # gzip
-    try:
-        data = unpacking.decompress(raw, MOST_UNPACKED)
-    except zlib.error as exc:
-        raise OSError(errno.EINVAL, "it is no gzip file", str(path)) from exc
-    if unpacking.unconsumed_tail or not unpacking.eof:
-        reason = "it is too large once unpacked" if unpacking.unconsumed_tail else "it is cut off"
-        raise OSError(errno.EFBIG, reason, str(path))
-    return data
+            yield number, entry
 
 
 class NotJsonError(ValueError):

@@ -53,15 +53,13 @@ def shown(address: str) -> str:
     _, login, rest = rest.rpartition("@")
     place, mark, query = rest.partition("#")[0].partition("?")
     head = f"{scheme}{MASK}@" if login else scheme
-    return head + masked(place) + mark + "&".join(map(_shown_parameter, query.split("&")))
-
-
-def _shown_parameter(parameter: str) -> str:
-    name, _, value = parameter.partition("=")
-    if not parameter or is_plain(unquote_plus(name), unquote_plus(value)):
-        return parameter
-    named = value.strip("=") and re.fullmatch("[A-Za-z_.-]{1,30}", name)  # else it may be the key itself
-    return f"{name}={MASK}" if named else MASK
+    parameters = query.split("&")
+    for number, parameter in enumerate(parameters):
+        name, _, value = parameter.partition("=")
+        if parameter and not is_plain(unquote_plus(name), unquote_plus(value)):
+            named = value.strip("=") and re.fullmatch("[A-Za-z_.-]{1,30}", name)  # else it may be the key
+            parameters[number] = f"{name}={MASK}" if named else MASK
+    return head + masked(place) + mark + "&".join(parameters)
 
 
 def is_plain(name: str, value: str) -> bool:

@@ -86,20 +86,20 @@ class Workbench:
         from kgwb.bench.runner import Setup as Measured
         from kgwb.bench.side_by_side import ask_all
 
-        setups = [Measured(**vars(self._setup_of(name))) for name in names or systems.names()]
+        setups, settings = [], self.setup.settings
+        for name in names or systems.names():
+            other = systems.system(name)
+            has = other.settings.names()
+            changes = {key: value for key, value in settings.changes().items() if key in has}
+            agents = {"", *(spec.name for spec in other.agents)}  # they keep their own models
+            setup = replace(
+                self.setup,
+                system=other,
+                settings=other.settings.of_profile(settings.profile, **changes),
+                models={agent: model for agent, model in self.models.items() if agent in agents},
+            )
+            setups.append(Measured(**vars(setup)))
         return ask_all(setups, question, self.dialogue)
-
-    def _setup_of(self, name: str) -> Setup:
-        """The set-up for another system; single agents keep their models where it has them."""
-        other, settings = systems.system(name), self.setup.settings
-        changes = {key: value for key, value in settings.changes().items() if key in other.settings.names()}
-        agents = {"", *(spec.name for spec in other.agents)}
-        return replace(
-            self.setup,
-            system=other,
-            settings=other.settings.of_profile(settings.profile, **changes),
-            models={agent: model for agent, model in self.models.items() if agent in agents},
-        )
 
     def forget(self) -> None:
         """Begin a new dialogue."""

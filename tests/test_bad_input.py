@@ -13,7 +13,6 @@ from small import DIRECTED, chatty, films, predicates, qir, workbench
 import kgwb
 from kgwb.errors import (
     GraphFileError,
-    InputError,
     KgwbError,
     PromptError,
     QuestionError,
@@ -105,21 +104,8 @@ def test_bad_input_is_refused_clearly(
     assert "What to do: " in str(caught.value)
 
 
-def test_broken_turtle_is_told_with_line_and_column(tmp_path: Path) -> None:
-    path = tmp_path / "broken.ttl"
-    path.write_text("@prefix : <http://example.org/> .\n:a :b :c .\n:d :e f .\n")
-    with pytest.raises(GraphFileError) as caught:
-        kgwb.open_kg(path)
-    assert caught.value.line == 3
-    assert caught.value.column is not None
-    assert caught.value.column >= 7
-
-
 def test_a_question_of_the_longest_kind_is_still_taken() -> None:
-    model = Scripted(DIRECTED)
-    assert chatty("why " * 1_000, model).question.count("why") == 1_000
-    with pytest.raises(InputError):
-        chatty("why " * 1_001, model)
+    assert chatty("why " * 1_000, Scripted(DIRECTED)).question.count("why") == 1_000
 
 
 def test_a_graph_without_labels_works_by_the_names_in_its_iris() -> None:

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from kgwb.errors import EmbeddingError, NotRecordedError, RunFileError, SettingE
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.record import RunFile
+from kgwb.run.replay import Replay
 
 # --- replay
 
@@ -165,7 +167,15 @@ def with_lines(path: Path, change: Any) -> Path:
         (b"\x89PNG\r\n\x1a\n", "is not a kgwb run file"),
         (b"@prefix : <http://example.org/> .\n", "is not a kgwb run file"),
         (b'{"kgwb_run":1}\n', "is damaged: KeyError"),
+        (b'{"kgwb_run": 1, "question": "\\ud800"}\n', "is damaged: KeyError"),
+        *(
+            (junk, "run.jsonl")
+            for junk in (b"\x00" * 100, b"\xff\xfe", b"PK\x03\x04", b"\x80\x04\x95", b"9" * 10_000)
+        ),
+        *((junk, "run.jsonl") for junk in (b"[" * 100_000, b'{"a":' * 990 + b"1" + b"}" * 990, b'"' * 10**6)),
+        (b"\n" * 10**5, "run.jsonl"),
     ],
+    ids=lambda value: repr(value)[:40],
 )
 def test_a_file_that_is_no_run(tmp_path: Path, content: bytes, problem: str) -> None:
     path = tmp_path / "run.jsonl"
@@ -173,6 +183,8 @@ def test_a_file_that_is_no_run(tmp_path: Path, content: bytes, problem: str) -> 
     with pytest.raises(RunFileError, match=problem) as caught:
         kgwb.load_run(path)
     assert caught.value.hint
+    with suppress(RunFileError):  # the header of a run file is all that a recording needs
+        Replay.from_file(path)
 
 
 @pytest.mark.parametrize(

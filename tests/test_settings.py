@@ -8,7 +8,6 @@ import pytest
 
 from kgwb import profile
 from kgwb.errors import SettingError
-from kgwb.settings import Settings
 from kgwb.systems import names, system
 
 
@@ -77,9 +76,3 @@ def test_an_impossible_setting_is_refused(changes: dict[str, Any], problem: str)
     with pytest.raises(SettingError, match=problem) as caught:
         profile("fast").changed(**changes)
     assert caught.value.hint
-
-
-def test_an_unknown_profile_names_those_there_are() -> None:
-    with pytest.raises(SettingError, match="no profile named 'quick'") as caught:
-        Settings.of_profile("quick")
-    assert caught.value.hint == "choose one of fast, paper"

@@ -163,29 +163,41 @@ class Effects:
         for other in self.others:
             title = f"{self.first.name} → {other.name}"
             yield tag("h2", title, class_="title")
-            yield from self._changed(other)
+            # The prompts' differences line by line, then what else differs
+            old, new = self.first.config, other.config
+            prompts, later = (dict(config.get("prompts") or {}) for config in (old, new))
+            names = [name for name in {**prompts, **later} if prompts.get(name) != later.get(name)]
+            before, after = texts_of(self.first, names), texts_of(other, names)
+            for name in names:
+                text, now = before.get(name), after.get(name)
+                if text is None or now is None:
+                    yield h.div("soft", f"prompts/{name}.md differs; no kept run used it")
+                else:
+                    number, lines = line_changes(text.splitlines(), now.splitlines())
+                    head = h.join(h.span("mono", f"prompts/{name}.md "), h.aside(h.count(number, "line")))
+                    yield h.fold(head, lines, unfolded=True, key=f"prompt-{other.name}-{name}")
+            rest = changed_entries({**old, "prompts": {}}, {**new, "prompts": {}})
+            yield from (h.div("", h.clean(entry)) for entry in rest)
             yield from self._figures(other)
-        if len(self.others) > 1:
-            yield from self._matrix()
+        if len(self.others) > 1:  # all folders beside each other, the best marked
+            yield tag("h2", "Which is best, by agent and by question", class_="title")
+            by_agent = [self._by_agent(other) for other in self.others]
+            rows: list[tuple[object, ...]] = []
+            for agent in dict.fromkeys(agent for each in by_agent for agent in each if agent):
+                counts = [each.get(agent, Counter()) for each in by_agent]
+                gains = [each["fixed"] - each["broken"] for each in counts]
+                texts = [f"{each['fixed']} fixed, {each['broken']} broken" for each in counts]
+                rows.append((h.spoken(agent), *_best(gains, texts)))
+            yield h.table(("by agent", *(other.name for other in self.others)), rows)
+            sets, rows = [self.first, *self.others], []
+            for key, row in self.first.rows.items():
+                asked = [each for each in (measured.rows.get(key) for measured in sets) if each]
+                if len(asked) == len(sets) and len({each.get("f1") for each in asked}) > 1:
+                    cells = _best([each["f1"] for each in asked], list(map(sign_of, asked)))
+                    rows.append((h.short(row["question"]), *cells))
+            yield h.div("across", h.table(("by question", *(measured.name for measured in sets)), rows))
         for other in self.others:
             yield from self._questions(other, link)
-
-    def _changed(self, other: Measured) -> Iterator[Html]:
-        """The prompts' differences line by line, then what else differs."""
-        old, new = self.first.config, other.config
-        prompts, later = (dict(config.get("prompts") or {}) for config in (old, new))
-        names = [name for name in {**prompts, **later} if prompts.get(name) != later.get(name)]
-        before, after = texts_of(self.first, names), texts_of(other, names)
-        for name in names:
-            text, now = before.get(name), after.get(name)
-            if text is None or now is None:
-                yield h.div("soft", f"prompts/{name}.md differs; no kept run used it")
-            else:
-                number, lines = line_changes(text.splitlines(), now.splitlines())
-                head = h.join(h.span("mono", f"prompts/{name}.md "), h.aside(h.count(number, "line")))
-                yield h.fold(head, lines, unfolded=True, key=f"prompt-{other.name}-{name}")
-        rest = changed_entries({**old, "prompts": {}}, {**new, "prompts": {}})
-        yield from (h.div("", h.clean(entry)) for entry in rest)
 
     def _figures(self, other: Measured) -> Iterator[Html]:
         """How many became what, F1 before and after, and at which agents."""
@@ -208,26 +220,6 @@ class Effects:
             for agent, counts in self._by_agent(other).items()
         ]
         yield h.table(("first decision that differs", *shown), by_agent)
-
-    def _matrix(self) -> Iterator[Html]:
-        """All folders beside each other, a row an agent and a row a question; the best are marked."""
-        yield tag("h2", "Which is best, by agent and by question", class_="title")
-        by_agent = [self._by_agent(other) for other in self.others]
-        rows: list[tuple[object, ...]] = []
-        for agent in dict.fromkeys(agent for each in by_agent for agent in each if agent):
-            counts = [each.get(agent, Counter()) for each in by_agent]
-            gains = [each["fixed"] - each["broken"] for each in counts]
-            texts = [f"{each['fixed']} fixed, {each['broken']} broken" for each in counts]
-            rows.append((h.spoken(agent), *_best(gains, texts)))
-        yield h.table(("by agent", *(other.name for other in self.others)), rows)
-        sets, rows = [self.first, *self.others], []
-        for key, row in self.first.rows.items():
-            lines = [measured.rows.get(key) for measured in sets]
-            if all(lines) and len({line and line.get("f1") for line in lines}) > 1:
-                scores = [line["f1"] for line in lines if line]
-                cells = _best(scores, [sign_of(line) for line in lines if line])
-                rows.append((h.short(row["question"]), *cells))
-        yield h.div("across", h.table(("by question", *(measured.name for measured in sets)), rows))
 
     def _questions(self, other: Measured, link: Link) -> Iterator[Html]:
         """A fold for each outcome; in it a table for each agent."""

@@ -23,7 +23,6 @@ from kgwb.show.html import table as html_table
 
 _NAMES = "precision", "recall", "F1", "P@1", "MRR", "Hit@5", "exact", "paper P", "lenient F1", "paper F1"
 NAMES = dict(zip(MEASURES, _NAMES, strict=True))
-NO_COST = Cost(0, 0.0, 0.0, 0.0)
 MEANS = ("precision", "recall", "lenient", "hits1", "mrr", "hit5", "exact", "paper_precision")
 
 
@@ -160,7 +159,7 @@ def spent(sets: Sets, prices: Prices | None = None) -> Table:
     heads = [f"{what}{measured.tail}" for measured in sets for what in ("total", "median", "95th percentile")]
     rows: list[Sequence[object]] = []
     for name in dict.fromkeys(name for each in by_set for name in each):
-        amounts = [amount for each in by_set for amount in each.get(name, NO_COST)[1:]]
+        amounts = [amount for each in by_set for amount in each.get(name, Cost(0, 0.0, 0.0, 0.0))[1:]]
         rows.append((name, *(f"{amount:,.6g}" for amount in amounts)))
     return Table(["a question", *heads], rows)
 

@@ -25,6 +25,7 @@ KNOWN = (
     "kgwb reads QALD JSON, LC-QuAD 1.0 and 2.0, TEXT2SPARQL YAML, MetaQA text, Chatty-KG dialogues, and JSON "
     "lines with id, question and answers (a list of IRIs or lexical forms) or sparql"
 )
+# what does [Joe Thomas] appear in<TAB>The Inbetweeners Movie|The Inbetweeners 2
 _METAQA = re.compile(r"([^\t\[]*)\[([^\]\t]+)\]([^\t]*)\t([^\t]*[^\s|][^\t]*)")
 _LC_QUAD = ("corrected_question", "paraphrased_question", "NNQT_question", "intermediary_question")
 _QUERY = re.compile(r"\s*(?:(?:PREFIX\s+\S*\s*|BASE\s*)<[^>]*>\s*)*(\w+)([^{]*)", re.IGNORECASE)
@@ -222,7 +223,17 @@ def _entries(path: Path) -> tuple[type[_Form], str, Iterable[tuple[int, object]]
     first = lines[0][1]
     if _METAQA.fullmatch(first):
         folder = next((part for part in reversed(path.parts) if re.fullmatch("[123]-hop", part)), "")
-        return _Own, "line", [(number, _metaqa(line, number, folder)) for number, line in lines]
+        fields: dict[str, Any] = {"language": "en", "hops": int(folder[0]) if folder else None}
+        asked: list[tuple[int, object]] = []
+        for number, line in lines:
+            if parts := _METAQA.fullmatch(line):
+                before, topic, after, answers = parts.groups()
+                about = {"id": number, "question": before + topic + after, "topic_entity": topic}
+                asked.append((number, {**fields, **about, "answer_labels": answers.split("|")}))
+            else:
+                why = "not a question with its [topic], a tab, and the answers parted by |"
+                asked.append((number, ValueError(why)))
+        return _Own, "line", asked
     match data := _data(text):
         case {"questions": [*entries]}:
             return _Qald, "question", enumerate(entries, 1)
@@ -242,12 +253,3 @@ def _data(text: str) -> object:
         return json.loads(text) if text.lstrip()[0] in "{[" else yaml.safe_load(text)
     except (ValueError, RecursionError, yaml.YAMLError) as exc:
         return ValueError(f"not {'YAML' if isinstance(exc, yaml.YAMLError) else 'JSON'}: {exc}")
-
-
-def _metaqa(line: str, number: int, folder: str) -> object:
-    """The fields of "what does [Joe Thomas] appear in<TAB>The Inbetweeners Movie|The Inbetweeners 2"."""
-    if not (parts := _METAQA.fullmatch(line)):
-        return ValueError("not a question with its [topic], a tab, and the answers parted by |")
-    before, topic, after, answers = parts.groups()
-    fields = {"id": number, "question": before + topic + after, "language": "en", "topic_entity": topic}
-    return {**fields, "answer_labels": answers.split("|"), "hops": int(folder[0]) if folder else None}

@@ -145,11 +145,15 @@ class Lab:
         for row in rows:
             if row["id"] in chosen and "dialogue" in row:
                 last[row["dialogue"]] = max(last[row["dialogue"]], row.get("turn", 0))
-        return [
-            _question(row)
-            for row in rows
-            if row["id"] in chosen or row.get("turn", 0) < last[row.get("dialogue", "")]
-        ]
+        questions = []
+        for row in rows:
+            if row["id"] in chosen or row.get("turn", 0) < last[row.get("dialogue", "")]:
+                data = {name: row[name] for name in ("id", "question", *KEYS, "turn") if name in row}
+                data |= {"answers": row["gold"], "columns": row.get("columns", ())}
+                if labels := row.get("labels", {}):
+                    data["answer_labels"] = [labels.get(value, value) for value in row["gold"] or ()]
+                questions.append(BenchQuestion(**data, rows=row.get("gold_table", ())))
+        return questions
 
     def _fits(self, row: Row, what: str) -> bool:
         name, sign, value = what.partition("=")
@@ -253,12 +257,3 @@ def _model_calls(before: Run, steps: Iterable[Step], run: Run) -> list[Call]:
         for call in map(before.calls.__getitem__, step.calls)
         if call.kind == "model"
     ]
-
-
-def _question(row: Row) -> BenchQuestion:
-    """The question of a line, with its gold."""
-    fields = {name: row[name] for name in ("id", "question", *KEYS, "turn") if name in row}
-    labels = row.get("labels", {})
-    known = [labels.get(value, value) for value in row["gold"] or ()]
-    table = {"columns": row.get("columns", ()), "rows": row.get("gold_table", ())}
-    return BenchQuestion(**fields, answers=row["gold"], answer_labels=known if labels else (), **table)

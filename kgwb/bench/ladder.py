@@ -7,7 +7,6 @@ first whose gold fixes the answer names the agent. Calls that the gold does not 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,7 +51,6 @@ def where_lost(
     questions: Sequence[BenchQuestion],
     *,
     workers: int = 1,
-    executor: Executor | None = None,
     finished: Callable[[Row], object] = lambda row: None,
 ) -> list[Row]:
     """The lines of ``ladder.jsonl``, one for each lost answer among these questions; goes on where it was.
@@ -79,7 +77,7 @@ def where_lost(
                 works.append(work(question, dialogue))
             turn = from_data(rows.get(question.id, {}).get("remembered"), Turn | None)
             dialogue = Dialogue((*dialogue.turns, turn)) if turn else dialogue
-    work_off(works, executor or workers, watch)
+    work_off(works, workers, watch)
     return [lines.rows[each.id] for each in questions if each.id in missed]
 
 

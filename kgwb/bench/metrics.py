@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -235,6 +236,10 @@ def compare(one: Rows, other: Rows, measure: str = "f1", *, resamples: int = RES
     columns = [_columns(side[key] for key in shared) for side in (before, after)]
     first, second = (float(_measured(side.mean(axis=0)[None], measure)[0]) for side in columns)
     means = numpy.hsplit(_resampled(numpy.hstack(columns), resamples), 2)
+    # The two-sided p of a paired permutation test, its signs drawn at random (Good 2005, chapter 3)
+    apart = numpy.array([change for change in changes.values() if change != 0])
+    signs = numpy.random.default_rng(0).choice([-1.0, 1.0], size=(5 * RESAMPLES, len(apart)))
+    extreme = abs(signs @ apart) >= abs(apart.sum()) - 1e-9
     return Comparison(
         measure,
         len(shared),
@@ -244,15 +249,8 @@ def compare(one: Rows, other: Rows, measure: str = "f1", *, resamples: int = RES
         tuple(key for key, change in changes.items() if change > 0),
         tuple(key for key, change in changes.items() if change < 0),
         tuple(key for key in dict.fromkeys((*golds, *others)) if key not in changes),
-        _exchanged(numpy.array([*changes.values()])),
+        float(extreme.mean()),
     )
-
-
-def _exchanged(changes: Matrix) -> float:
-    """The two-sided p of a paired permutation test, its signs drawn at random (Good 2005, chapter 3)."""
-    apart = changes[changes != 0]
-    signs = numpy.random.default_rng(0).choice([-1.0, 1.0], size=(5 * RESAMPLES, len(apart)))
-    return float((abs(signs @ apart) >= abs(apart.sum()) - 1e-9).mean())
 
 
 def retention(dialogue: Rows, standalone: Rows) -> float | None:
@@ -340,17 +338,13 @@ def value_of(text: str) -> Hashable:
             return datetime.fromisoformat(text if zone else text + "Z").astimezone(UTC).isoformat()
         except (ValueError, OverflowError):  # a year that datetime does not know
             return text
-    return _iri(text) if _IRI.fullmatch(text) else normalize("NFC", text)
-
-
-def _iri(text: str) -> str:
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return text
-    host = parts.netloc.lower().removesuffix(_PORTS.get(parts.scheme, ":"))
-    same = parts._replace(netloc=host, path=parts.path or "/").geturl()
-    return normalize("NFC", _ESCAPES.sub(lambda escapes: _needed(escapes[0]), same))
+    if _IRI.fullmatch(text):
+        with suppress(ValueError):  # no address after all, as "http://[" is none
+            parts = urlsplit(text)
+            host = parts.netloc.lower().removesuffix(_PORTS.get(parts.scheme, ":"))
+            same = parts._replace(netloc=host, path=parts.path or "/").geturl()
+            text = _ESCAPES.sub(lambda escapes: _needed(escapes[0]), same)
+    return normalize("NFC", text)
 
 
 def _needed(escapes: str) -> str:

@@ -163,24 +163,21 @@ def with_queries(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQue
     terms = (term for (term,) in kg.select("SELECT DISTINCT ?p WHERE { ?s ?p ?o }").rows)
     named = {re.split("[/#]", term)[-1]: n3(term) for term in terms if isinstance(term, URIRef)}
     relations = {word: named[name] for word, name in METAQA.items() if name in named}
-    queries = ((each, None if each.sparql else _path_query(each, relations)) for each in questions)
-    return [each.model_copy(update={"sparql": query}) if query else each for each, query in queries]
-
-
-def _path_query(question: BenchQuestion, relations: dict[str, str]) -> str | None:
-    words = (question.path or "").split("_to_")
-    steps = [(word, relations.get(later if word == "movie" else word)) for word, later in pairwise(words)]
-    entity = question.topic_entity or ""
-    known = "://" in entity and writable(URIRef(entity))
-    if not (known and steps and all(relation for _, relation in steps)):
-        return None  # the entity is given by its label, or a relation is not in the graph
-    topic = n3(URIRef(entity))
-    ends = [topic, *(f"?x{number}" for number in range(1, len(steps))), "?x"]
-    patterns = [
-        f"{here} {relation} {there} ." if word == "movie" else f"{there} {relation} {here} ."
-        for (word, relation), (here, there) in zip(steps, pairwise(ends), strict=True)
-    ]
-    return f"SELECT DISTINCT ?x WHERE {{ {' '.join(patterns)} FILTER(?x != {topic}) }}"
+    for place, each in enumerate(questions):
+        words = (each.path or "").split("_to_")
+        steps = [(word, relations.get(later if word == "movie" else word)) for word, later in pairwise(words)]
+        entity = each.topic_entity or ""  # it may be given by its label
+        known = "://" in entity and writable(URIRef(entity))
+        if known and steps and all(relation for _, relation in steps) and not each.sparql:
+            topic = n3(URIRef(entity))
+            ends = [topic, *(f"?x{number}" for number in range(1, len(steps))), "?x"]
+            patterns = [
+                f"{here} {relation} {there} ." if word == "movie" else f"{there} {relation} {here} ."
+                for (word, relation), (here, there) in zip(steps, pairwise(ends), strict=True)
+            ]
+            query = f"SELECT DISTINCT ?x WHERE {{ {' '.join(patterns)} FILTER(?x != {topic}) }}"
+            questions[place] = each.model_copy(update={"sparql": query})
+    return questions
 
 
 def read_gold(question: BenchQuestion, kg: Graph) -> Gold | None:
@@ -196,7 +193,15 @@ def standard(sparql: str) -> str:
 def _answered(question: BenchQuestion, kg: Graph) -> BenchQuestion:
     try:
         if question.sparql and question.sparql.strip():
-            rows = _of_query(standard(question.sparql), kg)
+            sparql = standard(question.sparql)
+            if checked(sparql).form == "ask":
+                rows: list[list[str | None]] = [[term_string(Literal(kg.ask(sparql)))]]
+            else:
+                result = kg.select(sparql)
+                rows = [[None if cell is None else term_string(cell) for cell in row] for row in result.rows]
+                if result.cut:
+                    many = f"the gold query has more than {len(rows)} rows"
+                    raise GraphError(f"{many}: open the graph with more")
             if len(question.columns) > 1:
                 question = question.model_copy(update={"rows": tuple(map(tuple, rows))})
             rows = rows if question.rows else [row[:1] for row in rows]
@@ -208,15 +213,6 @@ def _answered(question: BenchQuestion, kg: Graph) -> BenchQuestion:
     except GraphError as exc:
         return question.model_copy(update={"gold_error": exc.message})
     return question.model_copy(update={"answers": tuple(dict.fromkeys(answers)), "gold_error": None})
-
-
-def _of_query(sparql: str, kg: Graph) -> list[list[str | None]]:
-    if checked(sparql).form == "ask":
-        return [[term_string(Literal(kg.ask(sparql)))]]
-    result = kg.select(sparql)
-    if result.cut:
-        raise GraphError(f"the gold query has more than {len(result.rows)} rows: open the graph with more")
-    return [[None if cell is None else term_string(cell) for cell in row] for row in result.rows]
 
 
 def _of_labels(labels: tuple[str, ...], kg: Graph) -> list[str]:

@@ -166,7 +166,11 @@ class Report:
     def _sections(self, link: Link) -> Iterator[Html]:
         """The headlines and what changed; the rest folded."""
         for measured in self.sets:
-            yield _headline(measured)
+            counts = Counter(map(verdict, measured.rows.values()))
+            shown = (word for word in VERDICTS if counts[word] or word not in ("error", "without gold"))
+            signs = (h.state_sign(VERDICTS[word], f"{counts[word]} {word}", pill=True) for word in shown)
+            figure = f"F1 {measured.groups['all'].figure('f1') or '–'}"
+            yield h.div("row", tag("b", measured.name), *signs, tag("b", figure))
         yield from self.effects.sections(link)
         parts = {
             "What was measured": _measured(self.sets),
@@ -229,37 +233,24 @@ def _measured(sets: Sets) -> Iterator[Html]:
     yield h.table(heads, first)
     if any("rules" in measured.models.values() for measured in sets):
         yield h.note(BASELINE, kind="calm")
-    for measured in sets:
-        yield h.fold(f"the command that asks {measured.name} again", h.preformatted(_command(measured)))
+    for measured in sets:  # where the questions lie is not kept, only what they are
+        config, settings = measured.config, _mapping(measured.config.get("settings"))
+        chosen = "paper" if settings.get("profile") == "paper" else "fast"
+        system = str(config.get("system"))
+        words = ["kgwb", "bench", "--kg", str(config.get("source")), "--system", system]
+        for agent, model in measured.models.items():
+            words += ["--agent-model", f"{agent}={model}"] if agent else ["--model", model]
+        words += ["--profile", chosen]
+        usual = systems.profile(chosen, system=system if system in systems.names() else "").to_data()
+        for name, value in settings.items():
+            words += ["--set", f"{name}={value}"] if usual.get(name) != value else []
+        command = f"{shlex.join(map(h.clean, words))} --questions FILE --out DIR"
+        yield h.fold(f"the command that asks {measured.name} again", h.preformatted(command))
     yield h.fold("all prompts, settings and versions", h.table(heads, rest))
-
-
-def _headline(measured: Measured) -> Html:
-    """How many answers are right, wrong, missing and errors, each by sign and word, and F1."""
-    counts = Counter(map(verdict, measured.rows.values()))
-    shown = (word for word in VERDICTS if counts[word] or word not in ("error", "without gold"))
-    signs = (h.state_sign(VERDICTS[word], f"{counts[word]} {word}", pill=True) for word in shown)
-    figure = f"F1 {measured.groups['all'].figure('f1') or '–'}"
-    return h.div("row", tag("b", measured.name), *signs, tag("b", figure))
 
 
 def _mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {"": value}
-
-
-def _command(measured: Measured) -> str:
-    """The command line that measures this again; where the questions lie is not kept, only what they are."""
-    config, settings = measured.config, _mapping(measured.config.get("settings"))
-    chosen = "paper" if settings.get("profile") == "paper" else "fast"
-    words = ["kgwb", "bench", "--kg", str(config.get("source")), "--system", str(config.get("system"))]
-    for agent, model in measured.models.items():
-        words += ["--agent-model", f"{agent}={model}"] if agent else ["--model", model]
-    words += ["--profile", chosen]
-    system = str(config.get("system"))
-    usual = systems.profile(chosen, system=system if system in systems.names() else "").to_data()
-    for name, value in settings.items():
-        words += ["--set", f"{name}={value}"] if usual.get(name) != value else []
-    return f"{shlex.join(map(h.clean, words))} --questions FILE --out DIR"
 
 
 # --- figures

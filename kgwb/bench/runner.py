@@ -30,7 +30,7 @@ from kgwb.errors import (
     KgwbError,
     ModelUnreachableError,
 )
-from kgwb.flow import Answer, Dialogue, Turn, from_data, to_data
+from kgwb.flow import Dialogue, Turn, from_data, to_data
 from kgwb.llm.base import ChatModel
 from kgwb.run import Run
 from kgwb.run import Setup as RunSetup
@@ -398,7 +398,15 @@ def row_of(question: BenchQuestion, run: Run | None, error: str | None) -> Row:
     if question.rows:
         row |= {"columns": question.columns, "gold_table": question.rows}
         row["by_column"] = by_column(question.columns, question.rows, table)
-    row |= {"labels": labels} if (labels := _labels(question, answer)) else {}
+    # What the vertices among gold and answers are called
+    gold, values = question.answers or (), answer.values if answer else ()
+    known = len(gold) == len(question.answer_labels)
+    labels = dict(zip(gold, question.answer_labels, strict=True)) if known else {}
+    labels |= {str(iri): name for iri, name in (answer.names if answer else ())}
+    labels |= {str(value.term): value.label for value in values if not value.row}
+    shown = {value for value in (*gold, *answers) if "://" in value}
+    if labels := {value: label for value, label in labels.items() if value in shown}:
+        row["labels"] = labels
     if question.answers is not None:
         row |= asdict(NOTHING if error is not None else score(answers, question.answers, table))
     if run is None:
@@ -410,17 +418,6 @@ def row_of(question: BenchQuestion, run: Run | None, error: str | None) -> Row:
         if linking := _linking(question, run):
             row["linking"] = linking
     return row | {"error": error}
-
-
-def _labels(question: BenchQuestion, answer: Answer | None) -> dict[str, str]:
-    """What the vertices among gold and answers are called."""
-    gold, values = question.answers or (), answer.values if answer else ()
-    known = len(gold) == len(question.answer_labels)
-    labels = dict(zip(gold, question.answer_labels, strict=True)) if known else {}
-    labels |= {str(iri): name for iri, name in (answer.names if answer else ())}
-    labels |= {str(value.term): value.label for value in values if not value.row}
-    shown = {*gold, *(str(term) for value in values for term in value.terms)}
-    return {value: label for value, label in labels.items() if "://" in value and value in shown}
 
 
 def _linking(question: BenchQuestion, run: Run) -> Row:

@@ -65,8 +65,19 @@ def one_query(run: Run) -> str:
         for place, name in enumerate(rows.variables)
     ]
     values = frozenset(value.term for value in answer.values)
-    counted = _counting(columns, values) if answer.kind == "count" else ""
-    query = _of_columns(columns, values) or counted or NO_ANSWER
+    query, best = "", sorted(columns, key=lambda column: -len(column.terms & values))
+    if exact := [column for column in columns if column.terms == values]:
+        query = exact[0].query if exact[0].alone else _union(exact[:1])
+    elif inside := _covering([column for column in columns if column.terms <= values], values):
+        query = _union(inside)
+    elif most := _covering(best, values):
+        with suppress(QueryError):  # no query can name a blank node
+            query = _union(most, f" VALUES ?{{}} {{{{ {' '.join(sorted(map(n3, values)))} }}}}")
+    for name in dict.fromkeys(column.name for column in columns) if answer.kind == "count" else ():
+        same = [column for column in columns if column.name == name and column.terms]
+        if values == {Literal(len({term for column in same for term in column.terms}))}:
+            query = query or _union(same, head="(COUNT(DISTINCT ?{}) AS ?count)")
+    query = query or NO_ANSWER
     checked(query)
     return query
 
@@ -79,19 +90,6 @@ class _Column(NamedTuple):
     """Whether the query has no other."""
 
 
-def _of_columns(columns: Sequence[_Column], values: frozenset[Term]) -> str:
-    """A query for the values out of these columns; empty if they do not hold them all."""
-    if exact := [column for column in columns if column.terms == values]:
-        return exact[0].query if exact[0].alone else _union(exact[:1])
-    if inside := _covering([column for column in columns if column.terms <= values], values):
-        return _union(inside)
-    most = _covering(sorted(columns, key=lambda column: -len(column.terms & values)), values)
-    try:
-        return _union(most, f" VALUES ?{{}} {{{{ {' '.join(sorted(map(n3, values)))} }}}}") if most else ""
-    except QueryError:  # a blank node, which no query can name
-        return ""
-
-
 def _covering(columns: Sequence[_Column], values: frozenset[Term]) -> list[_Column]:
     """As many of the columns as it takes to hold all values; none if all do not."""
     missing, taken = set(values), []
@@ -100,15 +98,6 @@ def _covering(columns: Sequence[_Column], values: frozenset[Term]) -> list[_Colu
             missing -= column.terms
             taken.append(column)
     return [] if missing else taken
-
-
-def _counting(columns: Sequence[_Column], values: frozenset[Term]) -> str:
-    """A query that counts the terms of one name, where there are as many as the answer says."""
-    for name in dict.fromkeys(column.name for column in columns):
-        same = [column for column in columns if column.name == name and column.terms]
-        if values == {Literal(len({term for column in same for term in column.terms}))}:
-            return _union(same, head="(COUNT(DISTINCT ?{}) AS ?count)")
-    return ""
 
 
 def _union(columns: Sequence[_Column], only: str = "", head: str = "DISTINCT ?{}") -> str:

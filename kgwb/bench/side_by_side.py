@@ -83,26 +83,23 @@ def ask_all(setups: Sequence[Setup], question: str | BenchQuestion, dialogue: Di
     text = gold.question if gold else str(question)
     asked = []
     for setup in setups:
-        run = setup.begin(text, dialogue)
+        system, run = setup.system.name, setup.begin(text, dialogue)
         try:
             run.go()
         except KgwbError as error:
-            asked.append(Asked(setup.system.name, run, error.message, 0.0 if gold and gold.gold else None))
-        else:
-            asked.append(_judged(setup, run, gold))
+            asked.append(Asked(system, run, error.message, 0.0 if gold and gold.gold else None))
+            continue
+        answer = run.answer
+        if gold is None or gold.answers is None or answer is None:
+            asked.append(Asked(system, run))
+            continue
+        f1 = score([term_string(term) for value in answer.values for term in value.terms], gold.answers).f1
+        known = gold_of(gold, setup.kg) if f1 < 1 and oracle(system) else None
+        blame = climbed(run.fork(), known, gold, setup, Watch()) if known else {}
+        lost = "" if f1 == 1 else str(blame.get("agent") or blame.get("why") or "not known")
+        asked.append(Asked(system, run, "", f1, lost))
     names = {iri: name for each in reversed(asked) for iri, name in names_of(each.run).items()}
     return SideBySide(text, tuple(asked), names)
-
-
-def _judged(setup: Setup, run: Run, question: BenchQuestion | None) -> Asked:
-    system, answer = setup.system.name, run.answer
-    if question is None or question.answers is None or answer is None:
-        return Asked(system, run)
-    f1 = score([term_string(term) for value in answer.values for term in value.terms], question.answers).f1
-    gold = gold_of(question, setup.kg) if f1 < 1 and oracle(system) else None
-    blame = climbed(run.fork(), gold, question, setup, Watch()) if gold else {}
-    lost = "" if f1 == 1 else str(blame.get("agent") or blame.get("why") or "not known")
-    return Asked(system, run, "", f1, lost)
 
 
 # --- how it shows itself

@@ -90,9 +90,14 @@ def patterns_of(sparql: str) -> tuple[tuple[Pattern, ...], str]:
 
 @lru_cache(maxsize=1024)
 def _parts(sparql: str) -> Parts:
+    known: dict[BNode, BNode] = {}
+
+    def renamed(node: Any) -> BNode | None:  # so that blank nodes have the same names each time
+        return known.setdefault(node, BNode(f"_{len(known) + 1}")) if isinstance(node, BNode) else None
+
     try:
         with parsing():
-            algebra = translateQuery(_with_known_nodes(parseQuery(sparql))).algebra
+            algebra = translateQuery(traverse(parseQuery(sparql), visitPost=renamed)).algebra
             groups = list(_named(algebra, "BGP"))
             counted = next(_named(algebra, "Aggregate_Count"), None) if _COUNT.search(sparql) else None
             filters, other = _conjunction(algebra.p)
@@ -107,16 +112,6 @@ def _parts(sparql: str) -> Parts:
     columns = [counted.vars] if counted else algebra.PV
     asked = tuple(f"?{name}" for name in columns)
     return Parts("count" if counted else "list", asked, patterns, filters, other)
-
-
-def _with_known_nodes(parsed: Any) -> Any:
-    """A parsed query whose blank nodes have the same names each time, which no variable has."""
-    known: dict[BNode, BNode] = {}
-
-    def renamed(node: Any) -> BNode | None:
-        return known.setdefault(node, BNode(f"_{len(known) + 1}")) if isinstance(node, BNode) else None
-
-    return traverse(parsed, visitPost=renamed)
 
 
 def _named(node: Any, name: str) -> Iterator[CompValue]:

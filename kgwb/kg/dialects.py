@@ -61,6 +61,19 @@ class Dialect:
         self, words: Sequence[str], limit: int, stage: Stage, vocabulary: Vocabulary
     ) -> str | None:
         """A SELECT of ?v and ?label, or None where the engine has no such stage. Words are lower-case."""
+        # What to search for, in the index's own language; one of them is enough
+        searched: Sequence[str] = words
+        if stage == "prefix":
+            if not self.wildcard_from or max(map(len, words)) < self.wildcard_from:
+                return None
+            searched = [f"{word}*" if len(word) >= self.wildcard_from else word for word in words]
+        searched = [Template(self.word).substitute(word=word) for word in searched]
+        if stage != "any word":
+            searched = [self.both.join(searched)]
+        elif self.either is None:
+            return None
+        elif self.either:
+            searched = [self.either.join(searched)]
         labels = [n3(predicate) for predicate in vocabulary.labels]
         values = {"limit": limit, "deep": DEEP * limit, "labels": ", ".join(labels), **self.names}
         values["every"] = quoted("false" if stage == "any word" else "true")
@@ -68,7 +81,7 @@ class Dialect:
         values["test"] = (" || " if stage == "any word" else " && ").join(map(_contains, words))
         parts = [
             Template(self.pattern).substitute(values, text=quoted(text), p=predicate)
-            for text in self._texts(words, stage)
+            for text in (Template(self.text).substitute(words=each, **self.names) for each in searched)
             for predicate in (labels if "$p " in self.pattern else [""])
         ]
         if not parts:
@@ -98,21 +111,6 @@ class Dialect:
     def whole(self) -> bool:
         """Whether it can be used as it is, without names of the site."""
         return bool(re.fullmatch(self.form, self.argument))
-
-    def _texts(self, words: Sequence[str], stage: Stage) -> list[str]:
-        """What to search for, in the index's own language; one of them is enough."""
-        if stage == "prefix":
-            if not self.wildcard_from or max(map(len, words)) < self.wildcard_from:
-                return []
-            words = [f"{word}*" if len(word) >= self.wildcard_from else word for word in words]
-        written = [Template(self.word).substitute(word=word) for word in words]
-        if stage != "any word":
-            written = [self.both.join(written)]
-        elif self.either is None:
-            return []
-        elif self.either:
-            written = [self.either.join(written)]
-        return [Template(self.text).substitute(words=text, **self.names) for text in written]
 
     def __repr__(self) -> str:
         return f"{self.name} ({self.known})"

@@ -8,10 +8,10 @@ import logging
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from urllib.parse import urlencode
 from urllib.request import Request
 
@@ -304,9 +304,23 @@ class Endpoint:
             return self._named
         name = f"{hashlib.sha256(self.identity.encode()).hexdigest()}.json"
         file = disk.cache_dir() / "dialects" / name
-        if remembered := _remembered(file):
-            return remembered
-        label = self._a_label()
+        # A file that is not there, or damaged, can be made again
+        with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
+            if time.time() - file.stat().st_mtime < REMEMBERED_S:
+                dialect = DIALECTS[json.loads(file.read_bytes())["dialect"]]
+                if dialect.whole:
+                    return replace(dialect, known=f"remembered in {file}")
+        # A label of the graph to look for, in a preferred language if it has one
+        label, predicates = "", one_of("?p", self.vocabulary.labels)
+        languages = ", ".join(map(quoted, self.vocabulary.languages))
+        for only in (f" && LANG(?label) IN ({languages})", ""):
+            rows = self._select(
+                f"SELECT ?label WHERE {{ {predicates} ?v ?p ?label"
+                f" FILTER(isIRI(?v) && STRLEN(STR(?label)) >= {_LETTERS}{only}) }} LIMIT {_LABELS}"
+            ).rows
+            if labels := [str(term) for (term,) in rows if term is not None and _words(str(term))]:
+                label = max(labels, key=lambda each: (len(_words(each)), -len(each), each))
+                break
         hints = f"{self.identity} {self.server}".lower()
         usable = [dialect for name, dialect in DIALECTS.items() if dialect.whole and name != "generic"]
         hinted = [dialect for dialect in usable if any(hint in hints for hint in dialect.hints)]
@@ -320,19 +334,6 @@ class Endpoint:
         except OSError as error:
             _log.warning("%s cannot be written (%s); the endpoint will be probed again", file, error)
         return replace(dialect, known="probed")
-
-    def _a_label(self) -> str:
-        """A label of the graph to look for, in a preferred language if it has one; empty if it has none."""
-        predicates = one_of("?p", self.vocabulary.labels)
-        languages = ", ".join(map(quoted, self.vocabulary.languages))
-        for only in (f" && LANG(?label) IN ({languages})", ""):
-            rows = self._select(
-                f"SELECT ?label WHERE {{ {predicates} ?v ?p ?label"
-                f" FILTER(isIRI(?v) && STRLEN(STR(?label)) >= {_LETTERS}{only}) }} LIMIT {_LABELS}"
-            ).rows
-            if labels := [str(label) for (label,) in rows if label is not None and _words(str(label))]:
-                return max(labels, key=lambda label: (len(_words(label)), -len(label), label))
-        return ""
 
     def _finds(self, dialect: Dialect, label: str) -> bool:
         """Whether a label with these words comes back."""
@@ -352,16 +353,6 @@ class Endpoint:
 def _words(label: str) -> list[str]:
     """Some words that any index should have: short ones may be left out of it."""
     return [word for word in spelled(label) if len(word) >= _LETTERS][:_WORDS]
-
-
-def _remembered(file: Path) -> Dialect | None:
-    try:
-        if time.time() - file.stat().st_mtime < REMEMBERED_S:
-            dialect = DIALECTS[json.loads(file.read_bytes())["dialect"]]
-            return replace(dialect, known=f"remembered in {file}") if dialect.whole else None
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        pass  # not there, or damaged: it can be made again
-    return None
 
 
 # --- Wikidata's own API

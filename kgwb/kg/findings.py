@@ -93,7 +93,16 @@ def findings_of(kg: Graph, sparql: str, result: Rows | bool, facts: Facts) -> It
             yield Finding(f"the result was cut at {counted(len(rows), 'row')}", wrong=True)
         if all(cell is None or str(cell) == "0" for row in rows for cell in row):  # or there are none
             yield from _empty(sparql, kg)
-        yield from _cells(result.variables, rows)
+        for place, column in enumerate(result.variables):
+            cells = [row[place] for row in rows]
+            if empty := cells.count(None):
+                text = f"?{column} is empty in {empty} of {counted(len(cells), 'row')}"
+                yield Finding(text, wrong=empty == len(cells))
+            texts = [c for c in cells if isinstance(c, Literal) and c.datatype in (None, XSD.string)]
+            if texts and len(texts) == len(cells) and all(map(NUMBER.fullmatch, texts)):
+                yield Finding(f"?{column} holds numbers kept as texts: as they are, 9 is greater than 10")
+        if twice := len(rows) - len(set(rows)):
+            yield Finding(f"{counted(twice, 'row')} repeat another one; DISTINCT leaves them out", wrong=True)
         yield from _level(sparql, result.variables, rows, kg)
     yield from _terms(sparql, facts, kg)
 
@@ -140,20 +149,6 @@ def _words(pattern: Pattern, kg: Graph) -> str:
     names = kg.names(iris) if iris else {}
     named = {f"<{iri}>": f"{short_name(iri)} {quoted(names.get(iri) or local_name(iri))}" for iri in iris}
     return " ".join(named.get(end, end) for end in pattern)
-
-
-def _cells(columns: Sequence[str], rows: Sequence[Row]) -> Iterator[Finding]:
-    """What is odd about the cells: empty, numbers as texts, the same row twice."""
-    for place, column in enumerate(columns):
-        cells = [row[place] for row in rows]
-        if empty := cells.count(None):
-            text = f"?{column} is empty in {empty} of {counted(len(cells), 'row')}"
-            yield Finding(text, wrong=empty == len(cells))
-        texts = [c for c in cells if isinstance(c, Literal) and c.datatype in (None, XSD.string)]
-        if texts and len(texts) == len(cells) and all(map(NUMBER.fullmatch, texts)):
-            yield Finding(f"?{column} holds numbers kept as texts: as they are, 9 is greater than 10")
-    if twice := len(rows) - len(set(map(tuple, rows))):
-        yield Finding(f"{counted(twice, 'row')} repeat another one; DISTINCT leaves them out", wrong=True)
 
 
 def _level(sparql: str, columns: Sequence[str], rows: Sequence[Row], kg: Graph) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from difflib import SequenceMatcher
@@ -118,10 +118,21 @@ class LabelIndex:
         spellings = {word: self._close(word) for word in asked if not self._rows(known, word)}
         near = [[each.word for each in spellings[word]] if word in spellings else [word] for word in asked]
         queries = [" OR ".join(f'"{word}"' for word in some) for some in near if some]
-        rows, query = self._any_word(queries, 4 * limit), " OR ".join(queries)
+        # The labels that the most, and among them the rarest, of the queries match
+        count: Counter[int] = Counter()
+        weight: dict[int, float] = defaultdict(float)
+        for query in queries:
+            numbers = [number for (number,) in self._rows(_MATCHING, query, _MOST_ROWS)]
+            count.update(numbers)
+            for number in numbers:
+                weight[number] += 1 / log(2 + len(numbers))
+        best = sorted(count, key=lambda number: (-count[number], -weight[number], number))[: 4 * limit]
+        found = [
+            row for holes, chunk in _chunks(best) for row in self._rows(f"{_ROWS} id IN {holes}", *chunk)
+        ]
         verbatim = len(spellings) < len(asked)
-        how = ("any word" if verbatim else "close spelling") if rows else "nothing"
-        return Found(tuple(ranked(key, rows, limit, spellings)), how, query)
+        how = ("any word" if verbatim else "close spelling") if found else "nothing"
+        return Found(tuple(ranked(key, found, limit, spellings)), how, " OR ".join(queries))
 
     def exact(self, labels: Sequence[str]) -> dict[str, tuple[URIRef, ...]]:
         """For each text that is, in normal form, the whole label of some vertex: those vertices, by IRI."""
@@ -141,21 +152,6 @@ class LabelIndex:
         for holes, chunk in _chunks([str(iri) for iri in iris]):
             names.update(self._rows(f"SELECT iri, text FROM labels WHERE shown AND iri IN {holes}", *chunk))
         return {iri: names.get(str(iri)) or local_name(iri) for iri in iris}
-
-    def _any_word(self, queries: Sequence[str], limit: int) -> list[Any]:
-        """The labels that the most, and among them the rarest, of the queries match."""
-        count: Counter[int] = Counter()
-        weight: dict[int, float] = {}
-        for query in queries:
-            rows = self._rows(_MATCHING, query, _MOST_ROWS)
-            for (number,) in rows:
-                count[number] += 1
-                weight[number] = weight.get(number, 0.0) + 1 / log(2 + len(rows))
-        best = sorted(count, key=lambda number: (-count[number], -weight[number], number))[:limit]
-        labels: list[Any] = []
-        for holes, chunk in _chunks(best):
-            labels += self._rows(f"{_ROWS} id IN {holes}", *chunk)
-        return labels
 
     def _close(self, word: str) -> tuple[Spelling, ...]:
         """At most five words of the index that are spelled like this one, the likest first."""
@@ -209,10 +205,17 @@ def collect(store: Store, vocabulary: Vocabulary) -> list[Label]:
     Predicates and classes have names but cannot be searched for, unless facts are about them as about any
     other vertex.
     """
-    # Side by side, as both mostly wait for Oxigraph.
+    # The labels of every IRI with their rank: first those in a preferred language, then by predicate
+    ranked: dict[str, list[tuple[bool, int, int, str]]] = {}
     with ThreadPoolExecutor(1) as executor:
-        asked = executor.submit(_things, store, vocabulary)
-        ranked = _ranked(store, vocabulary)
+        asked = executor.submit(_things, store, vocabulary)  # meanwhile, as both mostly wait for Oxigraph
+        for order, predicate in enumerate(vocabulary.labels):
+            for quad in store.quads_for_pattern(None, NamedNode(predicate), None, None):
+                label = quad.object
+                if isinstance(label, Literal) and isinstance(quad.subject, NamedNode) and label.value.strip():
+                    language = language_rank(label.language or "", vocabulary.languages)
+                    rank = (language >= len(vocabulary.languages), order, language, label.value.strip())
+                    ranked.setdefault(quad.subject.value, []).append(rank)
         facts, unlabelled, schema = asked.result()
     schema &= ranked.keys()
     if schema:
@@ -227,23 +230,10 @@ def collect(store: Store, vocabulary: Vocabulary) -> list[Label]:
     for claim in _CLAIMS:
         for quad in store.quads_for_pattern(None, NamedNode(WIKIBASE + claim), None, None):
             if isinstance(quad.subject, NamedNode) and isinstance(quad.object, NamedNode):
-                entity, predicate = quad.subject.value, quad.object.value
-                if entity in ranked and predicate not in ranked and predicate not in unlabelled:
-                    labels.append(Label(predicate, min(ranked[entity])[-1], True, False))
+                entity, claimed = quad.subject.value, quad.object.value
+                if entity in ranked and claimed not in ranked and claimed not in unlabelled:
+                    labels.append(Label(claimed, min(ranked[entity])[-1], True, False))
     return labels
-
-
-def _ranked(store: Store, vocabulary: Vocabulary) -> dict[str, list[tuple[bool, int, int, str]]]:
-    """The labels of every IRI with their rank: first those in a preferred language, then by predicate."""
-    ranked: dict[str, list[tuple[bool, int, int, str]]] = {}
-    for order, predicate in enumerate(vocabulary.labels):
-        for quad in store.quads_for_pattern(None, NamedNode(predicate), None, None):
-            label = quad.object
-            if isinstance(label, Literal) and isinstance(quad.subject, NamedNode) and label.value.strip():
-                language = language_rank(label.language or "", vocabulary.languages)
-                rank = (language >= len(vocabulary.languages), order, language, label.value.strip())
-                ranked.setdefault(quad.subject.value, []).append(rank)
-    return ranked
 
 
 def _things(store: Store, vocabulary: Vocabulary) -> tuple[tuple[str, str], set[str], set[str]]:

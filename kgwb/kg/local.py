@@ -163,7 +163,8 @@ class LocalGraph:
             if len(rows) == self.limits.row_limit:
                 return Rows(variables, tuple(rows), cut=True)
             rows.append(tuple(None if term is None else from_ox(term) for term in solution))
-            _check_clock(until)
+            if time.monotonic() > until:
+                raise TimeoutError
         return Rows(variables, tuple(rows))
 
     def _triples(self, result: Any, until: float) -> tuple[Triple, ...]:
@@ -172,7 +173,8 @@ class LocalGraph:
             if len(triples) == self.limits.row_limit:
                 break
             triples[from_ox(triple.subject), URIRef(triple.predicate.value), from_ox(triple.object)] = None
-            _check_clock(until)
+            if time.monotonic() > until:
+                raise TimeoutError
         return tuple(triples)
 
 
@@ -189,11 +191,6 @@ class _Hiding:
 
     def query(self, text: str, **options: Any) -> Any:
         return self._store.query(hide(text, self._muted), **options)
-
-
-def _check_clock(until: float) -> None:
-    if time.monotonic() > until:
-        raise TimeoutError
 
 
 def from_ox(term: Any) -> Term:

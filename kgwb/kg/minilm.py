@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from tokenizers import Tokenizer
 
-T = TypeVar("T")
 Floats = NDArray[np.float32]
 MOST_TOKENS = 256
 """Of one text, as the model's authors cut it."""
@@ -38,7 +37,18 @@ class MiniLM:
         config = json.loads((folder / "config.json").read_text())
         self._layers, self._heads = config["num_hidden_layers"], config["num_attention_heads"]
         self._epsilon = np.float32(config["layer_norm_eps"])
-        self._weights = _mapped(folder / "model.safetensors")
+        # A safetensors file: the length of a JSON header, the header, and the arrays' bytes
+        file = folder / "model.safetensors"
+        with file.open("rb") as opened:
+            length = int.from_bytes(opened.read(8), "little")
+            header = json.loads(opened.read(length))
+        self._weights: dict[str, Any] = {
+            name: np.memmap(
+                file, np.float32, "r", 8 + length + tensor["data_offsets"][0], tuple(tensor["shape"])
+            ).view(np.ndarray)
+            for name, tensor in header.items()
+            if tensor.get("dtype") == "F32"
+        }
         self._tokenizer = Tokenizer.from_str((folder / "tokenizer.json").read_text())
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MOST_TOKENS)
@@ -55,7 +65,10 @@ class MiniLM:
             places, ids_of = zip(*batch, strict=True)
             vectors[list(places)] = self._forward(np.array(ids_of))
 
-        batches = [part for length, group in by_length.items() for part in _parts(group, BATCH // length)]
+        batches = []
+        for length, group in by_length.items():
+            size = max(1, BATCH // length)
+            batches += [group[start : start + size] for start in range(0, len(group), size)]
         if len(texts) <= FEW:
             for batch in batches:
                 put(batch)
@@ -112,10 +125,6 @@ class MiniLM:
         return states
 
 
-def _parts(group: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    return (group[start : start + max(1, size)] for start in range(0, len(group), max(1, size)))
-
-
 def _gelu(values: Floats) -> Floats:
     """The values, each times the share of a normal distribution that lies below it."""
     size = np.abs(values) * np.float32(0.5**0.5)
@@ -125,17 +134,3 @@ def _gelu(values: Floats) -> Floats:
         rest = (rest + np.float32(factor)) * part
     rest *= np.exp(-size * size)
     return values * np.where(values >= 0, 2 - rest, rest) / np.float32(2)
-
-
-def _mapped(file: Path) -> dict[str, Any]:
-    """The arrays of a safetensors file: the length of a JSON header, the header, and their bytes."""
-    with file.open("rb") as opened:
-        length = int.from_bytes(opened.read(8), "little")
-        header = json.loads(opened.read(length))
-    return {
-        name: np.memmap(
-            file, np.float32, "r", 8 + length + tensor["data_offsets"][0], tuple(tensor["shape"])
-        ).view(np.ndarray)
-        for name, tensor in header.items()
-        if tensor.get("dtype") == "F32"
-    }

@@ -64,7 +64,13 @@ def hide(query: str, muted: Triples) -> str:
         outside = text[:start] + text[end:]
         parts += text[place:start], _Block(patterns, muted, outside).written(text[start:end])
         place = end
-    if total != _number_of_patterns(text, shape):
+    with parsing():  # how many patterns rdflib reads, as a check on ``_Blocks``
+        try:
+            parsed = parseQuery(shape)[1]
+        except NO_QUERY:  # see ``checked``
+            parsed = parseQuery(text)[1]
+    read = (node for node in nodes(parsed, "ServiceGraphPattern") if node.name == "TriplesBlock")
+    if total != sum(sum(map(len, block.triples)) // 3 for block in read):
         raise _cannot("its groups are not clear", 'write spaces around "<" and ">"')
     hidden = "".join([*parts, text[place:]])
     if hidden == text:
@@ -149,17 +155,6 @@ class _Blocks:
                 while self._next() not in ("", "{"):
                     pass
                 self._skip()
-
-
-def _number_of_patterns(text: str, shape: str) -> int:
-    """How many triple patterns rdflib reads in the groups of a query, as a check on ``_Blocks``."""
-    with parsing():
-        try:
-            parsed = parseQuery(shape)[1]
-        except NO_QUERY:  # see ``checked``
-            parsed = parseQuery(text)[1]
-    blocks = (node for node in nodes(parsed, "ServiceGraphPattern") if node.name == "TriplesBlock")
-    return sum(sum(map(len, block.triples)) // 3 for block in blocks)
 
 
 def _patterns(prologue: str, block: str) -> list[Pattern]:

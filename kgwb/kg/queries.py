@@ -15,7 +15,7 @@ from kgwb.errors import QueryError
 from kgwb.flow import Answer, CandidateQuery, Direction, Iri, Term, Triple
 from kgwb.kg.algebra import PATH, Pattern, conjunction, ground, parts_of, unknowns_of
 from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_SPACES, Graph
-from kgwb.kg.sparql import LANGUAGE, Outline, n3, one_of, outline, quoted, sayable
+from kgwb.kg.sparql import LANGUAGE, n3, one_of, outline, quoted, sayable
 from kgwb.kg.text import language_rank, local_part, normal
 
 SAMPLE, LANGUAGES = 10_000, 8
@@ -270,9 +270,16 @@ def support_of(
     values = f"VALUES ({names}) {{ {' '.join(f'({line})' for line in cells)} }}" if names else ""
     binding = re.search(r"\bBIND\b", parts.where, re.IGNORECASE)  # whose variable must not be there before
     body = f"{{ {parts.where} }}" if binding else parts.where
+    # The columns that each solution gives by itself, as BINDs: no aggregate, and nothing made of one
+    binds, grouped = "", set[str]()
+    for expression, name in parts.made:
+        if AGGREGATE.search(expression) or grouped & {*re.findall(r"[?$](\w+)", expression)}:
+            grouped.add(name)
+        else:
+            binds += f" BIND({expression} AS ?{name})"
     trailing = re.search(r"\s\bVALUES\b.*|$", parts.rest, re.IGNORECASE | re.DOTALL)
     solutions = kg.select(
-        f"{parts.prologue}SELECT * {parts.dataset}WHERE {{ {values} {body}{_made(parts)} }}"
+        f"{parts.prologue}SELECT * {parts.dataset}WHERE {{ {values} {body}{binds} }}"
         f" LIMIT {SOLUTIONS if rows else 1}{trailing[0] if trailing else ''}"
     )
     places = [place for place, column in enumerate(columns) if column in solutions.variables]
@@ -294,17 +301,6 @@ def named(kg: Graph, answer: SomeAnswer) -> SomeAnswer:
     terms |= {term for value in answer.values for term in value.terms}
     names = kg.names(sorted(term for term in terms if isinstance(term, URIRef)))
     return replace(answer, names=tuple(sorted(names.items())))
-
-
-def _made(parts: Outline) -> str:
-    """The columns that each solution gives by itself, as BINDs; no aggregate, and nothing made of one."""
-    binds, grouped = [], set[str]()
-    for expression, name in parts.made:
-        if AGGREGATE.search(expression) or grouped & {*re.findall(r"[?$](\w+)", expression)}:
-            grouped.add(name)
-        else:
-            binds.append(f" BIND({expression} AS ?{name})")
-    return "".join(binds)
 
 
 def there(kg: Graph, triples: Collection[Triple]) -> set[Triple]:

@@ -137,7 +137,14 @@ def checked(query: str, *, allow_service: bool = False, magic: str = "") -> Chec
     query = query.replace("\r\n", "\n").replace("\r", "\n")
     if not query.isascii() and (half := HALF.search(query)):
         raise _wrong(query, half.start(), "there is half a character", "read the text as UTF-8")
-    _check_escapes(query)
+    # Engines expand codepoint escapes before or after reading tokens: pass those where this is the same
+    if escape := _AMBIGUOUS.search(query):
+        raise _wrong(query, escape.start(), "it is unclear whether this is an escape", _UNESCAPED)
+    for escape in _ESCAPE.finditer(query):
+        code = int(escape[1][2:], 16)
+        harmless = chr(code).isalnum() if code < 0x80 else code >= 0xA0 and not 0xD800 <= code < 0xE000
+        if not harmless or code > 0x10FFFF:
+            raise _wrong(query, escape.start(1), f"the escape {escape[1]} may end a token", _UNESCAPED)
     tokens, text, shape = lexed(query)
     if not allow_service and (function := _reaching_function(tokens)):
         raise _needs_leave(f"calls {function}, by which an engine may do more than read")
@@ -259,17 +266,6 @@ def quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _check_escapes(query: str) -> None:
-    """Engines expand codepoint escapes before or after reading tokens: pass those where this is the same."""
-    if escape := _AMBIGUOUS.search(query):
-        raise _wrong(query, escape.start(), "it is unclear whether this is an escape", _UNESCAPED)
-    for escape in _ESCAPE.finditer(query):
-        code = int(escape[1][2:], 16)
-        harmless = chr(code).isalnum() if code < 0x80 else code >= 0xA0 and not 0xD800 <= code < 0xE000
-        if not harmless or code > 0x10FFFF:
-            raise _wrong(query, escape.start(1), f"the escape {escape[1]} may end a token", _UNESCAPED)
-
-
 def lexed(query: str) -> tuple[list[re.Match[str]], str, str]:
     """The tokens but for spaces and comments, the text to send, and its shape."""
     tokens: list[re.Match[str]] = []
@@ -277,8 +273,14 @@ def lexed(query: str) -> tuple[list[re.Match[str]], str, str]:
     position = signs = depth = 0
     while position < len(query):
         token = _TOKEN.match(query, position)
+        if token is None and query[position : position + 2] in ("\\u", "\\U"):
+            hint = "escapes are read inside strings and IRIs only; write the characters themselves"
+            place = _place(query, position)
+            raise QueryRefusedError(f"the query hides what it says behind an escape {place}", hint=hint)
         if token is None:
-            raise _stray(query, position)
+            char = query[position]
+            what = "a string that does not end" if char in "\"'" else f"the character {char!r}"
+            raise _wrong(query, position, f"there is {what}")
         kind, part = token.lastgroup or "", token[0]
         if kind == "other":
             signs += 1
@@ -304,16 +306,6 @@ def _reaching_function(tokens: list[re.Match[str]]) -> str:
         if bracket[0] == "(" and reaching and not _READING.fullmatch(name[0]):
             return name[0]
     return ""
-
-
-def _stray(query: str, position: int) -> QueryError | QueryRefusedError:
-    char = query[position]
-    if char == "\\" and query[position + 1 : position + 2] in ("u", "U"):
-        hint = "escapes are read inside strings and IRIs only; write the characters themselves"
-        place = _place(query, position)
-        return QueryRefusedError(f"the query hides what it says behind an escape {place}", hint=hint)
-    what = "a string that does not end" if char in "\"'" else f"the character {char!r}"
-    return _wrong(query, position, f"there is {what}")
 
 
 @contextmanager

@@ -219,15 +219,17 @@ class _Surveyor:
         self.types = self._there(self.kg.vocabulary.types)
         self.labels = self._there(self.kg.vocabulary.labels)
         by_predicate = {} if self.large else self.counts("?p", "*", "?s ?p ?o")
-        sizes = self._sizes()
+        some = one_of("?c", self.only) if self.only else ""
+        what = "*" if self.large else "DISTINCT ?v"
+        sizes = self.counts("?c", what, f"{some} ?v ({self.types}) ?c FILTER(isIRI(?c))")
+        self.meta = [c for c in sizes if str(c).startswith(SCHEMA_SPACES) and c not in PLAIN]
+        for hidden in (*self.meta, OWL.NamedIndividual):
+            sizes.pop(hidden, None)
         schema = [] if self.large else self._schema([*by_predicate, *sizes])
         things = None if self.large else self.distinct("?v ?any ?value FILTER(isIRI(?v))")
         things = None if things is None else things - len(schema)
-        if self.large or self.only:
-            self._sample(sizes)
-        else:
-            self._instances(sizes, things, schema)
-        parents = defaultdict(set)
+        self._instances(sizes, things, schema)
+        parents: dict[URIRef, set[URIRef]] = defaultdict(set)
         for child, parent in self.rows(f"SELECT ?c ?d WHERE {{ ?c {n3(RDFS.subClassOf)} ?d }}", 2):
             if child != parent and parent not in PLAIN:
                 parents[child].add(parent)
@@ -302,16 +304,6 @@ class _Surveyor:
 
     # --- classes and their instances
 
-    def _sizes(self) -> dict[URIRef, int]:
-        """How many instances each class has; the classes of classes and predicates go to ``meta``."""
-        some = one_of("?c", self.only) if self.only else ""
-        what = "*" if self.large else "DISTINCT ?v"
-        sizes = self.counts("?c", what, f"{some} ?v ({self.types}) ?c FILTER(isIRI(?c))")
-        self.meta = [c for c in sizes if str(c).startswith(SCHEMA_SPACES) and c not in PLAIN]
-        for hidden in (*self.meta, OWL.NamedIndividual):
-            sizes.pop(hidden, None)
-        return sizes
-
     def _schema(self, used: Iterable[URIRef]) -> list[URIRef]:
         """Classes and predicates that something is said of: they are no things."""
         rows = self.rows(f"SELECT ?v WHERE {{ {one_of('?v', used)} FILTER EXISTS {{ ?v ?a ?b }} }}", 1)
@@ -320,7 +312,25 @@ class _Surveyor:
         return sorted({v for (v,) in rows})
 
     def _instances(self, sizes: dict[URIRef, int], things: int | None, schema: Sequence[URIRef]) -> None:
-        """Make the pattern that binds every instance ?v to its classes ?c."""
+        """Make the pattern that binds every instance ?v, or those of a sample, to its classes ?c."""
+        if self.large or self.only:
+            # Instances by name: joined with a subquery that has a LIMIT, Virtuoso reads the whole graph
+            classes = list(sizes)[:MOST_CLASSES]
+            each = SAMPLED // max(1, len(classes))
+            parts = [
+                f"{{ SELECT ?v ({n3(c)} AS ?c) WHERE {{ ?v ({self.types}) {n3(c)} FILTER(isIRI(?v)) }}"
+                f" LIMIT {each} }}"
+                for c in classes
+            ]
+            bare = f"?v ?any ?value FILTER(isIRI(?v)) BIND({n3(UNTYPED)} AS ?c)"
+            any_ = bare if self.types == NONE else f"?v ({self.types}) ?c"
+            pattern = " UNION ".join(parts) or f"{{ SELECT DISTINCT ?v ?c WHERE {{ {any_} }} LIMIT {each} }}"
+            rows = self.rows(f"SELECT ?v ?c WHERE {{ {pattern} }}", 2)
+            here = Counter(c for _, c in rows)
+            sizes.update({c: n for c, n in here.items() if c not in sizes})
+            self.shares = {c: n / sizes[c] for c, n in here.items()} or {UNTYPED: 1.0}
+            self.of = f"VALUES (?v ?c) {{ {' '.join(f'({n3(v)} {n3(c)})' for v, c in rows)} }}"
+            return
         hidden = ", ".join(map(n3, (*self.meta, OWL.NamedIndividual)))
         self.of = f"{{ ?v ({self.types}) ?c FILTER(isIRI(?c) && ?c NOT IN ({hidden})) }}"
         typed = f"?v ({self.types}) ?type FILTER(isIRI(?v))"
@@ -329,24 +339,6 @@ class _Surveyor:
         if things is not None and things > number and (size := self.distinct(bare)):
             sizes[UNTYPED] = size
             self.of = f"{{ {self.of} UNION {{ {bare} BIND({n3(UNTYPED)} AS ?c) }} }}"
-
-    def _sample(self, sizes: dict[URIRef, int]) -> None:
-        """Instances by name: joined with a subquery that has a LIMIT, Virtuoso reads the whole graph."""
-        classes = list(sizes)[:MOST_CLASSES]
-        each = SAMPLED // max(1, len(classes))
-        parts = [
-            f"{{ SELECT ?v ({n3(c)} AS ?c) WHERE {{ ?v ({self.types}) {n3(c)} FILTER(isIRI(?v)) }}"
-            f" LIMIT {each} }}"
-            for c in classes
-        ]
-        bare = f"?v ?any ?value FILTER(isIRI(?v)) BIND({n3(UNTYPED)} AS ?c)"
-        any_ = bare if self.types == NONE else f"?v ({self.types}) ?c"
-        pattern = " UNION ".join(parts) or f"{{ SELECT DISTINCT ?v ?c WHERE {{ {any_} }} LIMIT {each} }}"
-        rows = self.rows(f"SELECT ?v ?c WHERE {{ {pattern} }}", 2)
-        here = Counter(c for _, c in rows)
-        sizes.update({c: n for c, n in here.items() if c not in sizes})
-        self.shares = {c: n / sizes[c] for c, n in here.items()} or {UNTYPED: 1.0}
-        self.of = f"VALUES (?v ?c) {{ {' '.join(f'({n3(v)} {n3(c)})' for v, c in rows)} }}"
 
     def _totals(self, sizes: Mapping[URIRef, int], parents: Parents) -> dict[URIRef, int]:
         """Instances with those of subclasses; an instance may be typed as both."""
@@ -367,8 +359,26 @@ class _Surveyor:
     def _properties(self) -> dict[URIRef, list[Property]]:
         facts = f"{self.of} ?v ?p ?o FILTER(?p NOT IN ({self.types.replace('|', ', ')}))"
         values = self._values(2, "?c ?p", facts)
+        # A node only holds structure if it is blank and without a class, or an instance of a class that has
+        # few predicates, most of them with literals, and no label
+        ways: list[str] = []
+        if any(v.sort == "node" for sorts in values.values() for v in sorts):
+            ways += [f"?v ?p ?b FILTER(isBlank(?b)) FILTER NOT EXISTS {{ ?b ({self.types}) ?t }} ?b ?q ?o"]
+        literal: dict[Any, dict[Any, bool]] = defaultdict(dict)
+        for (c, p), sorts in values.items():
+            literal[c][p] = all(v.sort not in ("class", "IRI", "node") for v in sorts)
+        reached = {v.of for sorts in values.values() for v in sorts}
+        structure = [
+            c
+            for c, by in literal.items()
+            if 1 < len(by) <= MOST_INNER and sum(by.values()) >= len(by) - 1
+            if c in reached and not by.keys() & {*self.kg.vocabulary.labels}
+        ]
+        if structure:
+            kinds = f"{one_of('?t', structure)} ?b ({self.types}) ?t"
+            ways += [f"?v ?p ?b . {kinds} . ?b ?q ?o FILTER(?q NOT IN ({self.types.replace('|', ', ')}))"]
         inner: dict[tuple[Any, ...], list[Property]] = defaultdict(list)
-        for nodes in self._nodes(values):
+        for nodes in ways:
             for (c, p, q), each in sorted(self._values(3, "?c ?p ?q", f"{self.of} {nodes}").items()):
                 n = sum(v.triples for v in each)
                 inner[c, p].append(Property(q, n, n, tuple(_whole(v, None, not self.shares) for v in each)))
@@ -386,33 +396,10 @@ class _Surveyor:
             " GROUP BY ?c ?p",
             2,
         ):
-            sorts = tuple(_whole(v, few.get((c, p)), not self.shares) for v in values[c, p])
+            whole = tuple(_whole(v, few.get((c, p)), not self.shares) for v in values[c, p])
             numbers = self._scaled(c, things), self._scaled(c, n)
-            used[c].append(Property(p, *numbers, sorts, tuple(inner[c, p]), unnamed.get((c, p), 0)))
+            used[c].append(Property(p, *numbers, whole, tuple(inner[c, p]), unnamed.get((c, p), 0)))
         return used
-
-    def _nodes(self, values: Mapping[tuple[Any, ...], list[Values]]) -> Iterator[str]:
-        """Patterns of what leads to a node ?b that only holds structure, and of what stands in it.
-
-        That is a blank node without a class, or an instance of a class that has few predicates, most of them
-        with literals, and no label.
-        """
-        if any(v.sort == "node" for sorts in values.values() for v in sorts):
-            yield f"?v ?p ?b FILTER(isBlank(?b)) FILTER NOT EXISTS {{ ?b ({self.types}) ?t }} ?b ?q ?o"
-        uses: dict[Any, dict[Any, bool]] = defaultdict(dict)
-        for (c, p), sorts in values.items():
-            uses[c][p] = all(v.sort not in ("class", "IRI", "node") for v in sorts)
-        labels = {*self.kg.vocabulary.labels}
-        reached = {v.of for sorts in values.values() for v in sorts}
-        structure = [
-            c
-            for c, by in uses.items()
-            if 1 < len(by) <= MOST_INNER and sum(by.values()) >= len(by) - 1
-            if c in reached and labels.isdisjoint(by)
-        ]
-        if structure:
-            kinds = f"{one_of('?t', structure)} ?b ({self.types}) ?t"
-            yield f"?v ?p ?b . {kinds} . ?b ?q ?o FILTER(?q NOT IN ({self.types.replace('|', ', ')}))"
 
     def _scaled(self, c: URIRef, n: Any) -> int:
         """A number of triples or things of a sample as it is for the whole class."""
@@ -432,11 +419,20 @@ class _Surveyor:
             f" GROUP BY {by} ?k ?blank ?type ?tag",
             keys,
         ):
-            made = _one_sort(*row[keys:])
-            if made is not None:
-                values[row[:keys]].append(replace(made, triples=self._scaled(row[0], made.triples)))
-        for sorts in values.values():
-            sorts.sort(key=lambda v: (-v.triples, v.sort, str(v.of)))
+            number, distinct, kind, type_, tag, *terms = row[keys:]
+            shown = tuple(dict.fromkeys(term for term in terms if term is not None and str(term)))
+            one, of, sort = next(iter(shown), terms[0]), kind, "class" if kind else "IRI"
+            if isinstance(one, Literal):
+                of = RDF.langString if str(tag or "") else URIRef(type_ or XSD.string)
+                sort = f"text@{tag}" if str(tag or "") else local_part(of)
+            elif isinstance(kind, BNode):
+                continue
+            elif isinstance(one, BNode):
+                sort, shown = sort if kind else "node", ()
+            found = Values(sort, of, self._scaled(row[0], number), counted(distinct), shown)
+            values[row[:keys]].append(found)
+        for some in values.values():
+            some.sort(key=lambda v: (-v.triples, v.sort, str(v.of)))
         return values
 
     def _few(self, values: Mapping[tuple[Any, ...], list[Values]]) -> dict[tuple[Any, ...], list[Term]]:
@@ -521,19 +517,6 @@ def _class(iri: URIRef, name: str, size: int, total: int, above: Iterable[URIRef
     return Class(iri, name or local_name(iri), size, total, tuple(sorted(above)), properties)
 
 
-def _one_sort(n: Any, d: Any, k: Any, type_: Any, tag: Any, *terms: Any) -> Values | None:
-    """The values of one group; None for those whose class is a blank node."""
-    shown = tuple(dict.fromkeys(term for term in terms if term is not None and str(term)))
-    one, numbers = next(iter(shown), terms[0]), (counted(n), counted(d))
-    if isinstance(one, Literal):
-        datatype = RDF.langString if str(tag or "") else URIRef(type_ or XSD.string)
-        return Values(f"text@{tag}" if str(tag or "") else local_part(datatype), datatype, *numbers, shown)
-    if isinstance(k, BNode):
-        return None
-    node = isinstance(one, BNode)
-    return Values("class" if k else "node" if node else "IRI", k, *numbers, () if node else shown)
-
-
 def _whole(values: Values, few: list[Term] | None, all_seen: bool) -> Values:
     """With all values where there are few of them."""
     if few is None:
@@ -571,29 +554,27 @@ class Try(NamedTuple):
 
 def tries(kg: Graph, seen: Survey) -> Iterator[Try]:
     """Questions about well described things of the largest classes; to be run before they are offered."""
-    labels = {*kg.vocabulary.labels}
-    kinds = sorted(seen.classes, key=lambda kind: labels.isdisjoint(p.predicate for p in kind.properties))
-    for place in range(TRIED_PREDICATES):
-        for kind in kinds[:TRIED_CLASSES]:
-            facts = [p.predicate for p in kind.properties if p.predicate not in kg.vocabulary.hidden]
-            if place < len(facts):
-                with suppress(GraphError):
-                    yield from _tries(kg, seen, kind, facts[place], place)
-
-
-def _tries(kg: Graph, seen: Survey, kind: Class, asked: URIRef, place: int) -> Iterator[Try]:
-    """A question about an instance of a class that has a name of its own."""
+    labels, hidden = {*kg.vocabulary.labels}, kg.vocabulary.hidden
     types = "|".join(map(n3, kg.vocabulary.types))
-    of = f"?v ({types}) {n3(kind.iri)} FILTER(isIRI(?v))" if kind.iri else _without_class(types)
-    rows = kg.select(
-        f"SELECT ?v (COUNT(?any) AS ?n) (SAMPLE(?one) AS ?o) WHERE {{ {{ SELECT DISTINCT ?v ?one WHERE"
-        f" {{ {of} ?v {n3(asked)} ?one }} LIMIT 200 }} ?v ?any ?value }}"
-        f" GROUP BY ?v ORDER BY DESC(?n) ?v LIMIT {TRIED_PREDICATES * 2}"
-    ).rows
-    things = [(v, o) for v, _, o in rows if isinstance(v, URIRef) and o is not None]
-    names = kg.names([v for v, _ in things]) if things else {}
-    alone = kg.exact([names[v] for v, _ in things]) if things else {}
-    for thing, value in (*things[place:], *things[:place]):
-        if len(alone.get(names[thing], ())) == 1:
-            yield Try(f"What is the {dict(seen.names)[asked]} of {names[thing]}?", value)
-            return
+    kinds = sorted(seen.classes, key=lambda kind: labels.isdisjoint(p.predicate for p in kind.properties))
+    asked = [
+        (place, kind, facts[place])
+        for place in range(TRIED_PREDICATES)
+        for kind in kinds[:TRIED_CLASSES]
+        if place < len(facts := [p.predicate for p in kind.properties if p.predicate not in hidden])
+    ]
+    for place, kind, predicate in asked:
+        with suppress(GraphError):
+            of = f"?v ({types}) {n3(kind.iri)} FILTER(isIRI(?v))" if kind.iri else _without_class(types)
+            rows = kg.select(
+                "SELECT ?v (COUNT(?any) AS ?n) (SAMPLE(?one) AS ?o) WHERE { { SELECT DISTINCT ?v ?one"
+                f" WHERE {{ {of} ?v {n3(predicate)} ?one }} LIMIT 200 }} ?v ?any ?value }}"
+                f" GROUP BY ?v ORDER BY DESC(?n) ?v LIMIT {TRIED_PREDICATES * 2}"
+            ).rows
+            things = [(v, o) for v, _, o in rows if isinstance(v, URIRef) and o is not None]
+            names = kg.names([v for v, _ in things]) if things else {}
+            alone = kg.exact([names[v] for v, _ in things]) if things else {}
+            # Each question is about another instance, which has a name of its own
+            own = [(v, o) for v, o in (*things[place:], *things[:place]) if len(alone.get(names[v], ())) == 1]
+            if own:
+                yield Try(f"What is the {dict(seen.names)[predicate]} of {names[own[0][0]]}?", own[0][1])

@@ -138,7 +138,13 @@ class Writer:
         self.notes = {str(iri): note for iri, note in survey.notes}
         self.groups = groups(survey)
         self.group_of = {member.iri: group for group in self.groups for member in group.members}
-        spaces = Counter(split(iri)[0] for iri in self._iris())
+        spaces: Counter[str] = Counter()
+        for group in self.groups:
+            iris = [member.iri for member in group.members if member.iri]
+            for each in group.properties:
+                examples = (term for v in each.values for term in v.examples if isinstance(term, URIRef))
+                iris += [each.predicate, *examples, *(inner.predicate for inner in each.inner)]
+            spaces.update(split(iri)[0] for iri in iris)
         self.prefixes: dict[str, str] = {str(space): prefix for prefix, space in USUAL.items()}
         for space, _ in (each for each in spaces.most_common(20) if not ODD.search(each[0])):
             if space not in self.prefixes:
@@ -148,15 +154,6 @@ class Writer:
         """The names of classes for a reader to choose from, the largest first."""
         names = [name for group in self.groups for name in group.names if group.head.iri]
         return tuple(dict.fromkeys(names))[:150]
-
-    def _iris(self) -> Iterator[URIRef]:
-        for group in self.groups:
-            for member in group.members:
-                yield from filter(None, [member.iri])
-            for each in group.properties:
-                yield each.predicate
-                yield from (term for v in each.values for term in v.examples if isinstance(term, URIRef))
-                yield from (inner.predicate for inner in each.inner)
 
     def curie(self, iri: str) -> str:
         return curie(iri, self.prefixes)
@@ -198,7 +195,13 @@ class Writer:
             use = [f"{self.named(p.predicate)} {' or '.join(map(self.values, p.values))}" for p in each.inner]
             kind = self.values(each.values[0]) if each.values else "node"
             return f"{head} -> {kind} with {'; '.join(use)}"
-        sorts = list(dict.fromkeys(map(self.values, self._by_group(each.values))))[:SORTS]
+        # The values with those of alike classes together
+        groups = [self.group_of.get(v.of) if v.sort == "class" else None for v in each.values]
+        heads = [group.head.iri if group else v.of for v, group in zip(each.values, groups, strict=True)]
+        several = {head for head, times in Counter(heads).items() if times > 2}
+        pairs = zip(each.values, heads, strict=True)
+        values = _merged_values([replace(v, of=head) if head in several else v for v, head in pairs])
+        sorts = list(dict.fromkeys(map(self.values, values)))[:SORTS]
         arrow = " ->" if any(v.sort in ("class", "IRI", "node") for v in each.values) else ""
         nameless = ", no label" if each.unnamed and [v.sort for v in each.values[:1]] == ["IRI"] else ""
         return f"{head}{arrow} {' or '.join(sorts)}{nameless}{self.note(each.predicate)}"
@@ -207,14 +210,6 @@ class Writer:
         """What the graph says of a class or predicate."""
         note = self.notes.get(str(iri))
         return f" ({quoted(note, NOTE)})" if note else ""
-
-    def _by_group(self, values: Sequence[Values]) -> tuple[Values, ...]:
-        """The values with those of alike classes together."""
-        groups = [self.group_of.get(v.of) if v.sort == "class" else None for v in values]
-        heads = [group.head.iri if group else v.of for v, group in zip(values, groups, strict=True)]
-        several = Counter(heads)
-        pairs = zip(values, heads, strict=True)
-        return _merged_values([replace(v, of=head) if several[head] > 2 else v for v, head in pairs])
 
     def is_structure(self, group: Group) -> bool:
         """Whether a class is told with what leads to it, at every place."""
@@ -230,8 +225,15 @@ class Writer:
             title += f", {own}: {self._tree(group.head, (group.head.iri,), Counter())}"
         lines = [title + self.note(group.head.iri)]
         lines += [self.property(each, group.size) for each in group.properties]
-        if incoming := self._incoming(group):
-            lines.append(f"  from others: {'; '.join(incoming[:INCOMING])}")
+        mine = {member.iri for member in group.members}
+        incoming: Counter[str] = Counter()
+        for other in self.groups:
+            for each in other.properties if other is not group and other.head.iri else ():
+                n = sum(v.triples for v in each.values if v.of in mine)
+                if n:
+                    incoming[f"{self.curie(str(other.head.iri))} {self.curie(each.predicate)} {n}"] += n
+        if incoming:
+            lines.append(f"  from others: {'; '.join(text for text, _ in incoming.most_common(INCOMING))}")
         return "\n".join(lines)
 
     def _tree(self, top: Class, above: tuple[URIRef | None, ...], told: Counter[URIRef | None]) -> str:
@@ -245,16 +247,6 @@ class Writer:
             below = "" if deep else self._tree(each, (*above, each.iri), told)
             kinds.append(f"{self.named(str(each.iri))} {each.total}{f' [{below}]' if below else ''}")
         return first_few(kinds, SUBCLASSES)
-
-    def _incoming(self, group: Group) -> list[str]:
-        mine = {member.iri for member in group.members}
-        found: Counter[str] = Counter()
-        for other in self.groups:
-            for each in other.properties:
-                n = sum(v.triples for v in each.values if v.of in mine)
-                if n and other is not group and other.head.iri:
-                    found[f"{self.curie(str(other.head.iri))} {self.curie(each.predicate)} {n}"] += n
-        return [text for text, _ in found.most_common()]
 
     def remarks(self, shown: Collection[str]) -> Iterator[str]:
         """What is to be known of predicates beside what they hold."""

@@ -250,8 +250,22 @@ def _answer(url: str, request: Request, limits: Limits) -> Reply:
     try:
         response = _opener().open(request, timeout=limits.query_timeout_s)
     except HTTPError as error:
-        with closing(error):  # not ``with error``, as that of a redirect in a circle is closed already
-            raise _refused(url, error, until) from error
+        code, words = error.code, str(error.reason)  # which says why a redirect is not followed
+        # Not ``with error``, as that of a redirect in a circle is closed already; the status counts, also
+        # with a body that cannot be unpacked
+        with closing(error), suppress(ValueError):
+            if code >= 400:
+                words = _read(error, until, ERROR_BYTES).decode("utf-8", errors="replace")
+        words = cut(" ".join(words.split()), 500)
+        if code in (408, 504) or error.headers.get("X-SQL-State") in ("S1T00", "S1TAT"):
+            why = f"{url} gave up on the query (HTTP {code}): {words}"
+            raise GraphTimeoutError(why, hint="ask for less") from error
+        if code == 400 or VIRTUOSO_QUERY.match(words):
+            hint = "the engine's own words tell what it expects"
+            raise QueryError(f"{url} rejects the query: {words}", hint=hint) from error
+        hints = {401: _LOGIN, 403: _LOGIN, 404: _CHECK, 429: "wait, then ask less often"}
+        hint = hints.get(code, _CHECK if code < 400 else "try again later")
+        raise GraphUnreachableError(f"{url} fails (HTTP {code}): {words}", hint=hint) from error
     with response:
         body = _read(response, until, limits.byte_limit + 1)
         if len(body) > limits.byte_limit:
@@ -270,18 +284,3 @@ def _read(response: Any, until: float, most: int) -> bytes:
     """The body, or its first ``most`` bytes."""
     chunks = iter(lambda: response.read1(1 << 16), b"")
     return b"".join(received(chunks, response.headers.get("Content-Encoding", ""), most, until))
-
-
-def _refused(url: str, error: HTTPError, until: float) -> GraphError:
-    code, words = error.code, str(error.reason)  # which says why a redirect is not followed
-    with suppress(ValueError):  # the status counts, also with a body that cannot be unpacked
-        words = words if code < 400 else _read(error, until, ERROR_BYTES).decode("utf-8", errors="replace")
-    words = cut(" ".join(words.split()), 500)
-    if code in (408, 504) or error.headers.get("X-SQL-State") in ("S1T00", "S1TAT"):
-        return GraphTimeoutError(f"{url} gave up on the query (HTTP {code}): {words}", hint="ask for less")
-    if code == 400 or VIRTUOSO_QUERY.match(words):
-        hint = "the engine's own words tell what it expects"
-        return QueryError(f"{url} rejects the query: {words}", hint=hint)
-    hints = {401: _LOGIN, 403: _LOGIN, 404: _CHECK, 429: "wait, then ask less often"}
-    hint = hints.get(code, _CHECK if code < 400 else "try again later")
-    return GraphUnreachableError(f"{url} fails (HTTP {code}): {words}", hint=hint)

@@ -193,9 +193,6 @@ def _compare(answer: Answer | None, right: Collection[str]) -> str:
         return ""
     if not labels:
         return f"it leads to no answer: {answer.reason or 'nothing fits'}"
-    missing, extra = set(right) - labels, labels - set(right)
-    return f"it leads to {answer}: " + " and ".join(
-        filter(
-            None, (f"{len(extra)} too many" if extra else "", f"{len(missing)} missing" if missing else "")
-        )
-    )
+    counts = {"too many": len(labels - set(right)), "missing": len(set(right) - labels)}
+    wrong = (f"{number} {what}" for what, number in counts.items() if number)
+    return f"it leads to {answer}: {' and '.join(wrong)}"

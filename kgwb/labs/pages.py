@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -126,7 +126,27 @@ def class_page(collected: Sequence[Collected]) -> str:
     """One page of the class: who solved what, where they got stuck, and the answers side by side."""
     parts: list[Html] = []
     for each in collected:
-        parts += [h.tag("h2", f"Lab {each.lab}: {lab_of(each.lab).title}", class_="title"), *_lab_parts(each)]
+        lab = lab_of(each.lab)
+        signs = (
+            (work.student, *(_sign(work.tasks.get(name, Tried())) for name in lab.tasks))
+            for work in each.work
+        )
+        parts.append(h.tag("h2", f"Lab {each.lab}: {lab.title}", class_="title"))
+        parts.append(h.table(("student", *lab.tasks), signs))
+        for name, task in lab.tasks.items():
+            stuck = each.stuck(name)
+            summary = h.dotted(
+                h.tag("b", f"{name} {task.title}"),
+                f"{each.solved(name)} of {len(each.work)} solved",
+                f"stuck: {', '.join(stuck)}" if stuck else "",
+            )
+            answers = [
+                (work.student, _sign(t), t.tries, t.hints, h.preformatted(t.answers[-1]), t.remark)
+                for work in each.work
+                if (t := work.tasks.get(name, Tried())).answers
+            ]
+            heads = ("student", "", "tries", "hints", "latest answer", "what the check said")
+            parts.append(h.fold(summary, h.table(heads, answers), unfolded=bool(stuck)))
     refused = [(name, why) for each in collected for name, why in each.refused.items()]
     if refused:
         parts += [
@@ -134,33 +154,6 @@ def class_page(collected: Sequence[Collected]) -> str:
             h.table(("file", "why"), refused),
         ]
     return standalone("Labs of the class", h.tag("h1", "Labs of the class", class_="h1"), *parts)
-
-
-def _lab_parts(each: Collected) -> Iterable[Html]:
-    tasks = lab_of(each.lab).tasks
-    rows = [(work.student, *(_sign(work.tasks.get(name, Tried())) for name in tasks)) for work in each.work]
-    yield h.table(("student", *tasks), rows)
-    for name, task in tasks.items():
-        stuck = each.stuck(name)
-        summary = h.dotted(
-            h.tag("b", f"{name} {task.title}"),
-            f"{each.solved(name)} of {len(each.work)} solved",
-            f"stuck: {', '.join(stuck)}" if stuck else "",
-        )
-        answers = [
-            (
-                work.student,
-                _sign(tried),
-                tried.tries,
-                tried.hints,
-                h.preformatted(tried.answers[-1]),
-                tried.remark,
-            )
-            for work in each.work
-            if (tried := work.tasks.get(name, Tried())).answers
-        ]
-        heads = ("student", "", "tries", "hints", "latest answer", "what the check said")
-        yield h.fold(summary, h.table(heads, answers), unfolded=bool(stuck))
 
 
 def save_page(collected: Sequence[Collected], path: str | Path) -> Path:

@@ -59,11 +59,8 @@ def mistaken(names: list[str]) -> str:
     rows = {name: of_system(name) for name in systems()}
     right = {name for name in rows if any(row.labels and not row.labels & row.gold for row in rows[name])}
     if extra := sorted({*names} - right):
-        return (
-            f"{extra[0]} never gave only wrong values"
-            if extra[0] in rows
-            else f"the systems are {', '.join(rows)}"
-        )
+        known = extra[0] in rows
+        return f"{extra[0]} never gave only wrong values" if known else f"the systems are {', '.join(rows)}"
     return "" if {*names} == right else "there is one more"
 
 

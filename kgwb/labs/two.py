@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import lru_cache
 from statistics import fmean
 
-from kgwb.errors import InvalidReplyError, ModelError
-from kgwb.labs.recorded import Recorded, of_system
+from kgwb.errors import InvalidReplyError
+from kgwb.labs.recorded import of_system
 from kgwb.labs.tasks import Lab, graph
 from kgwb.llm import Scripted, model
 from kgwb.run import Run
@@ -74,7 +73,7 @@ def simple(reply: str) -> str:
     "Only one of the four passes, and it is not a sensible one.",
 )
 def refused(numbers: Sequence[int]) -> str:
-    right = _sent_back()
+    right = {number for number, reply in enumerate(REPLIES, 1) if not _passes(MUSIC, reply)}
     if extra := sorted(set(numbers) - right):
         return f"reply {extra[0]} is {'not sent back' if extra[0] in range(1, 5) else 'none of the four'}"
     return "there is another one that is sent back" if set(numbers) != right else ""
@@ -130,23 +129,12 @@ def blamed(agent: str) -> str:
     agent = agent.strip().replace(" ", "_")  # the debugger shows names with spaces
     if agent not in {spec.name for spec in lost[0].run.system.agents}:
         return "Chatty-KG has no agent of that name; write it as the steps do"
-    first = [_first_wrong(each) for each in lost]
-    return (
-        ""
-        if first and first.count(agent) == max(map(first.count, first))
-        else "another agent lost more of them"
-    )
-
-
-def _first_wrong(each: Recorded) -> str:
-    """The agent that decided not to answer, else the one that chose the queries."""
-    beyond = any(getattr(step.output, "beyond", ()) for step in each.run.steps)
-    return "qir" if beyond else "predicate_selection"
-
-
-@lru_cache(maxsize=1)
-def _sent_back() -> set[int]:
-    return {n for n, reply in enumerate(REPLIES, 1) if not _passes(MUSIC, reply)}
+    first = [  # the agent that decided not to answer, else the one that chose the queries
+        "qir" if any(getattr(step.output, "beyond", ()) for step in each.run.steps) else "predicate_selection"
+        for each in lost
+    ]
+    most = max(map(first.count, first))
+    return "" if first.count(agent) == most else "another agent lost more of them"
 
 
 def _played(question: str, reply: str) -> str:
@@ -161,24 +149,17 @@ def _played(question: str, reply: str) -> str:
     labels = set(run.answer.labels) if run.answer else set()
     if labels == RIGHT[question]:
         return ""
-    return (
-        f"it passes, and leads to {run.answer}"
-        if labels
-        else f"it passes, and leads to nothing: {run.answer}"
-    )
+    return f"it passes, and leads to {'' if labels else 'nothing: '}{run.answer}"
 
 
-def _run(question: str, reply: str) -> Run:
+def _run(question: str, reply: str, until: str | None = None) -> Run:
     """The question with this reply for the QIR agent, and ``rules`` for the others."""
     written = Scripted({"chatty_kg/qir": [reply] * 3})
-    return Workbench(graph("films"), model("rules"), models={"qir": written}).ask(question)
+    return Workbench(graph("films"), model("rules"), models={"qir": written}).begin(question).go(until)
 
 
 def _passes(question: str, reply: str) -> bool:
-    written = Scripted({"chatty_kg/qir": [reply]})
-    run = Workbench(graph("films"), model("rules"), models={"qir": written}).begin(question)
     try:
-        run.go(until="qir")
-    except ModelError:
+        return len(_run(question, reply, until="qir")["qir"].attempts) == 1
+    except InvalidReplyError:
         return False
-    return written.calls() == 1

@@ -80,20 +80,20 @@ class ModelStatus:
 
 def available(timeout_s: float = 1.0) -> tuple[ModelStatus, ...]:
     """The state of each kind of model; waits up to ``timeout_s`` for the list of each server."""
+    servers = []
+    for kind, make in SERVERS.items():
+        try:
+            server = make("")
+            models = server.models(timeout_s)
+        except ModelError as error:
+            why = f"{error.message}; {error.hint}" if error.hint else error.message
+            servers.append(ModelStatus(kind, False, why))
+        else:
+            what = f"has {len(models)} models" if models else "answers, but has no models"
+            servers.append(ModelStatus(kind, bool(models), f"{server.url} {what}", models))
     return (
         ModelStatus("rules", True, "needs no key and no network"),
         ModelStatus("human", True, "you answer the prompts, in a notebook"),
-        *(_server_status(kind, timeout_s) for kind in SERVERS),
+        *servers,
         ModelStatus("replay", True, "needs a run file, as in replay:FILE"),
     )
-
-
-def _server_status(kind: str, timeout_s: float) -> ModelStatus:
-    try:
-        server = SERVERS[kind]("")
-        models = server.models(timeout_s)
-    except ModelError as error:
-        return ModelStatus(kind, False, f"{error.message}; {error.hint}" if error.hint else error.message)
-    if not models:
-        return ModelStatus(kind, False, f"{server.url} answers, but has no models")
-    return ModelStatus(kind, True, f"{server.url} has {len(models)} models", models)

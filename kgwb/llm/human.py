@@ -70,28 +70,24 @@ class Human(ChatModel):
         with self._lock:
             self._replies[asked] = None
         self._tell()
+        heard = time.monotonic()
         try:
-            text = self._wait(asked)
+            while (text := self._replies[asked]) is None:
+                if cancel.wait(LOOK_S):
+                    raise Cancelled
+                if any(run in (None, cancel) for run in list(self.listeners.values())):
+                    heard = time.monotonic()
+                elif time.monotonic() - heard > ALONE_S:
+                    raise ModelError(
+                        f"nobody is here to answer {request.task} in the place of a model",
+                        hint="the model human needs a notebook: open workbench.cell(AGENT) or "
+                        "workbench.debug(QUESTION) and run from there; or take another model",
+                    )
         finally:
             with self._lock:
                 del self._replies[asked]
             self._tell()
         return ChatReply(text, model=self.name, seconds=time.perf_counter() - started)
-
-    def _wait(self, asked: Asked) -> str:
-        heard = time.monotonic()
-        while (text := self._replies[asked]) is None:
-            if asked.cancel.wait(LOOK_S):
-                raise Cancelled
-            if any(run in (None, asked.cancel) for run in list(self.listeners.values())):
-                heard = time.monotonic()
-            elif time.monotonic() - heard > ALONE_S:
-                raise ModelError(
-                    f"nobody is here to answer {asked.request.task} in the place of a model",
-                    hint="the model human needs a notebook: open workbench.cell(AGENT) or "
-                    "workbench.debug(QUESTION) and run from there; or take another model",
-                )
-        return text
 
     def _tell(self) -> None:
         for listener in list(self.listeners):

@@ -40,7 +40,14 @@ class OllamaModel(RemoteModel):
 
         Raises UnknownModelError if the address is none.
         """
-        url = _address(base_url or os.environ.get("OLLAMA_HOST", "").strip() or OLLAMA_URL)
+        host = base_url or os.environ.get("OLLAMA_HOST", "").strip() or OLLAMA_URL
+        if "://" not in host:  # OLLAMA_HOST may lack scheme, name or port
+            host = f"http://127.0.0.1{host}" if host.startswith(":") else f"http://{host}"
+            authority = host.removeprefix("http://").split("/")[0]
+            if not re.search(r":\d+$", authority):
+                host = host.replace(authority, f"{authority}:11434", 1)
+        # 0.0.0.0, where a server listens, is no place to call
+        url = checked_url(host.replace("//0.0.0.0", "//127.0.0.1"))
         name = f"ollama:{model}" + (f"@{url}" if url != OLLAMA_URL else "")
         hints = "check the environment variable OLLAMA_API_KEY", f"fetch it with: ollama pull {model}"
         super().__init__(name, model, url, Form(("schema", "json", "prompt")), hints)
@@ -50,7 +57,22 @@ class OllamaModel(RemoteModel):
         stream, mode = "stream" not in form.without, form.modes[0] if request.schema else "prompt"
         shape = {"schema": request.schema, "json": "json", "prompt": None}[mode]
         chat: Any = self._client(request.timeout_s).chat
-        options = self._options(request, form)
+        # Ollama cuts what its context does not hold, and does not report it
+        size = sum(len(message.content.encode("utf-8", "replace")) for message in request.messages)
+        needed = size // _BYTES_PER_TOKEN + 16 * len(request.messages) + request.max_output_tokens
+        with self._lock:
+            # Doubled and never lowered, because Ollama loads the model anew for every other size
+            while self._context < needed:
+                self._context *= 2
+            context = self._context
+        options = {
+            "temperature": request.temperature,
+            "seed": request.seed,
+            "num_predict": request.max_output_tokens,
+            "num_ctx": context,
+        }
+        left_out = form.without if request.seed is not None else form.without | {"seed"}
+        options = {name: value for name, value in options.items() if name not in left_out}
         answer = chat(self.model, chat_messages(request), format=shape, stream=stream, options=options)
         for part in answer if stream else (answer,):
             yield ChatReply(
@@ -94,33 +116,5 @@ class OllamaModel(RemoteModel):
             return Failure("nonsense", str(error.errors()[0]["input"]) if few else "no list of models")
         return super()._failure(error)
 
-    def _options(self, request: ChatRequest, form: Form) -> dict[str, Any]:
-        # Ollama cuts what its context does not hold, and does not report it
-        size = sum(len(message.content.encode("utf-8", "replace")) for message in request.messages)
-        needed = size // _BYTES_PER_TOKEN + 16 * len(request.messages) + request.max_output_tokens
-        with self._lock:
-            # Doubled and never lowered, because Ollama loads the model anew for every other size
-            while self._context < needed:
-                self._context *= 2
-            context = self._context
-        options: dict[str, Any] = {
-            "temperature": request.temperature,
-            "seed": request.seed,
-            "num_predict": request.max_output_tokens,
-            "num_ctx": context,
-        }
-        left_out = form.without if request.seed is not None else form.without | {"seed"}
-        return {name: value for name, value in options.items() if name not in left_out}
-
     def _key(self) -> str:
         return os.environ.get("OLLAMA_API_KEY", "")
-
-
-def _address(host: str) -> str:
-    """OLLAMA_HOST may lack scheme, name or port; and 0.0.0.0, where a server listens, is no place to call."""
-    if "://" not in host:
-        host = f"http://127.0.0.1{host}" if host.startswith(":") else f"http://{host}"
-        authority = host.removeprefix("http://").split("/")[0]
-        if not re.search(r":\d+$", authority):
-            host = host.replace(authority, f"{authority}:11434", 1)
-    return checked_url(host.replace("//0.0.0.0", "//127.0.0.1"))

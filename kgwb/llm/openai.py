@@ -47,7 +47,18 @@ class OpenAIModel(RemoteModel):
         # Others know the older field for the length, and may pass over the newer one in silence
         without = frozenset({"max_tokens"} if _is_openai(url) else ())
         form = Form(("schema", "json with schema", "json", "prompt"), without)
-        key = _key(url)
+        key = os.environ.get("OPENAI_API_KEY", "").strip()
+        if not key and _is_openai(url):
+            raise UnknownModelError(
+                "the models of OpenAI need a key, and the environment variable OPENAI_API_KEY is not set",
+                hint="set OPENAI_API_KEY, or use the model `rules`, which needs no key",
+            )
+        # Raised here because the transport's own error for such a key shows it
+        if not (key.isascii() and key.isprintable()):
+            raise UnknownModelError(
+                "the environment variable OPENAI_API_KEY holds characters that no key has",
+                hint="copy the key again",
+            )
         hints = (
             f"{'check' if key else 'set'} the environment variable OPENAI_API_KEY",
             "check the model's name, and the address: it usually ends in /v1",
@@ -62,6 +73,17 @@ class OpenAIModel(RemoteModel):
         weakref.finalize(self, self._client.close)  # else its open sockets wait for the garbage collector
 
     def _parts(self, form: Form, request: ChatRequest) -> Iterator[ChatReply]:
+        mode = form.modes[0]
+        shape: dict[str, Any] | None = None
+        if request.schema is not None and mode == "schema":
+            name = re.sub(r"[^A-Za-z0-9_-]", "_", request.task)[:64] or "reply"
+            strict = request.schema.get("additionalProperties") is False
+            named = {"name": name, "schema": dict(request.schema), "strict": strict}
+            shape = {"type": "json_schema", "json_schema": named}
+        elif request.schema is not None and mode != "prompt":
+            # llama-cpp-python, Together and Fireworks take the schema in this place
+            given = {"schema": dict(request.schema)} if mode == "json with schema" else {}
+            shape = {"type": "json_object", **given}
         body = {
             "model": self.model,
             "messages": chat_messages(request),
@@ -71,7 +93,7 @@ class OpenAIModel(RemoteModel):
             "seed": request.seed,
             "stream": True,
             "stream_options": None if "stream" in form.without else {"include_usage": True},
-            "response_format": _response_format(request, form.modes[0]),
+            "response_format": shape,
         }
         body = {name: value for name, value in body.items() if value is not None and name not in form.without}
         create: Any = self._client.chat.completions.create
@@ -101,22 +123,6 @@ class OpenAIModel(RemoteModel):
         return self._client.api_key
 
 
-def _key(url: str) -> str:
-    key = os.environ.get("OPENAI_API_KEY", "").strip()
-    if not key and _is_openai(url):
-        raise UnknownModelError(
-            "the models of OpenAI need a key, and the environment variable OPENAI_API_KEY is not set",
-            hint="set OPENAI_API_KEY, or use the model `rules`, which needs no key",
-        )
-    # Raised here because the transport's own error for such a key shows it
-    if not (key.isascii() and key.isprintable()):
-        raise UnknownModelError(
-            "the environment variable OPENAI_API_KEY holds characters that no key has",
-            hint="copy the key again",
-        )
-    return key
-
-
 def _is_openai(url: str) -> bool:
     return f".{urlsplit(url).hostname}".endswith(".openai.com")
 
@@ -125,18 +131,6 @@ def _timeout(timeout_s: float) -> openai.Timeout:
     import openai
 
     return openai.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S))
-
-
-def _response_format(request: ChatRequest, mode: str) -> dict[str, Any] | None:
-    if request.schema is None or mode == "prompt":
-        return None
-    schema = dict(request.schema)
-    if mode == "schema":
-        name = re.sub(r"[^A-Za-z0-9_-]", "_", request.task)[:64] or "reply"
-        strict = schema.get("additionalProperties") is False
-        return {"type": "json_schema", "json_schema": {"name": name, "schema": schema, "strict": strict}}
-    # llama-cpp-python, Together and Fireworks take the schema in this place
-    return {"type": "json_object"} | ({"schema": schema} if mode == "json with schema" else {})
 
 
 def _part(answer: Any) -> ChatReply:

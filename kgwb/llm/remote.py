@@ -144,9 +144,22 @@ class RemoteModel(ChatModel):
         with_schema = request.schema is not None
         with self._lock:
             form = self._form
+
+        def watch() -> None:
+            if cancel.is_set():
+                raise Cancelled
+
         tries = repeats = 0
         while True:
-            outcome = self._sent(form, request, cancel)
+            watch()
+            abandoned = threading.Event()
+            reading = partial(self._read, form, request, abandoned)
+            try:  # the transports' own timeouts start anew with every byte
+                outcome = aside(reading, watch=watch, most_s=request.timeout_s + CONNECT_S)
+            except TimeoutError:
+                outcome = Failure("timeout")
+            finally:
+                abandoned.set()
             tries += 1
             if isinstance(outcome, ChatReply):
                 break
@@ -206,21 +219,6 @@ class RemoteModel(ChatModel):
             raise
         except Exception as error:  # noqa: BLE001  # of an SDK that reads what any server may send
             return self._failure(error)
-
-    def _sent(self, form: Form, request: ChatRequest, cancel: threading.Event) -> ChatReply | Failure:
-        def watch() -> None:
-            if cancel.is_set():
-                raise Cancelled
-
-        watch()
-        abandoned = threading.Event()
-        reading = partial(self._read, form, request, abandoned)
-        try:  # the transports' own timeouts start anew with every byte
-            return aside(reading, watch=watch, most_s=request.timeout_s + CONNECT_S)
-        except TimeoutError:
-            return Failure("timeout")
-        finally:
-            abandoned.set()
 
     def _read(self, form: Form, request: ChatRequest, abandoned: threading.Event) -> ChatReply | Failure:
         """The reply to one request, put together from its parts, without the key."""

@@ -59,30 +59,27 @@ class Scripted(ChatModel):
             self._requests.append(request)
         if cancel.wait(self._delay_s):
             raise Cancelled
-        script = self._script
-        line = script(request) if callable(script) else self._next_line(script, request.task)
+        script, task = self._script, request.task
+        if callable(script):
+            line: Line | Sequence[Line] = script(request)
+        elif task in script:
+            line = script[task]
+        else:
+            hint = f"it has {', '.join(script) or 'no task at all'}"
+            raise ModelError(f"the script has nothing for task {task!r}", hint=hint)
+        if not isinstance(line, str | Mapping | ChatReply | BaseException):
+            with self._lock:
+                used = self._used[task]
+                self._used[task] += 1
+            if used >= len(line):
+                raise ModelError(
+                    f"the script has {len(line)} answers for task {task!r}, and this is call {used + 1}",
+                    hint="add an answer, or give one that is not in a list: it serves every call",
+                )
+            line = line[used]
         if isinstance(line, BaseException):
             raise line
         if not isinstance(line, ChatReply):
             text = line if isinstance(line, str) else json.dumps(line, ensure_ascii=False)
             line = ChatReply(text, model=self.name)
         return replace(line, seconds=time.perf_counter() - started)
-
-    def _next_line(self, script: Mapping[str, Line | Sequence[Line]], task: str) -> Line:
-        if task not in script:
-            raise ModelError(
-                f"the script has nothing for task {task!r}",
-                hint=f"it has {', '.join(script) or 'no task at all'}",
-            )
-        lines = script[task]
-        if isinstance(lines, str | Mapping | ChatReply | BaseException):
-            return lines
-        with self._lock:
-            used = self._used[task]
-            self._used[task] += 1
-        if used >= len(lines):
-            raise ModelError(
-                f"the script has {len(lines)} answers for task {task!r}, and this is call {used + 1}",
-                hint="add an answer, or give one that is not in a list: it serves every call",
-            )
-        return lines[used]

@@ -46,14 +46,10 @@ def tool(name: str, *, kind: Kind = "code", ends: bool = False) -> Callable[[Too
 
 def tool_of(function: Callable[..., Any], *, kind: Kind = "code") -> type[Tool]:
     """A Tool made of a function: a model gives its parameters up to the ``*``, the system those after it."""
-    parameters, hints = (
-        inspect.signature(function).parameters.values(),
-        get_type_hints(function, include_extras=True),
-    )
-    fields: dict[str, Any] = {
-        p.name: (hints[p.name], ...) for p in parameters if p.kind is not p.KEYWORD_ONLY
-    }
-    given = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    parameters = inspect.signature(function).parameters
+    given = [name for name, each in parameters.items() if each.kind is each.KEYWORD_ONLY]
+    hints = get_type_hints(function, include_extras=True)
+    fields: dict[str, Any] = {name: (hints[name], ...) for name in parameters if name not in given}
 
     @wraps(function)
     def use(self: Tool, *rest: Any) -> Any:

@@ -85,7 +85,10 @@ def ask(
         if settings.repair == "show_error":
             # some servers refuse an empty message
             echo = (Message("assistant", answered.text),) if answered.text.strip() else ()
-            asked = (*messages, *echo, Message("user", _what_is_wrong(attempt)))
+            problems = "\n".join(f"- {c.name}: {c.problem}" for c in attempt.checks if c.problem)
+            again = "Answer again, with nothing but the JSON object asked for."
+            complaint = Message("user", f"That reply cannot be used:\n{problems}\n{again}")
+            asked = (*messages, *echo, complaint)
     if formed is not None and last_resort is not None and last_resort(formed):
         run.note(f"no reply passed every check in {settings.theta} attempts; the last one is used as it is")
         return formed
@@ -114,7 +117,10 @@ def judge(
             half = HALF.search(json.dumps(data, ensure_ascii=False))
             parsed = reply.model_validate(data)
         except ValidationError as exc:
-            problem = problem or "; ".join(_plainly(error) for error in exc.errors(include_url=False)[:5])
+            if not problem:
+                errors = exc.errors(include_url=False)[:5]
+                found = ((".".join(map(str, error["loc"])), error["msg"]) for error in errors)
+                problem = "; ".join(f"{where}: {words}" if where else words for where, words in found)
             continue
         except RecursionError:  # what can just be read may be nested too deeply to be written
             continue
@@ -137,11 +143,6 @@ UNFINISHED = {
     "content_filter": "the server's content filter stopped the reply",
 }
 """Why a reply is no whole one, by finish reason."""
-
-
-def _plainly(error: Any) -> str:
-    where = ".".join(str(part) for part in error["loc"])
-    return f"{where}: {error['msg']}" if where else str(error["msg"])
 
 
 def _json_texts(text: str) -> Iterator[Any]:
@@ -189,10 +190,3 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         counts = Counter(name for name, _ in pairs)
         fields |= {f"{name}, given twice": None for name, times in counts.items() if times > 1}
     return fields
-
-
-def _what_is_wrong(attempt: Attempt) -> str:
-    problems = "\n".join(f"- {check.name}: {check.problem}" for check in attempt.checks if check.problem)
-    return (
-        f"That reply cannot be used:\n{problems}\nAnswer again, with nothing but the JSON object asked for."
-    )

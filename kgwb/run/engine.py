@@ -283,7 +283,15 @@ class Engine:
         """One step: take the value put in by hand, or run the agent; stop where the goal says."""
         self._stop_if_cancelled()
         parent = self._here()
-        step = self._enter(spec, inputs, parent)
+        own = subject_of(inputs[spec.subject]) if spec.subject else ""
+        above = parent.step.subject if parent.step else ""
+        subject = f"{above}/{own}" if own and above not in ("", own) else own or above
+        name = f"{spec.name}[{subject}]" if subject else spec.name
+        with self._lock:
+            self._counts[name] = occurrence = self._counts.get(name, 0) + 1
+        key = name if occurrence == 1 else f"{name}#{occurrence}"
+        above = parent.step.key if parent.step else ""
+        step = Step(key, spec.name, subject, above, inputs, spec.form, known=self.calls)
         parent.steps.append(step)
         if self._goal.stops_before(step):
             raise Stopped
@@ -291,8 +299,8 @@ class Engine:
         token = _frame.set(Frame(step, parent.steps))
         started = time.perf_counter()
         try:
-            if key := self._by_hand(step):
-                step.output, step.origin = self.overrides[key], "by hand"
+            if put_in := self._by_hand(step):
+                step.output, step.origin = self.overrides[put_in], "by hand"
                 self._check_override(spec, step.key, step.output, inputs)
             else:
                 step.output = function()
@@ -353,17 +361,6 @@ class Engine:
             _frame.reset(token)
             self._goal = Goal()
 
-    def _enter(self, spec: AgentSpec, inputs: Mapping[str, Any], parent: Frame) -> Step:
-        own = subject_of(inputs[spec.subject]) if spec.subject else ""
-        above = parent.step.subject if parent.step else ""
-        subject = f"{above}/{own}" if own and above not in ("", own) else own or above
-        name = f"{spec.name}[{subject}]" if subject else spec.name
-        with self._lock:
-            self._counts[name] = occurrence = self._counts.get(name, 0) + 1
-        key = name if occurrence == 1 else f"{name}#{occurrence}"
-        above = parent.step.key if parent.step else ""
-        return Step(key, spec.name, subject, above, inputs, spec.form, known=self.calls)
-
     def _by_hand(self, step: Step) -> str:
         """Where the value put in for a step is kept: under its key or, before that was known, its agent."""
         if step.key in self.overrides:
@@ -397,7 +394,24 @@ class Engine:
         if first:
             known = wanted
             known.step, known.taken_at = step.key if step else "", now()
-            self._make(known, make)
+            started = time.perf_counter()
+            try:
+                known.result = make()
+            except BaseException as exc:
+                with self._lock:
+                    waiting = self._pending.pop(key)
+                if waiting is not None:
+                    waiting.set_exception(exc)
+                raise
+            known.seconds = time.perf_counter() - started
+            with self._lock:  # first in memory, so that a full disk loses nothing
+                self.calls[key] = known
+                self._forgotten.discard(key)
+                waiting = self._pending.pop(key)
+            if waiting is not None:
+                waiting.set_result(known)
+            if self._file:
+                self._append(call=known.to_data())
             if step is not None:
                 step.origin = "live" if step.origin == "record" else step.origin
                 step.live_calls += known.kind == "model"
@@ -406,27 +420,6 @@ class Engine:
         if step is not None:
             step.calls.append(key)
         return known
-
-    def _make(self, call: Call, make: Callable[[], Any]) -> None:
-        """Make a call and record it, first in memory, so that a full disk loses nothing."""
-        started = time.perf_counter()
-        try:
-            call.result = make()
-        except BaseException as exc:
-            with self._lock:
-                promise = self._pending.pop(call.key)
-            if promise is not None:
-                promise.set_exception(exc)
-            raise
-        call.seconds = time.perf_counter() - started
-        with self._lock:
-            self.calls[call.key] = call
-            self._forgotten.discard(call.key)
-            promise = self._pending.pop(call.key)
-        if promise is not None:
-            promise.set_result(call)
-        if self._file:
-            self._append(call=call.to_data())
 
     def _append(self, **entry: Any) -> None:
         """Add an entry to the file that the run is kept in, if there is one."""

@@ -62,9 +62,7 @@ class Prompt:
             name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             for name, value in variables.items()
         }
-        texts = [
-            VARIABLE.sub(lambda match: shown[match.group(1)], message.content) for message in self.messages
-        ]
+        texts = [VARIABLE.sub(lambda match: shown[match[1]], message.content) for message in self.messages]
         for place, example in self.examples[:exemplars]:
             texts[place] += f"\n\nExample\n{example}"
         return tuple(Message(message.role, text) for message, text in zip(self.messages, texts, strict=True))
@@ -77,61 +75,49 @@ def parse(name: str, text: str) -> Prompt:
         raise PromptError(f"{name!r} is no name of a prompt", hint="prompts are named like chatty_kg/qir")
     parts = re.split(r"^---\s*$", text, maxsplit=2, flags=re.MULTILINE)
     if len(parts) != 3 or parts[0].strip():
-        raise PromptError(
-            f"prompt {name} has no header", hint="begin the file with header lines between two `---`"
-        )
-    header = dict(_header_line(name, line) for line in parts[1].strip().splitlines() if line.strip())
+        hint = "begin the file with header lines between two `---`"
+        raise PromptError(f"prompt {name} has no header", hint=hint)
+    header = {}
+    for line in filter(str.strip, parts[1].strip().splitlines()):
+        key, colon, value = line.partition(":")
+        if not colon:
+            hint = "write it as name: value"
+            raise PromptError(f"prompt {name}: header line {line!r} is not `name: value`", hint=hint)
+        header[key.strip()] = value.strip()
     pieces = ROLE.split(parts[2])
     parted = [(role, content.strip()) for role, content in zip(pieces[1::2], pieces[2::2], strict=True)]
-    messages = tuple(
-        Message("system" if role == "system" else "user", content)
-        for role, content in parted
-        if role != "example"
-    )
-    examples = tuple(
-        (sum(role != "example" for role, _ in parted[:place]) - 1, content)
-        for place, (role, content) in enumerate(parted)
-        if role == "example"
-    )
+    messages: list[Message] = []
+    examples: list[tuple[int, str]] = []
+    for role, content in parted:
+        if role == "example":
+            examples.append((len(messages) - 1, content))
+        else:
+            messages.append(Message("system" if role == "system" else "user", content))
     declared = tuple(re.findall(r"\w+", header.get("variables", "")))
     used = {variable for message in messages for variable in VARIABLE.findall(message.content)}
     problems = [f"has no header line {line}" for line in HEADER if line not in header]
-    problems += [
-        f"uses {variable}, which its header does not declare" for variable in sorted(used - set(declared))
-    ]
-    problems += [f"declares {variable} and never uses it" for variable in sorted(set(declared) - used)]
+    problems += [f"uses {one}, which its header does not declare" for one in sorted(used - set(declared))]
+    problems += [f"declares {one} and never uses it" for one in sorted(set(declared) - used)]
     if parted[:1] and parted[0][0] == "example":
         problems.append("begins with an [example], which belongs after a message")
-    if not messages or pieces[0].strip():
-        problems.append(
-            "has text outside of [system] and [user]" if messages else "has no [system] or [user] message"
-        )
+    if not messages:
+        problems.append("has no [system] or [user] message")
+    elif pieces[0].strip():
+        problems.append("has text outside of [system] and [user]")
     if problems:
         raise PromptError(
             f"prompt {name} " + "; ".join(problems),
             hint=f"fix prompts/{name}.md; CONTRIBUTING.md shows the form of a prompt file",
         )
-    return Prompt(name, text, header, declared, messages, examples)
-
-
-def _header_line(name: str, line: str) -> tuple[str, str]:
-    key, colon, value = line.partition(":")
-    if not colon:
-        raise PromptError(
-            f"prompt {name}: header line {line!r} is not `name: value`", hint="write it as name: value"
-        )
-    return key.strip(), value.strip()
+    return Prompt(name, text, header, declared, tuple(messages), tuple(examples))
 
 
 def shipped_folder() -> Path:
     """The prompts that came with kgwb: the checkout's, else the installed package's copy."""
     here = Path(__file__).parent.parent
     checkout = here.parent / "prompts"
-    return (
-        checkout
-        if checkout.is_dir() and (here.parent / "pyproject.toml").exists()
-        else here / "_data" / "prompts"
-    )
+    is_checkout = checkout.is_dir() and (here.parent / "pyproject.toml").exists()
+    return checkout if is_checkout else here / "_data" / "prompts"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -105,13 +103,7 @@ def call_key(kind: str, request: Mapping[str, Any], repeat: int) -> str:
 
 def now() -> str:
     """The present time, UTC, ISO 8601 with milliseconds."""
-    second, thousandths = divmod(time.time_ns() // 1_000_000, 1000)
-    return f"{_second(second)}.{thousandths:03}+00:00"
-
-
-@lru_cache(maxsize=4)
-def _second(second: int) -> str:
-    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,8 +244,18 @@ class RunFile:
 
         Raises RunFileError if that is not possible, and for a file that is no run file.
         """
+        self._must_be_plain()
         try:
-            self._must_be_ours()
+            if self.path.exists() and (not self.path.is_file() or self.path.stat().st_size):
+                first = None
+                with (
+                    suppress(IsADirectoryError, ValueError, RecursionError),
+                    disk.plain(self.path).open("rb") as file,
+                ):
+                    first = json.loads(file.readline())
+                if not isinstance(first, dict) or "kgwb_run" not in first:
+                    hint = "choose another name for the run; this file was left as it is"
+                    raise RunFileError(f"{self.path} is there already and is not a kgwb run file", hint=hint)
             disk.replace(self.path, map(_line, entries), "surrogatepass")
         except OSError as exc:
             raise self._cannot_write(exc) from exc
@@ -292,20 +294,6 @@ class RunFile:
         if self.path.suffix == ".gz":
             hint = "give a name without .gz, and gzip the file when the run has ended"
             raise RunFileError(f"a run is not written to {self.path}: it is kept as plain lines", hint=hint)
-
-    def _must_be_ours(self) -> None:
-        self._must_be_plain()
-        if not self.path.exists() or (self.path.is_file() and not self.path.stat().st_size):
-            return
-        first = None
-        with (
-            suppress(IsADirectoryError, ValueError, RecursionError),
-            disk.plain(self.path).open("rb") as file,
-        ):
-            first = json.loads(file.readline())
-        if not isinstance(first, dict) or "kgwb_run" not in first:
-            hint = "choose another name for the run; this file was left as it is"
-            raise RunFileError(f"{self.path} is there already and is not a kgwb run file", hint=hint)
 
     def _cannot_write(self, exc: OSError) -> RunFileError:
         return RunFileError(
@@ -405,18 +393,20 @@ def difference(first: Mapping[str, Step], second: Mapping[str, Step]) -> Differe
             follow = own[key]
         keys.append(key)
     keys += follow
-    return Differences(_differ(key, first.get(key), second.get(key)) for key in keys)
-
-
-def _differ(key: str, first: Step | None, second: Step | None) -> StepDifference:
-    if first is None or second is None:
-        return StepDifference(key, "only in second" if first is None else "only in first", (), first, second)
-    parts = {
-        "inputs": (first.inputs, second.inputs),
-        "output": (first.output, second.output),
-        "calls": (first.calls, second.calls),
-        "replies": ([a.reply for a in first.attempts], [a.reply for a in second.attempts]),
-        "error": (first.error, second.error),
-    }
-    what = tuple(name for name, (left, right) in parts.items() if left != right)
-    return StepDifference(key, "changed" if what else "same", what, first, second)
+    differences: list[StepDifference] = []
+    for key in keys:
+        one, other = first.get(key), second.get(key)
+        if one is None or other is None:
+            only: Literal["only in first", "only in second"] = "only in first" if one else "only in second"
+            differences.append(StepDifference(key, only, (), one, other))
+            continue
+        parts = {
+            "inputs": (one.inputs, other.inputs),
+            "output": (one.output, other.output),
+            "calls": (one.calls, other.calls),
+            "replies": ([a.reply for a in one.attempts], [a.reply for a in other.attempts]),
+            "error": (one.error, other.error),
+        }
+        what = tuple(name for name, (left, right) in parts.items() if left != right)
+        differences.append(StepDifference(key, "changed" if what else "same", what, one, other))
+    return Differences(differences)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from rdflib import URIRef
 
@@ -11,6 +11,7 @@ from kgwb.flow import Triple, Triples, to_data
 from kgwb.kg.base import Found, Graph, Rows, Vocabulary
 from kgwb.kg.muting import hide, mute
 
+T = TypeVar("T")
 Recorder = Callable[[str, Mapping[str, Any], Callable[[], Any] | None], Any]
 
 
@@ -50,34 +51,28 @@ class RecordedGraph:
         muted, record = mute(self.muted, triples), self._record
         return RecordedGraph(inner, record, identity=self.identity, vocabulary=self.vocabulary, muted=muted)
 
-    def _call(self, kind: str, asked: Mapping[str, Any], make: Callable[[Graph], Any]) -> Any:
+    def _call(self, kind: str, asked: Mapping[str, Any], make: Callable[[Graph], T]) -> T:
         inner = self.inner
-        return self._record(kind, {"graph": self.identity, **asked}, (lambda: make(inner)) if inner else None)
+        read = (lambda: make(inner)) if inner else None
+        result: T = self._record(kind, {"graph": self.identity, **asked}, read)
+        return result
 
     def select(self, query: str) -> Rows:
-        asked = {"query": hide(query, self.muted)}
-        rows: Rows = self._call("select", asked, lambda kg: kg.select(query))
-        return rows
+        return self._call("select", {"query": hide(query, self.muted)}, lambda kg: kg.select(query))
 
     def ask(self, query: str) -> bool:
-        return bool(self._call("ask", {"query": hide(query, self.muted)}, lambda kg: kg.ask(query)))
+        return self._call("ask", {"query": hide(query, self.muted)}, lambda kg: kg.ask(query))
 
     def construct(self, query: str) -> tuple[Triple, ...]:
-        asked = {"query": hide(query, self.muted)}
-        triples: tuple[Triple, ...] = self._call("construct", asked, lambda kg: kg.construct(query))
-        return triples
+        return self._call("construct", {"query": hide(query, self.muted)}, lambda kg: kg.construct(query))
 
     def search(self, text: str, limit: int) -> Found:
         asked = {"text": text, "limit": limit, **self._without}
-        hits: Found = self._call("search", asked, lambda kg: kg.search(text, limit))
-        return hits
+        return self._call("search", asked, lambda kg: kg.search(text, limit))
 
     def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
         wanted = sorted(set(labels))
-        result: Mapping[str, tuple[URIRef, ...]] = self._call(
-            "exact", {"labels": wanted, **self._without}, lambda kg: kg.exact(wanted)
-        )
-        return result
+        return self._call("exact", {"labels": wanted, **self._without}, lambda kg: kg.exact(wanted))
 
     def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:
         by_text = {str(iri): iri for iri in iris}
@@ -86,5 +81,4 @@ class RecordedGraph:
         texts = sorted(by_text)  # comparing texts is far faster than comparing URIRefs
         wanted = [by_text[text] for text in texts]
         asked = {"names": texts, **self._without}
-        result: Mapping[URIRef, str] = self._call("names", asked, lambda kg: kg.names(wanted))
-        return result
+        return self._call("names", asked, lambda kg: kg.names(wanted))

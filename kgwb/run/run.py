@@ -44,17 +44,8 @@ class Setup:
 
     def begin(self, question: str, dialogue: Dialogue | None = None, path: str | Path | None = None) -> Run:
         """A run of one question, not executed yet; see Run."""
-        return Run(
-            self.system,
-            question,
-            dialogue,
-            kg=self.kg,
-            models=self.models,
-            settings=self.settings,
-            prompts=self.prompts,
-            embeddings=self.embeddings,
-            path=path,
-        )
+        setup = {field.name: getattr(self, field.name) for field in fields(Setup)}
+        return Run(question=question, dialogue=dialogue, path=path, **setup)
 
 
 class Run(Engine):
@@ -409,6 +400,8 @@ class Run(Engine):
             hint = "give a file that Run.save or kgwb ask --save wrote"
             raise RunFileError(f"{path} is empty", hint=hint)
         try:
+            names = system.settings.names()  # those that another version had are left out
+            settings = {name: value for name, value in header["settings"].items() if name in names}
             muted = from_data(header.get("muted", []), Triples)
             kg = kg.without(*muted) if kg and muted else kg
             run = cls(
@@ -417,7 +410,7 @@ class Run(Engine):
                 from_data(header["dialogue"], Dialogue),
                 kg=kg,
                 models=models,
-                settings=_settings(system, header["settings"]),
+                settings=system.settings(**settings),
                 prompts=Prompts(texts=from_data(header["prompts"], dict[str, str])),
                 embeddings=Embeddings(from_data(header["embeddings"], str), trusted=False),
             )
@@ -502,12 +495,6 @@ def check_question(text: str, settings: Settings) -> str:
             hint="shorten it, or raise the setting max_question_words",
         )
     return " ".join(words).encode("utf-8", "replace").decode()
-
-
-def _settings(system: System, data: Mapping[str, Any]) -> Settings:
-    """Of a run file; those that another version had are left out."""
-    names = system.settings.names()
-    return system.settings(**{name: value for name, value in data.items() if name in names})
 
 
 @contextmanager

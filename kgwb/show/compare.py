@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -33,22 +33,19 @@ def comparison(first: Side, second: Side, *, all_steps: bool = False) -> Html:
         title = h.div("row lead", _letter(n), h.tag("b", name), h.span("soft small", set_up(standing.run)))
         heads.append(h.div("", title, answer_banner(standing)))
     differences = difference(first.standing.steps, second.standing.steps)
-    beside = _steps_beside(differences, (first.standing, second.standing), all_steps=all_steps)
-    return h.join(h.div("ab heads", *heads), _stands(first.standing, second.standing), beside)
-
-
-def _stands(first: Standing, second: Standing) -> Html:
-    """Whether the answer stands without the triples that are muted in the second run alone."""
-    muted = [triple for triple in second.run.kg.muted if triple not in first.run.kg.muted]
-    if not (muted and first.ended and second.ended and first.answer and second.answer is not None):
-        return Html()
-    words = h.count(len(muted), "muted triple") if muted[1:] else "this triple"
-    if {value.terms for value in first.answer.values} == {value.terms for value in second.answer.values}:
-        sign = h.state_sign("ok", f"The answer stands without {words}.")
-    else:
-        sign = h.state_sign("none", f"The answer does not stand without {words}.")
-    surveyed = any(isinstance(step.output, Survey) for step in second.steps.values())
-    return h.div("band", sign, h.aside(" The survey of the graph still counts it.") if surveyed else "")
+    whole, less, stands = first.standing, second.standing, Html()
+    muted = [triple for triple in less.run.kg.muted if triple not in whole.run.kg.muted]
+    if muted and whole.ended and less.ended and whole.answer and less.answer is not None:
+        words = h.count(len(muted), "muted triple") if muted[1:] else "this triple"
+        if {value.terms for value in whole.answer.values} == {value.terms for value in less.answer.values}:
+            sign = h.state_sign("ok", f"The answer stands without {words}.")
+        else:
+            sign = h.state_sign("none", f"The answer does not stand without {words}.")
+        surveyed = any(isinstance(step.output, Survey) for step in less.steps.values())
+        remark = h.aside(" The survey of the graph still counts it.") if surveyed else ""
+        stands = h.div("band", sign, remark)
+    beside = _steps_beside(differences, (whole, less), all_steps=all_steps)
+    return h.join(h.div("ab heads", *heads), stands, beside)
 
 
 @as_html.register
@@ -130,18 +127,17 @@ def _row(pair: StepDifference, standings: Sequence[Standing], names: h.Names) ->
     what = h.aside(f" the same outcome; {ways} differ") if same and differs else ""
     subject = h.aside(f" {subject_text(step)}") if step is not None and step.subject else ""
     name = h.div("", h.tag("b", h.spoken(agent)), h.span("small", subject))
-    folded = h.fold(h.aside("in full"), *_sections(pair, names), key=f"full-{pair.key}") if differs else ""
-    wide = h.div("wide", folded) if folded else ""
+    wide: Html | str = ""
+    if differs:  # what it yielded, got, asked for and received in reply, where that differs
+        mine, theirs = _parts(pair.first, names), _parts(pair.second, names)
+        sides = ((part, mine.get(part, []), theirs.get(part, [])) for part in {**mine, **theirs})
+        sections = (
+            h.div("", h.span("caption", part), changes(before, after)[1])
+            for part, before, after in sides
+            if before != after
+        )
+        wide = h.div("wide", h.fold(h.aside("in full"), *sections, key=f"full-{pair.key}"))
     return h.div("cmp", tile, name, h.div("", first, what), h.div("", second), wide)
-
-
-def _sections(pair: StepDifference, names: h.Names) -> Iterator[Html]:
-    """What a step yielded, got, asked for and received in reply in both, where that differs."""
-    mine, theirs = _parts(pair.first, names), _parts(pair.second, names)
-    for name in {**mine, **theirs}:
-        first, second = mine.get(name, []), theirs.get(name, [])
-        if first != second:
-            yield h.div("", h.span("caption", name), changes(first, second)[1])
 
 
 def _parts(step: Step | None, names: h.Names) -> dict[str, list[str]]:

@@ -208,7 +208,10 @@ def _read_text(field: Field, text: str) -> Any:
             except (ValueError, RecursionError) as exc:
                 raise ValueError(f"this is no JSON: {exc}") from exc
         case "iri":
-            value = _iri(text)
+            value = text.strip().removeprefix("<").removesuffix(">")
+            if not (re.match(r"[A-Za-z][\w+.-]*:.", value) and writable(value)):
+                source = "copy one from a table of results or from your graph"
+                raise ValueError(f"{text!r} is not an IRI; {source}, as in http://example.org/Arrival")
         case "number":
             value = _number(text.strip())
         case "choice":
@@ -218,14 +221,6 @@ def _read_text(field: Field, text: str) -> Any:
     if HALF.search(json.dumps(value, ensure_ascii=False)):
         raise ValueError("it holds half a character, such as half an emoji; write the whole one")
     return value
-
-
-def _iri(text: str) -> str:
-    plain = text.strip().removeprefix("<").removesuffix(">")
-    if re.match(r"[A-Za-z][\w+.-]*:.", plain) and writable(plain):
-        return plain
-    source = "copy one from a table of results or from your graph, as in http://example.org/Arrival"
-    raise ValueError(f"{text!r} is not an IRI; {source}")
 
 
 def _number(text: str) -> int | float:
@@ -277,7 +272,16 @@ def inputs(field: Field, values: Typed, path: str = "", revision: int = 0) -> Ht
                 parts.append(h.tag("label" if single else "div", caption, contents, class_="f"))
             return h.div("stack", *parts)
         case "table":
-            return _table(field, values, path, revision)
+            grid = f"grid-template-columns: repeat({len(field.fields)}, minmax(0, 1fr)) 24px"
+            heads = h.div("triple-in", *(h.span("caption", each.label) for each in field.fields), style=grid)
+            rows = []
+            for n in _rows(values, path):
+                columns = enumerate(field.fields)
+                cells = (inputs(column, values, _at(path, n, k), revision) for k, column in columns)
+                less = h.button("take this row out", "less", "bad", "ghost square", arg=_at(path, n))
+                rows.append(h.div("triple-in", *cells, less, style=grid))
+            more = h.button("Another row", "more", "plus", "ghost", arg=path or "value")
+            return h.div("stack tight", heads, *rows, more)
         case "ticks":
             ticks = []
             for n, label in enumerate(field.labels):
@@ -305,19 +309,6 @@ def _input(field: Field, values: Typed, path: str, revision: int) -> Html:
         return h.tag("input", type="text", value=value, placeholder=hint, autocomplete="off", **named)
     height = min(max(value.count("\n") + 1, len(value) // 80, 2), 12)
     return h.tag("textarea", "\n", value, rows=height, placeholder=hint, **named)
-
-
-def _table(field: Field, values: Typed, path: str, revision: int) -> Html:
-    columns = field.fields
-    grid = f"grid-template-columns: repeat({len(columns)}, minmax(0, 1fr)) 24px"
-    rows = []
-    for n in _rows(values, path):
-        cells = (inputs(column, values, _at(path, n, k), revision) for k, column in enumerate(columns))
-        less = h.button("take this row out", "less", "bad", "ghost square", arg=_at(path, n))
-        rows.append(h.div("triple-in", *cells, less, style=grid))
-    heads = h.div("triple-in", *(h.span("caption", column.label) for column in columns), style=grid)
-    more = h.button("Another row", "more", "plus", "ghost", arg=path or "value")
-    return h.div("stack tight", heads, *rows, more)
 
 
 def choices(step: Step) -> dict[str, tuple[Any, ...]]:
@@ -364,20 +355,21 @@ class StepForm:
                 known = {name: value for name, value in known.items() if name not in self.offered}
                 data |= {name: to_data(value) for name, value in known.items() if value is not None}
             data = {part.name: data[part.name] for part in whole.fields}
-            whole = replace(whole, fields=tuple(map(self._choice, whole.fields)))
+            fields, hints = [], get_type_hints(step.form) if self.offered else {}
+            for part in whole.fields:
+                options = self.offered.get(part.name)
+                if options is None:
+                    fields.append(part)
+                    continue
+                among, labels = tuple(map(to_data, options)), tuple(map(line, options))
+                if getattr(hints[part.name], "__origin__", None) is tuple:
+                    fields.append(Field(part.name, "ticks", among, labels=labels))
+                else:
+                    fields.append(Field(part.name, "choice", (None, *among), labels=("none", *labels)))
+            whole = replace(whole, fields=tuple(fields))
         self.field = fitted(whole, data)
         self.first = typed(self.field, data)
         self.data = read(self.field, self.first)
-
-    def _choice(self, part: Field) -> Field:
-        """The field, or the choice that it is."""
-        options = self.offered.get(part.name)
-        if options is None:
-            return part
-        choices, labels = tuple(map(to_data, options)), tuple(map(line, options))
-        if getattr(get_type_hints(self.step.form)[part.name], "__origin__", None) is tuple:
-            return Field(part.name, "ticks", choices, labels=labels)
-        return Field(part.name, "choice", (None, *choices), labels=("none", *labels))
 
     def html(self, values: Typed | None = None, revision: int = 0) -> Html:
         return inputs(self.field, self.first if values is None else values, "", revision)

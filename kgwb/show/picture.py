@@ -74,7 +74,16 @@ def layout(subgraph: Subgraph) -> Layout:
         x += width + gap
     places = tuple(placed[number] for number in range(len(sizes)))
     beside = any(places[start].x == places[end].x for start, end in ends)  # they bend to the right
-    return Layout(places, ends, _bends(ends, places), x + MARGIN - (0 if beside else gap), height)
+    # Edges between the same nodes part from each other; one within a column goes round what is between
+    bends = []
+    for number, pair in enumerate(ends):
+        alike = [at for at, other in enumerate(ends) if {*other} == {*pair}]
+        bend = (alike.index(number) - (len(alike) - 1) / 2) * (30 if pair[0] <= pair[1] else -30)
+        first, last = places[pair[0]], places[pair[1]]
+        if first.x == last.x:
+            bend -= math.copysign(40 + abs(last.y - first.y) / 8, last.y - first.y)
+        bends.append(bend)
+    return Layout(places, ends, tuple(bends), x + MARGIN - (0 if beside else gap), height)
 
 
 def shorten(text: str, most: int) -> str:
@@ -115,19 +124,6 @@ def _columns(nodes: Sequence[Node], ends: Iterable[tuple[int, int]]) -> Iterator
         rows = {node: row / len(order) for row, node in enumerate(order)}
         size = math.ceil(len(order) / math.ceil(len(order) / ROWS))
         yield from (order[start : start + size] for start in range(0, len(order), size))
-
-
-def _bends(ends: Sequence[tuple[int, int]], places: Sequence[Place]) -> tuple[float, ...]:
-    """Edges between the same nodes part from each other; one within a column goes round what is between."""
-    bends = []
-    for number, pair in enumerate(ends):
-        alike = [at for at, other in enumerate(ends) if {*other} == {*pair}]
-        bend = (alike.index(number) - (len(alike) - 1) / 2) * (30 if pair[0] <= pair[1] else -30)
-        start, end = places[pair[0]], places[pair[1]]
-        if start.x == end.x:
-            bend -= math.copysign(40 + abs(end.y - start.y) / 8, end.y - start.y)
-        bends.append(bend)
-    return tuple(bends)
 
 
 class Lit(NamedTuple):

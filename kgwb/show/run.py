@@ -225,11 +225,7 @@ def _node(standing: Standing, agent: str, chosen: bool) -> Html:
     sent = {"type": "button", "data_do": "choose", "data_arg": mine[0].key if mine else agent}
     words = f"{h.spoken(agent)}: {h.KINDS[kind]}, {SIGNS[state][1]}"
     face = h.tag("button", tile, h.span("name", h.spoken(agent)), **sent, title=words, tabindex="-1")
-    return h.tag("li", face, class_=_chosen_classes(classes))
-
-
-def _chosen_classes(classes: Mapping[str, bool]) -> str:
-    return " ".join(name for name, chosen in classes.items() if chosen)
+    return h.tag("li", face, class_=" ".join(name for name, there in classes.items() if there))
 
 
 class Row(NamedTuple):
@@ -326,7 +322,8 @@ def _line(standing: Standing, row: Row, chosen: bool, key: str | None, above: bo
         **{"title": f"{name}{subject}{': ' if words else ''}{words}", "style": f"--d:{row.depth}"},
         **{"id": f"t-{row.key}", "aria_current": "step" if chosen else None},
     )
-    return h.tag("li", gutter, face, class_=_chosen_classes(classes) or "trow")
+    class_ = " ".join(name for name, there in classes.items() if there)
+    return h.tag("li", gutter, face, class_=class_ or "trow")
 
 
 def _row_sign(step: Step | None, state: str, above: bool) -> Html:

@@ -141,10 +141,18 @@ def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
     answer = run.answer if run.answer and not run.answer.ungrounded else next(so_far, Answer("list"))
     linked = [record.vertex.iri for record in records if isinstance(record, Link) and record.vertex]
     shown = _cut(list(dict.fromkeys(linked)), answer, most)
-    answers, known = shown[1], dict[Part, dict[Role, None]]()
-    for part, role in _all_roles(records, answer, answers):
+    answers, known, order = shown[1], dict[Part, dict[Role, None]](), list(WORDS)
+    parts = [each for record in records for each in roles(record)]
+    meant = next((words for record in reversed(records) if (words := relation_words(record))), ())
+    queries = {record.sparql: record for record in records if isinstance(record, CandidateQuery)}
+    for query in (queries[sparql] for sparql in answer.queries if sparql in queries):
+        for value in answers:
+            parts += _matched(query, meant if len(meant) == len(query.patterns) else (), value.support)
+    parts += [(value.term, Role("answer")) for value in answers if type(answer) is Answer]
+    for triple in (triple for value in answers for triple in value.support):
+        parts += [(part, Role("support")) for part in (triple, triple[0], triple[2])]
+    for part, role in parts:
         known.setdefault(part, {})[role] = None
-    order = list(WORDS)
 
     def roles_of(part: Part) -> tuple[Role, ...]:
         return tuple(sorted(known.get(part, ()), key=lambda role: (order.index(role.kind), role.detail)))
@@ -195,22 +203,6 @@ def _cut(vertices: list[URIRef], answer: Answer, most: int) -> Shown:
     if kept and (left := len(answer.values[0].support) - len(kept[0].support)):
         cut.append(f"{count(left, 'triple')} of {kept[0].label} left out")
     return list(shown), tuple(kept), "; ".join(cut)
-
-
-def _all_roles(records: Sequence[Any], answer: Answer, answers: Sequence[Value]) -> Parts:
-    """Terms and triples with what they are in the run."""
-    for record in records:
-        yield from roles(record)
-    meant = next((words for record in reversed(records) if (words := relation_words(record))), ())
-    queries = {record.sparql: record for record in records if isinstance(record, CandidateQuery)}
-    for query in (queries[sparql] for sparql in answer.queries if sparql in queries):
-        for value in answers:
-            yield from _matched(query, meant if len(meant) == len(query.patterns) else (), value.support)
-    for value in answers:
-        if type(answer) is Answer:
-            yield value.term, Role("answer")
-        for triple in value.support:
-            yield from ((part, Role("support")) for part in (triple, triple[0], triple[2]))
 
 
 def _matched(query: CandidateQuery, meant: Sequence[str], triples: Sequence[Triple]) -> Parts:

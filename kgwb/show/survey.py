@@ -9,7 +9,7 @@ from rdflib import URIRef
 
 from kgwb.display import as_html, as_text
 from kgwb.kg.base import Vocabulary
-from kgwb.kg.survey import Class, Property, Survey, Values
+from kgwb.kg.survey import Class, Property, Survey
 from kgwb.kg.text import local_name, local_part, normal
 from kgwb.show import html as h
 from kgwb.show.html import Html
@@ -121,8 +121,17 @@ def classes(survey: Survey, around: Around, words: str = "", *, opened: bool = F
     """
     around = around.named(survey.names)
     notes = {str(iri): text for iri, text in survey.notes}
-    searched = ((kind, _found(kind, words, around.names)) for kind in survey.classes)
-    found = [(kind, some) for kind, some in searched if some is not None]
+
+    def named(p: Property) -> bool:
+        parts = ((around.names.get(str(each.predicate), ""), each.predicate) for each in (p, *p.inner))
+        return any(_matches(words, name, iri) for name, iri in parts)
+
+    found: list[tuple[Class, tuple[Property, ...]]] = []
+    for kind in survey.classes:
+        if _matches(words, kind.name, kind.iri or ""):
+            found.append((kind, ()))
+        elif some := tuple(filter(named, kind.properties)):
+            found.append((kind, some))
     most = max((kind.total for kind in survey.classes), default=0) or 1
     rows = []
     for place, (kind, some) in enumerate(found[:MOST_CLASSES]):
@@ -136,17 +145,6 @@ def classes(survey: Survey, around: Around, words: str = "", *, opened: bool = F
     more = h.fold(h.aside(h.count(len(rest), "smaller class")), smaller, key="classes") if rest else ""
     nothing = "" if found else h.aside("no class and no predicate has these words" if words else "no class")
     return h.div("band kinds", *rows, more, nothing)
-
-
-def _found(kind: Class, words: str, names: Mapping[str, str]) -> tuple[Property, ...] | None:
-    """Predicates of a class that the words name; none if they name the class itself, None if neither."""
-    if _matches(words, kind.name, kind.iri or ""):
-        return ()
-
-    def named(p: Property) -> bool:
-        return any(_matches(words, names.get(str(q.predicate), ""), q.predicate) for q in (p, *p.inner))
-
-    return tuple(filter(named, kind.properties)) or None
 
 
 def _matches(words: str, name: str, iri: str) -> bool:
@@ -186,27 +184,25 @@ def _row(path: tuple[URIRef, ...], p: Property, of: int, around: Around, about: 
     known = h.span("", h.tag("bdi", name, title=h.short(about) or None), " ", curie(path[-1], around))
     share = p.things / of if of else 0.0
     number = h.span("num", _percent(p.things, of or 1), title=f"{p.things:,} of {of:,}")
-    sorts = [_sort(v, around) for v in p.values[:MOST_SORTS]]
+    sorts = []
+    for v in p.values[:MOST_SORTS]:  # a class with their number, or a datatype with the least and greatest
+        kind, _, language = v.sort.partition("@")
+        sort = {"node": "structure", "IRI": "without a class"}.get(kind, kind)
+        sort = f"{LANGUAGES.get(language, _cut(language))} {sort}" if language else sort
+        sort = term_text(v.of, around.names) if v.sort == "class" and v.of else sort
+        shown = [h.tag("bdi", _cut(term_text(term, around.names))) for term in v.examples]
+        if v.whole:
+            text = h.join(": ", h.between(", ", shown))
+        elif v.sort not in UNORDERED and "@" not in v.sort and len(shown) > 1:
+            text = h.join(": ", shown[0], " … ", shown[1])
+        else:
+            text = h.join(": ", h.between(", ", shown[:3]), ", …") if shown else Html()
+        sorts.append(
+            h.join(h.tag("bdi", sort), f" {v.triples:,}" if v.sort in ("class", "IRI") else "", text)
+        )
     more = h.and_more(len(p.values) - MOST_SORTS)
     loose = f"{p.unnamed:,} without a name" if p.unnamed else ""
     return h.div("hbar prop", known, h.bar(share), number, h.span("soft", h.dotted(*sorts, more, loose)))
-
-
-def _sort(v: Values, around: Around) -> Html:
-    """Values of one sort: a class with their number, or a datatype with the least and greatest, or all."""
-    kind, _, language = v.sort.partition("@")
-    sort = {"node": "structure", "IRI": "without a class"}.get(kind, kind)
-    sort = f"{LANGUAGES.get(language, _cut(language))} {sort}" if language else sort
-    sort = term_text(v.of, around.names) if v.sort == "class" and v.of else sort
-    shown = [h.tag("bdi", _cut(term_text(term, around.names))) for term in v.examples]
-    if v.whole:
-        text = h.join(": ", h.between(", ", shown))
-    elif v.sort not in UNORDERED and "@" not in v.sort and len(shown) > 1:
-        text = h.join(": ", shown[0], " … ", shown[1])
-    else:
-        text = h.join(": ", h.between(", ", shown[:3]), ", …") if shown else Html()
-    number = f" {v.triples:,}" if v.sort in ("class", "IRI") else ""
-    return h.join(h.tag("bdi", sort), number, text)
 
 
 def band(survey: Survey) -> Html:

@@ -9,7 +9,6 @@ from pydantic import field_validator
 from rdflib import URIRef
 
 from kgwb.flow import Candidate, Context, Link, Retrieved
-from kgwb.kg.base import Hit
 from kgwb.kg.queries import describe
 from kgwb.kg.sparql import n3
 from kgwb.run import Run, agent
@@ -66,26 +65,20 @@ def candidates_of(entity: str, run: Run) -> Retrieved:
     """
     settings = run.settings
     result = run.kg.search(entity, settings.v_limit)
-    if not settings.fast:
-        plain = tuple(Candidate(hit.iri, hit.label, hit.score) for hit in result.hits)
-        return Retrieved(entity, plain, result.how, result.query, len(result.hits))
     exact = tuple(hit for hit in result.hits if hit.score >= 1)
-    shown = (exact or result.hits)[: settings.shown_candidates]
-    if len(result.hits) >= settings.v_limit:
+    shown = (exact or result.hits)[: settings.shown_candidates] if settings.fast else result.hits
+    if settings.fast and len(result.hits) >= settings.v_limit:
         run.note(f"v_limit cut the search for {entity!r} at {settings.v_limit} vertices")
-    return Retrieved(entity, _described(shown, run), result.how, result.query, len(result.hits))
-
-
-def _described(hits: tuple[Hit, ...], run: Run) -> tuple[Candidate, ...]:
-    """Types and descriptions for the choice; homonyms also show their relations."""
-    if len(hits) == 1 and hits[0].score >= 1:  # nothing to distinguish
-        return tuple(Candidate(hit.iri, hit.label, hit.score) for hit in hits)
-    iris = [hit.iri for hit in hits]
-    known = describe(run.kg, iris)
-    relations = relations_of(iris, run) if hits and hits[0].score >= 1 else {}
-    return tuple(
-        Candidate(hit.iri, hit.label, hit.score, *known[hit.iri], relations.get(hit.iri, ())) for hit in hits
-    )
+    candidates = tuple(Candidate(hit.iri, hit.label, hit.score) for hit in shown)
+    if settings.fast and not (exact and len(shown) == 1):  # else there is nothing to distinguish
+        iris = [hit.iri for hit in shown]
+        known = describe(run.kg, iris)
+        relations = relations_of(iris, run) if exact else {}
+        candidates = tuple(
+            Candidate(hit.iri, hit.label, hit.score, *known[hit.iri], relations.get(hit.iri, ()))
+            for hit in shown
+        )
+    return Retrieved(entity, candidates, result.how, result.query, len(result.hits))
 
 
 def relations_of(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]]:
@@ -131,8 +124,19 @@ def select(retrieved: Retrieved, question: str, context: Context, run: Run) -> L
         return Link(retrieved.entity, candidates[0], candidates, "the only vertex with exactly this label")
     if before := linked_before(retrieved, question, context):
         return Link(retrieved.entity, before, candidates, "linked so before in this dialogue")
+
+    def among(reply: VertexReply) -> str:
+        """The choice must be one of the candidates, by number and label alike (section 5.1.2)."""
+        if reply.number == 0:
+            return "" if not reply.label.strip() else "number 0 means none, but a label is given"
+        if not 1 <= reply.number <= len(candidates):
+            return f"there is no candidate {reply.number}; they go from 1 to {len(candidates)}"
+        label = candidates[reply.number - 1].label
+        same = label.casefold().strip() == reply.label.casefold().strip()
+        return "" if same else f"candidate {reply.number} is {label!r}, not {reply.label!r}"
+
     variables = {"question": question, "entity": retrieved.entity, "candidates": numbered(candidates)}
-    check = Check[VertexReply](IN_LIST, lambda reply: _not_among(reply, candidates))
+    check = Check[VertexReply](IN_LIST, among)
     reply = ask("linking/vertex_selection", variables, VertexReply, run, checks=(check,))
     if reply.number == 0:
         return Link(retrieved.entity, None, candidates, reply.reason or "none of the candidates is meant")
@@ -172,17 +176,6 @@ def _words_of(candidate: Candidate) -> set[str]:
 def _telling(text: str) -> set[str]:
     """The words of a text that can distinguish things: those of four letters and more."""
     return {word for word in re.findall(r"\w+", text.casefold()) if len(word) > 3}
-
-
-def _not_among(reply: VertexReply, candidates: Sequence[Candidate]) -> str:
-    """The choice must be one of the candidates, by number and label alike (section 5.1.2)."""
-    if reply.number == 0:
-        return "" if not reply.label.strip() else "number 0 means none, but a label is given"
-    if not 1 <= reply.number <= len(candidates):
-        return f"there is no candidate {reply.number}; they go from 1 to {len(candidates)}"
-    label = candidates[reply.number - 1].label
-    same = label.casefold().strip() == reply.label.casefold().strip()
-    return "" if same else f"candidate {reply.number} is {label!r}, not {reply.label!r}"
 
 
 def _as_published(retrieved: Retrieved, run: Run) -> Link:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+from rdflib import URIRef
 
 from kgwb.errors import GraphError, QueryError
 from kgwb.flow import Triples
@@ -17,6 +19,11 @@ def result_of(kg: Graph, sparql: str) -> Rows | bool:
     if (form := checked(sparql).form) not in ("select", "ask"):
         raise QueryError(f"it is a {form.upper()}; write a SELECT or an ASK")
     return kg.ask(sparql) if form == "ask" else kg.select(sparql)
+
+
+def names_in(rows: Iterable[Row], run: Run) -> Mapping[URIRef, str]:
+    """What the IRIs in some rows are called."""
+    return run.kg.names(sorted({cell for row in rows for cell in row if isinstance(cell, URIRef)}))
 
 
 def supports(sparql: str, columns: Sequence[str], rows: Sequence[Row], run: Run) -> Mapping[Row, Triples]:

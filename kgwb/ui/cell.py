@@ -96,8 +96,20 @@ class StepPanel(Live):
         if not self.framed and len(steps := self.session.steps_of(agent_of(key))) > 1:
             subjects = [(other.key, short(subject_text(other), 60) or other.key, "") for other in steps]
             which = div("band", tabs(subjects, key, "which", bare=True))
+        busy, done = self.working, bool(step and step.done)
+        label, primary = ("Run again" if done else "Run"), "" if self.framed or done else " primary"
+        until = "up to the end of this agent (Enter)"
+        controls = [button(label, "run", "run", f"fold{primary}", key="Enter", off=busy, title=until)]
+        off = busy or not (step and step.calls)
+        controls.append(
+            button("Ask anew", "anew", "stale", "fold", off=off, title="have its calls made again")
+        )
+        if step is not None and step.origin == "by hand":
+            controls.append(button("Undo the edit", "restore", "hand", off=busy))
+        if busy and (not self.framed or self.asking.busy):
+            controls.append(button("Cancel", "cancel", "stop"))
         return join(
-            step_head(standing, key, self._controls(step)),
+            step_head(standing, key, div("row controls", *controls)),
             which,
             tabs(options, chosen, "section"),
             stale,
@@ -111,19 +123,6 @@ class StepPanel(Live):
         more = {"prompt": "Prompt", "attempts": "Attempts"} if asks else {}
         form = {"form": "Edit as a form"} if self.run.system.kind(key) != "group" else {}
         return {"result": "Result", "in": "What came in", **more, **form}
-
-    def _controls(self, step: Step | None) -> Html:
-        busy, done = self.working, bool(step and step.done)
-        label, primary = ("Run again" if done else "Run"), "" if self.framed or done else " primary"
-        until = "up to the end of this agent (Enter)"
-        parts = [button(label, "run", "run", f"fold{primary}", key="Enter", off=busy, title=until)]
-        off = busy or not (step and step.calls)
-        parts.append(button("Ask anew", "anew", "stale", "fold", off=off, title="have its calls made again"))
-        if step is not None and step.origin == "by hand":
-            parts.append(button("Undo the edit", "restore", "hand", off=busy))
-        if busy and (not self.framed or self.asking.busy):
-            parts.append(button("Cancel", "cancel", "stop"))
-        return div("row controls", *parts)
 
     def _contents(self, section: str, key: str, step: Step | None) -> Html:
         if section == "prompt":

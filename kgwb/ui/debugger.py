@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -62,7 +62,16 @@ class Debugger(StepPanel):
         waits = [aside(f"{loading} …")] if loading and not busy else []
         waits += [aside(f"waits its turn: {label}") for label in self.session.waiting]
         views = tabs(options, self.shown, "view", bare=True)
-        controls = (self._transport(standing.ended), stop, *waits, span("grow"), views)
+        ended, working, begun = standing.ended, self.working, bool(self.run.steps)
+        primary, until = "" if ended else "primary", "to the next stop, or the end"
+        transport = div(
+            "group",
+            button("To the start", "start", "start", "square", off=working or not begun),
+            button("Back", "back", "back", "square", off=working or not begun),
+            button("Step", "step", "step", off=working or ended, key="s", title="run one more step"),
+            button("Continue", "go", "run", primary, off=working or ended, key="c", title=until),
+        )
+        controls = (transport, stop, *waits, span("grow"), views)
         keys = (join(tag("kbd", key), f" {word} " if word else " ") for key, word in KEYS)
         side = div("side", timeline(standing, chosen), div("foot controls", *keys))
         contents = {"answer": self._answer, "graph": self._graph, "compare": self._compare}
@@ -75,17 +84,6 @@ class Debugger(StepPanel):
             div("split", side, div("main", contents.get(self.shown, self.panel)())),
         )
 
-    def _transport(self, ended: bool) -> Html:
-        busy, begun = self.working, bool(self.run.steps)
-        primary, until = "" if ended else "primary", "to the next stop, or the end"
-        return div(
-            "group",
-            button("To the start", "start", "start", "square", off=busy or not begun),
-            button("Back", "back", "back", "square", off=busy or not begun),
-            button("Step", "step", "step", off=busy or ended, key="s", title="run one more step"),
-            button("Continue", "go", "run", primary, off=busy or ended, key="c", title=until),
-        )
-
     def static_view(self) -> Html:
         return run_body(self.run)
 
@@ -95,11 +93,15 @@ class Debugger(StepPanel):
     # --- the other views ------------------------------------------------------------------------------------
 
     def _answer(self) -> Html:
-        answer, run = self.run.answer, self.run
+        answer, run, steps = self.run.answer, self.run, tuple(self.session.steps.values())
         parts = [aside("No answer yet.")]
         if answer is not None and run.status == "done":
-            parts = [*answer_parts(answer, replace(around(run), mutable=self._mutable)), *self._why()]
-        bars = waterfall(tuple(self.session.steps.values()), run.calls)
+            parts = answer_parts(answer, replace(around(run), mutable=self._mutable))
+            parts.append(explain.why(answer, steps))
+            if last := next((step for step in steps[::-1] if step.done and step.output == answer), None):
+                known = self._around(last)
+                parts += [view(known.more[name], known) for name in known.more if name.startswith("why")]
+        bars = waterfall(steps, run.calls)
         return div("body stack", *parts, fold(aside("Where the time went"), bars, key="time"))
 
     @property
@@ -109,15 +111,6 @@ class Debugger(StepPanel):
 
     def _around(self, step: Step) -> Around:
         return replace(super()._around(step), mutable=self._mutable)
-
-    def _why(self) -> Iterator[Html]:
-        """Why the answer is empty, where it is."""
-        steps = tuple(self.session.steps.values())
-        yield explain.why(self.run.answer, steps)
-        for step in (step for step in steps[::-1] if step.done and step.output == self.run.answer):
-            known = self._around(step)
-            yield from (view(known.more[name], known) for name in known.more if name.startswith("why"))
-            return
 
     def _graph(self) -> Html:
         if self.subgraph is None:

@@ -64,13 +64,24 @@ class Person(Part):
         if not (waiting := self.waiting):
             self.asked = None
             return self._idle() if self.humans else Html()
-        if (asked := waiting[0]) is not self.asked:
-            self._begin(asked)
-        step = self._step(asked)
+        asked, request, run = waiting[0], waiting[0].request, self.session.run
+        # Which of the steps waits for the reply; none if the request is not theirs
+        steps = [each for each in (*run.steps, *self.begun.values()) if request.task in each.prompts]
+        steps = [each for each in steps if not (each.done or each.error)]
+        variables = list(request.variables.values())
+        about = [each for each in steps if each.subject in variables]  # entities side by side
+        step = next(iter(about or steps), None)
         attempts = step.attempts if step else []
-        name = h.spoken(agent_of(step.key) if step else asked.request.task.rpartition("/")[2])
+        if asked is not self.asked:
+            # A form for another request, filled with the reply before it
+            self.asked, self.as_json = asked, False
+            data = blank(field_of(asked.request.schema)) if asked.request.schema else ""
+            with suppress(ValueError, RecursionError):
+                data = json.loads(attempts[-1].reply) if attempts else data
+            self._fill(asked, data)
+        name = h.spoken(agent_of(step.key) if step else request.task.rpartition("/")[2])
         more = h.aside(f"and {len(waiting) - 1} more after this") if len(waiting) > 1 else ""
-        place = h.aside(f"· attempt {len(attempts) + 1} of {self.session.run.settings.theta}")
+        place = h.aside(f"· attempt {len(attempts) + 1} of {run.settings.theta}")
         sign = h.state_sign("wait", "waits for you", pill=True)
         title = h.div("row", h.tag("h3", name, class_="title"), sign, more)
         kind = h.div("row small", h.span("kindword person", "you answer in the place of a model"), place)
@@ -81,8 +92,17 @@ class Person(Part):
             lines = (h.join(check.name, ": ", check.problem, h.tag("br")) for check in failed)
             words = h.tag("b", "Your last reply cannot be used: ")
             wrong = h.div("body notes", h.note(words, h.tag("br"), *lines, kind="bad"), role="alert")
-        parts = (wrong, self._wanted(asked, step), self._reply(asked))
-        return h.tag("form", head, *parts, data_do="send", id=f"reply-{id(asked)}", class_="person-form")
+        purpose = run.prompts.load(request.task).header["purpose"] if step else ""
+        context = [
+            h.div("", h.aside(f"{h.spoken(name)} "), h.span("ent", h.short(value)))
+            for name, value in request.variables.items()
+            if isinstance(value, str) and 0 < len(value) < SHORT and name not in ("question", "dialogue")
+        ]
+        question = h.div("question", str(request.variables.get("question", run.question)))
+        caption = h.span("caption", "The question")
+        wanted = h.div("body stack tight", caption, question, h.div("soft", purpose), *context)
+        parts = (head, wrong, wanted, self._reply(asked))
+        return h.tag("form", *parts, data_do="send", id=f"reply-{id(asked)}", class_="person-form")
 
     def _idle(self) -> Html:
         failed, busy = refused(self.session), self.session.busy
@@ -107,19 +127,6 @@ class Person(Part):
             if step.done and any(step.known[key].request.get("model") == Human.name for key in step.calls):
                 return step
         return None
-
-    def _wanted(self, asked: Asked, step: Step | None) -> Html:
-        """The question, and in one sentence what is wanted."""
-        request, run = asked.request, self.session.run
-        purpose = run.prompts.load(request.task).header["purpose"] if step else ""
-        context = [
-            h.div("", h.aside(f"{h.spoken(name)} "), h.span("ent", h.short(value)))
-            for name, value in request.variables.items()
-            if isinstance(value, str) and 0 < len(value) < SHORT and name not in ("question", "dialogue")
-        ]
-        question = h.div("question", str(request.variables.get("question", run.question)))
-        caption = h.span("caption", "The question")
-        return h.div("body stack tight", caption, question, h.div("soft", purpose), *context)
 
     def _reply(self, asked: Asked) -> Html:
         options, fields = self._options(), self.field
@@ -189,15 +196,6 @@ class Person(Part):
     def do_cancel(self, event: Event) -> None:
         self.session.cancel()
 
-    def _begin(self, asked: Asked) -> None:
-        """A form for another request, filled with the reply before it."""
-        self.asked, self.as_json = asked, False
-        step = self._step(asked)
-        data = blank(field_of(asked.request.schema)) if asked.request.schema else ""
-        with suppress(ValueError, RecursionError):
-            data = json.loads(step.attempts[-1].reply) if step and step.attempts else data
-        self._fill(asked, data)
-
     def _fill(self, asked: Asked, data: Any) -> None:
         schema = asked.request.schema
         self.field = Field("", "json") if self.as_json else Field("", "text")
@@ -205,14 +203,6 @@ class Person(Part):
             self.field = fitted(field_of(schema), data)
         self.values = typed(self.field, data)
         self.revision += 1
-
-    def _step(self, asked: Asked) -> Step | None:
-        """Which of the steps waits for the reply; None if the request is none of theirs."""
-        request, steps = asked.request, (*self.session.run.steps, *self.begun.values())
-        waiting = [step for step in steps if request.task in step.prompts and not (step.done or step.error)]
-        variables = list(request.variables.values())
-        about = [step for step in waiting if step.subject in variables]  # entities side by side
-        return next(iter(about or waiting), None)
 
     def _options(self) -> list[dict[str, Any]]:
         """What the request offers to choose from, where a reply names one by its number."""

@@ -39,7 +39,8 @@ class Notebooks(AsyncLargeFileManager):
 def keep_html(notebook: dict[str, Any]) -> None:
     """Put the HTML of kgwb's widgets from the state that a page saved into the outputs that show them."""
     saved = notebook.get("metadata", {}).get("widgets", {}).get(STATE, {}).get("state", {})
-    mine = {name: one["state"] for name, one in saved.items() if _is_ours(one.get("state", {}))}
+    states = ((name, one.get("state", {})) for name, one in saved.items())
+    mine = {name: state for name, state in states if str(state.get("_anywidget_id")).startswith("kgwb.")}
     for data in _outputs(notebook):
         state = mine.get(data.get(VIEW, {}).get("model_id"), {})
         if html := state.get("html"):
@@ -56,10 +57,6 @@ def leave_html(notebook: dict[str, Any]) -> None:
     for data in _outputs(notebook):
         if "data-static" in "".join(data.get("text/html", "")):
             data.pop(VIEW, None)
-
-
-def _is_ours(state: dict[str, Any]) -> bool:
-    return str(state.get("_anywidget_id")).startswith("kgwb.")
 
 
 def _outputs(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:

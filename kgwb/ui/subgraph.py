@@ -114,7 +114,11 @@ class SubgraphPanel(Live):
         if not self.subgraph.nodes:
             return join(top, NOTHING)
         shown = self.shown or ("picture" if len(self.subgraph.nodes) <= MOST_DRAWN else "graph")
-        bar = div("row controls", self._chooser(), span("grow"), tabs(VIEWS, shown, "drawn", bare=True))
+        labels = [shorten(clean(value.label), CHARS) for value in self.subgraph.answers]
+        numbers = (n + 1 if labels.count(label) > 1 else "" for n, label in enumerate(labels))
+        options = [*zip(map(str, range(len(labels))), labels, numbers, strict=True)][:MOST_OFFERED]
+        marks = tabs([*options, ("-1", "nothing marked", "")], str(self.lit), "lit", bare=True)
+        bar = div("row controls", marks, span("grow"), tabs(VIEWS, shown, "drawn", bare=True))
         lit, parts = self.marked, [legend(self.subgraph, self.marked)]
         if shown == "table":
             parts.insert(0, tables(self.subgraph, around(self.session.run)))
@@ -133,13 +137,6 @@ class SubgraphPanel(Live):
             return NOTHING
         words = tables(shown, around(self.session.run))
         return div("body stack", svg(shown, lit), legend(shown, lit), words)
-
-    def _chooser(self) -> Html:
-        labels = [shorten(clean(value.label), CHARS) for value in self.subgraph.answers]
-        numbers = (n + 1 if labels.count(label) > 1 else "" for n, label in enumerate(labels))
-        options = [*zip(map(str, range(len(labels))), labels, numbers, strict=True)]
-        none = ("-1", "nothing marked", "")
-        return tabs([*options[:MOST_OFFERED], none], str(self.lit), "lit", bare=True)
 
     def _frame(self) -> Html:
         top: Live = self

@@ -28,9 +28,7 @@ from rdflib import Literal
 from rdflib.plugins.sparql import prepareQuery
 from small import (
     CHATTY,
-    DIRECTED,
     DOG,
-    HOMONYMS,
     PAPER,
     alone,
     chatty,
@@ -734,24 +732,6 @@ def test_a_model_that_obeys_a_label_is_turned_away_recorded_and_shown(order: str
     assert not step.done
     assert step._repr_html_().count("not accepted") == len(said)
     assert "failed" in repr(run)
-
-
-def test_a_predicate_off_the_list_selects_no_query() -> None:
-    obeying = {
-        **DIRECTED,
-        "chatty_kg/predicate_selection": [
-            predicates(["drop"]),
-            predicates([]),
-            predicates(["director", "drop"]),
-        ],
-    }
-    run = chatty(
-        "Who directed Dune?",
-        Scripted({**HOMONYMS, **obeying, "chatty_kg/qir": qir("Dune | made under | ?x")}),
-    ).go()
-    attempts = run["predicate_selection"].attempts
-    assert [attempt.accepted for attempt in attempts] == [False, True], "no predicate at all is an answer"
-    assert run.output("predicate_selection").queries == ()
 
 
 # --- the oracle

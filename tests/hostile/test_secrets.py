@@ -421,22 +421,6 @@ def test_an_address_that_is_none(url: str) -> None:
         assert_kept("the graph", repr(kg), kg.source)
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
-        "openai:x@http://u:{}@127.0.0.1:9/v1",
-        "opnai:x@http://u:{}@127.0.0.1/v1",
-        "ollama:x@http://u:{}@h",
-        "openai:x@http://h/v1?key={}",
-        "http://u:{}@h",
-    ],
-)
-def test_a_model_whose_address_holds_a_password(spec: str) -> None:
-    with pytest.raises(KgwbError) as caught:
-        model(spec.format(quote(PASSWORD, safe="")))
-    assert_kept("the error", str(caught.value))
-
-
 # --- what is kept and shown
 
 

@@ -177,24 +177,6 @@ def test_whatever_an_entry_says_nothing_is_opened(entry: Any, saved: list[str], 
         assert_shown(made)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        *(b"\x00" * 100, b"\xff\xfe", b"PK\x03\x04", b"\x80\x04\x95", b"[" * 100_000, b"9" * 10_000),
-        *(b'{"kgwb_run": 1}', b'{"kgwb_run": 1}\n' * 3, b'{"kgwb_run": 1, "question": "\\ud800"}\n'),
-        *(b'{"a":' * 990 + b"1" + b"}" * 990, b'"' * 10**6, b"\n" * 10**5),
-    ],
-    ids=repr,
-)
-def test_what_is_no_run_file_is_said(content: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    path.write_bytes(content[: 10**6])
-    for read in (kgwb.load_run, Replay.from_file):
-        with suppress(RunFileError):
-            read(path)
-            assert read is not kgwb.load_run
-
-
 @pytest.mark.parametrize("depth", range(300, 1_100, 7))
 def test_a_file_nested_to_any_depth(depth: int, saved: list[str], tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"

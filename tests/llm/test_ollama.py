@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 import traceback
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from model_servers import SCHEMA, Answer, OllamaServer, ask
 
-from kgwb.errors import ModelRefusedError, ModelUnreachableError, UnknownModelError
+from kgwb.errors import ModelRefusedError, ModelUnreachableError
 from kgwb.llm import ChatReply, Message, OllamaModel
 
 
@@ -53,12 +52,6 @@ def test_a_refused_way_to_enforce_the_form_is_tried_once(
     replies = [complete(model), complete(model)]
     assert [body.get("format") for body in ollama_server.chats] == formats
     assert [(reply.mode, reply.tries) for reply in replies] == [(mode, len(formats) - 1), (mode, 1)]
-
-
-def test_many_threads_share_one_model(ollama_server: OllamaServer) -> None:
-    model = tiny(ollama_server)
-    with ThreadPoolExecutor(4) as pool:
-        assert {reply.mode for reply in pool.map(lambda _: complete(model), range(8))} == {"schema"}
 
 
 @pytest.mark.parametrize(
@@ -110,8 +103,3 @@ def test_the_address_comes_from_the_environment(
 ) -> None:
     monkeypatch.setenv("OLLAMA_HOST", host)
     assert OllamaModel("tiny").name == name
-
-
-def test_an_address_that_is_none() -> None:
-    with pytest.raises(UnknownModelError, match="not the address of a server"):
-        OllamaModel("tiny", base_url="http://gpu.example:port")

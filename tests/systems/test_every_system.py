@@ -44,6 +44,10 @@ def test_steps_saved_runs_and_recordings_ask_nothing_twice(
     model, kg = Scripted(replies), kgwb.open_kg("films.ttl")
     whole = begin(model, kg=kg).go()
     calls = model.calls()
+    order = [spec.name for spec in whole.system.agents]
+    places = [order.index(name) for name in dict.fromkeys(step.agent for step in whole.steps)]
+    assert places == sorted(places) or system == "robodata", "in the order of the table of contents"
+    assert all(spec.purpose for spec in whole.system.agents)
     run = begin(Scripted(replies), kg=kg).go(until=3)
     run.save("half.jsonl")
     half = run.totals.live_model_calls

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from page import page, press, settle, text, wait_for
 from small import DIRECTED, HOMONYMS, asked, chatty, predicates, qir, workbench
 
-from kgwb.errors import ModelError, SettingError
+from kgwb.errors import SettingError
 from kgwb.llm import Scripted
 from kgwb.run.prompts import Prompts
 from kgwb.ui.cell import AgentCell
@@ -157,13 +158,6 @@ def test_cells_after_an_edit_say_that_they_are_stale() -> None:
     assert "stale" not in text(after)
 
 
-def test_a_failing_model_is_said_in_the_cell_with_its_remedy() -> None:
-    made, _, _ = cell("qir", {"chatty_kg/qir": ModelError("the server is down", hint="start it")})
-    do(made, "Run")
-    assert "the server is down" in text(made)
-    assert "failed" in text(made)
-
-
 def test_a_slow_model_can_be_cancelled() -> None:
     made, session, model = cell("qir", delay_s=30, remote=True)
     press(made, "Run")
@@ -244,22 +238,22 @@ def test_a_query_is_edited_where_it_is_shown_run_and_used() -> None:
     assert made.asking.failure is not None
 
 
-def test_an_empty_answer_says_why() -> None:
-    reply = qir("Dune | starring | ?x", "?x | birth place | ?place", target="?place")
-    script = {
-        **HOMONYMS,
-        "chatty_kg/qir": reply,
-        "chatty_kg/predicate_selection": predicates(["starring"], ["birth place"]),
-    }
-    made, session, _ = cell("execution", script, "Where was who starred in Dune born?", done=True)
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (
+            qir("Dune | starring | ?x", "?x | birth place | ?place", target="?place"),
+            "without it the query has rows|nothing in the graph matches",
+        ),
+        (qir("Atlantis | directed by | ?person"), "no vertex for “Atlantis”"),
+    ],
+)
+def test_an_empty_answer_says_why(reply: dict[str, object], why: str) -> None:
+    chosen = predicates(["starring"], ["birth place"])
+    script = {**HOMONYMS, "chatty_kg/qir": reply, "chatty_kg/predicate_selection": chosen}
+    made, session, _ = cell("execution", script, "Where was who starred in it born?", done=True)
     assert session.run.answer is not None and not session.run.answer
-    assert "without it the query has rows" in text(made) or "nothing in the graph matches" in text(made)
-
-
-def test_no_vertex_is_said_with_the_nearest() -> None:
-    script = {"chatty_kg/qir": qir("Atlantis | directed by | ?person")}
-    made, _, _ = cell("execution", script, "Who directed Atlantis?", done=True)
-    assert "no vertex for “Atlantis”" in text(made)
+    assert re.search(why, text(made))
 
 
 def test_a_recording_without_its_graph_asks_nothing(tmp_path: Path) -> None:

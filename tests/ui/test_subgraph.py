@@ -14,7 +14,7 @@ from engines import leave_out
 from page import page as page_of
 from page import press, settle, text
 from small import DIRECTED, chatty
-from test_subgraph import BORN
+from test_subgraph import born
 
 from kgwb import load_run
 from kgwb.llm import Scripted
@@ -25,10 +25,6 @@ from kgwb.ui.session import Session
 from kgwb.ui.subgraph import SubgraphPanel, graph, page
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-
-def born() -> Run:
-    return chatty("Where was the director of Arrival born?", Scripted(BORN)).go()
 
 
 def panel(run: Run | None = None) -> SubgraphPanel:

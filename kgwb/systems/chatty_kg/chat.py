@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from kgwb.flow import NOT_HERE, Answer, Context, Dialogue, Question
 from kgwb.run import Run, agent
@@ -40,11 +40,9 @@ class RephraserReply(Reply):
     question: str
 
 
-def _empty(reply: TranslationReply | RephraserReply) -> str:
-    return "" if reply.question.strip() else "the question is empty"
-
-
-NOT_EMPTY = (Check("not empty", _empty),)
+NOT_EMPTY: tuple[Check[Any], ...] = (
+    Check("not empty", lambda reply: "" if reply.question.strip() else "the question is empty"),
+)
 
 
 class RewordedReply(Reply):
@@ -67,7 +65,10 @@ def build_context(dialogue: Dialogue, run: Run) -> Context:
 @agent("translator", kind="model")
 def translate(question: Question, run: Run) -> Question:
     """The question in English; one that looks English already costs no model call."""
-    if not settings_of(run).translate or looks_english(question.text):
+    words = re.findall(r"[^\W\d_]+", question.text.casefold())
+    english, foreign = (sum(word in known for word in words) for known in (ENGLISH, FOREIGN))
+    looks_english = english >= foreign if english or foreign else question.text.isascii()
+    if looks_english or not settings_of(run).translate:
         return question
     variables = {"question": question.text}
     reply = ask("chatty_kg/translator", variables, TranslationReply, run, checks=NOT_EMPTY)
@@ -112,14 +113,6 @@ def leave_out(answer: Answer, context: Context, run: Run) -> Answer:
     return replace(answer, values=left)
 
 
-def looks_english(text: str) -> bool:
-    """Whether the function words of a text are rather English than another European language."""
-    words = re.findall(r"[^\W\d_]+", text.casefold())
-    english = sum(word in ENGLISH for word in words)
-    foreign = sum(word in FOREIGN for word in words)
-    return english >= foreign if english or foreign else text.isascii()
-
-
 class ClassifierReply(Reply):
     """The label with what in the question decided it."""
 
@@ -129,6 +122,7 @@ class ClassifierReply(Reply):
 
 PRONOUN = re.compile(r"\b(he|she|him|his|hers?|it|its|they|them|theirs?)\b(?!')")
 NAME = re.compile(r"(?<=[\s(])[\"'“«]?[^\W\d_a-z]|\d")
+"""A capital after the first word, or a digit."""
 
 
 @agent("classifier", kind="model")
@@ -140,17 +134,11 @@ def classify(question: str, context: Context, run: Run) -> Classified:
     """
     if run.settings.fast and not context.turns:
         return Classified("self-contained", "nothing was said before")
-    if run.settings.fast and (pronoun := unresolved(question)):
-        return Classified("dependent", f"nothing before {pronoun!r} says what it stands for")
+    pronoun, name = PRONOUN.search(question), NAME.search(question)
+    if run.settings.fast and pronoun and not (name and name.start() < pronoun.start()):
+        return Classified("dependent", f"nothing before {pronoun.group()!r} says what it stands for")
     reply = ask("chatty_kg/classifier", {"question": question}, ClassifierReply, run)
     return Classified(reply.label, reply.reason)
-
-
-def unresolved(question: str) -> str:
-    """The first pronoun, if no name (a capital after the first word, or a digit) stands before it."""
-    pronoun = PRONOUN.search(question)
-    name = NAME.search(question)
-    return pronoun.group() if pronoun and not (name and name.start() < pronoun.start()) else ""
 
 
 @agent("rephraser", kind="model")

@@ -71,7 +71,28 @@ def qir(run: Run, gold: Gold) -> Rung | None:
     own = _output(run, "qir")
     fit = _fit(own, gold)
     asked = _output(run, "understanding") or run.question
-    corrected = _worded(own, fit, gold, asked) if fit else _literal(gold)
+    question = asked.casefold()
+
+    def name(words: str, term: str) -> str:
+        label = gold.names.get(term, words)
+        if words.startswith("?") or words.casefold() == label.casefold():
+            return words
+        return words if _says(words, question) and label.casefold() not in question else label
+
+    if fit:
+        # With the graph's names for what it words in none of the question's words, and with the label of a
+        # gold vertex that the question holds and the QIR cuts or stretches
+        worded = []
+        for fact, (pattern, _) in fit.facts.items():
+            subject, object_ = (name(end, fit.ends[end]) for end in fact.ends)
+            known = _says(fact.relation, question)
+            relation = fact.relation if known else gold.names.get(pattern[1], fact.relation)
+            worded.append(Fact(subject, relation, object_))
+        corrected = QIR(tuple(worded), own.target, own.kind)
+    else:  # in the graph's own words; a QIR cannot hold literals
+        simple = [pattern for pattern in gold.patterns if all(end[0] in "<?" for end in pattern)]
+        facts = (Fact(*(gold.names.get(term, term) for term in pattern)) for pattern in simple)
+        corrected = QIR(tuple(facts), gold.target, gold.kind)
     return None if corrected == own or not corrected.facts else Rung("qir", {"qir": corrected})
 
 
@@ -198,38 +219,9 @@ def _alike(words: str, term: str, gold: Gold) -> float:
     return SequenceMatcher(None, words.casefold(), gold.names.get(term, term).casefold()).ratio()
 
 
-def _worded(own: QIR, fit: _Fit, gold: Gold, question: str) -> QIR:
-    """The QIR with the graph's names for what it words in none of the question's words.
-
-    Also with the label of a gold vertex that the question holds and the QIR cuts or stretches.
-    """
-    asked = question.casefold()
-
-    def name(words: str, term: str) -> str:
-        label = gold.names.get(term, words)
-        if words.startswith("?") or words.casefold() == label.casefold():
-            return words
-        return words if _says(words, asked) and label.casefold() not in asked else label
-
-    facts = []
-    for fact, (pattern, _) in fit.facts.items():
-        subject, object_ = (name(end, fit.ends[end]) for end in fact.ends)
-        known = _says(fact.relation, asked)
-        relation = fact.relation if known else gold.names.get(pattern[1], fact.relation)
-        facts.append(Fact(subject, relation, object_))
-    return QIR(tuple(facts), own.target, own.kind)
-
-
 def _says(words: str, question: str) -> bool:
     """Whether a question has a word, or the beginning of one, of these."""
     return any(word[:4] in question for word in re.findall(r"\w{3,}", words.casefold()))
-
-
-def _literal(gold: Gold) -> QIR:
-    """The QIR in the graph's own words; it cannot hold literals."""
-    simple = [pattern for pattern in gold.patterns if all(end[0] in "<?" for end in pattern)]
-    named = ((gold.names.get(term, term) for term in pattern) for pattern in simple)
-    return QIR(tuple(Fact(*terms) for terms in named), gold.target, gold.kind)
 
 
 def _output(run: Run, key: str) -> Any:

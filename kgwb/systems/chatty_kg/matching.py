@@ -48,49 +48,24 @@ def retrieve(entity: str, question: str, kinds: Collection[str], run: Run) -> Re
     finds, and it shows what the relations of homonyms lead to.
     """
     retrieved = candidates_of(entity, run)
-    if not run.settings.fast:
-        return retrieved
-    return _with_classes(retrieved, run) if entity in kinds else _with_neighbours(retrieved, question, run)
-
-
-def _with_classes(retrieved: Retrieved, run: Run) -> Retrieved:
-    """The classes and vertices that are called so; if none is, the likest classes and the candidates."""
-    names, most = _classes(run), run.settings.shown_candidates
-    scores = {iri: 1.0 for iri in names if normal(names[iri]) == normal(retrieved.entity)}
-    others = [candidate for candidate in retrieved.candidates if candidate.score >= 1]
-    whole = bool(scores or others)
-    if not whole:
-        close = likeness(retrieved.entity, names.values(), run) if names else {}
-        ranked = sorted(names, key=lambda iri: (-close[names[iri]], iri))
-        best = ranked[: most - min(len(retrieved.candidates), most // 2)]
-        scores = {iri: round(min(max(close[names[iri]], 0.0), 0.99), 4) for iri in best}  # 1 is the name
-        others = [*retrieved.candidates]
-    known = describe(run.kg, [*scores])
-    classes = [
-        Candidate(iri, names[iri], score, ("class",), known[iri].description) for iri, score in scores.items()
-    ]
-    offered = (*classes, *(candidate for candidate in others if candidate.iri not in scores))
-    return replace(retrieved, candidates=offered if whole else offered[:most])
-
-
-def _classes(run: Run) -> dict[URIRef, str]:
-    """The classes of the graph by IRI, with their names."""
-    types, above = " ".join(map(n3, run.kg.vocabulary.types)), n3(RDFS.subClassOf)
-    rows = run.kg.select(
-        f"SELECT DISTINCT ?c WHERE {{"
-        f" {{ SELECT ?c WHERE {{ VALUES ?t {{ {types} }} ?v ?t ?c }} LIMIT {SAMPLE} }}"
-        f" UNION {{ ?c {above} ?other }} UNION {{ ?other {above} ?c }} }} LIMIT {MOST_CLASSES}"
-    ).rows
-    iris = {c for (c,) in rows if isinstance(c, URIRef) and not str(c).startswith(SCHEMA_SPACES)}
-    return dict(run.kg.names(sorted(iris)))
-
-
-def _with_neighbours(retrieved: Retrieved, question: str, run: Run) -> Retrieved:
-    """Homonyms with what their relations lead to, first what the question names: "member of: Marketing"."""
+    if entity in kinds and run.settings.fast:
+        return _with_classes(retrieved, run)
     same = [candidate.iri for candidate in retrieved.candidates if candidate.relations]
-    if len(same) < 2:
+    if len(same) < 2 or not run.settings.fast:
         return retrieved
-    values = _neighbours(same, run)
+    parts = " UNION ".join(
+        f'{{ SELECT ({n3(iri)} AS ?v) ?p ?o ("{way}" AS ?way) WHERE {{ {triple} }} LIMIT {MOST_NEAR} }}'
+        for iri in same
+        for way, triple in (("", f"{n3(iri)} ?p ?o"), (" (incoming)", f"?o ?p {n3(iri)}"))
+    )
+    rows = run.kg.select(f"SELECT ?v ?p ?o ?way WHERE {{ {parts} }}").rows
+    rows = tuple(row for row in rows if row[2] != row[0])
+    names = run.kg.names(sorted({end for _, p, o, _ in rows for end in (p, o) if isinstance(end, URIRef)}))
+    values: dict[tuple[URIRef, str], set[str]] = {}
+    for vertex, predicate, value, way in rows:
+        if isinstance(vertex, URIRef) and isinstance(predicate, URIRef) and not isinstance(value, BNode):
+            label = names[value] if isinstance(value, URIRef) else str(value)
+            values.setdefault((vertex, f"{names[predicate]}{way}"), set()).add(label)
     asked = {*normal(question).split()} - {*normal(retrieved.entity).split()}
 
     def shown(iri: URIRef, relation: str) -> str:
@@ -107,22 +82,31 @@ def _with_neighbours(retrieved: Retrieved, question: str, run: Run) -> Retrieved
     return replace(retrieved, candidates=tuple(with_values))
 
 
-def _neighbours(iris: Sequence[URIRef], run: Run) -> dict[tuple[URIRef, str], set[str]]:
-    """The names of what each relation of vertices leads to, as far as MOST_NEAR triples tell."""
-    parts = " UNION ".join(
-        f'{{ SELECT ({n3(iri)} AS ?v) ?p ?o ("{way}" AS ?way) WHERE {{ {triple} }} LIMIT {MOST_NEAR} }}'
-        for iri in iris
-        for way, triple in (("", f"{n3(iri)} ?p ?o"), (" (incoming)", f"?o ?p {n3(iri)}"))
-    )
-    rows = run.kg.select(f"SELECT ?v ?p ?o ?way WHERE {{ {parts} }}").rows
-    rows = tuple(row for row in rows if row[2] != row[0])
-    names = run.kg.names(sorted({end for _, p, o, _ in rows for end in (p, o) if isinstance(end, URIRef)}))
-    values: dict[tuple[URIRef, str], set[str]] = {}
-    for vertex, predicate, value, way in rows:
-        if isinstance(vertex, URIRef) and isinstance(predicate, URIRef) and not isinstance(value, BNode):
-            label = names[value] if isinstance(value, URIRef) else str(value)
-            values.setdefault((vertex, f"{names[predicate]}{way}"), set()).add(label)
-    return values
+def _with_classes(retrieved: Retrieved, run: Run) -> Retrieved:
+    """The classes and vertices that are called so; if none is, the likest classes and the candidates."""
+    types, above = " ".join(map(n3, run.kg.vocabulary.types)), n3(RDFS.subClassOf)
+    rows = run.kg.select(
+        f"SELECT DISTINCT ?c WHERE {{"
+        f" {{ SELECT ?c WHERE {{ VALUES ?t {{ {types} }} ?v ?t ?c }} LIMIT {SAMPLE} }}"
+        f" UNION {{ ?c {above} ?other }} UNION {{ ?other {above} ?c }} }} LIMIT {MOST_CLASSES}"
+    ).rows
+    iris = {c for (c,) in rows if isinstance(c, URIRef) and not str(c).startswith(SCHEMA_SPACES)}
+    names, most = run.kg.names(sorted(iris)), run.settings.shown_candidates
+    scores = {iri: 1.0 for iri in names if normal(names[iri]) == normal(retrieved.entity)}
+    others = [candidate for candidate in retrieved.candidates if candidate.score >= 1]
+    whole = bool(scores or others)
+    if not whole:
+        close = likeness(retrieved.entity, names.values(), run) if names else {}
+        ranked = sorted(names, key=lambda iri: (-close[names[iri]], iri))
+        best = ranked[: most - min(len(retrieved.candidates), most // 2)]
+        scores = {iri: round(min(max(close[names[iri]], 0.0), 0.99), 4) for iri in best}  # 1 is the name
+        others = [*retrieved.candidates]
+    known = describe(run.kg, [*scores])
+    classes = [
+        Candidate(iri, names[iri], score, ("class",), known[iri].description) for iri, score in scores.items()
+    ]
+    offered = (*classes, *(candidate for candidate in others if candidate.iri not in scores))
+    return replace(retrieved, candidates=offered if whole else offered[:most])
 
 
 Pattern = tuple[str, str, str]
@@ -182,7 +166,20 @@ def terms_of(qir: QIR, links: Sequence[Link]) -> Ends:
 @agent("relation_linking", subject="fact", kind="sparql")
 def link_relation(fact: Fact, paths: Paths, run: Run) -> LinkedRelation:
     """Rank the predicates found at the fact's ends by the similarity of their names with the relation."""
-    types = _types(fact, paths, run) if run.settings.fast else ()
+    types: tuple[RankedPredicate, ...] = ()
+    vertex = paths[fact.object][0][1] if fact.is_kind and fact.object in paths else ""
+    if run.settings.fast and vertex.startswith("<"):  # a class, maybe: by which predicates has it instances?
+        rows = run.kg.select(
+            f"SELECT DISTINCT ?_p ?_c WHERE {{ ?_c {n3(RDFS.subClassOf)}* {vertex}"
+            f" VALUES ?_p {{ {' '.join(map(n3, run.kg.vocabulary.types))} }}"
+            f" FILTER EXISTS {{ ?_v ?_p ?_c }} }}"
+        ).rows
+        classes: dict[URIRef, list[URIRef]] = {}
+        for by, kind in rows:
+            if isinstance(by, URIRef) and isinstance(kind, URIRef):
+                classes.setdefault(by, []).append(kind)
+        called, found = run.kg.names(sorted(classes)), sorted(classes.items())
+        types = tuple(RankedPredicate(p, called[p], "out", 1.0, tuple(sorted(c))) for p, c in found)
     if types and fact.relation.casefold() not in TRADE:  # all else that leads to a class is the ontology's
         return LinkedRelation(fact, types)
     own = {predicate.iri for predicate in types}
@@ -195,7 +192,13 @@ def link_relation(fact: Fact, paths: Paths, run: Run) -> LinkedRelation:
     close = likeness(fact.relation, names.values(), run)
     ranked = [RankedPredicate(iri, names[iri], way, close[names[iri]]) for iri, way in pairs]
     if run.settings.fast:
-        ranked = [*types, *(_oriented(predicate, fact, pairs) for predicate in ranked)]
+        # "X influenced Y" is the predicate "influenced by" from Y to X, and "X cites Y" is "cites" from X to
+        # Y: less like the relation is what is also found in the direction that the wordings speak for
+        for place, predicate in enumerate(ranked):
+            fits: Direction = "out" if _to_agent(fact.relation) == _to_agent(predicate.name) else "in"
+            if predicate.direction != fits and (predicate.iri, fits) in pairs:
+                ranked[place] = replace(predicate, similarity=round(predicate.similarity * AGAINST, 4))
+        ranked += types
     ranked.sort(key=lambda p: (-p.similarity, p.iri, p.direction == "in"))
     iris = list(dict.fromkeys(predicate.iri for predicate in ranked))  # both directions of one count once
     kept = {*iris[: settings_of(run).predicates_per_relation]}
@@ -203,38 +206,6 @@ def link_relation(fact: Fact, paths: Paths, run: Run) -> LinkedRelation:
     if len(best) < len(ranked):
         run.note(f"{len(ranked)} predicates found, {len(best)} kept")
     return LinkedRelation(fact, tuple(best))
-
-
-def _types(fact: Fact, paths: Paths, run: Run) -> tuple[RankedPredicate, ...]:
-    """The type predicates by which things are instances of the class that a fact ends at, if it does."""
-    term = paths[fact.object][0][1] if fact.is_kind and fact.object in paths else ""
-    if not term.startswith("<"):
-        return ()
-    rows = run.kg.select(
-        f"SELECT DISTINCT ?_p ?_c WHERE {{ ?_c {n3(RDFS.subClassOf)}* {term}"
-        f" VALUES ?_p {{ {' '.join(map(n3, run.kg.vocabulary.types))} }} FILTER EXISTS {{ ?_v ?_p ?_c }} }}"
-    ).rows
-    classes: dict[URIRef, list[URIRef]] = {}
-    for predicate, kind in rows:
-        if isinstance(predicate, URIRef) and isinstance(kind, URIRef):
-            classes.setdefault(predicate, []).append(kind)
-    names = run.kg.names(sorted(classes))
-    return tuple(
-        RankedPredicate(iri, names[iri], "out", 1.0, tuple(sorted(classes[iri]))) for iri in sorted(classes)
-    )
-
-
-def _oriented(
-    predicate: RankedPredicate, fact: Fact, pairs: Collection[tuple[URIRef, Direction]]
-) -> RankedPredicate:
-    """A predicate, less like the relation if it is also found in the direction the wordings speak for.
-
-    "X influenced Y" is the predicate "influenced by" from Y to X, and "X cites Y" is "cites" from X to Y.
-    """
-    fits: Direction = "out" if _to_agent(fact.relation) == _to_agent(predicate.name) else "in"
-    if predicate.direction == fits or (predicate.iri, fits) not in pairs:
-        return predicate
-    return replace(predicate, similarity=round(predicate.similarity * AGAINST, 4))
 
 
 def _to_agent(name: str) -> bool:

@@ -51,7 +51,15 @@ def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
     total = math.prod(len(choice) for choice in choices)
     combinations: Iterable[tuple[RankedPredicate, ...]] = islice(product(*choices), MOST_COMBINATIONS)
     if settings.fast:
-        combinations = heapq.nsmallest(settings.query_num, combinations, key=_order)
+        combinations = heapq.nsmallest(
+            settings.query_num,
+            combinations,
+            key=lambda some: (
+                -score_of(some),
+                [str(predicate.iri) for predicate in some],
+                [predicate.direction == "in" for predicate in some],
+            ),
+        )
     kept: dict[str, CandidateQuery] = {}
     for combination in combinations:
         query = _query(qir, facts, combination, terms, run)
@@ -61,14 +69,6 @@ def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
     if total > len(kept):
         run.note(f"{total} candidate queries, {len(kept)} kept (query_num {settings.query_num})")
     return Generated(tuple(kept.values()), total)
-
-
-def _order(combination: Sequence[RankedPredicate]) -> tuple[float, list[str], list[bool]]:
-    return (
-        -score_of(combination),
-        [str(p.iri) for p in combination],
-        [p.direction == "in" for p in combination],
-    )
 
 
 def score_of(combination: Sequence[RankedPredicate]) -> float:
@@ -135,6 +135,21 @@ def select_queries(generated: Generated, question: str, linked: Linked, run: Run
         return _pooled(generated, question, run)
     queries, relations = generated.queries, linked.relations
     offered = [list(dict.fromkeys(query.predicates[n] for query in queries)) for n in range(len(relations))]
+
+    def listed(reply: SelectionReply) -> str:
+        """One list a triple, of which names that were not offered are dropped.
+
+        A list that is empty from the start says that the graph does not have the relation. One that only
+        holds names from outside is invalid (section 5.2.3).
+        """
+        if len(reply.predicates) != len(offered):
+            return f"{len(reply.predicates)} lists for {len(offered)} triples"
+        for number, (names, known) in enumerate(zip(reply.predicates, offered, strict=True), 1):
+            if names and not {*names} & {*known}:
+                shown = ", ".join(map(repr, names[:5]))
+                return f"none of triple {number}'s predicates is in its list: {shown}"
+        return ""
+
     relevant = [_beyond_doubt(relation) for relation in relations]
     if all(relevant):
         run.note("for every relation one predicate is beyond doubt: no model was asked")
@@ -142,7 +157,7 @@ def select_queries(generated: Generated, question: str, linked: Linked, run: Run
         pairs = zip(relations, offered, strict=True)
         shown = [{"triple": [*relation.fact.words], "predicates": names} for relation, names in pairs]
         variables = {"question": question, "relations": shown}
-        check = Check[SelectionReply]("predicates from the list", lambda reply: _unlisted(reply, offered))
+        check = Check("predicates from the list", listed)
         relevant = ask(
             "chatty_kg/predicate_selection", variables, SelectionReply, run, checks=(check,)
         ).predicates
@@ -162,21 +177,6 @@ def _beyond_doubt(relation: LinkedRelation) -> list[str]:
         close.setdefault(predicate.name, predicate.similarity)
     (best, nearest), *rest = close.items()
     return [best] if nearest >= NEAR and all(nearest - similarity >= FAR for _, similarity in rest) else []
-
-
-def _unlisted(reply: SelectionReply, offered: Sequence[Sequence[str]]) -> str:
-    """What is wrong with the lists of a reply, one a triple; names that were not offered are dropped.
-
-    A list that is empty from the start says that the graph does not have the relation. One that only holds
-    names from outside is invalid (section 5.2.3).
-    """
-    if len(reply.predicates) != len(offered):
-        return f"{len(reply.predicates)} lists for {len(offered)} triples"
-    for number, (names, known) in enumerate(zip(reply.predicates, offered, strict=True), 1):
-        if names and not {*names} & {*known}:
-            shown = ", ".join(map(repr, names[:5]))
-            return f"none of triple {number}'s predicates is in its list: {shown}"
-    return ""
 
 
 def _pooled(generated: Generated, question: str, run: Run) -> Selection:
@@ -223,8 +223,17 @@ def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
         missing = f"no vertex for {', '.join(lost)}" if lost else missing
     if missing:
         return Answer(qir.kind, reason=f"{NOT_HERE}: {missing}")
-    if qir.kind == "boolean":
-        return named(run.kg, _boolean(selection.queries, run))
+    if qir.kind == "boolean":  # true if any selected query holds, with the triples that make it true
+        value, asked = Value(Literal(False), "false"), dict[object, str]()
+        for query in selection.queries:
+            undirected = tuple(predicate for _, predicate, _ in query.patterns)
+            if run.settings.fast and undirected in asked:
+                continue
+            asked[undirected if run.settings.fast else len(asked)] = query.sparql
+            if run.kg.ask(query.sparql):
+                value = Value(Literal(True), "true", witness(run.kg, query))
+                break
+        return named(run.kg, Answer("boolean", (value,), tuple(asked.values())))
     supports, queries, cut = _union(selection.queries, qir.target, run)
     texts = tuple(query.sparql for query in queries)
     if not supports:
@@ -268,17 +277,3 @@ def _union(
         for value, triples in support(run.kg, query, target, values).items():
             supports[value] = tuple(dict.fromkeys((*supports.get(value, ()), *triples)))
     return supports, executed, cut
-
-
-def _boolean(queries: Sequence[CandidateQuery], run: Run) -> Answer:
-    """True if any selected query holds, with the triples that make it true."""
-    executed: dict[object, str] = {}
-    for query in queries:
-        undirected = tuple(predicate for _, predicate, _ in query.patterns)
-        if run.settings.fast and undirected in executed:
-            continue
-        executed[undirected if run.settings.fast else len(executed)] = query.sparql
-        if run.kg.ask(query.sparql):
-            value = Value(Literal(True), "true", witness(run.kg, query))
-            return Answer("boolean", (value,), tuple(executed.values()))
-    return Answer("boolean", (Value(Literal(False), "false"),), tuple(executed.values()))

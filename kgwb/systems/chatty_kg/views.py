@@ -100,26 +100,23 @@ def _(value: records.LinkedRelation, around: Around) -> Html:
     head = div(
         "chain lead", pill(fact.subject), relation, pill(fact.object), aside("may be said in the graph by")
     )
-    rows = [_rank(place, p, str(p.iri) in used, around) for place, p in enumerate(value.predicates)]
+    rows = []
+    for place, predicate in enumerate(value.predicates):
+        is_used, out = str(predicate.iri) in used, predicate.direction == "out"
+        way = "from subject to object" if out else "from object to subject"
+        mark = join(" ", state_sign("ok", "used")) if is_used else ""
+        arrow = span("soft", "→" if out else "←", title=way)
+        name = span("cut", tag("b" if is_used else "span", short(predicate.name)), " ", arrow, mark)
+        score = bar(predicate.similarity), span("num", f"{predicate.similarity:.2f}")
+        ask = button("examples", "examples", class_="ghost", arg=place) if around.live else ""
+        cells = (span("num", place + 1), name, *score, span("cut", curie(predicate.iri, around)), ask)
+        more = f"examples {place}"
+        examples = div("body", shown_of(more, around)) if more in around.more else ""
+        rows.append(join(div(f"rank{' used' if is_used else ''}", *cells), examples))
     left = len(rows) - MOST_RANKED
     more = div("band", fold(aside(f"{left} more"), *rows[MOST_RANKED:], key="ranked")) if left > 0 else ""
     nothing = "" if rows else div("body", "no predicate: nothing linked touches it")
     return div("ranks", head, *rows[:MOST_RANKED], more, nothing)
-
-
-def _rank(place: int, predicate: records.RankedPredicate, used: bool, around: Around) -> Html:
-    out = predicate.direction == "out"
-    arrow = span(
-        "soft", "→" if out else "←", title=f"from {'subject to object' if out else 'object to subject'}"
-    )
-    mark = join(" ", state_sign("ok", "used")) if used else ""
-    name = span("cut", tag("b" if used else "span", short(predicate.name)), " ", arrow, mark)
-    score = bar(predicate.similarity), span("num", f"{predicate.similarity:.2f}")
-    ask = button("examples", "examples", class_="ghost", arg=place) if around.live else ""
-    cells = (span("num", place + 1), name, *score, span("cut", curie(predicate.iri, around)), ask)
-    shown = f"examples {place}"
-    examples = div("body", shown_of(shown, around)) if shown in around.more else ""
-    return join(div(f"rank{' used' if used else ''}", *cells), examples)
 
 
 @view.register

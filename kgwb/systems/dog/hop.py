@@ -6,6 +6,7 @@ import typing
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from rdflib import BNode, Literal, URIRef
 
@@ -219,6 +220,14 @@ def _filled(
     shown = [*triples][:most]
     if len(shown) < len(triples):
         run.note(f"a model sees {len(shown)} of {len(triples):,} triples (fan_out)")
+    notes = []
+    if ways:
+        total = f"{'more than ' if lost is None else ''}{len(ways):,} triples"
+        cut = lost is None or len(shown) < len(ways)
+        notes.append(f"cut: {len(shown):,} of {total}" if cut else "all triples")
+    if lost:
+        rest = f" and {len(lost) - NAMED:,} others" if len(lost) > NAMED else ""
+        notes.append(f"no triple for {', '.join(lost[:NAMED])}{rest}")
     filled = Filled(
         "list",
         values,
@@ -228,21 +237,10 @@ def _filled(
         relation=relation,
         triples=tuple(words for words, _ in shown),
         ends=tuple(ends for _, ends in shown),
-        note=_note(len(shown), len(ways), lost),
+        note="; ".join(notes),
         found=len(order),
     )
     return named(run.kg, filled)
-
-
-def _note(shown: int, total: int, lost: Sequence[str] | None) -> str:
-    more = "more than " if lost is None else ""
-    notes = []
-    if total:
-        notes.append(f"cut: {shown:,} of {more}{total:,} triples" if more or shown < total else "all triples")
-    if lost:
-        rest = f" and {len(lost) - NAMED:,} others" if len(lost) > NAMED else ""
-        notes.append(f"no triple for {', '.join(lost[:NAMED])}{rest}")
-    return "; ".join(notes)
 
 
 def _way(steps: Sequence[_Step], before: dict[Term, Value]) -> tuple[Triple, ...]:
@@ -271,9 +269,19 @@ def tell_apart(filled: Sequence[Filled], heads: Sequence[Head], run: Run) -> tup
     if not homonyms:
         return tuple(filled)
     names: dict[Term, str] = dict(known)
-    for same, kinds in zip(homonyms, _kinds(homonyms, run), strict=True):
-        apart = zip(same, kinds, strict=True)
-        names |= {term: f"{named[term]} ({kind})" for term, kind in apart if term not in known}
+    described = describe(run.kg, sorted(term for same in homonyms for term in same))
+    for same in homonyms:  # by what distinguishes all of them: types, first words, else IRIs
+        texts = [described[term].description.split() for term in same]
+        lengths = range(1, max(map(len, texts)) + 1)
+        ways: Iterator[list[str]] = chain(
+            [[", ".join(described[term].types) for term in same]],
+            ([" ".join(words[:length]) for words in texts] for length in lengths),
+            [[term.rpartition("#")[2].rpartition("/")[2] for term in same]],
+        )
+        apart = (kinds for kinds in ways if all(kinds) and len({*kinds}) == len(same))
+        for term, kind in zip(same, next(apart, [*map(str, same)]), strict=True):
+            if term not in known:
+                names[term] = f"{named[term]} ({kind})"
     renamed = []
     for result in filled:
         values = tuple(replace(value, label=names.get(value.term, value.label)) for value in result.values)
@@ -282,24 +290,6 @@ def tell_apart(filled: Sequence[Filled], heads: Sequence[Head], run: Run) -> tup
         by_hand = len(result.ends) < len(result.triples)
         renamed.append(result if by_hand else replace(result, values=values, triples=triples))
     return tuple(renamed)
-
-
-def _kinds(homonyms: Sequence[Sequence[URIRef]], run: Run) -> Iterator[list[str]]:
-    """What each vertex of a group is, by what distinguishes all: types, else descriptions, else IRIs."""
-    described = describe(run.kg, sorted(term for same in homonyms for term in same))
-    for same in homonyms:
-        kinds = [", ".join(described[term].types) for term in same]
-        texts = _beginnings([described[term].description.split() for term in same])
-        local = [term.rpartition("#")[2].rpartition("/")[2] for term in same]
-        apart = (names for names in (kinds, texts, local) if all(names) and len({*names}) == len(same))
-        yield next(apart, [str(term) for term in same])
-
-
-def _beginnings(texts: Sequence[Sequence[str]]) -> list[str]:
-    """The first words of each text, as many as it takes until all differ."""
-    lengths = range(1, max(map(len, texts), default=0) + 1)
-    cut = ([" ".join(words[:length]) for words in texts] for length in lengths)
-    return next((starts for starts in cut if len({*starts}) == len(starts)), [""] * len(texts))
 
 
 class TryingReply(Reply):

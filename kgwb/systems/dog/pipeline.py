@@ -54,7 +54,23 @@ def walk(topics: Topics, run: Run) -> Answer:
         evidence = tuple(filled for hop in hops for filled in hop.filled if filled.values)
         tried = try_answer(topics.question, evidence, run) if evidence else None
         hops.append(Hop(topics.question, evidence, tried))
-    return _answer(hops, heads, run)
+    last = hops[-1]
+    queries = tuple(dict.fromkeys(query for hop in hops for result in hop.filled for query in result.queries))
+    values = values_of(last.tried, last.filled, heads) if last.tried else ()
+    if not values:
+        empty = [f"[{result.head}]: {result.reason}" for result in last.filled if not result.values]
+        if not last.filled or (last.tried is None and empty):
+            why = "; ".join(empty) or "the walk found no triple"
+        elif settings_of(run).ablation == "no_focusing":
+            why = last.tried.reason if last.tried else "the walk found no triple"
+        else:
+            left = last.left.question if last.left else last.question
+            why = f"no answer at the iteration limit of {len(hops)}; still open: {left}"
+        return Answer("list", queries=queries, reason=f"{NOT_HERE}: {why}")
+    found = named(run.kg, Answer("list", values, queries))
+    plainly = dict[Term, str](found.names)  # without what distinguishes homonyms
+    values = tuple(replace(value, label=plainly.get(value.term, value.label)) for value in values)
+    return replace(found, values=values)
 
 
 @agent("iteration", subject="place")
@@ -86,30 +102,6 @@ def _next(heads: Sequence[Head], filled: Sequence[Filled]) -> tuple[Head, ...]:
         Head(name_of(result.values), result.values, head.start) if result.values else head
         for result, head in zip(filled, heads, strict=True)
     )
-
-
-def _answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer:
-    """The values of the last hop's answer with all that the walk went along, or why there are none."""
-    last = hops[-1]
-    queries = tuple(dict.fromkeys(query for hop in hops for result in hop.filled for query in result.queries))
-    values = values_of(last.tried, last.filled, heads) if last.tried else ()
-    if not values:
-        return Answer("list", queries=queries, reason=f"{NOT_HERE}: {_why(hops, run)}")
-    found = named(run.kg, Answer("list", values, queries))
-    plainly = dict[Term, str](found.names)  # without what distinguishes homonyms
-    values = tuple(replace(value, label=plainly.get(value.term, value.label)) for value in values)
-    return replace(found, values=values)
-
-
-def _why(hops: Sequence[Hop], run: Run) -> str:
-    last = hops[-1]
-    empty = [f"[{result.head}]: {result.reason}" for result in last.filled if not result.values]
-    if not last.filled or (last.tried is None and empty):
-        return "; ".join(empty) or "the walk found no triple"
-    if settings_of(run).ablation == "no_focusing":
-        return last.tried.reason if last.tried else "the walk found no triple"
-    left = last.left.question if last.left else last.question
-    return f"no answer at the iteration limit of {len(hops)}; still open: {left}"
 
 
 SYSTEM = System(

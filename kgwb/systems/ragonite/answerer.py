@@ -35,20 +35,6 @@ class AnswerReply(Reply):
     values: list[ValueReply]
 
 
-def _uncited(reply: AnswerReply, sources: int) -> str:
-    numbers = [n for value in reply.values for n in value.sources]
-    numbers += [int(n) for n in re.findall(r"\[(\d{1,6})\]", reply.answer)]
-    wrong = sorted({n for n in numbers if not 1 <= n <= sources})
-    bare = [value.value for value in reply.values if not value.sources]
-    return f"there is no source {wrong[0]}" if wrong else f"{bare[0]!r} has no source" if bare else ""
-
-
-def _truth(reply: AnswerReply) -> str:
-    values = [value.value.strip().lower() for value in reply.values]
-    fits = reply.kind != "boolean" or not values or values in (["true"], ["false"])
-    return "" if fits else "the value of a boolean is true or false"
-
-
 def problems(cited: Cited, question: str, dialogue: Dialogue, sources: tuple[Source, ...]) -> Iterator[str]:
     """What is wrong with an answer put in by hand."""
     if wrong := [n for n in cited.lit if not 1 <= n <= len(cited.sources)]:
@@ -60,8 +46,20 @@ def write(question: str, dialogue: Dialogue, sources: tuple[Source, ...], run: R
     """The answer that the sources give, with citations."""
     shown = "\n\n".join(f"[{number}] {source.headed}" for number, source in enumerate(sources, 1))
     variables = {"question": question, "earlier": earlier(dialogue), "sources": shown}
-    cited = Check[AnswerReply]("cites sources that are there", lambda reply: _uncited(reply, len(sources)))
-    checks = (cited, Check("a truth value", _truth))
+
+    def cited(reply: AnswerReply) -> str:
+        numbers = [n for value in reply.values for n in value.sources]
+        numbers += [int(n) for n in re.findall(r"\[(\d{1,6})\]", reply.answer)]
+        wrong = sorted({n for n in numbers if not 1 <= n <= len(sources)})
+        bare = [value.value for value in reply.values if not value.sources]
+        return f"there is no source {wrong[0]}" if wrong else f"{bare[0]!r} has no source" if bare else ""
+
+    def truth(reply: AnswerReply) -> str:
+        values = [value.value.strip().lower() for value in reply.values]
+        fits = reply.kind != "boolean" or not values or values in (["true"], ["false"])
+        return "" if fits else "the value of a boolean is true or false"
+
+    checks = (Check("cites sources that are there", cited), Check("a truth value", truth))
     reply = ask("ragonite/answerer", variables, AnswerReply, run, checks=checks)
     values = tuple(CitedValue(each.value.strip(), tuple(each.sources)) for each in reply.values)
     return Cited(reply.answer, reply.kind, values, sources, reply.reason)
@@ -75,30 +73,23 @@ def conclude(question: str, cited: Cited, run: Run) -> Answer:
         why = f"{NOT_HERE}: {cited.reason or cited.text}"
         return Answer("list", queries=queries, text=cited.text, reason=why)
     words = f"{question} {cited.text}".casefold()
-    values = dict.fromkeys(_value(each, cited, words) for each in cited.values)
+    values: dict[Value, None] = {}
+    for value in cited.values:  # as the term that its sources, else the others, have under its id or name
+        mine = [cited.sources[number - 1] for number in value.sources]
+        triples = list(dict.fromkeys(triple for source in mine for triple in source.triples))
+        if cited.kind == "boolean":
+            term: Term = Literal(value.value.lower() == "true")
+        elif cited.kind == "count":
+            term = _number(value.value)
+        else:
+            known = chain(_terms(value.value, mine, triples), _terms(value.value, cited.sources, ()))
+            term = next(known, _number(value.value))  # by next, as a literal 0 is false
+        names = {other: text for source in mine for text, other in source.terms}
+        near = [triple for triple in triples if term in triple[::2]] or triples
+        others = {triple: [names.get(end, str(end)) for end in triple[::2] if end != term] for triple in near}
+        support = [t for t, ends in others.items() if all(end.casefold() in words for end in ends)] or near
+        values[Value(term, names.get(term, value.value), tuple(support[:MOST_TRIPLES]))] = None
     return named(run.kg, Answer(cited.kind, tuple(values), queries, cited.text))
-
-
-def _value(value: CitedValue, cited: Cited, words: str) -> Value:
-    """A value as the term that its sources, else the others, have under its id or name."""
-    mine = [cited.sources[number - 1] for number in value.sources]
-    triples = list(dict.fromkeys(triple for source in mine for triple in source.triples))
-    if cited.kind == "boolean":
-        term: Term = Literal(value.value.lower() == "true")
-    elif cited.kind == "count":
-        term = _number(value.value)
-    else:
-        known = chain(_terms(value.value, mine, triples), _terms(value.value, cited.sources, ()))
-        term = next(known, _number(value.value))  # by next, as a literal 0 is false
-    names = {other: text for source in mine for text, other in source.terms}
-    near = [triple for triple in triples if term in (triple[0], triple[2])] or triples
-
-    def mentioned(triple: Triple) -> bool:
-        ends = (end for end in (triple[0], triple[2]) if end != term)
-        return all(names.get(end, str(end)).casefold() in words for end in ends)
-
-    support = [triple for triple in near if mentioned(triple)] or near
-    return Value(term, names.get(term, value.value), tuple(support[:MOST_TRIPLES]))
 
 
 def _terms(text: str, sources: Sequence[Source], triples: Iterable[Triple]) -> Iterator[Term]:

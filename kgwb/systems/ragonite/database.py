@@ -162,11 +162,26 @@ def database(kg: Graph, settings: RagoniteSettings, embeddings: Embeddings) -> D
                 _open[path] = made, Database(sqlite3.connect(uri, uri=True, check_same_thread=False))
                 return _open[path][1]
         connection = sqlite3.connect(":memory:", check_same_thread=False)
+        triples = list(_read(kg, settings))
+        iris = sorted({end for triple in triples for end in triple if isinstance(end, URIRef)})
+        parts = (kg.names(iris[start : start + AT_ONCE]) for start in range(0, len(iris), AT_ONCE))
+        names: dict[Term, str] = {iri: name for part in parts for iri, name in part.items()}
         with connection:
-            _build(connection, kg, settings)
+            induced = Induction(triples, names, kg.vocabulary, connection)
+            passages = induced.write_passages(reverse_facts=settings.reverse_facts)
+            left = "SELECT place, count(*) FROM _triples WHERE instr(place, '.') = 0 GROUP BY place"
+            schema = Schema(induced.tables, len(triples), passages, tuple(connection.execute(left)))
+            connection.execute("CREATE TABLE _schema (json TEXT)")
+            connection.execute("INSERT INTO _schema VALUES (?)", (json.dumps(to_data(schema)),))
         known = Database(connection)
         known.nearest("", embeddings)  # makes the vectors, which are kept
-        _keep(connection, path)
+        draft = path.with_name(f".kgwb-{secrets.token_hex(8)}.part")
+        with suppress(OSError, sqlite3.Error):  # where it cannot be written, it stays in memory
+            path.parent.mkdir(parents=True, exist_ok=True)
+            connection.execute("VACUUM INTO ?", (str(draft),))
+            draft.replace(path)
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
         _open[path] = time.time(), known
         return known
 
@@ -177,32 +192,11 @@ _open: dict[Path, tuple[float, Database]] = {}
 """Databases that this process uses, with when they were made."""
 
 
-def _keep(connection: sqlite3.Connection, path: Path) -> None:
-    """Write it to its file, whole or not at all; where that cannot be, it stays in memory."""
-    draft = path.with_name(f".kgwb-{secrets.token_hex(8)}.part")
-    with suppress(OSError, sqlite3.Error):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        connection.execute("VACUUM INTO ?", (str(draft),))
-        draft.replace(path)
-    with suppress(OSError):
-        draft.unlink(missing_ok=True)
-
-
-def _build(connection: sqlite3.Connection, kg: Graph, settings: RagoniteSettings) -> None:
-    triples = list(_read(kg, settings))
-    iris = sorted({end for triple in triples for end in triple if isinstance(end, URIRef)})
-    parts = (kg.names(iris[start : start + AT_ONCE]) for start in range(0, len(iris), AT_ONCE))
-    names: dict[Term, str] = {iri: name for part in parts for iri, name in part.items()}
-    induced = Induction(triples, names, kg.vocabulary, connection)
-    passages = induced.write_passages(reverse_facts=settings.reverse_facts)
-    left = "SELECT place, count(*) FROM _triples WHERE instr(place, '.') = 0 GROUP BY place"
-    schema = Schema(induced.tables, len(triples), passages, tuple(connection.execute(left)))
-    connection.execute("CREATE TABLE _schema (json TEXT)")
-    connection.execute("INSERT INTO _schema VALUES (?)", (json.dumps(to_data(schema)),))
-
-
 def _read(kg: Graph, settings: RagoniteSettings) -> Iterator[Triple]:
-    """The triples of the graph, or of the instances of some classes with their blank nodes."""
+    """The triples of the graph, or of the instances of some classes with their blank nodes.
+
+    Raises GraphError if there are too many, or none.
+    """
     types = "|".join(map(n3, kg.vocabulary.types))
     pattern, classes = "?s ?p ?o", [URIRef(iri.strip("<>")) for iri in settings.part.split()]
     if wrong := [iri for iri in classes if not writable(iri)]:
@@ -211,19 +205,6 @@ def _read(kg: Graph, settings: RagoniteSettings) -> Iterator[Triple]:
         of = f"VALUES ?c {{ {' '.join(map(n3, classes))} }}"
         node = f"{of} ?v ({types}) ?c . ?v ?leads ?s FILTER(isBlank(?s))"
         pattern = f"{{ {{ {of} ?s ({types}) ?c }} UNION {{ {node} }} }} ?s ?p ?o"
-    _check_size(kg, pattern, settings)
-    order = " ORDER BY ?s ?p ?o" if kg.remote else ""  # a file's order stays the same
-    inner = f"SELECT DISTINCT ?s ?p ?o WHERE {{ {pattern} }}{order}"
-    start = 0
-    while rows := kg.select(f"SELECT ?s ?p ?o WHERE {{ {{ {inner} }} }} LIMIT {PAGE} OFFSET {start}").rows:
-        start += len(rows)
-        yield from (
-            (s, URIRef(p), o) for s, p, o in rows if s is not None and p is not None and o is not None
-        )
-
-
-def _check_size(kg: Graph, pattern: str, settings: RagoniteSettings) -> None:
-    """Raise GraphError if there are too many triples, or none."""
     try:
         [(number,)] = kg.select(f"SELECT (COUNT(*) AS ?n) WHERE {{ {pattern} }}").rows
         triples, why = counted(number), ""
@@ -240,3 +221,11 @@ def _check_size(kg: Graph, pattern: str, settings: RagoniteSettings) -> None:
     if why:
         hint = "name a part by the IRIs of classes, --set part=http://example.org/Film, or raise max_triples"
         raise GraphError(f"{kg.source} cannot be made a database: {why}", hint=hint)
+    order = " ORDER BY ?s ?p ?o" if kg.remote else ""  # a file's order stays the same
+    inner = f"SELECT DISTINCT ?s ?p ?o WHERE {{ {pattern} }}{order}"
+    start = 0
+    while rows := kg.select(f"SELECT ?s ?p ?o WHERE {{ {{ {inner} }} }} LIMIT {PAGE} OFFSET {start}").rows:
+        start += len(rows)
+        yield from (
+            (s, URIRef(p), o) for s, p, o in rows if s is not None and p is not None and o is not None
+        )

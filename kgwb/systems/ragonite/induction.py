@@ -10,7 +10,7 @@ import json
 import re
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from sqlite3 import Connection
 from typing import Any
@@ -66,51 +66,47 @@ class Induction:
         self.triples, self.names, self.vocabulary, self.db = triples, names, vocabulary, db
         self.types: dict[Term, set[URIRef]] = defaultdict(set)
         self.taken: set[str] = set()
-        homes = self._homes()
+        parents, leads = dict[Term, URIRef](), dict[Term, URIRef]()
+        for s, p, o in triples:
+            if p in vocabulary.types and isinstance(o, URIRef):
+                self.types[s].add(o)
+            elif p == RDFS.subClassOf and isinstance(o, URIRef) and o not in PLAIN:
+                parents[s] = min(o, parents.get(s, o))
+            elif isinstance(o, BNode):
+                leads[o] = min(p, leads.get(o, p))
+        self.schema = set[Term](p for _, p, _ in triples).union(*self.types.values())
+        for thing, some in self.types.items():
+            spaced = any(str(kind).startswith(SCHEMA_SPACES) for kind in some.difference(PLAIN))
+            if spaced or not some.isdisjoint(SCHEMA_CLASSES):  # it is itself a class or a predicate
+                self.schema.add(thing)
+        # The highest class of each thing, of several the commonest; of a node without, what leads to it
+        things = [s for s in dict.fromkeys(s for s, _, _ in triples) if s not in self.schema]
+        kinds = {s: self.types.get(s, set()).difference(PLAIN) for s in things}
+        tops = {s: {_top(kind, parents) for kind in some} for s, some in kinds.items()}
+        common = Counter(top for some in tops.values() for top in some)
+        homes = {s: min(tops[s], key=lambda top: (-common[top], top), default=leads.get(s)) for s in things}
         sizes = Counter(homes.values())
         order = sorted(sizes, key=lambda home: (-sizes[home], str(home)))
         self.of = {identifier(names[home] if home else "thing", self.taken): home for home in order}
         tables = {home: table for table, home in self.of.items()}
         self.home = {term: tables[home] for term, home in homes.items()}
         """The table that a subject is in."""
-        self.ids = self._ids()
-        db.executescript(HIDDEN)
-        self._write_triples()
-        self.tables = tuple(sorted(self._tables(), key=lambda table: -table.rows))
-
-    def _homes(self) -> dict[Term, URIRef | None]:
-        """The highest class of each thing, of several the commonest; of a node without, what leads to it."""
-        parents, leads = dict[Term, URIRef](), dict[Term, URIRef]()
-        for s, p, o in self.triples:
-            if p in self.vocabulary.types and isinstance(o, URIRef):
-                self.types[s].add(o)
-            elif p == RDFS.subClassOf and isinstance(o, URIRef) and o not in PLAIN:
-                parents[s] = min(o, parents.get(s, o))
-            elif isinstance(o, BNode):
-                leads[o] = min(p, leads.get(o, p))
-        self.schema = set[Term](p for _, p, _ in self.triples).union(*self.types.values())
-        self.schema |= {s for s, kinds in self.types.items() if any(map(_describes, kinds))}
-        things = [s for s in dict.fromkeys(s for s, _, _ in self.triples) if s not in self.schema]
-        kinds = {s: self.types.get(s, set()).difference(PLAIN) for s in things}
-        tops = {s: {_top(kind, parents) for kind in some} for s, some in kinds.items()}
-        sizes = Counter(top for some in tops.values() for top in some)
-        return {s: min(tops[s], key=lambda top: (-sizes[top], top), default=leads.get(s)) for s in things}
-
-    def _ids(self) -> dict[Term, str]:
-        """A short id for each IRI and node, the same each time; for what is in no table its name."""
-        ids, taken = dict[Term, str](), set[str]()
-        nodes: dict[BNode, list[str]] = defaultdict(list)
-        for s, p, o in self.triples:
+        self.ids: dict[Term, str] = {}
+        """A short one for each IRI and node, the same each time; for what is in no table its name."""
+        ids, nodes = set[str](), defaultdict[BNode, list[str]](list)
+        ends = {end for triple in triples for end in triple if isinstance(end, URIRef)}
+        for iri in sorted(ends, key=lambda iri: (iri not in self.home, iri)):
+            text, blank = (local_part(iri) or iri, "_") if iri in self.home else (names[iri], " ")
+            self.ids[iri] = _unique(re.sub(r"[\s,'\"]+", blank, text)[:LONGEST], ids)
+        for s, p, o in triples:
             for node, other in ((s, o), (o, s)):
                 if isinstance(node, BNode):
                     nodes[node].append("" if isinstance(other, BNode) else f"{p} {other}")
-        ends = {end for triple in self.triples for end in triple if isinstance(end, URIRef)}
-        for iri in sorted(ends, key=lambda iri: (iri not in self.home, iri)):
-            text, blank = (local_part(iri) or iri, "_") if iri in self.home else (self.names[iri], " ")
-            ids[iri] = _unique(re.sub(r"[\s,'\"]+", blank, text)[:LONGEST], taken)
         for node in sorted(nodes, key=lambda node: (sorted(nodes[node]), node)):
-            ids[node] = _unique(f"{self.home.get(node, 'node')}_1", taken)
-        return ids
+            self.ids[node] = _unique(f"{self.home.get(node, 'node')}_1", ids)
+        db.executescript(HIDDEN)
+        self._write_triples()
+        self.tables = tuple(sorted(self._tables(), key=lambda table: -table.rows))
 
     def _write_triples(self) -> None:
         typed: dict[str, set[frozenset[URIRef]]] = defaultdict(set)
@@ -226,7 +222,12 @@ class Induction:
             facts = [fact(n, frozenset([thing])) for n in own.get(thing, ()) if not (node and n in told)]
             facts.sort(key=lambda fact: first.get(fact[0], len(first)))
             if reverse_facts and not node and thing not in self.schema:
-                facts += self._reverse(leading.get(thing, ()))
+                leads = ((n, *self.triples[n]) for n in leading.get(thing, ()))
+                facts += [
+                    (f"is {self._relation(p)} of", self._name(s), [n])
+                    for n, s, p, _ in leads
+                    if not isinstance(s, BNode) and p not in self.vocabulary.types
+                ]
             name = self._name(thing)
             for text, places in _parted(name, facts):
                 told.update(places)
@@ -237,12 +238,6 @@ class Induction:
                 self.db.executemany("INSERT INTO _facts VALUES (?, ?)", ((number, n) for n in places))
                 number += 1
         return number
-
-    def _reverse(self, leading: Iterable[int]) -> Iterator[tuple[str, str, list[int]]]:
-        for n in leading:
-            s, p, _ = self.triples[n]
-            if not isinstance(s, BNode) and p not in self.vocabulary.types:
-                yield f"is {self._relation(p)} of", self._name(s), [n]
 
     def _relation(self, p: URIRef) -> str:
         return self.names[p].removeprefix("has ")
@@ -283,11 +278,6 @@ def _measure(value: Term) -> tuple[float, float, str] | None:
         if value.datatype in NUMERIC and abs(number := float(value)) < 2**63:  # not NaN either
             return number, number, ""
     return None
-
-
-def _describes(kind: URIRef) -> bool:
-    """Whether it is a class of classes or predicates."""
-    return kind in SCHEMA_CLASSES or (str(kind).startswith(SCHEMA_SPACES) and kind not in PLAIN)
 
 
 def _top(kind: URIRef, parents: Mapping[Term, URIRef]) -> URIRef:

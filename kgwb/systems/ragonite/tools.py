@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
-from rdflib import URIRef
-
 from kgwb.errors import GraphError, GraphUnreachableError
 from kgwb.flow import Dialogue, to_data
 from kgwb.kg.queries import support_of
 from kgwb.kg.sparql import checked
 from kgwb.run import Run, agent
 from kgwb.run.act import Tool, act, tool
+from kgwb.systems.queries import names_in
 from kgwb.systems.ragonite.database import Database, database
 from kgwb.systems.ragonite.records import Schema, Source
 from kgwb.systems.ragonite.settings import settings_of
@@ -82,8 +81,7 @@ class Sparql(Tool):
             raise
         except GraphError as error:
             return Source("sparql", self.query, error=error.message)
-        iris = sorted({cell for row in rows for cell in row if isinstance(cell, URIRef)})
-        terms = [(text, iri) for iri, name in run.kg.names(iris).items() for text in (str(iri), name)]
+        terms = [(text, iri) for iri, name in names_in(rows, run).items() for text in (str(iri), name)]
         triples = tuple(dict.fromkeys(t for some in standing.values() for t in some))
         texts = tuple(tuple("" if cell is None else str(cell) for cell in row) for row in rows)
         cut = result.cut or len(result.rows) > most

@@ -24,7 +24,7 @@ from kgwb.run import Run
 from kgwb.run.act import Tool, tool_of
 from kgwb.run.agents import Kind
 from kgwb.run.recorded import RecordedGraph
-from kgwb.systems.queries import result_of
+from kgwb.systems.queries import names_in, result_of
 from kgwb.systems.robodata.local_graph import LocalGraph
 
 HITS, NEIGHBOURS, ROWS, FETCHED, LOOK = 5, 20, 50, 50, 1_000
@@ -80,8 +80,7 @@ def usable(kind: Kind = "sparql") -> Callable[[Callable[..., Observed]], type[To
                 asked = {"graph": run.kg.identity, "use": text, "local": to_data(local)}
                 known = run.call("robodata.error", asked, (lambda: message) if message else None, str)
                 return Observed(error=known, use=text)
-            iris = sorted({cell for row in seen.rows for cell in row if isinstance(cell, URIRef)})
-            return replace(seen, use=text, names=tuple(run.kg.names(iris).items()))
+            return replace(seen, use=text, names=tuple(names_in(seen.rows, run).items()))
 
         return tool_of(use, kind=kind)
 
@@ -249,5 +248,4 @@ REMOTE = (
     *(search_entities, get_entity_info, get_property_info, sparql_query, explore_entity_neighbors),
     build_local_graph,
 )
-FETCHING = (fetch_node, fetch_relationship_from_node, fetch_relationship_to_node)
-UPDATE = (*FETCHING, remove_node, remove_edge)
+UPDATE = (fetch_node, fetch_relationship_from_node, fetch_relationship_to_node, remove_node, remove_edge)

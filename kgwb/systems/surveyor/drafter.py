@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Literal
 
@@ -15,7 +15,7 @@ from kgwb.kg.sparql import checked
 from kgwb.kg.survey_text import Prefixes, curie, quoted, short_name, with_prefixes
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask
-from kgwb.systems.queries import result_of
+from kgwb.systems.queries import names_in, result_of
 from kgwb.systems.surveyor.records import Asked, Draft, Executed, Mentions, Part, Review
 from kgwb.systems.surveyor.settings import settings_of
 
@@ -32,11 +32,10 @@ def execute(place: str, sparql: str, facts: Facts, run: Run) -> Executed:
     findings = tuple(findings_of(run.kg, sparql, result, facts))
     if isinstance(result, bool):
         return Executed(sparql, truth=result, findings=findings)
-    iris = sorted({cell for row in result.rows for cell in row if isinstance(cell, URIRef)})
+    names: Mapping[URIRef, str] = {}
     try:
-        names = dict(run.kg.names(iris)) if iris else {}
+        names = names_in(result.rows, run)
     except GraphError as error:
-        names = {}
         run.note(f"the rows stay without names: {error.message}")
     return Executed(sparql, result.variables, result.rows, findings, names=tuple(sorted(names.items())))
 
@@ -130,11 +129,6 @@ class ReviewReply(Reply):
     missing: str
 
 
-def _revised(reply: ReviewReply) -> str:
-    same = (reply.verdict == "revise") == bool(reply.sparql.strip())
-    return "" if same else "sparql goes with revise, and only with it"
-
-
 @agent("reviewer", subject="place", kind="model")
 def review(
     place: str, mentions: Mentions, part: Part, drafted: Draft, executed: Executed, run: Run
@@ -147,11 +141,16 @@ def review(
         "draft": drafted.body + "".join(f"\n# assumed: {' '.join(a.split())}" for a in drafted.assumptions),
         "result": result_text(executed, settings_of(run).shown_rows),
     }
-    checks = (Check("a query if and only if it revises", _revised),)
+
+    def revised(reply: ReviewReply) -> str:
+        same = (reply.verdict == "revise") == bool(reply.sparql.strip())
+        return "" if same else "sparql goes with revise, and only with it"
+
+    checks = (Check("a query if and only if it revises", revised),)
     reply = ask("surveyor/reviewer", variables, ReviewReply, run, checks=checks)
     if reply.verdict != "revise":
         return Review(reply.verdict, reply.missing or reply.reason)
     columns = tuple(reply.columns) or drafted.columns
     query = as_query(reply.sparql, part.prefixes)
-    revised = Draft(query, drafted.asked, columns, drafted.assumptions, reason=reply.reason)
-    return Review("revise", reply.reason, revised)
+    better = Draft(query, drafted.asked, columns, drafted.assumptions, reason=reply.reason)
+    return Review("revise", reply.reason, better)

@@ -83,7 +83,10 @@ def relevant(writer: Writer, mentions: Mentions, run: Run, more: Iterable[str] =
     wanted = {name.casefold() for name in (*more, *mentions.classes)}
     wanted |= {kind.casefold() for m in mentions.found for c in m.candidates[:3] for kind in c.types}
     used = {value.predicate for mention in mentions.found for value in mention.values}
-    plain = [_plain(group, writer) for group in writer.groups]
+    plain = []  # what each group is about, in words
+    for group in writer.groups:
+        uses = (writer.names.get(str(p.predicate)) or local_name(p.predicate) for p in group.properties[:16])
+        plain.append(", ".join([*group.names[:8], *uses]))
     near = dict(run.nearest(mentions.question, Index(plain, run.embeddings), len(plain))) if plain else {}
 
     def rank(place: int) -> tuple[bool, bool, float]:
@@ -128,9 +131,3 @@ def _written(order: Iterable[Group], writer: Writer, tokens: int, *, rest: bool 
         lines.append(f"Other classes, not shown here: {', '.join(map(writer.title, left))}")
     prefixes = tuple((prefix, space) for space, prefix in writer.prefixes.items())
     return Part("\n".join(lines), tuple(shown), tuple(group.head.name for group in left), prefixes)
-
-
-def _plain(group: Group, writer: Writer) -> str:
-    """What a group is about, in words."""
-    uses = (writer.names.get(str(p.predicate)) or local_name(p.predicate) for p in group.properties[:16])
-    return ", ".join([*group.names[:8], *uses])

@@ -67,25 +67,21 @@ def build(template: str, triplets: Triplets, linked: tuple[Choice, ...], run: Ru
         run.note(f"{len(in_order)} queries, {settings_of(run).query_limit} run (query_limit)")
     filled = []
     for places in in_order[: settings_of(run).query_limit]:
-        chosen = [choice.chosen[place] for choice, place in zip(linked, places, strict=True)]
-        filled.append(_filled(template, triplets, chosen, run))
+        chosen: list[Any] = [choice.chosen[place] for choice, place in zip(linked, places, strict=True)]
+        entities, relations = chosen[: -len(triplets)], chosen[-len(triplets) :]
+        ways = [(n3(each.iri), each.direction) for each in relations]
+        sparql = fill(template, triplets, [n3(each.iri) for each in entities], ways)
+        about = [", ".join(filter(None, (e.name, *e.types, e.description[:80]))) for e in entities]
+        named = [(f"<{each.name}>", each.direction) for each in relations]
+        reads = fill(template, triplets, [f"<{text}>" for text in about], named)
+        parts, names = parts_of(sparql), tuple(each.name for each in relations)
+        query = CandidateQuery(sparql, parts.patterns, names, 1.0, parts.filters)
+        slots, results = (*about, *map(str, relations)), _results(sparql, run)
+        filled.append(Filled(query, slots, reads, results[:FEW], len(results)))
     kept, empty = [each for each in filled if each.rows], [each for each in filled if not each.rows]
     if filled and not kept and parts_of(filled[0].query.sparql).kind == "boolean":  # "no" is an answer too
         kept, empty = filled[:1], filled[1:]
     return Queries(template, (*mentions(triplets), *map(str, triplets)), tuple(kept), tuple(empty))
-
-
-def _filled(template: str, triplets: Triplets, chosen: Sequence[Any], run: Run) -> Filled:
-    entities, relations = chosen[: -len(triplets)], chosen[-len(triplets) :]
-    ways = [(n3(each.iri), each.direction) for each in relations]
-    sparql = fill(template, triplets, [n3(each.iri) for each in entities], ways)
-    about = [", ".join(filter(None, (each.name, *each.types, each.description[:80]))) for each in entities]
-    named = [(f"<{each.name}>", each.direction) for each in relations]
-    reads = fill(template, triplets, [f"<{text}>" for text in about], named)
-    parts, names = parts_of(sparql), tuple(each.name for each in relations)
-    results = _results(sparql, run)
-    query = CandidateQuery(sparql, parts.patterns, names, 1.0, parts.filters)
-    return Filled(query, (*about, *map(str, relations)), reads, results[:FEW], len(results))
 
 
 def _results(sparql: str, run: Run) -> tuple[str, ...]:

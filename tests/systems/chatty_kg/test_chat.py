@@ -71,9 +71,12 @@ def test_other_languages_are(question: str) -> None:
     assert model.calls() == 1
 
 
-def test_an_empty_translation_is_turned_away() -> None:
+def test_an_empty_translation_or_rephrasing_is_turned_away() -> None:
+    empty = {"translator": {"question": " "}, "rephraser": {"question": "\n"}}
     with pytest.raises(InvalidReplyError, match="the question is empty"):
-        alone(lambda run: chat.translate(Question("Wer ist das?"), run), {"translator": {"question": " "}})
+        alone(lambda run: chat.translate(Question("Wer ist das?"), run), empty)
+    with pytest.raises(InvalidReplyError, match="the question is empty"):
+        alone(lambda run: rephrase("And he?", SPOKEN, run), empty)
 
 
 # --- the answer as a sentence
@@ -209,8 +212,3 @@ def test_it_sees_answers_entities_and_standalone_forms() -> None:
         {"question": "Who directed Dune?", "answers": ["Denis Villeneuve"], "about": ["Dune"]},
         {"question": "Where was Denis Villeneuve born?", "answers": ["Gentilly"], "about": []},
     ]
-
-
-def test_an_empty_question_is_turned_away() -> None:
-    with pytest.raises(InvalidReplyError, match="the question is empty"):
-        alone(lambda run: rephrase("And he?", SPOKEN, run), {"rephraser": {"question": "\n"}})

@@ -392,8 +392,7 @@ def test_a_count_without_a_stored_number_is_counted(
 
 
 def test_cut_results_are_counted_together_by_the_graph() -> None:
-    answer, run = executed(DIRECTED, kind="count", kg=open_kg(GRAPH, row_limit=2))
-    assert answer.labels == ("3",)
+    _, run = executed(DIRECTED, kind="count", kg=open_kg(GRAPH, row_limit=2))
     assert "the result was cut at 2 rows" in run["execution"].notes
     starring = query(("?x", "starring", "amy"))
     answer, _ = executed(DIRECTED, starring, kind="count", kg=open_kg(GRAPH, row_limit=1))
@@ -463,13 +462,6 @@ def test_no_query_is_not_in_this_graph(kind: Kind, settings: Settings) -> None:
     answer, _ = executed(kind=kind, settings=settings)
     assert not answer
     assert str(answer) == "not in this graph: no predicate fits the question"
-
-
-def test_no_rows_is_not_in_this_graph() -> None:
-    nothing = query(("lynch", "starring", "?x"))
-    answer, _ = executed(nothing)
-    assert (answer.values, answer.queries) == ((), (nothing.sparql,))
-    assert answer.reason == "not in this graph: no selected query has rows"
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from debate import CALLS, KEYS, LEFT, MARKED, QUESTION, TWO_HOPS, filtering, remark, trying
 from small import DOG, FILMS, alone, asked, dog, films, iri, keys
 
-import kgwb
-from kgwb.errors import NotRecordedError, OverrideError
+from kgwb.errors import OverrideError
 from kgwb.flow import Dialogue, Turn
 from kgwb.llm import Scripted
 from kgwb.run.prompts import Prompts
@@ -45,14 +43,6 @@ def test_two_hops_with_a_debate_between_them() -> None:
     assert run.output("topic_entity").question == MARKED
     assert run.output("simplifying").question == LEFT
     assert len(run.answer.queries) == 2
-
-
-def test_the_agents_come_in_the_order_of_the_table_of_contents() -> None:
-    run = dog(QUESTION, two_hops()).go()
-    order = [spec.name for spec in DOG.agents]
-    places = [order.index(name) for name in dict.fromkeys(step.agent for step in run.steps)]
-    assert places == sorted(places)
-    assert all(spec.purpose for spec in DOG.agents)
 
 
 @pytest.mark.parametrize(
@@ -334,14 +324,3 @@ def test_the_number_of_exemplars_is_a_setting(number: int) -> None:
     model = two_hops(relation_filtering=filtering("director"))
     dog(QUESTION, model, settings=Settings(exemplars=number)).go(until="relation_filtering")
     assert model.requests[-1].messages[0].content.count("\nExample\n") == number
-
-
-def test_a_saved_run_opens_without_model_and_graph_and_keeps_what_was_put_in(tmp_path: Path) -> None:
-    run = dog(QUESTION, two_hops()).go()
-    run.replace("critic", Remark("critic", "mine", LEFT)).go()
-    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"))
-    assert (keys(loaded), loaded.answer, loaded.totals.live_model_calls) == (KEYS, run.answer, 0)
-    assert [loaded.output(key) for key in KEYS] == [run.output(key) for key in KEYS]
-    assert loaded["critic"].origin == "by hand"
-    with pytest.raises(NotRecordedError):
-        loaded.fork(settings=profile("fast", debate_rounds=3)).go()

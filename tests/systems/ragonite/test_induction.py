@@ -188,7 +188,7 @@ def test_the_database_is_kept_and_made_anew_where_it_is_damaged(monkeypatch: pyt
     first = of(":a a :B .")
     [path] = cache_dir().glob("ragonite-*.sqlite")
     monkeypatch.setattr(module, "_open", {})
-    monkeypatch.setattr(module, "_build", None)
+    monkeypatch.setattr(module, "Induction", None)
     assert of(":a a :B .").schema == first.schema
     monkeypatch.undo()
     monkeypatch.setattr(module, "_open", {})

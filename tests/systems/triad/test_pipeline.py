@@ -302,13 +302,3 @@ def test_what_is_put_in_by_hand_must_have_been_offered() -> None:
     ):
         with pytest.raises(OverrideError, match=problem):
             run.replace(key, value)
-
-
-def test_a_run_that_failed_goes_on_where_it_was() -> None:
-    model = Scripted(SCRIPT | {"triad/template": [template("nonsense")] * 3 + [template()]})
-    run = triad(model)
-    with pytest.raises(InvalidReplyError, match="the triplets as SPARQL"):
-        run.go()
-    before = model.calls()
-    run.refresh("template[try 1/parsing]").go()
-    assert (answer_of(run).labels, model.calls() - before) == (("Missoula",), 3)
