@@ -35,7 +35,9 @@ def vertex(
     )
     if len(same) > 1:
         read = grammar.read(question, kg).facts
-        asked = _content(question.partition(" not ")[0]) - _content(" ".join([entity, *(says for _, says, _ in read)]))
+        asked = _content(question.partition(" not ")[0]) - _content(
+            " ".join([entity, *(says for _, says, _ in read)])
+        )
         relations = [says for subject, says, object_ in read if entity in (subject, object_)]
 
         def fit(candidate: Any) -> float:

@@ -21,7 +21,9 @@ from kgwb.llm.rules.words import SENSE_OF, Mention, is_verb, mentions, singular,
 
 UNREAD = frozenset(("not", "never", "nor", "without", "except", "before", "after", "than"))
 IDIOMS = re.compile(
-    r"(\[[^\[\]]*\])| - the \w+, not the \w+|\b(i'm after|makes? up|get(?= (the|a|an|some)\b)|(before|after)(?=[.?!]|$| (i|we)\b)|got any|work(s|ed|ing)?(?= as (an?|the)\b)|in the world|on earth|by any chance|in particular|the names? of(?= (the|all|a)\b))",
+    r"(\[[^\[\]]*\])| - the \w+, not the \w+|\b(in the world|on earth|by any chance|in particular|got any"
+    r"|makes? up|i'm after|get(?= (the|a|an|some)\b)|(before|after)(?=[.?!]|$| (i|we)\b)"
+    r"|work(s|ed|ing)?(?= as (an?|the)\b)|the names? of(?= (the|all|a)\b))",
     re.I,
 )
 """What says nothing; a name in square brackets is left alone."""
@@ -93,7 +95,9 @@ def read(question: str, kg: Graph | None) -> Reading:
     if kg and names and names[-1].last <= last and stated and kg.exact([kind]):
         names.append(Mention(last, last + 1, kind))  # was X a chemist, were they also chemists
     groups = _groups(words, names)
-    goes_on = any(t.lower in en.WH and n and (t.opens or "and" in words[n - 4 : n]) for n, t in enumerate(tokens))
+    goes_on = any(
+        t.lower in en.WH and n and (t.opens or "and" in words[n - 4 : n]) for n, t in enumerate(tokens)
+    )
     asks = words[:1] and words[0] in en.AUXILIARIES and not ({*words[1:2]} & en.POLITE) and not goes_on
     counts = {("how", "many"), ("how", "much"), ("the", "number")} & {*pairwise(words)}
     facts: list[Fact] = []

@@ -1,7 +1,7 @@
 """A question about one name, read by what the graph says of it where the grammar finds nothing to go along.
 
-The predicates of the name in both directions, and those behind values that have no name of their own, are compared
-with the words of the question. A word that asks for something else keeps it from being answered.
+The predicates of the name in both directions, and those behind its values that have no name of their own, are
+compared with the words of the question. A word that asks for something else keeps it from being answered.
 """
 
 from __future__ import annotations
@@ -20,13 +20,11 @@ from kgwb.llm.rules import RELEVANT, SPELLING, grammar, like
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.words import SENSE_OF, mentions, tokens_of
 
-SURE = 0.45
-"""Similarity with words of the question from which a predicate is what they ask for."""
-SAME = 0.5
-"""Similarity with the name of a class from which a word names it."""
-NEAREST = 3
-"""Vertices whose labels hold all words of a name, where none is called so."""
-FUNCTIONAL = en.FUNCTION_WORDS | en.LIGHT_VERBS | en.PRONOUNS | en.SMALL_TALK
+SURE, SAME = 0.45, 0.5
+"""Similarity from which words of the question ask for a predicate, and name a class."""
+NEAREST, SAMPLE = 3, 100_000
+"""Vertices whose labels begin or end with a name, and triples in each direction that are looked at."""
+FUNCTIONAL = en.FUNCTION_WORDS | en.LIGHT_VERBS | en.PRONOUNS | en.SMALL_TALK | {""}
 FAMILIES = en.TIMES | en.PLACES | {"by", *" ".join(SENSE_OF.values()).split()}
 """Words of relations that somebody asks for, and that nobody says in passing."""
 
@@ -58,23 +56,23 @@ def read(question: str, kg: Graph | None, embeddings: Embeddings) -> grammar.Rea
     first, last = written[0].first, written[0].last
     first -= first > 1 and words[first - 2] in en.DETERMINERS  # the contract X
     words[first:last] = [""] * (last - first)
-    starts = [0, *(n for n, token in enumerate(tokens) if n and token.opens), len(tokens)]
-    sentences = [words[a:b] for a, b in pairwise(starts)]
-    asking = [sentence for sentence in sentences if en.WH & {*sentence}]
-    asked = _Asked(words, embeddings)
-    relations = [says for subject, says, object_ in reading.facts if name in (subject, object_)]
-    kept = like((relations or [""])[0].removesuffix(" by"), [each.name for each in said], embeddings)
-    if len(relations) == len(reading.facts) == 1:
-        kinds = [each for each in said if each.name in kept and each.kinds]
-        counted = words[words.index("many") + 1 :][:1] if "many" in words else []
-        if counted and counted[0] not in FUNCTIONAL and kinds and not any(asked.kind(SENSE_OF.get(counted[0], counted[0]), each) for each in kinds):
-            return reading._replace(facts=((name, counted[0], "?answer"),), target="?answer")
-        sure = {*relations[0].split()} <= FAMILIES or max(embeddings.similarity(relations[0], kept, SPELLING), default=0) >= SURE
-        if kept and sure:
-            return reading
-    elif kept and _along(reading, kg, vertices[written[0]], embeddings):
+    asked = Asked(words, embeddings)
+    relations = [says for subject, says, object_ in reading.facts if name in (subject, object_)][:1]
+    kept = [
+        each
+        for says in relations
+        for each in like(says.removesuffix(" by"), [e.name for e in said], embeddings)
+    ]
+    counted = "".join(words[words.index("many") + 1 :][:1]) if "many" in words else ""
+    kinds = [each for each in said if each.name in kept and each.kinds]
+    if counted not in FUNCTIONAL and kinds and not any(asked.names_kind(counted, each) for each in kinds):
+        return reading._replace(facts=((name, counted, "?answer"),), target="?answer")
+    if kept and _there(reading, kept, kg, vertices[written[0]], embeddings):
         return reading
-    best = next(filter(None, (_Asked(sentence, embeddings).best(said) for sentence in asking[-1:])), None) or asked.best(said)
+    starts = [0, *(n for n, token in enumerate(tokens) if n and token.opens), len(tokens)]
+    questions = [words[a:b] for a, b in pairwise(starts) if en.WH & {*words[a:b]}]
+    parts = (Asked(sentence, embeddings).best(said) for sentence in questions[-1:])
+    best = next(filter(None, parts), None) or asked.best(said)
     if best is None:
         return reading
     end = "?x1" if best.parts else "?answer"
@@ -84,114 +82,120 @@ def read(question: str, kg: Graph | None, embeddings: Embeddings) -> grammar.Rea
 
 
 def _vertices(name: str, kg: Graph) -> Sequence[URIRef]:
-    if exact := kg.exact([name]).get(name):
-        return exact
-    ends = (normal(name) + " ", " " + normal(name))
-    hits = kg.search(name, NEAREST).hits
-    return [
-        hit.iri
-        for hit in hits
-        if normal(hit.label).startswith(ends[0]) or normal(hit.label).endswith(ends[1])
-    ]
+    """The vertices that are called so, else those whose labels begin or end with the name."""
+    padded = f" {normal(name)} "
+    hits = [(hit.iri, f" {normal(hit.label)} ") for hit in kg.search(name, NEAREST).hits]
+    close = [iri for iri, label in hits if label.startswith(padded) or label.endswith(padded)]
+    return kg.exact([name]).get(name) or close
 
 
-def _along(reading: grammar.Reading, kg: Graph, vertices: Sequence[URIRef], embeddings: Embeddings) -> bool:
-    """Whether every relation of a chain is of a known family, or like a predicate one or two steps away."""
+def _there(
+    reading: grammar.Reading,
+    kept: Sequence[str],
+    kg: Graph,
+    vertices: Sequence[URIRef],
+    embeddings: Embeddings,
+) -> bool:
+    """Whether every relation of a reading is of a known family, or a predicate one or two steps away."""
+    names = [*kept]
     strange = [says for _, says, _ in reading.facts if not {*says.split()} <= FAMILIES]
-    if not strange:
-        return bool(reading.facts)
-    steps = " ".join(f"{{ ?{a} ?{p} ?{b} }} UNION {{ ?{b} ?{p} ?{a} }}" for a, p, b in ("vpx", "xqy"))
-    hidden = ", ".join(map(n3, sorted(kg.vocabulary.hidden)))
-    rows = kg.select(
-        f"SELECT DISTINCT ?p ?q WHERE {{ {one_of('?v', vertices)} {steps} FILTER(?p NOT IN ({hidden})) }}"
-    ).rows
-    names = kg.names(sorted({term for row in rows for term in row if isinstance(term, URIRef)} - kg.vocabulary.hidden))
-    close = (embeddings.similarity(says, [*names.values()], SPELLING) for says in strange)
-    return all(max(each, default=0.0) >= SURE for each in close)
+    if strange and len(reading.facts) > 1:
+        steps = " ".join(f"{{ ?{a} ?{p} ?{b} }} UNION {{ ?{b} ?{p} ?{a} }}" for a, p, b in ("vpx", "xqy"))
+        hidden = ", ".join(map(n3, sorted(kg.vocabulary.hidden)))
+        rows = kg.select(
+            f"SELECT DISTINCT ?p ?q WHERE {{ {one_of('?v', vertices)} {steps} FILTER(?p NOT IN ({hidden})) }}"
+        ).rows
+        predicates = {term for row in rows for term in row if isinstance(term, URIRef)}
+        names += kg.names(sorted(predicates - kg.vocabulary.hidden)).values()
+    close = (embeddings.similarity(says, names, SPELLING) for says in strange)
+    return all(max(each) >= SURE for each in close)
 
 
 def _said(kg: Graph, vertices: Sequence[URIRef]) -> list[Said]:
     """What is said of vertices, by predicate; hidden predicates are left out."""
-    these, types = one_of("?v", vertices), one_of("?t", kg.vocabulary.types)
+    ways = " UNION ".join(
+        f'{{ SELECT ?p ?o ("{way}" AS ?d) WHERE {{ {one_of("?v", vertices)} {triple} }} LIMIT {SAMPLE} }}'
+        for way, triple in (("out", "?v ?p ?o"), ("in", "?o ?p ?v"))
+    )
     rows = kg.select(
-        f'SELECT DISTINCT ?p ?d ?kind ?part WHERE {{ {{ {these} ?v ?p ?o BIND("out" AS ?d) }}'
-        f' UNION {{ {these} ?o ?p ?v BIND("in" AS ?d) }}'
-        f" OPTIONAL {{ {types} ?o ?t ?c }} OPTIONAL {{ ?o ?part ?x FILTER(isBlank(?o)) }}"
+        f"SELECT DISTINCT ?p ?d ?kind ?part WHERE {{ {ways} OPTIONAL {{ ?o ?part ?x FILTER(isBlank(?o)) }}"
+        f" OPTIONAL {{ {one_of('?t', kg.vocabulary.types)} ?o ?t ?c }}"
         f" BIND(IF(isLiteral(?o), DATATYPE(?o), ?c) AS ?kind) }}"
     ).rows
-    hidden = kg.vocabulary.hidden
     names = kg.names(sorted({term for row in rows for term in row if isinstance(term, URIRef)}))
-    ends: dict[tuple[URIRef, bool], list[Sequence[object]]] = {}
-    for predicate, way, *end in rows:
-        if isinstance(predicate, URIRef) and predicate not in hidden:
-            ends.setdefault((predicate, str(way) == "in"), []).append(end)
+    hidden = {str(iri) for iri in kg.vocabulary.hidden}
+    ends: dict[tuple[str, bool], tuple[set[str], set[str]]] = {}
+    for predicate, way, kind, part in rows:
+        kinds, parts = ends.setdefault((str(predicate), str(way) == "in"), (set(), set()))
+        kinds |= {str(kind)} - {"None"}
+        parts |= {str(part)} - {"None"} - hidden
     return [
         Said(
-            names[predicate],
+            names[URIRef(predicate)],
             back,
-            frozenset(names[kind] for kind, _ in pairs if isinstance(kind, URIRef)),
-            any(str(kind).startswith((str(XSD), str(RDF))) for kind, _ in pairs),
-            frozenset(names[part] for _, part in pairs if isinstance(part, URIRef) and part not in hidden),
+            frozenset(names[URIRef(kind)] for kind in kinds),
+            any(kind.startswith((str(XSD), str(RDF))) for kind in kinds),
+            frozenset(names[URIRef(part)] for part in parts),
         )
-        for (predicate, back), pairs in sorted(ends.items(), key=str)
+        for (predicate, back), (kinds, parts) in sorted(ends.items())
+        if predicate not in hidden
     ]
 
 
-class _Asked:
+class Asked:
     """The words of a question that say something, by their number, and what they are like."""
 
     def __init__(self, words: Sequence[str], embeddings: Embeddings) -> None:
         self.words, self.embeddings = words, embeddings
         pairs = enumerate(zip(words, [*words[1:], ""], strict=True))
-        self.content = [n for n, (a, b) in pairs if a not in {"", *FUNCTIONAL} or f"{a}_{b}" in SENSE_OF]
+        self.content = [n for n, (a, b) in pairs if a not in FUNCTIONAL or f"{a}_{b}" in SENSE_OF]
 
     def best(self, said: Sequence[Said]) -> Said | None:
-        """What is most like words of the question; None where another word asks for something else."""
-        date = grammar.wanted(self.words)[0] == "date"
-        eligible = [
-            each
-            for each in said
-            if not (each.literal and "who" in self.words)
-            if not date or en.TIMES & {*" ".join([each.name, *each.kinds]).lower().split()}
-        ]
-        close = [{n: self._closeness(n, each) for n in self.content} for each in eligible]
-        sure = [n for n, each in enumerate(close) if max(each.values(), default=0.0) >= SURE]
-        sure.sort(key=lambda n: -sum(close[n].values()))
-        guessed = not sure
-        if not sure:  # there is one thing, or one of the kind that is asked for
-            kinds = [number for number, each in enumerate(eligible) if any(self.kind(self.words[n], each) for n in self.content)]
-            sure = kinds or [*range(len(eligible))]
-            sure = sure if len(sure) == 1 else []
-        if not sure:
-            return None
-        chosen, close_to = eligible[sure[0]], close[sure[0]]
-        unlike = {
-            n
-            for n in self.content
-            if close_to[n] < RELEVANT and not self.kind(self.words[n], chosen)
-            if not date or self.words[n] not in en.TIMES
-        }
-        return None if (guessed and unlike) or any(self._asks(n, close_to) for n in unlike) else chosen
+        """What is most like the words; where nothing is, the one thing of the kind that is asked for.
 
-    def kind(self, word: str, said: Said) -> bool:
+        None where a word asks for something else.
+        """
+        date = grammar.wanted(self.words)[0] == "date"
+        said = [each for each in said if not (each.literal and "who" in self.words)]
+        said = [e for e in said if not date or en.TIMES & {*" ".join([e.name, *e.kinds]).lower().split()}]
+        close = [{n: self._closeness(n, each) for n in self.content} for each in said]
+        like_it = [n for n, each in enumerate(close) if max(each.values(), default=0.0) >= SURE]
+        of_kind = [
+            n
+            for n, each in enumerate(said)
+            if any(self.names_kind(self.words[m], each) for m in self.content)
+        ]
+        guess = of_kind or [*range(len(said))]
+        chosen = max(
+            like_it, key=lambda n: sum(close[n].values()), default=guess[0] if len(guess) == 1 else -1
+        )
+        if chosen < 0:
+            return None
+        near = close[chosen]
+        words = [n for n in self.content if near[n] < RELEVANT and not (date and self.words[n] in en.TIMES)]
+        unlike = [n for n in words if not self.names_kind(self.words[n], said[chosen])]
+        refused = any(self._asks(n, near) for n in unlike) if like_it else unlike
+        return None if refused else said[chosen]
+
+    def names_kind(self, word: str, said: Said) -> bool:
         """Whether a word is like the name of a class at the other end."""
-        return max(self.embeddings.similarity(word, [*said.kinds], SPELLING), default=0.0) >= SAME
+        close = self.embeddings.similarity(SENSE_OF.get(word, word), [*said.kinds], SPELLING)
+        return max(close, default=0.0) >= SAME
 
     def _asks(self, n: int, close: Mapping[int, float]) -> bool:
-        """Whether a word asks for something else: what is it, which is it, it of something, or it is known to."""
+        """Whether a word asks for something else: after "what", before "of", or as a word that is known to."""
         before = [word for word in self.words[:n] if word not in en.BEING | en.DETERMINERS | en.ACTIVE]
-        asked = before[-1:] and before[-1] in ("what", "which", "many")
-        behind = n - 1 in close and close[n - 1] < SURE and self._asks(n - 1, close)
+        asked = bool(before) and before[-1] in ("what", "which", "many")
+        behind = close.get(n - 1, 1.0) < SURE and self._asks(n - 1, close)
         of = self.words[n + 1 : n + 2] == ["of"] and not en.WH & {*self.words[n + 2 : n + 3]}
-        return self.words[n] not in en.VAGUE and (bool(asked) or behind or of or self.words[n] in SENSE_OF)
+        return self.words[n] not in en.VAGUE and (asked or behind or of or self.words[n] in SENSE_OF)
 
     def _closeness(self, n: int, said: Said) -> float:
         """How like a word, alone or with a neighbour, is to a predicate or to one behind it."""
-        word = self.words[n]
-        phrases = [word, SENSE_OF.get(word, word)]
-        for pair in ((n - 1, n), (n, n + 1)):
-            both = [self.words[m] for m in pair if 0 <= m < len(self.words)]
+        phrases = [self.words[n], SENSE_OF.get(self.words[n], self.words[n])]
+        for a, b in ((n - 1, n), (n, n + 1)):
+            both = self.words[max(a, 0) : b + 1]
             known = SENSE_OF.get("_".join(both), "")
-            phrases += [known or " ".join(both)] if known or {*pair} <= {*self.content} else []
+            phrases += [known or " ".join(both)] if known or {a, b} <= {*self.content} else []
         names = [said.name, *said.parts]
         return max(max(self.embeddings.similarity(phrase, names, SPELLING)) for phrase in phrases)

@@ -155,7 +155,7 @@ def _weight(words: Sequence[Token], text: str) -> float:
 
 
 def _named(word: Token) -> bool:
-    """Whether a word is written like part of a name; one that begins a sentence only if it is no function word."""
+    """Whether a word is written like part of a name; no function word that begins a sentence is."""
     named = word.text[0].isupper() or any(char.isdigit() for char in word.text)
     return (
         named

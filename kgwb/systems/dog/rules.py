@@ -262,11 +262,13 @@ def _alike(first: Chains, second: Chains, *, directed: bool = True) -> bool:
 
 
 def chains(question: str, kg: Graph | None, embeddings: Embeddings | None = None) -> Chains:
-    """The relations from each marked name to what is asked for, as they are read; else by the grammar alone."""
+    """The relations from each marked name to what is asked for; without embeddings as the grammar reads them."""
     facts, target, kind = read(question, kg, embeddings) if embeddings else grammar.read(question, kg)
     target = "" if kind == "boolean" else target
     names = [name.text for name in marked(question, tokens_of(question))]
-    return {name: tuple(_steps(name, facts, names, target)) for name in names}
+    steps = {name: _steps(name, facts, names, target) for name in names}
+    # a value without a name, and what it is made of, are one hop
+    return {name: tuple(step for step in steps[name] if ", " not in step[0]) for name in names}
 
 
 def _steps(
