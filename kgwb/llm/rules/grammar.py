@@ -152,28 +152,19 @@ def _chain(left: Sequence[str], right: Sequence[str], *, first: bool) -> list[St
     outer = [replace(chunk, left=True) for chunk in _chunks(left, "@")]
     inner = _chunks(right, ".")
     at = len(inner)  # where the chunks begin that close the question's clause, and do not belong to the name
-    if right[:1] == ["'s"]:
-        at = next((n for n, c in enumerate(inner) if n and (c.verb or c.before in en.AUXILIARIES)), at)
-    elif not asked_left or (opened and subject and any(chunk.verb for chunk in inner)):
+    if not asked_left or (opened and subject and any(chunk.verb for chunk in inner)):
         at = 0
     elif opened and inner and (inner[-1].verb or (at == 1 and (fronted or subject))):
         at -= 1
     inner, closing = inner[:at], inner[at:]
-    lefts = _relations_left(outer, bool(closing), there="their" in left)
+    lefts = _relations_left(outer, bool(closing))
     if closing and active:
         closing[-1] = replace(closing[-1], verb=True)
     rights = _relations_right(closing)
     if rights and opened:
         lefts = [chunk for chunk in lefts if not chunk.asked]
-        if lefts and rights[0].words[0] in (
-            "begin",
-            "start",
-            "end",
-            "stop",
-        ):  # when did production of X start
+        if lefts and rights[0].words[0] in ("begin", "start", "end"):  # when did production of X start
             lefts[0], rights = replace(lefts[0], words=(*lefts[0].words, *rights[0].words)), []
-        elif rights[0].words[0] == "belong" and outer[0].asked and outer[0].words[-1] in SENSE_OF:
-            lefts, rights = outer[:1], []  # which genre does X belong to
     if not (asked_left or asked_right or any(chunk.verb for chunk in rights)):
         phrases = {chunk.phrase for chunk in lefts}  # was the music for X composed
         rights = [chunk for chunk in rights if chunk.phrase not in phrases]
@@ -241,7 +232,7 @@ def _chunks(words: Sequence[str], end: str) -> list[Chunk]:
     return chunks
 
 
-def _relations_left(chunks: Sequence[Chunk], closing: bool, *, there: bool) -> list[Chunk]:
+def _relations_left(chunks: Sequence[Chunk], closing: bool) -> list[Chunk]:
     """Those chunks before the name that are relations, outermost first."""
     kept: list[Chunk] = []
     for number, chunk in enumerate(chunks):
@@ -252,18 +243,15 @@ def _relations_left(chunks: Sequence[Chunk], closing: bool, *, there: bool) -> l
         is_object = bool(kept) and kept[-1].verb and not chunk.joint  # it is the object of the verb before it
         by_somebody = chunk.after in ("by", "with") and not is_object
         if is_object and not chunk.verb and chunk.words[-1] in SENSE_OF:
-            if chunk.agent and kept[-1].phrase == chunk.phrase and chunk.after in ("of", "from", "in"):
-                kept.append(chunk)  # starring actors of X
-            else:
-                kept[-1] = replace(kept[-1], words=chunk.words)
+            kept[-1] = replace(kept[-1], words=chunk.words)
         elif chunk.joint == "for" and chunk.after == "of" and chunk.agent:
             kept.append(replace(chunk, same=True))  # films for the director of X
-        elif by_somebody or chunk.verb or chunk.same or not _is_type(chunk, later, kept, closing, there):
+        elif by_somebody or chunk.verb or chunk.same or not _is_type(chunk, later, kept, closing):
             kept.append(chunk)
     return kept
 
 
-def _is_type(chunk: Chunk, later: Sequence[Chunk], kept: Sequence[Chunk], closing: bool, there: bool) -> bool:
+def _is_type(chunk: Chunk, later: Sequence[Chunk], kept: Sequence[Chunk], closing: bool) -> bool:
     """Whether a noun only says of what kind something is."""
     if chunk.before in ("whose", "their"):
         return chunk.before == "their"
@@ -275,7 +263,7 @@ def _is_type(chunk: Chunk, later: Sequence[Chunk], kept: Sequence[Chunk], closin
     if chunk.after == "@":  # "the film X": apposition
         return bool(kept) or closing or chunk.before != "of"
     if chunk.after in ("share", "shares", "co", "verb", "that", "which", "who", "whose", "where"):
-        return not there
+        return True
     be = chunk.after in en.AUXILIARIES
     within = bool(kept) and (chunk.words[-1] in en.PLACES or (be and chunk.before == "of"))  # the city of X
     return within or (be and any(c.verb and c.before in en.AUXILIARIES for c in later[:1]))

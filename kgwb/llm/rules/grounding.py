@@ -183,7 +183,7 @@ class Asked:
         return max(close, default=0.0) >= SAME
 
     def _asks(self, n: int, close: Mapping[int, float]) -> bool:
-        """Whether a word asks for something else: after "what", before "of", or as a word that is known to."""
+        """Whether a word asks for something else: after "what", before "of", or as one that is known to."""
         before = [word for word in self.words[:n] if word not in en.BEING | en.DETERMINERS | en.ACTIVE]
         asked = bool(before) and before[-1] in ("what", "which", "many")
         behind = close.get(n - 1, 1.0) < SURE and self._asks(n - 1, close)

@@ -262,7 +262,7 @@ def _alike(first: Chains, second: Chains, *, directed: bool = True) -> bool:
 
 
 def chains(question: str, kg: Graph | None, embeddings: Embeddings | None = None) -> Chains:
-    """The relations from each marked name to what is asked for; without embeddings as the grammar reads them."""
+    """The relations from each marked name to what is asked for; without embeddings as the grammar reads."""
     facts, target, kind = read(question, kg, embeddings) if embeddings else grammar.read(question, kg)
     target = "" if kind == "boolean" else target
     names = [name.text for name in marked(question, tokens_of(question))]
