@@ -60,7 +60,7 @@ def kg(tmp_path_factory: pytest.TempPathFactory) -> Graph:
         ("Who is in charge of Procurement?", ["Ada Byron"]),
         ("What number do I ring to reach Ada Byron?", ["+44 1"]),
         ("When does the contract CTR-12 run out?", ["2026-04-12"]),
-        ("How far out does QC-7 reach?", ["183.5", "foot"]),
+        ("How far out does QC-7 reach? With the unit, please.", ["183.5", "foot"]),
         ("Which vessels are in the Old Harbour?", ["Polar Carrier"]),
         ("Does anyone know who owns the Polar Carrier?", ["Tarn Shipping"]),
     ],

@@ -152,7 +152,9 @@ def _chain(left: Sequence[str], right: Sequence[str], *, first: bool) -> list[St
     outer = [replace(chunk, left=True) for chunk in _chunks(left, "@")]
     inner = _chunks(right, ".")
     at = len(inner)  # where the chunks begin that close the question's clause, and do not belong to the name
-    if not asked_left or (opened and subject and any(chunk.verb for chunk in inner)):
+    if right[:1] == ["'s"]:
+        at = next((n for n, c in enumerate(inner) if n and (c.verb or c.before in en.AUXILIARIES)), at)
+    elif not asked_left or (opened and subject and any(chunk.verb for chunk in inner)):
         at = 0
     elif opened and inner and (inner[-1].verb or (at == 1 and (fronted or subject))):
         at -= 1

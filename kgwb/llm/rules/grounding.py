@@ -64,7 +64,7 @@ def read(question: str, kg: Graph | None, embeddings: Embeddings) -> grammar.Rea
         for each in like(says.removesuffix(" by"), [e.name for e in said], embeddings)
     ]
     counted = "".join(words[words.index("many") + 1 :][:1]) if "many" in words else ""
-    kinds = [each for each in said if each.name in kept and each.kinds]
+    kinds = [each for each in said if each.name in kept and each.kinds and len(reading.facts) == 1]
     if counted not in FUNCTIONAL and kinds and not any(asked.names_kind(counted, each) for each in kinds):
         return reading._replace(facts=((name, counted, "?answer"),), target="?answer")
     if kept and _there(reading, kept, kg, vertices[written[0]], embeddings):
