@@ -11,7 +11,7 @@ import inspect
 import json
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from kgwb.errors import ModelError
 from kgwb.kg.base import Graph
@@ -26,8 +26,8 @@ RELEVANT = 0.34
 TIMES_AND_PLACES = frozenset(("date", "year", "time", "place", "location", "of"))
 AS_GOOD = 0.06
 """Predicates within this of the best one are kept beside it."""
-Rule = TypeVar("Rule", bound=Callable[..., dict[str, Any]])
-_rules: dict[str, Callable[..., dict[str, Any]]] = {}
+Rule = Callable[..., dict[str, Any]]
+_rules: dict[str, Rule] = {}
 
 
 def rule(task: str) -> Callable[[Rule], Rule]:
@@ -36,12 +36,7 @@ def rule(task: str) -> Callable[[Rule], Rule]:
     It returns the reply as data, and takes by name what it needs of the prompt's variables, ``kg`` (the graph
     or None) and ``embeddings``.
     """
-
-    def register(function: Rule) -> Rule:
-        _rules[task] = function
-        return function
-
-    return register
+    return lambda function: _rules.setdefault(task, function)
 
 
 class Rules(ChatModel):

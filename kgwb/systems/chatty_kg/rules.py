@@ -15,12 +15,12 @@ from kgwb.llm.rules.words import AUXILIARIES, PREPOSITIONS, PRONOUNS, WH, Token,
 PERSONAL = frozenset("he she him her his hers himself herself".split())
 POINTING = frozenset(("this", "that", "these", "those"))
 OPENERS = re.compile(r"^(and|but|or|what about|how about|and what about|also)\b[\s,]*", re.I)
-ASKING = re.compile(r"^((in|on|at|by|for|of|from) )?(who|whom|what|which|when|where|how)\b( year)?", re.I)
+ASKING = re.compile(r"^(\w+ )?(whom?|what|which|when|where|how)\b( year)?", re.I)
 KINDS = "film|movie|book|novel|series|paper|article|song|album|car|model"
 WHOLE = re.compile(rf"\bthe ({KINDS})\b(?! of)|(?<![?!. ])(?=[?!. ]*$)", re.I)
 """What a name is put behind in a question that names nothing: "the film", else its last word."""
 PERSONS = re.compile(r"^(by )?(whom?|(which|what) (?!paper|number|river)\w*(or|er|ist|ian|man)s?)\b", re.I)
-THINGS = re.compile(r"^((in|on|at|of|for) )?(what|which|name)\b", re.I)
+THINGS = re.compile(r"^(\w+ )?(what|which|name)\b", re.I)
 YEAR = re.compile(r"\b\d{4}\b")
 VALUE = re.compile(r"[-+\d.,:TZ/]+|true|false")
 Turn = Mapping[str, Any]
@@ -84,10 +84,8 @@ def classify(question: str, kg: Graph | None) -> dict[str, Any]:
         inside = tokens[0].lower not in AUXILIARIES and any(name.first <= number for name in named)
         if _kind(tokens, number) and not inside:
             return {"reason": f"{token.text!r} stands for something said before", "label": "dependent"}
-    if OPENERS.match(question) and len(tokens) < 8:
-        return {"reason": f"{tokens[0].text!r} continues an earlier question", "label": "dependent"}
-    if not named:
-        return {"reason": "it names nothing that it could be about", "label": "dependent"}
+    if not named or (OPENERS.match(question) and len(tokens) < 8):
+        return {"reason": "it does not say all that it could be about", "label": "dependent"}
     return {"reason": f"it names {named[0].text!r}", "label": "self-contained"}
 
 
