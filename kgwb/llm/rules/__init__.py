@@ -64,10 +64,9 @@ def like(relation: str, names: Sequence[str], embeddings: Embeddings) -> list[st
     if ", " in relation:  # all parts of a value without a name
         return [name for name in names if name in relation.split(", ")]
     event = _event(relation)
-    if event != relation:  # where somebody was buried is no birth place, for all that both are places
+    if event not in ("", relation):  # where one was buried is no birth place, though both are places
         names = [name for name in names if not name.endswith((" by", "er", "or"))]
-        events = [_event(name) or event for name in names]
-        close = embeddings.similarity(event, events, SPELLING) if event else [1.0] * len(names)
+        close = embeddings.similarity(event, [_event(name) or event for name in names], SPELLING)
         names = [name for name, c in zip(names, close, strict=True) if c >= RELEVANT]
     close = embeddings.similarity(relation, names, SPELLING)
     least = 0.0 if relation == KIND else max(close, default=0.0) - AS_GOOD
