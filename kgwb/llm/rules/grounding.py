@@ -6,7 +6,7 @@ compared with the words of the question. A word that asks for something else kee
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -34,11 +34,9 @@ class Said(NamedTuple):
 
     name: str
     back: bool
-    kinds: frozenset[str]
-    """The names of classes and datatypes."""
+    kinds: Collection[str]  # the names of classes and datatypes
     literal: bool
-    parts: frozenset[str]
-    """The predicates of values that have no name."""
+    parts: Sequence[str]  # the predicates of values that have no name
 
 
 def read(question: str, kg: Graph | None, embeddings: Embeddings) -> grammar.Reading:
@@ -57,17 +55,19 @@ def read(question: str, kg: Graph | None, embeddings: Embeddings) -> grammar.Rea
     first -= first > 1 and words[first - 2] in en.DETERMINERS  # the contract X
     words[first:last] = [""] * (last - first)
     asked = Asked(words, embeddings)
-    relations = [says for subject, says, object_ in reading.facts if name in (subject, object_)][:1]
+    at_name = [says for subject, says, object_ in reading.facts if name in (subject, object_)][:1]
     kept = [
         each
-        for says in relations
+        for says in at_name
         for each in like(says.removesuffix(" by"), [e.name for e in said], embeddings)
     ]
     counted = "".join(words[words.index("many") + 1 :][:1]) if "many" in words else ""
     kinds = [each for each in said if each.name in kept and each.kinds and len(reading.facts) == 1]
     if counted not in FUNCTIONAL and kinds and not any(asked.names_kind(counted, each) for each in kinds):
         return reading._replace(facts=((name, counted, "?answer"),), target="?answer")
-    if kept and _there(reading, kept, kg, vertices[written[0]], embeddings):
+    strange = [says for _, says, _ in reading.facts if not {*says.split()} <= FAMILIES]
+    near = [*kept, *(_two_steps_away(kg, vertices[written[0]]) if strange and len(reading.facts) > 1 else ())]
+    if kept and all(max(embeddings.similarity(says, near, SPELLING)) >= SURE for says in strange):
         return reading
     starts = [0, *(n for n, token in enumerate(tokens) if n and token.opens), len(tokens)]
     questions = [words[a:b] for a, b in pairwise(starts) if en.WH & {*words[a:b]}]
@@ -77,7 +77,7 @@ def read(question: str, kg: Graph | None, embeddings: Embeddings) -> grammar.Rea
         return reading
     end = "?x1" if best.parts else "?answer"
     facts = [(end, best.name, name) if best.back else (name, best.name, end)]
-    facts += [(end, ", ".join(sorted(best.parts)), "?answer")] * bool(best.parts)
+    facts += [(end, ", ".join(best.parts), "?answer")] * bool(best.parts)
     return reading._replace(facts=tuple(facts), target="?answer")
 
 
@@ -89,26 +89,13 @@ def _vertices(name: str, kg: Graph) -> Sequence[URIRef]:
     return kg.exact([name]).get(name) or close
 
 
-def _there(
-    reading: grammar.Reading,
-    kept: Sequence[str],
-    kg: Graph,
-    vertices: Sequence[URIRef],
-    embeddings: Embeddings,
-) -> bool:
-    """Whether every relation of a reading is of a known family, or a predicate one or two steps away."""
-    names = [*kept]
-    strange = [says for _, says, _ in reading.facts if not {*says.split()} <= FAMILIES]
-    if strange and len(reading.facts) > 1:
-        steps = " ".join(f"{{ ?{a} ?{p} ?{b} }} UNION {{ ?{b} ?{p} ?{a} }}" for a, p, b in ("vpx", "xqy"))
-        hidden = ", ".join(map(n3, sorted(kg.vocabulary.hidden)))
-        rows = kg.select(
-            f"SELECT DISTINCT ?p ?q WHERE {{ {one_of('?v', vertices)} {steps} FILTER(?p NOT IN ({hidden})) }}"
-        ).rows
-        predicates = {term for row in rows for term in row if isinstance(term, URIRef)}
-        names += kg.names(sorted(predicates - kg.vocabulary.hidden)).values()
-    close = (embeddings.similarity(says, names, SPELLING) for says in strange)
-    return all(max(each) >= SURE for each in close)
+def _two_steps_away(kg: Graph, vertices: Sequence[URIRef]) -> Collection[str]:
+    """The names of predicates one or two steps away from vertices."""
+    steps = " ".join(f"{{ ?{a} ?{p} ?{b} }} UNION {{ ?{b} ?{p} ?{a} }}" for a, p, b in ("vpx", "xqy"))
+    hidden = ", ".join(map(n3, sorted(kg.vocabulary.hidden)))
+    query = f"SELECT DISTINCT ?p ?q WHERE {{ {one_of('?v', vertices)} {steps} FILTER(?p NOT IN ({hidden})) }}"
+    found = {term for row in kg.select(query).rows for term in row if isinstance(term, URIRef)}
+    return kg.names(sorted(found - kg.vocabulary.hidden)).values()
 
 
 def _said(kg: Graph, vertices: Sequence[URIRef]) -> list[Said]:
@@ -123,22 +110,19 @@ def _said(kg: Graph, vertices: Sequence[URIRef]) -> list[Said]:
         f" BIND(IF(isLiteral(?o), DATATYPE(?o), ?c) AS ?kind) }}"
     ).rows
     names = kg.names(sorted({term for row in rows for term in row if isinstance(term, URIRef)}))
-    hidden = {str(iri) for iri in kg.vocabulary.hidden}
-    ends: dict[tuple[str, bool], tuple[set[str], set[str]]] = {}
+    ends: dict[tuple[URIRef, bool], list[tuple[object, object]]] = {}
     for predicate, way, kind, part in rows:
-        kinds, parts = ends.setdefault((str(predicate), str(way) == "in"), (set(), set()))
-        kinds |= {str(kind)} - {"None"}
-        parts |= {str(part)} - {"None"} - hidden
+        if isinstance(predicate, URIRef) and predicate not in kg.vocabulary.hidden:
+            ends.setdefault((predicate, str(way) == "in"), []).append((kind, part))
     return [
         Said(
-            names[URIRef(predicate)],
+            names[predicate],
             back,
-            frozenset(names[URIRef(kind)] for kind in kinds),
-            any(kind.startswith((str(XSD), str(RDF))) for kind in kinds),
-            frozenset(names[URIRef(part)] for part in parts),
+            frozenset(names[kind] for kind, _ in pairs if isinstance(kind, URIRef)),
+            any(str(kind).startswith((str(XSD), str(RDF))) for kind, _ in pairs),
+            sorted({names[p] for _, p in pairs if isinstance(p, URIRef) and p not in kg.vocabulary.hidden}),
         )
-        for (predicate, back), (kinds, parts) in sorted(ends.items())
-        if predicate not in hidden
+        for (predicate, back), pairs in sorted(ends.items())
     ]
 
 
