@@ -170,7 +170,7 @@ def _chain(left: Sequence[str], right: Sequence[str], *, first: bool) -> list[St
     if not (asked_left or asked_right or any(chunk.verb for chunk in rights)):
         phrases = {chunk.phrase for chunk in lefts}  # was the music for X composed
         rights = [chunk for chunk in rights if chunk.phrase not in phrases]
-    chain = [*_relations_right(inner, every=True), *reversed(lefts), *rights]
+    chain = [*_relations_right(inner), *reversed(lefts), *rights]
     being = en.BEING & {*left[-3:]} - {*left[:first]}
     if not chain and (being or left in (["a"], ["an"])):
         return [(KIND, True)]
@@ -210,10 +210,8 @@ def _chunks(words: Sequence[str], end: str) -> list[Chunk]:
             current, same = [word[3:]], True
         elif word in ("common", "together") and (current or chunks):  # have an actor in common with X
             close(word)
-            place = max(
-                (n for n, chunk in enumerate(chunks) if chunk.verb and word != "common"),
-                default=len(chunks) - 1,
-            )
+            verbs = [n for n, chunk in enumerate(chunks) if chunk.verb and word != "common"]
+            place = verbs[-1] if verbs else len(chunks) - 1
             chunks[place] = replace(chunks[place], same=True)
         elif word in ("same", "share", "shares", "shared", "common"):
             close(word)
@@ -271,12 +269,10 @@ def _is_type(chunk: Chunk, later: Sequence[Chunk], kept: Sequence[Chunk], closin
     return within or (be and any(c.verb and c.before in en.AUXILIARIES for c in later[:1]))
 
 
-def _relations_right(chunks: Sequence[Chunk], *, every: bool = False) -> list[Chunk]:
+def _relations_right(chunks: Sequence[Chunk]) -> list[Chunk]:
     """The relation that chunks after the name say: the verb if there is one, else the nouns."""
-    verbs = [number for number, chunk in enumerate(chunks) if chunk.verb]
-    if verbs:
-        first = replace(chunks[verbs[0]], same=any(chunk.same for chunk in chunks))
-        return [*chunks[: verbs[0] * every], first]
+    if verbs := [chunk for chunk in chunks if chunk.verb]:
+        return [replace(verbs[0], same=any(chunk.same for chunk in chunks))]
     return [chunk for chunk in chunks if not chunk.asked] or list(chunks)
 
 
