@@ -33,7 +33,7 @@ def vertex(
     if len(same) > 1:
         facts = grammar.read(question, kg).facts
         relations = [says for subject, says, object_ in facts if entity in (subject, object_)]
-        asked = _content(question) - _content(" ".join([entity, *(says for _, says, _ in facts)]))
+        asked = _content(question.partition(" not ")[0]) - _content(" ".join([entity, *relations]))
 
         def fit(candidate: Any) -> float:
             """A year, shared words, and how like the candidate's relations are to the question's."""
