@@ -61,7 +61,7 @@ def read(question: str, kg: Graph | None, embeddings: Embeddings) -> grammar.Rea
         for says in at_name
         for each in like(says.removesuffix(" by"), [e.name for e in said], embeddings)
     ]
-    counted = "".join(words[words.index("many") + 1 :][:1]) if "many" in words else ""
+    counted = next((b for a, b in pairwise(words) if a == "many" and SENSE_OF.get(b) not in at_name), "")
     kinds = [each for each in said if each.name in kept and each.kinds and len(reading.facts) == 1]
     if counted not in FUNCTIONAL and kinds and not any(asked.names_kind(counted, each) for each in kinds):
         return reading._replace(facts=((name, counted, "?answer"),), target="?answer")
