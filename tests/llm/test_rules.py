@@ -67,7 +67,6 @@ def kg() -> Graph:
          [f"?answer | {grammar.MADE_BY} | Ada Byron", "?answer | cite | Echo"]),
         ("Who wrote the 1987 novel Echo?", [f"Echo | {WRITER} | ?answer"]),
         ("Who were the starring actors of Echo?", ["Echo | starring actor cast | ?answer"]),
-        ("Which genre does Echo belong to?", ["Echo | genre type | ?answer"]),
     ],
 )  # fmt: skip
 def test_a_question_is_read_as_triples(question: str, facts: list[str], kg: Graph) -> None:

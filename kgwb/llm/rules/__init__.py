@@ -11,7 +11,7 @@ import inspect
 import json
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from kgwb.errors import ModelError
 from kgwb.kg.base import Graph
@@ -26,8 +26,8 @@ RELEVANT = 0.34
 TIMES_AND_PLACES = frozenset(("date", "year", "time", "place", "location", "of"))
 AS_GOOD = 0.06
 """Predicates within this of the best one are kept beside it."""
-Rule = TypeVar("Rule", bound=Callable[..., dict[str, Any]])
-_rules: dict[str, Callable[..., dict[str, Any]]] = {}
+Rule = Callable[..., dict[str, Any]]
+_rules: dict[str, Rule] = {}
 
 
 def rule(task: str) -> Callable[[Rule], Rule]:
@@ -36,12 +36,7 @@ def rule(task: str) -> Callable[[Rule], Rule]:
     It returns the reply as data, and takes by name what it needs of the prompt's variables, ``kg`` (the graph
     or None) and ``embeddings``.
     """
-
-    def register(function: Rule) -> Rule:
-        _rules[task] = function
-        return function
-
-    return register
+    return lambda function: _rules.setdefault(task, function)
 
 
 class Rules(ChatModel):
@@ -66,11 +61,12 @@ class Rules(ChatModel):
 
 def like(relation: str, names: Sequence[str], embeddings: Embeddings) -> list[str]:
     """The names of predicates that say a relation, in their order; none if none is like enough."""
+    if ", " in relation:  # all parts of a value without a name
+        return [name for name in names if name in relation.split(", ")]
     event = _event(relation)
-    if event != relation:  # where somebody was buried is no birth place, for all that both are places
+    if event not in ("", relation):  # where one was buried is no birth place, though both are places
         names = [name for name in names if not name.endswith((" by", "er", "or"))]
-        events = [_event(name) or event for name in names]
-        close = embeddings.similarity(event, events, SPELLING) if event else [1.0] * len(names)
+        close = embeddings.similarity(event, [_event(name) or event for name in names], SPELLING)
         names = [name for name, c in zip(names, close, strict=True) if c >= RELEVANT]
     close = embeddings.similarity(relation, names, SPELLING)
     least = 0.0 if relation == KIND else max(close, default=0.0) - AS_GOOD

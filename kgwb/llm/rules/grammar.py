@@ -21,7 +21,9 @@ from kgwb.llm.rules.words import SENSE_OF, Mention, is_verb, mentions, singular,
 
 UNREAD = frozenset(("not", "never", "nor", "without", "except", "before", "after", "than"))
 IDIOMS = re.compile(
-    r"(\[[^\[\]]*\])|\b(in the world|on earth|by any chance|in particular|the names? of(?= (the|all|a)\b))",
+    r"(\[[^\[\]]*\])| - the \w+, not the \w+|\b(in the world|on earth|by any chance|in particular|got any"
+    r"|makes? up|i'm after|get(?= (the|a|an|some)\b)|(before|after)(?=[.?!]|$| (i|we)\b)"
+    r"|work(s|ed|ing)?(?= as (an?|the)\b)|the names? of(?= (the|all|a)\b))",
     re.I,
 )
 """What says nothing; a name in square brackets is left alone."""
@@ -79,7 +81,7 @@ class Reading(NamedTuple):
 
 def read(question: str, kg: Graph | None) -> Reading:
     """What the grammar reads. Raises ModelError for words that it would pass over ("not", "before")."""
-    question = IDIOMS.sub(lambda idiom: idiom[1] or "", question)
+    question = plain(question)
     tokens = tokens_of(question)
     words = [token.lower for token in tokens]
     names = mentions(question, tokens, kg)
@@ -93,8 +95,11 @@ def read(question: str, kg: Graph | None) -> Reading:
     if kg and names and names[-1].last <= last and stated and kg.exact([kind]):
         names.append(Mention(last, last + 1, kind))  # was X a chemist, were they also chemists
     groups = _groups(words, names)
-    asks = bool(words) and words[0] in en.AUXILIARIES and words[1:2] not in (["you"], ["i"], ["we"])
-    counts = {("how", "many"), ("how", "much"), ("number", "of")} & {*pairwise(words)}
+    goes_on = any(
+        t.lower in en.WH and n and (t.opens or "and" in words[n - 4 : n]) for n, t in enumerate(tokens)
+    )
+    asks = words[:1] and words[0] in en.AUXILIARIES and not ({*words[1:2]} & en.POLITE) and not goes_on
+    counts = {("how", "many"), ("how", "much"), ("the", "number")} & {*pairwise(words)}
     facts: list[Fact] = []
     target = "?answer"
     chain: list[Step] = []  # a group without relations shares its neighbour's
@@ -116,6 +121,11 @@ def read(question: str, kg: Graph | None) -> Reading:
     return Reading(tuple(facts), target, "boolean" if asks else "count" if counts else "list")
 
 
+def plain(question: str) -> str:
+    """The question without what says nothing."""
+    return IDIOMS.sub(lambda idiom: idiom[1] or "", question)
+
+
 def _groups(words: Sequence[str], names: Sequence[Mention]) -> list[list[Mention]]:
     """Names joined by "and" or a comma are one group: the same is said of each."""
     groups: list[list[Mention]] = []
@@ -132,7 +142,7 @@ def _chain(left: Sequence[str], right: Sequence[str], *, first: bool) -> list[St
     """The relations of one name, nearest first, from the words before and after it."""
     asked_right = bool(en.WH & {*right})
     asked_left = bool((en.WH | en.IMPERATIVES) & {*left}) and not asked_right
-    hint, site = _wanted([*left, *right])
+    hint, site = wanted([*left, *right])
     place = next((number for number, word in enumerate(left) if word in en.WH), len(left) - 1)
     verbs = [word for word in left[place + 1 :] if word in en.AUXILIARIES]
     subject = bool(en.AUXILIARIES & {*left[-3:]})  # an auxiliary stands before the name
@@ -149,25 +159,18 @@ def _chain(left: Sequence[str], right: Sequence[str], *, first: bool) -> list[St
     elif opened and inner and (inner[-1].verb or (at == 1 and (fronted or subject))):
         at -= 1
     inner, closing = inner[:at], inner[at:]
-    lefts = _relations_left(outer, bool(closing), there="their" in left)
+    lefts = _relations_left(outer, bool(closing))
     if closing and active:
         closing[-1] = replace(closing[-1], verb=True)
     rights = _relations_right(closing)
     if rights and opened:
         lefts = [chunk for chunk in lefts if not chunk.asked]
-        if lefts and rights[0].words[0] in (
-            "begin",
-            "start",
-            "end",
-            "stop",
-        ):  # when did production of X start
+        if lefts and rights[0].words[0] in ("begin", "start", "end"):  # when did production of X start
             lefts[0], rights = replace(lefts[0], words=(*lefts[0].words, *rights[0].words)), []
-        elif rights[0].words[0] == "belong" and outer[0].asked and outer[0].words[-1] in SENSE_OF:
-            lefts, rights = outer[:1], []  # which genre does X belong to
     if not (asked_left or asked_right or any(chunk.verb for chunk in rights)):
         phrases = {chunk.phrase for chunk in lefts}  # was the music for X composed
         rights = [chunk for chunk in rights if chunk.phrase not in phrases]
-    chain = [*_relations_right(inner, every=True), *reversed(lefts), *rights]
+    chain = [*_relations_right(inner), *reversed(lefts), *rights]
     being = en.BEING & {*left[-3:]} - {*left[:first]}
     if not chain and (being or left in (["a"], ["an"])):
         return [(KIND, True)]
@@ -176,7 +179,7 @@ def _chain(left: Sequence[str], right: Sequence[str], *, first: bool) -> list[St
     return _steps(chain, hint, site)
 
 
-def _wanted(words: Sequence[str]) -> tuple[str, str]:
+def wanted(words: Sequence[str]) -> tuple[str, str]:
     """What kind of value is asked for ("date", "place" or nothing), and of what kind a place."""
     asked = [singular(b) for a, b in pairwise(words) if a in ("what", "which")]
     site = next((word for word in asked if word in en.PLACES), "")
@@ -207,10 +210,8 @@ def _chunks(words: Sequence[str], end: str) -> list[Chunk]:
             current, same = [word[3:]], True
         elif word in ("common", "together") and (current or chunks):  # have an actor in common with X
             close(word)
-            place = max(
-                (n for n, chunk in enumerate(chunks) if chunk.verb and word != "common"),
-                default=len(chunks) - 1,
-            )
+            verbs = [n for n, chunk in enumerate(chunks) if chunk.verb and word != "common"]
+            place = verbs[-1] if verbs else len(chunks) - 1
             chunks[place] = replace(chunks[place], same=True)
         elif word in ("same", "share", "shares", "shared", "common"):
             close(word)
@@ -231,7 +232,7 @@ def _chunks(words: Sequence[str], end: str) -> list[Chunk]:
     return chunks
 
 
-def _relations_left(chunks: Sequence[Chunk], closing: bool, *, there: bool) -> list[Chunk]:
+def _relations_left(chunks: Sequence[Chunk], closing: bool) -> list[Chunk]:
     """Those chunks before the name that are relations, outermost first."""
     kept: list[Chunk] = []
     for number, chunk in enumerate(chunks):
@@ -242,18 +243,15 @@ def _relations_left(chunks: Sequence[Chunk], closing: bool, *, there: bool) -> l
         is_object = bool(kept) and kept[-1].verb and not chunk.joint  # it is the object of the verb before it
         by_somebody = chunk.after in ("by", "with") and not is_object
         if is_object and not chunk.verb and chunk.words[-1] in SENSE_OF:
-            if chunk.agent and kept[-1].phrase == chunk.phrase and chunk.after in ("of", "from", "in"):
-                kept.append(chunk)  # starring actors of X
-            else:
-                kept[-1] = replace(kept[-1], words=chunk.words)
+            kept[-1] = replace(kept[-1], words=chunk.words)
         elif chunk.joint == "for" and chunk.after == "of" and chunk.agent:
             kept.append(replace(chunk, same=True))  # films for the director of X
-        elif by_somebody or chunk.verb or chunk.same or not _is_type(chunk, later, kept, closing, there):
+        elif by_somebody or chunk.verb or chunk.same or not _is_type(chunk, later, kept, closing):
             kept.append(chunk)
     return kept
 
 
-def _is_type(chunk: Chunk, later: Sequence[Chunk], kept: Sequence[Chunk], closing: bool, there: bool) -> bool:
+def _is_type(chunk: Chunk, later: Sequence[Chunk], kept: Sequence[Chunk], closing: bool) -> bool:
     """Whether a noun only says of what kind something is."""
     if chunk.before in ("whose", "their"):
         return chunk.before == "their"
@@ -265,18 +263,16 @@ def _is_type(chunk: Chunk, later: Sequence[Chunk], kept: Sequence[Chunk], closin
     if chunk.after == "@":  # "the film X": apposition
         return bool(kept) or closing or chunk.before != "of"
     if chunk.after in ("share", "shares", "co", "verb", "that", "which", "who", "whose", "where"):
-        return not there
+        return True
     be = chunk.after in en.AUXILIARIES
     within = bool(kept) and (chunk.words[-1] in en.PLACES or (be and chunk.before == "of"))  # the city of X
     return within or (be and any(c.verb and c.before in en.AUXILIARIES for c in later[:1]))
 
 
-def _relations_right(chunks: Sequence[Chunk], *, every: bool = False) -> list[Chunk]:
+def _relations_right(chunks: Sequence[Chunk]) -> list[Chunk]:
     """The relation that chunks after the name say: the verb if there is one, else the nouns."""
-    verbs = [number for number, chunk in enumerate(chunks) if chunk.verb]
-    if verbs:
-        first = replace(chunks[verbs[0]], same=any(chunk.same for chunk in chunks))
-        return [*chunks[: verbs[0] * every], first]
+    if verbs := [chunk for chunk in chunks if chunk.verb]:
+        return [replace(verbs[0], same=any(chunk.same for chunk in chunks))]
     return [chunk for chunk in chunks if not chunk.asked] or list(chunks)
 
 

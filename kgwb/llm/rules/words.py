@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from kgwb.kg.base import Graph
 
@@ -21,7 +21,9 @@ WH, AUXILIARIES, HAVING, NATIONS = _listed("wh", "auxiliaries", "having", "natio
 LIGHT_VERBS, VERB_FORMS, BEING, ACTIVE = _listed("light_verbs", "verb_forms", "being", "active")
 DETERMINERS, PREPOSITIONS, RELATIVES, FILLERS = _listed("determiners", "prepositions", "relatives", "fillers")
 IMPERATIVES, JOINING, NOUN_NEXT, ASKING = _listed("imperatives", "joining", "noun_next", "asking")
-TIMES, PLACES, PRONOUNS, *EVENTS = _listed("times", "places", "pronouns", "located", "sited")
+TIMES, PLACES, PRONOUNS, SMALL_TALK = _listed("times", "places", "pronouns", "small_talk")
+POLITE, VAGUE = _listed("polite", "vague")
+EVENTS = [*_listed("located", "sited")]
 FUNCTION_WORDS = WH | AUXILIARIES | DETERMINERS | PREPOSITIONS | RELATIVES | FILLERS
 SENSE_OF = {word: name for name, words in LEXICON["senses"].items() for word in words.split()}
 """For a word of a known family the phrase that a graph tends to name the relation by."""
@@ -30,21 +32,21 @@ MARKED = re.compile(r"\[([^\[\]]+)\]")
 WORD = re.compile(rf"[^{PUNCTUATION}](?:\S*[^{PUNCTUATION}])?")
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A word of the question without the punctuation around it, and where it stands."""
 
     text: str
     start: int
     end: int
+    opens: bool = False
+    """Whether a sentence begins with it."""
 
     @property
     def lower(self) -> str:
         return self.text.casefold()
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(NamedTuple):
     """Tokens ``first`` to ``last`` (exclusive) that name something."""
 
     first: int
@@ -57,23 +59,15 @@ def tokens_of(text: str) -> list[Token]:
     tokens: list[Token] = []
     for match in WORD.finditer(text):
         core, start = match.group(), match.start()
+        opens = not tokens or text[:start].rstrip().endswith((".", "?", "!", ":"))
         owner = re.fullmatch(r"(.+)['’]s", core)
         if owner and core.casefold() not in WH:
             cut = start + len(owner[1])
-            tokens += [Token(owner[1], start, cut), Token("'s", cut, match.end())]
+            tokens += [Token(owner[1], start, cut, opens), Token("'s", cut, match.end())]
         else:
             core = core[:-1] if core.endswith(".") and core.count(".") == 1 else core
-            tokens += [Token(core, start, start + len(core))] if core else []
+            tokens += [Token(core, start, start + len(core), opens)] if core else []
     return tokens
-
-
-def stem(word: str) -> str:
-    """A crude stem, enough to see that films and film, directs and directed, studies and study are one."""
-    word = word.casefold()
-    for ending, put in (("ies", "y"), ("sses", "ss"), ("es", "e"), ("s", ""), ("ing", ""), ("ed", "")):
-        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
-            return word[: len(word) - len(ending)] + put
-    return word
 
 
 def singular(word: str) -> str:
@@ -96,32 +90,33 @@ def mentions(text: str, tokens: Sequence[Token], kg: Graph | None) -> list[Menti
     """
     if settled := marked(text, tokens):
         return settled
-    spans = [(a, b) for a in range(len(tokens)) for b in range(a + 1, min(len(tokens), a + 18) + 1)]
+    edges = [n for n, token in enumerate(tokens) if any(map(str.isalnum, token.text))]
+    spans = [(a, b + 1) for a in edges for b in edges if a <= b < a + 18]
     texts = {(a, b): text[tokens[a].start : tokens[b - 1].end] for a, b in spans}
     labels = kg.exact(list(texts.values())) if kg else {}
     whole = [span for span in spans if texts[span] in labels and not of_nation(span, tokens)]
-    weights = {span: _weight(tokens[slice(*span)], text) for span in whole}
-    likely = [span for span in whole if weights[span] > 0]
-    for a, b in _capital_runs(tokens):
-        if of_nation((a, b), tokens) or (b - a == 1 and tokens[a].lower in SENSE_OF):
-            continue
-        if not _overlaps((a, b), likely) or (kg and kg.search(texts[a, b], 3).how == "all words"):
-            weights[a, b] = b - a + 0.1
+    likely = [span for span in whole if _means_a_name(tokens[slice(*span)])]
+    runs = [
+        run
+        for run in _capital_runs(tokens)
+        if not of_nation(run, tokens)
+        and not (run[1] - run[0] == 1 and tokens[run[0]].lower in SENSE_OF)
+        and (not _overlaps(run, likely) or (kg and kg.search(texts[run], 3).how == "all words"))
+    ]
     chosen: list[tuple[int, int]] = []
-    for span in sorted(weights, key=lambda span: (weights[span], span), reverse=True):
-        if weights[span] > 0 and not _overlaps(span, chosen):
-            chosen.append(span)
-    chosen = chosen or _plain_names(tokens, whole)
+    for span in sorted([*likely, *runs], key=lambda span: (span[1] - span[0], span), reverse=True):
+        chosen += [] if _overlaps(span, chosen) else [span]
+    chosen = chosen or _plain_name(tokens, whole)
     return [Mention(a, b, texts[a, b]) for a, b in sorted(chosen)]
 
 
 def marked(text: str, tokens: Sequence[Token]) -> list[Mention]:
     """The names in square brackets."""
-    names = []
-    for mark in MARKED.finditer(text):
-        inside = [n for n, token in enumerate(tokens) if mark.start() <= token.start < mark.end()]
-        names += [Mention(inside[0], inside[-1] + 1, mark[1])] if inside else []
-    return names
+    return [
+        Mention(inside[0], inside[-1] + 1, mark[1])
+        for mark in MARKED.finditer(text)
+        if (inside := [n for n, token in enumerate(tokens) if mark.start() <= token.start < mark.end()])
+    ]
 
 
 def _overlaps(span: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
@@ -136,43 +131,34 @@ def of_nation(span: tuple[int, int], tokens: Sequence[Token]) -> bool:
     return nation and after.islower() and after not in FUNCTION_WORDS and not is_verb(after)
 
 
-def _weight(words: Sequence[Token], text: str) -> float:
-    """How surely words that are a label are meant as a name: by quotes, capitals, digits and length."""
-    start, end = words[0].start, words[-1].end
-    if start and text[start - 1] in '"“«' and re.match(r"[.,?!]?[\"”»]", text[end:]):
-        return 100.0
-    capitals = sum(_named(word) for word in words)
-    if not capitals:
-        plain = any(w.lower in FUNCTION_WORDS or w.lower in SENSE_OF or is_verb(w.text) for w in words)
-        return 0.5 if len(words) > 1 and not plain else 0.0
-    return capitals + 0.6 * (len(words) - capitals)
+def _means_a_name(words: Sequence[Token]) -> bool:
+    """Whether words that are a label are meant as a name: by capitals, digits, or several unlikely words."""
+    plain = any(w.lower in FUNCTION_WORDS or w.lower in SENSE_OF or is_verb(w.text) for w in words)
+    return any(map(_named, words)) or (len(words) > 1 and not plain)
 
 
 def _named(word: Token) -> bool:
-    """Whether a word is written like part of a name; the first of the text only if it is no function word."""
-    named = word.text[0].isupper() or any(char.isdigit() for char in word.text)
-    return named and (word.start > 0 or word.lower not in FUNCTION_WORDS | LIGHT_VERBS)
+    """Whether a word is written like part of a name; no function word that begins a sentence is."""
+    unnamed = FUNCTION_WORDS | LIGHT_VERBS | PRONOUNS | SMALL_TALK if word.opens else {"i"}
+    return word.lower not in unnamed and any(char.isupper() or char.isdigit() for char in word.text)
 
 
 def _capital_runs(tokens: Sequence[Token]) -> list[tuple[int, int]]:
     """Runs of capitalised words, joined by small words between them; not the first word of the question."""
     runs: list[tuple[int, int]] = []
     for n, token in enumerate(tokens):
-        joined = n > 1 and tokens[n - 1].lower in JOINING and token.text[0].isupper()
+        joined = n > 1 and tokens[n - 1].lower in JOINING
         if n and _named(token) and runs and runs[-1][1] >= n - joined and n - runs[-1][0] < 18:
             runs[-1] = (runs[-1][0], n + 1)
-        elif n and _named(token) and not token.text.isdigit():
+        elif _named(token) and not token.text.isdigit() and (n or any(map(str.isdigit, token.text))):
             runs.append((n, n + 1))
     return runs
 
 
-def _plain_names(tokens: Sequence[Token], whole: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """In a question without capitals: labels of several words, else the last single word that is a label."""
-    chosen: list[tuple[int, int]] = []
-    for a, b in sorted(whole, key=lambda span: (span[1] - span[0], span[0]), reverse=True):
-        before = tokens[a - 1].lower if a else ""
-        kind = before in WH | DETERMINERS | PRONOUNS or (a > 0 and of_nation((a - 1, a), tokens))
-        several = b - a > 1 and not _overlaps((a, b), chosen)
-        if tokens[a].lower not in FUNCTION_WORDS - DETERMINERS and (several or not (chosen or kind)):
-            chosen.append((a, b))
-    return chosen
+def _plain_name(tokens: Sequence[Token], whole: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """In a question without capitals: the longest label, the last of equals; no word for a kind of thing."""
+    kinds = [n for n, token in enumerate(tokens) if token.lower in WH | DETERMINERS | PRONOUNS]
+    kinds += [n for n in range(len(tokens)) if of_nation((n, n + 1), tokens)]
+    names = [(a, b) for a, b in whole if tokens[a].lower not in FUNCTION_WORDS]
+    names = [(a, b) for a, b in names if b - a > 1 or a - 1 not in kinds]
+    return sorted(names, key=lambda span: (span[1] - span[0], span))[-1:]

@@ -19,6 +19,12 @@ BOOLEAN_OPENERS = frozenset(
 COUNT = re.compile(
     r"^(in |on |for |at )?how (many|much)\b|^(what|give|tell).{0,12}\b(number|count) of\b", re.IGNORECASE
 )
+POLITE = frozenset(("you", "i", "we", "anyone", "anybody", "love", "like"))
+"""Could you name ..., does anyone know ..., would love to know ...: no question for yes or no."""
+ASKS_ON = re.compile(
+    r"(\?\s+|, and (if so,? )?)(\w+ )?(how|what|when|where|which|who|whose)\b", re.IGNORECASE
+)
+"""What follows on a yes-or-no question that is no more than an opening: "..., and what are they?"."""
 
 NOTHING = frozenset(("", "none", "nothing"))
 """What small models write into a list that shall be empty."""
@@ -130,7 +136,8 @@ def construct(reply: PublishedReply, question: str, *, published: bool = False) 
 def kind_of(question: str, stated: Kind | None) -> Kind | None:
     """Whether a list, a count or yes or no is asked for: by the opening words, else as the model stated."""
     opening = [word.casefold().strip(",") for word in question.split()[:2]]
-    if opening and opening[0] in BOOLEAN_OPENERS and opening[1:] != ["you"]:  # could you name ...
+    asks_on = {*opening[1:]} & POLITE or ASKS_ON.search(question)
+    if opening and opening[0] in BOOLEAN_OPENERS and not asks_on:
         return "boolean"
     if COUNT.search(question):
         return "count"

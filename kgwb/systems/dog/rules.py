@@ -6,31 +6,23 @@ to be known beforehand.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain, product
 from typing import Any
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.rules import SPELLING, grammar, like, rule
-from kgwb.llm.rules.words import (
-    AUXILIARIES,
-    DETERMINERS,
-    PREPOSITIONS,
-    RELATIVES,
-    SENSE_OF,
-    marked,
-    mentions,
-    tokens_of,
-)
+from kgwb.llm.rules import SPELLING, TIMES_AND_PLACES, grammar, like, rule
+from kgwb.llm.rules import words as en
+from kgwb.llm.rules.grounding import read
 
 Chains = dict[str, tuple[grammar.Step, ...]]
 """For each name in a question the relations from it to what is asked for, nearest first."""
 INVERSE = "~"
-VAGUE = frozenset(("by", "date", "in", "of", "place", "time"))
+VAGUE = TIMES_AND_PLACES | en.PREPOSITIONS
 """Words that two relations may share and still be different."""
-MOST_DROPPED = 4
-"""Words before what was found that the linguist tries to do without."""
+NEEDED = en.FUNCTION_WORDS - en.DETERMINERS - en.FILLERS
+"""Words that no description is made of."""
 
 
 @rule("dog/own_knowledge")
@@ -42,7 +34,7 @@ def nothing() -> dict[str, Any]:
 @rule("dog/topic_entity")
 def topics(question: str, kg: Graph | None) -> dict[str, Any]:
     """The names in a question."""
-    return {"entities": [name.text for name in mentions(question, tokens_of(question), kg)]}
+    return {"entities": [name.text for name in en.mentions(question, en.tokens_of(question), kg)]}
 
 
 @rule("dog/relation_filtering")
@@ -50,71 +42,58 @@ def relation(
     question: str, entity: str, relations: Sequence[str], kg: Graph | None, embeddings: Embeddings
 ) -> dict[str, Any]:
     """The relation named most like the first step of an entity's chain; the longest chain goes first."""
-    read = chains(question, kg)
-    steps = read.get(entity, ())
-    subquestion, reason = "", f"no relation is read at [{entity}]"
-    if longer := [name for name, chain in read.items() if steps and len(chain) > len(steps)]:
+    read_at = chains(question, kg, embeddings)
+    steps, subquestion, chosen = read_at.get(entity, ()), "", ""
+    if not steps:
+        reason = f"no relation is read at [{entity}]"
+    elif longer := [name for name, others in read_at.items() if len(others) > len(steps)]:
         reason = f"[{longer[0]}] has further to go, and comes first"
-    elif steps:
-        says, back = steps[0]
-        noun = says.partition(" ")[0]
-        if len(steps) > 1:  # else the question itself is one hop
-            subquestion = (
-                f"what has [{entity}] as its {noun}" if back else f"what is the {noun} of [{entity}]"
-            )
-        names = dict.fromkeys(name.removeprefix(INVERSE) for name in relations)
-        if best := _best(says, list(names), embeddings):
-            against = (grammar.passive(says) == grammar.passive(best)) == back
-            ways = (f"{INVERSE * against}{best}", best, f"{INVERSE}{best}")
-            chosen = next(way for way in ways if way in relations)
-            reason = f"the name most like {says!r}"
-            return {"subquestion": subquestion, "relation": chosen, "reason": reason}
-        reason = f"no relation is named like {says!r}"
-    return {"subquestion": subquestion, "relation": "", "reason": reason}
+    else:
+        (says, back), subquestion = steps[0], _plainly(entity, steps[0])
+        best = _best(says, relations, embeddings)
+        against = (grammar.passive(says) == grammar.passive(best)) == back
+        ways = (f"{INVERSE * against}{best}", best, f"{INVERSE}{best}")
+        chosen = next((way for way in ways if way in relations), "")
+        reason = f"the name most like {says!r}" if chosen else f"no relation is named like {says!r}"
+    return {"subquestion": subquestion, "relation": chosen, "reason": reason}
 
 
-def _best(says: str, names: Sequence[str], embeddings: Embeddings) -> str:
-    """The name most like a relation; "" if none is like enough."""
-    kept = like(says, names, embeddings)
-    close = dict(zip(kept, embeddings.similarity(says, kept, SPELLING), strict=True))
-    return max(kept, key=lambda name: close[name], default="")
+def _plainly(name: str, step: grammar.Step) -> str:
+    """A question for one relation of a name."""
+    says, back = step
+    noun = next(filter(grammar.passive, says.split()), says.split()[0])
+    who = "who" if grammar.passive(noun) else "what"
+    return f"what has [{name}] as its {noun}" if back else f"{who} is the {noun} of [{name}]"
+
+
+def _best(says: str, relations: Iterable[str], embeddings: Embeddings) -> str:
+    """The name most like what is said, whichever way it is gone along; "" if none is like enough."""
+    kept = like(says, sorted({name.removeprefix(INVERSE) for name in relations}), embeddings)
+    return max(zip(embeddings.similarity(says, kept, SPELLING), kept, strict=True), default=(0.0, ""))[1]
 
 
 @rule("dog/answer_trying")
 def trying(question: str, found: Sequence[Any], kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
     """Yes with all tails if one step is left of every chain; several entities must agree on them."""
     filled = [each for each in found if each["triples"] or each["note"].startswith("no triple")]
-    read, kind = chains(question, kg), grammar.read(question, kg).kind
-    tails = [triple[-1] for each in filled for triple in each["triples"]]
-    numbers = all(tail.replace(".", "", 1).isdecimal() for tail in tails)
-    if kind == "boolean" or (kind == "count" and not numbers):
-        return _insufficient("a walk finds names; it neither counts nor says yes or no")
-    left = max((len(steps) for steps in read.values()), default=0)
-    if left > 1:
-        return _insufficient(f"{left} relations are read in the question, and one is gone along")
+    read_at, kind = chains(question, kg, embeddings), grammar.read(question, kg).kind
     tails_of: list[list[str]] = []
     for each in filled:
-        triples, (says, _) = each["triples"], next(iter(read.get(each["entity"], ())), ("", False))
-        relations = _relations(name for triple in triples for name in triple[1:-1:2])
-        if says and triples and not like(says, relations, embeddings):  # it was the only one there
-            return _insufficient(f"no relation is named like {says!r}")
-        # Behind a node without a name, the ends whose own relation says what is asked
-        inner = _relations(triple[3] for triple in triples if len(triple) > 3)
-        kept = _best(says, inner, embeddings) if inner else ""
-        ends = [t for t in triples if len(t) <= 3 or t[3].removeprefix(INVERSE) == kept] or triples
-        tails_of.append(list(dict.fromkeys(triple[-1] for triple in ends)))
-    common = [tail for tail in tails_of[0] if all(tail in tails for tails in tails_of)] if tails_of else []
-    if not common:
-        return _insufficient("the entities have no tail in common")
-    return {"sufficient": "yes", "reason": "the only relation left is gone along", "answers": common}
-
-
-def _relations(names: Iterator[str]) -> list[str]:
-    return list(dict.fromkeys(name.removeprefix(INVERSE) for name in names))
-
-
-def _insufficient(reason: str) -> dict[str, Any]:
-    return {"sufficient": "no", "reason": reason, "answers": []}
+        triples, says = each["triples"], next((says for says, _ in read_at.get(each["entity"], ())), "")
+        # Behind a node without a name its own relation counts; the one that leads there may say it too
+        best = _best(says, (triple[-2] for triple in triples), embeddings)
+        ends = [triple for triple in triples if triple[-2].removeprefix(INVERSE) == best]
+        ends = ends or [triple for triple in triples if _best(says, [triple[1]], embeddings)]
+        tails_of.append([triple[-1] for triple in ends])
+    answers = dict.fromkeys(tail for tail in chain(*tails_of[:1]) if all(tail in tails for tails in tails_of))
+    numbers = all(tail.replace(".", "", 1).isdecimal() for tail in answers)
+    left = max((len(steps) for steps in read_at.values()), default=0)
+    reason = "the only relation left is gone along" if answers else "no tail fits all of the entities"
+    if kind == "boolean" or (kind == "count" and not numbers):
+        answers, reason = {}, "a walk finds names; it neither counts nor says yes or no"
+    elif left > 1:
+        answers, reason = {}, f"{left} relations are read in the question, and one is gone along"
+    return {"sufficient": "yes" if answers else "no", "reason": reason, "answers": [*answers]}
 
 
 # --- the debate
@@ -122,163 +101,93 @@ def _insufficient(reason: str) -> dict[str, Any]:
 
 @rule("dog/simplifying_expert")
 def expert(question: str, solved: Sequence[Any], kg: Graph | None) -> dict[str, Any]:
-    """What was found in place of the shortest words that say the solved relation, if that reads well."""
-    remarks = []
+    """What was found, in place of the fewest words that say the solved relation."""
     for hop in solved:
-        entity, answer = hop["entity"], hop["found"]
-        shorter = _shortened(question, entity, answer, _left(question, [hop], kg), kg)
-        remarks.append(f"From [{entity}] {hop['relation']!r} leads to [{answer}].")
-        question = shorter or question.replace(f"[{entity}]", f"[{answer}]")
-    return {"remark": " ".join(remarks), "question": question}
+        question = _shortened(question, hop, kg)
+    led = (f"From [{hop['entity']}] {hop['relation']!r} leads to [{hop['found']}]." for hop in solved)
+    return {"remark": " ".join(led), "question": question}
 
 
 @rule("dog/critic")
 def critic(question: str, solved: Sequence[Any], debate: Sequence[Any], kg: Graph | None) -> dict[str, Any]:
     """Reads the proposed question again, and rewords it if it does not say what is left."""
-    proposed = _proposed(question, debate)
+    proposed = debate[-1]["question"]
     if _alike(chains(proposed, kg), _left(question, solved, kg)):
         return {"remark": "It is one hop shorter and asks for the same: I agree.", "question": proposed}
     better = expert(question, solved, kg)
-    return {"remark": f"That does not say what is left. {better['remark']}", "question": better["question"]}
+    return better | {"remark": f"That does not say what is left. {better['remark']}"}
 
 
 @rule("dog/linguist")
-def linguist(question: str, solved: Sequence[Any], debate: Sequence[Any], kg: Graph | None) -> dict[str, Any]:
-    """Drops the words before what was found that its name makes needless."""
-    polished = proposed = _proposed(question, debate)
+def linguist(solved: Sequence[Any], debate: Sequence[Any], kg: Graph | None) -> dict[str, Any]:
+    """Drops the words before what was found that say only what it is: "the films"."""
+    polished = proposed = debate[-1]["question"]
     for hop in solved:
-        polished = _without_description(polished, hop["found"], kg)
-    same = polished == proposed
-    remark = "Nothing in it is redundant." if same else "What is named needs no description."
-    return {"remark": remark, "question": polished}
+        before, name, after = polished.partition(f"[{hop['found']}]")
+        words, kept = before.split(), chains(polished, kg)
+        runs = (n for n in range(len(words)) if NEEDED.isdisjoint(map(str.casefold, words[n:])))
+        shorter = (" ".join([*words[:n], name]) + after for n in runs)
+        polished = next((text for text in shorter if chains(text, kg) == kept), polished)
+    remark = "Nothing in it is redundant" if polished == proposed else "What is named needs no description"
+    return {"remark": f"{remark}.", "question": polished}
 
 
 @rule("dog/fused_agent")
 def fused(question: str, solved: Sequence[Any], kg: Graph | None) -> dict[str, Any]:
     """One who proposes and polishes, and does not hear a critic."""
     first = expert(question, solved, kg)
-    last = linguist(question, solved, [first], kg)
+    last = linguist(solved, [first], kg)
     return {"remark": f"{first['remark']} {last['remark']}", "question": last["question"]}
-
-
-def _proposed(question: str, debate: Sequence[Any]) -> str:
-    return str(debate[-1]["question"]) if debate else question
 
 
 def _left(question: str, solved: Sequence[Any], kg: Graph | None) -> Chains:
     """The chains that are left once the solved hops are gone along."""
-    read = chains(question, kg)
+    left = chains(question, kg)
     for hop in solved:
-        read[hop["found"]] = read.pop(hop["entity"], ())[1:]
-    return read
+        left[hop["found"]] = left.pop(hop["entity"], ())[1:]
+    return left
 
 
-def _shortened(question: str, entity: str, answer: str, wanted: Chains, kg: Graph | None) -> str:
-    """The question with the fewest words replaced in which the grammar reads the wanted chains."""
-    name, left = f"[{answer}]", wanted[answer]
-    links = ("of", "by", "with", *_participles(left[0][0])) if left else ()
-    for puts in ([name], [f"{word} {name}" for word in links]):
-        for start, end in _spans(question, entity):
-            before = question[:start].split()
-            being = "are" if before and before[-1] in RELATIVES else ""  # movies that are directed by
-            for put in puts:
-                candidate = _joined(*before, being if put != name else "", put, question[end:])
-                if _alike(chains(candidate, kg), wanted):
-                    return candidate
-    anew = _anew(*left[0], name) if len(left) == len(wanted) == 1 else ()
-    return next((text for text in anew if _alike(chains(text, kg), wanted, directed=False)), "")
+def _shortened(question: str, hop: Any, kg: Graph | None) -> str:
+    """The question with the fewest words replaced by what was found in which the grammar reads what is left.
+
+    Words that say the next relation may link it ("directed by"). Else that relation is asked for plainly.
+    """
+    name, left = f"[{hop['found']}]", _left(question, [hop], kg)
+    before, _, after = question.partition(f"[{hop['entity']}]")
+    starts = [before[:at] for at in (len(before), *(token.start for token in en.tokens_of(before)))]
+    starts = [start for start in starts if en.RELATIVES.isdisjoint(start.split()[-1:])]
+    ends = [after[at:] for at in (0, *(token.end for token in en.tokens_of(after)))]
+    kept = sorted(product(starts, ends), key=lambda pair: -len("".join(pair)))
+    says = " ".join(says for says, _ in left[hop["found"]][:1]).split()
+    links = ("", "of ", " ".join([*says[-2:], ""]), " ".join([*says[:1], ""]))
+    texts = (f"{start}{link}{name}{end}" for link in links for start, end in kept)
+    single = len(left) == len(left[hop["found"]]) == 1
+    plain = _plainly(hop["found"], *left[hop["found"]]) if single else f"{before}{name}{after}"
+    return next((text for text in texts if _alike(chains(text, kg), left)), plain)
 
 
-def _joined(*parts: str) -> str:
-    return re.sub(r" (?=[?!.,])", "", " ".join(" ".join(parts).split()))
-
-
-def _anew(says: str, back: bool, name: str) -> Iterator[str]:
-    """Questions for one relation, where nothing of the old wording can be built on."""
-    if back:
-        yield from (f"what is {word} {name}" for word in _participles(says))
-    yield from (f"who {word} in {name}" for word in _family(says) if word.endswith("ed"))
-    yield from (f"what is the {word} of {name}" for word in _family(says))
-
-
-def _spans(question: str, entity: str) -> Iterator[tuple[int, int]]:
-    """Stretches of whole words around a marked name, the shortest first."""
-    tokens = tokens_of(question)
-    name = next((mention for mention in marked(question, tokens) if mention.text == entity), None)
-    if name is None:
-        return
-    mark = question.index(f"[{entity}]")
-    starts = [mark, *(token.start for token in reversed(tokens[: name.first]))]
-    ends = [mark + len(entity) + 2, *(token.end for token in tokens[name.last :])]
-    lengths = ((a, b) for a in range(len(starts)) for b in range(len(ends)))
-    for a, b in sorted(lengths, key=lambda pair: (sum(pair), pair[1])):
-        yield starts[a], ends[b]
-
-
-def _participles(says: str) -> list[str]:
-    """What says a relation before "by": "directed by"."""
-    return [f"{word} by" for word in _family(says) if word.endswith(("ed", "en"))]
-
-
-def _family(says: str) -> list[str]:
-    """The words that say a relation."""
-    own = {*says.split()} - {"by", "in"}
-    known = [word for word in SENSE_OF if own & {*SENSE_OF[word].split()} and "_" not in word]
-    known.sort(key=lambda word: SENSE_OF[word] != says)
-    return list(dict.fromkeys([*known, *sorted(own)]))
-
-
-def _without_description(question: str, answer: str, kg: Graph | None) -> str:
-    """The question without those words before a name that say only what it is."""
-    read, tokens = chains(question, kg), tokens_of(question)
-    name = next((mention for mention in marked(question, tokens) if mention.text == answer), None)
-    if name is None:
-        return question
-    mark = question.index(f"[{answer}]")
-    for dropped in range(min(MOST_DROPPED, name.first), 0, -1):
-        words = tokens[name.first - dropped : name.first]
-        lower = [word.lower for word in words]
-        being = AUXILIARIES | RELATIVES
-        noun = lower[0] not in being and {*lower[1:]} <= being  # films that are
-        if (lower[0] in DETERMINERS or noun) and PREPOSITIONS.isdisjoint(lower):
-            shorter = _joined(question[: words[0].start], question[mark:])
-            if chains(shorter, kg) == read and len(shorter.split()) > len(answer.split()):
-                return shorter
-    return question
-
-
-def _alike(first: Chains, second: Chains, *, directed: bool = True) -> bool:
+def _alike(first: Chains, second: Chains) -> bool:
     """Whether two readings are the same chains, where words of one family say the same."""
-
-    def same(step: grammar.Step, counterpart: grammar.Step) -> bool:
-        (says, back), (says_too, back_too) = step, counterpart
-        shared = {*says.split()} & {*says_too.split()} - VAGUE
-        return (back == back_too or not directed) and bool(says == says_too or shared)
-
-    return first.keys() == second.keys() and all(
-        len(first[name]) == len(second[name]) and all(map(same, first[name], second[name])) for name in first
+    pairs = [pair for name in first for pair in zip(first[name], second.get(name, ()), strict=False)]
+    return {name: len(first[name]) for name in first} == {name: len(second[name]) for name in second} and all(
+        back == back_too and (says == says_too or {*says.split()} & {*says_too.split()} - VAGUE)
+        for (says, back), (says_too, back_too) in pairs
     )
 
 
-def chains(question: str, kg: Graph | None) -> Chains:
-    """The relations from each marked name to what is asked for, as the grammar reads them."""
-    facts, target, kind = grammar.read(question, kg)
-    target = "" if kind == "boolean" else target
-    names = [name.text for name in marked(question, tokens_of(question))]
-    return {name: tuple(_steps(name, facts, names, target)) for name in names}
-
-
-def _steps(
-    name: str, facts: Sequence[grammar.Fact], names: Sequence[str], target: str
-) -> Iterator[grammar.Step]:
-    place, left = name, list(facts)
-    while place != target:
-        fact = next((fact for fact in left if place in (fact[0], fact[2])), None)
-        if fact is None:
-            return
-        left.remove(fact)
-        back = fact[2] == place
-        yield fact[1], back
-        place = fact[0] if back else fact[2]
-        if place in names:
-            return
+def chains(question: str, kg: Graph | None, embeddings: Embeddings | None = None) -> Chains:
+    """The relations from each marked name to what is asked for; without embeddings as the grammar reads."""
+    facts, target, kind = read(question, kg, embeddings) if embeddings else grammar.read(question, kg)
+    names = [name.text for name in en.marked(question, en.tokens_of(question))]
+    ends = {*names, "" if kind == "boolean" else target}
+    found: Chains = {}
+    for name in names:
+        place, found[name] = name, ()
+        for subject, says, object_ in facts:
+            if place in (subject, object_) and (place == name or place not in ends):
+                back = object_ == place
+                place = subject if back else object_
+                # a value without a name, and what it is made of, are one hop
+                found[name] += ((says, back),) * (", " not in says)
+    return found

@@ -8,13 +8,14 @@ from typing import Any
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.rules import SPELLING, grammar, like, rule
+from kgwb.llm.rules.grounding import read
 from kgwb.systems.rules import vertex
 
 
 @rule("triad/triplets")
-def triplets(question: str, kg: Graph | None) -> dict[str, Any]:
+def triplets(question: str, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
     """The triples that the grammar reads."""
-    facts = grammar.read(question, kg).facts
+    facts = read(question, kg, embeddings).facts
     return {"reason": "as the grammar reads it", "triplets": [list(fact) for fact in facts]}
 
 

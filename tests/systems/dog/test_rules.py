@@ -53,7 +53,7 @@ def debated(question: str, entity: str, answer: str) -> list[str]:
         ("who directed the films written by [Ada]", "Ada", "Echo | 2 others",
          "who directed [Echo | 2 others]"),
         ("who directed films that share actors with [Echo]", "Echo", "Ada | Bo", None),
-        ("who acted together with [Ada]", "Ada", "Echo", "who acted in [Echo]"),
+        ("who acted together with [Ada]", "Ada", "Echo", "who is the actor of [Echo]"),
         ("what are the genres of the films with [Ada]", "Ada", "Echo", "what are the genres of [Echo]"),
         ("Who wrote films by the director of [In the Name of the Sun]?", "In the Name of the Sun",
          "Bo", None),

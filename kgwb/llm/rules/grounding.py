@@ -1,0 +1,185 @@
+"""A question about one name, read by what the graph says of it where the grammar finds nothing to go along.
+
+The predicates of the name in both directions, and those behind its values that have no name of their own, are
+compared with the words of the question. A word that asks for something else keeps it from being answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from rdflib import RDF, XSD, URIRef
+
+from kgwb.kg.base import Graph
+from kgwb.kg.embeddings import Embeddings
+from kgwb.kg.sparql import n3, one_of
+from kgwb.kg.text import normal
+from kgwb.llm.rules import RELEVANT, SPELLING, grammar, like
+from kgwb.llm.rules import words as en
+from kgwb.llm.rules.words import SENSE_OF, mentions, tokens_of
+
+SURE, SAME = 0.45, 0.5
+"""Similarity from which words of the question ask for a predicate, and name a class."""
+NEAREST, SAMPLE = 3, 100_000
+"""Vertices whose labels begin or end with a name, and triples in each direction that are looked at."""
+FUNCTIONAL = en.FUNCTION_WORDS | en.LIGHT_VERBS | en.PRONOUNS | en.SMALL_TALK | {""}
+FAMILIES = en.TIMES | en.PLACES | {"by", *" ".join(SENSE_OF.values()).split()}
+"""Words of relations that somebody asks for, and that nobody says in passing."""
+
+
+class Said(NamedTuple):
+    """What is said of a name: a predicate, whether it leads to the name, and what its other end can be."""
+
+    name: str
+    back: bool
+    kinds: Collection[str]  # the names of classes and datatypes
+    literal: bool
+    parts: Sequence[str]  # the predicates of values that have no name
+
+
+def read(question: str, kg: Graph | None, embeddings: Embeddings) -> grammar.Reading:
+    """What the grammar reads if the graph says such things of the name, else what the graph suggests."""
+    reading = grammar.read(question, kg)
+    question = grammar.plain(question)
+    tokens = tokens_of(question)
+    names = mentions(question, tokens, kg) if kg and reading.kind != "boolean" else []
+    vertices = {name: found for name in names if kg and (found := _vertices(name.text, kg))}
+    written = [name for name in vertices if name.text != name.text.casefold()] or [*vertices][-1:]
+    if not kg or len(written) != 1:
+        return reading
+    name, said = written[0].text, _said(kg, vertices[written[0]])
+    words = [token.lower for token in tokens]
+    first, last = written[0].first, written[0].last
+    first -= first > 1 and words[first - 2] in en.DETERMINERS  # the contract X
+    words[first:last] = [""] * (last - first)
+    asked = Asked(words, embeddings)
+    at_name = [says for subject, says, object_ in reading.facts if name in (subject, object_)][:1]
+    kept = [
+        each
+        for says in at_name
+        for each in like(says.removesuffix(" by"), [e.name for e in said], embeddings)
+    ]
+    counted = next((b for a, b in pairwise(words) if a == "many" and SENSE_OF.get(b) not in at_name), "")
+    kinds = [each for each in said if each.name in kept and each.kinds and len(reading.facts) == 1]
+    if counted not in FUNCTIONAL and kinds and not any(asked.names_kind(counted, each) for each in kinds):
+        return reading._replace(facts=((name, counted, "?answer"),), target="?answer")
+    strange = [says for _, says, _ in reading.facts if not {*says.split()} <= FAMILIES]
+    near = [*kept, *(_two_steps_away(kg, vertices[written[0]]) if strange and len(reading.facts) > 1 else ())]
+    if kept and all(max(embeddings.similarity(says, near, SPELLING)) >= SURE for says in strange):
+        return reading
+    starts = [0, *(n for n, token in enumerate(tokens) if n and token.opens), len(tokens)]
+    questions = [words[a:b] for a, b in pairwise(starts) if en.WH & {*words[a:b]}]
+    parts = (Asked(sentence, embeddings).best(said) for sentence in questions[-1:])
+    best = next(filter(None, parts), None) or asked.best(said)
+    if best is None:
+        return reading
+    end = "?x1" if best.parts else "?answer"
+    facts = [(end, best.name, name) if best.back else (name, best.name, end)]
+    facts += [(end, ", ".join(best.parts), "?answer")] * bool(best.parts)
+    return reading._replace(facts=tuple(facts), target="?answer")
+
+
+def _vertices(name: str, kg: Graph) -> Sequence[URIRef]:
+    """The vertices that are called so, else those whose labels begin or end with the name."""
+    padded = f" {normal(name)} "
+    hits = [(hit.iri, f" {normal(hit.label)} ") for hit in kg.search(name, NEAREST).hits]
+    close = [iri for iri, label in hits if label.startswith(padded) or label.endswith(padded)]
+    return kg.exact([name]).get(name) or close
+
+
+def _two_steps_away(kg: Graph, vertices: Sequence[URIRef]) -> Collection[str]:
+    """The names of predicates one or two steps away from vertices."""
+    steps = " ".join(f"{{ ?{a} ?{p} ?{b} }} UNION {{ ?{b} ?{p} ?{a} }}" for a, p, b in ("vpx", "xqy"))
+    hidden = ", ".join(map(n3, sorted(kg.vocabulary.hidden)))
+    query = f"SELECT DISTINCT ?p ?q WHERE {{ {one_of('?v', vertices)} {steps} FILTER(?p NOT IN ({hidden})) }}"
+    found = {term for row in kg.select(query).rows for term in row if isinstance(term, URIRef)}
+    return kg.names(sorted(found - kg.vocabulary.hidden)).values()
+
+
+def _said(kg: Graph, vertices: Sequence[URIRef]) -> list[Said]:
+    """What is said of vertices, by predicate; hidden predicates are left out."""
+    ways = " UNION ".join(
+        f'{{ SELECT ?p ?o ("{way}" AS ?d) WHERE {{ {one_of("?v", vertices)} {triple} }} LIMIT {SAMPLE} }}'
+        for way, triple in (("out", "?v ?p ?o"), ("in", "?o ?p ?v"))
+    )
+    rows = kg.select(
+        f"SELECT DISTINCT ?p ?d ?kind ?part WHERE {{ {ways} OPTIONAL {{ ?o ?part ?x FILTER(isBlank(?o)) }}"
+        f" OPTIONAL {{ {one_of('?t', kg.vocabulary.types)} ?o ?t ?c }}"
+        f" BIND(IF(isLiteral(?o), DATATYPE(?o), ?c) AS ?kind) }}"
+    ).rows
+    names = kg.names(sorted({term for row in rows for term in row if isinstance(term, URIRef)}))
+    ends: dict[tuple[URIRef, bool], list[tuple[object, object]]] = {}
+    for predicate, way, kind, part in rows:
+        if isinstance(predicate, URIRef) and predicate not in kg.vocabulary.hidden:
+            ends.setdefault((predicate, str(way) == "in"), []).append((kind, part))
+    return [
+        Said(
+            names[predicate],
+            back,
+            frozenset(names[kind] for kind, _ in pairs if isinstance(kind, URIRef)),
+            any(str(kind).startswith((str(XSD), str(RDF))) for kind, _ in pairs),
+            sorted({names[p] for _, p in pairs if isinstance(p, URIRef) and p not in kg.vocabulary.hidden}),
+        )
+        for (predicate, back), pairs in sorted(ends.items())
+    ]
+
+
+class Asked:
+    """The words of a question that say something, by their number, and what they are like."""
+
+    def __init__(self, words: Sequence[str], embeddings: Embeddings) -> None:
+        self.words, self.embeddings = words, embeddings
+        pairs = enumerate(zip(words, [*words[1:], ""], strict=True))
+        self.content = [n for n, (a, b) in pairs if a not in FUNCTIONAL or f"{a}_{b}" in SENSE_OF]
+
+    def best(self, said: Sequence[Said]) -> Said | None:
+        """What is most like the words; where nothing is, the one thing of the kind that is asked for.
+
+        None where a word asks for something else.
+        """
+        date = grammar.wanted(self.words)[0] == "date"
+        said = [each for each in said if not (each.literal and "who" in self.words)]
+        said = [e for e in said if not date or en.TIMES & {*" ".join([e.name, *e.kinds]).lower().split()}]
+        close = [{n: self._closeness(n, each) for n in self.content} for each in said]
+        like_it = [n for n, each in enumerate(close) if max(each.values(), default=0.0) >= SURE]
+        of_kind = [
+            n
+            for n, each in enumerate(said)
+            if any(self.names_kind(self.words[m], each) for m in self.content)
+        ]
+        guess = of_kind or [*range(len(said))]
+        chosen = max(
+            like_it, key=lambda n: sum(close[n].values()), default=guess[0] if len(guess) == 1 else -1
+        )
+        if chosen < 0:
+            return None
+        near = close[chosen]
+        words = [n for n in self.content if near[n] < RELEVANT and not (date and self.words[n] in en.TIMES)]
+        unlike = [n for n in words if not self.names_kind(self.words[n], said[chosen])]
+        refused = any(self._asks(n, near) for n in unlike) if like_it else unlike
+        return None if refused else said[chosen]
+
+    def names_kind(self, word: str, said: Said) -> bool:
+        """Whether a word is like the name of a class at the other end."""
+        close = self.embeddings.similarity(SENSE_OF.get(word, word), [*said.kinds], SPELLING)
+        return max(close, default=0.0) >= SAME
+
+    def _asks(self, n: int, close: Mapping[int, float]) -> bool:
+        """Whether a word asks for something else: after "what", before "of", or as one that is known to."""
+        before = [word for word in self.words[:n] if word not in en.BEING | en.DETERMINERS | en.ACTIVE]
+        asked = bool(before) and before[-1] in ("what", "which", "many")
+        behind = close.get(n - 1, 1.0) < SURE and self._asks(n - 1, close)
+        of = self.words[n + 1 : n + 2] == ["of"] and not en.WH & {*self.words[n + 2 : n + 3]}
+        return self.words[n] not in en.VAGUE and (asked or behind or of or self.words[n] in SENSE_OF)
+
+    def _closeness(self, n: int, said: Said) -> float:
+        """How like a word, alone or with a neighbour, is to a predicate or to one behind it."""
+        phrases = [self.words[n], SENSE_OF.get(self.words[n], self.words[n])]
+        for a, b in ((n - 1, n), (n, n + 1)):
+            both = self.words[max(a, 0) : b + 1]
+            known = SENSE_OF.get("_".join(both), "")
+            phrases += [known or " ".join(both)] if known or {a, b} <= {*self.content} else []
+        names = [said.name, *said.parts]
+        return max(max(self.embeddings.similarity(phrase, names, SPELLING)) for phrase in phrases)

@@ -1,0 +1,115 @@
+"""``rules`` on graphs it has not seen: a question about one name is read by what the graph says of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import engines
+import pytest
+from rules_asked import answers
+
+from kgwb import open_kg
+from kgwb.kg import Graph
+from kgwb.kg.embeddings import DEFAULT, Embeddings
+from kgwb.llm.rules.grounding import read
+from kgwb.workbench import Workbench
+
+REWORDED = Path(__file__).parents[2] / "benchmarks" / "metaqa_reworded.jsonl"
+EVERY = 4
+PREDICATES = {
+    "flag": "flag state", "imo": "IMO number", "owner": "owned by", "leads": "leads", "hired": "hired on",
+    "phone": "phone", "berth": "berthed at", "maker": "manufacturer", "reach": "outreach", "unit": "unit",
+    "value": "value", "until": "valid until", "from": "valid from", "year": "year built",
+    "Vessel": "Vessel", "Person": "Person", "Crane": "Crane", "Port": "Port",
+}  # fmt: skip
+HARBOUR = """
+@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+:polar a :Vessel ; rdfs:label "Polar Carrier" ; :flag :no ; :imo "9578250" ; :owner :firm .
+:polar :year 2007 ; :berth :hafen . :hafen a :Port ; rdfs:label "Old Harbour" .
+:no rdfs:label "Norway" . :firm rdfs:label "Tarn Shipping" . :ft rdfs:label "foot" .
+:ada a :Person ; rdfs:label "Ada Byron" ; :phone "+44 1" ; :hired "2013-03-21"^^xsd:date .
+:ada :leads :office . :office rdfs:label "Procurement" .
+:crane a :Crane ; rdfs:label "QC-7 Quay Crane" ; :maker :firm ; :reach [ :value 183.5 ; :unit :ft ] .
+:paper rdfs:label "CTR-12 Fender repair" ; :from "2020-01-01"^^xsd:date ; :until "2026-04-12"^^xsd:date .
+""" + "".join(f':{name} rdfs:label "{label}" .\n' for name, label in PREDICATES.items())
+
+
+@pytest.fixture(autouse=True)
+def _the_default_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT)
+
+
+@pytest.fixture(scope="module")
+def kg(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    path = tmp_path_factory.mktemp("graph") / "harbour.ttl"
+    path.write_text(HARBOUR, encoding="utf-8")
+    return open_kg(path)
+
+
+@pytest.mark.parametrize(
+    ("question", "values"),
+    [
+        ("Polar Carrier - which flag?", ["Norway"]),
+        ("Under which flag does the Polar Carrier sail?", ["Norway"]),
+        ("I need the IMO number of the Polar Carrier, please.", ["9578250"]),
+        ("We saw the Polar Carrier today. Any idea whose ship that is? I mean the owner.", ["Tarn Shipping"]),
+        ("In what year was the Polar Carrier built?", ["2007"]),
+        ("Who built QC-7?", ["Tarn Shipping"]),
+        ("Who is in charge of Procurement?", ["Ada Byron"]),
+        ("What number do I ring to reach Ada Byron?", ["+44 1"]),
+        ("When does the contract CTR-12 run out?", ["2026-04-12"]),
+        ("How far out does QC-7 reach? With the unit, please.", ["183.5", "foot"]),
+        ("Which vessels are in the Old Harbour?", ["Polar Carrier"]),
+        ("Does anyone know who owns the Polar Carrier?", ["Tarn Shipping"]),
+    ],
+)
+def test_a_question_is_read_by_what_the_graph_says(question: str, values: list[str], kg: Graph) -> None:
+    answer = Workbench(kg, "rules").ask(question).answer
+    assert answer is not None
+    assert [value.label for value in answer.values] == values
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who is captain of the Polar Carrier?",
+        "What is the call sign of the Polar Carrier?",
+        "How many crew does the Polar Carrier sail with?",
+        "When is Ada Byron's birthday?",
+        "What pay grade is Ada Byron on?",
+        "What was the weather like when the Polar Carrier was built?",
+        "What is the favourite food of the owner of the Polar Carrier?",
+        "When was the owner of the Polar Carrier born?",
+        "Who manages the Old Harbour?",
+    ],
+)
+@pytest.mark.parametrize("system", ["chatty_kg", "dog", "triad"])
+def test_what_the_graph_does_not_say_is_not_answered(question: str, system: str, kg: Graph) -> None:
+    answer = Workbench(kg, "rules", system=system).ask(question).answer
+    assert answer is not None
+    assert not answer.values
+    assert answer.reason.startswith("not in this graph")
+
+
+def test_without_a_graph_the_grammar_reads_alone() -> None:
+    assert read("Who directed Echo?", None, Embeddings("lexical")).facts
+
+
+@pytest.mark.parametrize("kept", ["held back a", "held back b"])
+def test_reworded_questions_over_a_graph_it_was_not_made_on(kept: str) -> None:
+    """Of each set that was kept back a part; `kgwb bench` asks all 600."""
+    metaqa = engines.metaqa()
+    if not metaqa.exists():
+        pytest.skip("no MetaQA here")
+    lines = metaqa.with_name("metaqa_dev.jsonl").read_text(encoding="utf-8").splitlines()
+    gold = {entry["id"]: entry["answers"] for entry in map(json.loads, lines)}
+    rows = map(json.loads, REWORDED.read_text("utf-8").splitlines())
+    asked = [row for row in rows if row["set"] == kept][::EVERY]
+    bench = Workbench(open_kg(metaqa), "rules")
+    right = 0
+    for row in asked:
+        bench.forget()
+        right += sorted(answers(bench, row["question"])) == sorted(gold[row["id"]])
+    assert right >= 0.8 * len(asked) > 10
