@@ -16,8 +16,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 MODEL_SERVER := .venv-server/.ready
-# A process for each core runs whole files: those that start a Virtuoso or a model's server start one each.
-SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile
+# A process for each core runs whole files (those that start a Virtuoso or a model server start one each), in the
+# order of their names: by number of tests, as is the default, the slow files with few tests would come last.
+SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 READY := .venv/.kgwb-ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install
 
