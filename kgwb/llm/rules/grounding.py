@@ -45,7 +45,7 @@ def read(question: str, kg: Graph | None, embeddings: Embeddings) -> grammar.Rea
     question = grammar.plain(question)
     tokens = tokens_of(question)
     names = mentions(question, tokens, kg) if kg and reading.kind != "boolean" else []
-    vertices = {name: found for name in names if kg and (found := _vertices(name.text, kg))}
+    vertices = {name: called for name in names if kg and (called := _vertices(name.text, kg))}
     written = [name for name in vertices if name.text != name.text.casefold()] or [*vertices][-1:]
     if not kg or len(written) != 1:
         return reading
@@ -56,23 +56,20 @@ def read(question: str, kg: Graph | None, embeddings: Embeddings) -> grammar.Rea
     words[first:last] = [""] * (last - first)
     asked = Asked(words, embeddings)
     at_name = [says for subject, says, object_ in reading.facts if name in (subject, object_)][:1]
-    kept = [
-        each
-        for says in at_name
-        for each in like(says.removesuffix(" by"), [e.name for e in said], embeddings)
-    ]
+    near = [like(says.removesuffix(" by"), [each.name for each in said], embeddings) for says in at_name]
+    kept = [predicate for predicates in near for predicate in predicates]
     counted = next((b for a, b in pairwise(words) if a == "many" and SENSE_OF.get(b) not in at_name), "")
     kinds = [each for each in said if each.name in kept and each.kinds and len(reading.facts) == 1]
     if counted not in FUNCTIONAL and kinds and not any(asked.names_kind(counted, each) for each in kinds):
         return reading._replace(facts=((name, counted, "?answer"),), target="?answer")
     strange = [says for _, says, _ in reading.facts if not {*says.split()} <= FAMILIES]
-    near = [*kept, *(_two_steps_away(kg, vertices[written[0]]) if strange and len(reading.facts) > 1 else ())]
-    if kept and all(max(embeddings.similarity(says, near, SPELLING)) >= SURE for says in strange):
+    far = _two_steps_away(kg, vertices[written[0]]) if strange and len(reading.facts) > 1 else ()
+    if kept and all(max(embeddings.similarity(says, [*kept, *far], SPELLING)) >= SURE for says in strange):
         return reading
     starts = [0, *(n for n, token in enumerate(tokens) if n and token.opens), len(tokens)]
     questions = [words[a:b] for a, b in pairwise(starts) if en.WH & {*words[a:b]}]
-    parts = (Asked(sentence, embeddings).best(said) for sentence in questions[-1:])
-    best = next(filter(None, parts), None) or asked.best(said)
+    in_question = [Asked(sentence, embeddings).best(said) for sentence in questions[-1:]]
+    best = next(filter(None, in_question), None) or asked.best(said)
     if best is None:
         return reading
     end = "?x1" if best.parts else "?answer"
@@ -83,10 +80,11 @@ def read(question: str, kg: Graph | None, embeddings: Embeddings) -> grammar.Rea
 
 def _vertices(name: str, kg: Graph) -> Sequence[URIRef]:
     """The vertices that are called so, else those whose labels begin or end with the name."""
+    if exact := kg.exact([name]).get(name):
+        return exact
     padded = f" {normal(name)} "
     hits = [(hit.iri, f" {normal(hit.label)} ") for hit in kg.search(name, NEAREST).hits]
-    close = [iri for iri, label in hits if label.startswith(padded) or label.endswith(padded)]
-    return kg.exact([name]).get(name) or close
+    return [iri for iri, label in hits if label.startswith(padded) or label.endswith(padded)]
 
 
 def _two_steps_away(kg: Graph, vertices: Sequence[URIRef]) -> Collection[str]:
@@ -144,17 +142,11 @@ class Asked:
         said = [e for e in said if not date or en.TIMES & {*" ".join([e.name, *e.kinds]).lower().split()}]
         close = [{n: self._closeness(n, each) for n in self.content} for each in said]
         like_it = [n for n, each in enumerate(close) if max(each.values(), default=0.0) >= SURE]
-        of_kind = [
-            n
-            for n, each in enumerate(said)
-            if any(self.names_kind(self.words[m], each) for m in self.content)
-        ]
-        guess = of_kind or [*range(len(said))]
-        chosen = max(
-            like_it, key=lambda n: sum(close[n].values()), default=guess[0] if len(guess) == 1 else -1
-        )
-        if chosen < 0:
+        kinds = [[self.names_kind(self.words[m], each) for m in self.content] for each in said]
+        guess = [n for n, named in enumerate(kinds) if any(named)] or [*range(len(said))]
+        if not like_it and len(guess) != 1:
             return None
+        chosen = max(like_it or guess, key=lambda n: sum(close[n].values()))
         near = close[chosen]
         words = [n for n in self.content if near[n] < RELEVANT and not (date and self.words[n] in en.TIMES)]
         unlike = [n for n in words if not self.names_kind(self.words[n], said[chosen])]
