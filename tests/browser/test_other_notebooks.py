@@ -22,10 +22,10 @@ WALKED = {
     "relation_filtering": "taken",
     "triple_filling": "Christopher Nolan",
     "answer_trying": "another hop is needed",
-    "simplifying_expert": "that are directed by",
+    "simplifying_expert": "films directed by",
     "critic": "asks for the same: I agree",
     "linguist": "Nothing in it is redundant",
-    "simplifying": "that are directed by",
+    "simplifying": "films directed by",
     "iteration[hop 3]": "Interstellar | 4 others",
 }
 """DoG's agents in the order of their notebook, and what is read in each cell."""
