@@ -545,6 +545,10 @@ def _iris_of(used: Used) -> Iterator[URIRef]:
 # --- questions to try
 
 
+NO_NOUN = tuple(f" {word}" for word in "at by for from in of on to with".split())
+"""How the name of a predicate ends that nobody asks for as "the directed by of"."""
+
+
 class Try(NamedTuple):
     """A question that the graph may answer, with an answer that would be right, if one is known."""
 
@@ -554,14 +558,16 @@ class Try(NamedTuple):
 
 def tries(kg: Graph, seen: Survey) -> Iterator[Try]:
     """Questions about well described things of the largest classes; to be run before they are offered."""
-    labels, hidden = {*kg.vocabulary.labels}, kg.vocabulary.hidden
+    labels, hidden, called = {*kg.vocabulary.labels}, kg.vocabulary.hidden, dict(seen.names)
     types = "|".join(map(n3, kg.vocabulary.types))
     kinds = sorted(seen.classes, key=lambda kind: labels.isdisjoint(p.predicate for p in kind.properties))
+    predicates = [[p.predicate for p in kind.properties if p.predicate not in hidden] for kind in kinds]
+    nouns = [[iri for iri in iris if not called[iri].endswith(NO_NOUN)] for iris in predicates]
     asked = [
         (place, kind, facts[place])
         for place in range(TRIED_PREDICATES)
-        for kind in kinds[:TRIED_CLASSES]
-        if place < len(facts := [p.predicate for p in kind.properties if p.predicate not in hidden])
+        for kind, facts in [*zip(kinds, nouns, strict=True)][:TRIED_CLASSES]
+        if place < len(facts)
     ]
     for place, kind, predicate in asked:
         with suppress(GraphError):
@@ -577,4 +583,4 @@ def tries(kg: Graph, seen: Survey) -> Iterator[Try]:
             # Each question is about another instance, which has a name of its own
             own = [(v, o) for v, o in (*things[place:], *things[:place]) if len(alone.get(names[v], ())) == 1]
             if own:
-                yield Try(f"What is the {dict(seen.names)[predicate]} of {names[own[0][0]]}?", own[0][1])
+                yield Try(f"What is the {called[predicate]} of {names[own[0][0]]}?", own[0][1])
