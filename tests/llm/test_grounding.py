@@ -42,10 +42,15 @@ def _the_default_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def kg(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("graph") / "harbour.ttl"
     path.write_text(HARBOUR, encoding="utf-8")
-    return open_kg(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def kg(file: Path) -> Graph:
+    return open_kg(file)
 
 
 @pytest.mark.parametrize(
@@ -91,6 +96,21 @@ def test_what_the_graph_does_not_say_is_not_answered(question: str, system: str,
     assert answer is not None
     assert not answer.values
     assert answer.reason.startswith("not in this graph")
+
+
+@pytest.mark.parametrize("server", ["oxigraph", "virtuoso"])
+def test_a_server_suggests_what_the_file_does(
+    server: str, file: Path, kg: Graph, request: pytest.FixtureRequest
+) -> None:
+    served = open_kg(request.getfixturevalue(server).load(file))
+    for question in (
+        "How far out does QC-7 reach? With the unit, please.",
+        "Who built QC-7?",
+        "When does the contract CTR-12 run out?",
+        "Which vessels are in the Old Harbour?",
+        "Who is captain of the Polar Carrier?",
+    ):
+        assert read(question, served, Embeddings()) == read(question, kg, Embeddings())
 
 
 def test_without_a_graph_the_grammar_reads_alone() -> None:

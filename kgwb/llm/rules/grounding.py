@@ -103,24 +103,30 @@ def _said(kg: Graph, vertices: Sequence[URIRef]) -> list[Said]:
         for way, triple in (("out", "?v ?p ?o"), ("in", "?o ?p ?v"))
     )
     rows = kg.select(
-        f"SELECT DISTINCT ?p ?d ?kind ?part WHERE {{ {ways} OPTIONAL {{ ?o ?part ?x FILTER(isBlank(?o)) }}"
+        f"SELECT DISTINCT ?p ?d ?kind WHERE {{ {ways}"
         f" OPTIONAL {{ {one_of('?t', kg.vocabulary.types)} ?o ?t ?c }}"
         f" BIND(IF(isLiteral(?o), DATATYPE(?o), ?c) AS ?kind) }}"
     ).rows
-    names = kg.names(sorted({term for row in rows for term in row if isinstance(term, URIRef)}))
-    ends: dict[tuple[URIRef, bool], list[tuple[object, object]]] = {}
-    for predicate, way, kind, part in rows:
-        if isinstance(predicate, URIRef) and predicate not in kg.vocabulary.hidden:
-            ends.setdefault((predicate, str(way) == "in"), []).append((kind, part))
+    inside = kg.select(  # a query of its own: Virtuoso loses rows of two OPTIONALs
+        f"SELECT DISTINCT ?p ?q WHERE {{ {one_of('?v', vertices)} ?v ?p ?o . ?o ?q ?x FILTER(isBlank(?o)) }}"
+    ).rows
+    names = kg.names(sorted({term for row in (*rows, *inside) for term in row if isinstance(term, URIRef)}))
+    hidden = kg.vocabulary.hidden
+    parts = [(p, q) for p, q in inside if isinstance(q, URIRef) and q not in hidden]
+    kinds: dict[tuple[URIRef, bool], set[URIRef]] = {}
+    for predicate, way, kind in rows:
+        if isinstance(predicate, URIRef) and predicate not in hidden:
+            known = kinds.setdefault((predicate, str(way) == "in"), set())
+            known |= {kind} if isinstance(kind, URIRef) else set()
     return [
         Said(
             names[predicate],
             back,
-            frozenset(names[kind] for kind, _ in pairs if isinstance(kind, URIRef)),
-            any(str(kind).startswith((str(XSD), str(RDF))) for kind, _ in pairs),
-            sorted({names[p] for _, p in pairs if isinstance(p, URIRef) and p not in kg.vocabulary.hidden}),
+            frozenset(names[iri] for iri in known),
+            any(str(iri).startswith((str(XSD), str(RDF))) for iri in known),
+            sorted(names[q] for p, q in parts if p == predicate and not back),
         )
-        for (predicate, back), pairs in sorted(ends.items())
+        for (predicate, back), known in sorted(kinds.items())
     ]
 
 
