@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from kgwb.errors import ModelError
 from kgwb.kg.base import Graph
 from kgwb.llm.rules import words as en
-from kgwb.llm.rules.words import SENSE_OF, Mention, is_verb, mentions, singular, tokens_of
+from kgwb.llm.rules.words import SENSE_OF, Mention, Token, is_verb, mentions, singular, tokens_of
 
 UNREAD = frozenset(("not", "never", "nor", "without", "except", "before", "after", "than"))
 IDIOMS = re.compile(
@@ -83,8 +83,12 @@ def read(question: str, kg: Graph | None) -> Reading:
     """What the grammar reads. Raises ModelError for words that it would pass over ("not", "before")."""
     question = plain(question)
     tokens = tokens_of(question)
-    words = [token.lower for token in tokens]
-    names = mentions(question, tokens, kg)
+    return read_tokens(tokens, mentions(question, tokens, kg), kg)
+
+
+def read_tokens(tokens: Sequence[Token], mentioned: Sequence[Mention], kg: Graph | None) -> Reading:
+    """What the grammar reads in words of which it is known what they name; raises as ``read`` does."""
+    words, names = [token.lower for token in tokens], [*mentioned]
     unread = [w for n, w in enumerate(words) if w in UNREAD and not any(m.first <= n < m.last for m in names)]
     if unread:
         hint = "reword the question, or choose another model"

@@ -41,13 +41,16 @@ class Said(NamedTuple):
 
 def read(question: str, kg: Graph | None, embeddings: Embeddings) -> grammar.Reading:
     """What the grammar reads if the graph says such things of the name, else what the graph suggests."""
-    reading = grammar.read(question, kg)
     question = grammar.plain(question)
     tokens = tokens_of(question)
-    names = mentions(question, tokens, kg) if kg and reading.kind != "boolean" else []
-    vertices = {name: called for name in names if kg and (called := _vertices(name.text, kg))}
+    names = mentions(question, tokens, kg)
+    reading = grammar.read_tokens(tokens, names, kg)
+    if kg is None or reading.kind == "boolean":
+        return reading
+    exact = kg.exact([name.text for name in names]) if names else {}
+    vertices = {n: called for n in names if (called := exact.get(n.text) or _nearly_called(n.text, kg))}
     written = [name for name in vertices if name.text != name.text.casefold()] or [*vertices][-1:]
-    if not kg or len(written) != 1:
+    if len(written) != 1:
         return reading
     name, said = written[0].text, _said(kg, vertices[written[0]])
     words = [token.lower for token in tokens]
@@ -78,10 +81,8 @@ def read(question: str, kg: Graph | None, embeddings: Embeddings) -> grammar.Rea
     return reading._replace(facts=tuple(facts), target="?answer")
 
 
-def _vertices(name: str, kg: Graph) -> Sequence[URIRef]:
-    """The vertices that are called so, else those whose labels begin or end with the name."""
-    if exact := kg.exact([name]).get(name):
-        return exact
+def _nearly_called(name: str, kg: Graph) -> Sequence[URIRef]:
+    """The vertices whose labels begin or end with a name."""
     padded = f" {normal(name)} "
     hits = [(hit.iri, f" {normal(hit.label)} ") for hit in kg.search(name, NEAREST).hits]
     return [iri for iri, label in hits if label.startswith(padded) or label.endswith(padded)]
@@ -148,11 +149,13 @@ class Asked:
         said = [e for e in said if not date or en.TIMES & {*" ".join([e.name, *e.kinds]).lower().split()}]
         close = [{n: self._closeness(n, each) for n in self.content} for each in said]
         like_it = [n for n, each in enumerate(close) if max(each.values(), default=0.0) >= SURE]
-        kinds = [[self.names_kind(self.words[m], each) for m in self.content] for each in said]
-        guess = [n for n, named in enumerate(kinds) if any(named)] or [*range(len(said))]
-        if not like_it and len(guess) != 1:
-            return None
-        chosen = max(like_it or guess, key=lambda n: sum(close[n].values()))
+        fitting = like_it
+        if not like_it:
+            kinds = [any(self.names_kind(self.words[m], each) for m in self.content) for each in said]
+            fitting = [n for n, named in enumerate(kinds) if named] or [*range(len(said))]
+            if len(fitting) != 1:
+                return None
+        chosen = max(fitting, key=lambda n: sum(close[n].values()))
         near = close[chosen]
         words = [n for n in self.content if near[n] < RELEVANT and not (date and self.words[n] in en.TIMES)]
         unlike = [n for n in words if not self.names_kind(self.words[n], said[chosen])]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from kgwb.flow import Kind
+from kgwb.llm.rules.words import POLITE
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, faults
 from kgwb.systems.chatty_kg.records import QIR, Fact, is_unknown
@@ -19,8 +20,6 @@ BOOLEAN_OPENERS = frozenset(
 COUNT = re.compile(
     r"^(in |on |for |at )?how (many|much)\b|^(what|give|tell).{0,12}\b(number|count) of\b", re.IGNORECASE
 )
-POLITE = frozenset(("you", "i", "we", "anyone", "anybody", "love", "like"))
-"""Could you name ..., does anyone know ..., would love to know ...: no question for yes or no."""
 ASKS_ON = re.compile(
     r"(\?\s+|, and (if so,? )?)(\w+ )?(how|what|when|where|which|who|whose)\b", re.IGNORECASE
 )
@@ -136,6 +135,7 @@ def construct(reply: PublishedReply, question: str, *, published: bool = False) 
 def kind_of(question: str, stated: Kind | None) -> Kind | None:
     """Whether a list, a count or yes or no is asked for: by the opening words, else as the model stated."""
     opening = [word.casefold().strip(",") for word in question.split()[:2]]
+    # could you name ..., does anyone know ..., would love to know ...
     asks_on = {*opening[1:]} & POLITE or ASKS_ON.search(question)
     if opening and opening[0] in BOOLEAN_OPENERS and not asks_on:
         return "boolean"
