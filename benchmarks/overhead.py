@@ -40,6 +40,7 @@ ROUNDS = 5
 SYSTEM = "kgwb.systems.chatty_kg"
 NO_CALL = Call("", "model", "", {}, 0, None, "", 0.0)
 Ask = Callable[[str], Answer | None]
+Node = Callable[["State"], "State"]
 
 
 class Bare:
@@ -240,75 +241,90 @@ def lang_graph(bench: Workbench, plain: Mapping[str, Any], *, saver: bool = Fals
     return ask
 
 
-def _wired(plain: Mapping[str, Any], run: Any) -> Any:
-    from langgraph.graph import END, START, StateGraph
-
-    chat, linking = plain["chat"], plain["relation_linking"]
+def nodes_of(plain: Mapping[str, Any], run: Any) -> dict[str, Node]:
+    """The agents in flow order, each a function of the state; entities and relations within theirs."""
+    chat, matching, queries = plain["chat"], plain["matching"], plain["queries"]
 
     def linked(state: State) -> State:
-        relations: tuple[LinkedRelation, ...] = linking.link_relations(state["qir"], state["links"], run)
+        relations: tuple[LinkedRelation, ...] = matching.link_relations(state["qir"], state["links"], run)
         return {"linked": Linked(state["links"], relations)}
 
     def rephrased(state: State) -> State:
-        made = plain["rephraser"].rephrase(state["english"].text, state["context"], run)
-        return {"standalone": made.question}
+        return {"standalone": chat.rephrase(state["english"].text, state["context"], run).question}
 
-    nodes: dict[str, Callable[[State], State]] = {
+    def retrieved(state: State) -> State:
+        qir, question = state["qir"], state["standalone"]
+        candidates = (matching.retrieve(entity, question, qir.kinds, run) for entity in qir.entities)
+        return {"retrieved": tuple(candidates)}
+
+    def selected(state: State) -> State:
+        question, context = state["standalone"], state["context"]
+        links = (plain["linking"].select(each, question, context, run) for each in state["retrieved"])
+        return {"links": tuple(links)}
+
+    return {
         "translator": lambda s: {"english": chat.translate(s["question"], run)},
         "context": lambda s: {"context": chat.build_context(s["dialogue"], run)},
         "classifier": lambda s: {
-            "classified": plain["classifier"].classify(s["english"].text, s["context"], run),
+            "classified": chat.classify(s["english"].text, s["context"], run),
             "standalone": s["english"].text,
         },
         "rephraser": rephrased,
         "qir": lambda s: {"qir": plain["qir"].extract(s["standalone"], run)},
-        "entity_retriever": lambda s: {
-            "retrieved": tuple(plain["linking"].retrieve(entity, run) for entity in s["qir"].entities)
-        },
-        "vertex_selection": lambda s: {
-            "links": tuple(
-                plain["linking"].select(found, s["standalone"], s["context"], run) for found in s["retrieved"]
-            )
-        },
+        "entity_retriever": retrieved,
+        "vertex_selection": selected,
         "relation_linking": linked,
-        "query_generator": lambda s: {
-            "generated": plain["query_generator"].generate(s["qir"], s["linked"], run)
-        },
+        "query_generator": lambda s: {"generated": queries.generate(s["qir"], s["linked"], run)},
         "predicate_selection": lambda s: {
-            "selection": plain["predicate_selection"].select_queries(
-                s["generated"], s["standalone"], s["linked"], run
-            )
+            "selection": queries.select_queries(s["generated"], s["standalone"], s["linked"], run)
         },
-        "execution": lambda s: {
-            "answer": plain["execution"].execute(s["selection"], s["qir"], s["linked"], run)
-        },
+        "execution": lambda s: {"answer": queries.execute(s["selection"], s["qir"], s["linked"], run)},
         "what_else": lambda s: {"answer": chat.leave_out(s["answer"], s["context"], run)},
         "answer_writer": lambda s: {"answer": chat.reword(s["answer"], s["standalone"], run)},
     }
+
+
+def next_node(chat: Any, run: Any) -> dict[str, Callable[[State], str]]:
+    """Where the flow branches: what follows a node, by the state; "" is the end."""
+
+    def written(state: State) -> str:
+        return "answer_writer" if chat.rewordable(state["answer"], run) else ""
+
+    def finished(state: State) -> str:
+        asks_for_others = chat.asks_for_others(state["english"].text, state["context"], run)
+        return "what_else" if asks_for_others else written(state)
+
+    def understood(state: State) -> str:
+        return "rephraser" if state["classified"].label == "dependent" and state["context"].turns else "qir"
+
+    return {"classifier": understood, "execution": finished, "what_else": written}
+
+
+BRANCHES = {
+    "classifier": ("rephraser", "qir"),
+    "execution": ("what_else", "answer_writer", ""),
+    "what_else": ("answer_writer", ""),
+    "answer_writer": ("",),
+}
+"""What may follow a node, where that is not the next one of ``nodes_of``."""
+
+
+def _wired(plain: Mapping[str, Any], run: Any) -> Any:
+    from langgraph.graph import END, START, StateGraph
+
+    nodes, choices = nodes_of(plain, run), next_node(plain["chat"], run)
     graph = StateGraph(State)
     for name, node in nodes.items():
         graph.add_node(name, node)
-
-    def asked_on(state: State) -> str:
-        return "rephraser" if state["classified"].label == "dependent" and state["context"].turns else "qir"
-
-    def written(state: State) -> str:
-        return "answer_writer" if chat.rewordable(state["answer"], run) else END
-
-    def finished(state: State) -> str:
-        else_ = chat.asks_for_others(state["english"].text, state["context"], run)
-        return "what_else" if else_ else written(state)
-
-    row = [name for name in nodes if name not in ("rephraser", "what_else", "answer_writer")]
-    graph.add_edge(START, row[0])
-    for one, other in pairwise(row):
-        if one != "classifier":
-            graph.add_edge(one, other)
-    graph.add_conditional_edges("classifier", asked_on, ["rephraser", "qir"])
-    graph.add_edge("rephraser", "qir")
-    graph.add_conditional_edges("execution", finished, ["what_else", "answer_writer", END])
-    graph.add_conditional_edges("what_else", written, ["answer_writer", END])
-    graph.add_edge("answer_writer", END)
+    graph.add_edge(START, next(iter(nodes)))
+    for name, following in pairwise(nodes):
+        if name not in BRANCHES:
+            graph.add_edge(name, following)
+    for name, ends in BRANCHES.items():
+        if name in choices:
+            graph.add_conditional_edges(name, choices[name], {end: end or END for end in ends})
+        else:
+            graph.add_edge(name, END)
     return graph
 
 
