@@ -96,7 +96,7 @@ def _blocks(tokens: Sequence[re.Match[str]]) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     run: list[re.Match[str]] = []
     inside = ["clause"]
-    """What is open at a token: a clause outside of groups, a group, an expression, or data without patterns."""
+    """What is open: a clause outside of groups, a group, an expression, or data, which has no patterns."""
     opening = ""
     """The word that says what the next bracket opens."""
     for token in tokens:
