@@ -168,12 +168,11 @@ class Endpoint:
         if (dialect := self.__dict__.get("dialect")) and dialect.name == "virtuoso":
             # Virtuoso takes up to twice this time; then it sends what it has, which beats hanging up on it.
             parameters.append(("timeout", str(max(1000, int(self.limits.query_timeout_s * 500)))))
-        unlimited = request.form == "ask" or request.limited or request.values
-        text = request.text if unlimited else f"{request.text}\nLIMIT {self.limits.row_limit + 1}"
+        text = f"{request.text}\nLIMIT {self.limits.row_limit + 1}" if request.unlimited else request.text
         try:
             reply = ask(self._address, text, request.form, self.limits, parameters)
         except QueryError as error:
-            if unlimited or _SORTED_TOP not in error.message:
+            if not request.unlimited or _SORTED_TOP not in error.message:
                 raise
             reply = ask(self._address, request.text, request.form, self.limits, parameters)
         self.server = reply.server

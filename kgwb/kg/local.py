@@ -19,7 +19,7 @@ from kgwb.aside import aside
 from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError
 from kgwb.flow import Term, Triple, Triples, literal
 from kgwb.kg.base import SCHEMA_SPACES, Limits, Rows, Vocabulary
-from kgwb.kg.files import CACHE_VERSION, open_files, prefixes_in
+from kgwb.kg.files import CACHE_VERSION, open_files
 from kgwb.kg.labels import LabelIndex, collect
 from kgwb.kg.muting import hide, mute
 from kgwb.kg.sparql import Form, checked, n3
@@ -37,16 +37,16 @@ class LocalGraph:
         self,
         store: ox.Store,
         labels: LabelIndex,
-        *,
-        source: str,
         identity: str,
-        vocabulary: Vocabulary | None = None,
-        limits: Limits | None = None,
+        prefixes: Mapping[str, str],
+        source: str,
+        vocabulary: Vocabulary,
+        limits: Limits | None,
     ) -> None:
-        self.store, self.source, self.identity = store, source, identity
-        self.vocabulary, self.limits = vocabulary or Vocabulary(), limits or Limits()
-        self.prefixes: Mapping[str, str] = {}
+        self.store, self.identity, self.source = store, identity, source
+        self.prefixes = prefixes
         """By namespace, what the graph's author calls it."""
+        self.vocabulary, self.limits = vocabulary, limits or Limits()
         self.whole_graph: LocalGraph = self
         self._take(labels)
         self._union = next(iter(store.named_graphs()), None) is not None
@@ -62,10 +62,7 @@ class LocalGraph:
     ) -> LocalGraph:
         """The graph of a file or folder. Raises GraphFileError."""
         vocabulary = vocabulary or Vocabulary()
-        store, labels, identity = open_files(Path(path), vocabulary, cache=cache)
-        kg = cls(store, labels, source=str(path), identity=identity, vocabulary=vocabulary, limits=limits)
-        kg.prefixes = prefixes_in(Path(path))
-        return kg
+        return cls(*open_files(Path(path), vocabulary, cache=cache), str(path), vocabulary, limits)
 
     @classmethod
     def of(
@@ -84,10 +81,9 @@ class LocalGraph:
         lines = "\n".join(sorted(map(str, store)))
         digest = hashlib.sha256(f"{CACHE_VERSION}\n{vocabulary!r}\n{lines}".encode()).hexdigest()
         labels = LabelIndex.build(collect(store, vocabulary))
-        source, identity = f"rdflib graph of {len(store)} triples", f"sha256:{digest}"
-        kg = cls(store, labels, source=source, identity=identity, vocabulary=vocabulary, limits=limits)
-        kg.prefixes = {str(namespace): prefix for prefix, namespace in graph.namespaces()}
-        return kg
+        prefixes = {str(namespace): prefix for prefix, namespace in graph.namespaces()}
+        source = f"rdflib graph of {len(store)} triples"
+        return cls(store, labels, f"sha256:{digest}", prefixes, source, vocabulary, limits)
 
     def _take(self, labels: LabelIndex) -> None:
         self.search, self.exact, self.names = labels.search, labels.exact, labels.names

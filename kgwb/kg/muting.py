@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
-from itertools import count, pairwise
+from itertools import count
 from typing import Any
 
 from rdflib import XSD, BNode, Literal, URIRef, Variable
@@ -71,7 +71,7 @@ def hide(query: str, muted: Triples) -> str:
             parsed = parseQuery(asked.shape)[1]
         except NO_QUERY:  # see ``checked``
             parsed = parseQuery(text)[1]
-    read = (node for node in nodes(parsed, "ServiceGraphPattern") if node.name == "TriplesBlock")
+    read = (node for node in nodes(parsed, ["ServiceGraphPattern"]) if node.name == "TriplesBlock")
     if total != sum(sum(map(len, block.triples)) // 3 for block in read):
         raise _cannot("its groups are not clear", 'write spaces around "<" and ">"')
     hidden = "".join([*parts, text[place:]])
@@ -144,69 +144,61 @@ class _Block:
 
     def __init__(self, patterns: Sequence[Pattern], muted: Triples, outside: str) -> None:
         self.patterns, self.muted, self.outside = patterns, muted, outside
+        self.subjects = {s for s, _, _ in patterns}
+        """They are no literals."""
         self._numbers = count(1)
 
     def written(self, text: str) -> str:
         """The block as SPARQL: as it stands, with a FILTER for what could match, or written out anew."""
-        subjects = {s for s, _, _ in self.patterns}
-        touched = [pattern for pattern in self.patterns if self._touches(pattern, subjects)]
+        touched = [pattern for pattern in self.patterns if self._touches(pattern)]
         if not any(isinstance(end, BNode | Path) for pattern in touched for end in pattern):
-            filters = dict.fromkeys(line for pattern in touched for line in self._filters(pattern, subjects))
+            filters = dict.fromkeys(line for pattern in touched for line in self._filters(pattern))
             return " ".join([text, *filters])
         for label in re.findall(r"_:[\w.-]*\w", text):
             if re.search(rf"{re.escape(label)}\b", self.outside):
                 raise _cannot(f"the blank node {label} stands in several groups", "write a variable for it")
         ends = [end for pattern in self.patterns for end in pattern]
         nodes = {node: self._new() for node in dict.fromkeys(end for end in ends if isinstance(end, BNode))}
+        self.subjects |= {nodes[node] for node in nodes if node in self.subjects}
         named = [(nodes.get(s, s), p, nodes.get(o, o)) for s, p, o in self.patterns]
         columns = " ".join(dict.fromkeys(f"?{end}" for end in ends if isinstance(end, Variable)))
         columns = columns or f"(1 AS ?{self._new()})"
-        return f"{{ SELECT {columns} WHERE {{ {self._group(named, set())} }} }}"
+        return f"{{ SELECT {columns} WHERE {{ {' '.join(map(self._plain, named))} }} }}"
 
     def _new(self) -> Variable:
         names = (f"hidden_{number}" for number in self._numbers)
         return Variable(next(name for name in names if name not in self.outside))
 
-    def _touches(self, pattern: Pattern, subjects: Set[Any]) -> bool:
-        """Whether a pattern could match a muted triple; ``subjects`` are no literals."""
+    def _touches(self, pattern: Pattern) -> bool:
+        """Whether a pattern could match a muted triple."""
         if isinstance(pattern[1], Path):
             return any(_leads_over(pattern[1], triple[1]) for triple in self.muted)
-        return any(True for _ in self._filters(pattern, subjects))
+        return any(True for _ in self._filters(pattern))
 
-    def _filters(self, pattern: Pattern, subjects: Set[Any]) -> Iterator[str]:
-        """The conditions under which a pattern of plain terms passes over each muted triple."""
+    def _filters(self, pattern: Pattern) -> Iterator[str]:
+        """The conditions under which a pattern without a path passes over each muted triple."""
         for triple in self.muted:
             pairs = list(zip(pattern, triple, strict=True))
-            if all(_may_be(end, term, subjects) for end, term in pairs):
+            if all(_may_be(end, term, self.subjects) for end, term in pairs):
                 tests = dict.fromkeys(_is(end, term) for end, term in pairs if isinstance(end, Variable))
                 yield f"FILTER(!({' && '.join(tests) or '1 = 1'}))"
 
-    def _group(self, patterns: Sequence[Pattern], subjects: Set[Any]) -> str:
-        """Patterns without blank nodes, with their filters."""
-        plain = [each for pattern in patterns for each in self._plain(pattern, subjects)]
-        subjects = subjects | {each[0] for each in plain if isinstance(each, tuple)}
-        return " ".join(
-            " ".join([*map(_written, each), ".", *self._filters(each, subjects)])
-            if isinstance(each, tuple)
-            else " UNION ".join(f"{{ {self._group([way], subjects)} }}" for way in each)
-            for each in plain
-        )
-
-    def _plain(self, pattern: Pattern, subjects: Set[Any]) -> Iterator[Pattern | list[Pattern]]:
-        """A path over a muted predicate as the patterns that it stands for; alternatives as a list."""
+    def _plain(self, pattern: Pattern) -> str:
+        """A pattern without blank nodes as SPARQL, with filters; a path over a muted predicate as steps."""
         s, p, o = pattern
-        if not isinstance(p, Path) or not self._touches(pattern, subjects):
-            yield pattern
-        elif isinstance(p, InvPath):
-            yield from self._plain((o, p.arg, s), subjects)
-        elif isinstance(p, SequencePath):
-            ends = [s, *(self._new() for _ in p.args[1:]), o]
-            for (start, end), step in zip(pairwise(ends), p.args, strict=True):
-                yield from self._plain((start, step, end), subjects)
-        elif isinstance(p, AlternativePath):
-            yield [(s, way, o) for way in p.args]
-        else:
-            raise _cannot(f"the path {p.n3()} leads over its predicate", "use / | ^ instead of * + ? ! in it")
+        if not isinstance(p, Path) or not self._touches(pattern):
+            filters = () if isinstance(p, Path) else self._filters(pattern)
+            return " ".join([*map(_written, pattern), ".", *filters])
+        if isinstance(p, InvPath):
+            return self._plain((o, p.arg, s))
+        if isinstance(p, SequencePath):
+            between = [self._new() for _ in p.args[1:]]
+            self.subjects |= {*between}
+            ends = [s, *between, o]
+            return " ".join(map(self._plain, zip(ends, p.args, ends[1:], strict=False)))
+        if isinstance(p, AlternativePath):
+            return " UNION ".join(f"{{ {self._plain((s, way, o))} }}" for way in p.args)
+        raise _cannot(f"the path {p.n3()} leads over its predicate", "use / | ^ instead of * + ? ! in it")
 
 
 def _may_be(end: Any, term: Term, subjects: Set[Any]) -> bool:

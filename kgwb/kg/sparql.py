@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -106,10 +106,9 @@ class Checked:
     """A query that passed the gate."""
 
     form: Form
-    limited: bool
-    """Whether the outermost query has a LIMIT."""
-    values: bool
-    """Whether a VALUES clause trails, after which no LIMIT may follow."""
+    unlimited: bool
+    """Whether a LIMIT fits at its end: it is no ASK, has none, and no VALUES clause, after which none may
+    follow."""
     monotone: bool
     """Whether every row found in a part of the graph is a row of the whole: nothing in it counts, ranks and
     limits, or asks for what is not there."""
@@ -149,16 +148,16 @@ def checked(query: str, *, allow_service: bool = False, magic: str = "") -> Chec
     if not allow_service and (function := _reaching_function(tokens)):
         raise _needs_leave(f"calls {function}, by which an engine may do more than read")
     # The tokens are searched too, so that no way of reading "a<b" can hide the clause from the parse.
-    texts = [token[0].upper() for token in tokens]
     words = {token[0].upper() for token in tokens if token.lastgroup == "word"}
     words = {word for word in words if "SERVICE" in word}
-    services = [tokens[n][0] for n, before in enumerate(texts[:-1], 1) if before == "SERVICE"]
+    after = [(before[0].upper(), token) for before, token in pairwise(tokens)]
+    services = [token[0] for before, token in after if before == "SERVICE"]
     known = magic and words == {"SERVICE"} and set(services) == {f"<{magic}>"}
     if words and not allow_service and not known:
         raise _needs_leave("asks another endpoint (SERVICE)")
-    prefixes = [token["prefix"] for token in tokens if token.lastgroup == "name"]
-    declared = {tokens[n]["prefix"] for n, before in enumerate(texts[:-1], 1) if before == "PREFIX"}
-    undeclared = tuple(prefix for prefix in dict.fromkeys(prefixes) if prefix not in declared)
+    declared = {token["prefix"] for before, token in after if before == "PREFIX"}
+    prefixes = dict.fromkeys(token["prefix"] for token in tokens if token.lastgroup == "name")
+    undeclared = tuple(prefix for prefix in prefixes if prefix not in declared)
     try:
         try:
             parsed = _parsed(shape)
@@ -234,17 +233,22 @@ def one_of(variable: str, terms: Iterable[Term]) -> str:
     return f"VALUES {variable} {{ {' '.join(map(n3, dict.fromkeys(terms)))} }}"
 
 
-def nodes(tree: Any, skipped: str = "") -> Iterator[CompValue]:
-    """The nodes of rdflib's parse of a query, without those named ``skipped`` and what is in them."""
-    stack = [tree]
-    while stack:
-        node = stack.pop()
+def nodes(tree: Any, skipped: Collection[str] = ()) -> Iterator[CompValue]:
+    """The nodes of rdflib's parse or algebra of a query, in order.
+
+    Those named in ``skipped`` are left out with what is in them; of a MINUS that is its right side.
+    """
+    left = [tree]
+    while left:
+        node = left.pop()
         if isinstance(node, CompValue):
-            if node.name != skipped:
+            if node.name == "Minus" and "Minus" in skipped:
+                left.append(node.p1)
+            elif node.name not in skipped:
                 yield node
-                stack.extend(node.values())
+                left.extend(reversed(list(node.values())))
         elif not isinstance(node, str) and hasattr(node, "__iter__"):
-            stack.extend(node)
+            left.extend(reversed(list(node)))
 
 
 def writable(iri: str) -> bool:
@@ -330,10 +334,10 @@ def _parsed(shape: str) -> Checked:
         query = parseQuery(shape)[1]
     kinds = Counter(node.name for node in nodes(query))
     ranked = {"OrderClause", "LimitOffsetClauses"} <= kinds.keys()
+    limited = query.limitoffset and query.limitoffset.limit is not None
     return Checked(
         form=query.name.removesuffix("Query").lower(),
-        limited=bool(query.limitoffset and query.limitoffset.limit is not None),
-        values=bool(query.valuesClause),
+        unlimited=not (query.name == "AskQuery" or limited or query.valuesClause),
         monotone=not ranked and not any(kind in _NOT_MONOTONE or "Aggregate_" in kind for kind in kinds),
         variables=tuple(str(column.var or column.evar) for column in query.projection or ()),
         services=kinds["ServiceGraphPattern"],

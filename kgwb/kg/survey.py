@@ -284,6 +284,10 @@ class _Surveyor:
         rows: Sequence[tuple[Any, ...]] = self.answer(lambda: self.kg.select(query).rows) or ()
         return [row for row in rows if all(isinstance(k, URIRef) and writable(k) for k in row[:keys])]
 
+    def grouped(self, by: str, numbers: str, pattern: str) -> list[tuple[Any, ...]]:
+        """Numbers by variables that stand for IRIs."""
+        return self.rows(f"SELECT {by} {numbers} WHERE {{ {pattern} }} GROUP BY {by}", by.count("?"))
+
     def number(self, query: str) -> int | None:
         rows = self.rows(query)
         return counted(rows[0][0]) if rows else None
@@ -294,7 +298,7 @@ class _Surveyor:
 
     def counts(self, key: str, what: str, pattern: str) -> dict[URIRef, int]:
         """The number of each IRI that a pattern binds the key to, the largest first."""
-        rows = self.rows(f"SELECT {key} (COUNT({what}) AS ?n) WHERE {{ {pattern} }} GROUP BY {key}", 1)
+        rows = self.grouped(key, f"(COUNT({what}) AS ?n)", pattern)
         return dict(sorted(((iri, counted(n)) for iri, n in rows), key=lambda pair: (-pair[1], pair[0])))
 
     def _there(self, predicates: Sequence[URIRef]) -> str:
@@ -384,21 +388,16 @@ class _Surveyor:
                 inner[c, p].append(Property(q, n, n, tuple(_whole(v, None, not self.shares) for v in each)))
         few = self._few(values)
         loose = sorted({p for (_, p), sorts in values.items() if any(v.sort == "IRI" for v in sorts)})
-        nameless = loose and self.rows(
-            f"SELECT ?c ?p (COUNT(DISTINCT ?o) AS ?n) WHERE {{ {one_of('?p', loose)} {self.of} ?v ?p ?o"
-            f" FILTER(isIRI(?o)) FILTER NOT EXISTS {{ ?o ({self.labels}) ?label }} }} GROUP BY ?c ?p",
-            2,
-        )
-        unnamed = {(c, p): counted(n) for c, p, n in nameless}
+        nameless = f"{one_of('?p', loose)} {self.of} ?v ?p ?o FILTER(isIRI(?o))"
+        nameless += f" FILTER NOT EXISTS {{ ?o ({self.labels}) ?label }}"
+        rows = self.grouped("?c ?p", "(COUNT(DISTINCT ?o) AS ?n)", nameless) if loose else []
+        unnamed = {(c, p): counted(n) for c, p, n in rows}
         used: dict[URIRef, list[Property]] = defaultdict(list)
-        for c, p, things, n in self.rows(
-            f"SELECT ?c ?p (COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n) WHERE {{ {facts} }}"
-            " GROUP BY ?c ?p",
-            2,
-        ):
+        numbers = "(COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n)"
+        for c, p, *counts in self.grouped("?c ?p", numbers, facts):
             whole = tuple(_whole(v, few.get((c, p)), not self.shares) for v in values[c, p])
-            numbers = self._scaled(c, things), self._scaled(c, n)
-            used[c].append(Property(p, *numbers, whole, tuple(inner[c, p]), unnamed.get((c, p), 0)))
+            things, n = (self._scaled(c, number) for number in counts)
+            used[c].append(Property(p, things, n, whole, tuple(inner[c, p]), unnamed.get((c, p), 0)))
         return used
 
     def _scaled(self, c: URIRef, n: Any) -> int:
@@ -479,9 +478,8 @@ class _Surveyor:
         tags: Counter[str] = Counter()
         every: int | None = None
         label = f"?v ({self.labels}) ?label FILTER(isIRI(?v))"
-        for pattern, sign in ((self.of if self.shares else "", 1), (one_of("?v", schema), -1)):
-            if sign < 0 and not schema:
-                break
+        without = [(one_of("?v", schema), -1)] if schema else []
+        for pattern, sign in ((self.of if self.shares else "", 1), *without):
             number = self.distinct(f"{pattern} {label}")
             every = None if number is None else (every or 0) + sign * number
             for tag, n in self.rows(
