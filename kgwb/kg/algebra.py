@@ -171,6 +171,13 @@ def conjunction(patterns: Iterable[Pattern]) -> str:
     return " ".join(f"{s} {p} {o} ." for s, p, o in patterns)
 
 
+def filtered(patterns: Iterable[Pattern], filters: str) -> str:
+    """Triple patterns and filters as SPARQL; without filters on what no pattern binds, which never hold."""
+    patterns = list(patterns)
+    bound = {*re.findall(r"\?\w+", filters)} <= {*unknowns_of(patterns)}
+    return f"{conjunction(patterns)} {filters if bound else ''}"
+
+
 def unknowns_of(patterns: Iterable[Pattern]) -> tuple[str, ...]:
     """The variables of triple patterns, in order of appearance."""
     return tuple(dict.fromkeys(end for pattern in patterns for end in pattern if end.startswith("?")))

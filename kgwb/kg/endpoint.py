@@ -24,7 +24,7 @@ from kgwb.errors import GraphError, GraphTimeoutError, QueryError
 from kgwb.flow import Triple, Triples
 from kgwb.kg.base import WIKIBASE, Found, Graph, Hit, Limits, Rows, Vocabulary, well_known
 from kgwb.kg.dialects import DIALECTS, STAGES, Dialect, Stage, named
-from kgwb.kg.local import from_ox
+from kgwb.kg.local import triples_of
 from kgwb.kg.muting import hide, mute
 from kgwb.kg.parsing import reply_parsed
 from kgwb.kg.queries import Labelling, labelling, schema
@@ -138,12 +138,9 @@ class Endpoint:
         # An error written in JSON is no JSON-LD without triples
         kind = reply.kind.replace("application/json", "")
         form = pyoxigraph.RdfFormat.from_media_type(kind) or pyoxigraph.RdfFormat.TURTLE
-        triples: dict[Triple, None] = {}
         try:
-            for quad in reply_parsed(reply.body, form, self._address.url, self.limits.query_timeout_s):
-                triples[from_ox(quad.subject), URIRef(quad.predicate.value), from_ox(quad.object)] = None
-                if len(triples) == self.limits.row_limit:
-                    break
+            quads = reply_parsed(reply.body, form, self._address.url, self.limits.query_timeout_s)
+            triples = triples_of(quads, most=self.limits.row_limit)
         except TimeoutError:
             what = f"parsing what {self.source} sent took longer than {self.limits.query_timeout_s:g} s"
             raise GraphTimeoutError(what, hint="ask for less, or raise query_timeout_s") from None
@@ -151,7 +148,7 @@ class Endpoint:
             raise reply.wrong(getattr(error, "msg", error)) from error
         if not triples and b"error" in reply.body.lower():  # in a comment, or as JSON-LD that says nothing
             raise reply.wrong("no triples, but an error")
-        return tuple(triples)
+        return triples
 
     def __repr__(self) -> str:
         return f"Endpoint({self.source!r})"

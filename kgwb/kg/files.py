@@ -68,8 +68,10 @@ def open_files(
     files = [file for file in files if _suffix(file) in FORMATS and file.is_file()]
     files = [file for file in files if not any(part[0] == "." for part in file.relative_to(path).parts)]
     if not files:
-        lack = "has no extension of an RDF format" if path.is_file() else "is a folder without an RDF file"
-        raise GraphFileError(f"{path} {lack}", hint=_KNOWN)
+        here = f"there is no RDF file in the folder {path}"
+        raise GraphFileError(
+            f"{path} has no extension of an RDF format" if path.is_file() else here, hint=_KNOWN
+        )
     digest = _fingerprint(path, files, vocabulary)
     identity, prefixes = f"sha256:{digest}", _prefixes(files[:_FIRST_FILES])
     if cache and sum(file.stat().st_size for file in files) > CACHED_FROM_BYTES:

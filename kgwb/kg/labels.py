@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 import time
 import weakref
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from difflib import SequenceMatcher
 from functools import partial
@@ -49,6 +50,7 @@ _CLAIMS = ("directClaim", "claim", "statementProperty", "qualifier")
 _LONG = "AND length(word) BETWEEN ? AND ?"
 _MATCHING = "SELECT rowid FROM words WHERE words MATCH ? LIMIT ?"
 _ROWS = "SELECT iri, text, key FROM labels WHERE "
+_GIVEN = "(SELECT value FROM json_each(?))"
 
 
 class Label(NamedTuple):
@@ -127,30 +129,26 @@ class LabelIndex:
             for number in numbers:
                 weight[number] += 1 / log(2 + len(numbers))
         best = sorted(count, key=lambda number: (-count[number], -weight[number], number))[: 4 * limit]
-        found = [
-            row for holes, chunk in _chunks(best) for row in self._rows(f"{_ROWS} id IN {holes}", *chunk)
-        ]
+        labels = self._rows(f"{_ROWS} id IN {_GIVEN}", json.dumps(best))
         verbatim = len(spellings) < len(asked)
-        how = ("any word" if verbatim else "close spelling") if found else "nothing"
-        return Found(tuple(ranked(key, found, limit, spellings)), how, " OR ".join(queries))
+        how = ("any word" if verbatim else "close spelling") if labels else "nothing"
+        return Found(tuple(ranked(key, labels, limit, spellings)), how, " OR ".join(queries))
 
     def exact(self, labels: Sequence[str]) -> dict[str, tuple[URIRef, ...]]:
         """For each text that is, in normal form, the whole label of some vertex: those vertices, by IRI."""
-        keys: dict[str, list[str]] = {}
-        for label in labels:
-            keys.setdefault(normal(label), []).append(label)
+        keys = {label: normal(label) for label in labels}
         bearers: dict[str, set[str]] = {}
-        for holes, chunk in _chunks(list(keys)):
-            for iri, _, key in self._rows(f"{_ROWS} length AND key IN {holes}", *chunk):
-                bearers.setdefault(key, set()).add(iri)
-        by_label = {label: tuple(map(URIRef, sorted(bearers[key]))) for key in bearers for label in keys[key]}
-        return {label: by_label[label] for label in labels if label in by_label}
+        for iri, _, key in self._rows(f"{_ROWS} length AND key IN {_GIVEN}", json.dumps([*keys.values()])):
+            bearers.setdefault(key, set()).add(iri)
+        return {
+            label: tuple(map(URIRef, sorted(bearers[key]))) for label, key in keys.items() if key in bearers
+        }
 
     def names(self, iris: Sequence[URIRef]) -> dict[URIRef, str]:
         """A name to show for each IRI: its preferred label, else its local name as words."""
-        names: dict[str, str] = {}
-        for holes, chunk in _chunks([str(iri) for iri in iris]):
-            names.update(self._rows(f"SELECT iri, text FROM labels WHERE shown AND iri IN {holes}", *chunk))
+        names = dict(
+            self._rows(f"SELECT iri, text FROM labels WHERE shown AND iri IN {_GIVEN}", json.dumps(iris))
+        )
         return {iri: names.get(str(iri)) or local_name(iri) for iri in iris}
 
     def _close(self, word: str) -> tuple[Spelling, ...]:
@@ -188,12 +186,6 @@ def _near(word: str, until: float, terms: Iterable[tuple[str]]) -> list[Spelling
             if matcher.quick_ratio() >= CLOSE and (likeness := matcher.ratio()) >= CLOSE:
                 spellings.append(Spelling(term, likeness))
     return spellings
-
-
-def _chunks(items: Sequence[Any], size: int = 500) -> Iterator[tuple[str, Sequence[Any]]]:
-    """The items in parts that SQLite takes at once, each after its placeholders."""
-    parts = (items[start : start + size] for start in range(0, len(items), size))
-    return (("(" + ", ".join("?" * len(part)) + ")", part) for part in parts)
 
 
 # --- which names the things of a graph have

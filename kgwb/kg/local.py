@@ -7,6 +7,8 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
+from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -118,7 +120,7 @@ class LocalGraph:
 
     def construct(self, query: str) -> tuple[Triple, ...]:
         """See Graph."""
-        return self._ask(query, ("construct", "describe"), self._triples)
+        return self._ask(query, ("construct", "describe"), partial(triples_of, most=self.limits.row_limit))
 
     def __repr__(self) -> str:
         return f"LocalGraph({self.source!r})"
@@ -163,16 +165,6 @@ class LocalGraph:
                 raise TimeoutError
         return Rows(variables, tuple(rows))
 
-    def _triples(self, result: Any, until: float) -> tuple[Triple, ...]:
-        triples: dict[Triple, None] = {}
-        for triple in result:
-            if len(triples) == self.limits.row_limit:
-                break
-            triples[from_ox(triple.subject), URIRef(triple.predicate.value), from_ox(triple.object)] = None
-            if time.monotonic() > until:
-                raise TimeoutError
-        return tuple(triples)
-
 
 class _Hiding:
     """A store without some triples, as far as ``collect`` reads one."""
@@ -187,6 +179,18 @@ class _Hiding:
 
     def query(self, text: str, **options: Any) -> Any:
         return self._store.query(hide(text, self._muted), **options)
+
+
+def triples_of(statements: Iterable[Any], until: float = inf, *, most: int) -> tuple[Triple, ...]:
+    """The first different triples, as rdflib's. Raises TimeoutError when the clock passes ``until``."""
+    triples: dict[Triple, None] = {}
+    for each in statements:
+        if len(triples) == most:
+            break
+        triples[from_ox(each.subject), URIRef(each.predicate.value), from_ox(each.object)] = None
+        if time.monotonic() > until:
+            raise TimeoutError
+    return tuple(triples)
 
 
 def from_ox(term: Any) -> Term:

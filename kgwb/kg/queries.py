@@ -13,7 +13,7 @@ from rdflib.namespace import RDF
 
 from kgwb.errors import QueryError
 from kgwb.flow import Answer, CandidateQuery, Direction, Iri, Term, Triple
-from kgwb.kg.algebra import PATH, Pattern, conjunction, ground, parts_of, unknowns_of
+from kgwb.kg.algebra import PATH, Pattern, conjunction, filtered, ground, parts_of, unknowns_of
 from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_SPACES, Graph
 from kgwb.kg.sparql import LANGUAGE, n3, one_of, outline, quoted, sayable
 from kgwb.kg.text import language_rank, local_part, normal
@@ -161,8 +161,8 @@ def triples_at(
 
     In order; without blank nodes and, where no predicate is given, without noise, labels and descriptions.
     """
-    given = zip("spo", (subjects, predicates, objects), strict=True)
-    values = "".join(f"VALUES ?{n} {{ {' '.join(map(n3, terms))} }} " for n, terms in given if terms)
+    wanted = zip("spo", (subjects, predicates, objects), strict=True)
+    values = "".join(f"VALUES ?{n} {{ {' '.join(map(n3, terms))} }} " for n, terms in wanted if terms)
     rows = kg.select(f"SELECT DISTINCT ?s ?p ?o WHERE {{ {values}?s ?p ?o }} LIMIT {most}").rows
     hidden = set() if predicates else {*kg.vocabulary.hidden} - {*kg.vocabulary.types}
     triples = [
@@ -260,19 +260,19 @@ def support_of(
     patterns = [pattern for pattern in parts_of(sparql).patterns if PATH not in pattern]
     parts, columns = outline(sparql), columns if rows else ()
     free = {end[1:] for pattern in patterns for end in pattern if end.startswith("?")}
-    given = [place for place, column in enumerate(columns) if column in free]
-    names = " ".join(f"?{columns[place]}" for place in given)
+    free_places = [place for place, column in enumerate(columns) if column in free]
+    names = " ".join(f"?{columns[place]}" for place in free_places)
 
     def cell(term: Term | None) -> str:
         return n3(term) if term is not None and sayable(term) else "UNDEF"
 
-    cells = dict.fromkeys(" ".join(cell(row[place]) for place in given) for row in rows[:ROWS])
+    cells = dict.fromkeys(" ".join(cell(row[place]) for place in free_places) for row in rows[:ROWS])
     values = f"VALUES ({names}) {{ {' '.join(f'({line})' for line in cells)} }}" if names else ""
     binding = re.search(r"\bBIND\b", parts.where, re.IGNORECASE)  # whose variable must not be there before
     body = f"{{ {parts.where} }}" if binding else parts.where
     # The columns that each solution gives by itself, as BINDs: no aggregate, and nothing made of one
     binds, grouped = "", set[str]()
-    for expression, name in parts.made:
+    for expression, name in parts.aliases:
         if AGGREGATE.search(expression) or grouped & {*re.findall(r"[?$](\w+)", expression)}:
             grouped.add(name)
         else:
@@ -339,8 +339,7 @@ def blocking(kg: Graph, patterns: Sequence[Pattern], filters: str = "") -> Block
     """
 
     def holds(patterns: Sequence[Pattern], only: str = "") -> bool:
-        bound = set(re.findall(r"\?\w+", only)) <= set(unknowns_of(patterns))  # else the filters never hold
-        return kg.ask(f"ASK {{ {conjunction(patterns)} {only if bound else ''} }}")
+        return kg.ask(f"ASK {{ {filtered(patterns, only)} }}")
 
     patterns = tuple(dict.fromkeys(patterns))
     if holds(patterns, filters):

@@ -183,7 +183,7 @@ class Outline:
     """What stands in the outermost braces."""
     rest: str
     """What follows: groups, order, limit, VALUES."""
-    made: tuple[tuple[str, str], ...]
+    aliases: tuple[tuple[str, str], ...]
     """Expressions with the names that SELECT or GROUP BY gives them (AS)."""
 
 
@@ -193,7 +193,7 @@ def outline(query: str) -> Outline:
     if form not in ("select", "ask"):
         raise QueryError("the query is no SELECT or ASK", hint="rows or a truth value make an answer")
     marks: dict[str, int] = {}
-    made: list[tuple[str, str]] = []
+    aliases: list[tuple[str, str]] = []
     depth = opened = 0
     for token in lexed(text)[0]:
         sign = token[0].upper()
@@ -202,11 +202,11 @@ def outline(query: str) -> Outline:
             marks.setdefault(sign, token.start())
             opened = token.start() if sign == "(" else opened
             if sign == ")" and (part := _AS.fullmatch(text, opened, token.end())):
-                made.append((part[1], part[2]))
+                aliases.append((part[1], part[2]))
         depth += sign in ("{", "(", "[")
     begin, brace, end = marks.get("SELECT", marks.get("ASK", 0)), marks["{"], marks["}"]
     dataset = text[marks.get("FROM", brace) : marks.get("WHERE", brace)] if "FROM" in marks else ""
-    return Outline(text[:begin], dataset, text[brace + 1 : end], text[end + 1 :], tuple(made))
+    return Outline(text[:begin], dataset, text[brace + 1 : end], text[end + 1 :], tuple(aliases))
 
 
 def n3(term: Term) -> str:

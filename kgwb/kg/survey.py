@@ -144,12 +144,12 @@ class Survey:
     def valued(self, hidden: Sequence[URIRef]) -> tuple[URIRef, ...]:
         """The predicates whose values a name may be, but for hidden ones: texts, IRIs without a label."""
         used = (each for kind in self.classes for p in kind.properties for each in (p, *p.inner))
-        found = {
+        texts = {
             each.predicate
             for each in used
             if each.unnamed or any(v.sort in ("string", "IRI") or "@" in v.sort for v in each.values)
         }
-        return () if self.sampled else tuple(sorted(found - {*hidden}))
+        return () if self.sampled else tuple(sorted(texts - {*hidden}))
 
     def __repr__(self) -> str:
         return as_text(self)
@@ -184,11 +184,11 @@ def survey(kg: Graph, only: Sequence[URIRef] = ()) -> Survey:
                     known = from_data(json.loads(disk.read_text(path)), Survey)
                     _recent[path] = written.st_mtime_ns, known
                 return _recent[path][1]
-        made = _Surveyor(kg).look()
+        seen = _Surveyor(kg).look()
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            disk.replace(path, [json.dumps(to_data(made))], "surrogatepass")
-        return made
+            disk.replace(path, [json.dumps(to_data(seen))], "surrogatepass")
+        return seen
 
 
 _looking: dict[str, Lock] = {}
@@ -420,16 +420,16 @@ class _Surveyor:
         ):
             number, distinct, kind, type_, tag, *terms = row[keys:]
             shown = tuple(dict.fromkeys(term for term in terms if term is not None and str(term)))
-            one, of, sort = next(iter(shown), terms[0]), kind, "class" if kind else "IRI"
-            if isinstance(one, Literal):
+            example, of, sort = next(iter(shown), terms[0]), kind, "class" if kind else "IRI"
+            if isinstance(example, Literal):
                 of = RDF.langString if str(tag or "") else URIRef(type_ or XSD.string)
                 sort = f"text@{tag}" if str(tag or "") else local_part(of)
             elif isinstance(kind, BNode):
                 continue
-            elif isinstance(one, BNode):
+            elif isinstance(example, BNode):
                 sort, shown = sort if kind else "node", ()
-            found = Values(sort, of, self._scaled(row[0], number), counted(distinct), shown)
-            values[row[:keys]].append(found)
+            triples = self._scaled(row[0], number)
+            values[row[:keys]].append(Values(sort, of, triples, counted(distinct), shown))
         for some in values.values():
             some.sort(key=lambda v: (-v.triples, v.sort, str(v.of)))
         return values

@@ -173,16 +173,13 @@ class Writer:
 
     def title(self, group: Group) -> str:
         """A class with its number of instances."""
-        return f"{self.named(str(group.head.iri)) if group.head.iri else group.head.name} {group.size}"
-
-    def term(self, term: Term) -> str:
-        return self.named(str(term)) if isinstance(term, URIRef) else quoted(str(term))
+        return f"{self.named(group.head.iri) if group.head.iri else group.head.name} {group.size}"
 
     def values(self, values: Values) -> str:
         """The sort of values, with all of them where they are few, else with some."""
         sort = self.curie(str(values.of)) if values.sort == "class" else values.sort
         sort = sort if values.sort == "class" or re.fullmatch(r"[\w@.-]+", sort) else "literal"
-        shown = list(map(self.term, values.examples))
+        shown = [self.named(term) if isinstance(term, URIRef) else quoted(term) for term in values.examples]
         if values.whole and 0 < len(shown) <= (MOST_THINGS if sort[0] == "<" or ":" in sort else FEW):
             return ("" if sort == "string" else f"{sort}: only ") + ", ".join(shown)
         if values.sort in ("class", "IRI", "node"):
@@ -243,15 +240,15 @@ class Writer:
             lines.append(f"  from others: {'; '.join(text for text, _ in incoming.most_common(INCOMING))}")
         return "\n".join(lines)
 
-    def _tree(self, top: Class, above: tuple[URIRef | None, ...], told: Counter[URIRef | None]) -> str:
+    def _tree(self, top: Class, above: tuple[URIRef | None, ...], ways: Counter[URIRef | None]) -> str:
         """The subclasses of a class with their instances, each with its own in brackets."""
         kinds = []
         for each in self.survey.classes:
             if top.iri not in each.parents or each.iri in above or not each.total:
                 continue
-            told[each.iri] += 1
-            deep = len(above) > DEEPEST or told[each.iri] > MOST_WAYS
-            below = "" if deep else self._tree(each, (*above, each.iri), told)
+            ways[each.iri] += 1
+            deep = len(above) > DEEPEST or ways[each.iri] > MOST_WAYS
+            below = "" if deep else self._tree(each, (*above, each.iri), ways)
             kinds.append(f"{self.named(str(each.iri))} {each.total}{f' [{below}]' if below else ''}")
         return first_few(kinds, SUBCLASSES)
 
