@@ -57,9 +57,7 @@ class Parts:
 
 def parts_of(sparql: str) -> Parts:
     """A query in its parts. Raises QueryRefusedError for an update, QueryError if it is no SELECT or ASK."""
-    query = checked(sparql)
-    if query.form not in ("select", "ask"):
-        raise QueryError("the query is no SELECT or ASK", hint="rows or a truth value make an answer")
+    query = checked(sparql, "select", "ask")
     if query.undeclared:
         hint = "begin it with PREFIX lines, or write the IRIs out"
         raise QueryError(f"the query does not declare {', '.join(query.undeclared)}:", hint=hint)

@@ -48,13 +48,13 @@ class Embeddings:
         chosen = os.environ.get("KGWB_EMBEDDINGS") or DEFAULT
         self.name = name or chosen
         self._trusted = trusted or self.name in (chosen, DEFAULT, LEXICAL)
-        self._folder = folder
+        self._folder = None if self.name == LEXICAL else folder
         self._vectors: dict[str, Any] = {}
         self._lock = threading.Lock()
 
     def load(self) -> None:
         """Load what ``similarity`` needs, which takes seconds the first time. Raises EmbeddingError."""
-        if self.name != LEXICAL and self._trusted:
+        if self._trusted:
             _load(self.name)
 
     def similarity(self, phrase: str, names: Sequence[str], spelling: float = 0.0) -> tuple[float, ...]:
@@ -77,8 +77,6 @@ class Embeddings:
 
     def encode(self, texts: Sequence[str]) -> list[Any]:
         """A unit vector of each text, made anew. Raises EmbeddingError."""
-        if self.name == LEXICAL:
-            return [_trigrams(text) for text in texts]
         if not self._trusted:
             raise EmbeddingError(
                 f"the file asks for the embeddings {self.name}, which are not loaded on a file's word",
@@ -109,7 +107,7 @@ class Embeddings:
 
     def _on_disk(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
         """What work on the vectors on disk returns; None where none are kept."""
-        if self._folder is None or self.name == LEXICAL:
+        if self._folder is None:
             return None
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -155,6 +153,8 @@ def _load(name: str) -> tuple[Encoder, threading.Lock]:
 
 
 def _encoder(name: str) -> Encoder:
+    if name == LEXICAL:
+        return lambda texts: list(map(_trigrams, texts))
     try:
         if name == DEFAULT and (path := bundled_model()):
             from kgwb.kg.minilm import MiniLM

@@ -126,9 +126,7 @@ class LocalGraph:
         return f"LocalGraph({self.source!r})"
 
     def _ask(self, query: str, forms: tuple[Form, ...], read: Callable[[Any, float], T]) -> T:
-        parsed = checked(query, allow_service=self.limits.allow_service)
-        if parsed.form not in forms:
-            raise QueryError(f"this is no {forms[0].upper()} query but {parsed.form.upper()}")
+        parsed = checked(query, *forms, allow_service=self.limits.allow_service)
         if parsed.undeclared:
             prefixes = ":, ".join(parsed.undeclared)
             raise QueryError(f"the query does not declare {prefixes}:", hint="begin it with PREFIX lines")

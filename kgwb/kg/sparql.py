@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -86,16 +86,8 @@ LANGUAGE = re.compile(r"[A-Za-z]+(?:-[A-Za-z0-9]+)*")
 _QUOTED = str.maketrans(
     {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 )
-
-
-_PLACEHOLDERS: dict[str, Callable[[re.Match[str]], str]] = {
-    "space": lambda token: " ",
-    "comment": lambda token: " ",
-    "string": lambda token: '"s"',
-    "iri": lambda token: "<%>",  # not to be read as less-than
-    # rdflib cannot parse a negative decimal; the grammar lets a double stand wherever a decimal may.
-    "number": lambda token: "1e0" if token["double"] or token["decimal"] else "1",
-}
+_PLACEHOLDERS = {"space": " ", "comment": " ", "string": '"s"', "iri": "<%>", "number": "1"}
+"""What stands for a token in the shape of a query: an IRI may not be read as less-than there."""
 NO_QUERY = (ParseBaseException, TypeError, ValueError)
 """What rdflib's parser raises for a text that is no query."""
 _parser = Lock()
@@ -125,13 +117,13 @@ class Checked:
 
 
 @lru_cache(maxsize=128)  # an endpoint asks twice for each query; long ones must not pile up
-def checked(query: str, *, allow_service: bool = False, magic: str = "") -> Checked:
-    """What the gate learns of a query that only reads.
+def checked(query: str, *forms: Form, allow_service: bool = False, magic: str = "") -> Checked:
+    """What the gate learns of a query that only reads, and is of one of the ``forms`` if any are named.
 
     ``magic`` is the IRI of the engine's own service, without brackets, that kgwb's own search of labels may
     use where others need leave; it never comes with a query from elsewhere. Raises QueryRefusedError for an
     update, and (without leave) for SERVICE and for functions by which an engine runs code of its own, and
-    QueryError where it does not parse, with line and column.
+    QueryError where it is of another form or does not parse, with line and column.
     """
     query = query.replace("\r\n", "\n").replace("\r", "\n")
     if not query.isascii() and (half := HALF.search(query)):
@@ -169,6 +161,8 @@ def checked(query: str, *, allow_service: bool = False, magic: str = "") -> Chec
         raise _too_large() from None
     if parsed.services and not allow_service and not (known and parsed.services == len(services)):
         raise _needs_leave("asks another endpoint (SERVICE)")
+    if forms and parsed.form not in forms:
+        raise QueryError(f"this is no {' or '.join(forms).upper()} query but {parsed.form.upper()}")
     return replace(parsed, text=text, shape=shape, undeclared=undeclared)
 
 
@@ -188,10 +182,8 @@ class Outline:
 
 
 def outline(query: str) -> Outline:
-    """A SELECT or ASK in its parts. Raises what ``checked`` raises, and QueryError for another form."""
-    text, form = checked(query).text, checked(query).form
-    if form not in ("select", "ask"):
-        raise QueryError("the query is no SELECT or ASK", hint="rows or a truth value make an answer")
+    """A SELECT or ASK in its parts. Raises what ``checked`` raises."""
+    text = checked(query, "select", "ask").text
     marks: dict[str, int] = {}
     aliases: list[tuple[str, str]] = []
     depth = opened = 0
@@ -294,7 +286,9 @@ def lexed(query: str) -> tuple[list[re.Match[str]], str, str]:
         if kind not in ("space", "comment"):
             tokens.append(token)
         text.append(" " * len(part) if kind == "comment" else part)
-        shape.append(_PLACEHOLDERS[kind](token) if kind in _PLACEHOLDERS else part)
+        # rdflib cannot parse a negative decimal; the grammar lets a double stand wherever a decimal may
+        fraction = token["double"] or token["decimal"]
+        shape.append("1e0" if fraction else _PLACEHOLDERS.get(kind, part))
         position = token.end()
     return tokens, "".join(text), "".join(shape)
 

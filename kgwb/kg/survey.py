@@ -48,6 +48,7 @@ PLAIN = (OWL.Thing, RDFS.Resource, OWL.NamedIndividual)
 """Classes that say nothing."""
 NONE = "<urn:kgwb:none>"
 """Stands in queries for predicates that the graph lacks."""
+THINGS = "DISTINCT ?v"
 TRIED_CLASSES, TRIED_PREDICATES = 5, 6
 """Classes, and predicates of each, that questions are made from."""
 
@@ -212,7 +213,7 @@ class _Surveyor:
 
     def look(self) -> Survey:
         """Everything that is asked."""
-        triples = self.number("SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }")
+        triples = self.number("*", "?s ?p ?o")
         if triples is None and self.refused and not self.rows("SELECT ?s WHERE { ?s ?p ?o } LIMIT 1"):
             raise self.refused
         self.large = triples is None or triples > LARGE
@@ -220,13 +221,13 @@ class _Surveyor:
         self.labels = self._there(self.kg.vocabulary.labels)
         by_predicate = {} if self.large else self.counts("?p", "*", "?s ?p ?o")
         some = one_of("?c", self.only) if self.only else ""
-        what = "*" if self.large else "DISTINCT ?v"
+        what = "*" if self.large else THINGS
         sizes = self.counts("?c", what, f"{some} ?v ({self.types}) ?c FILTER(isIRI(?c))")
         self.meta = [c for c in sizes if str(c).startswith(SCHEMA_SPACES) and c not in PLAIN]
         for hidden in (*self.meta, OWL.NamedIndividual):
             sizes.pop(hidden, None)
         schema = [] if self.large else self._schema([*by_predicate, *sizes])
-        things = None if self.large else self.distinct("?v ?any ?value FILTER(isIRI(?v))")
+        things = None if self.large else self.number(THINGS, "?v ?any ?value FILTER(isIRI(?v))")
         things = None if things is None else things - len(schema)
         self._instances(sizes, things, schema)
         parents: dict[URIRef, set[URIRef]] = defaultdict(set)
@@ -288,13 +289,10 @@ class _Surveyor:
         """Numbers by variables that stand for IRIs."""
         return self.rows(f"SELECT {by} {numbers} WHERE {{ {pattern} }} GROUP BY {by}", by.count("?"))
 
-    def number(self, query: str) -> int | None:
-        rows = self.rows(query)
+    def number(self, what: str, pattern: str) -> int | None:
+        """How many solutions, or different values of a variable, a pattern has."""
+        rows = self.rows(f"SELECT (COUNT({what}) AS ?n) WHERE {{ {pattern} }}")
         return counted(rows[0][0]) if rows else None
-
-    def distinct(self, pattern: str) -> int | None:
-        """How many different ?v a pattern has."""
-        return self.number(f"SELECT (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {pattern} }}")
 
     def counts(self, key: str, what: str, pattern: str) -> dict[URIRef, int]:
         """The number of each IRI that a pattern binds the key to, the largest first."""
@@ -338,9 +336,11 @@ class _Surveyor:
         hidden = ", ".join(map(n3, (*self.meta, OWL.NamedIndividual)))
         self.of = f"{{ ?v ({self.types}) ?c FILTER(isIRI(?c) && ?c NOT IN ({hidden})) }}"
         typed = f"?v ({self.types}) ?type FILTER(isIRI(?v))"
-        number = (self.distinct(typed) or 0) - (self.distinct(f"{one_of('?v', schema)} {typed}") or 0)
+        number = (self.number(THINGS, typed) or 0) - (
+            self.number(THINGS, f"{one_of('?v', schema)} {typed}") or 0
+        )
         bare = f"{{ SELECT DISTINCT ?v WHERE {{ {_without_class(self.types)} }} }}"
-        if things is not None and things > number and (size := self.distinct(bare)):
+        if things is not None and things > number and (size := self.number(THINGS, bare)):
             sizes[UNTYPED] = size
             self.of = f"{{ {self.of} UNION {{ {bare} BIND({n3(UNTYPED)} AS ?c) }} }}"
 
@@ -353,7 +353,7 @@ class _Surveyor:
         pairs = " ".join(f"({n3(c)} {n3(d)})" for c, d in (*above, *((d, d) for d in below)))
         exact: dict[URIRef, int] = {}
         if above and not self.shares:
-            exact = self.counts("?d", "DISTINCT ?v", f"VALUES (?c ?d) {{ {pairs} }} ?v ({self.types}) ?c")
+            exact = self.counts("?d", THINGS, f"VALUES (?c ?d) {{ {pairs} }} ?v ({self.types}) ?c")
         sums = {d: sizes.get(d, 0) + sum(some) for d, some in below.items()}
         typed_as_both = {d: sizes[d] for d, some in below.items() if sizes.get(d, 0) >= max(some)}
         return {**sizes, **(exact or sums | typed_as_both)}
@@ -480,7 +480,7 @@ class _Surveyor:
         label = f"?v ({self.labels}) ?label FILTER(isIRI(?v))"
         without = [(one_of("?v", schema), -1)] if schema else []
         for pattern, sign in ((self.of if self.shares else "", 1), *without):
-            number = self.distinct(f"{pattern} {label}")
+            number = self.number(THINGS, f"{pattern} {label}")
             every = None if number is None else (every or 0) + sign * number
             for tag, n in self.rows(
                 f"SELECT ?tag (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {pattern} {label}"

@@ -159,13 +159,15 @@ class Reply:
 
 
 def read_term(data: Any) -> Term:
-    """The term of a cell; half a character of a text is replaced. Raises ValueError, KeyError or TypeError.
+    """The term of a cell; half a character of a text is replaced. Raises ValueError.
 
     An IRI or a number with a character replaced is another one than was meant, and an error.
     """
-    term = term_from_data({**data, "value": HALF.sub("\ufffd", data["value"])})
-    if "\ufffd" in term and not (isinstance(term, Literal) and term.datatype in (None, XSD.string)):
-        raise ValueError(f"{term} is not UTF-8")
+    term = term_from_data(data)
+    if HALF.search(term) or "\ufffd" in term:
+        if not (isinstance(term, Literal) and term.datatype in (None, XSD.string)):
+            raise ValueError(f"not an RDF term, as a character is broken: {data!r}")
+        term = term_from_data({**data, "value": HALF.sub("\ufffd", term)})
     return term
 
 
