@@ -27,7 +27,7 @@ from kgwb.kg.dialects import DIALECTS, STAGES, Dialect, Stage, named
 from kgwb.kg.local import triples_of
 from kgwb.kg.muting import hide, mute
 from kgwb.kg.parsing import reply_parsed
-from kgwb.kg.queries import Labelling, labelling, schema
+from kgwb.kg.queries import labelling, schema
 from kgwb.kg.sparql import Checked, Form, checked, one_of, quoted, writable
 from kgwb.kg.text import language_rank, local_name, normal, ranked, spelled
 from kgwb.kg.transport import AGENT, Address, Reply, ask, read_term, sent
@@ -200,7 +200,8 @@ class Endpoint:
         wanted = list(dict.fromkeys(labels))
         if not wanted:
             return {}
-        at_once = max(1, _VALUES // (_SPELLINGS * max(1, len(self._labelling.languages))))
+        _, languages = self._labelling
+        at_once = max(1, _VALUES // (_SPELLINGS * max(1, len(languages))))
         rows = [row for n in range(0, len(wanted), at_once) for row in self._spelled(wanted[n : n + at_once])]
         by_key: dict[str, set[URIRef]] = {}
         for hit in self._searchable([Hit(URIRef(iri), label, 1.0) for iri, label in rows], len(rows)):
@@ -217,7 +218,7 @@ class Endpoint:
         return {iri: labels.get(str(iri)) or local_name(iri) for iri in iris}
 
     @cached_property
-    def _labelling(self) -> Labelling:
+    def _labelling(self) -> tuple[tuple[URIRef, ...], tuple[str, ...]]:
         return labelling(self)
 
     def _matching(
@@ -266,7 +267,7 @@ class Endpoint:
 
     def _labels(self, iris: Sequence[URIRef], *, preferred: bool) -> dict[str, str]:
         """The best label of each IRI, in a preferred language or in any."""
-        languages, predicates = self.vocabulary.languages, self._labelling.predicates
+        (predicates, _), languages = self._labelling, self.vocabulary.languages
         if not (iris and predicates):
             return {}
         tests = (f"LANGMATCHES(LANG(?l), {quoted(tag)})" if tag else 'LANG(?l) = ""' for tag in languages)

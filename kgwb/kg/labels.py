@@ -23,7 +23,7 @@ from rdflib.namespace import RDF
 from kgwb.errors import GraphFileError
 from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_SPACES, WIKIBASE, Found, Vocabulary
 from kgwb.kg.sparql import n3, one_of
-from kgwb.kg.text import MAX_CHARS, Spelling, language_rank, local_name, normal, ranked, words
+from kgwb.kg.text import MAX_CHARS, language_rank, local_name, normal, ranked, words
 
 CLOSE = 0.75
 """How like a word must be to stand in for one that no label has (difflib's ratio)."""
@@ -73,7 +73,7 @@ class LabelIndex:
     def __init__(self, connection: sqlite3.Connection, path: Path | None = None) -> None:
         self._connection, self._path = connection, path
         self._lock = threading.Lock()  # always released: an interrupt can hit any other way of lending
-        self._spellings: dict[str, tuple[Spelling, ...]] = {}
+        self._spellings: dict[str, dict[str, float]] = {}
         self.close = weakref.finalize(self, connection.close)
 
     @classmethod
@@ -118,7 +118,7 @@ class LabelIndex:
                 return Found(tuple(ranked(key, exact + rows, limit)), how, query or key)
         known = "SELECT 1 FROM vocabulary WHERE word = ?"
         spellings = {word: self._close(word) for word in asked if not self._rows(known, word)}
-        near = [[each.word for each in spellings[word]] if word in spellings else [word] for word in asked]
+        near = [list(spellings.get(word, [word])) for word in asked]
         queries = [" OR ".join(f'"{word}"' for word in some) for some in near if some]
         # The labels that the most, and among them the rarest, of the queries match
         count: Counter[int] = Counter()
@@ -151,19 +151,18 @@ class LabelIndex:
         )
         return {iri: names.get(str(iri)) or local_name(iri) for iri in iris}
 
-    def _close(self, word: str) -> tuple[Spelling, ...]:
+    def _close(self, word: str) -> dict[str, float]:
         """At most five words of the index that are spelled like this one, the likest first."""
         if word not in self._spellings:
             if len(self._spellings) > 10_000:
                 self._spellings.clear()
             until, window = time.monotonic() + CLOSE_S, max(1, len(word) // 3)
             values = (word[0], word[0] + "\U0010ffff", len(word) - window, len(word) + window)
-            near: list[Spelling] = []
+            near: list[tuple[str, float]] = []
             for no in ("", "NOT "):  # by far most slips leave the first letter
                 sql = f"SELECT word FROM vocabulary WHERE {no}word BETWEEN ? AND ? {_LONG}"
                 near += self._rows(sql, *values, read=partial(_near, word, until))
-            best = sorted(near, key=lambda spelling: (-spelling.likeness, spelling.word))[:5]
-            self._spellings[word] = tuple(best)
+            self._spellings[word] = dict(sorted(near, key=lambda pair: (-pair[1], pair[0]))[:5])
         return self._spellings[word]
 
     def _rows(self, sql: str, *values: Any, read: Callable[[sqlite3.Cursor], list[Any]] = list) -> list[Any]:
@@ -175,8 +174,8 @@ class LabelIndex:
             raise GraphFileError(what, hint="open the graph again: what is damaged is made anew") from error
 
 
-def _near(word: str, until: float, terms: Iterable[tuple[str]]) -> list[Spelling]:
-    """Those of the words that are spelled like this one, as far as the time allows."""
+def _near(word: str, until: float, terms: Iterable[tuple[str]]) -> list[tuple[str, float]]:
+    """Those of the words that are spelled like this one, with their likeness, as far as the time allows."""
     letters, spellings = set(word), []
     for number, (term,) in enumerate(terms):
         if number % 256 == 0 and time.monotonic() > until:
@@ -184,7 +183,7 @@ def _near(word: str, until: float, terms: Iterable[tuple[str]]) -> list[Spelling
         if len(letters & set(term)) >= CLOSE * len(letters) - 1:
             matcher = SequenceMatcher(None, word, term)
             if matcher.quick_ratio() >= CLOSE and (likeness := matcher.ratio()) >= CLOSE:
-                spellings.append(Spelling(term, likeness))
+                spellings.append((term, likeness))
     return spellings
 
 

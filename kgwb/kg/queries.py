@@ -48,15 +48,6 @@ class Description(NamedTuple):
     """In the preferred language; empty if there is none."""
 
 
-class Labelling(NamedTuple):
-    """How a graph labels its vertices."""
-
-    predicates: tuple[URIRef, ...]
-    """Those of the vocabulary's label predicates that the graph has."""
-    languages: tuple[str, ...]
-    """The languages of its labels, "" for none: all, or the preferred and the commonest of a sample."""
-
-
 def describe(kg: Graph, iris: Sequence[URIRef]) -> dict[URIRef, Description]:
     """Types and description of each vertex, in one query (and one for the names of the types)."""
     if not iris:
@@ -105,13 +96,16 @@ def predicates(kg: Graph, *vertices: URIRef | Literal) -> tuple[tuple[URIRef, Di
     return tuple((p, d) for p in sorted({p for p, _ in shown}) for d in directions if (p, d) in shown)
 
 
-def labelling(kg: Graph) -> Labelling:
-    """How the graph labels its vertices, in two bounded queries."""
+def labelling(kg: Graph) -> tuple[tuple[URIRef, ...], tuple[str, ...]]:
+    """The label predicates that the graph has, and the languages of its labels, in two bounded queries.
+
+    The languages, "" for none, are all, or the preferred and the commonest of a sample.
+    """
     labels, languages = kg.vocabulary.labels, kg.vocabulary.languages
     there = kg.select(f"SELECT ?p WHERE {{ {one_of('?p', labels)} FILTER EXISTS {{ ?v ?p ?label }} }}").rows
     predicates = tuple(predicate for predicate in labels if (predicate,) in there)
     if not predicates:
-        return Labelling((), ())
+        return (), ()
     subqueries = (f"SELECT ?label WHERE {{ ?v {n3(iri)} ?label }} LIMIT {SAMPLE}" for iri in predicates)
     parts = " UNION ".join(f"{{ {subquery} }}" for subquery in subqueries)
     rows = kg.select(
@@ -121,7 +115,7 @@ def labelling(kg: Graph) -> Labelling:
     tags = [str(tag) for tag, _ in rows if tag is not None]
     tags = [tag for tag in tags if not tag or LANGUAGE.fullmatch(tag)]
     whole = len(rows) < LANGUAGES and sum(counted(count) for _, count in rows) < SAMPLE
-    return Labelling(predicates, tuple(dict.fromkeys(tags if whole else (*languages, *tags))))
+    return predicates, tuple(dict.fromkeys(tags if whole else (*languages, *tags)))
 
 
 def schema(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:

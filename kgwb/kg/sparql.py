@@ -162,7 +162,8 @@ def checked(query: str, *forms: Form, allow_service: bool = False, magic: str = 
     if parsed.services and not allow_service and not (known and parsed.services == len(services)):
         raise _needs_leave("asks another endpoint (SERVICE)")
     if forms and parsed.form not in forms:
-        raise QueryError(f"this is no {' or '.join(forms).upper()} query but {parsed.form.upper()}")
+        wanted = " or ".join(map(str.upper, forms))
+        raise QueryError(f"this is no {wanted} query but {parsed.form.upper()}")
     return replace(parsed, text=text, shape=shape, undeclared=undeclared)
 
 
