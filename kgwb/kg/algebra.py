@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -18,13 +18,15 @@ from rdflib.util import from_n3
 
 from kgwb.errors import QueryError
 from kgwb.flow import Kind, Term, Triple
-from kgwb.kg.sparql import NO_QUERY, checked, n3, parsing
+from kgwb.kg.sparql import NO_QUERY, checked, n3, nodes, parsing
 
 Pattern = tuple[str, str, str]
 """A triple pattern: terms in N-Triples form, variables as "?x"."""
 
 PATH = "path"
 """What stands in a pattern for a property path."""
+_ABSENT = ("Builtin_NOTEXISTS", "UnaryNot", "Minus")
+"""Parts of rdflib's algebra that hold what must not be in the graph."""
 _IRI = re.compile(r"<([^<>\s]*)>")
 _NUMBERED = re.compile(r"<urn:(\d+):")
 _COUNT = re.compile(r"^[^{]*\bCOUNT\s*\(", re.IGNORECASE)
@@ -55,9 +57,7 @@ class Parts:
 
 def parts_of(sparql: str) -> Parts:
     """A query in its parts. Raises QueryRefusedError for an update, QueryError if it is no SELECT or ASK."""
-    query = checked(sparql)
-    if query.form not in ("select", "ask"):
-        raise QueryError("the query is no SELECT or ASK", hint="rows or a truth value make an answer")
+    query = checked(sparql, "select", "ask")
     if query.undeclared:
         hint = "begin it with PREFIX lines, or write the IRIs out"
         raise QueryError(f"the query does not declare {', '.join(query.undeclared)}:", hint=hint)
@@ -98,34 +98,19 @@ def _parts(sparql: str) -> Parts:
     try:
         with parsing():
             algebra = translateQuery(traverse(parseQuery(sparql), visitPost=renamed)).algebra
-            groups = list(_named(algebra, "BGP"))
-            counted = next(_named(algebra, "Aggregate_Count"), None) if _COUNT.search(sparql) else None
             filters, other = _conjunction(algebra.p)
     except (*NO_QUERY, SPARQLError, NotImplementedError, RecursionError) as error:
         raise QueryError(f"rdflib does not read the query: {error}", hint="write it more plainly") from error
-    triples = [triple for group in groups for triple in group.triples]
+    present = list(nodes(algebra, _ABSENT))
+    triples = [triple for node in present if node.name == "BGP" for triple in node.triples]
     if any(isinstance(predicate, Path) for _, predicate, _ in triples):
         other = other or "a property path"
     patterns = tuple(dict.fromkeys((_end(s), _end(p), _end(o)) for s, p, o in triples))
     if algebra.name == "AskQuery":
         return Parts("boolean", (), patterns, filters, other)
-    columns = [counted.vars] if counted else algebra.PV
-    asked = tuple(f"?{name}" for name in columns)
+    counted = [node.vars for node in present if node.name == "Aggregate_Count" and _COUNT.search(sparql)][:1]
+    asked = tuple(f"?{name}" for name in counted or algebra.PV)
     return Parts("count" if counted else "list", asked, patterns, filters, other)
-
-
-def _named(node: Any, name: str) -> Iterator[CompValue]:
-    """The parts of a query's algebra that have this name; what must not be in the graph is left out."""
-    if isinstance(node, CompValue):
-        if node.name == name:
-            yield node
-        absent = {"Builtin_NOTEXISTS": node.values(), "UnaryNot": node.values(), "Minus": [node.p2]}
-        for part in node.values():
-            if not any(part is each for each in absent.get(node.name, ())):
-                yield from _named(part, name)
-    elif isinstance(node, list):
-        for part in node:
-            yield from _named(part, name)
 
 
 def _conjunction(node: CompValue) -> tuple[str, str]:
@@ -182,6 +167,13 @@ def _listed(nodes: Iterable[Any]) -> str:
 def conjunction(patterns: Iterable[Pattern]) -> str:
     """Triple patterns as SPARQL."""
     return " ".join(f"{s} {p} {o} ." for s, p, o in patterns)
+
+
+def filtered(patterns: Iterable[Pattern], filters: str) -> str:
+    """Triple patterns and filters as SPARQL; without filters on what no pattern binds, which never hold."""
+    patterns = list(patterns)
+    bound = {*re.findall(r"\?\w+", filters)} <= {*unknowns_of(patterns)}
+    return f"{conjunction(patterns)} {filters if bound else ''}"
 
 
 def unknowns_of(patterns: Iterable[Pattern]) -> tuple[str, ...]:

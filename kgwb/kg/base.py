@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Protocol
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 from pyoxigraph import NamedNode
 from rdflib import URIRef
 from rdflib.namespace import DCTERMS, FOAF, OWL, RDF, RDFS, SKOS
@@ -43,11 +43,16 @@ class Predicates(frozenset[URIRef]):
         return super().__contains__(iri) or super().__contains__(URIRef(space))
 
 
+_Iri = Annotated[Iri, AfterValidator(lambda iri: URIRef(NamedNode(iri).value))]
+_Tag = Annotated[str, Field(pattern=r"^([A-Za-z]+(-[A-Za-z0-9]+)*)?$")]
+
+
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
     """Which predicates of a graph carry names, descriptions and noise."""
 
-    labels: tuple[Iri, ...] = (
+    __pydantic_config__ = ConfigDict(extra="forbid")  # of a file
+    labels: Annotated[tuple[_Iri, ...], Field(min_length=1)] = (
         RDFS.label,
         SKOS.prefLabel,
         SKOS.altLabel,
@@ -57,19 +62,19 @@ class Vocabulary:
         DCTERMS.title,
     )
     """Label predicates, the preferred first."""
-    descriptions: tuple[Iri, ...] = (
+    descriptions: tuple[_Iri, ...] = (
         URIRef(SCHEMA + "description"),
         DCTERMS.description,
         RDFS.comment,
         URIRef("http://dbpedia.org/ontology/abstract"),
     )
-    types: tuple[Iri, ...] = (RDF.type, URIRef("http://www.wikidata.org/prop/direct/P31"))
-    noise: tuple[Iri, ...] = (RDF.type, OWL.sameAs, RDFS.seeAlso)
+    types: tuple[_Iri, ...] = (RDF.type, URIRef("http://www.wikidata.org/prop/direct/P31"))
+    noise: tuple[_Iri, ...] = (RDF.type, OWL.sameAs, RDFS.seeAlso)
     """Predicates that never answer a question; labels and descriptions count as noise too.
 
     An IRI that ends in "/" or "#" stands for every predicate directly in that namespace.
     """
-    languages: tuple[str, ...] = ("en", "")
+    languages: tuple[_Tag, ...] = ("en", "")
     """Preferred languages of labels, best first; "" is a literal without a language. Others come last."""
 
     @property
@@ -79,16 +84,14 @@ class Vocabulary:
 
     def plus(self, **more: Iterable[str]) -> Vocabulary:
         """This vocabulary with ``more`` at the end of the fields named: ``plus(noise=["http://..."])``."""
-        fields = to_data(self)
-        fields |= {name: [*dict.fromkeys([*fields[name], *map(str, added)])] for name, added in more.items()}
-        vocabulary: Vocabulary = from_data(fields, Vocabulary)
+        data = to_data(self)
+        data |= {name: [*dict.fromkeys([*data[name], *map(str, added)])] for name, added in more.items()}
+        vocabulary: Vocabulary = from_data(data, Vocabulary)
         return vocabulary
 
 
 # --- vocabularies of well-known graphs
 
-_Iri = Annotated[str, AfterValidator(lambda iri: NamedNode(iri).value)]
-_Tag = Annotated[str, Field(pattern=r"^([A-Za-z]+(-[A-Za-z0-9]+)*)?$")]
 _HOSTS = {
     "dbpedia.org": "dbpedia",
     "wikidata.org": "wikidata",
@@ -100,27 +103,9 @@ _HOSTS = {
 _QLEVER = ("qlever.dev", "qlever.cs.uni-freiburg.de")  # where /api/NAME is a graph
 
 
-class _Fields(BaseModel):
-    """The fields of a Vocabulary as a file gives them."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-    labels: Annotated[list[_Iri], Field(min_length=1)] = Field(default_factory=list)
-    descriptions: list[_Iri] = Field(default_factory=list)
-    types: list[_Iri] = Field(default_factory=list)
-    noise: list[_Iri] = Field(default_factory=list)
-    languages: list[_Tag] = Field(default_factory=list)
-
-
-def _from_json(data: object) -> Vocabulary:
-    """A vocabulary of JSON data; what the data leaves out is as in the default. Raises ValueError."""
-    fields = _Fields.model_validate(data).model_dump(exclude_unset=True)
-    vocabulary: Vocabulary = from_data(to_data(Vocabulary()) | fields, Vocabulary)
-    return vocabulary
-
-
 _KNOWN = json.loads(Path(__file__).with_name("vocabularies.json").read_text(encoding="utf-8"))
 VOCABULARIES: dict[str, Vocabulary] = {"default": Vocabulary()} | {
-    name: _from_json(data) for name, data in _KNOWN.items()
+    name: from_data(data, Vocabulary) for name, data in _KNOWN.items()
 }
 """By name. ``VOCABULARIES["dbpedia"].plus(noise=[...])`` adds to one; yours: ``VOCABULARIES["mine"] =``."""
 
@@ -142,12 +127,13 @@ def vocabulary_of(name: str) -> Vocabulary:
     """
     if name in VOCABULARIES:
         return VOCABULARIES[name]
-    fields = ", ".join(_Fields.model_fields)
-    hint = f"choose one of {', '.join(VOCABULARIES)}, or a .json file with any of {fields}"
+    names = ", ".join(field.name for field in fields(Vocabulary))
+    hint = f"choose one of {', '.join(VOCABULARIES)}, or a .json file with any of {names}"
     if not name.endswith(".json"):
         raise SettingError(f"no vocabulary named {name!r}", hint=hint)
     try:
-        return _from_json(json.loads(disk.read_text(Path(name))))
+        vocabulary: Vocabulary = from_data(json.loads(disk.read_text(Path(name))), Vocabulary)
+        return vocabulary
     except ValidationError as error:
         first = error.errors()[0]
         problem = f"{first['msg']} in {'.'.join(map(str, first['loc'])) or 'it'}: {first['input']!r}"

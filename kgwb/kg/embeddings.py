@@ -48,13 +48,13 @@ class Embeddings:
         chosen = os.environ.get("KGWB_EMBEDDINGS") or DEFAULT
         self.name = name or chosen
         self._trusted = trusted or self.name in (chosen, DEFAULT, LEXICAL)
-        self._folder = folder
+        self._folder = None if self.name == LEXICAL else folder
         self._vectors: dict[str, Any] = {}
         self._lock = threading.Lock()
 
     def load(self) -> None:
         """Load what ``similarity`` needs, which takes seconds the first time. Raises EmbeddingError."""
-        if self.name != LEXICAL and self._trusted:
+        if self._trusted:
             _load(self.name)
 
     def similarity(self, phrase: str, names: Sequence[str], spelling: float = 0.0) -> tuple[float, ...]:
@@ -77,8 +77,6 @@ class Embeddings:
 
     def encode(self, texts: Sequence[str]) -> list[Any]:
         """A unit vector of each text, made anew. Raises EmbeddingError."""
-        if self.name == LEXICAL:
-            return [_trigrams(text) for text in texts]
         if not self._trusted:
             raise EmbeddingError(
                 f"the file asks for the embeddings {self.name}, which are not loaded on a file's word",
@@ -94,17 +92,13 @@ class Embeddings:
 
         if len(self._vectors) > MOST_KEPT:
             self._vectors.clear()
-        missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
-        if missing:
+        if missing := [text for text in dict.fromkeys(texts) if text not in self._vectors]:
             sql = "SELECT vector FROM vectors WHERE text = ?"
-            rows = self._on_disk(
-                lambda disk: [(text, disk.execute(sql, (text,)).fetchone()) for text in missing]
-            )
-            self._vectors |= {
-                text: np.frombuffer(row[0], dtype=np.float32) for text, row in rows or () if row
-            }
-            missing = [text for text in missing if text not in self._vectors]
-        if missing:
+            rows = self._on_disk(lambda disk: [disk.execute(sql, (text,)).fetchone() for text in missing])
+            for text, row in zip(missing, rows or (), strict=False):
+                if row:
+                    self._vectors[text] = np.frombuffer(row[0], dtype=np.float32)
+        if missing := [text for text in missing if text not in self._vectors]:
             vectors = dict(zip(missing, self.encode(missing), strict=True))
             self._vectors |= vectors
             data = [(text, vector.astype("float32").tobytes()) for text, vector in vectors.items()]
@@ -113,7 +107,7 @@ class Embeddings:
 
     def _on_disk(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
         """What work on the vectors on disk returns; None where none are kept."""
-        if self._folder is None or self.name == LEXICAL:
+        if self._folder is None:
             return None
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -146,47 +140,46 @@ class Index:
 
 
 Encoder = Callable[[list[str]], Any]
+_encoders: dict[str, tuple[Encoder, threading.Lock]] = {}
 _loading = threading.Lock()
 
 
 def _load(name: str) -> tuple[Encoder, threading.Lock]:
     """What encodes texts, loaded once a process, and the lock that its tokenizer needs."""
     with _loading:
-        return _loaded(name)
+        if name not in _encoders:
+            _encoders[name] = _encoder(name), threading.Lock()
+        return _encoders[name]
 
 
-@lru_cache(maxsize=2)
-def _loaded(name: str) -> tuple[Encoder, threading.Lock]:
-    path = bundled_model() if name == DEFAULT else None
+def _encoder(name: str) -> Encoder:
+    if name == LEXICAL:
+        return lambda texts: list(map(_trigrams, texts))
     try:
-        if path:
+        if name == DEFAULT and (path := bundled_model()):
             from kgwb.kg.minilm import MiniLM
 
-            return MiniLM(path).encode, threading.Lock()
-        return _sentence_transformer(name), threading.Lock()
-    except (OSError, ValueError, KeyError, RuntimeError) as exc:
-        raise EmbeddingError(
-            f"the sentence embeddings {name} cannot be loaded: {exc}",
-            hint="name a folder that sentence-transformers can read in KGWB_EMBEDDINGS, or set it to lexical",
-        ) from exc
-
-
-def _sentence_transformer(name: str) -> Encoder:
-    try:
+            return MiniLM(path).encode
         import torch
         from sentence_transformers import SentenceTransformer
         from transformers.utils.logging import disable_progress_bar
+
+        threads = torch.get_num_threads()
+        disable_progress_bar()  # loading takes milliseconds
+        try:
+            model = SentenceTransformer(name, device="cpu")
+        finally:
+            torch.set_num_threads(threads)
     except ImportError as exc:
         raise EmbeddingError(
             f"sentence-transformers cannot be imported: {exc}",
             hint="run `make lab` or `make test` once to install it, or set KGWB_EMBEDDINGS=lexical",
         ) from exc
-    threads = torch.get_num_threads()
-    disable_progress_bar()  # loading takes milliseconds
-    try:
-        model = SentenceTransformer(name, device="cpu")
-    finally:
-        torch.set_num_threads(threads)
+    except (OSError, ValueError, KeyError, RuntimeError) as exc:
+        raise EmbeddingError(
+            f"the sentence embeddings {name} cannot be loaded: {exc}",
+            hint="name a folder that sentence-transformers can read in KGWB_EMBEDDINGS, or set it to lexical",
+        ) from exc
     return partial(model.encode, normalize_embeddings=True, show_progress_bar=False)
 
 

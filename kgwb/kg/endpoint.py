@@ -24,10 +24,10 @@ from kgwb.errors import GraphError, GraphTimeoutError, QueryError
 from kgwb.flow import Triple, Triples
 from kgwb.kg.base import WIKIBASE, Found, Graph, Hit, Limits, Rows, Vocabulary, well_known
 from kgwb.kg.dialects import DIALECTS, STAGES, Dialect, Stage, named
-from kgwb.kg.local import from_ox
+from kgwb.kg.local import triples_of
 from kgwb.kg.muting import hide, mute
 from kgwb.kg.parsing import reply_parsed
-from kgwb.kg.queries import Labelling, labelling, schema
+from kgwb.kg.queries import labelling, schema
 from kgwb.kg.sparql import Checked, Form, checked, one_of, quoted, writable
 from kgwb.kg.text import language_rank, local_name, normal, ranked, spelled
 from kgwb.kg.transport import AGENT, Address, Reply, ask, read_term, sent
@@ -107,7 +107,7 @@ class Endpoint:
                 tuple(read_term(row[name]) if name in row else None for name in variables)
                 for row in table[: self.limits.row_limit]
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except ValueError as error:
             raise reply.wrong(error) from error
         if reply.partial and (whole or not (rows and request.monotone)):
             raise self._out_of_time()
@@ -138,12 +138,9 @@ class Endpoint:
         # An error written in JSON is no JSON-LD without triples
         kind = reply.kind.replace("application/json", "")
         form = pyoxigraph.RdfFormat.from_media_type(kind) or pyoxigraph.RdfFormat.TURTLE
-        triples: dict[Triple, None] = {}
         try:
-            for quad in reply_parsed(reply.body, form, self._address.url, self.limits.query_timeout_s):
-                triples[from_ox(quad.subject), URIRef(quad.predicate.value), from_ox(quad.object)] = None
-                if len(triples) == self.limits.row_limit:
-                    break
+            quads = reply_parsed(reply.body, form, self._address.url, self.limits.query_timeout_s)
+            triples = triples_of(quads, most=self.limits.row_limit)
         except TimeoutError:
             what = f"parsing what {self.source} sent took longer than {self.limits.query_timeout_s:g} s"
             raise GraphTimeoutError(what, hint="ask for less, or raise query_timeout_s") from None
@@ -151,16 +148,14 @@ class Endpoint:
             raise reply.wrong(getattr(error, "msg", error)) from error
         if not triples and b"error" in reply.body.lower():  # in a comment, or as JSON-LD that says nothing
             raise reply.wrong("no triples, but an error")
-        return tuple(triples)
+        return triples
 
     def __repr__(self) -> str:
         return f"Endpoint({self.source!r})"
 
     def _asked(self, query: str, forms: tuple[Form, ...], magic: str = "") -> tuple[Checked, Reply]:
         """What the gate reads of a query of one of these forms, and the reply to it."""
-        request = checked(query, allow_service=self.limits.allow_service, magic=magic)
-        if request.form not in forms:
-            raise QueryError(f"this is no {forms[0].upper()} query but {request.form.upper()}")
+        request = checked(query, *forms, allow_service=self.limits.allow_service, magic=magic)
         if self.muted:
             text = hide(request.text, self.muted)
             request = checked(text, allow_service=self.limits.allow_service, magic=magic)
@@ -168,12 +163,11 @@ class Endpoint:
         if (dialect := self.__dict__.get("dialect")) and dialect.name == "virtuoso":
             # Virtuoso takes up to twice this time; then it sends what it has, which beats hanging up on it.
             parameters.append(("timeout", str(max(1000, int(self.limits.query_timeout_s * 500)))))
-        unlimited = request.form == "ask" or request.limited or request.values
-        text = request.text if unlimited else f"{request.text}\nLIMIT {self.limits.row_limit + 1}"
+        text = f"{request.text}\nLIMIT {self.limits.row_limit + 1}" if request.unlimited else request.text
         try:
             reply = ask(self._address, text, request.form, self.limits, parameters)
         except QueryError as error:
-            if unlimited or _SORTED_TOP not in error.message:
+            if not request.unlimited or _SORTED_TOP not in error.message:
                 raise
             reply = ask(self._address, request.text, request.form, self.limits, parameters)
         self.server = reply.server
@@ -206,7 +200,8 @@ class Endpoint:
         wanted = list(dict.fromkeys(labels))
         if not wanted:
             return {}
-        at_once = max(1, _VALUES // (_SPELLINGS * max(1, len(self._labelling.languages))))
+        _, languages = self._labelling
+        at_once = max(1, _VALUES // (_SPELLINGS * max(1, len(languages))))
         rows = [row for n in range(0, len(wanted), at_once) for row in self._spelled(wanted[n : n + at_once])]
         by_key: dict[str, set[URIRef]] = {}
         for hit in self._searchable([Hit(URIRef(iri), label, 1.0) for iri, label in rows], len(rows)):
@@ -223,7 +218,7 @@ class Endpoint:
         return {iri: labels.get(str(iri)) or local_name(iri) for iri in iris}
 
     @cached_property
-    def _labelling(self) -> Labelling:
+    def _labelling(self) -> tuple[tuple[URIRef, ...], tuple[str, ...]]:
         return labelling(self)
 
     def _matching(
@@ -272,7 +267,7 @@ class Endpoint:
 
     def _labels(self, iris: Sequence[URIRef], *, preferred: bool) -> dict[str, str]:
         """The best label of each IRI, in a preferred language or in any."""
-        languages, predicates = self.vocabulary.languages, self._labelling.predicates
+        (predicates, _), languages = self._labelling, self.vocabulary.languages
         if not (iris and predicates):
             return {}
         tests = (f"LANGMATCHES(LANG(?l), {quoted(tag)})" if tag else 'LANG(?l) = ""' for tag in languages)

@@ -57,41 +57,38 @@ _DAMAGED = (OSError, ValueError, RuntimeError, sqlite3.Error)  # RocksDB's own c
 _log = logging.getLogger("kgwb")
 
 
-def open_files(path: Path, vocabulary: Vocabulary, *, cache: bool = True) -> tuple[Store, LabelIndex, str]:
-    """The store, label index and identity of a file or of all RDF files in a folder.
+def open_files(
+    path: Path, vocabulary: Vocabulary, *, cache: bool = True
+) -> tuple[Store, LabelIndex, str, dict[str, str]]:
+    """The store, label index, identity and prefixes of a file or of all RDF files in a folder, at any depth.
 
     Raises GraphFileError: nothing there, an unknown extension, no triple, or a file that does not parse.
     """
-    files = rdf_files(path)
+    files = [path] if path.is_file() else sorted(path.rglob("*"))
+    files = [file for file in files if _suffix(file) in FORMATS and file.is_file()]
+    files = [file for file in files if not any(part[0] == "." for part in file.relative_to(path).parts)]
+    if not files:
+        here = f"there is no RDF file in the folder {path}"
+        raise GraphFileError(
+            f"{path} has no extension of an RDF format" if path.is_file() else here, hint=_KNOWN
+        )
     digest = _fingerprint(path, files, vocabulary)
-    identity = f"sha256:{digest}"
+    identity, prefixes = f"sha256:{digest}", _prefixes(files[:_FIRST_FILES])
     if cache and sum(file.stat().st_size for file in files) > CACHED_FROM_BYTES:
         try:
-            return (*_cached(cache_dir() / "graphs" / digest, path, files, vocabulary), identity)
+            cached = _cached(cache_dir() / "graphs" / digest, path, files, vocabulary)
+            return (*cached, identity, prefixes)
         except _DAMAGED as error:
             _log.warning("%s is loaded into memory: the cache folder cannot be used (%s)", path, error)
     store = Store()
     _load(store, path, files)
-    return store, LabelIndex.build(collect(store, vocabulary)), identity
+    return store, LabelIndex.build(collect(store, vocabulary)), identity, prefixes
 
 
-def rdf_files(path: Path) -> list[Path]:
-    """The file itself, or the RDF files in a folder, at any depth. Raises GraphFileError if there is none."""
-    if path.is_file():
-        if _suffix(path) not in FORMATS:
-            raise GraphFileError(f"{path} has no extension of an RDF format", hint=_KNOWN)
-        return [path]
-    files = [file for file in sorted(path.rglob("*")) if _suffix(file) in FORMATS and file.is_file()]
-    files = [file for file in files if not any(part[0] == "." for part in file.relative_to(path).parts)]
-    if not files:
-        raise GraphFileError(f"there is no RDF file in the folder {path}", hint=_KNOWN)
-    return files
-
-
-def prefixes_in(path: Path) -> dict[str, str]:
-    """The prefixes that files declare at their beginning, by namespace; of a folder, in its first files."""
+def _prefixes(files: Sequence[Path]) -> dict[str, str]:
+    """The prefixes that files declare at their beginning, by namespace."""
     prefixes: dict[str, str] = {}
-    for file in rdf_files(path)[:_FIRST_FILES]:
+    for file in files:
         packed = file.suffix.lower() == ".gz"
         with (
             suppress(OSError, EOFError, zlib.error),

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from rdflib import XSD, Literal, URIRef
 
 from kgwb.errors import GraphError
-from kgwb.flow import Iri, Term, counted, first_few
-from kgwb.kg.algebra import PATH, Pattern, conjunction, parts_of, unknowns_of
+from kgwb.flow import Iri, counted, first_few
+from kgwb.kg.algebra import PATH, Pattern, conjunction, filtered, parts_of
 from kgwb.kg.base import Graph, Rows
-from kgwb.kg.queries import blocking
+from kgwb.kg.queries import Row, blocking
 from kgwb.kg.queries import counted as number_of
 from kgwb.kg.sparql import checked, outline
 from kgwb.kg.survey import Survey
@@ -28,7 +28,6 @@ NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?")
 LIMIT = re.compile(r"\bLIMIT\s+(\d+)\s*$", re.IGNORECASE)
 ORDER = re.compile(r"\bORDER\s+BY\s+(?:(?:ASC|DESC)\s*\(\s*)?\?(\w+)", re.IGNORECASE)
 NUMERIC = frozenset(XSD[name] for name in ("decimal", "double", "float", "integer", "int", "long"))
-Row = Sequence[Term | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +126,7 @@ def _empty(sparql: str, kg: Graph) -> Iterator[Finding]:
                 yield Finding(f"without the filters there are matches: {part[:300]}")
             elif part not in lonely:
                 rest = [pattern for pattern in patterns if pattern != part]
-                bound = {*re.findall(r"\?\w+", parts.filters)} <= {*unknowns_of(rest)}
-                where = f"{conjunction(rest)} {parts.filters if bound else ''}".strip()
-                n = counted(_number(kg, where), "match")
+                n = counted(_number(kg, filtered(rest, parts.filters).strip()), "match")
                 yield Finding(f"without {_words(part, kg)} there would be {n}")
 
 
@@ -185,7 +182,7 @@ def _terms(sparql: str, facts: Facts, kg: Graph) -> Iterator[Finding]:
             s, p, o = pattern
             if URIRef(p[1:-1]) in facts.one_way and used.count(p[1:-1]) == 1 and not o.startswith('"'):
                 turned = ((o, p, s) if each == pattern else each for each in parts.patterns)
-                if n := _number(kg, f"{conjunction(turned)} {parts.filters}"):
+                if n := _number(kg, filtered(turned, parts.filters)):
                     yield Finding(f"{short_name(p[1:-1])} the other way round has {counted(n, 'match')}")
         for amount in facts.amounts:
             if {str(amount.of), str(amount.number)} <= {*used} and str(amount.unit) not in used:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 import time
 import weakref
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from difflib import SequenceMatcher
 from functools import partial
@@ -22,7 +23,7 @@ from rdflib.namespace import RDF
 from kgwb.errors import GraphFileError
 from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_SPACES, WIKIBASE, Found, Vocabulary
 from kgwb.kg.sparql import n3, one_of
-from kgwb.kg.text import MAX_CHARS, Spelling, language_rank, local_name, normal, ranked, words
+from kgwb.kg.text import MAX_CHARS, language_rank, local_name, normal, ranked, words
 
 CLOSE = 0.75
 """How like a word must be to stand in for one that no label has (difflib's ratio)."""
@@ -49,6 +50,7 @@ _CLAIMS = ("directClaim", "claim", "statementProperty", "qualifier")
 _LONG = "AND length(word) BETWEEN ? AND ?"
 _MATCHING = "SELECT rowid FROM words WHERE words MATCH ? LIMIT ?"
 _ROWS = "SELECT iri, text, key FROM labels WHERE "
+_GIVEN = "(SELECT value FROM json_each(?))"
 
 
 class Label(NamedTuple):
@@ -71,7 +73,7 @@ class LabelIndex:
     def __init__(self, connection: sqlite3.Connection, path: Path | None = None) -> None:
         self._connection, self._path = connection, path
         self._lock = threading.Lock()  # always released: an interrupt can hit any other way of lending
-        self._spellings: dict[str, tuple[Spelling, ...]] = {}
+        self._spellings: dict[str, dict[str, float]] = {}
         self.close = weakref.finalize(self, connection.close)
 
     @classmethod
@@ -116,7 +118,7 @@ class LabelIndex:
                 return Found(tuple(ranked(key, exact + rows, limit)), how, query or key)
         known = "SELECT 1 FROM vocabulary WHERE word = ?"
         spellings = {word: self._close(word) for word in asked if not self._rows(known, word)}
-        near = [[each.word for each in spellings[word]] if word in spellings else [word] for word in asked]
+        near = [list(spellings.get(word, [word])) for word in asked]
         queries = [" OR ".join(f'"{word}"' for word in some) for some in near if some]
         # The labels that the most, and among them the rarest, of the queries match
         count: Counter[int] = Counter()
@@ -127,45 +129,40 @@ class LabelIndex:
             for number in numbers:
                 weight[number] += 1 / log(2 + len(numbers))
         best = sorted(count, key=lambda number: (-count[number], -weight[number], number))[: 4 * limit]
-        found = [
-            row for holes, chunk in _chunks(best) for row in self._rows(f"{_ROWS} id IN {holes}", *chunk)
-        ]
+        labels = self._rows(f"{_ROWS} id IN {_GIVEN}", json.dumps(best))
         verbatim = len(spellings) < len(asked)
-        how = ("any word" if verbatim else "close spelling") if found else "nothing"
-        return Found(tuple(ranked(key, found, limit, spellings)), how, " OR ".join(queries))
+        how = ("any word" if verbatim else "close spelling") if labels else "nothing"
+        return Found(tuple(ranked(key, labels, limit, spellings)), how, " OR ".join(queries))
 
     def exact(self, labels: Sequence[str]) -> dict[str, tuple[URIRef, ...]]:
         """For each text that is, in normal form, the whole label of some vertex: those vertices, by IRI."""
-        keys: dict[str, list[str]] = {}
-        for label in labels:
-            keys.setdefault(normal(label), []).append(label)
+        keys = {label: normal(label) for label in labels}
         bearers: dict[str, set[str]] = {}
-        for holes, chunk in _chunks(list(keys)):
-            for iri, _, key in self._rows(f"{_ROWS} length AND key IN {holes}", *chunk):
-                bearers.setdefault(key, set()).add(iri)
-        by_label = {label: tuple(map(URIRef, sorted(bearers[key]))) for key in bearers for label in keys[key]}
-        return {label: by_label[label] for label in labels if label in by_label}
+        for iri, _, key in self._rows(f"{_ROWS} length AND key IN {_GIVEN}", json.dumps([*keys.values()])):
+            bearers.setdefault(key, set()).add(iri)
+        return {
+            label: tuple(map(URIRef, sorted(bearers[key]))) for label, key in keys.items() if key in bearers
+        }
 
     def names(self, iris: Sequence[URIRef]) -> dict[URIRef, str]:
         """A name to show for each IRI: its preferred label, else its local name as words."""
-        names: dict[str, str] = {}
-        for holes, chunk in _chunks([str(iri) for iri in iris]):
-            names.update(self._rows(f"SELECT iri, text FROM labels WHERE shown AND iri IN {holes}", *chunk))
+        names = dict(
+            self._rows(f"SELECT iri, text FROM labels WHERE shown AND iri IN {_GIVEN}", json.dumps(iris))
+        )
         return {iri: names.get(str(iri)) or local_name(iri) for iri in iris}
 
-    def _close(self, word: str) -> tuple[Spelling, ...]:
+    def _close(self, word: str) -> dict[str, float]:
         """At most five words of the index that are spelled like this one, the likest first."""
         if word not in self._spellings:
             if len(self._spellings) > 10_000:
                 self._spellings.clear()
             until, window = time.monotonic() + CLOSE_S, max(1, len(word) // 3)
             values = (word[0], word[0] + "\U0010ffff", len(word) - window, len(word) + window)
-            near: list[Spelling] = []
+            near: list[tuple[str, float]] = []
             for no in ("", "NOT "):  # by far most slips leave the first letter
                 sql = f"SELECT word FROM vocabulary WHERE {no}word BETWEEN ? AND ? {_LONG}"
                 near += self._rows(sql, *values, read=partial(_near, word, until))
-            best = sorted(near, key=lambda spelling: (-spelling.likeness, spelling.word))[:5]
-            self._spellings[word] = tuple(best)
+            self._spellings[word] = dict(sorted(near, key=lambda pair: (-pair[1], pair[0]))[:5])
         return self._spellings[word]
 
     def _rows(self, sql: str, *values: Any, read: Callable[[sqlite3.Cursor], list[Any]] = list) -> list[Any]:
@@ -177,8 +174,8 @@ class LabelIndex:
             raise GraphFileError(what, hint="open the graph again: what is damaged is made anew") from error
 
 
-def _near(word: str, until: float, terms: Iterable[tuple[str]]) -> list[Spelling]:
-    """Those of the words that are spelled like this one, as far as the time allows."""
+def _near(word: str, until: float, terms: Iterable[tuple[str]]) -> list[tuple[str, float]]:
+    """Those of the words that are spelled like this one, with their likeness, as far as the time allows."""
     letters, spellings = set(word), []
     for number, (term,) in enumerate(terms):
         if number % 256 == 0 and time.monotonic() > until:
@@ -186,14 +183,8 @@ def _near(word: str, until: float, terms: Iterable[tuple[str]]) -> list[Spelling
         if len(letters & set(term)) >= CLOSE * len(letters) - 1:
             matcher = SequenceMatcher(None, word, term)
             if matcher.quick_ratio() >= CLOSE and (likeness := matcher.ratio()) >= CLOSE:
-                spellings.append(Spelling(term, likeness))
+                spellings.append((term, likeness))
     return spellings
-
-
-def _chunks(items: Sequence[Any], size: int = 500) -> Iterator[tuple[str, Sequence[Any]]]:
-    """The items in parts that SQLite takes at once, each after its placeholders."""
-    parts = (items[start : start + size] for start in range(0, len(items), size))
-    return (("(" + ", ".join("?" * len(part)) + ")", part) for part in parts)
 
 
 # --- which names the things of a graph have

@@ -7,6 +7,8 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
+from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -19,7 +21,7 @@ from kgwb.aside import aside
 from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError
 from kgwb.flow import Term, Triple, Triples, literal
 from kgwb.kg.base import SCHEMA_SPACES, Limits, Rows, Vocabulary
-from kgwb.kg.files import CACHE_VERSION, open_files, prefixes_in
+from kgwb.kg.files import CACHE_VERSION, open_files
 from kgwb.kg.labels import LabelIndex, collect
 from kgwb.kg.muting import hide, mute
 from kgwb.kg.sparql import Form, checked, n3
@@ -37,16 +39,16 @@ class LocalGraph:
         self,
         store: ox.Store,
         labels: LabelIndex,
-        *,
-        source: str,
         identity: str,
-        vocabulary: Vocabulary | None = None,
-        limits: Limits | None = None,
+        prefixes: Mapping[str, str],
+        source: str,
+        vocabulary: Vocabulary,
+        limits: Limits | None,
     ) -> None:
-        self.store, self.source, self.identity = store, source, identity
-        self.vocabulary, self.limits = vocabulary or Vocabulary(), limits or Limits()
-        self.prefixes: Mapping[str, str] = {}
+        self.store, self.identity, self.source = store, identity, source
+        self.prefixes = prefixes
         """By namespace, what the graph's author calls it."""
+        self.vocabulary, self.limits = vocabulary, limits or Limits()
         self.whole_graph: LocalGraph = self
         self._take(labels)
         self._union = next(iter(store.named_graphs()), None) is not None
@@ -62,10 +64,7 @@ class LocalGraph:
     ) -> LocalGraph:
         """The graph of a file or folder. Raises GraphFileError."""
         vocabulary = vocabulary or Vocabulary()
-        store, labels, identity = open_files(Path(path), vocabulary, cache=cache)
-        kg = cls(store, labels, source=str(path), identity=identity, vocabulary=vocabulary, limits=limits)
-        kg.prefixes = prefixes_in(Path(path))
-        return kg
+        return cls(*open_files(Path(path), vocabulary, cache=cache), str(path), vocabulary, limits)
 
     @classmethod
     def of(
@@ -84,10 +83,9 @@ class LocalGraph:
         lines = "\n".join(sorted(map(str, store)))
         digest = hashlib.sha256(f"{CACHE_VERSION}\n{vocabulary!r}\n{lines}".encode()).hexdigest()
         labels = LabelIndex.build(collect(store, vocabulary))
-        source, identity = f"rdflib graph of {len(store)} triples", f"sha256:{digest}"
-        kg = cls(store, labels, source=source, identity=identity, vocabulary=vocabulary, limits=limits)
-        kg.prefixes = {str(namespace): prefix for prefix, namespace in graph.namespaces()}
-        return kg
+        prefixes = {str(namespace): prefix for prefix, namespace in graph.namespaces()}
+        source = f"rdflib graph of {len(store)} triples"
+        return cls(store, labels, f"sha256:{digest}", prefixes, source, vocabulary, limits)
 
     def _take(self, labels: LabelIndex) -> None:
         self.search, self.exact, self.names = labels.search, labels.exact, labels.names
@@ -122,15 +120,13 @@ class LocalGraph:
 
     def construct(self, query: str) -> tuple[Triple, ...]:
         """See Graph."""
-        return self._ask(query, ("construct", "describe"), self._triples)
+        return self._ask(query, ("construct", "describe"), partial(triples_of, most=self.limits.row_limit))
 
     def __repr__(self) -> str:
         return f"LocalGraph({self.source!r})"
 
     def _ask(self, query: str, forms: tuple[Form, ...], read: Callable[[Any, float], T]) -> T:
-        parsed = checked(query, allow_service=self.limits.allow_service)
-        if parsed.form not in forms:
-            raise QueryError(f"this is no {forms[0].upper()} query but {parsed.form.upper()}")
+        parsed = checked(query, *forms, allow_service=self.limits.allow_service)
         if parsed.undeclared:
             prefixes = ":, ".join(parsed.undeclared)
             raise QueryError(f"the query does not declare {prefixes}:", hint="begin it with PREFIX lines")
@@ -167,16 +163,6 @@ class LocalGraph:
                 raise TimeoutError
         return Rows(variables, tuple(rows))
 
-    def _triples(self, result: Any, until: float) -> tuple[Triple, ...]:
-        triples: dict[Triple, None] = {}
-        for triple in result:
-            if len(triples) == self.limits.row_limit:
-                break
-            triples[from_ox(triple.subject), URIRef(triple.predicate.value), from_ox(triple.object)] = None
-            if time.monotonic() > until:
-                raise TimeoutError
-        return tuple(triples)
-
 
 class _Hiding:
     """A store without some triples, as far as ``collect`` reads one."""
@@ -191,6 +177,18 @@ class _Hiding:
 
     def query(self, text: str, **options: Any) -> Any:
         return self._store.query(hide(text, self._muted), **options)
+
+
+def triples_of(statements: Iterable[Any], until: float = inf, *, most: int) -> tuple[Triple, ...]:
+    """The first different triples, as rdflib's. Raises TimeoutError when the clock passes ``until``."""
+    triples: dict[Triple, None] = {}
+    for each in statements:
+        if len(triples) == most:
+            break
+        triples[from_ox(each.subject), URIRef(each.predicate.value), from_ox(each.object)] = None
+        if time.monotonic() > until:
+            raise TimeoutError
+    return tuple(triples)
 
 
 def from_ox(term: Any) -> Term:

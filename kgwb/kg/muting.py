@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
-from itertools import count, pairwise
+from itertools import count
 from typing import Any
 
 from rdflib import XSD, BNode, Literal, URIRef, Variable
@@ -21,12 +21,12 @@ from rdflib.plugins.sparql.sparql import SPARQLError
 
 from kgwb.errors import QueryError
 from kgwb.flow import Term, Triple, Triples
-from kgwb.kg.sparql import NO_QUERY, lexed, n3, nodes, parsing, quoted
+from kgwb.kg.sparql import NO_QUERY, checked, lexed, n3, nodes, parsing, quoted
 
-_FORMS = {"SELECT", "ASK", "CONSTRUCT", "DESCRIBE"}
 _NUMBERS = {XSD.integer, XSD.decimal, XSD.double, XSD.float}
 _IN_TRIPLES = {"A", "TRUE", "FALSE"}
 """The only words that stand in triple patterns."""
+_OPENING = {"CONSTRUCT", "WHERE", "VALUES", "SERVICE", "GRAPH", "FILTER", "BIND"}
 _HINT = "write it more plainly, or ask the graph as it is"
 Pattern = tuple[Any, Any, Any]
 """A triple pattern in rdflib's terms."""
@@ -44,18 +44,20 @@ def mute(muted: Triples, more: Sequence[Triple]) -> Triples:
 
 @lru_cache(maxsize=1024)
 def hide(query: str, muted: Triples) -> str:
-    """A query that passed the gate, so that no pattern of it matches a muted triple; the same if none could.
+    """A query, so that no pattern of it matches a muted triple; the same if none could.
 
-    A SERVICE asks another graph, and stays as it is. Raises QueryError where a muted triple cannot be kept
-    out: of DESCRIBE, and of paths over its predicate that are of any length, optional or negated.
+    A SERVICE asks another graph, and stays as it is. Raises what ``checked`` raises, and QueryError where a
+    muted triple cannot be kept out: of DESCRIBE, and of paths over its predicate that are of any length,
+    optional or negated.
     """
     if not muted:
         return query
-    tokens, text, shape = lexed(query.replace("\r\n", "\n").replace("\r", "\n"))
-    form = next(token for token in tokens if token[0].upper() in _FORMS and token.lastgroup == "word")
-    if form[0].upper() == "DESCRIBE":
+    asked = checked(query, allow_service=True)
+    if asked.form == "describe":
         raise _cannot("what DESCRIBE gives is the engine's choice", "use CONSTRUCT")
-    blocks = _Blocks(tokens).spans
+    text, tokens = asked.text, lexed(asked.text)[0]
+    form = next(token for token in tokens if token[0].lower() == asked.form and token.lastgroup == "word")
+    blocks = _blocks(tokens)
     parts: list[str] = []
     prologue, total, place = text[: form.start()], 0, 0
     for start, end in blocks:
@@ -64,19 +66,19 @@ def hide(query: str, muted: Triples) -> str:
         outside = text[:start] + text[end:]
         parts += text[place:start], _Block(patterns, muted, outside).written(text[start:end])
         place = end
-    with parsing():  # how many patterns rdflib reads, as a check on ``_Blocks``
+    with parsing():  # how many patterns rdflib reads, as a check on ``_blocks``
         try:
-            parsed = parseQuery(shape)[1]
+            parsed = parseQuery(asked.shape)[1]
         except NO_QUERY:  # see ``checked``
             parsed = parseQuery(text)[1]
-    read = (node for node in nodes(parsed, "ServiceGraphPattern") if node.name == "TriplesBlock")
+    read = (node for node in nodes(parsed, ["ServiceGraphPattern"]) if node.name == "TriplesBlock")
     if total != sum(sum(map(len, block.triples)) // 3 for block in read):
         raise _cannot("its groups are not clear", 'write spaces around "<" and ">"')
     hidden = "".join([*parts, text[place:]])
     if hidden == text:
         return query
     following = tokens[tokens.index(form) + 1][0].upper()
-    if form[0].upper() == "CONSTRUCT" and following != "{":  # the short form takes no FILTER
+    if asked.form == "construct" and following != "{":  # the short form takes no FILTER
         template = text[slice(*blocks[0])]
         return f"{hidden[: form.end()]} {{ {template} }} {hidden[form.end() :]}"
     return hidden
@@ -89,72 +91,37 @@ def _cannot(why: str, hint: str = _HINT) -> QueryError:
 # --- where the triple patterns stand
 
 
-class _Blocks:
-    """Finds the runs of triple patterns in a query; templates, VALUES and other endpoints have none."""
-
-    def __init__(self, tokens: Sequence[re.Match[str]]) -> None:
-        self.spans: list[tuple[int, int]] = []
-        self._tokens = iter(tokens)
-        self._clause()
-
-    def _next(self) -> str:
-        """The next sign or word in capitals, "" at the end; of any other token the token."""
-        self._token = next(self._tokens, None)
-        if self._token is None:
-            return ""
-        return self._token[0].upper() if self._token.lastgroup in ("word", "other") else self._token[0]
-
-    def _clause(self) -> None:
-        """A query, or one in a group, up to its end: the groups in it."""
-        before = ""
-        while (sign := self._next()) not in ("", "}"):
-            if sign == "{":
-                self._skip() if before in ("CONSTRUCT", "VALUES") else self._group()
-            elif sign == "(" and before != "VALUES":
-                self._expression()
-            before = sign if sign in ("CONSTRUCT", "VALUES", "WHERE", "{") else before
-
-    def _expression(self) -> None:
-        """Up to its closing bracket."""
-        while (sign := self._next()) not in ("", ")"):
-            if sign == "(":
-                self._expression()
-            elif sign == "{":
-                self._group()
-
-    def _skip(self) -> None:
-        """Up to the closing brace."""
-        while (sign := self._next()) not in ("", "}"):
-            if sign == "{":
-                self._skip()
-
-    def _group(self) -> None:
-        """A group up to its closing brace."""
-        start = end = None
-        while sign := self._next():
-            assert self._token is not None
-            if sign not in ("{", "}") and (self._token.lastgroup != "word" or sign in _IN_TRIPLES):
-                start, end = self._token.start() if start is None else start, self._token.end()
-                continue
-            if start is not None and end is not None:
-                self.spans.append((start, end))
-                start = None
-            if sign == "}":
-                return
-            if sign == "SELECT":
-                return self._clause()
-            if sign == "{":
-                self._group()
-            elif sign == "GRAPH":
-                self._next()
-            elif sign in ("FILTER", "BIND"):
-                while (sign := self._next()) not in ("", "(", "{"):
-                    pass
-                self._expression() if sign == "(" else self._group()
-            elif sign in ("VALUES", "SERVICE"):
-                while self._next() not in ("", "{"):
-                    pass
-                self._skip()
+def _blocks(tokens: Sequence[re.Match[str]]) -> list[tuple[int, int]]:
+    """Where the runs of triple patterns stand; templates, VALUES and other endpoints have none."""
+    spans: list[tuple[int, int]] = []
+    run: list[re.Match[str]] = []
+    inside = ["clause"]
+    """What is open: a clause outside of groups, a group, an expression, or data, which has no patterns."""
+    opening = ""
+    """The word that says what the next bracket opens."""
+    for token in tokens:
+        sign = token[0].upper() if token.lastgroup in ("word", "other") else ""
+        word = token.lastgroup == "word" and sign not in _IN_TRIPLES
+        if inside[-1] == "group" and not (opening or word or sign in ("{", "}")):
+            run.append(token)
+            continue
+        if run:
+            spans.append((run[0].start(), run[-1].end()))
+            run = []
+        if sign == "{":
+            data = inside[-1] == "data" or opening in ("CONSTRUCT", "VALUES", "SERVICE")
+            inside.append("data" if data else "group")
+            opening = ""
+        elif sign == "(" and inside[-1] != "data":
+            inside.append("expression")
+            opening = opening if opening == "VALUES" else ""
+        elif sign == "}" or (sign == ")" and inside[-1] == "expression"):
+            inside.pop()
+        elif sign == "SELECT" and inside[-1] == "group":
+            inside[-1] = "clause"
+        elif sign in _OPENING:
+            opening = sign
+    return spans
 
 
 def _patterns(prologue: str, block: str) -> list[Pattern]:
@@ -177,69 +144,61 @@ class _Block:
 
     def __init__(self, patterns: Sequence[Pattern], muted: Triples, outside: str) -> None:
         self.patterns, self.muted, self.outside = patterns, muted, outside
+        self.subjects = {s for s, _, _ in patterns}
+        """They are no literals."""
         self._numbers = count(1)
 
     def written(self, text: str) -> str:
         """The block as SPARQL: as it stands, with a FILTER for what could match, or written out anew."""
-        subjects = {s for s, _, _ in self.patterns}
-        touched = [pattern for pattern in self.patterns if self._touches(pattern, subjects)]
+        touched = [pattern for pattern in self.patterns if self._touches(pattern)]
         if not any(isinstance(end, BNode | Path) for pattern in touched for end in pattern):
-            filters = dict.fromkeys(line for pattern in touched for line in self._filters(pattern, subjects))
+            filters = dict.fromkeys(line for pattern in touched for line in self._filters(pattern))
             return " ".join([text, *filters])
         for label in re.findall(r"_:[\w.-]*\w", text):
             if re.search(rf"{re.escape(label)}\b", self.outside):
                 raise _cannot(f"the blank node {label} stands in several groups", "write a variable for it")
         ends = [end for pattern in self.patterns for end in pattern]
         nodes = {node: self._new() for node in dict.fromkeys(end for end in ends if isinstance(end, BNode))}
+        self.subjects |= {nodes[node] for node in nodes if node in self.subjects}
         named = [(nodes.get(s, s), p, nodes.get(o, o)) for s, p, o in self.patterns]
         columns = " ".join(dict.fromkeys(f"?{end}" for end in ends if isinstance(end, Variable)))
         columns = columns or f"(1 AS ?{self._new()})"
-        return f"{{ SELECT {columns} WHERE {{ {self._group(named, set())} }} }}"
+        return f"{{ SELECT {columns} WHERE {{ {' '.join(map(self._plain, named))} }} }}"
 
     def _new(self) -> Variable:
         names = (f"hidden_{number}" for number in self._numbers)
         return Variable(next(name for name in names if name not in self.outside))
 
-    def _touches(self, pattern: Pattern, subjects: Set[Any]) -> bool:
-        """Whether a pattern could match a muted triple; ``subjects`` are no literals."""
+    def _touches(self, pattern: Pattern) -> bool:
+        """Whether a pattern could match a muted triple."""
         if isinstance(pattern[1], Path):
             return any(_leads_over(pattern[1], triple[1]) for triple in self.muted)
-        return any(True for _ in self._filters(pattern, subjects))
+        return any(True for _ in self._filters(pattern))
 
-    def _filters(self, pattern: Pattern, subjects: Set[Any]) -> Iterator[str]:
-        """The conditions under which a pattern of plain terms passes over each muted triple."""
+    def _filters(self, pattern: Pattern) -> Iterator[str]:
+        """The conditions under which a pattern without a path passes over each muted triple."""
         for triple in self.muted:
             pairs = list(zip(pattern, triple, strict=True))
-            if all(_may_be(end, term, subjects) for end, term in pairs):
+            if all(_may_be(end, term, self.subjects) for end, term in pairs):
                 tests = dict.fromkeys(_is(end, term) for end, term in pairs if isinstance(end, Variable))
                 yield f"FILTER(!({' && '.join(tests) or '1 = 1'}))"
 
-    def _group(self, patterns: Sequence[Pattern], subjects: Set[Any]) -> str:
-        """Patterns without blank nodes, with their filters."""
-        plain = [each for pattern in patterns for each in self._plain(pattern, subjects)]
-        subjects = subjects | {each[0] for each in plain if isinstance(each, tuple)}
-        return " ".join(
-            " ".join([*map(_written, each), ".", *self._filters(each, subjects)])
-            if isinstance(each, tuple)
-            else " UNION ".join(f"{{ {self._group([way], subjects)} }}" for way in each)
-            for each in plain
-        )
-
-    def _plain(self, pattern: Pattern, subjects: Set[Any]) -> Iterator[Pattern | list[Pattern]]:
-        """A path over a muted predicate as the patterns that it stands for; alternatives as a list."""
+    def _plain(self, pattern: Pattern) -> str:
+        """A pattern without blank nodes as SPARQL, with filters; a path over a muted predicate as steps."""
         s, p, o = pattern
-        if not isinstance(p, Path) or not self._touches(pattern, subjects):
-            yield pattern
-        elif isinstance(p, InvPath):
-            yield from self._plain((o, p.arg, s), subjects)
-        elif isinstance(p, SequencePath):
-            ends = [s, *(self._new() for _ in p.args[1:]), o]
-            for (start, end), step in zip(pairwise(ends), p.args, strict=True):
-                yield from self._plain((start, step, end), subjects)
-        elif isinstance(p, AlternativePath):
-            yield [(s, way, o) for way in p.args]
-        else:
-            raise _cannot(f"the path {p.n3()} leads over its predicate", "use / | ^ instead of * + ? ! in it")
+        if not isinstance(p, Path) or not self._touches(pattern):
+            filters = () if isinstance(p, Path) else self._filters(pattern)
+            return " ".join([*map(_written, pattern), ".", *filters])
+        if isinstance(p, InvPath):
+            return self._plain((o, p.arg, s))
+        if isinstance(p, SequencePath):
+            between = [self._new() for _ in p.args[1:]]
+            self.subjects |= {*between}
+            ends = [s, *between, o]
+            return " ".join(map(self._plain, zip(ends, p.args, ends[1:], strict=False)))
+        if isinstance(p, AlternativePath):
+            return " UNION ".join(f"{{ {self._plain((s, way, o))} }}" for way in p.args)
+        raise _cannot(f"the path {p.n3()} leads over its predicate", "use / | ^ instead of * + ? ! in it")
 
 
 def _may_be(end: Any, term: Term, subjects: Set[Any]) -> bool:

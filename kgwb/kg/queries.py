@@ -13,7 +13,7 @@ from rdflib.namespace import RDF
 
 from kgwb.errors import QueryError
 from kgwb.flow import Answer, CandidateQuery, Direction, Iri, Term, Triple
-from kgwb.kg.algebra import PATH, Pattern, conjunction, ground, parts_of, unknowns_of
+from kgwb.kg.algebra import PATH, Pattern, conjunction, filtered, ground, parts_of, unknowns_of
 from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_SPACES, Graph
 from kgwb.kg.sparql import LANGUAGE, n3, one_of, outline, quoted, sayable
 from kgwb.kg.text import language_rank, local_part, normal
@@ -46,15 +46,6 @@ class Description(NamedTuple):
     """Names of its types, by IRI of the type."""
     description: str = ""
     """In the preferred language; empty if there is none."""
-
-
-class Labelling(NamedTuple):
-    """How a graph labels its vertices."""
-
-    predicates: tuple[URIRef, ...]
-    """Those of the vocabulary's label predicates that the graph has."""
-    languages: tuple[str, ...]
-    """The languages of its labels, "" for none: all, or the preferred and the commonest of a sample."""
 
 
 def describe(kg: Graph, iris: Sequence[URIRef]) -> dict[URIRef, Description]:
@@ -105,13 +96,16 @@ def predicates(kg: Graph, *vertices: URIRef | Literal) -> tuple[tuple[URIRef, Di
     return tuple((p, d) for p in sorted({p for p, _ in shown}) for d in directions if (p, d) in shown)
 
 
-def labelling(kg: Graph) -> Labelling:
-    """How the graph labels its vertices, in two bounded queries."""
+def labelling(kg: Graph) -> tuple[tuple[URIRef, ...], tuple[str, ...]]:
+    """The label predicates that the graph has, and the languages of its labels, in two bounded queries.
+
+    The languages, "" for none, are all, or the preferred and the commonest of a sample.
+    """
     labels, languages = kg.vocabulary.labels, kg.vocabulary.languages
     there = kg.select(f"SELECT ?p WHERE {{ {one_of('?p', labels)} FILTER EXISTS {{ ?v ?p ?label }} }}").rows
     predicates = tuple(predicate for predicate in labels if (predicate,) in there)
     if not predicates:
-        return Labelling((), ())
+        return (), ()
     subqueries = (f"SELECT ?label WHERE {{ ?v {n3(iri)} ?label }} LIMIT {SAMPLE}" for iri in predicates)
     parts = " UNION ".join(f"{{ {subquery} }}" for subquery in subqueries)
     rows = kg.select(
@@ -121,7 +115,7 @@ def labelling(kg: Graph) -> Labelling:
     tags = [str(tag) for tag, _ in rows if tag is not None]
     tags = [tag for tag in tags if not tag or LANGUAGE.fullmatch(tag)]
     whole = len(rows) < LANGUAGES and sum(counted(count) for _, count in rows) < SAMPLE
-    return Labelling(predicates, tuple(dict.fromkeys(tags if whole else (*languages, *tags))))
+    return predicates, tuple(dict.fromkeys(tags if whole else (*languages, *tags)))
 
 
 def schema(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:
@@ -161,8 +155,8 @@ def triples_at(
 
     In order; without blank nodes and, where no predicate is given, without noise, labels and descriptions.
     """
-    given = zip("spo", (subjects, predicates, objects), strict=True)
-    values = "".join(f"VALUES ?{n} {{ {' '.join(map(n3, terms))} }} " for n, terms in given if terms)
+    wanted = zip("spo", (subjects, predicates, objects), strict=True)
+    values = "".join(f"VALUES ?{n} {{ {' '.join(map(n3, terms))} }} " for n, terms in wanted if terms)
     rows = kg.select(f"SELECT DISTINCT ?s ?p ?o WHERE {{ {values}?s ?p ?o }} LIMIT {most}").rows
     hidden = set() if predicates else {*kg.vocabulary.hidden} - {*kg.vocabulary.types}
     triples = [
@@ -260,19 +254,19 @@ def support_of(
     patterns = [pattern for pattern in parts_of(sparql).patterns if PATH not in pattern]
     parts, columns = outline(sparql), columns if rows else ()
     free = {end[1:] for pattern in patterns for end in pattern if end.startswith("?")}
-    given = [place for place, column in enumerate(columns) if column in free]
-    names = " ".join(f"?{columns[place]}" for place in given)
+    free_places = [place for place, column in enumerate(columns) if column in free]
+    names = " ".join(f"?{columns[place]}" for place in free_places)
 
     def cell(term: Term | None) -> str:
         return n3(term) if term is not None and sayable(term) else "UNDEF"
 
-    cells = dict.fromkeys(" ".join(cell(row[place]) for place in given) for row in rows[:ROWS])
+    cells = dict.fromkeys(" ".join(cell(row[place]) for place in free_places) for row in rows[:ROWS])
     values = f"VALUES ({names}) {{ {' '.join(f'({line})' for line in cells)} }}" if names else ""
     binding = re.search(r"\bBIND\b", parts.where, re.IGNORECASE)  # whose variable must not be there before
     body = f"{{ {parts.where} }}" if binding else parts.where
     # The columns that each solution gives by itself, as BINDs: no aggregate, and nothing made of one
     binds, grouped = "", set[str]()
-    for expression, name in parts.made:
+    for expression, name in parts.aliases:
         if AGGREGATE.search(expression) or grouped & {*re.findall(r"[?$](\w+)", expression)}:
             grouped.add(name)
         else:
@@ -339,8 +333,7 @@ def blocking(kg: Graph, patterns: Sequence[Pattern], filters: str = "") -> Block
     """
 
     def holds(patterns: Sequence[Pattern], only: str = "") -> bool:
-        bound = set(re.findall(r"\?\w+", only)) <= set(unknowns_of(patterns))  # else the filters never hold
-        return kg.ask(f"ASK {{ {conjunction(patterns)} {only if bound else ''} }}")
+        return kg.ask(f"ASK {{ {filtered(patterns, only)} }}")
 
     patterns = tuple(dict.fromkeys(patterns))
     if holds(patterns, filters):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -86,16 +86,8 @@ LANGUAGE = re.compile(r"[A-Za-z]+(?:-[A-Za-z0-9]+)*")
 _QUOTED = str.maketrans(
     {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 )
-
-
-_PLACEHOLDERS: dict[str, Callable[[re.Match[str]], str]] = {
-    "space": lambda token: " ",
-    "comment": lambda token: " ",
-    "string": lambda token: '"s"',
-    "iri": lambda token: "<%>",  # not to be read as less-than
-    # rdflib cannot parse a negative decimal; the grammar lets a double stand wherever a decimal may.
-    "number": lambda token: "1e0" if token["double"] or token["decimal"] else "1",
-}
+_PLACEHOLDERS = {"space": " ", "comment": " ", "string": '"s"', "iri": "<%>", "number": "1"}
+"""What stands for a token in the shape of a query: an IRI may not be read as less-than there."""
 NO_QUERY = (ParseBaseException, TypeError, ValueError)
 """What rdflib's parser raises for a text that is no query."""
 _parser = Lock()
@@ -106,10 +98,9 @@ class Checked:
     """A query that passed the gate."""
 
     form: Form
-    limited: bool
-    """Whether the outermost query has a LIMIT."""
-    values: bool
-    """Whether a VALUES clause trails, after which no LIMIT may follow."""
+    unlimited: bool
+    """Whether a LIMIT fits at its end: it is no ASK, has none, and no VALUES clause, after which none may
+    follow."""
     monotone: bool
     """Whether every row found in a part of the graph is a row of the whole: nothing in it counts, ranks and
     limits, or asks for what is not there."""
@@ -126,13 +117,13 @@ class Checked:
 
 
 @lru_cache(maxsize=128)  # an endpoint asks twice for each query; long ones must not pile up
-def checked(query: str, *, allow_service: bool = False, magic: str = "") -> Checked:
-    """What the gate learns of a query that only reads.
+def checked(query: str, *forms: Form, allow_service: bool = False, magic: str = "") -> Checked:
+    """What the gate learns of a query that only reads, and is of one of the ``forms`` if any are named.
 
     ``magic`` is the IRI of the engine's own service, without brackets, that kgwb's own search of labels may
     use where others need leave; it never comes with a query from elsewhere. Raises QueryRefusedError for an
     update, and (without leave) for SERVICE and for functions by which an engine runs code of its own, and
-    QueryError where it does not parse, with line and column.
+    QueryError where it is of another form or does not parse, with line and column.
     """
     query = query.replace("\r\n", "\n").replace("\r", "\n")
     if not query.isascii() and (half := HALF.search(query)):
@@ -149,16 +140,16 @@ def checked(query: str, *, allow_service: bool = False, magic: str = "") -> Chec
     if not allow_service and (function := _reaching_function(tokens)):
         raise _needs_leave(f"calls {function}, by which an engine may do more than read")
     # The tokens are searched too, so that no way of reading "a<b" can hide the clause from the parse.
-    texts = [token[0].upper() for token in tokens]
     words = {token[0].upper() for token in tokens if token.lastgroup == "word"}
     words = {word for word in words if "SERVICE" in word}
-    services = [tokens[n][0] for n, before in enumerate(texts[:-1], 1) if before == "SERVICE"]
+    after = [(before[0].upper(), token) for before, token in pairwise(tokens)]
+    services = [token[0] for before, token in after if before == "SERVICE"]
     known = magic and words == {"SERVICE"} and set(services) == {f"<{magic}>"}
     if words and not allow_service and not known:
         raise _needs_leave("asks another endpoint (SERVICE)")
-    prefixes = [token["prefix"] for token in tokens if token.lastgroup == "name"]
-    declared = {tokens[n]["prefix"] for n, before in enumerate(texts[:-1], 1) if before == "PREFIX"}
-    undeclared = tuple(prefix for prefix in dict.fromkeys(prefixes) if prefix not in declared)
+    declared = {token["prefix"] for before, token in after if before == "PREFIX"}
+    prefixes = dict.fromkeys(token["prefix"] for token in tokens if token.lastgroup == "name")
+    undeclared = tuple(prefix for prefix in prefixes if prefix not in declared)
     try:
         try:
             parsed = _parsed(shape)
@@ -170,6 +161,9 @@ def checked(query: str, *, allow_service: bool = False, magic: str = "") -> Chec
         raise _too_large() from None
     if parsed.services and not allow_service and not (known and parsed.services == len(services)):
         raise _needs_leave("asks another endpoint (SERVICE)")
+    if forms and parsed.form not in forms:
+        wanted = " or ".join(map(str.upper, forms))
+        raise QueryError(f"this is no {wanted} query but {parsed.form.upper()}")
     return replace(parsed, text=text, shape=shape, undeclared=undeclared)
 
 
@@ -184,17 +178,15 @@ class Outline:
     """What stands in the outermost braces."""
     rest: str
     """What follows: groups, order, limit, VALUES."""
-    made: tuple[tuple[str, str], ...]
+    aliases: tuple[tuple[str, str], ...]
     """Expressions with the names that SELECT or GROUP BY gives them (AS)."""
 
 
 def outline(query: str) -> Outline:
-    """A SELECT or ASK in its parts. Raises what ``checked`` raises, and QueryError for another form."""
-    text, form = checked(query).text, checked(query).form
-    if form not in ("select", "ask"):
-        raise QueryError("the query is no SELECT or ASK", hint="rows or a truth value make an answer")
+    """A SELECT or ASK in its parts. Raises what ``checked`` raises."""
+    text = checked(query, "select", "ask").text
     marks: dict[str, int] = {}
-    made: list[tuple[str, str]] = []
+    aliases: list[tuple[str, str]] = []
     depth = opened = 0
     for token in lexed(text)[0]:
         sign = token[0].upper()
@@ -203,11 +195,11 @@ def outline(query: str) -> Outline:
             marks.setdefault(sign, token.start())
             opened = token.start() if sign == "(" else opened
             if sign == ")" and (part := _AS.fullmatch(text, opened, token.end())):
-                made.append((part[1], part[2]))
+                aliases.append((part[1], part[2]))
         depth += sign in ("{", "(", "[")
     begin, brace, end = marks.get("SELECT", marks.get("ASK", 0)), marks["{"], marks["}"]
     dataset = text[marks.get("FROM", brace) : marks.get("WHERE", brace)] if "FROM" in marks else ""
-    return Outline(text[:begin], dataset, text[brace + 1 : end], text[end + 1 :], tuple(made))
+    return Outline(text[:begin], dataset, text[brace + 1 : end], text[end + 1 :], tuple(aliases))
 
 
 def n3(term: Term) -> str:
@@ -234,17 +226,22 @@ def one_of(variable: str, terms: Iterable[Term]) -> str:
     return f"VALUES {variable} {{ {' '.join(map(n3, dict.fromkeys(terms)))} }}"
 
 
-def nodes(tree: Any, skipped: str = "") -> Iterator[CompValue]:
-    """The nodes of rdflib's parse of a query, without those named ``skipped`` and what is in them."""
-    stack = [tree]
-    while stack:
-        node = stack.pop()
+def nodes(tree: Any, skipped: Collection[str] = ()) -> Iterator[CompValue]:
+    """The nodes of rdflib's parse or algebra of a query, in order.
+
+    Those named in ``skipped`` are left out with what is in them; of a MINUS that is its right side.
+    """
+    left = [tree]
+    while left:
+        node = left.pop()
         if isinstance(node, CompValue):
-            if node.name != skipped:
+            if node.name == "Minus" and "Minus" in skipped:
+                left.append(node.p1)
+            elif node.name not in skipped:
                 yield node
-                stack.extend(node.values())
+                left.extend(reversed(list(node.values())))
         elif not isinstance(node, str) and hasattr(node, "__iter__"):
-            stack.extend(node)
+            left.extend(reversed(list(node)))
 
 
 def writable(iri: str) -> bool:
@@ -290,7 +287,9 @@ def lexed(query: str) -> tuple[list[re.Match[str]], str, str]:
         if kind not in ("space", "comment"):
             tokens.append(token)
         text.append(" " * len(part) if kind == "comment" else part)
-        shape.append(_PLACEHOLDERS[kind](token) if kind in _PLACEHOLDERS else part)
+        # rdflib cannot parse a negative decimal; the grammar lets a double stand wherever a decimal may
+        fraction = token["double"] or token["decimal"]
+        shape.append("1e0" if fraction else _PLACEHOLDERS.get(kind, part))
         position = token.end()
     return tokens, "".join(text), "".join(shape)
 
@@ -330,10 +329,10 @@ def _parsed(shape: str) -> Checked:
         query = parseQuery(shape)[1]
     kinds = Counter(node.name for node in nodes(query))
     ranked = {"OrderClause", "LimitOffsetClauses"} <= kinds.keys()
+    limited = query.limitoffset and query.limitoffset.limit is not None
     return Checked(
         form=query.name.removesuffix("Query").lower(),
-        limited=bool(query.limitoffset and query.limitoffset.limit is not None),
-        values=bool(query.valuesClause),
+        unlimited=not (query.name == "AskQuery" or limited or query.valuesClause),
         monotone=not ranked and not any(kind in _NOT_MONOTONE or "Aggregate_" in kind for kind in kinds),
         variables=tuple(str(column.var or column.evar) for column in query.projection or ()),
         services=kinds["ServiceGraphPattern"],

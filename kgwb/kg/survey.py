@@ -48,6 +48,7 @@ PLAIN = (OWL.Thing, RDFS.Resource, OWL.NamedIndividual)
 """Classes that say nothing."""
 NONE = "<urn:kgwb:none>"
 """Stands in queries for predicates that the graph lacks."""
+THINGS = "DISTINCT ?v"
 TRIED_CLASSES, TRIED_PREDICATES = 5, 6
 """Classes, and predicates of each, that questions are made from."""
 
@@ -144,12 +145,12 @@ class Survey:
     def valued(self, hidden: Sequence[URIRef]) -> tuple[URIRef, ...]:
         """The predicates whose values a name may be, but for hidden ones: texts, IRIs without a label."""
         used = (each for kind in self.classes for p in kind.properties for each in (p, *p.inner))
-        found = {
+        texts = {
             each.predicate
             for each in used
             if each.unnamed or any(v.sort in ("string", "IRI") or "@" in v.sort for v in each.values)
         }
-        return () if self.sampled else tuple(sorted(found - {*hidden}))
+        return () if self.sampled else tuple(sorted(texts - {*hidden}))
 
     def __repr__(self) -> str:
         return as_text(self)
@@ -184,11 +185,11 @@ def survey(kg: Graph, only: Sequence[URIRef] = ()) -> Survey:
                     known = from_data(json.loads(disk.read_text(path)), Survey)
                     _recent[path] = written.st_mtime_ns, known
                 return _recent[path][1]
-        made = _Surveyor(kg).look()
+        seen = _Surveyor(kg).look()
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            disk.replace(path, [json.dumps(to_data(made))], "surrogatepass")
-        return made
+            disk.replace(path, [json.dumps(to_data(seen))], "surrogatepass")
+        return seen
 
 
 _looking: dict[str, Lock] = {}
@@ -212,7 +213,7 @@ class _Surveyor:
 
     def look(self) -> Survey:
         """Everything that is asked."""
-        triples = self.number("SELECT (COUNT(*) AS ?n) WHERE { ?s ?p ?o }")
+        triples = self.number("*", "?s ?p ?o")
         if triples is None and self.refused and not self.rows("SELECT ?s WHERE { ?s ?p ?o } LIMIT 1"):
             raise self.refused
         self.large = triples is None or triples > LARGE
@@ -220,13 +221,13 @@ class _Surveyor:
         self.labels = self._there(self.kg.vocabulary.labels)
         by_predicate = {} if self.large else self.counts("?p", "*", "?s ?p ?o")
         some = one_of("?c", self.only) if self.only else ""
-        what = "*" if self.large else "DISTINCT ?v"
+        what = "*" if self.large else THINGS
         sizes = self.counts("?c", what, f"{some} ?v ({self.types}) ?c FILTER(isIRI(?c))")
         self.meta = [c for c in sizes if str(c).startswith(SCHEMA_SPACES) and c not in PLAIN]
         for hidden in (*self.meta, OWL.NamedIndividual):
             sizes.pop(hidden, None)
         schema = [] if self.large else self._schema([*by_predicate, *sizes])
-        things = None if self.large else self.distinct("?v ?any ?value FILTER(isIRI(?v))")
+        things = None if self.large else self.number(THINGS, "?v ?any ?value FILTER(isIRI(?v))")
         things = None if things is None else things - len(schema)
         self._instances(sizes, things, schema)
         parents: dict[URIRef, set[URIRef]] = defaultdict(set)
@@ -284,17 +285,18 @@ class _Surveyor:
         rows: Sequence[tuple[Any, ...]] = self.answer(lambda: self.kg.select(query).rows) or ()
         return [row for row in rows if all(isinstance(k, URIRef) and writable(k) for k in row[:keys])]
 
-    def number(self, query: str) -> int | None:
-        rows = self.rows(query)
-        return counted(rows[0][0]) if rows else None
+    def grouped(self, by: str, numbers: str, pattern: str) -> list[tuple[Any, ...]]:
+        """Numbers by variables that stand for IRIs."""
+        return self.rows(f"SELECT {by} {numbers} WHERE {{ {pattern} }} GROUP BY {by}", by.count("?"))
 
-    def distinct(self, pattern: str) -> int | None:
-        """How many different ?v a pattern has."""
-        return self.number(f"SELECT (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {pattern} }}")
+    def number(self, what: str, pattern: str) -> int | None:
+        """How many solutions, or different values of a variable, a pattern has."""
+        rows = self.rows(f"SELECT (COUNT({what}) AS ?n) WHERE {{ {pattern} }}")
+        return counted(rows[0][0]) if rows else None
 
     def counts(self, key: str, what: str, pattern: str) -> dict[URIRef, int]:
         """The number of each IRI that a pattern binds the key to, the largest first."""
-        rows = self.rows(f"SELECT {key} (COUNT({what}) AS ?n) WHERE {{ {pattern} }} GROUP BY {key}", 1)
+        rows = self.grouped(key, f"(COUNT({what}) AS ?n)", pattern)
         return dict(sorted(((iri, counted(n)) for iri, n in rows), key=lambda pair: (-pair[1], pair[0])))
 
     def _there(self, predicates: Sequence[URIRef]) -> str:
@@ -334,9 +336,11 @@ class _Surveyor:
         hidden = ", ".join(map(n3, (*self.meta, OWL.NamedIndividual)))
         self.of = f"{{ ?v ({self.types}) ?c FILTER(isIRI(?c) && ?c NOT IN ({hidden})) }}"
         typed = f"?v ({self.types}) ?type FILTER(isIRI(?v))"
-        number = (self.distinct(typed) or 0) - (self.distinct(f"{one_of('?v', schema)} {typed}") or 0)
+        number = (self.number(THINGS, typed) or 0) - (
+            self.number(THINGS, f"{one_of('?v', schema)} {typed}") or 0
+        )
         bare = f"{{ SELECT DISTINCT ?v WHERE {{ {_without_class(self.types)} }} }}"
-        if things is not None and things > number and (size := self.distinct(bare)):
+        if things is not None and things > number and (size := self.number(THINGS, bare)):
             sizes[UNTYPED] = size
             self.of = f"{{ {self.of} UNION {{ {bare} BIND({n3(UNTYPED)} AS ?c) }} }}"
 
@@ -349,7 +353,7 @@ class _Surveyor:
         pairs = " ".join(f"({n3(c)} {n3(d)})" for c, d in (*above, *((d, d) for d in below)))
         exact: dict[URIRef, int] = {}
         if above and not self.shares:
-            exact = self.counts("?d", "DISTINCT ?v", f"VALUES (?c ?d) {{ {pairs} }} ?v ({self.types}) ?c")
+            exact = self.counts("?d", THINGS, f"VALUES (?c ?d) {{ {pairs} }} ?v ({self.types}) ?c")
         sums = {d: sizes.get(d, 0) + sum(some) for d, some in below.items()}
         typed_as_both = {d: sizes[d] for d, some in below.items() if sizes.get(d, 0) >= max(some)}
         return {**sizes, **(exact or sums | typed_as_both)}
@@ -384,21 +388,16 @@ class _Surveyor:
                 inner[c, p].append(Property(q, n, n, tuple(_whole(v, None, not self.shares) for v in each)))
         few = self._few(values)
         loose = sorted({p for (_, p), sorts in values.items() if any(v.sort == "IRI" for v in sorts)})
-        nameless = loose and self.rows(
-            f"SELECT ?c ?p (COUNT(DISTINCT ?o) AS ?n) WHERE {{ {one_of('?p', loose)} {self.of} ?v ?p ?o"
-            f" FILTER(isIRI(?o)) FILTER NOT EXISTS {{ ?o ({self.labels}) ?label }} }} GROUP BY ?c ?p",
-            2,
-        )
-        unnamed = {(c, p): counted(n) for c, p, n in nameless}
+        nameless = f"{one_of('?p', loose)} {self.of} ?v ?p ?o FILTER(isIRI(?o))"
+        nameless += f" FILTER NOT EXISTS {{ ?o ({self.labels}) ?label }}"
+        rows = self.grouped("?c ?p", "(COUNT(DISTINCT ?o) AS ?n)", nameless) if loose else []
+        unnamed = {(c, p): counted(n) for c, p, n in rows}
         used: dict[URIRef, list[Property]] = defaultdict(list)
-        for c, p, things, n in self.rows(
-            f"SELECT ?c ?p (COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n) WHERE {{ {facts} }}"
-            " GROUP BY ?c ?p",
-            2,
-        ):
+        numbers = "(COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n)"
+        for c, p, *counts in self.grouped("?c ?p", numbers, facts):
             whole = tuple(_whole(v, few.get((c, p)), not self.shares) for v in values[c, p])
-            numbers = self._scaled(c, things), self._scaled(c, n)
-            used[c].append(Property(p, *numbers, whole, tuple(inner[c, p]), unnamed.get((c, p), 0)))
+            things, n = (self._scaled(c, number) for number in counts)
+            used[c].append(Property(p, things, n, whole, tuple(inner[c, p]), unnamed.get((c, p), 0)))
         return used
 
     def _scaled(self, c: URIRef, n: Any) -> int:
@@ -421,16 +420,16 @@ class _Surveyor:
         ):
             number, distinct, kind, type_, tag, *terms = row[keys:]
             shown = tuple(dict.fromkeys(term for term in terms if term is not None and str(term)))
-            one, of, sort = next(iter(shown), terms[0]), kind, "class" if kind else "IRI"
-            if isinstance(one, Literal):
+            example, of, sort = next(iter(shown), terms[0]), kind, "class" if kind else "IRI"
+            if isinstance(example, Literal):
                 of = RDF.langString if str(tag or "") else URIRef(type_ or XSD.string)
                 sort = f"text@{tag}" if str(tag or "") else local_part(of)
             elif isinstance(kind, BNode):
                 continue
-            elif isinstance(one, BNode):
+            elif isinstance(example, BNode):
                 sort, shown = sort if kind else "node", ()
-            found = Values(sort, of, self._scaled(row[0], number), counted(distinct), shown)
-            values[row[:keys]].append(found)
+            triples = self._scaled(row[0], number)
+            values[row[:keys]].append(Values(sort, of, triples, counted(distinct), shown))
         for some in values.values():
             some.sort(key=lambda v: (-v.triples, v.sort, str(v.of)))
         return values
@@ -479,10 +478,9 @@ class _Surveyor:
         tags: Counter[str] = Counter()
         every: int | None = None
         label = f"?v ({self.labels}) ?label FILTER(isIRI(?v))"
-        for pattern, sign in ((self.of if self.shares else "", 1), (one_of("?v", schema), -1)):
-            if sign < 0 and not schema:
-                break
-            number = self.distinct(f"{pattern} {label}")
+        without = [(one_of("?v", schema), -1)] if schema else []
+        for pattern, sign in ((self.of if self.shares else "", 1), *without):
+            number = self.number(THINGS, f"{pattern} {label}")
             every = None if number is None else (every or 0) + sign * number
             for tag, n in self.rows(
                 f"SELECT ?tag (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {pattern} {label}"

@@ -1,21 +1,26 @@
-"""A survey as text for a model: alike classes told once, names as CURIEs, what the graph says in quotes."""
+"""A graph as text for a model: its survey, with alike classes told once, and ids for what is in it.
+
+Names are CURIEs, and what the graph says is in quotes.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from urllib.parse import quote
 
 from rdflib import RDF, RDFS, XSD, URIRef
 
-from kgwb.flow import Term, first_few
+from kgwb.errors import QueryError
+from kgwb.flow import Iri, Term, first_few
 from kgwb.kg.base import SCHEMA_SPACES
-from kgwb.kg.sparql import checked
+from kgwb.kg.sparql import checked, writable
 from kgwb.kg.survey import FEW, Class, Property, Survey, Values
-from kgwb.kg.text import local_name, local_part, prefix_of, split
+from kgwb.kg.text import KNOWN_PREFIXES, local_name, local_part, prefix_of, split
 
 ALIKE = 0.6
 """Share of predicates that subclasses have in common to be told as one."""
@@ -28,7 +33,9 @@ MOST_THINGS = 8
 NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
 PLAIN = re.compile(r"[-+\d.:TZeE]+")
 """Numbers, dates and times, which need no quotes."""
-USUAL = {"rdf": RDF, "rdfs": RDFS, "xsd": XSD}
+USUAL_SPACES = {prefix: space for space, prefix in KNOWN_PREFIXES.items()}
+LITERAL = 300
+"""Letters of a literal that are shown beside ids."""
 LOCAL = re.compile(r"(?![\xaa-\xbe])\w(?:(?![\xaa-\xbe])[\w-])*")
 """Local names that stand in a CURIE as they are; no ordinal or superscript may."""
 ODD = re.compile(r"[\s<>\"{}|\\^`\x00-\x20\x7f-\x9f\ud800-\udfff]")
@@ -145,7 +152,7 @@ class Writer:
                 examples = (term for v in each.values for term in v.examples if isinstance(term, URIRef))
                 iris += [each.predicate, *examples, *(inner.predicate for inner in each.inner)]
             spaces.update(split(iri)[0] for iri in iris)
-        self.prefixes: dict[str, str] = {str(space): prefix for prefix, space in USUAL.items()}
+        self.prefixes: dict[str, str] = {str(space): KNOWN_PREFIXES[str(space)] for space in (RDF, RDFS, XSD)}
         for space, _ in (each for each in spaces.most_common(20) if not ODD.search(each[0])):
             if space not in self.prefixes:
                 self.prefixes[space] = prefix_of(space, self.prefixes.values())
@@ -166,16 +173,13 @@ class Writer:
 
     def title(self, group: Group) -> str:
         """A class with its number of instances."""
-        return f"{self.named(str(group.head.iri)) if group.head.iri else group.head.name} {group.size}"
-
-    def term(self, term: Term) -> str:
-        return self.named(str(term)) if isinstance(term, URIRef) else quoted(str(term))
+        return f"{self.named(group.head.iri) if group.head.iri else group.head.name} {group.size}"
 
     def values(self, values: Values) -> str:
         """The sort of values, with all of them where they are few, else with some."""
         sort = self.curie(str(values.of)) if values.sort == "class" else values.sort
         sort = sort if values.sort == "class" or re.fullmatch(r"[\w@.-]+", sort) else "literal"
-        shown = list(map(self.term, values.examples))
+        shown = [self.named(term) if isinstance(term, URIRef) else quoted(term) for term in values.examples]
         if values.whole and 0 < len(shown) <= (MOST_THINGS if sort[0] == "<" or ":" in sort else FEW):
             return ("" if sort == "string" else f"{sort}: only ") + ", ".join(shown)
         if values.sort in ("class", "IRI", "node"):
@@ -236,15 +240,15 @@ class Writer:
             lines.append(f"  from others: {'; '.join(text for text, _ in incoming.most_common(INCOMING))}")
         return "\n".join(lines)
 
-    def _tree(self, top: Class, above: tuple[URIRef | None, ...], told: Counter[URIRef | None]) -> str:
+    def _tree(self, top: Class, above: tuple[URIRef | None, ...], ways: Counter[URIRef | None]) -> str:
         """The subclasses of a class with their instances, each with its own in brackets."""
         kinds = []
         for each in self.survey.classes:
             if top.iri not in each.parents or each.iri in above or not each.total:
                 continue
-            told[each.iri] += 1
-            deep = len(above) > DEEPEST or told[each.iri] > MOST_WAYS
-            below = "" if deep else self._tree(each, (*above, each.iri), told)
+            ways[each.iri] += 1
+            deep = len(above) > DEEPEST or ways[each.iri] > MOST_WAYS
+            below = "" if deep else self._tree(each, (*above, each.iri), ways)
             kinds.append(f"{self.named(str(each.iri))} {each.total}{f' [{below}]' if below else ''}")
         return first_few(kinds, SUBCLASSES)
 
@@ -296,3 +300,58 @@ def plain(term: Term | None) -> str:
     if isinstance(term, URIRef):
         return bracketed(term)
     return str(term) if PLAIN.fullmatch(term) else quoted(term)
+
+
+# --- ids that a model is shown, and gives back
+
+
+@dataclass(frozen=True)
+class Ids:
+    """Prefixes beside the usual ones, and names; both only grow, so that an id keeps its meaning."""
+
+    prefixes: Prefixes = ()
+    names: tuple[tuple[Iri, str], ...] = ()
+
+    def knowing(self, names: Iterable[tuple[Iri, str]]) -> Ids:
+        """With these names, and a prefix for each of their namespaces."""
+        known, prefixes = dict(self.names) | dict(names), dict(self.prefixes)
+        for space in sorted({split(iri)[0] for iri in known} - {*USUAL_SPACES.values(), *prefixes.values()}):
+            prefixes[prefix_of(space, {*USUAL_SPACES, *prefixes})] = space
+        return Ids(tuple(prefixes.items()), tuple(sorted(known.items())))
+
+    @property
+    def spaces(self) -> Prefixes:
+        """All prefixes with their namespaces."""
+        return (*USUAL_SPACES.items(), *self.prefixes)
+
+    @cached_property
+    def _prefix_of(self) -> dict[str, str]:
+        return {space: prefix for prefix, space in self.spaces}
+
+    @cached_property
+    def _name_of(self) -> dict[URIRef, str]:
+        return dict(self.names)
+
+    def write(self, term: Term | None) -> str:
+        """A CURIE, an IRI in brackets, or a literal in quotes."""
+        if isinstance(term, URIRef):
+            return curie(term, self._prefix_of)
+        return "" if term is None else quoted(term, LITERAL)
+
+    def named(self, term: Term | None) -> str:
+        """The id of a term, with its name."""
+        name = self._name_of.get(term, "") if isinstance(term, URIRef) else ""
+        return f"{self.write(term)} {quoted(name)}" if name else self.write(term)
+
+    def read(self, text: str) -> URIRef:
+        """The IRI that an id stands for. Raises QueryError if it is none."""
+        prefix, _, local = text.strip().partition(":")
+        space = dict(self.spaces).get(prefix)
+        iri = text.strip().strip("<>") if space is None else space + local
+        if not re.match(r"[A-Za-z][\w+.-]*:.", iri) or not writable(iri):
+            raise QueryError(f"{quoted(text, 80)} is no id of a tool's result")
+        return URIRef(iri)
+
+    def means(self, text: str, term: Term) -> bool:
+        """Whether a text stands for a term: as its id, its IRI, or its lexical form."""
+        return text.strip() in (self.write(term), str(term), f"<{term}>")

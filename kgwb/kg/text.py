@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import NamedTuple
 from urllib.parse import unquote
 
 import rdflib
@@ -104,14 +103,8 @@ def language_rank(language: str, languages: tuple[str, ...]) -> int:
     return len(languages)
 
 
-class Spelling(NamedTuple):
-    """A word that stands in for one that no label has."""
-
-    word: str
-    likeness: float
-
-
-Spellings = Mapping[str, Collection[Spelling]]
+Spellings = Mapping[str, Mapping[str, float]]
+"""For a word that no label has, those that stand in for it, with how like they are, 0 to 1."""
 
 
 def score(text: str, label: str, spellings: Spellings = MappingProxyType({})) -> float:
@@ -132,7 +125,7 @@ def score(text: str, label: str, spellings: Spellings = MappingProxyType({})) ->
         elif any(other.startswith(word) for other in present):
             shared += 0.9 * len(word)
         else:
-            near = (spelling.likeness for spelling in spellings.get(word, ()) if spelling.word in present)
+            near = (like for other, like in spellings.get(word, {}).items() if other in present)
             shared += len(word) * max(near, default=0.0)
     share = 2 * shared / (len("".join(dict.fromkeys(asked))) + len("".join(present)))
     together = 1.0 if text in label else 0.9

@@ -18,6 +18,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
+from rdflib import XSD, Literal
 from SPARQLWrapper import JSON, POST, TURTLE, SPARQLWrapper
 
 from kgwb.aside import aside
@@ -118,7 +119,6 @@ class Reply:
 
     def json(self, *, intact: bool = False) -> dict[str, Any]:
         """Its object; what of its texts is not UTF-8 is replaced, or if ``intact`` an error."""
-        hook = None
         try:
             text = self.body.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -126,9 +126,9 @@ class Reply:
             if intact:
                 raise self.wrong(broken) from error
             _log.warning("%s; broken characters of texts are replaced", broken)
-            text, hook = self.body.decode("utf-8", errors="replace"), _unbroken
+            text = self.body.decode("utf-8", errors="replace")
         try:
-            data = json.loads(text, strict=False, object_hook=hook)
+            data = json.loads(text, strict=False)
         except (ValueError, RecursionError) as error:
             raise self.wrong(f"broken JSON: {error}") from error
         if not isinstance(data, dict):
@@ -158,20 +158,17 @@ class Reply:
         return GraphError(without(message, self.hidden), hint=_CHECK_PAGE)
 
 
-def _unbroken(data: dict[str, Any]) -> dict[str, Any]:
-    """An object of a reply that is not UTF-8: an IRI or a number with a character replaced is another one."""
-    if (data.get("type") == "uri" or "datatype" in data) and "\ufffd" in str(data.get("value")):
-        raise ValueError(f"{data['value']} is not UTF-8")
-    return data
-
-
 def read_term(data: Any) -> Term:
-    """The term of a cell; half a character is replaced. Raises ValueError, KeyError or TypeError."""
-    value = data["value"]
-    broken = not isinstance(value, str) or HALF.search(value) or "\ufffd" in value
-    if broken and (not isinstance(value, str) or data["type"] == "uri"):  # another IRI than was meant
-        raise ValueError(f"not an RDF term: {data!r}")
-    return term_from_data({**data, "value": HALF.sub("\ufffd", value)})
+    """The term of a cell; half a character of a text is replaced. Raises ValueError.
+
+    An IRI or a number with a character replaced is another one than was meant, and an error.
+    """
+    term = term_from_data(data)
+    if HALF.search(term) or "\ufffd" in term:
+        if not (isinstance(term, Literal) and term.datatype in (None, XSD.string)):
+            raise ValueError(f"not an RDF term, as a character is broken: {data!r}")
+        term = term_from_data({**data, "value": HALF.sub("\ufffd", term)})
+    return term
 
 
 def ask(

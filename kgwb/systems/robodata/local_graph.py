@@ -9,8 +9,7 @@ from typing import Self
 from rdflib import Literal
 
 from kgwb.flow import Answer, Hidden, Iri, Kind, Term, Triple, Value, counted
-from kgwb.kg.ids import Ids
-from kgwb.kg.survey_text import Prefixes
+from kgwb.kg.survey_text import Ids, Prefixes
 
 
 @dataclass(frozen=True, slots=True)
