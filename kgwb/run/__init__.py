@@ -9,7 +9,7 @@ system and its agents are, ``ask`` the one door to a model, and ``prompts`` the 
 from kgwb.run.agents import AgentSpec, System, agent, remembered
 from kgwb.run.engine import Status
 from kgwb.run.record import Origin
-from kgwb.run.replay import Replay
+from kgwb.run.recorded import Replay
 from kgwb.run.run import Run, Setup, check_question, listening
 
 __all__ = [

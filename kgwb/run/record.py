@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -164,22 +164,12 @@ class Step:
         return as_html(self)
 
     def to_data(self) -> dict[str, Any]:
-        return {
-            "key": self.key,
-            "agent": self.agent,
-            "subject": self.subject,
-            "parent": self.parent,
+        kept = [field.name for field in fields(self) if field.name not in ("form", "known")]
+        return {name: getattr(self, name) for name in kept} | {
             "inputs": {name: to_data(value) for name, value in self.inputs.items()},
             "output": to_data(self.output, self.form) if self.done else None,
-            "done": self.done,
-            "origin": self.origin,
-            "calls": self.calls,
-            "live_calls": self.live_calls,
             "attempts": [to_data(attempt) for attempt in self.attempts],
-            "prompts": self.prompts,
-            "notes": self.notes,
             "seconds": round(self.seconds, 6),
-            "error": self.error,
         }
 
 
@@ -248,11 +238,8 @@ class RunFile:
         try:
             if self.path.exists() and (not self.path.is_file() or self.path.stat().st_size):
                 first = None
-                with (
-                    suppress(IsADirectoryError, ValueError, RecursionError),
-                    disk.plain(self.path).open("rb") as file,
-                ):
-                    first = json.loads(file.readline())
+                with suppress(IsADirectoryError, disk.NotJsonError):
+                    _, first = next(disk.json_lines(self.path), (0, None))
                 if not isinstance(first, dict) or "kgwb_run" not in first:
                     hint = "choose another name for the run; this file was left as it is"
                     raise RunFileError(f"{self.path} is there already and is not a kgwb run file", hint=hint)
@@ -260,35 +247,39 @@ class RunFile:
         except OSError as exc:
             raise self._cannot_write(exc) from exc
 
-    def readable(self) -> list[dict[str, Any]]:
-        """The entries of a run file of this version; an empty list if it is anything else."""
-        try:
-            return list(self.lines())
-        except RunFileError:
-            return []
-
     def lines(self) -> Iterator[dict[str, Any]]:
         """The entries.
 
         An unfinished last line is left out. Raises RunFileError for anything that is no run file.
         """
-        first = True
+        header: Any = None
         try:
             for _, entry in disk.json_lines(self.path):
-                if first:
-                    check_header(entry, self.path)
-                first = False
+                if header is None:
+                    self._check(entry)
+                    header = entry
                 yield entry
         except OSError as exc:
-            reason = exc.strerror or exc
-            raise RunFileError(
-                f"cannot read the run file {self.path}: {reason}", hint="check the path"
-            ) from exc
+            problem = f"cannot read the run file {self.path}: {exc.strerror or exc}"
+            raise RunFileError(problem, hint="check the path") from exc
         except disk.NotJsonError as exc:
-            if first:
-                raise _no_run_file(self.path) from exc
+            if header is None:
+                self._check(None)
             hint = "restore the file from a copy"
             raise RunFileError(f"{self.path}, line {exc.number}, is not JSON", hint=hint) from exc
+
+    def _check(self, header: Any) -> None:
+        """Raise RunFileError unless it is the first line of a run file of this version."""
+        version = header.get("kgwb_run") if isinstance(header, dict) else None
+        if type(version) is not int:
+            hint = "give a file that Run.save or kgwb ask --save wrote"
+            raise RunFileError(f"{self.path} is not a kgwb run file", hint=hint)
+        if version != FORMAT:
+            age = "an older" if version < FORMAT else "a newer"
+            writer = f"{age} kgwb ({header.get('kgwb', 'unknown version')})"
+            written = f"{self.path} was written in run format {version}, by {writer}"
+            hint = "open it with the version that wrote it, or ask the question again"
+            raise RunFileError(f"{written}; this kgwb reads format {FORMAT}", hint=hint)
 
     def _must_be_plain(self) -> None:
         if self.path.suffix == ".gz":
@@ -306,23 +297,7 @@ def _line(entry: Mapping[str, Any]) -> str:
     return _compact(entry) + "\n"
 
 
-def _no_run_file(path: Path) -> RunFileError:
-    hint = "give a file that Run.save or kgwb ask --save wrote"
-    return RunFileError(f"{path} is not a kgwb run file", hint=hint)
-
-
-def check_header(entry: Any, path: Path) -> None:
-    """Raise RunFileError unless ``entry`` is the first line of a run file of this version."""
-    version = entry.get("kgwb_run") if isinstance(entry, dict) else None
-    if not isinstance(version, int) or isinstance(version, bool):
-        raise _no_run_file(path)
-    if version != FORMAT:
-        age = "an older" if version < FORMAT else "a newer"
-        writer = f"{age} kgwb ({entry.get('kgwb', 'unknown version')})"
-        raise RunFileError(
-            f"{path} was written in run format {version}, by {writer}; this kgwb reads format {FORMAT}",
-            hint="open it with the version that wrote it, or ask the question again",
-        )
+Status = Literal["same", "changed", "only in first", "only in second"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +305,7 @@ class StepDifference:
     """One step of two runs side by side."""
 
     key: str
-    status: Literal["same", "changed", "only in first", "only in second"]
+    status: Status
     what: tuple[str, ...] = ()
     """Which parts differ: "inputs", "output", "calls", "replies", "error"."""
     first: Step | None = None
@@ -378,27 +353,19 @@ def difference(first: Mapping[str, Step], second: Mapping[str, Step]) -> Differe
     second = {
         renamed.get(key, own): second[own] for key, own in zip(decision(list(second)), second, strict=True)
     }
-    keys: list[str] = []
-    own: dict[str, list[str]] = {"": []}  # steps of the second alone, by the one of both that they follow
-    shared = ""
-    for key in second:
-        if key in first:
-            own[shared := key] = []
-        else:
-            own[shared].append(key)
-    follow = own[""]
-    for key in first:
-        if key in second:
-            keys += follow
-            follow = own[key]
-        keys.append(key)
-    keys += follow
+    places: dict[str, tuple[int, bool, int]] = {}  # after which step of both, of which run, and its number
+    for keys, others in ((first, second), (second, first)):
+        shared = -1
+        for number, key in enumerate(keys):
+            if key in others:
+                shared = places[key][0] if key in places else number
+            places.setdefault(key, (shared, keys is second, number))
     differences: list[StepDifference] = []
-    for key in keys:
+    for key in sorted(places, key=places.__getitem__):
         one, other = first.get(key), second.get(key)
         if one is None or other is None:
-            only: Literal["only in first", "only in second"] = "only in first" if one else "only in second"
-            differences.append(StepDifference(key, only, (), one, other))
+            status: Status = "only in first" if one else "only in second"
+            differences.append(StepDifference(key, status, (), one, other))
             continue
         parts = {
             "inputs": (one.inputs, other.inputs),

@@ -88,7 +88,7 @@ class Run(Engine):
         """Names of agents, or keys of steps, that ``go`` stops after."""
         self.turn: Turn | None = None
         """What a dialogue remembers of the latest execution that came to an end, until an edit."""
-        self.kg: Graph = RecordedGraph(kg, self.call)
+        self.kg = kg.recorded_by(self.call) if isinstance(kg, RecordedGraph) else RecordedGraph(kg, self.call)
         self.recorded_status, self.recorded_position = "", 0
         """How the latest execution in the file of a loaded run ended, and the steps done then."""
         self._begun: frozenset[str] = frozenset()
@@ -214,17 +214,8 @@ class Run(Engine):
         names = ("question", "dialogue", *(field.name for field in fields(Setup)))
         if unknown := sorted(set(changes) - set(names)):
             raise SettingError(f"a run has no {', '.join(unknown)}", hint=f"change {', '.join(names)}")
-        kept = {name: getattr(self, name) for name in names} | {"kg": self.graph}
-        forked = Run(**kept | changes)
+        forked = Run(**{name: getattr(self, name) for name in names} | changes)
         forked._recorded_models = self._recorded_models
-        if forked.graph is None:
-            forked.kg = RecordedGraph(
-                None,
-                forked.call,
-                identity=self.kg.identity,
-                vocabulary=self.kg.vocabulary,
-                muted=self.kg.muted,
-            )
         forked.calls.update(self.calls)
         forked.overrides.update(self.overrides)
         forked._keep_in(path)
@@ -336,8 +327,8 @@ class Run(Engine):
 
         With ``ended`` also if it did.
         """
-        header, *entries = RunFile(Path(path)).readable() or [{}]
-        with suppress(*DAMAGED):  # what cannot be read is asked again
+        with suppress(RunFileError, *DAMAGED):  # what cannot be read is asked again
+            header, *entries = RunFile(Path(path)).lines()
             endings = [entry["end"]["status"] for entry in entries if "end" in entry]
             if header["question"] == self.question and (ended or endings[-1:] != ["done"]):
                 self._read(entry for entry in entries if "call" in entry)
@@ -429,10 +420,6 @@ class Run(Engine):
             run._file = file
         return run
 
-    def _end(self) -> None:
-        if self._file:
-            self._append(**self._ending())
-
     # --- the mechanism --------------------------------------------------------------------------------------
 
     def _run(self, goal: Goal) -> Run:
@@ -450,11 +437,11 @@ class Run(Engine):
                     self.turn = self.system.remember(self)
             except BaseException:
                 with suppress(RunFileError):  # the first failure is the one to show
-                    self._end()
+                    self._append(**self._ending())
                 raise
             finally:
                 self._begun = frozenset(step.key for step in self.steps)
-            self._end()
+            self._append(**self._ending())
 
     def _know(self, *names: str) -> None:
         for name in names:
