@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -482,13 +482,3 @@ def check_question(text: str, settings: Settings) -> str:
             hint="shorten it, or raise the setting max_question_words",
         )
     return " ".join(words).encode("utf-8", "replace").decode()
-
-
-@contextmanager
-def listening(run: Run, listener: Callable[[str, Step], None]) -> Iterator[None]:
-    """Call ``listener`` with "start" or "end" and each step, while the block runs."""
-    run.listeners.append(listener)
-    try:
-        yield
-    finally:
-        run.listeners.remove(listener)
