@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -221,12 +221,9 @@ class RunFile:
 
         Raises RunFileError if the disk takes no more; the line is then written with the next one.
         """
-        self._must_be_plain()
-        self._unwritten.append(_line(entry))
-        try:
+        with self._writing():
+            self._unwritten.append(_line(entry))
             disk.append(self.path, "".join(self._unwritten), "surrogatepass")
-        except OSError as exc:
-            raise self._cannot_write(exc) from exc
         self._unwritten.clear()
 
     def write(self, entries: Iterable[Mapping[str, Any]]) -> None:
@@ -234,8 +231,7 @@ class RunFile:
 
         Raises RunFileError if that is not possible, and for a file that is no run file.
         """
-        self._must_be_plain()
-        try:
+        with self._writing():
             if self.path.exists() and (not self.path.is_file() or self.path.stat().st_size):
                 first = None
                 with suppress(IsADirectoryError, disk.NotJsonError):
@@ -244,8 +240,6 @@ class RunFile:
                     hint = "choose another name for the run; this file was left as it is"
                     raise RunFileError(f"{self.path} is there already and is not a kgwb run file", hint=hint)
             disk.replace(self.path, map(_line, entries), "surrogatepass")
-        except OSError as exc:
-            raise self._cannot_write(exc) from exc
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """The entries.
@@ -281,16 +275,17 @@ class RunFile:
             hint = "open it with the version that wrote it, or ask the question again"
             raise RunFileError(f"{written}; this kgwb reads format {FORMAT}", hint=hint)
 
-    def _must_be_plain(self) -> None:
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
         if self.path.suffix == ".gz":
             hint = "give a name without .gz, and gzip the file when the run has ended"
             raise RunFileError(f"a run is not written to {self.path}: it is kept as plain lines", hint=hint)
-
-    def _cannot_write(self, exc: OSError) -> RunFileError:
-        return RunFileError(
-            f"cannot write the run to {self.path}: {exc.strerror or exc}",
-            hint="free some space or save elsewhere; what is in memory is not lost",
-        )
+        try:
+            yield
+        except OSError as exc:
+            problem = f"cannot write the run to {self.path}: {exc.strerror or exc}"
+            hint = "free some space or save elsewhere; what is in memory is not lost"
+            raise RunFileError(problem, hint=hint) from exc
 
 
 def _line(entry: Mapping[str, Any]) -> str:
