@@ -59,10 +59,6 @@ class Chunk:
     left: bool = False
 
     @property
-    def agent(self) -> bool:
-        return self.words[-1].endswith(AGENTIVE)
-
-    @property
     def phrase(self) -> str:
         """The words of a relation; the last one, if of a known family, replaced by the noun for it."""
         last = self.words[-1]

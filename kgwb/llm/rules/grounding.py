@@ -6,11 +6,11 @@ compared with the words of the question. A word that asks for something else kee
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from rdflib import RDF, XSD, URIRef
+from rdflib import URIRef
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
@@ -35,7 +35,6 @@ class Said(NamedTuple):
     name: str
     back: bool
     kinds: Collection[str]  # the names of classes and datatypes
-    literal: bool
     parts: Sequence[str]  # the predicates of values that have no name
 
 
@@ -124,7 +123,6 @@ def _said(kg: Graph, vertices: Sequence[URIRef]) -> list[Said]:
             names[predicate],
             back,
             frozenset(names[iri] for iri in known),
-            any(str(iri).startswith((str(XSD), str(RDF))) for iri in known),
             sorted(names[q] for p, q in parts if p == predicate and not back),
         )
         for (predicate, back), known in sorted(kinds.items())
@@ -145,7 +143,6 @@ class Asked:
         None where a word asks for something else.
         """
         date = grammar.wanted(self.words)[0] == "date"
-        said = [each for each in said if not (each.literal and "who" in self.words)]
         said = [e for e in said if not date or en.TIMES & {*" ".join([e.name, *e.kinds]).lower().split()}]
         close = [{n: self._closeness(n, each) for n in self.content} for each in said]
         like_it = [n for n, each in enumerate(close) if max(each.values(), default=0.0) >= SURE]
@@ -159,7 +156,7 @@ class Asked:
         near = close[chosen]
         words = [n for n in self.content if near[n] < RELEVANT and not (date and self.words[n] in en.TIMES)]
         unlike = [n for n in words if not self.names_kind(self.words[n], said[chosen])]
-        refused = any(self._asks(n, near) for n in unlike) if like_it else unlike
+        refused = any(map(self._asks, unlike)) if like_it else unlike
         return None if refused else said[chosen]
 
     def names_kind(self, word: str, said: Said) -> bool:
@@ -167,20 +164,18 @@ class Asked:
         close = self.embeddings.similarity(SENSE_OF.get(word, word), [*said.kinds], SPELLING)
         return max(close, default=0.0) >= SAME
 
-    def _asks(self, n: int, close: Mapping[int, float]) -> bool:
+    def _asks(self, n: int) -> bool:
         """Whether a word asks for something else: after "what", before "of", or as one that is known to."""
         before = [word for word in self.words[:n] if word not in en.BEING | en.DETERMINERS | en.ACTIVE]
         asked = bool(before) and before[-1] in ("what", "which", "many")
-        behind = close.get(n - 1, 1.0) < SURE and self._asks(n - 1, close)
         of = self.words[n + 1 : n + 2] == ["of"] and not en.WH & {*self.words[n + 2 : n + 3]}
-        return self.words[n] not in en.VAGUE and (asked or behind or of or self.words[n] in SENSE_OF)
+        return self.words[n] not in en.VAGUE and (asked or of or self.words[n] in SENSE_OF)
 
     def _closeness(self, n: int, said: Said) -> float:
         """How like a word, alone or with a neighbour, is to a predicate or to one behind it."""
         phrases = [self.words[n], SENSE_OF.get(self.words[n], self.words[n])]
         for a, b in ((n - 1, n), (n, n + 1)):
             both = self.words[max(a, 0) : b + 1]
-            known = SENSE_OF.get("_".join(both), "")
-            phrases += [known or " ".join(both)] if known or {a, b} <= {*self.content} else []
+            phrases.append(SENSE_OF.get("_".join(both)) or " ".join(both))
         names = [said.name, *said.parts]
         return max(max(self.embeddings.similarity(phrase, names, SPELLING)) for phrase in phrases)
