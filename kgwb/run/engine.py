@@ -22,7 +22,7 @@ from kgwb.flow import Answer, Triples, from_data, to_data
 from kgwb.kg.base import Graph, Rows
 from kgwb.kg.embeddings import Embeddings, Index
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
-from kgwb.run.agents import AgentSpec, System, spec_of, subject_of
+from kgwb.run.agents import AgentSpec, System, subject_of
 from kgwb.run.prompts import Prompts
 from kgwb.run.record import BUILT_IN, FORMS, Attempt, Call, RunFile, Step, call_key, now
 from kgwb.settings import Settings
@@ -65,15 +65,11 @@ class Goal:
         return self.count is not None or bool(self.names) or bool(self.before)
 
     def stops_before(self, step: Step) -> bool:
-        return _named(step, self.before) and step.key not in self.begun
+        return step.key not in self.begun and bool(self.before & {step.key, step.agent})
 
     def stops_after(self, step: Step, position: int) -> bool:
         reached = self.count is not None and position >= self.count
-        return reached or (position > self.beyond and _named(step, self.names))
-
-
-def _named(step: Step, names: frozenset[str]) -> bool:
-    return step.key in names or step.agent in names
+        return reached or (position > self.beyond and bool(self.names & {step.key, step.agent}))
 
 
 def _all_of(calls: Sequence[Callable[[], R]]) -> tuple[R, ...]:
@@ -223,9 +219,9 @@ class Engine:
         stepping. Either way all are done, also after one has failed, and the first error is raised.
         """
         remote = self.kg.remote or any(model.remote for model in self.models.values())
-        spec = spec_of(function)
-        apart = spec is not None and spec.subject and len({*map(subject_of, items)}) == len(items)
-        if self._goal.stepping or not remote or len(items) < 2 or not apart:
+        spec: AgentSpec | None = getattr(function, "spec", None)
+        apart = spec and spec.subject and len({*map(subject_of, items)}) == len(items) > 1
+        if self._goal.stepping or not remote or not apart:
             return _all_of([partial(function, item, *rest, self) for item in items])
         sinks: list[list[Step]] = [[] for _ in items]
 

@@ -85,10 +85,9 @@ def parse(name: str, text: str) -> Prompt:
             raise PromptError(f"prompt {name}: header line {line!r} is not `name: value`", hint=hint)
         header[key.strip()] = value.strip()
     pieces = ROLE.split(parts[2])
-    parted = [(role, content.strip()) for role, content in zip(pieces[1::2], pieces[2::2], strict=True)]
     messages: list[Message] = []
     examples: list[tuple[int, str]] = []
-    for role, content in parted:
+    for role, content in zip(pieces[1::2], map(str.strip, pieces[2::2]), strict=True):
         if role == "example":
             examples.append((len(messages) - 1, content))
         else:
@@ -98,7 +97,7 @@ def parse(name: str, text: str) -> Prompt:
     problems = [f"has no header line {line}" for line in HEADER if line not in header]
     problems += [f"uses {one}, which its header does not declare" for one in sorted(used - set(declared))]
     problems += [f"declares {one} and never uses it" for one in sorted(set(declared) - used)]
-    if parted[:1] and parted[0][0] == "example":
+    if examples and examples[0][0] < 0:
         problems.append("begins with an [example], which belongs after a message")
     if not messages:
         problems.append("has no [system] or [user] message")
