@@ -83,8 +83,8 @@ class OpenAIModel(RemoteModel):
             shape = {"type": "json_schema", "json_schema": named}
         elif request.schema is not None and mode != "prompt":
             # llama-cpp-python, Together and Fireworks take the schema in this place
-            given = {"schema": dict(request.schema)} if mode == "json with schema" else {}
-            shape = {"type": "json_object", **given}
+            inside = {"schema": dict(request.schema)} if mode == "json with schema" else {}
+            shape = {"type": "json_object", **inside}
         body = {
             "model": self.model,
             "messages": chat_messages(request),

@@ -119,8 +119,8 @@ def judge(
         except ValidationError as exc:
             if not problem:
                 errors = exc.errors(include_url=False)[:5]
-                found = ((".".join(map(str, error["loc"])), error["msg"]) for error in errors)
-                problem = "; ".join(f"{where}: {words}" if where else words for where, words in found)
+                wrong = ((".".join(map(str, error["loc"])), error["msg"]) for error in errors)
+                problem = "; ".join(f"{where}: {words}" if where else words for where, words in wrong)
         except RecursionError:  # what can just be read may be nested too deeply to be written
             pass
         else:

@@ -95,8 +95,8 @@ def parse(name: str, text: str) -> Prompt:
     declared = tuple(re.findall(r"\w+", header.get("variables", "")))
     used = {variable for message in messages for variable in VARIABLE.findall(message.content)}
     problems = [f"has no header line {line}" for line in HEADER if line not in header]
-    problems += [f"uses {one}, which its header does not declare" for one in sorted(used - set(declared))]
-    problems += [f"declares {one} and never uses it" for one in sorted(set(declared) - used)]
+    problems += [f"uses {word}, which its header does not declare" for word in sorted(used - set(declared))]
+    problems += [f"declares {word} and never uses it" for word in sorted(set(declared) - used)]
     if examples and examples[0][0] < 0:
         problems.append("begins with an [example], which belongs after a message")
     if not messages:

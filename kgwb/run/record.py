@@ -357,18 +357,18 @@ def difference(first: Mapping[str, Step], second: Mapping[str, Step]) -> Differe
             places.setdefault(key, (shared, keys is second, number))
     differences: list[StepDifference] = []
     for key in sorted(places, key=places.__getitem__):
-        one, other = first.get(key), second.get(key)
-        if one is None or other is None:
-            status: Status = "only in first" if one else "only in second"
-            differences.append(StepDifference(key, status, (), one, other))
+        mine, theirs = first.get(key), second.get(key)
+        if mine is None or theirs is None:
+            status: Status = "only in first" if mine else "only in second"
+            differences.append(StepDifference(key, status, (), mine, theirs))
             continue
         parts = {
-            "inputs": (one.inputs, other.inputs),
-            "output": (one.output, other.output),
-            "calls": (one.calls, other.calls),
-            "replies": ([a.reply for a in one.attempts], [a.reply for a in other.attempts]),
-            "error": (one.error, other.error),
+            "inputs": (mine.inputs, theirs.inputs),
+            "output": (mine.output, theirs.output),
+            "calls": (mine.calls, theirs.calls),
+            "replies": ([a.reply for a in mine.attempts], [a.reply for a in theirs.attempts]),
+            "error": (mine.error, theirs.error),
         }
         what = tuple(name for name, (left, right) in parts.items() if left != right)
-        differences.append(StepDifference(key, "changed" if what else "same", what, one, other))
+        differences.append(StepDifference(key, "changed" if what else "same", what, mine, theirs))
     return Differences(differences)
