@@ -32,8 +32,6 @@ class Prompt:
     """One prompt file, taken apart."""
 
     name: str
-    text: str
-    """The whole file."""
     header: Mapping[str, str]
     variables: tuple[str, ...]
     """As declared in the header."""
@@ -108,7 +106,7 @@ def parse(name: str, text: str) -> Prompt:
             f"prompt {name} " + "; ".join(problems),
             hint=f"fix prompts/{name}.md; CONTRIBUTING.md shows the form of a prompt file",
         )
-    return Prompt(name, text, header, declared, tuple(messages), tuple(examples))
+    return Prompt(name, header, declared, tuple(messages), tuple(examples))
 
 
 def shipped_folder() -> Path:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kgwb import disk
-from kgwb.display import as_html, as_text
+from kgwb.display import Shown
 from kgwb.errors import RunFileError
 from kgwb.flow import Iri, Triple, decision, from_data, to_data
 from kgwb.kg.base import Found, Rows
@@ -130,7 +130,7 @@ class Attempt:
 
 
 @dataclass(slots=True, repr=False)
-class Step:
+class Step(Shown):
     """One agent at work once: what came in, what came out, and everything it asked for."""
 
     key: str
@@ -156,12 +156,6 @@ class Step:
     error: str = ""
     known: Mapping[str, Call] = field(default_factory=dict, compare=False, repr=False)
     """The run's calls, so that a step on its own can show its prompts, its cost and what IRIs are called."""
-
-    def __repr__(self) -> str:
-        return as_text(self)
-
-    def _repr_html_(self) -> str | None:
-        return as_html(self)
 
     def to_data(self) -> dict[str, Any]:
         kept = [field.name for field in fields(self) if field.name not in ("form", "known")]
@@ -315,7 +309,7 @@ class StepDifference:
         return first != second
 
 
-class Differences(tuple[StepDifference, ...]):
+class Differences(Shown, tuple[StepDifference, ...]):
     """The steps of two runs side by side; in a notebook, a table."""
 
     __slots__ = ()
@@ -331,12 +325,6 @@ class Differences(tuple[StepDifference, ...]):
         """The first step of both that decided otherwise, else the first of one alone, if there is any."""
         unequal = [pair for pair in self.leaves if pair.status != "same" and pair.decides]
         return next((pair for pair in unequal if pair.first and pair.second), next(iter(unequal), None))
-
-    def __repr__(self) -> str:
-        return as_text(self)
-
-    def _repr_html_(self) -> str | None:
-        return as_html(self)
 
 
 def difference(first: Mapping[str, Step], second: Mapping[str, Step]) -> Differences:

@@ -13,7 +13,7 @@ from typing import Any
 
 from kgwb import disk
 from kgwb.aside import undisturbed
-from kgwb.display import as_html, as_text
+from kgwb.display import Shown
 from kgwb.errors import InputError, OverrideError, QuestionError, RunFileError, SettingError, Stopped
 from kgwb.flow import Dialogue, Question, Triple, Triples, Turn, adapter, from_data, to_data
 from kgwb.kg.base import Graph, Vocabulary
@@ -48,7 +48,7 @@ class Setup:
         return Run(question=question, dialogue=dialogue, path=path, **setup)
 
 
-class Run(Engine):
+class Run(Shown, Engine):
     """One question to one system over one graph, recorded; see ``kgwb.run``.
 
     ``steps`` are those of the latest execution, supervisors before what they supervise.
@@ -275,12 +275,6 @@ class Run(Engine):
         if key not in self.by_key:
             raise SettingError(f"step {step} was not reached", hint="run on until it is: run.go(until=...)")
         return self.by_key[key]
-
-    def __repr__(self) -> str:
-        return as_text(self)
-
-    def _repr_html_(self) -> str | None:
-        return as_html(self)
 
     # --- on disk (docs/run_format.md) ---------------------------------------------------------------------
 
