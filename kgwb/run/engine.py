@@ -174,8 +174,8 @@ class Engine:
         with self._lock:
             repeat = self._asked.get(place, 0)
             self._asked[place] = repeat + 1
-        remote = model is not None and (model.remote or self.kg.remote)
-        make = partial(model.complete, request, self.graph, self._cancel) if model else None
+        make = None if model is None else partial(model.complete, request, self.graph, self._cancel)
+        remote = self.kg.remote or (model is not None and model.remote)
         missing = f"the reply of {asked['model'] or 'the model'} to {request.task}"
         call = self._call("model", asked, repeat, make, remote, missing)
         return call, call.result

@@ -44,8 +44,7 @@ class Setup:
 
     def begin(self, question: str, dialogue: Dialogue | None = None, path: str | Path | None = None) -> Run:
         """A run of one question, not executed yet; see Run."""
-        setup = {field.name: getattr(self, field.name) for field in fields(Setup)}
-        return Run(question=question, dialogue=dialogue, path=path, **setup)
+        return Run(question=question, dialogue=dialogue, path=path, **vars(self))
 
 
 class Run(Shown, Engine):
