@@ -24,7 +24,7 @@ SURE, SAME = 0.45, 0.5
 """Similarity from which words of the question ask for a predicate, and name a class."""
 NEAREST, SAMPLE = 3, 100_000
 """Vertices whose labels begin or end with a name, and triples in each direction that are looked at."""
-FUNCTIONAL = en.FUNCTION_WORDS | en.LIGHT_VERBS | en.PRONOUNS | en.SMALL_TALK | {""}
+FUNCTIONAL = en.NAMELESS | {""}
 FAMILIES = en.TIMES | en.PLACES | {"by", *" ".join(SENSE_OF.values()).split()}
 """Words of relations that somebody asks for, and that nobody says in passing."""
 
