@@ -44,7 +44,8 @@ class Setup:
 
     def begin(self, question: str, dialogue: Dialogue | None = None, path: str | Path | None = None) -> Run:
         """A run of one question, not executed yet; see Run."""
-        return Run(question=question, dialogue=dialogue, path=path, **vars(self))
+        setup = {field.name: getattr(self, field.name) for field in fields(Setup)}  # not what a subclass adds
+        return Run(question=question, dialogue=dialogue, path=path, **setup)
 
 
 class Run(Shown, Engine):
