@@ -6,6 +6,18 @@ from dataclasses import fields, is_dataclass
 from functools import singledispatch
 
 
+class Shown:
+    """What a terminal shows by ``as_text``, and a notebook by ``as_html``."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return as_text(self)
+
+    def _repr_html_(self) -> str | None:
+        return as_html(self)
+
+
 @singledispatch
 def as_text(value: object) -> str:
     """The ``repr`` of a value; its fields, where no other text is registered."""

@@ -22,7 +22,7 @@ from kgwb.errors import EmbeddingError, NotRecordedError, RunFileError, SettingE
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.record import RunFile
-from kgwb.run.replay import Replay
+from kgwb.run.recorded import Replay
 
 # --- replay
 

@@ -27,7 +27,7 @@ from small import (
 from kgwb.errors import ModelTimeoutError, SettingError
 from kgwb.flow import Answer
 from kgwb.llm import ChatRequest, Scripted
-from kgwb.run import Run, System, agent, listening
+from kgwb.run import Run, System, agent
 
 GRAPH = films()
 
@@ -102,8 +102,9 @@ def test_the_status_is_known_while_a_run_is_executed_once_at_a_time_and_after() 
         with pytest.raises(SettingError, match="being executed already"):
             run.go()
 
-    with listening(run, listener):
-        run.go(until="split")
+    run.listeners.append(listener)
+    run.go(until="split")
+    run.listeners.remove(listener)
     assert (seen, run.status, run.answer) == (["new", "running", "running"], "paused", None)
     with pytest.raises(KeyboardInterrupt):
         run.go()

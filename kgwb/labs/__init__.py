@@ -35,23 +35,22 @@ class Work:
 
     def check(self, task: str, answer: object = None) -> Remark:
         """Check an answer; says that it is right, or what is wrong with it. Raises InputError for no task."""
-        asked = self._task(task)
+        asked, tried = self._task(task)
         if answer is None or answer is ... or answer == "":  # the cell as it came is no try
             return Remark(asked, "wrong", "there is no answer yet")
         wrong = _judge(asked, answer)
-        tried = self._tried(task)
         tried.tries += 1
         tried.state = "tried" if wrong and tried.state != "solved" else "solved"
         tried.answers = [*tried.answers, _text(answer)][-MOST_TRIES:]
         tried.remark = _cut(wrong)
-        self._keep()
+        self._write(self.path)
         return Remark(asked, "wrong" if wrong else "right", wrong or "right")
 
     def hint(self, task: str) -> Remark:
         """The next hint, at most three; the last one again when there are no more."""
-        asked, tried = self._task(task), self._tried(task)
+        asked, tried = self._task(task)
         tried.hints = min(tried.hints + 1, len(asked.hints))
-        self._keep()
+        self._write(self.path)
         number = f"hint {tried.hints} of {len(asked.hints)}: "
         return Remark(asked, "hint", number + asked.hints[tried.hints - 1] if asked.hints else "no hints")
 
@@ -62,23 +61,19 @@ class Work:
             raise InputError("a hand-in needs your name", hint='give it: lab.hand_in("Ada Lovelace")')
         self.done.student = name
         safe = re.sub(r"\W+", "-", name)[:80].strip("-") or "student"
-        return self._write(Path(folder) / f"lab{self.lab.number}-{safe}.json")
+        path = Path(folder) / f"lab{self.lab.number}-{safe}.json"
+        self._write(path)
+        return path
 
-    def _task(self, name: str) -> Task:
+    def _task(self, name: str) -> tuple[Task, Tried]:
         if name not in self.lab.tasks:
             hint = f"the tasks are {', '.join(self.lab.tasks)}"
             raise InputError(f"lab {self.lab.number} has no task {str(name)[:40]!r}", hint=hint)
-        return self.lab.tasks[name]
+        return self.lab.tasks[name], self.done.tasks.setdefault(name, Tried())
 
-    def _tried(self, task: str) -> Tried:
-        return self.done.tasks.setdefault(task, Tried())
-
-    def _keep(self) -> None:
-        if self.path:
-            self._write(self.path)
-
-    def _write(self, path: Path) -> Path:
-        return write(path, self.done.model_dump_json(indent=1) + "\n")
+    def _write(self, path: Path | None) -> None:
+        if path:
+            write(path, self.done.model_dump_json(indent=1) + "\n")
 
     def __repr__(self) -> str:
         solved = sum(tried.state == "solved" for tried in self.done.tasks.values())

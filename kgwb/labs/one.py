@@ -22,7 +22,6 @@ DIALOGUE = (
 """The questions of the first task, numbered from 1."""
 JOIN = "Which films directed by Christopher Nolan star Michael Caine?"
 MUSIC = "By whom was the music for Vertigo composed?"
-SOLARIS = "Who wrote the novel Solaris?"
 LONGEST = "Which film by Stanley Kubrick is the longest?"
 LOST = {
     1: ("Louisa May Alcott", ("rephraser", "vertex_selection")),

@@ -15,14 +15,6 @@ from kgwb.show import html as h
 from kgwb.show.html import Html
 
 SIGNS = {"right": "ok", "wrong": "bad", "hint": "hand", "solved": "ok", "tried": "bad", "open": "off"}
-WORDS = {
-    "right": "right",
-    "wrong": "not yet",
-    "hint": "hint",
-    "solved": "solved",
-    "tried": "tried",
-    "open": "open",
-}
 STUCK = 3
 """Tries after which an unsolved task, or one that took all hints, counts as one where somebody got stuck."""
 
@@ -39,7 +31,8 @@ class Remark:
         return f"{self.task.name} {self.text}"
 
     def _repr_html_(self) -> str:
-        sign = h.state_sign(SIGNS[self.state], WORDS[self.state], pill=True)
+        words = "not yet" if self.state == "wrong" else self.state
+        sign = h.state_sign(SIGNS[self.state], words, pill=True)
         title = h.div("row", h.tag("b", f"{self.task.name} {self.task.title}"), sign)
         text = h.div("soft", self.text) if self.state != "right" else ""
         return h.page(h.div("stack tight", title, text))
@@ -57,7 +50,7 @@ def work_html(lab: Lab, done: HandIn) -> str:
 
 
 def _sign(tried: Tried) -> Html:
-    return h.state_sign(SIGNS[tried.state], WORDS[tried.state])
+    return h.state_sign(SIGNS[tried.state], tried.state)
 
 
 # --- a class

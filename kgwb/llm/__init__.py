@@ -42,7 +42,7 @@ __all__ = [
 FORMS = ("rules", "human", "openai:MODEL", "openai:MODEL@http://HOST:PORT/v1", "ollama:MODEL", "replay:FILE")
 SERVERS: dict[str, Callable[..., RemoteModel]] = {"openai": OpenAIModel, "ollama": OllamaModel}
 KINDS: dict[str, Callable[..., ChatModel]] = {}
-"""What makes a model of a kind from the rest of its specification; ``kgwb.run.replay`` adds its own."""
+"""What makes a model of a kind from the rest of its specification; ``kgwb.run.recorded`` adds its own."""
 
 
 def model(spec: ChatModel | str, **options: Any) -> ChatModel:

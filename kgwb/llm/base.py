@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -36,11 +36,6 @@ class ChatRequest:
     seed: int | None = 7
     max_output_tokens: int = 2048
     timeout_s: float = 60.0
-    on_text: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
-    """Called with the reply so far whenever more of it has arrived, on a thread of the adapter.
-
-    A reply that is asked for again begins anew, and one that does not stream comes at once.
-    """
 
     def content(self) -> dict[str, Any]:
         """What decides whether a recorded reply may be used again, besides model and repeat number."""

@@ -45,10 +45,11 @@ class OpenAIModel(RemoteModel):
 
         url = checked_url(base_url or os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_URL)
         # Others know the older field for the length, and may pass over the newer one in silence
-        without = frozenset({"max_tokens"} if _is_openai(url) else ())
+        theirs = f".{urlsplit(url).hostname}".endswith(".openai.com")
+        without = frozenset({"max_tokens"} if theirs else ())
         form = Form(("schema", "json with schema", "json", "prompt"), without)
         key = os.environ.get("OPENAI_API_KEY", "").strip()
-        if not key and _is_openai(url):
+        if not key and theirs:
             raise UnknownModelError(
                 "the models of OpenAI need a key, and the environment variable OPENAI_API_KEY is not set",
                 hint="set OPENAI_API_KEY, or use the model `rules`, which needs no key",
@@ -82,8 +83,8 @@ class OpenAIModel(RemoteModel):
             shape = {"type": "json_schema", "json_schema": named}
         elif request.schema is not None and mode != "prompt":
             # llama-cpp-python, Together and Fireworks take the schema in this place
-            given = {"schema": dict(request.schema)} if mode == "json with schema" else {}
-            shape = {"type": "json_object", **given}
+            inside = {"schema": dict(request.schema)} if mode == "json with schema" else {}
+            shape = {"type": "json_object", **inside}
         body = {
             "model": self.model,
             "messages": chat_messages(request),
@@ -121,10 +122,6 @@ class OpenAIModel(RemoteModel):
 
     def _key(self) -> str:
         return self._client.api_key
-
-
-def _is_openai(url: str) -> bool:
-    return f".{urlsplit(url).hostname}".endswith(".openai.com")
 
 
 def _timeout(timeout_s: float) -> openai.Timeout:

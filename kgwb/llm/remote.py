@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal, TypeVar
@@ -152,14 +152,7 @@ class RemoteModel(ChatModel):
         tries = repeats = 0
         while True:
             watch()
-            abandoned = threading.Event()
-            reading = partial(self._read, form, request, abandoned)
-            try:  # the transports' own timeouts start anew with every byte
-                outcome = aside(reading, watch=watch, most_s=request.timeout_s + CONNECT_S)
-            except TimeoutError:
-                outcome = Failure("timeout")
-            finally:
-                abandoned.set()
+            outcome = self._read(form, request, watch)
             tries += 1
             if isinstance(outcome, ChatReply):
                 break
@@ -212,35 +205,37 @@ class RemoteModel(ChatModel):
             return Failure("nonsense", error.doc) if error.doc.strip() else EMPTY
         return Failure("nonsense", str(error))
 
-    def _tried(self, work: Callable[[], T]) -> T | Failure:
+    def _tried(
+        self, work: Callable[[], T], most_s: float, watch: Callable[[], None] | None = None
+    ) -> T | Failure:
+        """What a call of an SDK brings within a time.
+
+        Its own timeouts begin anew with every byte, and see no name that is looked up for long.
+        """
         try:
-            return work()
+            return aside(work, watch=watch, most_s=most_s)
         except ModelError:
             raise
         except Exception as error:  # noqa: BLE001  # of an SDK that reads what any server may send
             return self._failure(error)
 
-    def _read(self, form: Form, request: ChatRequest, abandoned: threading.Event) -> ChatReply | Failure:
+    def _read(self, form: Form, request: ChatRequest, watch: Callable[[], None]) -> ChatReply | Failure:
         """The reply to one request, put together from its parts, without the key."""
-        _abandoned.set(abandoned)
-        started, keys = time.perf_counter(), self._keys()
+        started, keys, abandoned = time.perf_counter(), self._keys(), threading.Event()
         parts: list[ChatReply] = []
-        first_token_s: float | None = None
 
         def read() -> None:
-            nonlocal first_token_s
+            _abandoned.set(abandoned)
             for part in self._parts(form, request):
-                parts.append(part)
-                if part.text and first_token_s is None:
-                    first_token_s = time.perf_counter() - started
-                if part.text and request.on_text:
-                    text = without("".join(part.text for part in parts), keys)
-                    if not any(text.endswith(key[:size]) for key in keys for size in range(3, len(key))):
-                        request.on_text(text)  # else a key may be on its way
+                parts.append(replace(part, first_token_s=time.perf_counter() - started))
 
-        failure = self._tried(read)
+        try:
+            failure = self._tried(read, request.timeout_s + CONNECT_S, watch)
+        finally:
+            abandoned.set()
         text = "".join(part.text for part in parts)
         reasons = [part.finish_reason for part in parts if part.finish_reason]
+        first_token_s = next((part.first_token_s for part in parts if part.text), None)
         if failure and not reasons:
             return replace(BROKEN_OFF, text=failure.text) if text and failure.transient else failure
         if not reasons:
@@ -260,10 +255,7 @@ class RemoteModel(ChatModel):
         def listed() -> tuple[str, ...]:
             return tuple(sorted(without(str(name), self._keys()) for name in self._names(timeout_s) if name))
 
-        try:  # no timeout of a socket sees a name looked up for long, or interim responses without end
-            return aside(partial(self._tried, listed), most_s=1.5 * timeout_s)
-        except TimeoutError:
-            return Failure("timeout")
+        return self._tried(listed, 1.5 * timeout_s)
 
     def _keys(self) -> list[str]:
         """What must never be shown or kept."""

@@ -9,8 +9,8 @@ system and its agents are, ``ask`` the one door to a model, and ``prompts`` the 
 from kgwb.run.agents import AgentSpec, System, agent, remembered
 from kgwb.run.engine import Status
 from kgwb.run.record import Origin
-from kgwb.run.replay import Replay
-from kgwb.run.run import Run, Setup, check_question, listening
+from kgwb.run.recorded import Replay
+from kgwb.run.run import Run, Setup, check_question
 
 __all__ = [
     "AgentSpec",
@@ -22,6 +22,5 @@ __all__ = [
     "System",
     "agent",
     "check_question",
-    "listening",
     "remembered",
 ]

@@ -28,7 +28,7 @@ class Tool(BaseModel):
     spec: ClassVar[AgentSpec]
     ends: ClassVar[bool]
 
-    def use(self, *given: Any, **named: Any) -> Any:
+    def use(self, *arguments: Any, **named: Any) -> Any:
         """The record of what came of it, whose text the model sees then; the run comes last."""
         raise NotImplementedError
 
@@ -47,14 +47,14 @@ def tool(name: str, *, kind: Kind = "code", ends: bool = False) -> Callable[[Too
 def tool_of(function: Callable[..., Any], *, kind: Kind = "code") -> type[Tool]:
     """A Tool made of a function: a model gives its parameters up to the ``*``, the system those after it."""
     parameters = inspect.signature(function).parameters
-    given = [name for name, each in parameters.items() if each.kind is each.KEYWORD_ONLY]
+    by_system = [name for name, each in parameters.items() if each.kind is each.KEYWORD_ONLY]
     hints = get_type_hints(function, include_extras=True)
-    fields: dict[str, Any] = {name: (hints[name], ...) for name in parameters if name not in given}
+    fields: dict[str, Any] = {name: (hints[name], ...) for name in parameters if name not in by_system}
 
     @wraps(function)
     def use(self: Tool, *rest: Any) -> Any:
         arguments = {name: getattr(self, name) for name in fields}
-        return function(**arguments, **dict(zip(given, rest, strict=True)))
+        return function(**arguments, **dict(zip(by_system, rest, strict=True)))
 
     named: Any = Literal[function.__name__]
     form = create_model(function.__name__, __base__=Tool, tool=(named, ...), **fields)
@@ -102,10 +102,10 @@ def act(
     return tuple(uses)
 
 
-def perform(action: Tool, place: str, run: Engine, **given: Any) -> Any:
-    """What comes of one use of a tool, which is a step of the run; ``given`` goes to it before the run."""
-    inputs = {"place": place, "action": action, **given}
-    return run.execute(action.spec, inputs, partial(action.use, *given.values(), run))
+def perform(action: Tool, place: str, run: Engine, **arguments: Any) -> Any:
+    """What comes of one use of a tool, which is a step of the run; ``arguments`` go to it before the run."""
+    inputs = {"place": place, "action": action, **arguments}
+    return run.execute(action.spec, inputs, partial(action.use, *arguments.values(), run))
 
 
 @lru_cache(maxsize=64)

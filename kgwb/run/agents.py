@@ -68,11 +68,6 @@ def agent(
     return decorate
 
 
-def spec_of(function: Agent) -> AgentSpec | None:
-    """The specification of a function, or Tool, that is an agent."""
-    return getattr(function, "spec", None)
-
-
 def remembered(run: Any, links: Iterable[Link] | None = None, standalone: str = "") -> Turn:
     """What a dialogue remembers of a finished run: the question, its answers, and the vertices linked."""
     answer = run.answer or Answer("list")
@@ -105,11 +100,13 @@ class System:
         self.name, self.answer, self.remember, self.settings = name, answer, remember, settings
         self.supervisors = supervisors or {}
         by_stage = agents if isinstance(agents, Mapping) else {"": agents}
-        specs = {title: [spec for f in some if (spec := spec_of(f))] for title, some in by_stage.items()}
-        self.agents = tuple(spec for some in specs.values() for spec in some)
+        stages: dict[str, list[AgentSpec]] = {}
+        for title, functions in by_stage.items():
+            stages[title] = [function.spec for function in functions if hasattr(function, "spec")]
+        self.agents = tuple(spec for specs in stages.values() for spec in specs)
         self.stages = tuple(
-            (title, tuple(spec.name for spec in some if spec.name not in self.supervisors))
-            for title, some in specs.items()
+            (title, tuple(spec.name for spec in specs if spec.name not in self.supervisors))
+            for title, specs in stages.items()
         )
 
     def spec(self, key: str) -> AgentSpec:

@@ -119,17 +119,15 @@ def judge(
         except ValidationError as exc:
             if not problem:
                 errors = exc.errors(include_url=False)[:5]
-                found = ((".".join(map(str, error["loc"])), error["msg"]) for error in errors)
-                problem = "; ".join(f"{where}: {words}" if where else words for where, words in found)
-            continue
+                wrong = ((".".join(map(str, error["loc"])), error["msg"]) for error in errors)
+                problem = "; ".join(f"{where}: {words}" if where else words for where, words in wrong)
         except RecursionError:  # what can just be read may be nested too deeply to be written
-            continue
-        if half:
+            pass
+        else:
+            if not half:
+                checked = [CheckResult(check.name, check.test(parsed)) for check in checks]
+                return parsed, (CheckResult(WELL_FORMED), CheckResult(RIGHT_FORM), *checked)
             problem = problem or "it holds half a character"
-            continue
-        results = [CheckResult(WELL_FORMED), CheckResult(RIGHT_FORM)]
-        results += [CheckResult(check.name, check.test(parsed)) for check in checks]
-        return parsed, tuple(results)
     unfinished = UNFINISHED.get(finish_reason, "")
     if unfinished or not problem:
         problem = "no JSON" if text.strip() else "the reply is empty"
@@ -145,23 +143,15 @@ UNFINISHED = {
 """Why a reply is no whole one, by finish reason."""
 
 
-def _json_texts(text: str) -> Iterator[Any]:
-    """Every JSON object or list in a text: the whole text, else the outermost ones, the last first.
+def _json_texts(text: str) -> list[Any]:
+    """The outermost JSON objects, and then lists, in a text, the last first.
 
     Models wrap JSON in fences, think aloud before it, or add a sentence after it; the last object is the
     conclusion.
     """
-    try:
-        whole = json.loads(text.strip(), object_pairs_hook=_object)
-    except (ValueError, RecursionError):
-        whole = None
-    if isinstance(whole, dict | list):
-        yield whole
-        return
     decoder = json.JSONDecoder(object_pairs_hook=_object)
     values: list[Any] = []
-    start = 0
-    tries = 0
+    start = tries = 0
     while tries < MOST_STARTS:
         places = [place for place in (text.find("{", start), text.find("[", start)) if place >= 0]
         if not places:
@@ -173,8 +163,8 @@ def _json_texts(text: str) -> Iterator[Any]:
         except (ValueError, RecursionError) as exc:
             start = min(places) + 1
             tries += (getattr(exc, "pos", start) - start) // MOST_FAILED
-    last_first = values[::-1]
-    yield from sorted(last_first, key=lambda value: not isinstance(value, dict))
+    values.reverse()
+    return sorted(values, key=lambda value: not isinstance(value, dict))
 
 
 MOST_STARTS = 200

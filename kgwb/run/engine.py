@@ -22,7 +22,7 @@ from kgwb.flow import Answer, Triples, from_data, to_data
 from kgwb.kg.base import Graph, Rows
 from kgwb.kg.embeddings import Embeddings, Index
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
-from kgwb.run.agents import AgentSpec, System, spec_of, subject_of
+from kgwb.run.agents import AgentSpec, System, subject_of
 from kgwb.run.prompts import Prompts
 from kgwb.run.record import BUILT_IN, FORMS, Attempt, Call, RunFile, Step, call_key, now
 from kgwb.settings import Settings
@@ -38,7 +38,8 @@ LEFT_S = 60.0
 class Frame:
     """Where the execution stands on this thread: the step, and the list its child steps go to."""
 
-    step: Step | None
+    step: Step
+    """At the top one without a key, which is in no list."""
     steps: list[Step]
 
 
@@ -64,15 +65,11 @@ class Goal:
         return self.count is not None or bool(self.names) or bool(self.before)
 
     def stops_before(self, step: Step) -> bool:
-        return _named(step, self.before) and step.key not in self.begun
+        return step.key not in self.begun and bool(self.before & {step.key, step.agent})
 
     def stops_after(self, step: Step, position: int) -> bool:
         reached = self.count is not None and position >= self.count
-        return reached or (position > self.beyond and _named(step, self.names))
-
-
-def _named(step: Step, names: frozenset[str]) -> bool:
-    return step.key in names or step.agent in names
+        return reached or (position > self.beyond and bool(self.names & {step.key, step.agent}))
 
 
 def _all_of(calls: Sequence[Callable[[], R]]) -> tuple[R, ...]:
@@ -160,8 +157,8 @@ class Engine:
         so that a loop that asks again gets a new reply.
         """
         step = self._here().step
-        name = step.agent if step else request.task
-        if step is not None and self._goal.peek in (step.agent, step.key):
+        name = step.agent or request.task
+        if step.key and self._goal.peek in (step.agent, step.key):
             self._peeked = request
             raise Stopped
         model = self.model_for(name)
@@ -173,23 +170,14 @@ class Engine:
         if asked["model"].partition(":")[0] == "rules":
             asked["graph"] = self.kg.identity
             asked |= {"muted": to_data(self.kg.muted, Triples)} if self.kg.muted else {}
-        key = call_key("model", asked, 0)
-        place = (name, step.subject if step else "", key)
+        place = (name, step.subject, call_key("model", asked, 0))
         with self._lock:
             repeat = self._asked.get(place, 0)
             self._asked[place] = repeat + 1
-        key = call_key("model", asked, repeat) if repeat else key
-
-        def make() -> ChatReply:
-            if model is None:
-                raise self._missing(f"the reply of {asked['model'] or 'the model'} to {request.task}")
-            if not model.remote and not (self.graph and self.graph.remote):
-                return model.complete(request, self.graph, self._cancel)
-            return aside(
-                lambda: model.complete(request, self.graph, self._cancel), watch=self._stop_if_cancelled
-            )
-
-        call = self._call(Call(key, "model", "", asked, repeat, None, "", 0.0), make)
+        make = None if model is None else partial(model.complete, request, self.graph, self._cancel)
+        remote = self.kg.remote or (model is not None and model.remote)
+        missing = f"the reply of {asked['model'] or 'the model'} to {request.task}"
+        call = self._call("model", asked, repeat, make, remote, missing)
         return call, call.result
 
     def call(
@@ -201,16 +189,9 @@ class Engine:
         type of the result, for a kind that is not in ``record.FORMS``.
         """
         form = FORMS.setdefault(kind, form or Any)
-
-        def checked() -> T:
-            if make is None:
-                raise self._missing(f"a {kind}" if kind == "similarity" else f"a {kind} on the graph")
-            if self.kg.remote and kind != "similarity":
-                return aside(make, watch=self._stop_if_cancelled)
-            return make()
-
-        key = call_key(kind, request, 0)
-        result: T = self._call(Call(key, kind, "", request, 0, None, "", 0.0), checked).result
+        on_graph = kind != "similarity"
+        missing = f"a {kind} on the graph" if on_graph else f"a {kind}"
+        result: T = self._call(kind, request, 0, make, self.kg.remote and on_graph, missing).result
         if kind not in BUILT_IN:  # read from a file before its form was known
             result = from_data(result, form)
         if isinstance(result, Rows) and result.cut:
@@ -238,9 +219,9 @@ class Engine:
         stepping. Either way all are done, also after one has failed, and the first error is raised.
         """
         remote = self.kg.remote or any(model.remote for model in self.models.values())
-        spec = spec_of(function)
-        apart = spec is not None and spec.subject and len({*map(subject_of, items)}) == len(items)
-        if self._goal.stepping or not remote or len(items) < 2 or not apart:
+        spec: AgentSpec | None = getattr(function, "spec", None)
+        apart = spec and spec.subject and len({*map(subject_of, items)}) == len(items) > 1
+        if self._goal.stepping or not remote or not apart:
             return _all_of([partial(function, item, *rest, self) for item in items])
         sinks: list[list[Step]] = [[] for _ in items]
 
@@ -258,22 +239,20 @@ class Engine:
 
     def note(self, text: str) -> None:
         """Leave a remark on the current step for the person to read."""
-        step = self._here().step
-        if step is not None and text not in step.notes:
-            step.notes.append(text)
+        notes = self._here().step.notes
+        if text not in notes:
+            notes.append(text)
 
     def attempted(self, attempt: Attempt) -> None:
         """Keep one attempt on the current step."""
-        step = self._here().step
-        if step is not None:
-            step.attempts.append(attempt)
+        self._here().step.attempts.append(attempt)
 
     def prompt_text(self, name: str) -> str:
         """The text of a prompt as this execution uses it; remembered with the run."""
         text = self.prompts.text(name)
-        step = self._here().step
-        if step is not None and name not in step.prompts:
-            step.prompts.append(name)
+        names = self._here().step.prompts
+        if name not in names:
+            names.append(name)
         if self._used_prompts.get(name) != text:
             self._used_prompts[name] = text
             self._append(prompt={"name": name, "text": text})
@@ -284,14 +263,13 @@ class Engine:
         self._stop_if_cancelled()
         parent = self._here()
         own = subject_of(inputs[spec.subject]) if spec.subject else ""
-        above = parent.step.subject if parent.step else ""
+        above = parent.step.subject
         subject = f"{above}/{own}" if own and above not in ("", own) else own or above
         name = f"{spec.name}[{subject}]" if subject else spec.name
         with self._lock:
             self._counts[name] = occurrence = self._counts.get(name, 0) + 1
         key = name if occurrence == 1 else f"{name}#{occurrence}"
-        above = parent.step.key if parent.step else ""
-        step = Step(key, spec.name, subject, above, inputs, spec.form, known=self.calls)
+        step = Step(key, spec.name, subject, parent.step.key, inputs, spec.form, known=self.calls)
         parent.steps.append(step)
         if self._goal.stops_before(step):
             raise Stopped
@@ -340,7 +318,7 @@ class Engine:
         """One execution from the start: afterwards status, error and position say how it ended."""
         self.steps, self._counts, self._asked, self.error, self.answer = [], {}, {}, None, None
         self._goal, self.status, self.position = goal, "running", 0
-        token = _frame.set(Frame(None, self.steps))
+        token = _frame.set(Frame(Step("", "", "", "", {}, None), self.steps))
         started = time.perf_counter()
         try:
             yield
@@ -378,10 +356,21 @@ class Engine:
         for listener in list(self.listeners):
             listener(event, step)
 
-    def _call(self, wanted: Call, make: Callable[[], Any]) -> Call:
-        """The recorded call, or the one wanted, made now; what two threads want at a time is made once."""
+    def _call(
+        self,
+        kind: str,
+        request: Mapping[str, Any],
+        repeat: int,
+        make: Callable[[], Any] | None,
+        remote: bool,
+        missing: str,
+    ) -> Call:
+        """The recorded call, or one made now; what two threads want at a time is made once.
+
+        ``remote`` makes it where a cancel can leave it behind; ``missing`` says what cannot be made.
+        """
         self._stop_if_cancelled()
-        key, step = wanted.key, self._here().step
+        key, step = call_key(kind, request, repeat), self._here().step
         with self._lock:
             known = self.calls.get(key) if key not in self._forgotten else None
             if known is None and self._goal.peek:
@@ -392,11 +381,16 @@ class Engine:
             elif known is None:
                 promise = self._pending[key] = self._pending[key] or Future[Call]()
         if first:
-            known = wanted
-            known.step, known.taken_at = step.key if step else "", now()
+            known = Call(key, kind, step.key, request, repeat, None, now(), 0.0)
             started = time.perf_counter()
             try:
-                known.result = make()
+                if make is None:
+                    raise NotRecordedError(
+                        f"{step.key or self.system.name} needs {missing}, which this recording does not hold",
+                        hint="open the run with a model and a graph, or undo the edit that leads away from "
+                        "the record",
+                    )
+                known.result = aside(make, watch=self._stop_if_cancelled) if remote else make()
             except BaseException as exc:
                 with self._lock:
                     waiting = self._pending.pop(key)
@@ -412,13 +406,11 @@ class Engine:
                 waiting.set_result(known)
             if self._file:
                 self._append(call=known.to_data())
-            if step is not None:
-                step.origin = "live" if step.origin == "record" else step.origin
-                step.live_calls += known.kind == "model"
+            step.origin = "live" if step.origin == "record" else step.origin
+            step.live_calls += kind == "model"
         elif known is None:
             known = promise.result()
-        if step is not None:
-            step.calls.append(key)
+        step.calls.append(key)
         return known
 
     def _append(self, **entry: Any) -> None:
@@ -444,13 +436,6 @@ class Engine:
         if frame is None:
             raise SettingError("an agent works only inside a run", hint="use Run.go, or Workbench.ask")
         return frame
-
-    def _missing(self, what: str) -> NotRecordedError:
-        step = self._here().step
-        return NotRecordedError(
-            f"{step.key if step else self.system.name} needs {what}, which this recording does not hold",
-            hint="open the run with a model and a graph, or undo the edit that leads away from the record",
-        )
 
     def _check_override(self, spec: AgentSpec, key: str, value: Any, inputs: Mapping[str, Any]) -> None:
         problems = tuple(spec.check(value, *inputs.values())) if spec.check else ()

@@ -32,8 +32,6 @@ class Prompt:
     """One prompt file, taken apart."""
 
     name: str
-    text: str
-    """The whole file."""
     header: Mapping[str, str]
     variables: tuple[str, ...]
     """As declared in the header."""
@@ -85,10 +83,9 @@ def parse(name: str, text: str) -> Prompt:
             raise PromptError(f"prompt {name}: header line {line!r} is not `name: value`", hint=hint)
         header[key.strip()] = value.strip()
     pieces = ROLE.split(parts[2])
-    parted = [(role, content.strip()) for role, content in zip(pieces[1::2], pieces[2::2], strict=True)]
     messages: list[Message] = []
     examples: list[tuple[int, str]] = []
-    for role, content in parted:
+    for role, content in zip(pieces[1::2], map(str.strip, pieces[2::2]), strict=True):
         if role == "example":
             examples.append((len(messages) - 1, content))
         else:
@@ -96,9 +93,9 @@ def parse(name: str, text: str) -> Prompt:
     declared = tuple(re.findall(r"\w+", header.get("variables", "")))
     used = {variable for message in messages for variable in VARIABLE.findall(message.content)}
     problems = [f"has no header line {line}" for line in HEADER if line not in header]
-    problems += [f"uses {one}, which its header does not declare" for one in sorted(used - set(declared))]
-    problems += [f"declares {one} and never uses it" for one in sorted(set(declared) - used)]
-    if parted[:1] and parted[0][0] == "example":
+    problems += [f"uses {word}, which its header does not declare" for word in sorted(used - set(declared))]
+    problems += [f"declares {word} and never uses it" for word in sorted(set(declared) - used)]
+    if examples and examples[0][0] < 0:
         problems.append("begins with an [example], which belongs after a message")
     if not messages:
         problems.append("has no [system] or [user] message")
@@ -109,7 +106,7 @@ def parse(name: str, text: str) -> Prompt:
             f"prompt {name} " + "; ".join(problems),
             hint=f"fix prompts/{name}.md; CONTRIBUTING.md shows the form of a prompt file",
         )
-    return Prompt(name, text, header, declared, tuple(messages), tuple(examples))
+    return Prompt(name, header, declared, tuple(messages), tuple(examples))
 
 
 def shipped_folder() -> Path:

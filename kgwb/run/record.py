@@ -8,14 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from kgwb import disk
-from kgwb.display import as_html, as_text
+from kgwb.display import Shown
 from kgwb.errors import RunFileError
 from kgwb.flow import Iri, Triple, decision, from_data, to_data
 from kgwb.kg.base import Found, Rows
@@ -130,7 +130,7 @@ class Attempt:
 
 
 @dataclass(slots=True, repr=False)
-class Step:
+class Step(Shown):
     """One agent at work once: what came in, what came out, and everything it asked for."""
 
     key: str
@@ -157,29 +157,13 @@ class Step:
     known: Mapping[str, Call] = field(default_factory=dict, compare=False, repr=False)
     """The run's calls, so that a step on its own can show its prompts, its cost and what IRIs are called."""
 
-    def __repr__(self) -> str:
-        return as_text(self)
-
-    def _repr_html_(self) -> str | None:
-        return as_html(self)
-
     def to_data(self) -> dict[str, Any]:
-        return {
-            "key": self.key,
-            "agent": self.agent,
-            "subject": self.subject,
-            "parent": self.parent,
+        kept = [field.name for field in fields(self) if field.name not in ("form", "known")]
+        return {name: getattr(self, name) for name in kept} | {
             "inputs": {name: to_data(value) for name, value in self.inputs.items()},
             "output": to_data(self.output, self.form) if self.done else None,
-            "done": self.done,
-            "origin": self.origin,
-            "calls": self.calls,
-            "live_calls": self.live_calls,
             "attempts": [to_data(attempt) for attempt in self.attempts],
-            "prompts": self.prompts,
-            "notes": self.notes,
             "seconds": round(self.seconds, 6),
-            "error": self.error,
         }
 
 
@@ -231,12 +215,9 @@ class RunFile:
 
         Raises RunFileError if the disk takes no more; the line is then written with the next one.
         """
-        self._must_be_plain()
-        self._unwritten.append(_line(entry))
-        try:
+        with self._writing():
+            self._unwritten.append(_line(entry))
             disk.append(self.path, "".join(self._unwritten), "surrogatepass")
-        except OSError as exc:
-            raise self._cannot_write(exc) from exc
         self._unwritten.clear()
 
     def write(self, entries: Iterable[Mapping[str, Any]]) -> None:
@@ -244,85 +225,68 @@ class RunFile:
 
         Raises RunFileError if that is not possible, and for a file that is no run file.
         """
-        self._must_be_plain()
-        try:
+        with self._writing():
             if self.path.exists() and (not self.path.is_file() or self.path.stat().st_size):
                 first = None
-                with (
-                    suppress(IsADirectoryError, ValueError, RecursionError),
-                    disk.plain(self.path).open("rb") as file,
-                ):
-                    first = json.loads(file.readline())
+                with suppress(IsADirectoryError, disk.NotJsonError):
+                    _, first = next(disk.json_lines(self.path), (0, None))
                 if not isinstance(first, dict) or "kgwb_run" not in first:
                     hint = "choose another name for the run; this file was left as it is"
                     raise RunFileError(f"{self.path} is there already and is not a kgwb run file", hint=hint)
             disk.replace(self.path, map(_line, entries), "surrogatepass")
-        except OSError as exc:
-            raise self._cannot_write(exc) from exc
-
-    def readable(self) -> list[dict[str, Any]]:
-        """The entries of a run file of this version; an empty list if it is anything else."""
-        try:
-            return list(self.lines())
-        except RunFileError:
-            return []
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """The entries.
 
         An unfinished last line is left out. Raises RunFileError for anything that is no run file.
         """
-        first = True
+        header: Any = None
         try:
             for _, entry in disk.json_lines(self.path):
-                if first:
-                    check_header(entry, self.path)
-                first = False
+                if header is None:
+                    self._check(entry)
+                    header = entry
                 yield entry
         except OSError as exc:
-            reason = exc.strerror or exc
-            raise RunFileError(
-                f"cannot read the run file {self.path}: {reason}", hint="check the path"
-            ) from exc
+            problem = f"cannot read the run file {self.path}: {exc.strerror or exc}"
+            raise RunFileError(problem, hint="check the path") from exc
         except disk.NotJsonError as exc:
-            if first:
-                raise _no_run_file(self.path) from exc
+            if header is None:
+                self._check(None)
             hint = "restore the file from a copy"
             raise RunFileError(f"{self.path}, line {exc.number}, is not JSON", hint=hint) from exc
 
-    def _must_be_plain(self) -> None:
+    def _check(self, header: Any) -> None:
+        """Raise RunFileError unless it is the first line of a run file of this version."""
+        version = header.get("kgwb_run") if isinstance(header, dict) else None
+        if type(version) is not int:
+            hint = "give a file that Run.save or kgwb ask --save wrote"
+            raise RunFileError(f"{self.path} is not a kgwb run file", hint=hint)
+        if version != FORMAT:
+            age = "an older" if version < FORMAT else "a newer"
+            writer = f"{age} kgwb ({header.get('kgwb', 'unknown version')})"
+            written = f"{self.path} was written in run format {version}, by {writer}"
+            hint = "open it with the version that wrote it, or ask the question again"
+            raise RunFileError(f"{written}; this kgwb reads format {FORMAT}", hint=hint)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
         if self.path.suffix == ".gz":
             hint = "give a name without .gz, and gzip the file when the run has ended"
             raise RunFileError(f"a run is not written to {self.path}: it is kept as plain lines", hint=hint)
-
-    def _cannot_write(self, exc: OSError) -> RunFileError:
-        return RunFileError(
-            f"cannot write the run to {self.path}: {exc.strerror or exc}",
-            hint="free some space or save elsewhere; what is in memory is not lost",
-        )
+        try:
+            yield
+        except OSError as exc:
+            problem = f"cannot write the run to {self.path}: {exc.strerror or exc}"
+            hint = "free some space or save elsewhere; what is in memory is not lost"
+            raise RunFileError(problem, hint=hint) from exc
 
 
 def _line(entry: Mapping[str, Any]) -> str:
     return _compact(entry) + "\n"
 
 
-def _no_run_file(path: Path) -> RunFileError:
-    hint = "give a file that Run.save or kgwb ask --save wrote"
-    return RunFileError(f"{path} is not a kgwb run file", hint=hint)
-
-
-def check_header(entry: Any, path: Path) -> None:
-    """Raise RunFileError unless ``entry`` is the first line of a run file of this version."""
-    version = entry.get("kgwb_run") if isinstance(entry, dict) else None
-    if not isinstance(version, int) or isinstance(version, bool):
-        raise _no_run_file(path)
-    if version != FORMAT:
-        age = "an older" if version < FORMAT else "a newer"
-        writer = f"{age} kgwb ({entry.get('kgwb', 'unknown version')})"
-        raise RunFileError(
-            f"{path} was written in run format {version}, by {writer}; this kgwb reads format {FORMAT}",
-            hint="open it with the version that wrote it, or ask the question again",
-        )
+Status = Literal["same", "changed", "only in first", "only in second"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +294,7 @@ class StepDifference:
     """One step of two runs side by side."""
 
     key: str
-    status: Literal["same", "changed", "only in first", "only in second"]
+    status: Status
     what: tuple[str, ...] = ()
     """Which parts differ: "inputs", "output", "calls", "replies", "error"."""
     first: Step | None = None
@@ -345,7 +309,7 @@ class StepDifference:
         return first != second
 
 
-class Differences(tuple[StepDifference, ...]):
+class Differences(Shown, tuple[StepDifference, ...]):
     """The steps of two runs side by side; in a notebook, a table."""
 
     __slots__ = ()
@@ -362,12 +326,6 @@ class Differences(tuple[StepDifference, ...]):
         unequal = [pair for pair in self.leaves if pair.status != "same" and pair.decides]
         return next((pair for pair in unequal if pair.first and pair.second), next(iter(unequal), None))
 
-    def __repr__(self) -> str:
-        return as_text(self)
-
-    def _repr_html_(self) -> str | None:
-        return as_html(self)
-
 
 def difference(first: Mapping[str, Step], second: Mapping[str, Step]) -> Differences:
     """Steps of two executions aligned by key, unknowns that are only renamed aside.
@@ -378,35 +336,27 @@ def difference(first: Mapping[str, Step], second: Mapping[str, Step]) -> Differe
     second = {
         renamed.get(key, own): second[own] for key, own in zip(decision(list(second)), second, strict=True)
     }
-    keys: list[str] = []
-    own: dict[str, list[str]] = {"": []}  # steps of the second alone, by the one of both that they follow
-    shared = ""
-    for key in second:
-        if key in first:
-            own[shared := key] = []
-        else:
-            own[shared].append(key)
-    follow = own[""]
-    for key in first:
-        if key in second:
-            keys += follow
-            follow = own[key]
-        keys.append(key)
-    keys += follow
+    places: dict[str, tuple[int, bool, int]] = {}  # after which step of both, of which run, and its number
+    for keys, others in ((first, second), (second, first)):
+        shared = -1
+        for number, key in enumerate(keys):
+            if key in others:
+                shared = places[key][0] if key in places else number
+            places.setdefault(key, (shared, keys is second, number))
     differences: list[StepDifference] = []
-    for key in keys:
-        one, other = first.get(key), second.get(key)
-        if one is None or other is None:
-            only: Literal["only in first", "only in second"] = "only in first" if one else "only in second"
-            differences.append(StepDifference(key, only, (), one, other))
+    for key in sorted(places, key=places.__getitem__):
+        mine, theirs = first.get(key), second.get(key)
+        if mine is None or theirs is None:
+            status: Status = "only in first" if mine else "only in second"
+            differences.append(StepDifference(key, status, (), mine, theirs))
             continue
         parts = {
-            "inputs": (one.inputs, other.inputs),
-            "output": (one.output, other.output),
-            "calls": (one.calls, other.calls),
-            "replies": ([a.reply for a in one.attempts], [a.reply for a in other.attempts]),
-            "error": (one.error, other.error),
+            "inputs": (mine.inputs, theirs.inputs),
+            "output": (mine.output, theirs.output),
+            "calls": (mine.calls, theirs.calls),
+            "replies": ([a.reply for a in mine.attempts], [a.reply for a in theirs.attempts]),
+            "error": (mine.error, theirs.error),
         }
         what = tuple(name for name, (left, right) in parts.items() if left != right)
-        differences.append(StepDifference(key, "changed" if what else "same", what, one, other))
+        differences.append(StepDifference(key, "changed" if what else "same", what, mine, theirs))
     return Differences(differences)

@@ -1,15 +1,22 @@
-"""A graph whose every answer goes through a run's record."""
+"""What answers from recorded calls: the graph of a run, and a model that replays the replies of a file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from rdflib import URIRef
 
+from kgwb.errors import NotRecordedError, RunFileError
 from kgwb.flow import Triple, Triples, to_data
 from kgwb.kg.base import Found, Graph, Rows, Vocabulary
 from kgwb.kg.muting import hide, mute
+from kgwb.llm import KINDS
+from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
+from kgwb.run.record import DAMAGED, Call, RunFile, call_key
 
 T = TypeVar("T")
 Recorder = Callable[[str, Mapping[str, Any], Callable[[], Any] | None], Any]
@@ -39,6 +46,11 @@ class RecordedGraph:
         self.remote = inner.remote if inner else False
         self.muted = inner.muted if inner else muted
         self._without = {"muted": to_data(self.muted, Triples)} if self.muted else {}
+
+    def recorded_by(self, record: Recorder) -> RecordedGraph:
+        """The same graph in another run."""
+        about: dict[str, Any] = {name: getattr(self, name) for name in ("identity", "vocabulary", "muted")}
+        return RecordedGraph(self.inner, record, **about)
 
     @property
     def whole_graph(self) -> Graph:
@@ -82,3 +94,56 @@ class RecordedGraph:
         wanted = [by_text[text] for text in texts]
         asked = {"names": texts, **self._without}
         return self._call("names", asked, lambda kg: kg.names(wanted))
+
+
+class Replay(ChatModel):
+    """Answers with the replies recorded for the same content, in their order, the last one ever after."""
+
+    remote = False
+
+    def __init__(
+        self, replies: Iterable[tuple[Mapping[str, Any], ChatReply]], *, name: str = "replay"
+    ) -> None:
+        """``replies`` pairs the ``ChatRequest.content()`` of each request with its reply."""
+        self.name = name
+        self._lock = threading.Lock()
+        self._replies: defaultdict[str, list[ChatReply]] = defaultdict(list)
+        for content, reply in replies:
+            self._replies[_key(content)].append(reply)
+        self._used: Counter[str] = Counter()
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Replay:
+        """The replies of a run file; raises RunFileError if it cannot be read."""
+        entries = [entry["call"] for entry in RunFile(Path(path)).lines() if "call" in entry]
+        try:
+            calls = [Call.from_data(entry) for entry in entries if entry["kind"] == "model"]
+            replies = [(call.request["content"], call.result) for call in calls]
+            return cls(replies, name=f"replay:{Path(path).name}")
+        except DAMAGED as exc:
+            raise RunFileError(f"{path} is damaged: {exc!r}", hint="restore the file from a copy") from exc
+
+    def __repr__(self) -> str:
+        return f"Replay({self.name!r}, {sum(map(len, self._replies.values()))} replies)"
+
+    def complete(self, request: ChatRequest, kg: Graph | None, cancel: threading.Event) -> ChatReply:
+        """The recorded reply, with its recorded cost; raises NotRecordedError if there is none."""
+        key = _key(request.content())
+        with self._lock:
+            if key not in self._replies:
+                raise NotRecordedError(
+                    f"{self.name} holds no reply to this request of {request.task}",
+                    hint="its prompt, schema or settings differ from the recorded ones; run it with a model",
+                )
+            replies = self._replies[key]
+            reply = replies[min(self._used[key], len(replies) - 1)]
+            self._used[key] += 1
+            return reply
+
+
+def _key(content: Mapping[str, Any]) -> str:
+    """The same whichever model was asked, and for whichever agent."""
+    return call_key("model", content, 0)
+
+
+KINDS["replay"] = Replay.from_file

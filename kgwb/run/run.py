@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 
 from kgwb import disk
 from kgwb.aside import undisturbed
-from kgwb.display import as_html, as_text
+from kgwb.display import Shown
 from kgwb.errors import InputError, OverrideError, QuestionError, RunFileError, SettingError, Stopped
 from kgwb.flow import Dialogue, Question, Triple, Triples, Turn, adapter, from_data, to_data
 from kgwb.kg.base import Graph, Vocabulary
@@ -44,11 +44,11 @@ class Setup:
 
     def begin(self, question: str, dialogue: Dialogue | None = None, path: str | Path | None = None) -> Run:
         """A run of one question, not executed yet; see Run."""
-        setup = {field.name: getattr(self, field.name) for field in fields(Setup)}
+        setup = {field.name: getattr(self, field.name) for field in fields(Setup)}  # not what a subclass adds
         return Run(question=question, dialogue=dialogue, path=path, **setup)
 
 
-class Run(Engine):
+class Run(Shown, Engine):
     """One question to one system over one graph, recorded; see ``kgwb.run``.
 
     ``steps`` are those of the latest execution, supervisors before what they supervise.
@@ -88,7 +88,7 @@ class Run(Engine):
         """Names of agents, or keys of steps, that ``go`` stops after."""
         self.turn: Turn | None = None
         """What a dialogue remembers of the latest execution that came to an end, until an edit."""
-        self.kg: Graph = RecordedGraph(kg, self.call)
+        self.kg = kg.recorded_by(self.call) if isinstance(kg, RecordedGraph) else RecordedGraph(kg, self.call)
         self.recorded_status, self.recorded_position = "", 0
         """How the latest execution in the file of a loaded run ended, and the steps done then."""
         self._begun: frozenset[str] = frozenset()
@@ -214,17 +214,8 @@ class Run(Engine):
         names = ("question", "dialogue", *(field.name for field in fields(Setup)))
         if unknown := sorted(set(changes) - set(names)):
             raise SettingError(f"a run has no {', '.join(unknown)}", hint=f"change {', '.join(names)}")
-        kept = {name: getattr(self, name) for name in names} | {"kg": self.graph}
-        forked = Run(**kept | changes)
+        forked = Run(**{name: getattr(self, name) for name in names} | changes)
         forked._recorded_models = self._recorded_models
-        if forked.graph is None:
-            forked.kg = RecordedGraph(
-                None,
-                forked.call,
-                identity=self.kg.identity,
-                vocabulary=self.kg.vocabulary,
-                muted=self.kg.muted,
-            )
         forked.calls.update(self.calls)
         forked.overrides.update(self.overrides)
         forked._keep_in(path)
@@ -285,12 +276,6 @@ class Run(Engine):
             raise SettingError(f"step {step} was not reached", hint="run on until it is: run.go(until=...)")
         return self.by_key[key]
 
-    def __repr__(self) -> str:
-        return as_text(self)
-
-    def _repr_html_(self) -> str | None:
-        return as_html(self)
-
     # --- on disk (docs/run_format.md) ---------------------------------------------------------------------
 
     def save(self, path: str | Path) -> Path:
@@ -336,8 +321,8 @@ class Run(Engine):
 
         With ``ended`` also if it did.
         """
-        header, *entries = RunFile(Path(path)).readable() or [{}]
-        with suppress(*DAMAGED):  # what cannot be read is asked again
+        with suppress(RunFileError, *DAMAGED):  # what cannot be read is asked again
+            header, *entries = RunFile(Path(path)).lines()
             endings = [entry["end"]["status"] for entry in entries if "end" in entry]
             if header["question"] == self.question and (ended or endings[-1:] != ["done"]):
                 self._read(entry for entry in entries if "call" in entry)
@@ -429,10 +414,6 @@ class Run(Engine):
             run._file = file
         return run
 
-    def _end(self) -> None:
-        if self._file:
-            self._append(**self._ending())
-
     # --- the mechanism --------------------------------------------------------------------------------------
 
     def _run(self, goal: Goal) -> Run:
@@ -450,11 +431,11 @@ class Run(Engine):
                     self.turn = self.system.remember(self)
             except BaseException:
                 with suppress(RunFileError):  # the first failure is the one to show
-                    self._end()
+                    self._append(**self._ending())
                 raise
             finally:
                 self._begun = frozenset(step.key for step in self.steps)
-            self._end()
+            self._append(**self._ending())
 
     def _know(self, *names: str) -> None:
         for name in names:
@@ -495,13 +476,3 @@ def check_question(text: str, settings: Settings) -> str:
             hint="shorten it, or raise the setting max_question_words",
         )
     return " ".join(words).encode("utf-8", "replace").decode()
-
-
-@contextmanager
-def listening(run: Run, listener: Callable[[str, Step], None]) -> Iterator[None]:
-    """Call ``listener`` with "start" or "end" and each step, while the block runs."""
-    run.listeners.append(listener)
-    try:
-        yield
-    finally:
-        run.listeners.remove(listener)

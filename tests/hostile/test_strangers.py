@@ -25,7 +25,7 @@ from kgwb.errors import CONTROLS, InputError, KgwbError, NotRecordedError, Promp
 from kgwb.llm import ChatRequest, Message, Scripted
 from kgwb.run.prompts import Prompts, shipped_folder
 from kgwb.run.record import call_key
-from kgwb.run.replay import Replay
+from kgwb.run.recorded import Replay
 from kgwb.ui.debugger import VIEWS, Debugger
 from kgwb.ui.session import session_of
 

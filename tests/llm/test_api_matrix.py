@@ -222,8 +222,7 @@ def test_matrix(api: Api, case: Case, request: pytest.FixtureRequest) -> None:
         setattr(server, name, value)
     server.queue.extend(case.answers(api))
     server.always = case.forever(api) if case.forever else None
-    arrived: list[str] = []
-    asked = ask(**({"timeout_s": 30.0} | case.request), on_text=arrived.append)
+    asked = ask(**({"timeout_s": 30.0} | case.request))
     model, waits = api.model("tiny", base_url=server.url), Waits()
 
     if case.error is not None:
@@ -236,8 +235,6 @@ def test_matrix(api: Api, case: Case, request: pytest.FixtureRequest) -> None:
         assert {name: getattr(reply, name) for name in case.expect} == case.expect
         assert (reply.first_token_s is not None) == case.first_token
         assert reply.first_token_s is None or 0 < reply.first_token_s <= reply.seconds
-        assert not arrived or arrived[-1] == reply.text
-        assert case.name != "schema" or arrived == ['{"answer', '{"answer": "Goet', GOETHE]
     assert len(server.chats) == case.chats
     if case.waits is not None:
         assert case.waits[0] <= waits.seconds[0] <= case.waits[1]
@@ -264,9 +261,9 @@ def test_whoever_leaves_frees_the_server(openai_server: OpenAIServer, how: str, 
     cancel = threading.Event()
     model = OpenAIModel("tiny", base_url=openai_server.url)
     if how == "cancel":
-        seen = ask(timeout_s=60.0, on_text=lambda text: cancel.set())
+        threading.Timer(0.5, cancel.set).start()
         with pytest.raises(Cancelled):
-            model.complete(seen, None, cancel)
+            model.complete(ask(timeout_s=60.0), None, cancel)
     else:
         with pytest.raises(ModelTimeoutError):
             model.complete(ask(timeout_s=0.3), None, cancel)

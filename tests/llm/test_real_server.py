@@ -50,12 +50,10 @@ def test_a_schema_binds_the_model(smollm: RemoteModel) -> None:
     assert [reply.tries for reply in replies] == ([2, 1] if by_openai else [1, 1])
 
 
-def test_a_reply_is_cut_by_its_length_and_seen_arriving(smollm: RemoteModel) -> None:
-    arrived: list[str] = []
-    reply = complete(smollm, request_of("Count to a thousand.", max_output_tokens=8, on_text=arrived.append))
+def test_a_reply_is_cut_by_its_length(smollm: RemoteModel) -> None:
+    reply = complete(smollm, request_of("Count to a thousand.", max_output_tokens=8))
     assert reply.finish_reason == "length"
-    assert (reply.mode, reply.model, arrived[-1]) == ("none", MODEL, reply.text)
-    assert len(arrived) > 2
+    assert (reply.mode, reply.model) == ("none", MODEL)
     assert 0 < reply.first_token_s < reply.seconds
 
 
@@ -67,7 +65,8 @@ def test_a_prompt_too_long_is_refused_in_the_servers_words(smollm: RemoteModel) 
 
 def test_who_cancels_leaves_the_server_to_others(smollm: RemoteModel) -> None:
     cancel = threading.Event()
-    story = request_of("Tell a long story.", max_output_tokens=4000, on_text=lambda text: cancel.set())
+    story = request_of("Tell a long story.", max_output_tokens=4000)
+    threading.Timer(1.0, cancel.set).start()
     with pytest.raises(Cancelled):
         smollm.complete(story, None, cancel)
     assert complete(smollm, request_of("Say hello.", max_output_tokens=4)).text

@@ -59,10 +59,6 @@ class Chunk:
     left: bool = False
 
     @property
-    def agent(self) -> bool:
-        return self.words[-1].endswith(AGENTIVE)
-
-    @property
     def phrase(self) -> str:
         """The words of a relation; the last one, if of a known family, replaced by the noun for it."""
         last = self.words[-1]
@@ -145,29 +141,26 @@ def _groups(words: Sequence[str], names: Sequence[Mention]) -> list[list[Mention
 def _chain(left: Sequence[str], right: Sequence[str], *, first: bool) -> list[Step]:
     """The relations of one name, nearest first, from the words before and after it."""
     asked_right = bool(en.WH & {*right})
-    asked_left = bool((en.WH | en.IMPERATIVES) & {*left}) and not asked_right
+    asked_left = bool((en.WH | en.IMPERATIVES) & {*left})
     hint, site = wanted([*left, *right])
-    place = next((number for number, word in enumerate(left) if word in en.WH), len(left) - 1)
-    verbs = [word for word in left[place + 1 :] if word in en.AUXILIARIES]
     subject = bool(en.AUXILIARIES & {*left[-3:]})  # an auxiliary stands before the name
     fronted = left[:1] == ["of"]  # of which country is X the capital
-    opened = fronted or (bool(verbs) and (bool(hint) or verbs[0] in en.ACTIVE or subject))
-    active = bool(en.ACTIVE & {*left})
+    opened = fronted or subject or bool(hint)
     outer = [replace(chunk, left=True) for chunk in _chunks(left, "@")]
     inner = _chunks(right, ".")
     at = len(inner)  # where the chunks begin that close the question's clause, and do not belong to the name
     if right[:1] == ["'s"]:
-        at = next((n for n, c in enumerate(inner) if n and (c.verb or c.before in en.AUXILIARIES)), at)
-    elif not asked_left or (opened and subject and any(chunk.verb for chunk in inner)):
+        at = next((n for n, chunk in enumerate(inner) if n and chunk.verb), at)
+    elif not asked_left or (subject and any(chunk.verb for chunk in inner)):
         at = 0
     elif opened and inner and (inner[-1].verb or (at == 1 and (fronted or subject))):
         at -= 1
     inner, closing = inner[:at], inner[at:]
-    lefts = _relations_left(outer, bool(closing))
-    if closing and active:
+    lefts = _relations_left(outer)
+    if closing and en.ACTIVE & {*left}:
         closing[-1] = replace(closing[-1], verb=True)
     rights = _relations_right(closing)
-    if rights and opened:
+    if rights:
         lefts = [chunk for chunk in lefts if not chunk.asked]
         if lefts and rights[0].words[0] in ("begin", "start", "end"):  # when did production of X start
             lefts[0], rights = replace(lefts[0], words=(*lefts[0].words, *rights[0].words)), []
@@ -207,16 +200,13 @@ def _chunks(words: Sequence[str], end: str) -> list[Chunk]:
             chunks.append(Chunk(tuple(current), verb, before, after, asked, same, joint))
             current, asked, same, before, joint = [], False, False, "noun", ""
 
-    for number, word in enumerate(words):
-        starts = is_verb(word) and not (word.endswith("s") and words[number + 1 : number + 2] == ["of"])
+    for word in words:
         if word.startswith("co-"):
             close("co")
             current, same = [word[3:]], True
         elif word in ("common", "together") and (current or chunks):  # have an actor in common with X
             close(word)
-            verbs = [n for n, chunk in enumerate(chunks) if chunk.verb and word != "common"]
-            place = verbs[-1] if verbs else len(chunks) - 1
-            chunks[place] = replace(chunks[place], same=True)
+            chunks[-1] = replace(chunks[-1], same=True)
         elif word in ("same", "share", "shares", "shared", "common"):
             close(word)
             same, before = True, word
@@ -225,18 +215,16 @@ def _chunks(words: Sequence[str], end: str) -> list[Chunk]:
             asked = word in en.ASKING or (asked and word in en.DETERMINERS | en.FILLERS | {"of"})
             if word not in en.FILLERS:
                 before, joint = word, joint if word in en.DETERMINERS else joint or word
-        elif current and (
-            starts or (len(current) == 1 and is_verb(current[0]) and before not in en.NOUN_NEXT)
-        ):
-            close("verb" if starts else "noun")
-            current, before = [word], "noun" if starts else "verb"
+        elif current and (is_verb(word) or (is_verb(current[0]) and before not in en.NOUN_NEXT)):
+            close("verb" if is_verb(word) else "noun")
+            current, before = [word], "noun"
         elif not word.isdigit():  # a year tells homonyms apart, it is no relation
             current.append(word)
     close(end)
     return chunks
 
 
-def _relations_left(chunks: Sequence[Chunk], closing: bool) -> list[Chunk]:
+def _relations_left(chunks: Sequence[Chunk]) -> list[Chunk]:
     """Those chunks before the name that are relations, outermost first."""
     kept: list[Chunk] = []
     for number, chunk in enumerate(chunks):
@@ -245,17 +233,16 @@ def _relations_left(chunks: Sequence[Chunk], closing: bool) -> list[Chunk]:
             continue
         later = chunks[number + 1 :]
         is_object = bool(kept) and kept[-1].verb and not chunk.joint  # it is the object of the verb before it
-        by_somebody = chunk.after in ("by", "with") and not is_object
         if is_object and not chunk.verb and chunk.words[-1] in SENSE_OF:
             kept[-1] = replace(kept[-1], words=chunk.words)
-        elif chunk.joint == "for" and chunk.after == "of" and chunk.agent:
+        elif chunk.joint == "for" and chunk.after == "of":
             kept.append(replace(chunk, same=True))  # films for the director of X
-        elif by_somebody or chunk.verb or chunk.same or not _is_type(chunk, later, kept, closing):
+        elif chunk.after in ("by", "with") or chunk.verb or chunk.same or not _is_type(chunk, later, kept):
             kept.append(chunk)
     return kept
 
 
-def _is_type(chunk: Chunk, later: Sequence[Chunk], kept: Sequence[Chunk], closing: bool) -> bool:
+def _is_type(chunk: Chunk, later: Sequence[Chunk], kept: Sequence[Chunk]) -> bool:
     """Whether a noun only says of what kind something is."""
     if chunk.before in ("whose", "their"):
         return chunk.before == "their"
@@ -263,14 +250,14 @@ def _is_type(chunk: Chunk, later: Sequence[Chunk], kept: Sequence[Chunk], closin
     if chunk.asked and (asks or any(c.phrase == chunk.phrase for c in later)):
         return True
     if kept and not chunk.joint:  # the verb's object
-        return chunk.after != "of" or bool({*chunk.phrase.split()} & {*kept[-1].phrase.split()})
+        return chunk.after != "of"
     if chunk.after == "@":  # "the film X": apposition
-        return bool(kept) or closing or chunk.before != "of"
+        return bool(kept) or chunk.before != "of"
     if chunk.after in ("share", "shares", "co", "verb", "that", "which", "who", "whose", "where"):
         return True
     be = chunk.after in en.AUXILIARIES
     within = bool(kept) and (chunk.words[-1] in en.PLACES or (be and chunk.before == "of"))  # the city of X
-    return within or (be and any(c.verb and c.before in en.AUXILIARIES for c in later[:1]))
+    return within or (be and any(c.verb for c in later[:1]))
 
 
 def _relations_right(chunks: Sequence[Chunk]) -> list[Chunk]:
@@ -290,7 +277,6 @@ def _steps(chunks: Sequence[Chunk], hint: str, site: str) -> list[Step]:
     steps: list[Step] = []
     for chunk in chunks:
         says = chunk.phrase
-        known = chunk.words[-1] in SENSE_OF
         of_maker = chunk.left and chunk.after in ("by", "with") and not chunk.verb and not chunk.same
         back = chunk.left and (chunk.verb or of_maker)
         if of_maker:
@@ -298,9 +284,9 @@ def _steps(chunks: Sequence[Chunk], hint: str, site: str) -> list[Step]:
         elif chunk is chunks[-1] and hint:
             hinted = f"{chunk.words[-1] if passive(says) else says} {hint}"
             says = SENSE_OF.get(f"{chunk.words[0]}_{hint}", hinted)
-        if chunk.verb and (chunk.after == "by" or (chunk.after == "with" and chunk.agent)):
-            says = says if passive(says) or known else f"{says} by"
-        elif chunk.verb and passive(says) and known:
+        if chunk.verb and chunk.after == "by":
+            says = says if chunk.words[-1] in SENSE_OF else f"{says} by"
+        elif chunk.verb and passive(says):
             back = not back  # who directed X: X, directed by, who
         steps += [(says, back), (says, not back)] if chunk.same else [(says, back)]
     if site and steps and en.EVENTS[site in ("city", "town")] & {*chunks[-1].words}:

@@ -6,11 +6,11 @@ compared with the words of the question. A word that asks for something else kee
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from rdflib import RDF, XSD, URIRef
+from rdflib import URIRef
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
@@ -24,18 +24,17 @@ SURE, SAME = 0.45, 0.5
 """Similarity from which words of the question ask for a predicate, and name a class."""
 NEAREST, SAMPLE = 3, 100_000
 """Vertices whose labels begin or end with a name, and triples in each direction that are looked at."""
-FUNCTIONAL = en.FUNCTION_WORDS | en.LIGHT_VERBS | en.PRONOUNS | en.SMALL_TALK | {""}
+FUNCTIONAL = en.NAMELESS | {""}
 FAMILIES = en.TIMES | en.PLACES | {"by", *" ".join(SENSE_OF.values()).split()}
 """Words of relations that somebody asks for, and that nobody says in passing."""
 
 
-class Said(NamedTuple):
+class Predicate(NamedTuple):
     """What is said of a name: a predicate, whether it leads to the name, and what its other end can be."""
 
     name: str
     back: bool
     kinds: Collection[str]  # the names of classes and datatypes
-    literal: bool
     parts: Sequence[str]  # the predicates of values that have no name
 
 
@@ -52,17 +51,17 @@ def read(question: str, kg: Graph | None, embeddings: Embeddings) -> grammar.Rea
     written = [name for name in vertices if name.text != name.text.casefold()] or [*vertices][-1:]
     if len(written) != 1:
         return reading
-    name, said = written[0].text, _said(kg, vertices[written[0]])
+    name, predicates = written[0].text, _predicates(kg, vertices[written[0]])
     words = [token.lower for token in tokens]
     first, last = written[0].first, written[0].last
     first -= first > 1 and words[first - 2] in en.DETERMINERS  # the contract X
     words[first:last] = [""] * (last - first)
     asked = Asked(words, embeddings)
     at_name = [says for subject, says, object_ in reading.facts if name in (subject, object_)][:1]
-    near = [like(says.removesuffix(" by"), [each.name for each in said], embeddings) for says in at_name]
-    kept = [predicate for predicates in near for predicate in predicates]
+    named = [each.name for each in predicates]
+    kept = [called for says in at_name for called in like(says.removesuffix(" by"), named, embeddings)]
     counted = next((b for a, b in pairwise(words) if a == "many" and SENSE_OF.get(b) not in at_name), "")
-    kinds = [each for each in said if each.name in kept and each.kinds and len(reading.facts) == 1]
+    kinds = [each for each in predicates if each.name in kept and each.kinds and len(reading.facts) == 1]
     if counted not in FUNCTIONAL and kinds and not any(asked.names_kind(counted, each) for each in kinds):
         return reading._replace(facts=((name, counted, "?answer"),), target="?answer")
     strange = [says for _, says, _ in reading.facts if not {*says.split()} <= FAMILIES]
@@ -71,8 +70,8 @@ def read(question: str, kg: Graph | None, embeddings: Embeddings) -> grammar.Rea
         return reading
     starts = [0, *(n for n, token in enumerate(tokens) if n and token.opens), len(tokens)]
     questions = [words[a:b] for a, b in pairwise(starts) if en.WH & {*words[a:b]}]
-    in_question = [Asked(sentence, embeddings).best(said) for sentence in questions[-1:]]
-    best = next(filter(None, in_question), None) or asked.best(said)
+    in_question = Asked(questions[-1], embeddings).best(predicates) if questions else None
+    best = in_question or asked.best(predicates)
     if best is None:
         return reading
     end = "?x1" if best.parts else "?answer"
@@ -93,11 +92,11 @@ def _two_steps_away(kg: Graph, vertices: Sequence[URIRef]) -> Collection[str]:
     steps = " ".join(f"{{ ?{a} ?{p} ?{b} }} UNION {{ ?{b} ?{p} ?{a} }}" for a, p, b in ("vpx", "xqy"))
     hidden = ", ".join(map(n3, sorted(kg.vocabulary.hidden)))
     query = f"SELECT DISTINCT ?p ?q WHERE {{ {one_of('?v', vertices)} {steps} FILTER(?p NOT IN ({hidden})) }}"
-    found = {term for row in kg.select(query).rows for term in row if isinstance(term, URIRef)}
-    return kg.names(sorted(found - kg.vocabulary.hidden)).values()
+    ends = {term for row in kg.select(query).rows for term in row if isinstance(term, URIRef)}
+    return kg.names(sorted(ends - kg.vocabulary.hidden)).values()
 
 
-def _said(kg: Graph, vertices: Sequence[URIRef]) -> list[Said]:
+def _predicates(kg: Graph, vertices: Sequence[URIRef]) -> list[Predicate]:
     """What is said of vertices, by predicate; hidden predicates are left out."""
     ways = " UNION ".join(
         f'{{ SELECT ?p ?o ("{way}" AS ?d) WHERE {{ {one_of("?v", vertices)} {triple} }} LIMIT {SAMPLE} }}'
@@ -120,11 +119,10 @@ def _said(kg: Graph, vertices: Sequence[URIRef]) -> list[Said]:
             known = kinds.setdefault((predicate, str(way) == "in"), set())
             known |= {kind} if isinstance(kind, URIRef) else set()
     return [
-        Said(
+        Predicate(
             names[predicate],
             back,
             frozenset(names[iri] for iri in known),
-            any(str(iri).startswith((str(XSD), str(RDF))) for iri in known),
             sorted(names[q] for p, q in parts if p == predicate and not back),
         )
         for (predicate, back), known in sorted(kinds.items())
@@ -139,48 +137,46 @@ class Asked:
         pairs = enumerate(zip(words, [*words[1:], ""], strict=True))
         self.content = [n for n, (a, b) in pairs if a not in FUNCTIONAL or f"{a}_{b}" in SENSE_OF]
 
-    def best(self, said: Sequence[Said]) -> Said | None:
+    def best(self, predicates: Sequence[Predicate]) -> Predicate | None:
         """What is most like the words; where nothing is, the one thing of the kind that is asked for.
 
         None where a word asks for something else.
         """
-        date = grammar.wanted(self.words)[0] == "date"
-        said = [each for each in said if not (each.literal and "who" in self.words)]
-        said = [e for e in said if not date or en.TIMES & {*" ".join([e.name, *e.kinds]).lower().split()}]
-        close = [{n: self._closeness(n, each) for n in self.content} for each in said]
+        if grammar.wanted(self.words)[0] == "date":
+            texts = [" ".join([each.name, *each.kinds]).lower() for each in predicates]
+            predicates = [p for p, text in zip(predicates, texts, strict=True) if en.TIMES & {*text.split()}]
+        close = [{n: self._closeness(n, each) for n in self.content} for each in predicates]
         like_it = [n for n, each in enumerate(close) if max(each.values(), default=0.0) >= SURE]
         fitting = like_it
         if not like_it:
-            kinds = [any(self.names_kind(self.words[m], each) for m in self.content) for each in said]
-            fitting = [n for n, named in enumerate(kinds) if named] or [*range(len(said))]
+            kinds = [any(self.names_kind(self.words[m], each) for m in self.content) for each in predicates]
+            fitting = [n for n, named in enumerate(kinds) if named] or [*range(len(predicates))]
             if len(fitting) != 1:
                 return None
         chosen = max(fitting, key=lambda n: sum(close[n].values()))
         near = close[chosen]
-        words = [n for n in self.content if near[n] < RELEVANT and not (date and self.words[n] in en.TIMES)]
-        unlike = [n for n in words if not self.names_kind(self.words[n], said[chosen])]
-        refused = any(self._asks(n, near) for n in unlike) if like_it else unlike
-        return None if refused else said[chosen]
+        words = [n for n in self.content if near[n] < RELEVANT and self.words[n] not in en.TIMES]
+        unlike = [n for n in words if not self.names_kind(self.words[n], predicates[chosen])]
+        refused = any(map(self._asks, unlike)) if like_it else unlike
+        return None if refused else predicates[chosen]
 
-    def names_kind(self, word: str, said: Said) -> bool:
+    def names_kind(self, word: str, predicate: Predicate) -> bool:
         """Whether a word is like the name of a class at the other end."""
-        close = self.embeddings.similarity(SENSE_OF.get(word, word), [*said.kinds], SPELLING)
+        close = self.embeddings.similarity(SENSE_OF.get(word, word), [*predicate.kinds], SPELLING)
         return max(close, default=0.0) >= SAME
 
-    def _asks(self, n: int, close: Mapping[int, float]) -> bool:
+    def _asks(self, n: int) -> bool:
         """Whether a word asks for something else: after "what", before "of", or as one that is known to."""
         before = [word for word in self.words[:n] if word not in en.BEING | en.DETERMINERS | en.ACTIVE]
         asked = bool(before) and before[-1] in ("what", "which", "many")
-        behind = close.get(n - 1, 1.0) < SURE and self._asks(n - 1, close)
         of = self.words[n + 1 : n + 2] == ["of"] and not en.WH & {*self.words[n + 2 : n + 3]}
-        return self.words[n] not in en.VAGUE and (asked or behind or of or self.words[n] in SENSE_OF)
+        return self.words[n] not in en.VAGUE and (asked or of or self.words[n] in SENSE_OF)
 
-    def _closeness(self, n: int, said: Said) -> float:
+    def _closeness(self, n: int, predicate: Predicate) -> float:
         """How like a word, alone or with a neighbour, is to a predicate or to one behind it."""
         phrases = [self.words[n], SENSE_OF.get(self.words[n], self.words[n])]
         for a, b in ((n - 1, n), (n, n + 1)):
             both = self.words[max(a, 0) : b + 1]
-            known = SENSE_OF.get("_".join(both), "")
-            phrases += [known or " ".join(both)] if known or {a, b} <= {*self.content} else []
-        names = [said.name, *said.parts]
+            phrases.append(SENSE_OF.get("_".join(both)) or " ".join(both))
+        names = [predicate.name, *predicate.parts]
         return max(max(self.embeddings.similarity(phrase, names, SPELLING)) for phrase in phrases)

@@ -25,6 +25,8 @@ TIMES, PLACES, PRONOUNS, SMALL_TALK = _listed("times", "places", "pronouns", "sm
 POLITE, VAGUE = _listed("polite", "vague")
 EVENTS = [*_listed("located", "sited")]
 FUNCTION_WORDS = WH | AUXILIARIES | DETERMINERS | PREPOSITIONS | RELATIVES | FILLERS
+NAMELESS = FUNCTION_WORDS | LIGHT_VERBS | PRONOUNS | SMALL_TALK
+"""Words that name nothing, also where they begin a sentence."""
 SENSE_OF = {word: name for name, words in LEXICON["senses"].items() for word in words.split()}
 """For a word of a known family the phrase that a graph tends to name the relation by."""
 PUNCTUATION = r"\s\"'“”‘’«»()\[\]{}¿¡,;:?!"
@@ -139,7 +141,7 @@ def _means_a_name(words: Sequence[Token]) -> bool:
 
 def _named(word: Token) -> bool:
     """Whether a word is written like part of a name; no function word that begins a sentence is."""
-    unnamed = FUNCTION_WORDS | LIGHT_VERBS | PRONOUNS | SMALL_TALK if word.opens else {"i"}
+    unnamed = NAMELESS if word.opens else {"i"}
     return word.lower not in unnamed and any(char.isupper() or char.isdigit() for char in word.text)
 
 
