@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from rdflib import URIRef
-
 from kgwb.flow import (
     CANNOT_EXPRESS,
     CandidateQuery,
@@ -97,10 +95,6 @@ class QIR:
     def unknowns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(end for fact in self.facts for end in fact.ends if is_unknown(end)))
 
-    @property
-    def relations(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(fact.relation for fact in self.facts))
-
     def __str__(self) -> str:
         wanted = {"list": self.target, "count": f"how many {self.target}", "boolean": "whether it is so"}
         beyond = f", {self.outcome}" if self.beyond else ""
@@ -155,10 +149,6 @@ class Linked:
 
     links: tuple[Link, ...]
     relations: tuple[LinkedRelation, ...]
-
-    def vertex(self, entity: str) -> URIRef | None:
-        """The vertex linked to an entity, or None."""
-        return next((link.vertex.iri for link in self.links if link.entity == entity and link.vertex), None)
 
     def __str__(self) -> str:
         vertices = sum(link.vertex is not None for link in self.links)

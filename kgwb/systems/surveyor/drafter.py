@@ -45,7 +45,7 @@ def result_text(executed: Executed, most: int) -> str:
     if executed.error:
         return f"! It could not be run: {quoted(executed.error, 600)}"
     names = dict(executed.names)
-    lines = [executed.outcome, *(f"{'! ' if each.wrong else '- '}{each}" for each in executed.findings)]
+    lines = [str(executed), *(f"{'! ' if each.wrong else '- '}{each}" for each in executed.findings)]
 
     def cell(term: Term | None) -> str:
         if isinstance(term, URIRef):

@@ -104,10 +104,6 @@ class Executed:
     names: Hidden[tuple[tuple[Iri, str], ...]] = ()
 
     def __str__(self) -> str:
-        return self.outcome
-
-    @property
-    def outcome(self) -> str:
         if self.error:
             return f"could not be run: {self.error}"
         return str(self.truth).lower() if self.truth is not None else counted(len(self.rows), "row")
