@@ -11,6 +11,7 @@ from rdflib import URIRef
 from kgwb.flow import Candidate, Context, Link, Retrieved
 from kgwb.kg.queries import describe
 from kgwb.kg.sparql import n3
+from kgwb.kg.text import local_part
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems import rules as _rules  # noqa: F401  # the model rules selects by them
@@ -192,7 +193,7 @@ def _as_published(retrieved: Retrieved, run: Run) -> Link:
     same = by_label[chosen.casefold()]
     if len(same) == 1:
         return Link(retrieved.entity, same[0], candidates, f"chosen by its label, {chosen!r}")
-    names = {candidate.iri.rpartition("/")[2].rpartition("#")[2]: candidate for candidate in same}
+    names = {local_part(candidate.iri): candidate for candidate in same}
     variables = {"entity": retrieved.entity, "names": list(names)}
     name_known = Check[NameReply](IN_LIST, lambda r: _unlisted(r.name, r.name in names))
     name = ask("linking/vertex_selection_names", variables, NameReply, run, checks=(name_known,)).name

@@ -63,9 +63,8 @@ from kgwb.systems.ragonite.tools import OFFERED as RAGONITE_TOOLS
 from kgwb.systems.ragonite.tools import Finish, Sparql
 from kgwb.systems.robodata import producer, states
 from kgwb.systems.robodata.local_graph import LocalGraph
-from kgwb.systems.robodata.producer import produce
 from kgwb.systems.robodata.records import Position, Visit
-from kgwb.systems.robodata.states import DECIDERS, assess, observe
+from kgwb.systems.robodata.states import DECIDERS, assess, observe, produce
 from kgwb.systems.surveyor import drafter, part
 from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part
 from kgwb.systems.triad import records as triads

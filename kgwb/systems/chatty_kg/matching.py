@@ -9,7 +9,7 @@ from dataclasses import replace
 from rdflib import BNode, URIRef
 from rdflib.namespace import RDFS
 
-from kgwb.flow import Candidate, Context, Direction, Link, Retrieved
+from kgwb.flow import Candidate, Context, Direction, Link, Retrieved, Term
 from kgwb.kg.algebra import conjunction
 from kgwb.kg.base import SCHEMA_SPACES
 from kgwb.kg.queries import describe
@@ -27,6 +27,7 @@ from kgwb.systems.chatty_kg.records import (
 )
 from kgwb.systems.chatty_kg.settings import settings_of
 from kgwb.systems.linking import candidates_of, likeness, select
+from kgwb.systems.queries import labels_of
 
 SAMPLE, MOST_CLASSES = 100_000, 1_000
 """Types of things looked at to find the classes of a graph, and classes found at most."""
@@ -60,12 +61,11 @@ def retrieve(entity: str, question: str, kinds: Collection[str], run: Run) -> Re
     )
     rows = run.kg.select(f"SELECT ?v ?p ?o ?way WHERE {{ {parts} }}").rows
     rows = tuple(row for row in rows if row[2] != row[0])
-    names = run.kg.names(sorted({end for _, p, o, _ in rows for end in (p, o) if isinstance(end, URIRef)}))
-    values: dict[tuple[URIRef, str], set[str]] = {}
+    labels = labels_of((end for row in rows for end in row[1:3] if end is not None), run)
+    values: dict[tuple[Term, str], set[str]] = {}
     for vertex, predicate, value, way in rows:
-        if isinstance(vertex, URIRef) and isinstance(predicate, URIRef) and not isinstance(value, BNode):
-            label = names[value] if isinstance(value, URIRef) else str(value)
-            values.setdefault((vertex, f"{names[predicate]}{way}"), set()).add(label)
+        if vertex and predicate and value is not None and not isinstance(value, BNode):
+            values.setdefault((vertex, f"{labels[predicate]}{way}"), set()).add(labels[value])
     asked = {*normal(question).split()} - {*normal(retrieved.entity).split()}
 
     def shown(iri: URIRef, relation: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import islice, product
 from operator import contains
 
-from rdflib import Literal, URIRef
+from rdflib import Literal
 from rdflib.namespace import XSD
 
 from kgwb.flow import NOT_HERE, Answer, CandidateQuery, Term, Triple, Value
@@ -28,6 +28,7 @@ from kgwb.systems.chatty_kg.records import (
     Selection,
 )
 from kgwb.systems.chatty_kg.settings import settings_of
+from kgwb.systems.queries import labels_of
 
 MOST_COMBINATIONS = 20_000
 """Combinations looked at before truncation; a QIR of many facts multiplies."""
@@ -51,15 +52,7 @@ def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
     total = math.prod(len(choice) for choice in choices)
     combinations: Iterable[tuple[RankedPredicate, ...]] = islice(product(*choices), MOST_COMBINATIONS)
     if settings.fast:
-        combinations = heapq.nsmallest(
-            settings.query_num,
-            combinations,
-            key=lambda some: (
-                -score_of(some),
-                [str(predicate.iri) for predicate in some],
-                [predicate.direction == "in" for predicate in some],
-            ),
-        )
+        combinations = heapq.nsmallest(settings.query_num, combinations, key=_best_first)
     kept: dict[str, CandidateQuery] = {}
     for combination in combinations:
         query = _query(qir, facts, combination, terms, run)
@@ -69,6 +62,11 @@ def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
     if total > len(kept):
         run.note(f"{total} candidate queries, {len(kept)} kept (query_num {settings.query_num})")
     return Generated(tuple(kept.values()), total)
+
+
+def _best_first(combination: Sequence[RankedPredicate]) -> tuple[float, list[str], list[bool]]:
+    iris = [str(predicate.iri) for predicate in combination]
+    return -score_of(combination), iris, [predicate.direction == "in" for predicate in combination]
 
 
 def score_of(combination: Sequence[RankedPredicate]) -> float:
@@ -247,11 +245,7 @@ def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
             number = counted(next((row[0] for row in run.kg.select(counting).rows), None))
             texts = (*texts, counting)
         return named(run.kg, Answer("count", (Value(Literal(number), str(number), tuple(triples)),), texts))
-    names = run.kg.names([value for value in supports if isinstance(value, URIRef)])
-    values = [
-        Value(term, names[term] if isinstance(term, URIRef) else str(term), triples)
-        for term, triples in supports.items()
-    ]
+    values = [Value(term, label, supports[term]) for term, label in labels_of(supports, run).items()]
     values.sort(key=lambda value: (value.label, str(value.term)))
     return named(run.kg, Answer(qir.kind, tuple(values), texts))
 

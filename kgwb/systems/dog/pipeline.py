@@ -19,10 +19,9 @@ from kgwb.systems.dog.hop import (
     try_answer,
     values_of,
 )
+from kgwb.systems.dog.question import ROLES, begin, find_topics, simplify
 from kgwb.systems.dog.records import Filled, Focus, Head, Hop, Solved, Topics, name_of
 from kgwb.systems.dog.settings import DogSettings, settings_of
-from kgwb.systems.dog.simplifying import ROLES, simplify
-from kgwb.systems.dog.topic_entity import begin, find_topics
 from kgwb.systems.linking import link_entity, retrieve, select
 
 
@@ -59,10 +58,10 @@ def walk(topics: Topics, run: Run) -> Answer:
     values = values_of(last.tried, last.filled, heads) if last.tried else ()
     if not values:
         empty = [f"[{result.head}]: {result.reason}" for result in last.filled if not result.values]
-        if not last.filled or (last.tried is None and empty):
+        if last.tried is None:
             why = "; ".join(empty) or "the walk found no triple"
         elif settings_of(run).ablation == "no_focusing":
-            why = last.tried.reason if last.tried else "the walk found no triple"
+            why = last.tried.reason
         else:
             left = last.left.question if last.left else last.question
             why = f"no answer at the iteration limit of {len(hops)}; still open: {left}"

@@ -11,10 +11,9 @@ from kgwb.run import Run, System, agent
 from kgwb.run.act import perform
 from kgwb.systems.robodata import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.robodata.local_graph import LocalGraph
-from kgwb.systems.robodata.producer import conclude, produce
 from kgwb.systems.robodata.records import TOOLS, Position, Visit
 from kgwb.systems.robodata.settings import RoboDataSettings, settings_of
-from kgwb.systems.robodata.states import DECIDERS, assess, observe
+from kgwb.systems.robodata.states import DECIDERS, assess, conclude, observe, produce
 from kgwb.systems.robodata.tools import Observed
 
 

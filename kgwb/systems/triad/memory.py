@@ -15,6 +15,7 @@ from kgwb.kg.queries import predicates
 from kgwb.kg.sparql import n3
 from kgwb.run import Run, agent
 from kgwb.systems.linking import likeness
+from kgwb.systems.queries import labels_of
 from kgwb.systems.triad.records import Choice, Filled, Phase, Queries, Relation, Triplet
 from kgwb.systems.triad.roles import Triplets, fill, mentions
 from kgwb.systems.triad.settings import settings_of
@@ -96,8 +97,7 @@ def _results(sparql: str, run: Run) -> tuple[str, ...]:
         return ()
     if kind == "count" and [*map(str, cells)] == ["0"]:
         return ()
-    names = run.kg.names(sorted(cell for cell in cells if isinstance(cell, URIRef)))
-    return tuple(names[cell] if isinstance(cell, URIRef) else str(cell) for cell in cells)
+    return tuple(labels_of(cells, run).values())
 
 
 def fault_of(queries: Queries, run: Run) -> tuple[Phase, str]:

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import rdflib
 from pydantic import StrictInt
-from rdflib import URIRef
 
 from kgwb.errors import GraphError
 from kgwb.flow import Answer, CandidateQuery, Direction, Kind, Retrieved, Value
@@ -19,7 +18,7 @@ from kgwb.kg.queries import named
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.linking import numbered
-from kgwb.systems.queries import supports
+from kgwb.systems.queries import labels_of, supports
 from kgwb.systems.triad.records import Choice, Queries, Relation, Triplet
 from kgwb.systems.triad.settings import settings_of
 
@@ -253,8 +252,8 @@ def conclude(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
     rows = {row: row[0] for row in result.rows if row[0] is not None} if result else {}
     columns = result.variables if result else ()
     standing = supports(query.sparql, columns, [*rows], run) if truth is not False else {}
-    names = run.kg.names(sorted(term for term in rows.values() if isinstance(term, URIRef)))
-    values = [Value(t, names.get(URIRef(t), str(t)), standing.get(row, ())) for row, t in rows.items()]
+    labels = labels_of(rows.values(), run)
+    values = [Value(term, labels[term], standing.get(row, ())) for row, term in rows.items()]
     numbers = all(isinstance(v.term, rdflib.Literal) and isinstance(v.term.value, Number) for v in values)
     if truth is not None or (asked == "count" and not numbers):
         one = len(rows) if truth is None else truth

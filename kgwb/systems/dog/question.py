@@ -1,13 +1,113 @@
-"""Question simplifying: three roles debate the question one hop shorter (DoG, "Question Simplifying")."""
+"""The question: its topic entities in brackets, and how three roles debate it one hop shorter (DoG)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
+from kgwb.flow import Context, Link, Value
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, faults
-from kgwb.systems.dog.records import MARKED, Filled, Remark, Simplified, Solved, plain
+from kgwb.systems.dog.records import (
+    MARKED,
+    Filled,
+    Focus,
+    Head,
+    Remark,
+    Simplified,
+    Solved,
+    Topics,
+    plain,
+)
 from kgwb.systems.dog.settings import settings_of
+from kgwb.systems.linking import link_entity
+
+
+class TopicReply(Reply):
+    """The names in the question, as written there."""
+
+    entities: list[str]
+
+
+def topic_problems(topics: Topics, question: str) -> Iterator[str]:
+    """What is wrong with topic entities put in by hand: each must be marked in the question, and no other."""
+    marked = MARKED.findall(topics.question)
+    if not topics.entities:
+        yield "no topic entity: a walk over the graph has to begin somewhere"
+    yield from (f"[{name}] is not in the question" for name in topics.entities if name not in marked)
+    yield from (f"[{name}] is marked and no topic entity" for name in marked if name not in topics.entities)
+
+
+@agent("topic_entity", check=topic_problems, kind="model")
+def find_topics(question: str, run: Run) -> Topics:
+    """All topic entities, not only the first; a question that marks its own costs no model call."""
+    if run.dialogue.turns:
+        run.note("DoG has no dialogue: the question is read alone")
+    if marked := MARKED.findall(question):
+        return Topics(question, tuple(dict.fromkeys(marked)))
+    variables, last = {"question": question}, lambda reply: bool(_written(question, reply))
+    checks = topic_checks(question)
+    reply = ask("dog/topic_entity", variables, TopicReply, run, checks=checks, last_resort=last)
+    return mark(question, _written(question, reply))
+
+
+def _names(reply: TopicReply) -> list[str]:
+    return [" ".join(name.split()) for name in reply.entities]
+
+
+def _written(question: str, reply: TopicReply) -> list[str]:
+    """The names that stand in the question, but for those inside another."""
+    names = dict.fromkeys(name for name in _names(reply) if name and _places(question, name))
+    return [name for name in names if not any(name != longer and name in longer for longer in names)]
+
+
+def topic_checks(question: str) -> tuple[Check[TopicReply], ...]:
+    """At least one name, as a walk has to begin somewhere; each in the question, and none inside another."""
+    problem = f"no entity is named: name what {question!r} is about"
+
+    def written(reply: TopicReply) -> str:
+        names = _names(reply)
+        lost = [name for name in names if not name or not _places(question, name)]
+        if lost:
+            return f"{', '.join(map(repr, lost))} is not in the question: copy the names from {question!r}"
+        inside = [name for name in names for longer in names if name != longer and name in longer]
+        return f"{inside[0]!r} is part of another name" if inside else ""
+
+    at_least_one = Check[TopicReply]("at least one entity", lambda reply: "" if reply.entities else problem)
+    return at_least_one, Check("copied from the question", written)
+
+
+def mark(question: str, names: Sequence[str]) -> Topics:
+    """The question with the first mention of each name in brackets, spelled as the question spells it."""
+    spelled = []
+    for name in sorted(names, key=len, reverse=True):
+        start, end = _places(question, name)[0]
+        spelled.append(question[start:end])
+        question = f"{question[:start]}[{question[start:end]}]{question[end:]}"
+    return Topics(question, tuple(sorted(dict.fromkeys(spelled), key=question.index)))
+
+
+def _places(question: str, name: str) -> list[tuple[int, int]]:
+    """Where a name stands as whole words, else anywhere; letter case aside."""
+    written = re.escape(name)
+    for pattern in (rf"(?<!\w){written}(?!\w)", written):
+        if spans := [match.span() for match in re.finditer(pattern, question, re.IGNORECASE)]:
+            return spans
+    return []
+
+
+def begin(topics: Topics, run: Run) -> tuple[Focus, tuple[Link, ...]]:
+    """Where the walk begins: the vertex of each topic entity, and the links of all."""
+    links = run.map(link_entity, topics.entities, MARKED.sub(r"\1", topics.question), Context())
+    heads = (
+        Head(link.entity, (Value(link.vertex.iri, link.vertex.label),), (link.vertex.iri,))
+        for link in links
+        if link.vertex
+    )
+    return Focus(topics.question, tuple(heads)), links
+
+
+# --- question simplifying
 
 Debate = tuple[Remark, ...]
 
