@@ -10,7 +10,7 @@ from rdflib import URIRef
 
 from kgwb.flow import Candidate, Context, Link, Retrieved
 from kgwb.kg.queries import describe
-from kgwb.kg.sparql import n3
+from kgwb.kg.sparql import one_of
 from kgwb.kg.text import local_part
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask
@@ -84,10 +84,9 @@ def candidates_of(entity: str, run: Run) -> Retrieved:
 
 def relations_of(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]]:
     """Names of the predicates at each vertex; those of others to it are marked."""
-    values = " ".join(map(n3, iris))
     by_vertex: dict[URIRef, dict[str, None]] = {iri: {} for iri in iris}
     for triple, shown in (("?v ?p ?o", "{}"), ("?o ?p ?v", "{} (incoming)")):
-        rows = run.kg.select(f"SELECT DISTINCT ?v ?p WHERE {{ VALUES ?v {{ {values} }} {triple} }}")
+        rows = run.kg.select(f"SELECT DISTINCT ?v ?p WHERE {{ {one_of('?v', iris)} {triple} }}")
         hidden = run.kg.vocabulary.hidden
         iris_only = [(v, p) for v, p in rows.rows if isinstance(v, URIRef) and isinstance(p, URIRef)]
         pairs = [(v, p) for v, p in iris_only if v in by_vertex and p not in hidden]

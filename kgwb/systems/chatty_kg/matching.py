@@ -13,7 +13,7 @@ from kgwb.flow import Candidate, Context, Direction, Link, Retrieved, Term
 from kgwb.kg.algebra import conjunction
 from kgwb.kg.base import SCHEMA_SPACES
 from kgwb.kg.queries import describe
-from kgwb.kg.sparql import n3
+from kgwb.kg.sparql import n3, one_of
 from kgwb.kg.text import normal
 from kgwb.run import Run, agent
 from kgwb.systems.chatty_kg.records import (
@@ -84,10 +84,10 @@ def retrieve(entity: str, question: str, kinds: Collection[str], run: Run) -> Re
 
 def _with_classes(retrieved: Retrieved, run: Run) -> Retrieved:
     """The classes and vertices that are called so; if none is, the likest classes and the candidates."""
-    types, above = " ".join(map(n3, run.kg.vocabulary.types)), n3(RDFS.subClassOf)
+    types, above = one_of("?t", run.kg.vocabulary.types), n3(RDFS.subClassOf)
     rows = run.kg.select(
         f"SELECT DISTINCT ?c WHERE {{"
-        f" {{ SELECT ?c WHERE {{ VALUES ?t {{ {types} }} ?v ?t ?c }} LIMIT {SAMPLE} }}"
+        f" {{ SELECT ?c WHERE {{ {types} ?v ?t ?c }} LIMIT {SAMPLE} }}"
         f" UNION {{ ?c {above} ?other }} UNION {{ ?other {above} ?c }} }} LIMIT {MOST_CLASSES}"
     ).rows
     iris = {c for (c,) in rows if isinstance(c, URIRef) and not str(c).startswith(SCHEMA_SPACES)}
@@ -171,7 +171,7 @@ def link_relation(fact: Fact, paths: Paths, run: Run) -> LinkedRelation:
     if run.settings.fast and vertex.startswith("<"):  # a class, maybe: by which predicates has it instances?
         rows = run.kg.select(
             f"SELECT DISTINCT ?_p ?_c WHERE {{ ?_c {n3(RDFS.subClassOf)}* {vertex}"
-            f" VALUES ?_p {{ {' '.join(map(n3, run.kg.vocabulary.types))} }}"
+            f" {one_of('?_p', run.kg.vocabulary.types)}"
             f" FILTER EXISTS {{ ?_v ?_p ?_c }} }}"
         ).rows
         classes: dict[URIRef, list[URIRef]] = {}

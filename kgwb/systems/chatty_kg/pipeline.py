@@ -5,8 +5,6 @@ from __future__ import annotations
 from kgwb.flow import CANNOT_EXPRESS, Answer, Context, Dialogue, Question, Turn
 from kgwb.run import Run, System, agent, remembered
 from kgwb.systems.chatty_kg import chat
-from kgwb.systems.chatty_kg import rules as _rules  # noqa: F401  # the model rules answers its agents by them
-from kgwb.systems.chatty_kg import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.chatty_kg.chat import classify, rephrase
 from kgwb.systems.chatty_kg.matching import link_entity, link_relation, match, retrieve
 from kgwb.systems.chatty_kg.qir import extract

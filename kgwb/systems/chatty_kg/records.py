@@ -15,30 +15,25 @@ from kgwb.flow import (
     Kind,
     Link,
     Score,
+    Titled,
     counted,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Classified:
+class Classified(Titled):
     """Whether a question can be understood alone (Chatty-KG, section 4.2.1)."""
 
     label: Literal["self-contained", "dependent"]
     reason: Explanation = ""
 
-    def __str__(self) -> str:
-        return self.label
-
 
 @dataclass(frozen=True, slots=True)
-class Rephrased:
+class Rephrased(Titled):
     """The standalone form of a question (Chatty-KG, section 4.2.2)."""
 
     question: str
     original: str
-
-    def __str__(self) -> str:
-        return self.question
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from rdflib import BNode, Literal, URIRef
 
 from kgwb.flow import Answer, Direction, Iri, Term, Triple, Value
 from kgwb.kg.queries import TRIPLES_PER_VALUE, describe, named, predicates
-from kgwb.kg.sparql import n3
+from kgwb.kg.sparql import one_of
 from kgwb.kg.text import local_part
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, faults
@@ -114,8 +114,8 @@ def fill(filtered: Filtered, head: Head, run: Run) -> Filled:
         return Filled("list", head=head.name, reason=filtered.reason or "no relation was chosen")
     back = relation.direction == "in"
     sayable = (URIRef, Literal) if back else URIRef
-    heads = " ".join(n3(value.term) for value in head.values if isinstance(value.term, sayable))
-    values = f"VALUES ?head {{ {heads} }} VALUES ?p {{ {' '.join(map(n3, relation.iris))} }}"
+    heads = [value.term for value in head.values if isinstance(value.term, sayable)]
+    values = f"{one_of('?head', heads)} {one_of('?p', relation.iris)}"
     steps, queries, whole, led = list[_Step](), list[str](), True, set[Term]()
     if heads:
         pattern = "?tail ?p ?head" if back else "?head ?p ?tail"
@@ -150,12 +150,10 @@ def _nameless(tails: Sequence[Term], head: Head, run: Run) -> set[Term]:
     iris = {tail for tail in tails if isinstance(tail, URIRef)}
     if not iris or len(blank) + len(iris) < len({*tails}):
         return blank
-    vertices = (*sorted(iris)[:MOST_LOOKED_AT], *head.start)
-    looked_at = " ".join(n3(vertex) for vertex in vertices if isinstance(vertex, URIRef))
-    labels = " ".join(map(n3, run.kg.vocabulary.labels))
-    rows = run.kg.select(
-        f"SELECT DISTINCT ?v WHERE {{ VALUES ?v {{ {looked_at} }} VALUES ?l {{ {labels} }} ?v ?l ?name }}"
-    )
+    starts = [term for term in head.start if isinstance(term, URIRef)]
+    looked_at = one_of("?v", [*sorted(iris)[:MOST_LOOKED_AT], *starts])
+    labels = one_of("?l", run.kg.vocabulary.labels)
+    rows = run.kg.select(f"SELECT DISTINCT ?v WHERE {{ {looked_at} {labels} ?v ?l ?name }}")
     labelled = {row[0] for row in rows.rows if row[0] is not None}
     return blank | iris if labelled and not labelled & iris else blank
 

@@ -8,8 +8,6 @@ from dataclasses import replace
 from kgwb.flow import NOT_HERE, Answer, Dialogue, Question, Term
 from kgwb.kg.queries import named
 from kgwb.run import Run, System, agent
-from kgwb.systems.dog import rules as _rules  # noqa: F401  # the model rules answers its agents by them
-from kgwb.systems.dog import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.dog.hop import (
     fill,
     filter_relation,

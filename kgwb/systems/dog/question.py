@@ -109,6 +109,8 @@ def begin(topics: Topics, run: Run) -> tuple[Focus, tuple[Link, ...]]:
 
 # --- question simplifying
 
+Hops = tuple[Solved, ...]
+Results = tuple[Filled, ...]
 Debate = tuple[Remark, ...]
 
 
@@ -126,7 +128,7 @@ def problems(put_in: Simplified | Remark, *came_in: object) -> Iterator[str]:
 
 
 @agent("simplifying", check=problems)
-def simplify(question: str, solved: tuple[Solved, ...], filled: tuple[Filled, ...], run: Run) -> Simplified:
+def simplify(question: str, solved: Hops, filled: Results, run: Run) -> Simplified:
     """The question without the hop that was solved: the roles speak in turn, each hearing all before.
 
     By a setting, who would speak after a question that passes the checks is not asked.
@@ -149,14 +151,7 @@ def _role(prompt: str, purpose: str) -> Role:
     """
     role = prompt.removeprefix("dog/")
 
-    def speak(
-        place: str,
-        question: str,
-        solved: tuple[Solved, ...],
-        debate: Debate,
-        filled: tuple[Filled, ...],
-        run: Run,
-    ) -> Remark:
+    def speak(place: str, question: str, solved: Hops, debate: Debate, filled: Results, run: Run) -> Remark:
         seen = []
         for hop, result in zip(solved, filled, strict=False):
             examples = [list(triple) for triple in result.triples[:EXAMPLES]]
@@ -173,7 +168,7 @@ def _role(prompt: str, purpose: str) -> Role:
     return agent(role, subject="place", check=problems, kind="model")(speak)
 
 
-Role = Callable[[str, str, tuple[Solved, ...], Debate, tuple[Filled, ...], Run], Remark]
+Role = Callable[[str, str, Hops, Debate, Results, Run], Remark]
 PURPOSES = {
     "dog/simplifying_expert": "The expert answers the first hop and puts what was found in its place (R1).",
     "dog/critic": "The critic compares the new question with the old, and says what is wrong"

@@ -12,7 +12,6 @@ from kgwb.flow import NOT_HERE, Answer, Dialogue, Kind, Question, Term, Triple, 
 from kgwb.kg.queries import named
 from kgwb.run import Run, System, agent
 from kgwb.run.ask import Check, Reply, ask
-from kgwb.systems.ragonite import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.ragonite.records import Cited, CitedValue, Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.systems.ragonite.tools import Finish, Passages, Sparql, Sql, earlier, gather, recorded

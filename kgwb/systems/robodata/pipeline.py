@@ -9,7 +9,6 @@ from rdflib import URIRef
 from kgwb.flow import Answer, Dialogue, Question
 from kgwb.run import Run, System, agent
 from kgwb.run.act import perform
-from kgwb.systems.robodata import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.records import TOOLS, Position, Visit
 from kgwb.systems.robodata.settings import RoboDataSettings, settings_of

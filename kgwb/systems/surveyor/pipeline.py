@@ -16,7 +16,6 @@ from kgwb.kg.text import local_part
 from kgwb.run import Run, System, agent, remembered
 from kgwb.systems.linking import retrieve
 from kgwb.systems.queries import supports
-from kgwb.systems.surveyor import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.surveyor.drafter import draft, execute, review
 from kgwb.systems.surveyor.part import find_names, find_values, of_query, relevant
 from kgwb.systems.surveyor.records import Draft, Executed, Mentions

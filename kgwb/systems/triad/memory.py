@@ -12,7 +12,7 @@ from kgwb.errors import GraphTimeoutError, QueryError
 from kgwb.flow import CandidateQuery, Direction, Term
 from kgwb.kg.algebra import conjunction, parts_of
 from kgwb.kg.queries import predicates
-from kgwb.kg.sparql import n3
+from kgwb.kg.sparql import n3, one_of
 from kgwb.run import Run, agent
 from kgwb.systems.linking import likeness
 from kgwb.systems.queries import labels_of
@@ -53,8 +53,8 @@ def reached(triplet: Triplet, choice: Choice, ends: Ends, run: Run) -> Ends:
         subject_first = (relation.direction == "out") == (known[0] == triplet.subject)
         pair = ("?_v", "?_x") if subject_first else ("?_x", "?_v")
         ways.append(f"{{ {pair[0]} {n3(relation.iri)} {pair[1]} }}")
-    terms = " ".join(n3(term) for term in ends[known[0]] if not isinstance(term, BNode))
-    where = f"VALUES ?_v {{ {terms} }} {' UNION '.join(ways)}"
+    terms = one_of("?_v", (term for term in ends[known[0]] if not isinstance(term, BNode)))
+    where = f"{terms} {' UNION '.join(ways)}"
     rows = run.kg.select(f"SELECT DISTINCT ?_x WHERE {{ {where} }} LIMIT {settings_of(run).join_sample}").rows
     return {new[0]: tuple(row[0] for row in rows if row[0] is not None)}
 

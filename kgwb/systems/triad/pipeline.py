@@ -9,8 +9,6 @@ from kgwb.flow import NOT_HERE, Answer, Candidate, Dialogue, Question, Term
 from kgwb.run import Run, System, agent
 from kgwb.systems.linking import retrieve
 from kgwb.systems.triad import roles
-from kgwb.systems.triad import rules as _rules  # noqa: F401  # the model rules answers its agents by them
-from kgwb.systems.triad import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.triad.memory import build, fault_of, reached, traverse
 from kgwb.systems.triad.records import Attempt, Choice, Triplet
 from kgwb.systems.triad.roles import Triplets, mentions
