@@ -65,7 +65,7 @@ from kgwb.systems.robodata import states
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.records import Position, Visit
 from kgwb.systems.robodata.states import DECIDERS, assess, observe, produce
-from kgwb.systems.surveyor import drafter, part
+from kgwb.systems.surveyor import drafter
 from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part
 from kgwb.systems.triad import records as triads
 from kgwb.systems.triad import roles
@@ -394,7 +394,7 @@ CASES = {
         ),
         Case(
             "mention_finder",
-            lambda run: part.find_names("Who directed Dune?", Dialogue(), LABELS, run),
+            lambda run: drafter.find_names("Who directed Dune?", Dialogue(), LABELS, run),
             (mention("Dune", classes=LABELS[:2]), mention(classes=["none of them"])),
             lambda reply: True,  # names are looked up, and of the classes only those listed are taken
             of=SURVEYOR,
@@ -564,7 +564,6 @@ def play(case: Case, text: str) -> Any:
 
 
 DEBATING = (hop, question)
-SURVEYING = (part, drafter)
 OFFERED = {"entity_choice": CANDIDATES, "relation_choice": AROUND, "query_choice": KEPT}
 
 
@@ -573,7 +572,7 @@ def test_every_reply_class_of_the_systems_is_tried() -> None:
         one
         for module in (
             *(chat, queries, qirs, linking),
-            *(*DEBATING, *SURVEYING, roles, states, ragonite),
+            *(*DEBATING, drafter, roles, states, ragonite),
         )
         for name, one in vars(module).items()
         if name.endswith("Reply") and one.__module__ == module.__name__

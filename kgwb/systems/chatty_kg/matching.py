@@ -25,7 +25,7 @@ from kgwb.systems.chatty_kg.records import (
     RankedPredicate,
     is_unknown,
 )
-from kgwb.systems.chatty_kg.settings import settings_of
+from kgwb.systems.chatty_kg.settings import ChattySettings
 from kgwb.systems.linking import candidates_of, likeness, select
 from kgwb.systems.queries import labels_of
 
@@ -201,7 +201,7 @@ def link_relation(fact: Fact, paths: Paths, run: Run) -> LinkedRelation:
         ranked += types
     ranked.sort(key=lambda p: (-p.similarity, p.iri, p.direction == "in"))
     iris = list(dict.fromkeys(predicate.iri for predicate in ranked))  # both directions of one count once
-    kept = {*iris[: settings_of(run).predicates_per_relation]}
+    kept = {*iris[: ChattySettings.of_run(run).predicates_per_relation]}
     best = [predicate for predicate in ranked if predicate.iri in kept]
     if len(best) < len(ranked):
         run.note(f"{len(ranked)} predicates found, {len(best)} kept")
@@ -216,7 +216,7 @@ def _to_agent(name: str) -> bool:
 
 def _predicates(where: str, term: str, is_subject: bool, run: Run) -> Iterable[tuple[URIRef, Direction]]:
     """Predicates at a vertex or a sample of those that a path leads to, as the fact's subject sees them."""
-    most = settings_of(run).join_sample
+    most = ChattySettings.of_run(run).join_sample
     at = f"{{ SELECT DISTINCT {term} WHERE {{ {where} }} LIMIT {most} }} " if where else ""
     hidden = run.kg.vocabulary.hidden
     for outgoing in (True, False):

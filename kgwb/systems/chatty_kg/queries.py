@@ -27,7 +27,7 @@ from kgwb.systems.chatty_kg.records import (
     RankedPredicate,
     Selection,
 )
-from kgwb.systems.chatty_kg.settings import settings_of
+from kgwb.systems.chatty_kg.settings import ChattySettings
 from kgwb.systems.queries import labels_of
 
 MOST_COMBINATIONS = 20_000
@@ -41,7 +41,7 @@ def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
     ``fast`` orders by score first; as published, the order is that of the combinations, and a fact without
     any predicate is left out.
     """
-    settings = settings_of(run)
+    settings = ChattySettings.of_run(run)
     terms = terms_of(qir, linked.links)
     relations = [linked_relation for linked_relation in linked.relations if linked_relation.predicates]
     lost = len(relations) < len(linked.relations) or any(link.vertex is None for link in linked.links)

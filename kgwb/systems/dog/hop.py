@@ -27,7 +27,7 @@ from kgwb.systems.dog.records import (
     Tried,
     plain,
 )
-from kgwb.systems.dog.settings import settings_of
+from kgwb.systems.dog.settings import DogSettings
 
 MOST_LOOKED_AT, NAMED = 100, 10
 """Tails whose labels are looked for; vertices without a triple that are named, the others are counted."""
@@ -76,7 +76,7 @@ def filter_relation(relations: Relations, question: str, run: Run) -> Filtered:
     """
     if not relations.found:
         return Filtered(relations.head, "", None, "the graph tells nothing about it")
-    alone = len({*MARKED.findall(question)}) <= 1 and settings_of(run).ablation != "no_focusing"
+    alone = len({*MARKED.findall(question)}) <= 1 and DogSettings.of_run(run).ablation != "no_focusing"
     if len(relations.found) == 1 and alone:
         return Filtered(relations.head, "", relations.found[0], "the only relation")
     names = [str(relation) for relation in relations.found]
@@ -192,7 +192,7 @@ def _filled(
 ) -> Filled:
     """``lost``: the vertices without a triple; None if rows are missing, so that nobody knows."""
     tails: dict[Term, list[_Step]] = {}
-    most, before = settings_of(run).fan_out, {value.term: value for value in head.values}
+    most, before = DogSettings.of_run(run).fan_out, {value.term: value for value in head.values}
     rank = {term: place for place, term in enumerate(before)}
     asked = (step for step in steps if step.head in rank)  # an engine may spell an IRI its own way
     for step in sorted(asked, key=lambda step: (rank[step.head], str(step.triples))):  # engines differ

@@ -19,7 +19,7 @@ from kgwb.systems.dog.hop import (
 )
 from kgwb.systems.dog.question import ROLES, begin, find_topics, simplify
 from kgwb.systems.dog.records import Filled, Focus, Head, Hop, Solved, Topics, name_of
-from kgwb.systems.dog.settings import DogSettings, settings_of
+from kgwb.systems.dog.settings import DogSettings
 from kgwb.systems.linking import link_entity, retrieve, select
 
 
@@ -41,13 +41,13 @@ def walk(topics: Topics, run: Run) -> Answer:
         return Answer("list", reason=f"{NOT_HERE}: no vertex for {', '.join(lost)}")
     hops: list[Hop] = []
     heads = list(focus.heads)
-    for number in range(1, settings_of(run).iteration_limit + 1):
+    for number in range(1, DogSettings.of_run(run).iteration_limit + 1):
         hops.append(hop := iterate(f"hop {number}", focus, run))
         if hop.left is None:
             break
         focus = hop.left
         heads += focus.heads
-    if settings_of(run).ablation == "no_focusing":
+    if DogSettings.of_run(run).ablation == "no_focusing":
         evidence = tuple(filled for hop in hops for filled in hop.filled if filled.values)
         tried = try_answer(topics.question, evidence, run) if evidence else None
         hops.append(Hop(topics.question, evidence, tried))
@@ -58,7 +58,7 @@ def walk(topics: Topics, run: Run) -> Answer:
         empty = [f"[{result.head}]: {result.reason}" for result in last.filled if not result.values]
         if last.tried is None:
             why = "; ".join(empty) or "the walk found no triple"
-        elif settings_of(run).ablation == "no_focusing":
+        elif DogSettings.of_run(run).ablation == "no_focusing":
             why = last.tried.reason
         else:
             left = last.left.question if last.left else last.question
@@ -80,7 +80,7 @@ def iterate(place: str, focus: Focus, run: Run) -> Hop:
     reached = tuple(result for result in filled if result.values)
     if not reached:
         return Hop(focus.question, filled, before=focus.before)
-    if settings_of(run).ablation == "no_focusing":
+    if DogSettings.of_run(run).ablation == "no_focusing":
         return Hop(focus.question, filled, left=Focus(focus.question, _next(focus.heads, filled)))
     tried = try_answer(focus.question, filled, run)
     if tried.sufficient == "yes":

@@ -8,18 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from kgwb.flow import Context, Link, Value
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, faults
-from kgwb.systems.dog.records import (
-    MARKED,
-    Filled,
-    Focus,
-    Head,
-    Remark,
-    Simplified,
-    Solved,
-    Topics,
-    plain,
-)
-from kgwb.systems.dog.settings import settings_of
+from kgwb.systems.dog.records import MARKED, Filled, Focus, Head, Remark, Simplified, Solved, Topics, plain
+from kgwb.systems.dog.settings import DogSettings
 from kgwb.systems.linking import link_entity
 
 
@@ -134,7 +124,7 @@ def simplify(question: str, solved: Hops, filled: Results, run: Run) -> Simplifi
     By a setting, who would speak after a question that passes the checks is not asked.
     """
     debate: Debate = ()
-    settings, checks = settings_of(run), checks_of(question, solved)
+    settings, checks = DogSettings.of_run(run), checks_of(question, solved)
     for number in range(1, settings.debate_rounds + 1):
         for speak in ROLES[settings.ablation]:
             debate = (*debate, speak(f"round {number}", question, solved, debate, filled, run))

@@ -7,18 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import (
-    Answer,
-    Direction,
-    Explanation,
-    Hidden,
-    Iri,
-    Term,
-    Titled,
-    Value,
-    counted,
-    first_few,
-)
+from kgwb.flow import Answer, Direction, Explanation, Hidden, Iri, Term, Titled, Value, counted, first_few
 
 INVERSE = "~"
 """Before a relation that is gone from object to subject (DoG, "Relation Filtering")."""

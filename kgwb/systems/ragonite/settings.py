@@ -33,6 +33,3 @@ class RagoniteSettings(Settings):
     """Whether the passage of an object also has the facts that lead to it (section 2.2)."""
     ablation: Ablation = "none"
     """Which tool it has instead of both (section 4)."""
-
-
-settings_of = RagoniteSettings.of_run

@@ -17,7 +17,7 @@ from kgwb.run.agents import Agent
 from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.records import NEXT, TOOLS, Decision, Position, Produced, Sentence, State
-from kgwb.systems.robodata.settings import settings_of
+from kgwb.systems.robodata.settings import RoboDataSettings
 
 PROMPTS: dict[State, tuple[str, str]] = {
     "EVAL_LOCAL": ("robodata/eval_local", "Whether the local graph is enough to answer."),
@@ -57,7 +57,7 @@ def decider(state: State) -> Agent:
     def decide(place: str, position: Position, run: Run) -> Decision:
         if not position.visits:  # the local graph is empty, and nothing was looked for
             return Decision("the local graph is empty", "REMOTE")
-        most, given = settings_of(run).tool_uses, variables(position, run)
+        most, given = RoboDataSettings.of_run(run).tool_uses, variables(position, run)
         given |= {"tool_uses": str(most)} if state in TOOLS else {"advice": position.advice or "none"}
         few = Check[Any]("not too many tool uses", lambda r: f"more than {most}" * (len(r.actions) > most))
         checks = (few,) if state in TOOLS else ()
@@ -73,7 +73,7 @@ DECIDERS: dict[State, Agent] = {state: decider(state) for state in PROMPTS}
 
 def variables(position: Position, run: Run) -> dict[str, str]:
     """What every state is shown: self-reflection, memory, the local graph, results, and the turns left."""
-    settings = settings_of(run)
+    settings = RoboDataSettings.of_run(run)
     left = settings.turn_limit - len(position.visits)
     urgency = "high" if left <= 6 else "medium" if left <= 10 else "low"
     only = "; only connect what is there already, and produce" if left <= 3 else ""
@@ -181,7 +181,8 @@ def conclude(position: Position, produced: Produced, run: Run) -> Answer:
     elif produced.kind != "nothing":
         result = len(produced.answers) if produced.kind == "count" else produced.kind == "yes"
         values = (Value(rdflib.Literal(result), str(result).lower(), whole),)
-    limit = f"ended at the limit of {settings_of(run).turn_limit} turns, with what was found by then"
+    turns = RoboDataSettings.of_run(run).turn_limit
+    limit = f"ended at the limit of {turns} turns, with what was found by then"
     ended = "" if position.state == "PRODUCE" else limit
     text = " ".join(f"{each} ({number})" for number, each in enumerate(sentences, 1))
     if not values:

@@ -18,7 +18,7 @@ from kgwb.systems.linking import likeness
 from kgwb.systems.queries import labels_of
 from kgwb.systems.triad.records import Choice, Filled, Phase, Queries, Relation, Triplet
 from kgwb.systems.triad.roles import Triplets, fill, mentions
-from kgwb.systems.triad.settings import settings_of
+from kgwb.systems.triad.settings import TriadSettings
 
 Ends = Mapping[str, Sequence[Term]]
 """The vertices that an end of a triplet may be."""
@@ -30,7 +30,7 @@ MOST_COMBINATIONS, FEW = 20_000, 3
 @agent("relations", subject="triplet", kind="sparql")
 def traverse(triplet: Triplet, ends: Ends, run: Run) -> tuple[Relation, ...]:
     """The relations one hop around what its ends may be, those named most like the triplet's own first."""
-    settings = settings_of(run)
+    settings = TriadSettings.of_run(run)
     found: dict[tuple[URIRef, Direction], None] = {}
     for end, terms in ends.items():
         for iri, way in predicates(run.kg, *(term for term in terms if not isinstance(term, BNode))):
@@ -54,8 +54,8 @@ def reached(triplet: Triplet, choice: Choice, ends: Ends, run: Run) -> Ends:
         pair = ("?_v", "?_x") if subject_first else ("?_x", "?_v")
         ways.append(f"{{ {pair[0]} {n3(relation.iri)} {pair[1]} }}")
     terms = one_of("?_v", (term for term in ends[known[0]] if not isinstance(term, BNode)))
-    where = f"{terms} {' UNION '.join(ways)}"
-    rows = run.kg.select(f"SELECT DISTINCT ?_x WHERE {{ {where} }} LIMIT {settings_of(run).join_sample}").rows
+    where, most = f"{terms} {' UNION '.join(ways)}", TriadSettings.of_run(run).join_sample
+    rows = run.kg.select(f"SELECT DISTINCT ?_x WHERE {{ {where} }} LIMIT {most}").rows
     return {new[0]: tuple(row[0] for row in rows if row[0] is not None)}
 
 
@@ -64,10 +64,10 @@ def build(template: str, triplets: Triplets, linked: tuple[Choice, ...], run: Ru
     """The template with every choice in every slot, each run, and those without a result set apart."""
     combinations = islice(product(*(range(len(choice.chosen)) for choice in linked)), MOST_COMBINATIONS)
     in_order = sorted(combinations, key=lambda places: (sum(places), places))
-    if len(in_order) > settings_of(run).query_limit:
-        run.note(f"{len(in_order)} queries, {settings_of(run).query_limit} run (query_limit)")
-    filled = []
-    for places in in_order[: settings_of(run).query_limit]:
+    limit, filled = TriadSettings.of_run(run).query_limit, []
+    if len(in_order) > limit:
+        run.note(f"{len(in_order)} queries, {limit} run (query_limit)")
+    for places in in_order[:limit]:
         chosen: list[Any] = [choice.chosen[place] for choice, place in zip(linked, places, strict=True)]
         entities, relations = chosen[: -len(triplets)], chosen[-len(triplets) :]
         ways = [(n3(each.iri), each.direction) for each in relations]

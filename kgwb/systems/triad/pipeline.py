@@ -12,20 +12,20 @@ from kgwb.systems.triad import roles
 from kgwb.systems.triad.memory import build, fault_of, reached, traverse
 from kgwb.systems.triad.records import Attempt, Choice, Triplet
 from kgwb.systems.triad.roles import Triplets, mentions
-from kgwb.systems.triad.settings import TriadSettings, settings_of
+from kgwb.systems.triad.settings import TriadSettings
 
 
 def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Look for a query with results, at most ``tries`` times; then answer by the type that is asked for."""
     tries: list[Attempt] = []
-    while not tries or (tries[-1].back and len(tries) < settings_of(run).tries):
+    while not tries or (tries[-1].back and len(tries) < TriadSettings.of_run(run).tries):
         phase = tries[-1].back if tries else "parsing"
         tries.append(attempt(f"try {len(tries) + 1}/{phase}", question.text, tuple(tries), run))
     asked = roles.classify(question.text, run)
     if query := tries[-1].query:
         return roles.conclude(query, asked, run)
     reason = f"{NOT_HERE}: {tries[-1].fault}"
-    if run.settings.own_knowledge and settings_of(run).ablation != "no_fallback":
+    if run.settings.own_knowledge and TriadSettings.of_run(run).ablation != "no_fallback":
         return roles.remember(question.text, asked, reason, run)
     return Answer("list", reason=reason)
 
@@ -50,7 +50,7 @@ def attempt(place: str, question: str, before: tuple[Attempt, ...], run: Run) ->
 
 def _advised(tried: Attempt, before: Sequence[Attempt], run: Run) -> Attempt:
     """With what a retry changed, and the phase to go back to; what is at fault twice is parsed anew."""
-    back, wanted = tried.back, settings_of(run).retry_from
+    back, wanted = tried.back, TriadSettings.of_run(run).retry_from
     if back and tried.template and wanted != "fault":
         back = wanted
     elif back in {each.back for each in before}:

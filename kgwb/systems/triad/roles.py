@@ -20,7 +20,7 @@ from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.linking import numbered
 from kgwb.systems.queries import labels_of, supports
 from kgwb.systems.triad.records import Choice, Queries, Relation, Triplet
-from kgwb.systems.triad.settings import settings_of
+from kgwb.systems.triad.settings import TriadSettings
 
 AnswerType = Literal["count", "select", "yes or no"]
 Triplets = tuple[Triplet, ...]
@@ -190,9 +190,9 @@ def choose_entities(
     retrieved: Retrieved, entity: str, question: str, failed: tuple[str, ...], run: Run
 ) -> Choice:
     """At most K of the candidates; ``fast`` asks no model where one alone has exactly this label."""
-    candidates, most = retrieved.candidates, settings_of(run).entities
+    candidates, most = retrieved.candidates, TriadSettings.of_run(run).entities
     alone = run.settings.fast and len(candidates) == 1 and candidates[0].score >= 1
-    if not candidates or alone or settings_of(run).ablation == "no_uri_choice":
+    if not candidates or alone or TriadSettings.of_run(run).ablation == "no_uri_choice":
         reason = "the labels most like it" if candidates else "no label holds these words"
         return Choice(entity, candidates[:most], reason)
     variables = {"question": question, "entity": entity, "failed": list(failed)}
@@ -205,8 +205,8 @@ def choose_relations(
     relations: tuple[Relation, ...], triplet: Triplet, question: str, failed: tuple[str, ...], run: Run
 ) -> Choice:
     """At most K of the relations."""
-    most = settings_of(run).relations
-    if not relations or settings_of(run).ablation == "no_uri_choice":
+    most = TriadSettings.of_run(run).relations
+    if not relations or TriadSettings.of_run(run).ablation == "no_uri_choice":
         reason = "the names most like it" if relations else "there is no relation around it"
         return Choice(str(triplet), relations[:most], reason)
     shown = []
@@ -221,7 +221,7 @@ def choose_relations(
 @agent("query_choice", check=problems, kind="model")
 def choose_query(queries: Queries, question: str, run: Run) -> Choice:
     """The query that answers; no model is asked where only one has results."""
-    if len(queries.kept) < 2 or settings_of(run).ablation == "no_query_choice":
+    if len(queries.kept) < 2 or TriadSettings.of_run(run).ablation == "no_query_choice":
         return Choice("query", queries.kept[:1])
     shown = [
         {"number": number, "query": each.reads, "rows": each.rows, "first": list(each.results)}
@@ -267,7 +267,7 @@ def conclude(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
 def remember(question: str, asked: AnswerType, reason: str, run: Run) -> Answer:
     """An answer without the graph, marked as such, if yes or no or one fact is asked for."""
     truth = asked == "yes or no"
-    if asked == "count" or (settings_of(run).ablation == "boolean_fallback" and not truth):
+    if asked == "count" or (TriadSettings.of_run(run).ablation == "boolean_fallback" and not truth):
         return Answer(KINDS[asked], reason=reason)
     right = {"True", "False"} if truth else ()
     check = Check[KnowledgeReply](
