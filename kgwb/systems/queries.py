@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Number
 
-from rdflib import URIRef
+from rdflib import Literal, URIRef
 
 from kgwb.errors import GraphError, QueryError
 from kgwb.flow import Term, Triples
@@ -26,6 +27,12 @@ def labels_of(terms: Iterable[Term], run: Run) -> dict[Term, str]:
     distinct = dict.fromkeys(terms)
     names = run.kg.names([term for term in distinct if isinstance(term, URIRef)])
     return {term: names[term] if isinstance(term, URIRef) else str(term) for term in distinct}
+
+
+def is_number(term: Term) -> bool:
+    """Whether a term is a literal whose value is a number."""
+    value = term.value if isinstance(term, Literal) else None
+    return isinstance(value, Number) and not isinstance(value, bool)
 
 
 def names_in(rows: Iterable[Row], run: Run) -> Mapping[URIRef, str]:

@@ -75,10 +75,9 @@ def retrieve(entity: str, question: str, kinds: Collection[str], run: Run) -> Re
         words = ", ".join(label[:MOST_CHARS] for label in named)
         return f"{relation}: {words}" if words else relation
 
-    with_values = (
-        replace(c, relations=tuple(shown(c.iri, relation) for relation in c.relations))
-        for c in retrieved.candidates
-    )
+    with_values = []
+    for each in retrieved.candidates:
+        with_values.append(replace(each, relations=tuple(shown(each.iri, r) for r in each.relations)))
     return replace(retrieved, candidates=tuple(with_values))
 
 

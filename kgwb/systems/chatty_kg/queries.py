@@ -28,7 +28,7 @@ from kgwb.systems.chatty_kg.records import (
     Selection,
 )
 from kgwb.systems.chatty_kg.settings import ChattySettings
-from kgwb.systems.queries import labels_of
+from kgwb.systems.queries import is_number, labels_of
 
 MOST_COMBINATIONS = 20_000
 """Combinations looked at before truncation; a QIR of many facts multiplies."""
@@ -155,10 +155,9 @@ def select_queries(generated: Generated, question: str, linked: Linked, run: Run
         pairs = zip(relations, offered, strict=True)
         shown = [{"triple": [*relation.fact.words], "predicates": names} for relation, names in pairs]
         variables = {"question": question, "relations": shown}
-        check = Check("predicates from the list", listed)
-        relevant = ask(
-            "chatty_kg/predicate_selection", variables, SelectionReply, run, checks=(check,)
-        ).predicates
+        checks = (Check("predicates from the list", listed),)
+        reply = ask("chatty_kg/predicate_selection", variables, SelectionReply, run, checks=checks)
+        relevant = reply.predicates
     kept = tuple(query for query in queries if all(map(contains, relevant, query.predicates)))
     lists = zip(relevant, offered, strict=True)
     names = dict.fromkeys(name for chosen, known in lists for name in chosen if name in known)
@@ -198,10 +197,6 @@ def _pooled(generated: Generated, question: str, run: Run) -> Selection:
 
 SURE = 0.6
 """Score from which a query's wording decides the direction; "relatives" is both father and child."""
-NUMBERS = frozenset(
-    XSD[name]
-    for name in "integer int long short decimal double float nonNegativeInteger positiveInteger".split()
-)
 Supports = dict[Term, tuple[Triple, ...]]
 
 
@@ -236,8 +231,7 @@ def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
     texts = tuple(query.sparql for query in queries)
     if not supports:
         return Answer(qir.kind, queries=texts, reason=f"{NOT_HERE}: no selected query has rows")
-    stored = all(isinstance(value, Literal) and value.datatype in NUMBERS for value in supports)
-    if qir.kind == "count" and run.settings.fast and not stored:
+    if qir.kind == "count" and run.settings.fast and not all(map(is_number, supports)):
         number, triples = len(supports), dict.fromkeys(t for some in supports.values() for t in some)
         if cut:  # the graph itself counts
             patterns = " UNION ".join(f"{{ {where(query)} }}" for query in queries)

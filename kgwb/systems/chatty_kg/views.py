@@ -115,9 +115,8 @@ def _(value: records.Selection, around: Around) -> h.Html:
     """The queries kept, and those that came in: a click takes one of them instead."""
     generated = around.of(records.Generated)
     nothing = "" if value.queries else h.note("no query was kept")
-    others = (
-        _others(generated.queries, 0, around, takes=around.live) if generated and generated.queries else ""
-    )
+    offered = generated.queries if generated else ()
+    others = _others(offered, 0, around, takes=around.live) if offered else ""
     return h.div("body stack", *_kept(value, around), nothing, others)
 
 

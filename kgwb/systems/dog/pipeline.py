@@ -95,10 +95,8 @@ def iterate(place: str, focus: Focus, run: Run) -> Hop:
 
 def _next(heads: Sequence[Head], filled: Sequence[Filled]) -> tuple[Head, ...]:
     """The tails as the next heads; a head whose turn has not come stays."""
-    return tuple(
-        Head(name_of(result.values), result.values, head.start) if result.values else head
-        for result, head in zip(filled, heads, strict=True)
-    )
+    pairs = zip(filled, heads, strict=True)
+    return tuple(Head(name_of(r.values), r.values, h.start) if r.values else h for r, h in pairs)
 
 
 SYSTEM = System(

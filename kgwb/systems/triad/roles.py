@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from numbers import Number
 from typing import Any, Literal
 
 import rdflib
@@ -18,7 +17,7 @@ from kgwb.kg.queries import named
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.linking import numbered
-from kgwb.systems.queries import labels_of, supports
+from kgwb.systems.queries import is_number, labels_of, supports
 from kgwb.systems.triad.records import Choice, Queries, Relation, Triplet
 from kgwb.systems.triad.settings import TriadSettings
 
@@ -254,8 +253,7 @@ def conclude(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
     standing = supports(query.sparql, columns, [*rows], run) if truth is not False else {}
     labels = labels_of(rows.values(), run)
     values = [Value(term, labels[term], standing.get(row, ())) for row, term in rows.items()]
-    numbers = all(isinstance(v.term, rdflib.Literal) and isinstance(v.term.value, Number) for v in values)
-    if truth is not None or (asked == "count" and not numbers):
+    if truth is not None or (asked == "count" and not all(map(is_number, rows.values()))):
         one = len(rows) if truth is None else truth
         triples = dict.fromkeys(triple for support in standing.values() for triple in support)
         values = [Value(rdflib.Literal(one), str(one).lower(), tuple(triples))]
