@@ -10,7 +10,7 @@ from rdflib import BNode, URIRef
 from rdflib.namespace import RDFS
 
 from kgwb.flow import Candidate, Context, Direction, Link, Retrieved, Term
-from kgwb.kg.algebra import conjunction
+from kgwb.kg.algebra import Pattern, conjunction
 from kgwb.kg.base import SCHEMA_SPACES
 from kgwb.kg.queries import describe
 from kgwb.kg.sparql import n3, one_of
@@ -108,7 +108,6 @@ def _with_classes(retrieved: Retrieved, run: Run) -> Retrieved:
     return replace(retrieved, candidates=offered if whole else offered[:most])
 
 
-Pattern = tuple[str, str, str]
 Ends = dict[str, str]
 Paths = dict[str, tuple[tuple[str, str], ...]]
 """By end what leads to it, in SPARQL, and its own term."""

@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import Candidate, CandidateQuery, Direction, Explanation, Hidden, Iri, Score, Sparql, counted
+from kgwb.flow import (
+    Candidate,
+    CandidateQuery,
+    Direction,
+    Explanation,
+    Hidden,
+    Iri,
+    Score,
+    Sparql,
+    Titled,
+    counted,
+)
 
 Phase = Literal["parsing", "linking", "construction"]
 
@@ -40,7 +51,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class Filled(Titled):
     """A template with a choice in each slot, and what it gives."""
 
     query: CandidateQuery
@@ -55,9 +66,6 @@ class Filled:
     @property
     def name(self) -> str:
         return f"{self.reads}: {counted(self.rows, 'row')}"
-
-    def __str__(self) -> str:
-        return self.query.sparql
 
 
 @dataclass(frozen=True, slots=True)
