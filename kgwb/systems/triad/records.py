@@ -5,18 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import (
-    Candidate,
-    CandidateQuery,
-    Direction,
-    Explanation,
-    Hidden,
-    Iri,
-    Score,
-    Sparql,
-    Titled,
-    counted,
-)
+from kgwb.flow import Candidate, CandidateQuery, Direction, Explanation, Hidden, Iri, Score, Sparql, counted
 
 Phase = Literal["parsing", "linking", "construction"]
 
@@ -51,7 +40,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Filled(Titled):
+class Filled:
     """A template with a choice in each slot, and what it gives."""
 
     query: CandidateQuery
@@ -66,6 +55,9 @@ class Filled(Titled):
     @property
     def name(self) -> str:
         return f"{self.reads}: {counted(self.rows, 'row')}"
+
+    def __str__(self) -> str:
+        return self.query.sparql
 
 
 @dataclass(frozen=True, slots=True)
