@@ -273,9 +273,9 @@ def tell_apart(filled: Sequence[Filled], heads: Sequence[Head], run: Run) -> tup
         ways = [[", ".join(described[term].types) for term in same]]
         for length in range(1, max(map(len, texts)) + 1):
             ways.append([" ".join(words[:length]) for words in texts])
-        ways += [[*map(local_part, same)], [*map(str, same)]]
-        kinds = next(kinds for kinds in ways if all(kinds) and len({*kinds}) == len(same))
-        pairs = zip(same, kinds, strict=True)
+        ways.append([*map(local_part, same)])
+        apart = (kinds for kinds in ways if all(kinds) and len({*kinds}) == len(same))
+        pairs = zip(same, next(apart, [*map(str, same)]), strict=True)
         names |= {term: f"{named[term]} ({kind})" for term, kind in pairs if term not in known}
     renamed = []
     for result in filled:

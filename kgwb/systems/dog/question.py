@@ -47,7 +47,7 @@ def _names(reply: TopicReply) -> list[str]:
 
 def _written(question: str, reply: TopicReply) -> list[str]:
     """The names that stand in the question, but for those inside another."""
-    names = dict.fromkeys(name for name in _names(reply) if name and _places(question, name))
+    names = dict.fromkeys(name for name in _names(reply) if name and _place(question, name))
     return [name for name in names if not any(name != longer and name in longer for longer in names)]
 
 
@@ -57,7 +57,7 @@ def topic_checks(question: str) -> tuple[Check[TopicReply], ...]:
 
     def written(reply: TopicReply) -> str:
         names = _names(reply)
-        lost = [name for name in names if not name or not _places(question, name)]
+        lost = [name for name in names if not name or not _place(question, name)]
         if lost:
             return f"{', '.join(map(repr, lost))} is not in the question: copy the names from {question!r}"
         inside = [name for name in names for longer in names if name != longer and name in longer]
@@ -71,19 +71,17 @@ def mark(question: str, names: Sequence[str]) -> Topics:
     """The question with the first mention of each name in brackets, spelled as the question spells it."""
     spelled = []
     for name in sorted(names, key=len, reverse=True):
-        start, end = _places(question, name)[0]
-        spelled.append(question[start:end])
-        question = f"{question[:start]}[{question[start:end]}]{question[end:]}"
+        if match := _place(question, name):
+            spelled.append(match[0])
+            question = f"{question[: match.start()]}[{match[0]}]{question[match.end() :]}"
     return Topics(question, tuple(sorted(dict.fromkeys(spelled), key=question.index)))
 
 
-def _places(question: str, name: str) -> list[tuple[int, int]]:
-    """Where a name stands as whole words, else anywhere; letter case aside."""
+def _place(question: str, name: str) -> re.Match[str] | None:
+    """Where a name first stands as whole words, else anywhere; letter case aside."""
     written = re.escape(name)
-    for pattern in (rf"(?<!\w){written}(?!\w)", written):
-        if spans := [match.span() for match in re.finditer(pattern, question, re.IGNORECASE)]:
-            return spans
-    return []
+    whole = re.search(rf"(?<!\w){written}(?!\w)", question, re.IGNORECASE)
+    return whole or re.search(written, question, re.IGNORECASE)
 
 
 def begin(topics: Topics, run: Run) -> tuple[Focus, tuple[Link, ...]]:
