@@ -144,6 +144,15 @@ def first_few(texts: Any, most: int = 5) -> str:
     return ", ".join([*texts[:most], *([f"and {left:,} more"] if left > 0 else [])])
 
 
+class Titled:
+    """A record whose line is its first field."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return str(getattr(self, self.__slots__[0]))
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One earlier question of a dialogue with what was answered (Chatty-KG, Definition 3.1)."""

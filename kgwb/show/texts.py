@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import NamedTuple
 
-from kgwb.show.html import MOST_ROWS, Html, and_more, aside, div, join, safe, short, tag
+from kgwb.show.html import MOST_ROWS, Html, and_more, aside, div, join, safe, short, span, tag
 
 MOST_ALIGNED = 1_000
 """Items of a list that difflib compares: its time grows with the square of their number."""
@@ -59,6 +59,12 @@ def word_changes(before: str, after: str) -> tuple[Html, Html]:
             text = "".join(words)
             sides[side].append(safe(text) if part.same or not text else tag(mark, text))
     return join(*sides[0]), join(*sides[1])
+
+
+def changed_words(before: str, after: str) -> Html:
+    """A text before and after it was changed, each below its heading."""
+    old, new = word_changes(before, after)
+    return div("kv", span("soft", "before"), span("", old), span("soft", "after"), span("b", new))
 
 
 def changes(before: Sequence[str], after: Sequence[str]) -> tuple[int, Html]:

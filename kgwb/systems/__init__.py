@@ -27,8 +27,17 @@ def system(name: str) -> System:
     """The system of that name. Raises SettingError naming those there are."""
     if name not in names():
         raise SettingError(f"no system named {name!r}", hint=f"choose one of {', '.join(names())}")
-    loaded: System = importlib.import_module(f"{__name__}.{name}.pipeline").SYSTEM
+    for part in ("rules", "views"):  # what is in them registers itself
+        _part(name, part)
+    loaded: System = _part(name, "pipeline").SYSTEM
     return loaded
+
+
+def _part(name: str, part: str) -> Any:
+    """A module of a system's folder; None if it has none of that name."""
+    module = f"{__name__}.{name}.{part}"
+    there = name in names() and importlib.util.find_spec(module) is not None
+    return importlib.import_module(module) if there else None
 
 
 system_of = system  # where an argument has that name
@@ -46,11 +55,8 @@ def profile(name: str, /, *, system: str = "", texts: bool = False, **changes: A
 
 def oracle(name: str) -> Oracle | None:
     """What gold means to the agents of that system; None if it does not say."""
-    module = f"{__name__}.{name}.gold"
-    if name not in names() or importlib.util.find_spec(module) is None:
-        return None
-    loaded: Any = importlib.import_module(module)
-    return loaded  # type: ignore[no-any-return]
+    loaded: Oracle | None = _part(name, "gold")
+    return loaded
 
 
 def load_run(

@@ -10,7 +10,8 @@ from rdflib import URIRef
 
 from kgwb.flow import Candidate, Context, Link, Retrieved
 from kgwb.kg.queries import describe
-from kgwb.kg.sparql import n3
+from kgwb.kg.sparql import one_of
+from kgwb.kg.text import local_part
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems import rules as _rules  # noqa: F401  # the model rules selects by them
@@ -83,10 +84,9 @@ def candidates_of(entity: str, run: Run) -> Retrieved:
 
 def relations_of(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]]:
     """Names of the predicates at each vertex; those of others to it are marked."""
-    values = " ".join(map(n3, iris))
     by_vertex: dict[URIRef, dict[str, None]] = {iri: {} for iri in iris}
     for triple, shown in (("?v ?p ?o", "{}"), ("?o ?p ?v", "{} (incoming)")):
-        rows = run.kg.select(f"SELECT DISTINCT ?v ?p WHERE {{ VALUES ?v {{ {values} }} {triple} }}")
+        rows = run.kg.select(f"SELECT DISTINCT ?v ?p WHERE {{ {one_of('?v', iris)} {triple} }}")
         hidden = run.kg.vocabulary.hidden
         iris_only = [(v, p) for v, p in rows.rows if isinstance(v, URIRef) and isinstance(p, URIRef)]
         pairs = [(v, p) for v, p in iris_only if v in by_vertex and p not in hidden]
@@ -192,7 +192,7 @@ def _as_published(retrieved: Retrieved, run: Run) -> Link:
     same = by_label[chosen.casefold()]
     if len(same) == 1:
         return Link(retrieved.entity, same[0], candidates, f"chosen by its label, {chosen!r}")
-    names = {candidate.iri.rpartition("/")[2].rpartition("#")[2]: candidate for candidate in same}
+    names = {local_part(candidate.iri): candidate for candidate in same}
     variables = {"entity": retrieved.entity, "names": list(names)}
     name_known = Check[NameReply](IN_LIST, lambda r: _unlisted(r.name, r.name in names))
     name = ask("linking/vertex_selection_names", variables, NameReply, run, checks=(name_known,)).name

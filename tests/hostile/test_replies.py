@@ -55,18 +55,17 @@ from kgwb.systems import linking
 from kgwb.systems.chatty_kg import chat, queries
 from kgwb.systems.chatty_kg import qir as qirs
 from kgwb.systems.chatty_kg.records import Fact, Generated, Linked, LinkedRelation, RankedPredicate
-from kgwb.systems.dog import hop, simplifying, topic_entity
+from kgwb.systems.dog import hop, question
 from kgwb.systems.dog.records import Filled, Relation, Relations, Solved
-from kgwb.systems.ragonite import answerer
+from kgwb.systems.ragonite import pipeline as ragonite
 from kgwb.systems.ragonite.records import Source
 from kgwb.systems.ragonite.tools import OFFERED as RAGONITE_TOOLS
 from kgwb.systems.ragonite.tools import Finish, Sparql
-from kgwb.systems.robodata import producer, states
+from kgwb.systems.robodata import states
 from kgwb.systems.robodata.local_graph import LocalGraph
-from kgwb.systems.robodata.producer import produce
 from kgwb.systems.robodata.records import Position, Visit
-from kgwb.systems.robodata.states import DECIDERS, assess, observe
-from kgwb.systems.surveyor import drafter, part
+from kgwb.systems.robodata.states import DECIDERS, assess, observe, produce
+from kgwb.systems.surveyor import drafter
 from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part
 from kgwb.systems.triad import records as triads
 from kgwb.systems.triad import roles
@@ -354,7 +353,7 @@ CASES = {
         ),
         Case(
             "topic_entity",
-            lambda run: topic_entity.find_topics(ASKED, run),
+            lambda run: question.find_topics(ASKED, run),
             ({"entities": ["Dune", "Arrival"]}, {"entities": ["dune"]}),
             _copied,
             of=DOG,
@@ -381,7 +380,7 @@ CASES = {
         ),
         Case(
             "linguist",
-            lambda run: simplifying.polish("round 1", ASKED, SOLVED, (), (FILLED,), run),
+            lambda run: question.polish("round 1", ASKED, SOLVED, (), (FILLED,), run),
             ({"remark": "shorter", "question": "When was [Denis] born?"},),
             _goes_on,
             of=DOG,
@@ -395,7 +394,7 @@ CASES = {
         ),
         Case(
             "mention_finder",
-            lambda run: part.find_names("Who directed Dune?", Dialogue(), LABELS, run),
+            lambda run: drafter.find_names("Who directed Dune?", Dialogue(), LABELS, run),
             (mention("Dune", classes=LABELS[:2]), mention(classes=["none of them"])),
             lambda reply: True,  # names are looked up, and of the classes only those listed are taken
             of=SURVEYOR,
@@ -529,7 +528,7 @@ CASES = {
         ),
         Case(
             "answerer",
-            lambda run: answerer.write(ASKED, Dialogue(), SOURCES, run),
+            lambda run: ragonite.write(ASKED, Dialogue(), SOURCES, run),
             (
                 cited(("Dune", 1), ("1", 2), text="Dune [1], [2]."),
                 cited(("true", 2), kind="boolean"),
@@ -564,8 +563,7 @@ def play(case: Case, text: str) -> Any:
     return alone(case.work, replies, kg=KG, settings=case.settings.changed(theta=1), of=case.of)
 
 
-DEBATING = (hop, simplifying, topic_entity)
-SURVEYING = (part, drafter)
+DEBATING = (hop, question)
 OFFERED = {"entity_choice": CANDIDATES, "relation_choice": AROUND, "query_choice": KEPT}
 
 
@@ -574,13 +572,13 @@ def test_every_reply_class_of_the_systems_is_tried() -> None:
         one
         for module in (
             *(chat, queries, qirs, linking),
-            *(*DEBATING, *SURVEYING, roles, producer, states, answerer),
+            *(*DEBATING, drafter, roles, states, ragonite),
         )
         for name, one in vars(module).items()
         if name.endswith("Reply") and one.__module__ == module.__name__
     }
     there |= {acting._reply(tools) for tools in CHOSEN.values()}
-    parts = {qirs.TripleReply, producer.SentenceReply, answerer.ValueReply}
+    parts = {qirs.TripleReply, states.SentenceReply, ragonite.ValueReply}
     assert {door(name)[0] for name in CASES} == there - parts
     assert len(CASES) * (MUTATED + FREE) >= LEAST
 

@@ -10,7 +10,7 @@ from kgwb.flow import NOT_HERE, Answer, Context, Dialogue, Question
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.chatty_kg.records import Classified, Rephrased
-from kgwb.systems.chatty_kg.settings import settings_of
+from kgwb.systems.chatty_kg.settings import ChattySettings
 
 SHORT_ANSWER = 5
 """Values of an answer that may be reworded; longer lists read better as lists."""
@@ -54,7 +54,7 @@ class RewordedReply(Reply):
 @agent("context")
 def build_context(dialogue: Dialogue, run: Run) -> Context:
     """Every earlier turn with its answers, cut to L answers each (C_q in section 4.1)."""
-    most = settings_of(run).answers_in_context
+    most = ChattySettings.of_run(run).answers_in_context
     turns = tuple(replace(turn, answers=turn.answers[:most]) for turn in dialogue.turns)
     cut = sum(len(turn.answers) for turn in dialogue.turns) - sum(len(turn.answers) for turn in turns)
     if cut:
@@ -68,7 +68,7 @@ def translate(question: Question, run: Run) -> Question:
     words = re.findall(r"[^\W\d_]+", question.text.casefold())
     english, foreign = (sum(word in known for word in words) for known in (ENGLISH, FOREIGN))
     looks_english = english >= foreign if english or foreign else question.text.isascii()
-    if looks_english or not settings_of(run).translate:
+    if looks_english or not ChattySettings.of_run(run).translate:
         return question
     variables = {"question": question.text}
     reply = ask("chatty_kg/translator", variables, TranslationReply, run, checks=NOT_EMPTY)
@@ -91,7 +91,7 @@ def reword(answer: Answer, question: str, run: Run) -> Answer:
 
 def rewordable(answer: Answer, run: Run) -> bool:
     """Whether the answer shall be reworded: asked for, and short."""
-    return settings_of(run).reword_answer and 0 < len(answer.values) <= SHORT_ANSWER
+    return ChattySettings.of_run(run).reword_answer and 0 < len(answer.values) <= SHORT_ANSWER
 
 
 def asks_for_others(question: str, context: Context, run: Run) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from difflib import SequenceMatcher
 from itertools import permutations, product
 from types import MappingProxyType
@@ -180,7 +179,7 @@ class _Fit(NamedTuple):
     ends: dict[str, str]
     """The gold term of each end."""
     facts: dict[Fact, tuple[Pattern, Direction]]
-    likeness: float = 0.0
+    likeness: float
 
 
 def _fit(own: QIR | None, gold: Gold) -> _Fit | None:
@@ -190,18 +189,20 @@ def _fit(own: QIR | None, gold: Gold) -> _Fit | None:
         return None
     if len(own.facts) != len(gold.patterns):
         return None
-    return max(_fits(own, gold), key=lambda fit: fit.likeness, default=None)
-
-
-def _fits(own: QIR, gold: Gold) -> Iterator[_Fit]:
     ways: tuple[Direction, Direction] = ("out", "in")
-    for patterns in permutations(gold.patterns):
-        for directions in product(ways, repeat=len(patterns)):
-            facts = dict(zip(own.facts, zip(patterns, directions, strict=True), strict=True))
-            if ends := _ends(facts, own, gold):
-                relations = (_alike(fact.relation, pattern[1], gold) for fact, (pattern, _) in facts.items())
-                mentions = (_alike(end, term, gold) for end, term in ends.items() if term[0] == "<")
-                yield _Fit(ends, facts, sum(relations) + sum(mentions))
+    likeliest: _Fit | None = None
+    for patterns, directions in product(permutations(gold.patterns), product(ways, repeat=len(own.facts))):
+        facts = dict(zip(own.facts, zip(patterns, directions, strict=True), strict=True))
+        if ends := _ends(facts, own, gold):
+            pairs = [(fact.relation, pattern[1]) for fact, (pattern, _) in facts.items()]
+            pairs += [(end, term) for end, term in ends.items() if term[0] == "<"]
+            likeness = sum(
+                SequenceMatcher(None, words.casefold(), gold.names.get(term, term).casefold()).ratio()
+                for words, term in pairs
+            )
+            if likeliest is None or likeness > likeliest.likeness:
+                likeliest = _Fit(ends, facts, likeness)
+    return likeliest
 
 
 def _ends(facts: dict[Fact, tuple[Pattern, Direction]], own: QIR, gold: Gold) -> dict[str, str]:
@@ -213,10 +214,6 @@ def _ends(facts: dict[Fact, tuple[Pattern, Direction]], own: QIR, gold: Gold) ->
             if ends.setdefault(end, term) != term or end.startswith("?") != term.startswith("?"):
                 return {}
     return ends if len({*ends.values()}) == len(ends) else {}
-
-
-def _alike(words: str, term: str, gold: Gold) -> float:
-    return SequenceMatcher(None, words.casefold(), gold.names.get(term, term).casefold()).ratio()
 
 
 def _says(words: str, question: str) -> bool:

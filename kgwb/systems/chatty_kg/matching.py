@@ -9,11 +9,11 @@ from dataclasses import replace
 from rdflib import BNode, URIRef
 from rdflib.namespace import RDFS
 
-from kgwb.flow import Candidate, Context, Direction, Link, Retrieved
-from kgwb.kg.algebra import conjunction
+from kgwb.flow import Candidate, Context, Direction, Link, Retrieved, Term
+from kgwb.kg.algebra import Pattern, conjunction
 from kgwb.kg.base import SCHEMA_SPACES
 from kgwb.kg.queries import describe
-from kgwb.kg.sparql import n3
+from kgwb.kg.sparql import n3, one_of
 from kgwb.kg.text import normal
 from kgwb.run import Run, agent
 from kgwb.systems.chatty_kg.records import (
@@ -25,8 +25,9 @@ from kgwb.systems.chatty_kg.records import (
     RankedPredicate,
     is_unknown,
 )
-from kgwb.systems.chatty_kg.settings import settings_of
+from kgwb.systems.chatty_kg.settings import ChattySettings
 from kgwb.systems.linking import candidates_of, likeness, select
+from kgwb.systems.queries import labels_of
 
 SAMPLE, MOST_CLASSES = 100_000, 1_000
 """Types of things looked at to find the classes of a graph, and classes found at most."""
@@ -60,12 +61,11 @@ def retrieve(entity: str, question: str, kinds: Collection[str], run: Run) -> Re
     )
     rows = run.kg.select(f"SELECT ?v ?p ?o ?way WHERE {{ {parts} }}").rows
     rows = tuple(row for row in rows if row[2] != row[0])
-    names = run.kg.names(sorted({end for _, p, o, _ in rows for end in (p, o) if isinstance(end, URIRef)}))
-    values: dict[tuple[URIRef, str], set[str]] = {}
+    labels = labels_of((end for row in rows for end in row[1:3] if end is not None), run)
+    values: dict[tuple[Term, str], set[str]] = {}
     for vertex, predicate, value, way in rows:
-        if isinstance(vertex, URIRef) and isinstance(predicate, URIRef) and not isinstance(value, BNode):
-            label = names[value] if isinstance(value, URIRef) else str(value)
-            values.setdefault((vertex, f"{names[predicate]}{way}"), set()).add(label)
+        if vertex and predicate and value is not None and not isinstance(value, BNode):
+            values.setdefault((vertex, f"{labels[predicate]}{way}"), set()).add(labels[value])
     asked = {*normal(question).split()} - {*normal(retrieved.entity).split()}
 
     def shown(iri: URIRef, relation: str) -> str:
@@ -75,19 +75,18 @@ def retrieve(entity: str, question: str, kinds: Collection[str], run: Run) -> Re
         words = ", ".join(label[:MOST_CHARS] for label in named)
         return f"{relation}: {words}" if words else relation
 
-    with_values = (
-        replace(c, relations=tuple(shown(c.iri, relation) for relation in c.relations))
-        for c in retrieved.candidates
-    )
+    with_values = []
+    for each in retrieved.candidates:
+        with_values.append(replace(each, relations=tuple(shown(each.iri, r) for r in each.relations)))
     return replace(retrieved, candidates=tuple(with_values))
 
 
 def _with_classes(retrieved: Retrieved, run: Run) -> Retrieved:
     """The classes and vertices that are called so; if none is, the likest classes and the candidates."""
-    types, above = " ".join(map(n3, run.kg.vocabulary.types)), n3(RDFS.subClassOf)
+    types, above = one_of("?t", run.kg.vocabulary.types), n3(RDFS.subClassOf)
     rows = run.kg.select(
         f"SELECT DISTINCT ?c WHERE {{"
-        f" {{ SELECT ?c WHERE {{ VALUES ?t {{ {types} }} ?v ?t ?c }} LIMIT {SAMPLE} }}"
+        f" {{ SELECT ?c WHERE {{ {types} ?v ?t ?c }} LIMIT {SAMPLE} }}"
         f" UNION {{ ?c {above} ?other }} UNION {{ ?other {above} ?c }} }} LIMIT {MOST_CLASSES}"
     ).rows
     iris = {c for (c,) in rows if isinstance(c, URIRef) and not str(c).startswith(SCHEMA_SPACES)}
@@ -109,7 +108,6 @@ def _with_classes(retrieved: Retrieved, run: Run) -> Retrieved:
     return replace(retrieved, candidates=offered if whole else offered[:most])
 
 
-Pattern = tuple[str, str, str]
 Ends = dict[str, str]
 Paths = dict[str, tuple[tuple[str, str], ...]]
 """By end what leads to it, in SPARQL, and its own term."""
@@ -171,7 +169,7 @@ def link_relation(fact: Fact, paths: Paths, run: Run) -> LinkedRelation:
     if run.settings.fast and vertex.startswith("<"):  # a class, maybe: by which predicates has it instances?
         rows = run.kg.select(
             f"SELECT DISTINCT ?_p ?_c WHERE {{ ?_c {n3(RDFS.subClassOf)}* {vertex}"
-            f" VALUES ?_p {{ {' '.join(map(n3, run.kg.vocabulary.types))} }}"
+            f" {one_of('?_p', run.kg.vocabulary.types)}"
             f" FILTER EXISTS {{ ?_v ?_p ?_c }} }}"
         ).rows
         classes: dict[URIRef, list[URIRef]] = {}
@@ -201,7 +199,7 @@ def link_relation(fact: Fact, paths: Paths, run: Run) -> LinkedRelation:
         ranked += types
     ranked.sort(key=lambda p: (-p.similarity, p.iri, p.direction == "in"))
     iris = list(dict.fromkeys(predicate.iri for predicate in ranked))  # both directions of one count once
-    kept = {*iris[: settings_of(run).predicates_per_relation]}
+    kept = {*iris[: ChattySettings.of_run(run).predicates_per_relation]}
     best = [predicate for predicate in ranked if predicate.iri in kept]
     if len(best) < len(ranked):
         run.note(f"{len(ranked)} predicates found, {len(best)} kept")
@@ -216,7 +214,7 @@ def _to_agent(name: str) -> bool:
 
 def _predicates(where: str, term: str, is_subject: bool, run: Run) -> Iterable[tuple[URIRef, Direction]]:
     """Predicates at a vertex or a sample of those that a path leads to, as the fact's subject sees them."""
-    most = settings_of(run).join_sample
+    most = ChattySettings.of_run(run).join_sample
     at = f"{{ SELECT DISTINCT {term} WHERE {{ {where} }} LIMIT {most} }} " if where else ""
     hidden = run.kg.vocabulary.hidden
     for outgoing in (True, False):

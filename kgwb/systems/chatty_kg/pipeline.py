@@ -5,14 +5,12 @@ from __future__ import annotations
 from kgwb.flow import CANNOT_EXPRESS, Answer, Context, Dialogue, Question, Turn
 from kgwb.run import Run, System, agent, remembered
 from kgwb.systems.chatty_kg import chat
-from kgwb.systems.chatty_kg import rules as _rules  # noqa: F401  # the model rules answers its agents by them
-from kgwb.systems.chatty_kg import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.chatty_kg.chat import classify, rephrase
 from kgwb.systems.chatty_kg.matching import link_entity, link_relation, match, retrieve
 from kgwb.systems.chatty_kg.qir import extract
 from kgwb.systems.chatty_kg.queries import execute, generate, select_queries
 from kgwb.systems.chatty_kg.records import QIR, Linked
-from kgwb.systems.chatty_kg.settings import ChattySettings, settings_of
+from kgwb.systems.chatty_kg.settings import ChattySettings
 from kgwb.systems.linking import select
 
 REPHRASINGS = 3
@@ -34,7 +32,7 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
 @agent("understanding")
 def understand(question: str, context: Context, run: Run) -> str:
     """The question made self-contained where it is not (Algorithm 1, lines 1 to 6)."""
-    if not settings_of(run).multi_turn:
+    if not ChattySettings.of_run(run).multi_turn:
         return question
     classified = classify(question, context, run)
     for _ in range(1 if run.settings.fast else REPHRASINGS):

@@ -54,8 +54,17 @@ class QirReply(PublishedReply):
 
 
 def problems(qir: QIR, question: str) -> Iterator[str]:
-    """What the triples validator has against a QIR put in by hand."""
-    yield from faults(reply_of(qir), triples_validator(kind_of(question, qir.kind)))
+    """What the triples validator has against a QIR put in by hand, which it judges in the form of a reply."""
+    triples = [TripleReply(subject=f.subject, predicate=f.relation, object=f.object) for f in qir.facts]
+    reply = QirReply(
+        entities=list(qir.entities),
+        unknowns=list(qir.unknowns),
+        triples=triples,
+        target=qir.target,
+        question_type=qir.kind,
+        beyond=list(qir.beyond),
+    )
+    yield from faults(reply, triples_validator(kind_of(question, qir.kind)))
     odd = (name for name in (*qir.unknowns, qir.target) if name and _variable(name) != name)
     yield from (f"{name!r} is no variable, write {_variable(name)}" for name in dict.fromkeys(odd))
     if qir.kind != "boolean" and qir.unknowns and not qir.target:
@@ -142,19 +151,6 @@ def kind_of(question: str, stated: Kind | None) -> Kind | None:
     if COUNT.search(question):
         return "count"
     return "list" if stated == "boolean" else stated
-
-
-def reply_of(qir: QIR) -> QirReply:
-    """A QIR in the form of a reply, so that the same checks judge both."""
-    triples = [TripleReply(subject=f.subject, predicate=f.relation, object=f.object) for f in qir.facts]
-    return QirReply(
-        entities=list(qir.entities),
-        unknowns=list(qir.unknowns),
-        triples=triples,
-        target=qir.target,
-        question_type=qir.kind,
-        beyond=list(qir.beyond),
-    )
 
 
 def _beyond(reply: PublishedReply) -> tuple[str, ...]:

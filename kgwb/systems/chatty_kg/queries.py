@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import islice, product
 from operator import contains
 
-from rdflib import Literal, URIRef
+from rdflib import Literal
 from rdflib.namespace import XSD
 
 from kgwb.flow import NOT_HERE, Answer, CandidateQuery, Term, Triple, Value
@@ -27,7 +27,8 @@ from kgwb.systems.chatty_kg.records import (
     RankedPredicate,
     Selection,
 )
-from kgwb.systems.chatty_kg.settings import settings_of
+from kgwb.systems.chatty_kg.settings import ChattySettings
+from kgwb.systems.queries import is_number, labels_of
 
 MOST_COMBINATIONS = 20_000
 """Combinations looked at before truncation; a QIR of many facts multiplies."""
@@ -40,7 +41,7 @@ def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
     ``fast`` orders by score first; as published, the order is that of the combinations, and a fact without
     any predicate is left out.
     """
-    settings = settings_of(run)
+    settings = ChattySettings.of_run(run)
     terms = terms_of(qir, linked.links)
     relations = [linked_relation for linked_relation in linked.relations if linked_relation.predicates]
     lost = len(relations) < len(linked.relations) or any(link.vertex is None for link in linked.links)
@@ -51,15 +52,7 @@ def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
     total = math.prod(len(choice) for choice in choices)
     combinations: Iterable[tuple[RankedPredicate, ...]] = islice(product(*choices), MOST_COMBINATIONS)
     if settings.fast:
-        combinations = heapq.nsmallest(
-            settings.query_num,
-            combinations,
-            key=lambda some: (
-                -score_of(some),
-                [str(predicate.iri) for predicate in some],
-                [predicate.direction == "in" for predicate in some],
-            ),
-        )
+        combinations = heapq.nsmallest(settings.query_num, combinations, key=_best_first)
     kept: dict[str, CandidateQuery] = {}
     for combination in combinations:
         query = _query(qir, facts, combination, terms, run)
@@ -69,6 +62,11 @@ def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
     if total > len(kept):
         run.note(f"{total} candidate queries, {len(kept)} kept (query_num {settings.query_num})")
     return Generated(tuple(kept.values()), total)
+
+
+def _best_first(combination: Sequence[RankedPredicate]) -> tuple[float, list[str], list[bool]]:
+    iris = [str(predicate.iri) for predicate in combination]
+    return -score_of(combination), iris, [predicate.direction == "in" for predicate in combination]
 
 
 def score_of(combination: Sequence[RankedPredicate]) -> float:
@@ -157,10 +155,9 @@ def select_queries(generated: Generated, question: str, linked: Linked, run: Run
         pairs = zip(relations, offered, strict=True)
         shown = [{"triple": [*relation.fact.words], "predicates": names} for relation, names in pairs]
         variables = {"question": question, "relations": shown}
-        check = Check("predicates from the list", listed)
-        relevant = ask(
-            "chatty_kg/predicate_selection", variables, SelectionReply, run, checks=(check,)
-        ).predicates
+        checks = (Check("predicates from the list", listed),)
+        reply = ask("chatty_kg/predicate_selection", variables, SelectionReply, run, checks=checks)
+        relevant = reply.predicates
     kept = tuple(query for query in queries if all(map(contains, relevant, query.predicates)))
     lists = zip(relevant, offered, strict=True)
     names = dict.fromkeys(name for chosen, known in lists for name in chosen if name in known)
@@ -200,10 +197,6 @@ def _pooled(generated: Generated, question: str, run: Run) -> Selection:
 
 SURE = 0.6
 """Score from which a query's wording decides the direction; "relatives" is both father and child."""
-NUMBERS = frozenset(
-    XSD[name]
-    for name in "integer int long short decimal double float nonNegativeInteger positiveInteger".split()
-)
 Supports = dict[Term, tuple[Triple, ...]]
 
 
@@ -238,8 +231,7 @@ def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
     texts = tuple(query.sparql for query in queries)
     if not supports:
         return Answer(qir.kind, queries=texts, reason=f"{NOT_HERE}: no selected query has rows")
-    stored = all(isinstance(value, Literal) and value.datatype in NUMBERS for value in supports)
-    if qir.kind == "count" and run.settings.fast and not stored:
+    if qir.kind == "count" and run.settings.fast and not all(map(is_number, supports)):
         number, triples = len(supports), dict.fromkeys(t for some in supports.values() for t in some)
         if cut:  # the graph itself counts
             patterns = " UNION ".join(f"{{ {where(query)} }}" for query in queries)
@@ -247,11 +239,7 @@ def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
             number = counted(next((row[0] for row in run.kg.select(counting).rows), None))
             texts = (*texts, counting)
         return named(run.kg, Answer("count", (Value(Literal(number), str(number), tuple(triples)),), texts))
-    names = run.kg.names([value for value in supports if isinstance(value, URIRef)])
-    values = [
-        Value(term, names[term] if isinstance(term, URIRef) else str(term), triples)
-        for term, triples in supports.items()
-    ]
+    values = [Value(term, label, supports[term]) for term, label in labels_of(supports, run).items()]
     values.sort(key=lambda value: (value.label, str(value.term)))
     return named(run.kg, Answer(qir.kind, tuple(values), texts))
 

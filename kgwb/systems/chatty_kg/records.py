@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from rdflib import URIRef
-
 from kgwb.flow import (
     CANNOT_EXPRESS,
     CandidateQuery,
@@ -17,30 +15,25 @@ from kgwb.flow import (
     Kind,
     Link,
     Score,
+    Titled,
     counted,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Classified:
+class Classified(Titled):
     """Whether a question can be understood alone (Chatty-KG, section 4.2.1)."""
 
     label: Literal["self-contained", "dependent"]
     reason: Explanation = ""
 
-    def __str__(self) -> str:
-        return self.label
-
 
 @dataclass(frozen=True, slots=True)
-class Rephrased:
+class Rephrased(Titled):
     """The standalone form of a question (Chatty-KG, section 4.2.2)."""
 
     question: str
     original: str
-
-    def __str__(self) -> str:
-        return self.question
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +90,6 @@ class QIR:
     def unknowns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(end for fact in self.facts for end in fact.ends if is_unknown(end)))
 
-    @property
-    def relations(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(fact.relation for fact in self.facts))
-
     def __str__(self) -> str:
         wanted = {"list": self.target, "count": f"how many {self.target}", "boolean": "whether it is so"}
         beyond = f", {self.outcome}" if self.beyond else ""
@@ -155,10 +144,6 @@ class Linked:
 
     links: tuple[Link, ...]
     relations: tuple[LinkedRelation, ...]
-
-    def vertex(self, entity: str) -> URIRef | None:
-        """The vertex linked to an entity, or None."""
-        return next((link.vertex.iri for link in self.links if link.entity == entity and link.vertex), None)
 
     def __str__(self) -> str:
         vertices = sum(link.vertex is not None for link in self.links)

@@ -29,6 +29,3 @@ class ChattySettings(Settings):
     """Let the chat agent turn short answers into a sentence (off in the paper's evaluation)."""
     translate: bool = True
     """Translate questions that are not in English first."""
-
-
-settings_of = ChattySettings.of_run

@@ -6,13 +6,14 @@ import typing
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, zip_longest
 
 from rdflib import BNode, Literal, URIRef
 
 from kgwb.flow import Answer, Direction, Iri, Term, Triple, Value
 from kgwb.kg.queries import TRIPLES_PER_VALUE, describe, named, predicates
-from kgwb.kg.sparql import n3
+from kgwb.kg.sparql import one_of
+from kgwb.kg.text import local_part
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, faults
 from kgwb.systems.dog.records import (
@@ -26,7 +27,7 @@ from kgwb.systems.dog.records import (
     Tried,
     plain,
 )
-from kgwb.systems.dog.settings import settings_of
+from kgwb.systems.dog.settings import DogSettings
 
 MOST_LOOKED_AT, NAMED = 100, 10
 """Tails whose labels are looked for; vertices without a triple that are named, the others are counted."""
@@ -75,7 +76,7 @@ def filter_relation(relations: Relations, question: str, run: Run) -> Filtered:
     """
     if not relations.found:
         return Filtered(relations.head, "", None, "the graph tells nothing about it")
-    alone = len({*MARKED.findall(question)}) <= 1 and settings_of(run).ablation != "no_focusing"
+    alone = len({*MARKED.findall(question)}) <= 1 and DogSettings.of_run(run).ablation != "no_focusing"
     if len(relations.found) == 1 and alone:
         return Filtered(relations.head, "", relations.found[0], "the only relation")
     names = [str(relation) for relation in relations.found]
@@ -112,11 +113,11 @@ def fill(filtered: Filtered, head: Head, run: Run) -> Filled:
     if relation is None:
         return Filled("list", head=head.name, reason=filtered.reason or "no relation was chosen")
     back = relation.direction == "in"
-    terms = [value.term for value in head.values]
-    named = [n3(t) for t in terms if isinstance(t, URIRef) or (back and isinstance(t, Literal))]
-    values = f"VALUES ?head {{ {' '.join(named)} }} VALUES ?p {{ {' '.join(map(n3, relation.iris))} }}"
+    sayable = (URIRef, Literal) if back else URIRef
+    heads = [value.term for value in head.values if isinstance(value.term, sayable)]
+    values = f"{one_of('?head', heads)} {one_of('?p', relation.iris)}"
     steps, queries, whole, led = list[_Step](), list[str](), True, set[Term]()
-    if named:
+    if heads:
         pattern = "?tail ?p ?head" if back else "?head ?p ?tail"
         queries.append(f"SELECT DISTINCT ?head ?p ?tail WHERE {{ {values} {pattern} }}")
         result = run.kg.select(queries[0])
@@ -136,9 +137,8 @@ def fill(filtered: Filtered, head: Head, run: Run) -> Filled:
         if further:
             run.note("behind nodes without a name: one hop further")
         steps = [*kept, *further]
-    silent = (value for value in head.values if value.term not in led and not isinstance(value.term, BNode))
-    lost = [value.label for value in silent] if whole else None
-    return _filled(head, relation, steps, queries, run, lost)
+    silent = [v.label for v in head.values if v.term not in led and not isinstance(v.term, BNode)]
+    return _filled(head, relation, steps, queries, run, silent if whole else None)
 
 
 def _nameless(tails: Sequence[Term], head: Head, run: Run) -> set[Term]:
@@ -150,12 +150,10 @@ def _nameless(tails: Sequence[Term], head: Head, run: Run) -> set[Term]:
     iris = {tail for tail in tails if isinstance(tail, URIRef)}
     if not iris or len(blank) + len(iris) < len({*tails}):
         return blank
-    vertices = (*sorted(iris)[:MOST_LOOKED_AT], *head.start)
-    looked_at = " ".join(n3(vertex) for vertex in vertices if isinstance(vertex, URIRef))
-    labels = " ".join(map(n3, run.kg.vocabulary.labels))
-    rows = run.kg.select(
-        f"SELECT DISTINCT ?v WHERE {{ VALUES ?v {{ {looked_at} }} VALUES ?l {{ {labels} }} ?v ?l ?name }}"
-    )
+    starts = [term for term in head.start if isinstance(term, URIRef)]
+    looked_at = one_of("?v", [*sorted(iris)[:MOST_LOOKED_AT], *starts])
+    labels = one_of("?l", run.kg.vocabulary.labels)
+    rows = run.kg.select(f"SELECT DISTINCT ?v WHERE {{ {looked_at} {labels} ?v ?l ?name }}")
     labelled = {row[0] for row in rows.rows if row[0] is not None}
     return blank | iris if labelled and not labelled & iris else blank
 
@@ -194,32 +192,32 @@ def _filled(
 ) -> Filled:
     """``lost``: the vertices without a triple; None if rows are missing, so that nobody knows."""
     tails: dict[Term, list[_Step]] = {}
-    most, before = settings_of(run).fan_out, {value.term: value for value in head.values}
+    most, before = DogSettings.of_run(run).fan_out, {value.term: value for value in head.values}
     rank = {term: place for place, term in enumerate(before)}
     asked = (step for step in steps if step.head in rank)  # an engine may spell an IRI its own way
     for step in sorted(asked, key=lambda step: (rank[step.head], str(step.triples))):  # engines differ
         tails.setdefault(step.tail, []).append(step)
-    iris = {t for step in steps for t in (step.tail, *(t for triple in step.triples for t in triple))}
-    names = run.kg.names(sorted(term for term in iris if isinstance(term, URIRef)))
+    terms = {term for step in steps for triple in step.triples for term in triple}
+    names = run.kg.names([term for term in terms if isinstance(term, URIRef)])
     labels = {term: names[term] if isinstance(term, URIRef) else str(term) for term in tails}
     order = sorted(tails, key=lambda term: (labels[term], str(term)))
     kept = order[:most]
     if len(kept) < len(order):
         run.note(f"{len(order):,} tails found, the first {len(kept)} by name kept (fan_out)")
-    values = tuple(Value(term, labels[term], _way(tails[term], before)) for term in kept)
-    triples: dict[tuple[tuple[str, ...], tuple[Term, Term]], None] = {}
-    for place in range(max((len(tails[tail]) for tail in kept), default=0)):  # one of every tail first
-        for step in (step for tail in kept for step in tails[tail][place : place + 1]):
-            between: tuple[str, ...] = ()
-            if step.middle is not None:
-                iri, against = step.middle
-                between = ("…", f"{INVERSE if against else ''}{names[iri]}")
-            words = (before[step.head].label, str(relation), *between, labels[step.tail])
-            triples[words, (step.head, step.tail)] = None
-    ways = {(step.head, tail, step.middle) for tail in tails for step in tails[tail]}
+
+    def in_words(step: _Step) -> tuple[str, ...]:
+        between: tuple[str, ...] = ()
+        if step.middle is not None:
+            iri, against = step.middle
+            between = ("…", f"{INVERSE * against}{names[iri]}")
+        return before[step.head].label, str(relation), *between, labels[step.tail]
+
+    in_turn = chain.from_iterable(zip_longest(*(tails[tail] for tail in kept)))  # one of every tail first
+    triples = {(in_words(step), (step.head, step.tail)): None for step in in_turn if step}
     shown = [*triples][:most]
     if len(shown) < len(triples):
         run.note(f"a model sees {len(shown)} of {len(triples):,} triples (fan_out)")
+    ways = {(step.head, step.tail, step.middle) for some in tails.values() for step in some}
     notes = []
     if ways:
         total = f"{'more than ' if lost is None else ''}{len(ways):,} triples"
@@ -230,9 +228,9 @@ def _filled(
         notes.append(f"no triple for {', '.join(lost[:NAMED])}{rest}")
     filled = Filled(
         "list",
-        values,
+        tuple(Value(term, labels[term], _way(tails[term], before)) for term in kept),
         tuple(queries),
-        reason="" if values else f"nothing further is there by {relation}",
+        reason="" if kept else f"nothing further is there by {relation}",
         head=head.name,
         relation=relation,
         triples=tuple(words for words, _ in shown),
@@ -268,25 +266,22 @@ def tell_apart(filled: Sequence[Filled], heads: Sequence[Head], run: Run) -> tup
     homonyms = [same for same in groups.values() if len(same) > 1]
     if not homonyms:
         return tuple(filled)
-    names: dict[Term, str] = dict(known)
     described = describe(run.kg, sorted(term for same in homonyms for term in same))
+    names: dict[Term, str] = dict(known)
     for same in homonyms:  # by what distinguishes all of them: types, first words, else IRIs
         texts = [described[term].description.split() for term in same]
-        lengths = range(1, max(map(len, texts)) + 1)
-        ways: Iterator[list[str]] = chain(
-            [[", ".join(described[term].types) for term in same]],
-            ([" ".join(words[:length]) for words in texts] for length in lengths),
-            [[term.rpartition("#")[2].rpartition("/")[2] for term in same]],
-        )
+        ways = [[", ".join(described[term].types) for term in same]]
+        for length in range(1, max(map(len, texts)) + 1):
+            ways.append([" ".join(words[:length]) for words in texts])
+        ways.append([*map(local_part, same)])
         apart = (kinds for kinds in ways if all(kinds) and len({*kinds}) == len(same))
-        for term, kind in zip(same, next(apart, [*map(str, same)]), strict=True):
-            if term not in known:
-                names[term] = f"{named[term]} ({kind})"
+        pairs = zip(same, next(apart, [*map(str, same)]), strict=True)
+        names |= {term: f"{named[term]} ({kind})" for term, kind in pairs if term not in known}
     renamed = []
     for result in filled:
         values = tuple(replace(value, label=names.get(value.term, value.label)) for value in result.values)
-        pairs = zip(result.triples, result.ends, strict=False)
-        triples = tuple((*words[:-1], names.get(tail, words[-1])) for words, (_, tail) in pairs)
+        in_words = zip(result.triples, result.ends, strict=False)
+        triples = tuple((*words[:-1], names.get(tail, words[-1])) for words, (_, tail) in in_words)
         by_hand = len(result.ends) < len(result.triples)
         renamed.append(result if by_hand else replace(result, values=values, triples=triples))
     return tuple(renamed)

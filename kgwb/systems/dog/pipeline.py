@@ -8,8 +8,6 @@ from dataclasses import replace
 from kgwb.flow import NOT_HERE, Answer, Dialogue, Question, Term
 from kgwb.kg.queries import named
 from kgwb.run import Run, System, agent
-from kgwb.systems.dog import rules as _rules  # noqa: F401  # the model rules answers its agents by them
-from kgwb.systems.dog import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.dog.hop import (
     fill,
     filter_relation,
@@ -19,10 +17,9 @@ from kgwb.systems.dog.hop import (
     try_answer,
     values_of,
 )
+from kgwb.systems.dog.question import ROLES, begin, find_topics, simplify
 from kgwb.systems.dog.records import Filled, Focus, Head, Hop, Solved, Topics, name_of
-from kgwb.systems.dog.settings import DogSettings, settings_of
-from kgwb.systems.dog.simplifying import ROLES, simplify
-from kgwb.systems.dog.topic_entity import begin, find_topics
+from kgwb.systems.dog.settings import DogSettings
 from kgwb.systems.linking import link_entity, retrieve, select
 
 
@@ -44,13 +41,13 @@ def walk(topics: Topics, run: Run) -> Answer:
         return Answer("list", reason=f"{NOT_HERE}: no vertex for {', '.join(lost)}")
     hops: list[Hop] = []
     heads = list(focus.heads)
-    for number in range(1, settings_of(run).iteration_limit + 1):
+    for number in range(1, DogSettings.of_run(run).iteration_limit + 1):
         hops.append(hop := iterate(f"hop {number}", focus, run))
         if hop.left is None:
             break
         focus = hop.left
         heads += focus.heads
-    if settings_of(run).ablation == "no_focusing":
+    if DogSettings.of_run(run).ablation == "no_focusing":
         evidence = tuple(filled for hop in hops for filled in hop.filled if filled.values)
         tried = try_answer(topics.question, evidence, run) if evidence else None
         hops.append(Hop(topics.question, evidence, tried))
@@ -59,10 +56,10 @@ def walk(topics: Topics, run: Run) -> Answer:
     values = values_of(last.tried, last.filled, heads) if last.tried else ()
     if not values:
         empty = [f"[{result.head}]: {result.reason}" for result in last.filled if not result.values]
-        if not last.filled or (last.tried is None and empty):
+        if last.tried is None:
             why = "; ".join(empty) or "the walk found no triple"
-        elif settings_of(run).ablation == "no_focusing":
-            why = last.tried.reason if last.tried else "the walk found no triple"
+        elif DogSettings.of_run(run).ablation == "no_focusing":
+            why = last.tried.reason
         else:
             left = last.left.question if last.left else last.question
             why = f"no answer at the iteration limit of {len(hops)}; still open: {left}"
@@ -83,7 +80,7 @@ def iterate(place: str, focus: Focus, run: Run) -> Hop:
     reached = tuple(result for result in filled if result.values)
     if not reached:
         return Hop(focus.question, filled, before=focus.before)
-    if settings_of(run).ablation == "no_focusing":
+    if DogSettings.of_run(run).ablation == "no_focusing":
         return Hop(focus.question, filled, left=Focus(focus.question, _next(focus.heads, filled)))
     tried = try_answer(focus.question, filled, run)
     if tried.sufficient == "yes":
@@ -98,10 +95,8 @@ def iterate(place: str, focus: Focus, run: Run) -> Hop:
 
 def _next(heads: Sequence[Head], filled: Sequence[Filled]) -> tuple[Head, ...]:
     """The tails as the next heads; a head whose turn has not come stays."""
-    return tuple(
-        Head(name_of(result.values), result.values, head.start) if result.values else head
-        for result, head in zip(filled, heads, strict=True)
-    )
+    pairs = zip(filled, heads, strict=True)
+    return tuple(Head(name_of(r.values), r.values, h.start) if r.values else h for r, h in pairs)
 
 
 SYSTEM = System(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import Answer, Direction, Explanation, Hidden, Iri, Term, Value, counted, first_few
+from kgwb.flow import Answer, Direction, Explanation, Hidden, Iri, Term, Titled, Value, counted, first_few
 
 INVERSE = "~"
 """Before a relation that is gone from object to subject (DoG, "Relation Filtering")."""
@@ -16,14 +16,11 @@ MARKED = re.compile(r"\[([^\[\]]+)\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Topics:
+class Topics(Titled):
     """The question with its topic entities in square brackets."""
 
     question: str
     entities: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return self.question
 
     @property
     def outcome(self) -> str:
@@ -31,7 +28,7 @@ class Topics:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class Head(Titled):
     """Where the walk stands for one topic entity: vertices, and the name they have in the question."""
 
     name: str
@@ -40,21 +37,15 @@ class Head:
     start: tuple[Term, ...] = ()
     """The vertices that this walk began at; what was asked about is no answer."""
 
-    def __str__(self) -> str:
-        return self.name
-
 
 @dataclass(frozen=True, slots=True)
-class Focus:
+class Focus(Titled):
     """What one iteration starts from: the question as it is by now, and the heads it names in brackets."""
 
     question: str
     heads: tuple[Head, ...]
     before: tuple[str, ...] = ()
     """The longer questions that it came from, oldest first."""
-
-    def __str__(self) -> str:
-        return self.question
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,15 +170,12 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
-class Simplified:
+class Simplified(Titled):
     """The question with one hop less, and the debate that led to it."""
 
     question: str
     original: str
     debate: Hidden[tuple[Remark, ...]] = ()
-
-    def __str__(self) -> str:
-        return self.question
 
 
 @dataclass(frozen=True, slots=True)

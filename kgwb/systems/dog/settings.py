@@ -26,6 +26,3 @@ class DogSettings(Settings):
     ablation: Ablation = "unneeded_roles"
     """What it goes without: nothing, as published; focusing and simplifying, roles, or the debate, as in the
     paper's Table 2; or the roles that would come after a question which passes the checks."""
-
-
-settings_of = DogSettings.of_run

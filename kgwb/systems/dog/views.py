@@ -9,7 +9,7 @@ from kgwb.show.html import MOST_ROWS, Html, aside, count, div, fold, join, short
 from kgwb.show.subgraph import Role, roles
 from kgwb.show.tell import answer_parts, because, choice_rows, view
 from kgwb.show.terms import Around, curie
-from kgwb.show.texts import word_changes
+from kgwb.show.texts import changed_words
 from kgwb.systems.dog import records as walk
 
 
@@ -93,8 +93,7 @@ def _(value: walk.Remark, around: Around) -> Html:
 
 @view.register
 def _(value: walk.Simplified, around: Around) -> Html:
-    before, after = word_changes(value.original, value.question)
-    changed = div("kv", span("soft", "before"), span("", before), span("soft", "after"), span("b", after))
+    changed = changed_words(value.original, value.question)
     return div("body stack", changed, conversation(value.debate))
 
 

@@ -21,7 +21,7 @@ from kgwb.flow import Term, Triple, from_data, term_from_data, to_data
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings, Index
 from kgwb.kg.queries import counted
-from kgwb.kg.sparql import n3, writable
+from kgwb.kg.sparql import n3, one_of, writable
 from kgwb.kg.survey import KEPT_S
 from kgwb.kg.text import words
 from kgwb.systems.ragonite.induction import Induction
@@ -202,7 +202,7 @@ def _read(kg: Graph, settings: RagoniteSettings) -> Iterator[Triple]:
     if wrong := [iri for iri in classes if not writable(iri)]:
         raise SettingError(f"part names {wrong[0]!r}, which is no IRI", hint="give IRIs of classes")
     if classes:
-        of = f"VALUES ?c {{ {' '.join(map(n3, classes))} }}"
+        of = one_of("?c", classes)
         node = f"{of} ?v ({types}) ?c . ?v ?leads ?s FILTER(isBlank(?s))"
         pattern = f"{{ {{ {of} ?s ({types}) ?c }} UNION {{ {node} }} }} ?s ?p ?o"
     try:

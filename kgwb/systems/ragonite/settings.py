@@ -9,8 +9,6 @@ from pydantic.dataclasses import dataclass
 
 from kgwb.settings import STRICT, Count, Settings
 
-Ablation = Literal["none", "sql_only", "passages_only", "sparql_only"]
-
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class RagoniteSettings(Settings):
@@ -31,8 +29,5 @@ class RagoniteSettings(Settings):
     """IRIs of classes, separated by blanks: only their instances are induced."""
     reverse_facts: bool = True
     """Whether the passage of an object also has the facts that lead to it (section 2.2)."""
-    ablation: Ablation = "none"
+    ablation: Literal["none", "sql_only", "passages_only", "sparql_only"] = "none"
     """Which tool it has instead of both (section 4)."""
-
-
-settings_of = RagoniteSettings.of_run

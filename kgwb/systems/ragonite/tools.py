@@ -14,7 +14,7 @@ from kgwb.run.act import Tool, act, tool
 from kgwb.systems.queries import names_in
 from kgwb.systems.ragonite.database import Database, database
 from kgwb.systems.ragonite.records import Schema, Source
-from kgwb.systems.ragonite.settings import settings_of
+from kgwb.systems.ragonite.settings import RagoniteSettings
 
 T = TypeVar("T")
 TURNS, ANSWERS = 6, 10
@@ -23,7 +23,7 @@ TURNS, ANSWERS = 6, 10
 
 def recorded(kind: str, request: dict[str, Any], make: Callable[[Database], T], form: Any, run: Run) -> T:
     """What is read from the graph's database, on the record by what it was made from."""
-    graph, settings = run.graph, settings_of(run)
+    graph, settings = run.graph, RagoniteSettings.of_run(run)
     made_by = {"part": settings.part, "reverse_facts": settings.reverse_facts, "max": settings.max_triples}
     asked = {"graph": run.kg.identity, "vocabulary": to_data(run.kg.vocabulary), **made_by, **request}
     asked |= {"muted": to_data(run.kg.muted)} if run.kg.muted else {}
@@ -40,7 +40,7 @@ class Sql(Tool):
 
     def use(self, run: Run) -> Source:
         """The rows of a query, with the triples that they stand on."""
-        settings = settings_of(run)
+        settings = RagoniteSettings.of_run(run)
         request = {"query": self.query, "rows": settings.rows, "timeout_s": settings.sql_timeout_s}
         return recorded("sql", request, lambda known: known.sql(self.query, settings), Source, run)
 
@@ -54,7 +54,7 @@ class Passages(Tool):
 
     def use(self, run: Run) -> tuple[Source, ...]:
         """The passages nearest to a sentence, by meaning and by words."""
-        most = settings_of(run).passages
+        most = RagoniteSettings.of_run(run).passages
         request = {"question": self.question, "passages": most, "embeddings": run.embeddings.name}
         search = lambda known: known.search(self.question, run.embeddings, most)  # noqa: E731
         return recorded("passages", request, search, tuple[Source, ...], run)
@@ -69,7 +69,7 @@ class Sparql(Tool):
 
     def use(self, run: Run) -> Source:
         """The rows of a query, with the triples that they stand on."""
-        most = settings_of(run).rows
+        most = RagoniteSettings.of_run(run).rows
         try:
             if checked(self.query).form == "ask":
                 truth = str(run.kg.ask(self.query)).lower()
@@ -113,7 +113,7 @@ OFFERED: dict[str, tuple[type[Tool], ...]] = {
 @agent("tool_selector", kind="model")
 def gather(question: str, dialogue: Dialogue, schema: Schema, run: Run) -> tuple[Source, ...]:
     """The sources that the tools gave, in at most so many rounds, each tool at least once."""
-    settings = settings_of(run)
+    settings = RagoniteSettings.of_run(run)
     offered = OFFERED[settings.ablation]
     tools: tuple[type[Tool], ...] = (*offered, Finish)
     sparql = offered == (Sparql,)

@@ -9,18 +9,16 @@ from rdflib import URIRef
 from kgwb.flow import Answer, Dialogue, Question
 from kgwb.run import Run, System, agent
 from kgwb.run.act import perform
-from kgwb.systems.robodata import views as _views  # noqa: F401  # its records show themselves by them
 from kgwb.systems.robodata.local_graph import LocalGraph
-from kgwb.systems.robodata.producer import conclude, produce
 from kgwb.systems.robodata.records import TOOLS, Position, Visit
-from kgwb.systems.robodata.settings import RoboDataSettings, settings_of
-from kgwb.systems.robodata.states import DECIDERS, assess, observe
+from kgwb.systems.robodata.settings import RoboDataSettings
+from kgwb.systems.robodata.states import DECIDERS, assess, conclude, observe, produce
 from kgwb.systems.robodata.tools import Observed
 
 
 def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Turn by turn until the machine produces, or its turns are used up; each question is read alone."""
-    position, limit = Position(question.text), settings_of(run).turn_limit
+    position, limit = Position(question.text), RoboDataSettings.of_run(run).turn_limit
     for number in range(1, limit):  # the last turn produces
         position = take_turn(f"turn {number}", position, run)
         if position.state == "PRODUCE":
@@ -32,7 +30,7 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
 def take_turn(place: str, position: Position, run: Run) -> Position:
     """One state: what it decides, the tools that it uses, and the local graph after them."""
     state = position.state
-    if settings_of(run).metacognition and position.visits and state.startswith("EVAL"):
+    if RoboDataSettings.of_run(run).metacognition and position.visits and state.startswith("EVAL"):
         advice = observe(place, position, assess(place, position, run), run)
         position = replace(position, advice=advice)
     decision = DECIDERS[state](place, position, run)

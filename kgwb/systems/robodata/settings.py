@@ -21,6 +21,3 @@ class RoboDataSettings(Settings):
     """Letters of memory in a prompt: the latest turns whole, earlier ones in a line each."""
     shown_chars: Count = 16_000
     """Letters of the local graph in a prompt, and of tool results; LOCAL looks at what is cut."""
-
-
-settings_of = RoboDataSettings.of_run

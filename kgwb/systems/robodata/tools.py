@@ -136,9 +136,8 @@ def query_local(sparql: str, *, local: LocalGraph, run: Run) -> Observed:
 
 def _at(iris: list[URIRef], only: list[URIRef], run: Run) -> tuple[list[Triple], list[Triple], bool]:
     """The triples that leave and that reach them, of these predicates or of all; whether these are all."""
-    (out, all_out), (into, all_into) = (
-        triples_at(run.kg, subjects, only, objects, LOOK) for subjects, objects in ((iris, ()), ((), iris))
-    )
+    out, all_out = triples_at(run.kg, iris, only, (), LOOK)
+    into, all_into = triples_at(run.kg, (), only, iris, LOOK)
     return out, into, all_out and all_into
 
 

@@ -16,11 +16,9 @@ from kgwb.kg.text import local_part
 from kgwb.run import Run, System, agent, remembered
 from kgwb.systems.linking import retrieve
 from kgwb.systems.queries import supports
-from kgwb.systems.surveyor import views as _views  # noqa: F401  # its records show themselves by them
-from kgwb.systems.surveyor.drafter import draft, execute, review
-from kgwb.systems.surveyor.part import find_names, find_values, of_query, relevant
+from kgwb.systems.surveyor.drafter import draft, execute, find_names, find_values, of_query, relevant, review
 from kgwb.systems.surveyor.records import Draft, Executed, Mentions
-from kgwb.systems.surveyor.settings import SurveyorSettings, settings_of
+from kgwb.systems.surveyor.settings import SurveyorSettings
 
 
 def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
@@ -32,7 +30,7 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     predicates = seen.valued((*run.kg.vocabulary.labels, *run.kg.vocabulary.descriptions))
     found = tuple(find_values(each.entity, each, predicates, run) for each in retrieved)
     mentions = replace(names, found=found)
-    left = settings_of(run).reviews
+    left = SurveyorSettings.of_run(run).reviews
     part = relevant(writer, mentions, run)
     drafted = draft(mentions, part, run)
     if drafted.more:

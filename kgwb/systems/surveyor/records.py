@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import NOT_HERE, Candidate, Explanation, Hidden, Iri, Sparql, Term, counted, first_few
+from kgwb.flow import NOT_HERE, Candidate, Explanation, Hidden, Iri, Sparql, Term, Titled, counted, first_few
 from kgwb.kg.findings import Finding
 from kgwb.kg.queries import Held
 from kgwb.kg.survey_text import Prefixes
@@ -104,23 +104,16 @@ class Executed:
     names: Hidden[tuple[tuple[Iri, str], ...]] = ()
 
     def __str__(self) -> str:
-        return self.outcome
-
-    @property
-    def outcome(self) -> str:
         if self.error:
             return f"could not be run: {self.error}"
         return str(self.truth).lower() if self.truth is not None else counted(len(self.rows), "row")
 
 
 @dataclass(frozen=True, slots=True)
-class Review:
+class Review(Titled):
     """What a reader of the result decides."""
 
     verdict: Literal["fine", "revise", "not in this graph"]
     reason: Explanation
     draft: Draft | None = None
     """The revised query."""
-
-    def __str__(self) -> str:
-        return self.verdict

@@ -19,6 +19,3 @@ class SurveyorSettings(Settings):
     """Vertices, and values of texts, shown for a name of the question."""
     shown_rows: Count = 8
     """Rows of a result that the reviewer sees."""
-
-
-settings_of = SurveyorSettings.of_run

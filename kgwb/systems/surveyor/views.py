@@ -46,7 +46,7 @@ def _(value: records.Draft, around: Around) -> Html:
 @view.register
 def _(value: records.Executed, around: Around) -> Html:
     around = around.named(value.names)
-    head = note(value.error, kind="bad") if value.error else div("b", short(value.outcome))
+    head = note(value.error, kind="bad") if value.error else div("b", short(str(value)))
     found = (tag("li", tag("b" if each.wrong else "bdi", short(each.text))) for each in value.findings)
     cells = [["" if c is None else term(c, around) for c in row] for row in value.rows[:MOST_ROWS]]
     rows = table([f"?{column}" for column in value.columns], cells, of=len(value.rows))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from numbers import Number
 from typing import Any, Literal
 
 import rdflib
 from pydantic import StrictInt
-from rdflib import URIRef
 
 from kgwb.errors import GraphError
 from kgwb.flow import Answer, CandidateQuery, Direction, Kind, Retrieved, Value
@@ -19,9 +17,9 @@ from kgwb.kg.queries import named
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask
 from kgwb.systems.linking import numbered
-from kgwb.systems.queries import supports
+from kgwb.systems.queries import is_number, labels_of, supports
 from kgwb.systems.triad.records import Choice, Queries, Relation, Triplet
-from kgwb.systems.triad.settings import settings_of
+from kgwb.systems.triad.settings import TriadSettings
 
 AnswerType = Literal["count", "select", "yes or no"]
 Triplets = tuple[Triplet, ...]
@@ -191,9 +189,9 @@ def choose_entities(
     retrieved: Retrieved, entity: str, question: str, failed: tuple[str, ...], run: Run
 ) -> Choice:
     """At most K of the candidates; ``fast`` asks no model where one alone has exactly this label."""
-    candidates, most = retrieved.candidates, settings_of(run).entities
+    candidates, most = retrieved.candidates, TriadSettings.of_run(run).entities
     alone = run.settings.fast and len(candidates) == 1 and candidates[0].score >= 1
-    if not candidates or alone or settings_of(run).ablation == "no_uri_choice":
+    if not candidates or alone or TriadSettings.of_run(run).ablation == "no_uri_choice":
         reason = "the labels most like it" if candidates else "no label holds these words"
         return Choice(entity, candidates[:most], reason)
     variables = {"question": question, "entity": entity, "failed": list(failed)}
@@ -206,8 +204,8 @@ def choose_relations(
     relations: tuple[Relation, ...], triplet: Triplet, question: str, failed: tuple[str, ...], run: Run
 ) -> Choice:
     """At most K of the relations."""
-    most = settings_of(run).relations
-    if not relations or settings_of(run).ablation == "no_uri_choice":
+    most = TriadSettings.of_run(run).relations
+    if not relations or TriadSettings.of_run(run).ablation == "no_uri_choice":
         reason = "the names most like it" if relations else "there is no relation around it"
         return Choice(str(triplet), relations[:most], reason)
     shown = []
@@ -222,7 +220,7 @@ def choose_relations(
 @agent("query_choice", check=problems, kind="model")
 def choose_query(queries: Queries, question: str, run: Run) -> Choice:
     """The query that answers; no model is asked where only one has results."""
-    if len(queries.kept) < 2 or settings_of(run).ablation == "no_query_choice":
+    if len(queries.kept) < 2 or TriadSettings.of_run(run).ablation == "no_query_choice":
         return Choice("query", queries.kept[:1])
     shown = [
         {"number": number, "query": each.reads, "rows": each.rows, "first": list(each.results)}
@@ -253,10 +251,9 @@ def conclude(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
     rows = {row: row[0] for row in result.rows if row[0] is not None} if result else {}
     columns = result.variables if result else ()
     standing = supports(query.sparql, columns, [*rows], run) if truth is not False else {}
-    names = run.kg.names(sorted(term for term in rows.values() if isinstance(term, URIRef)))
-    values = [Value(t, names.get(URIRef(t), str(t)), standing.get(row, ())) for row, t in rows.items()]
-    numbers = all(isinstance(v.term, rdflib.Literal) and isinstance(v.term.value, Number) for v in values)
-    if truth is not None or (asked == "count" and not numbers):
+    labels = labels_of(rows.values(), run)
+    values = [Value(term, labels[term], standing.get(row, ())) for row, term in rows.items()]
+    if truth is not None or (asked == "count" and not all(map(is_number, rows.values()))):
         one = len(rows) if truth is None else truth
         triples = dict.fromkeys(triple for support in standing.values() for triple in support)
         values = [Value(rdflib.Literal(one), str(one).lower(), tuple(triples))]
@@ -268,7 +265,7 @@ def conclude(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
 def remember(question: str, asked: AnswerType, reason: str, run: Run) -> Answer:
     """An answer without the graph, marked as such, if yes or no or one fact is asked for."""
     truth = asked == "yes or no"
-    if asked == "count" or (settings_of(run).ablation == "boolean_fallback" and not truth):
+    if asked == "count" or (TriadSettings.of_run(run).ablation == "boolean_fallback" and not truth):
         return Answer(KINDS[asked], reason=reason)
     right = {"True", "False"} if truth else ()
     check = Check[KnowledgeReply](

@@ -36,6 +36,3 @@ class TriadSettings(Settings):
     ablation: Literal["none", "no_uri_choice", "no_query_choice", "no_fallback", "boolean_fallback"] = "none"
     """What it goes without (Table 3): the choice of vertices and relations, for which the nearest by name are
     taken; that of the query, for which the first is; or, of ``own_knowledge``, all or facts."""
-
-
-settings_of = TriadSettings.of_run

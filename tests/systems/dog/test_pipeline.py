@@ -16,8 +16,8 @@ from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
 from kgwb.systems import profile
 from kgwb.systems.dog.pipeline import NOT_HERE
+from kgwb.systems.dog.question import RemarkReply, checks_of, criticise
 from kgwb.systems.dog.records import Filled, Remark, Solved, Tried
-from kgwb.systems.dog.simplifying import RemarkReply, checks_of, criticise
 
 ROLES = ("simplifying_expert", "critic", "linguist")
 TRIPLES = [["Arrival", "director", "Denis Villeneuve"], ["Denis Villeneuve", "birth place", "Gentilly"]]
