@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from kgwb.errors import EmbeddingError
 from kgwb.kg.embeddings import DEFAULT, Embeddings, bundled_model
@@ -133,6 +134,28 @@ def test_minilm_gives_the_vectors_of_sentence_transformers() -> None:
     np.testing.assert_allclose(alone, expected, atol=2e-6)
     many = MiniLM(folder).encode(TEXTS * 9)  # on several threads
     np.testing.assert_allclose(many, np.tile(expected, (9, 1)), atol=2e-6)
+
+
+@pytest.mark.parametrize("texts", [TEXTS[:1], TEXTS * 9], ids=["one", "many"])
+def test_minilm_keeps_each_batch_on_one_core(texts: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine that others use too, BLAS threads made one text take a second."""
+
+    def threads() -> set[int]:
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    during: set[int] = set()
+    forward = MiniLM._forward
+
+    def watched(self: MiniLM, ids: Any) -> Any:
+        during.update(threads())
+        return forward(self, ids)
+
+    folder, before = bundled_model(), threads()
+    assert folder
+    monkeypatch.setattr(MiniLM, "_forward", watched)
+    MiniLM(folder).encode(texts)
+    assert during == {1}
+    assert threads() == before
 
 
 def test_the_default_needs_no_torch(monkeypatch: pytest.MonkeyPatch) -> None:

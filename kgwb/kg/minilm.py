@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 from tokenizers import Tokenizer
 
 Floats = NDArray[np.float32]
@@ -49,6 +49,7 @@ class MiniLM:
             for name, tensor in header.items()
             if tensor.get("dtype") == "F32"
         }
+        self._blas = ThreadpoolController()
         self._tokenizer = Tokenizer.from_str((folder / "tokenizer.json").read_text())
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MOST_TOKENS)
@@ -69,14 +70,16 @@ class MiniLM:
         for length, group in by_length.items():
             size = max(1, BATCH // length)
             batches += [group[start : start + size] for start in range(0, len(group), size)]
-        if len(texts) <= FEW:
-            for batch in batches:
-                put(batch)
-            return vectors
-        # Many batches go side by side on one core each, for only some steps of a batch use several.
-        with threadpool_limits(1, "blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
-            for _ in pool.map(put, batches):  # raises what one of them raised
-                pass
+        # Each batch on one core: where others work too, BLAS threads that wait for one another make one text
+        # take a second instead of milliseconds. Many batches go side by side.
+        with self._blas.limit(limits=1, user_api="blas"):
+            if len(texts) <= FEW:
+                for batch in batches:
+                    put(batch)
+                return vectors
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                for _ in pool.map(put, batches):  # raises what one of them raised
+                    pass
         return vectors
 
     def _forward(self, ids: NDArray[np.int64]) -> Floats:
