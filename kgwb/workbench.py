@@ -83,7 +83,6 @@ class Workbench:
         A question of ``kgwb.bench.load_questions`` has gold, which tells who is right and where the others
         lost it. Each has this workbench's graph, model, prompts, and those of its settings that it has too.
         """
-        from kgwb.bench.runner import Setup as Measured
         from kgwb.bench.side_by_side import ask_all
 
         setups, settings = [], self.setup.settings
@@ -92,13 +91,9 @@ class Workbench:
             has = other.settings.names()
             changes = {key: value for key, value in settings.changes().items() if key in has}
             agents = {"", *(spec.name for spec in other.agents)}  # they keep their own models
-            setup = replace(
-                self.setup,
-                system=other,
-                settings=other.settings.of_profile(settings.profile, **changes),
-                models={agent: model for agent, model in self.models.items() if agent in agents},
-            )
-            setups.append(Measured(**vars(setup)))
+            models = {agent: model for agent, model in self.models.items() if agent in agents}
+            own = other.settings.of_profile(settings.profile, **changes)
+            setups.append(replace(self.setup, system=other, settings=own, models=models))
         return ask_all(setups, question, self.dialogue)
 
     def forget(self) -> None:

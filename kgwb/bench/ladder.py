@@ -20,6 +20,7 @@ from kgwb.errors import GraphUnreachableError, InputError, ModelUnreachableError
 from kgwb.flow import Dialogue, Turn, from_data
 from kgwb.kg.base import Graph
 from kgwb.run import Run
+from kgwb.run import Setup as RunSetup
 from kgwb.systems import oracle
 from kgwb.systems.gold import Gold, Oracle
 
@@ -119,7 +120,7 @@ def gold_of(question: BenchQuestion, kg: Graph) -> Gold | None:
     return replace(gold, names={f"<{iri}>": name for iri, name in names.items()}, standalone=standalone)
 
 
-def climbed(run: Run, gold: Gold, question: BenchQuestion, setup: Setup, watch: Watch) -> Row:
+def climbed(run: Run, gold: Gold, question: BenchQuestion, setup: RunSetup, watch: Watch) -> Row:
     """What the rungs did to a run that lost its answer."""
     known = oracle_of(setup.system.name)
     rungs: dict[str, float] = {}
