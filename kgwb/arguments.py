@@ -136,11 +136,13 @@ class Asking(Opening):
         )
 
 
-def varied(arguments: T, each: str) -> list[tuple[str, T]]:
+def varied(arguments: T, each: str | None) -> list[tuple[str, T]]:
     """Commands that take ``set``, ``prompts`` and ``model``, one for each value of NAME=V1,V2,... by name.
 
-    NAME is a setting, "prompts" or "model". Raises InputError.
+    NAME is a setting, "prompts" or "model"; without ``each`` it is the command alone. Raises InputError.
     """
+    if not each:
+        return [("", arguments)]
     [(name, values)] = pairs([each], "NAME=V1,V2,...").items()
     commands = []
     for value in values.split(","):
