@@ -179,23 +179,6 @@ class Effects:
             rest = changed_entries({**old, "prompts": {}}, {**new, "prompts": {}})
             yield from (h.div("", h.clean(entry)) for entry in rest)
             yield from self._figures(other)
-        if len(self.others) > 1:  # all folders beside each other, the best marked
-            yield tag("h2", "Which is best, by agent and by question", class_="title")
-            by_agent = [self._by_agent(other) for other in self.others]
-            rows: list[tuple[object, ...]] = []
-            for agent in dict.fromkeys(agent for each in by_agent for agent in each if agent):
-                counts = [each.get(agent, Counter()) for each in by_agent]
-                gains = [each["fixed"] - each["broken"] for each in counts]
-                texts = [f"{each['fixed']} fixed, {each['broken']} broken" for each in counts]
-                rows.append((h.spoken(agent), *_best(gains, texts)))
-            yield h.table(("by agent", *(other.name for other in self.others)), rows)
-            sets, rows = [self.first, *self.others], []
-            for key, row in self.first.rows.items():
-                asked = [each for each in (measured.rows.get(key) for measured in sets) if each]
-                if len(asked) == len(sets) and len({each.get("f1") for each in asked}) > 1:
-                    cells = _best([each["f1"] for each in asked], list(map(sign_of, asked)))
-                    rows.append((h.short(row["question"]), *cells))
-            yield h.div("across", h.table(("by question", *(measured.name for measured in sets)), rows))
         for other in self.others:
             yield from self._questions(other, link)
 
@@ -264,12 +247,3 @@ def _decisions(parting: StepDifference | None) -> tuple[object, object]:
     if texts[0] == texts[1]:
         texts = ["; ".join(compared(side.output)) if side and side.done else "" for side in sides]
     return word_changes(*(h.short(text) for text in texts))
-
-
-def _best(values: Sequence[float], cells: Sequence[object]) -> list[object]:
-    """The cells, those of the largest value named the best where the values differ."""
-    most, apart = max(values), len({*values}) > 1
-    return [
-        h.join(tag("b", cell), " ", tag("b", "best")) if apart and value == most else cell
-        for value, cell in zip(values, cells, strict=True)
-    ]

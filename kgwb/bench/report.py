@@ -19,7 +19,7 @@ from kgwb.bench.changes import MOST_VALUES, Change, Effects, Link, answers_of, v
 from kgwb.bench.cost import Prices
 from kgwb.bench.figures import NAMES, Measured, Sets, linking, losses, quality, spent, without_prices
 from kgwb.bench.metrics import score_row
-from kgwb.bench.results import VERDICTS, Row, label_of, lost, run_file, verdict
+from kgwb.bench.results import VERDICTS, Row, entries_of, label_of, lost, run_file, verdict
 from kgwb.errors import InputError, KgwbError
 from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
@@ -74,18 +74,18 @@ class Report:
         yield from (f"{measured.name}: {measured.headline}" for measured in self.sets)
         yield from self.effects.lines()
 
-    def save(self, path: str | Path, *, runs: bool = True) -> Path:
-        """Write the page, and beside every run that was kept a page of it, unless ``runs`` is False.
+    def save(self, path: str | Path) -> Path:
+        """Write the page, and beside every run that was kept a page of it.
 
         A run's page has the time of the run, and is made again when the run has another. Returns the path.
         Raises InputError, also for a file that is there already and is no page of kgwb.
         """
         path = Path(path)
-        try:
+        with disk.explained(f"cannot write {path}", "give another file"):
             if not _is_ours(path):
                 hint = "give another file, or delete that one"
                 raise InputError(f"cannot write {path}: what is there is no report of kgwb", hint=hint)
-            pages = dict(self._run_pages()) if runs else {}
+            pages = dict(self._run_pages())
             title = f"Benchmark {', '.join(measured.name for measured in self.sets)}"
 
             def link(measured: Measured, row: Row, text: object) -> Html | None:
@@ -100,10 +100,7 @@ class Report:
                 return link(measured, change.after, text) or text
 
             sections = (*self._sections(after), *_questions(self.sets, link))
-            html = standalone(title, tag("h1", title, class_="h1"), *sections)
-            disk.replace(path, [html], "replace")
-        except OSError as exc:
-            raise InputError(f"cannot write {path}: {exc.strerror or exc}", hint="give another file") from exc
+            disk.replace(path, [standalone(title, tag("h1", title, class_="h1"), *sections)], "replace")
         return path
 
     def _run_pages(self) -> Iterator[tuple[Path, Path]]:
@@ -215,14 +212,7 @@ def run_page(file: Path) -> str:
 
 def _measured(sets: Sets) -> Iterator[Html]:
     """Everything needed to repeat it; what differs between the folders is marked."""
-    configs = [
-        {
-            f"{name} {part}".strip(): text
-            for name, value in measured.config.items()
-            for part, text in _mapping(value).items()
-        }
-        for measured in sets
-    ]
+    configs = [entries_of(measured.config) for measured in sets]
     heads = ["", *(measured.name for measured in sets)]
     first: list[Sequence[object]] = []
     rest: list[Sequence[object]] = []
@@ -234,23 +224,21 @@ def _measured(sets: Sets) -> Iterator[Html]:
     if any("rules" in measured.models.values() for measured in sets):
         yield h.note(BASELINE, kind="calm")
     for measured in sets:  # where the questions lie is not kept, only what they are
-        config, settings = measured.config, _mapping(measured.config.get("settings"))
-        chosen = "paper" if settings.get("profile") == "paper" else "fast"
+        config, entries = measured.config, entries_of(measured.config)
+        chosen = "paper" if entries.get("settings profile") == "paper" else "fast"
         system = str(config.get("system"))
         words = ["kgwb", "bench", "--kg", str(config.get("source")), "--system", system]
         for agent, model in measured.models.items():
             words += ["--agent-model", f"{agent}={model}"] if agent else ["--model", model]
         words += ["--profile", chosen]
         usual = systems.profile(chosen, system=system if system in systems.names() else "").to_data()
-        for name, value in settings.items():
-            words += ["--set", f"{name}={value}"] if usual.get(name) != value else []
+        for name, value in entries.items():
+            kind, _, setting = name.partition(" ")
+            if kind == "settings" and usual.get(setting) != value:
+                words += ["--set", f"{setting}={value}"]
         command = f"{shlex.join(map(h.clean, words))} --questions FILE --out DIR"
         yield h.fold(f"the command that asks {measured.name} again", h.preformatted(command))
     yield h.fold("all prompts, settings and versions", h.table(heads, rest))
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {"": value}
 
 
 # --- figures

@@ -276,7 +276,7 @@ def test_results_of_another_set_up_or_of_other_questions_are_not_mixed_in(tmp_pa
     with pytest.raises(InputError, match="settings theta was 3 and is now 1") as complaint:
         bench(tmp_path, setup(theta=1))
     assert "another --out folder" in complaint.value.hint
-    with pytest.raises(InputError, match="models default was 'scripted' and is now 'other'"):
+    with pytest.raises(InputError, match="models was 'scripted' and is now 'other'"):
         bench(tmp_path, setup(Scripted({}, name="other")))
     with pytest.raises(InputError, match="another question or gold under the id '1'"):
         bench(tmp_path, questions=[BenchQuestion(id="1", question="year of Dune", answers=())])
