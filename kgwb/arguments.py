@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_h
 from urllib.parse import quote
 
 from kgwb import disk
-from kgwb.errors import InputError, SettingError
+from kgwb.errors import InputError
 from kgwb.masking import shown
 
 if TYPE_CHECKING:
@@ -121,11 +121,9 @@ class Asking(Opening):
         from kgwb.workbench import Workbench
 
         settings = self.settings
-        agents = [spec.name for spec in systems.system(self.system).agents]
         models = pairs(self.agent_model, "AGENT=SPEC")
-        if unknown := sorted(set(models) - set(agents)):
-            hint = f"its agents are {', '.join(agents)}"
-            raise SettingError(f"{self.system} has no agent {unknown[0]!r}", hint=hint)
+        for agent in models:
+            systems.system(self.system).spec(agent)
         return Workbench(
             self.graph(self.kg),
             self.model,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import kgwb
 from kgwb import disk
 from kgwb.arguments import Asking, Count, Opening, add_arguments, option, pairs, positional, recall, varied
-from kgwb.errors import CONTROLS, InputError, KgwbError, RunFileError, harmless
+from kgwb.errors import CONTROLS, InputError, KgwbError, RunFileError, clean, harmless
 from kgwb.masking import shown
 
 if TYPE_CHECKING:
@@ -180,7 +180,6 @@ class Ask(Asking):
 
 def print_run(run: Run, steps: bool = False) -> None:
     """The answer with its triples first; then, if it is wanted or there is none, the way to it."""
-    from kgwb.show.html import clean
     from kgwb.show.terms import names_of
     from kgwb.show.text import totals_text, tree
 
@@ -192,7 +191,6 @@ def print_run(run: Run, steps: bool = False) -> None:
 
 
 def _print_answer(run: Run) -> None:
-    from kgwb.show.html import clean
     from kgwb.show.tell import lines
     from kgwb.show.terms import names_of
 
@@ -205,11 +203,11 @@ def _print_answer(run: Run) -> None:
 
 
 def _run_data(run: Run) -> dict[str, Any]:
+    from kgwb.bench.cost import COUNTS
     from kgwb.bench.questions import term_string
 
     answer, totals = run.answer, run.totals
     assert answer is not None
-    counts = ("model_calls", "prompt_tokens", "completion_tokens", "queries")
     return {
         "answer": {
             "kind": answer.kind,
@@ -222,7 +220,7 @@ def _run_data(run: Run) -> dict[str, Any]:
         },
         "steps": [step.to_data() for step in run.steps],
         "totals": {
-            **{name: getattr(totals, name) for name in counts},
+            **{name: getattr(totals, name) for name in COUNTS},
             "tokens": totals.prompt_tokens + totals.completion_tokens,
             "seconds": round(totals.seconds, 6),
         },
@@ -283,7 +281,6 @@ class Bench(Asking):
         from kgwb import bench
         from kgwb.bench.ladder import oracle_of
         from kgwb.bench.questions import standalone_forms
-        from kgwb.show.html import clean
 
         prices = bench.load_prices(self.prices)
         budget = bench.Budget(pairs(self.budget, "NAME=NUMBER"), prices)
@@ -359,7 +356,7 @@ def _print_tables(*tables: Table) -> None:
 def _print_figures(folder: Path, rows: list[Row], prices: Prices) -> None:
     from kgwb.bench import figures
     from kgwb.bench.results import label_of, lost, verdict
-    from kgwb.show.html import clean, short
+    from kgwb.show.html import short
 
     read = figures.Measured.read(folder)
     ladder = {row["id"]: read.ladder[row["id"]] for row in rows if row["id"] in read.ladder}
@@ -493,7 +490,6 @@ class Serve(Asking):
         from kgwb.bench.runner import Setup
         from kgwb.bench.serve import ANY, Service
         from kgwb.kg import is_endpoint
-        from kgwb.show.html import clean
 
         graphs = pairs(self.dataset, "IRI=GRAPH")
         if len(graphs) < len(self.dataset):
@@ -528,7 +524,6 @@ class Doctor:
 
     def run(self) -> int:
         from kgwb.doctor import examine, surveyed
-        from kgwb.show.html import clean
 
         healthy = True
         for finding in examine(self.kg or "films", self.model):
@@ -578,13 +573,11 @@ def _notebooks_home() -> Path:
     shipped = package / "_data" / "notebooks"
     if not shipped.is_dir():
         raise InputError("this kgwb came without notebooks", hint="install it again, or use a checkout")
-    try:
+    hint = "go to a folder of your own with some space left"
+    with disk.explained(f"cannot copy the notebooks to {Path.cwd()}", hint):
         for notebook in shipped.rglob("*.ipynb"):
             if not (copy := Path("notebooks") / notebook.relative_to(shipped)).exists():
                 disk.replace(copy, [notebook.read_text(encoding="utf-8")])
-    except OSError as exc:
-        hint = "go to a folder of your own with some space left"
-        raise InputError(f"cannot copy the notebooks to {Path.cwd()}: {exc.strerror}", hint=hint) from exc
     return Path.cwd()
 
 

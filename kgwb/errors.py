@@ -23,6 +23,11 @@ def harmless(text: str) -> str:
     return CONTROLS.sub("�", re.sub("\r\n?", "\n", text)).encode("utf-8", "replace").decode()
 
 
+def clean(text: object) -> str:
+    """A text on one line that can do nothing to a terminal: control and direction marks become "�"."""
+    return harmless(" ".join(str(text).split()))
+
+
 class KgwbError(Exception):
     """Base of all errors of kgwb; ``hint`` is what to do next."""
 
@@ -65,13 +70,7 @@ class GraphError(KgwbError):
 
 
 class GraphFileError(GraphError):
-    """No such file, nothing in it, or it does not parse (``line`` and ``column`` where known)."""
-
-    def __init__(
-        self, message: str, *, hint: str = "", line: int | None = None, column: int | None = None
-    ) -> None:
-        super().__init__(message, hint=hint)
-        self.line, self.column = line, column
+    """No such file, nothing in it, or it does not parse."""
 
 
 class GraphUnreachableError(GraphError):

@@ -19,7 +19,7 @@ from kgwb.run import Run, Setup
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
 
-model = llm.model
+model, load_run = llm.model, systems.load_run
 
 if TYPE_CHECKING:
     from kgwb.bench.questions import BenchQuestion
@@ -153,19 +153,6 @@ def compare(first: Run, second: Run, names: tuple[str, str] = ("first", "second"
     from kgwb.ui.debugger import ComparisonPanel
 
     return ComparisonPanel(first, second, names)
-
-
-def load_run(
-    path: str | Path, *, kg: Graph | None = None, model: ChatModel | str | None = None, resume: bool = False
-) -> Run:
-    """A saved run, executed as far as its file goes; without ``kg`` and ``model`` nobody is asked.
-
-    ``resume`` goes on writing to the file. A paused run comes back paused; one that was saved failed,
-    cancelled or unfinished comes back as far as it went, with what stopped it as ``error``. Raises
-    RunFileError, and NotRecordedError for a finished run whose file lacks a call; with ``kg`` or ``model``,
-    whatever stops it now.
-    """
-    return systems.load_run(path, kg=kg, model=None if model is None else llm.model(model), resume=resume)
 
 
 @cache

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from kgwb import systems
-from kgwb.bench.figures import NAMES, Measured
+from kgwb.bench.figures import NAMES, WITH_INTERVALS, Measured
 from kgwb.bench.metrics import Group, compare
 from kgwb.bench.results import VERDICTS, Row, changed_entries, label_of, lost, run_file, verdict
 from kgwb.errors import InputError, KgwbError
@@ -190,7 +190,7 @@ class Effects:
         yield h.div("row", *signs)
         rows = []
         try:
-            rows = [(other.name, NAMES[name], *self._compared(other, name)) for name in ("f1", "paper_f1")]
+            rows = [(other.name, NAMES[name], *self._compared(other, name)) for name in WITH_INTERVALS]
         except InputError as exc:
             yield h.note(f"{other.name} cannot be compared: {exc}", kind="bad")
         heads = ("", "measure", "questions", self.first.name, other.name, "difference", "")

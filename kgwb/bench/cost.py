@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -112,7 +112,7 @@ class Cost(NamedTuple):
     """95 % of the questions cost at most this, interpolated."""
 
 
-def costs(rows: Sequence[Mapping[str, Any]], prices: Prices | None = None) -> dict[str, Cost]:
+def costs(rows: Collection[Mapping[str, Any]], prices: Prices | None = None) -> dict[str, Cost]:
     """Seconds (by stage too), calls, tokens, queries, with ``prices`` money: by name. Raises InputError."""
     figures = {"seconds": [row["seconds"] for row in rows]}
     for row in rows:

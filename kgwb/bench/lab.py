@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -90,26 +89,19 @@ class Lab:
         fits = given is not None and given.name == self.earlier.models[agent]
         return given if given and fits else self.earlier.model(agent)
 
-    @cached_property
-    def setup(self) -> Setup:
-        """What asks again: prompts are read as they are now."""
-        data = self.earlier.config.get("settings", {})
-        known = {name: value for name, value in data.items() if name in self.system.settings.names()}
-        name = str(self.earlier.config.get("embeddings"))
-        embeddings = Embeddings(name, folder=cache_dir(), trusted=False)
-        return Setup(self.kg, self.system, self.models, self.system.settings(**known), Prompts(), embeddings)
-
     def changed(self, prompts: Prompts | None = None, settings: Mapping[str, str] | None = None) -> Setup:
-        """The set-up with other prompts, and settings as they were typed.
+        """What was measured with other prompts (those that are there now), and settings as they were typed.
 
         Raises SettingError, and InputError where nothing differs from what was measured.
         """
-        present, typed = self.setup.settings, dict(settings or {})
-        new = type(present).of_profile(present.profile, texts=True, **typed)
-        changes = {name: getattr(new, name) for name in typed}
-        prompts = prompts or self.setup.prompts
-        setup = replace(self.setup, prompts=prompts, settings=present.changed(**changes))
-        if not any(changed_entries(self.earlier.config, setup.config())):
+        config, form, typed = self.earlier.config, self.system.settings, settings or {}
+        known = {name: value for name, value in config.get("settings", {}).items() if name in form.names()}
+        present = form(**known)
+        new = form.of_profile(present.profile, texts=True, **typed)
+        changed = present.changed(**{name: getattr(new, name) for name in typed})
+        embeddings = Embeddings(str(config.get("embeddings")), folder=cache_dir(), trusted=False)
+        setup = Setup(self.kg, self.system, self.models, changed, prompts or Prompts(), embeddings)
+        if not any(changed_entries(config, setup.config())):
             hint = f"change a setting, a model, or a prompt, in a file such as {self.system.name}/NAME.md"
             raise InputError(f"nothing differs from what {self.earlier.folder} measured", hint=hint)
         return setup
@@ -237,9 +229,7 @@ class Lab:
         With ``repeats`` whatever differs is asked so often, before and after the change. The budget counts
         what is paid for, not what is recorded. Returns which budget stopped it, or "".
         """
-        models = self.models
-        if repeats > 1:
-            models = {name: self._measured_with(name) for name in self.earlier.models}
+        models = {name: self._measured_with(name) for name in self.earlier.models} if repeats > 1 else {}
         earlier = Earlier(self.earlier.folder.resolve(), models, repeats)
         how: Any = {"workers": workers, "budget": budget or Budget({}), "finished": finished}
         with locked(folder):

@@ -84,8 +84,7 @@ def score(answers: Sequence[str], gold: Iterable[str], table: Cells = ()) -> Sco
     With empty gold the right answer is none: 1 throughout if there are no answers, else 0.
     """
     gold = [*gold]
-    whole = _score(answers, gold)
-    columns = [[cell for cell in column if cell is not None] for column in zip(*table, strict=False)]
+    whole, columns = _score(answers, gold), _by_columns(table)
     if not 1 < len(columns) <= MOST_COLUMNS:
         return replace(whole, lenient=whole.f1)
     choices = chain(*(combinations(columns, size) for size in range(1, len(columns))))
@@ -94,12 +93,15 @@ def score(answers: Sequence[str], gold: Iterable[str], table: Cells = ()) -> Sco
 
 def by_column(names: Sequence[str], gold: Cells, table: Cells) -> dict[str, float]:
     """F1 of each gold column against the column of an answer that fits it best."""
-    wanted, given = ([*zip(*cells, strict=False)] for cells in (gold, table))
-    found = [[cell for cell in column if cell is not None] for column in given]
+    given = _by_columns(table)
     return {
-        name: max((_score(column, [c for c in right if c is not None]).f1 for column in found), default=0.0)
-        for name, right in zip(names, wanted, strict=False)
+        name: max((_score(column, right).f1 for column in given), default=0.0)
+        for name, right in zip(names, _by_columns(gold), strict=False)
     }
+
+
+def _by_columns(table: Cells) -> list[list[str]]:
+    return [[cell for cell in column if cell is not None] for column in zip(*table, strict=False)]
 
 
 def _score(answers: Sequence[str], gold: Sequence[str]) -> Scores:

@@ -14,9 +14,9 @@ from string import Template
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from kgwb import disk, llm, systems
+from kgwb import disk, systems
 from kgwb.bench.changes import MOST_VALUES, Change, Effects, Link, answers_of, values_of
-from kgwb.bench.cost import Prices
+from kgwb.bench.cost import Prices, costs
 from kgwb.bench.figures import NAMES, Measured, Sets, linking, losses, quality, spent, without_prices
 from kgwb.bench.metrics import score_row
 from kgwb.bench.results import VERDICTS, Row, entries_of, label_of, lost, run_file, verdict
@@ -143,11 +143,10 @@ class Report:
             hint = "measure with --save-runs (save_runs=True)"
             raise InputError(f"the run of {question!r} was not kept", hint=hint)
         graph = open_kg(kg) if isinstance(kg, str) else kg
-        live = llm.model(model) if isinstance(model, str) else model
         with suppress(KgwbError):
             graph = graph or measured.graph()
-            live = live or {name: measured.model(name) for name in measured.models}
-        run = systems.load_run(file, kg=graph, model=live)
+            model = model or {name: measured.model(name) for name in measured.models}
+        run = systems.load_run(file, kg=graph, model=model)
         blame = agent or measured.ladder.get(question, {}).get("agent")
         blamed = next((step.key for step in run.steps if step.agent == blame), "")
         gold = h.first_of(row["gold"] or (), MOST_VALUES, lambda value: label_of(row, value))
@@ -293,7 +292,7 @@ def _spent(sets: Sets, prices: Prices | None) -> Iterator[Html]:
     yield from (h.note(reason, kind="calm") for reason in without_prices(sets, prices))
     chart = []
     for number, measured in enumerate(sets):
-        for name, cost in measured.costs().items():
+        for name, cost in costs(measured.rows.values()).items():
             if name.startswith("seconds"):
                 label = (name.partition(", ")[2] or "in all") + measured.tail
                 text = f"{h.seconds(cost.median)}, 95 % within {h.seconds(cost.p95)}"

@@ -20,7 +20,7 @@ from urllib.parse import quote
 from kgwb.aside import undisturbed
 from kgwb.bench.cost import Budget, stages, used
 from kgwb.bench.metrics import NOTHING, by_column, score
-from kgwb.bench.questions import BenchQuestion, conversations, read_gold, term_string
+from kgwb.bench.questions import BenchQuestion, answer_strings, conversations, read_gold, term_string
 from kgwb.bench.results import FOR_PEOPLE, RUNS, Result, Results, Row, lost, run_file
 from kgwb.errors import (
     Cancelled,
@@ -383,13 +383,13 @@ def _resume(run: Run, kept: Path | None, watch: Watch) -> str | None:
 def row_of(question: BenchQuestion, run: Run | None, error: str | None) -> Row:
     """The line of the results file; an error counts 0 throughout, and without gold there are no scores."""
     answer = run.answer if run is not None and error is None else None
-    answers = [term_string(term) for value in answer.values for term in value.terms] if answer else []
+    answers = answer_strings(answer)
     about = {name: getattr(question, name) for name in ("id", "hops", "type", "language", "dialogue")}
     about["turn"] = question.turn or None
     row: Row = {name: value for name, value in about.items() if value is not None}
     if run is not None and run.settings.own_knowledge:
         row["source"] = "own knowledge" if answer is not None and answer.ungrounded else "the graph"
-    row |= {"question": question.question, "answers": list(dict.fromkeys(answers)), "gold": question.gold}
+    row |= {"question": question.question, "answers": answers, "gold": question.gold}
     table = []
     if answer is not None and answer.columns:
         cells = (value.row for value in answer.values)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kgwb.bench.figures import Table
 from kgwb.bench.ladder import climbed, gold_of
 from kgwb.bench.metrics import score
-from kgwb.bench.questions import BenchQuestion, term_string
+from kgwb.bench.questions import BenchQuestion, answer_strings
 from kgwb.bench.runner import Watch
 from kgwb.display import as_html, as_text
 from kgwb.errors import KgwbError
@@ -86,9 +86,7 @@ def ask_all(setups: Sequence[Setup], question: str | BenchQuestion, dialogue: Di
             error = exc.message
         f1, lost = None, ""
         if gold and gold.answers is not None:
-            values = run.answer.values if run.answer else ()
-            terms = [term_string(term) for value in values for term in value.terms]
-            f1 = 0.0 if error else score(terms, gold.answers).f1
+            f1 = 0.0 if error else score(answer_strings(run.answer), gold.answers).f1
         if gold and f1 is not None and f1 < 1 and not error:
             known = gold_of(gold, setup.kg) if oracle(setup.system.name) else None
             blame = climbed(run.fork(), known, gold, setup, Watch()) if known else {}
