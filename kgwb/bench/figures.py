@@ -113,16 +113,13 @@ class Table(NamedTuple):
     heads: Sequence[object]
     rows: Sequence[Sequence[object]]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         lines = [[clean(cell) for cell in row] for row in (self.heads, *self.rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         return "\n".join(
             "  ".join([first.ljust(widths[0]), *(c.rjust(w) for c, w in zip(rest, widths[1:], strict=True))])
             for first, *rest in lines
         )
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def _repr_html_(self) -> str:
         return page(div("across", self.html()))

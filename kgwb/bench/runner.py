@@ -311,7 +311,7 @@ def ask(  # what a question is asked with, for executors that take no closures
             if kept:
                 run.resume(kept, ended=True)
         error = _resume(run, kept, watch)
-        turn = setup.system.remember(run) if error is None else None
+        turn = run.turn if error is None else None
     except KgwbError as exc:
         error = exc.message
     row = row_of(question, run, error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -10,7 +11,6 @@ from kgwb.bench.ladder import climbed, gold_of
 from kgwb.bench.metrics import score
 from kgwb.bench.questions import BenchQuestion, answer_strings
 from kgwb.bench.runner import Watch
-from kgwb.display import as_html, as_text
 from kgwb.errors import KgwbError
 from kgwb.flow import Dialogue, Triple
 from kgwb.run import Run, Setup
@@ -53,20 +53,50 @@ class SideBySide:
         sets = [frozenset(each.support) for each in self.asked if each.support]
         return frozenset.intersection(*sets) if sets else frozenset()
 
-    @property
-    def triples(self) -> tuple[Triple, ...]:
-        """Every triple that an answer stands on, those of the most systems first."""
-        every = dict.fromkeys(triple for each in self.asked for triple in each.support)
-        return tuple(sorted(every, key=lambda triple: -sum(triple in each.support for each in self.asked)))
-
     def __getitem__(self, system: str) -> Run:
         return next(each.run for each in self.asked if each.system == system)
 
     def __repr__(self) -> str:
-        return as_text(self)
+        tables = self._answers(60), self._triples()
+        return "\n\n".join([self.question, *(str(table) for table in tables if table.rows)])
 
-    def _repr_html_(self) -> str | None:
-        return as_html(self)
+    def _repr_html_(self) -> str:
+        title = h.tag("h2", h.short(self.question, 1000), class_="question grow")
+        tables = self._answers(300).html(), self._triples().html()
+        return h.static(h.div("head", title), h.div("body stack", *tables))
+
+    def _answers(self, most: int) -> Table:
+        """A column for each system, of cells with at most so many letters: its answer, support and cost."""
+        asked, shared = self.asked, self.shared
+        totals = [each.run.totals for each in asked]
+
+        def stands_on(each: Asked) -> str:
+            others = {triple for other in asked if other is not each for triple in other.support}
+            own = sum(triple not in others for triple in each.support)
+            return f"{h.count(len(each.support), 'triple')}, {own} alone" if each.run.answer else ""
+
+        rows: list[tuple[object, ...]] = [
+            ("answer", *(f"failed: {each.error}" if each.error else str(each.run.answer) for each in asked)),
+            ("stands on", *map(stands_on, asked)),
+            ("shared by all", *(len(shared) if each.support else "" for each in asked)),
+            ("model calls", *(used.model_calls for used in totals)),
+            ("tokens", *(f"{used.prompt_tokens + used.completion_tokens:,}" for used in totals)),
+            ("time", *(h.seconds(used.seconds) for used in totals)),
+        ]
+        if any(each.f1 is not None for each in asked):
+            rows.insert(1, ("F1", *("–" if each.f1 is None else f"{each.f1:.2f}" for each in asked)))
+            rows.append(("lost at", *(each.lost for each in asked)))
+        cells = [tuple(h.short(h.clean(cell), most) for cell in row) for row in rows]
+        return Table(("", *(each.system for each in asked)), cells)
+
+    def _triples(self) -> Table:
+        """The triples that answers stand on, those of the most systems first, with a mark for each."""
+        bearers = Counter(triple for each in self.asked for triple in dict.fromkeys(each.support))
+        rows = []
+        for triple, _ in bearers.most_common():
+            marks = ("yes" if triple in each.support else "" for each in self.asked)
+            rows.append((h.clean(triple_text(triple, self.names)), *marks))
+        return Table(("the triples that answers stand on", *(each.system for each in self.asked)), rows)
 
 
 def ask_all(setups: Sequence[Setup], question: str | BenchQuestion, dialogue: Dialogue) -> SideBySide:
@@ -94,53 +124,3 @@ def ask_all(setups: Sequence[Setup], question: str | BenchQuestion, dialogue: Di
         asked.append(Asked(setup.system.name, run, error, f1, lost))
     names = {iri: name for each in reversed(asked) for iri, name in names_of(each.run).items()}
     return SideBySide(text, tuple(asked), names)
-
-
-# --- how it shows itself
-
-
-def _table(shown: SideBySide, most: int) -> Table:
-    """A column for each system, of cells with at most so many letters: its answer, support and cost."""
-    asked, shared = shown.asked, shown.shared
-    totals = [each.run.totals for each in asked]
-
-    def stands_on(each: Asked) -> str:
-        others = {triple for other in asked if other is not each for triple in other.support}
-        own = sum(triple not in others for triple in each.support)
-        return f"{h.count(len(each.support), 'triple')}, {own} alone" if each.run.answer else ""
-
-    rows: list[tuple[object, ...]] = [
-        ("answer", *(f"failed: {each.error}" if each.error else str(each.run.answer) for each in asked)),
-        ("stands on", *map(stands_on, asked)),
-        ("shared by all", *(len(shared) if each.support else "" for each in asked)),
-        ("model calls", *(used.model_calls for used in totals)),
-        ("tokens", *(f"{used.prompt_tokens + used.completion_tokens:,}" for used in totals)),
-        ("time", *(h.seconds(used.seconds) for used in totals)),
-    ]
-    if any(each.f1 is not None for each in asked):
-        rows.insert(1, ("F1", *("–" if each.f1 is None else f"{each.f1:.2f}" for each in asked)))
-        rows.append(("lost at", *(each.lost for each in asked)))
-    cells = [tuple(h.short(h.clean(cell), most) for cell in row) for row in rows]
-    return Table(("", *(each.system for each in asked)), cells)
-
-
-def _triples(shown: SideBySide, title: str) -> Table:
-    """Each triple, with a mark for every system whose answer stands on it."""
-    rows = []
-    for triple in shown.triples:
-        marks = ("yes" if triple in each.support else "" for each in shown.asked)
-        rows.append((h.clean(triple_text(triple, shown.names)), *marks))
-    return Table((title, *(each.system for each in shown.asked)), rows)
-
-
-@as_text.register
-def _(shown: SideBySide) -> str:
-    triples = _triples(shown, "stands on")
-    return "\n\n".join([shown.question, str(_table(shown, 60)), *([str(triples)] if triples.rows else [])])
-
-
-@as_html.register
-def _(shown: SideBySide) -> str:
-    title = h.tag("h2", h.short(shown.question, 1000), class_="question grow")
-    tables = _table(shown, 300).html(), _triples(shown, "the triples that answers stand on").html()
-    return h.static(h.div("head", title), h.div("body stack", *tables))
