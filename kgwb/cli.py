@@ -282,19 +282,18 @@ class Bench(Asking):
         from kgwb.bench.ladder import oracle_of
         from kgwb.bench.questions import standalone_forms
 
-        prices = bench.load_prices(self.prices)
-        budget = bench.Budget(pairs(self.budget, "NAME=NUMBER"), prices)
+        budget = bench.Budget(pairs(self.budget, "NAME=NUMBER"), bench.load_prices(self.prices))
         workbench = self.workbench()
         if self.ladder:
             oracle_of(self.system)
         if "money" in budget.limits:
-            _ = [prices.of(model.name) for model in workbench.models.values()]
+            _ = [budget.prices.of(model.name) for model in workbench.models.values()]
         with _progress(iterable=bench.with_queries(questions, workbench.kg), unit="gold answer") as wanted:
             questions = bench.with_gold(wanted, workbench.kg)
         if missing := [question for question in questions if question.answers is None]:
             why = f"{missing[0].id}: {clean(missing[0].gold_error or '')}"
             _complain(f"{len(missing)} of {len(questions)} questions have no gold: {why}")
-        measure = partial(self._measure, bench.Setup.of(workbench), prices, budget)
+        measure = partial(self._measure, bench.Setup.of(workbench), budget)
         rows = measure(self.out, questions)
         if self.retention:
             print("\nthe same questions of dialogues, asked alone:")
@@ -307,7 +306,7 @@ class Bench(Asking):
         _warn_of_rules(workbench)
 
     def _measure(
-        self, setup: Setup, prices: Prices, budget: Budget, folder: Path, questions: list[BenchQuestion]
+        self, setup: Setup, budget: Budget, folder: Path, questions: list[BenchQuestion]
     ) -> list[Row]:
         """Ask the questions, and print what came of it; their lines."""
         from kgwb import bench
@@ -332,7 +331,7 @@ class Bench(Asking):
                 asked = f"{len(results.of(questions))} of {len(questions)} questions asked"
                 hint = "give the same command again, and it goes on from there"
                 raise KeyboardInterrupt(f"stopped with {asked}", hint) from exc
-            _print_figures(folder, rows, prices)
+            _print_figures(folder, rows, budget.prices)
         if runner.stopped:
             why = f"{len(rows)} of {len(questions)} questions asked: the budget is used up ({runner.stopped})"
             raise _Spent(f"stopped with {why}", hint="give the same command with a larger budget to go on")
@@ -411,8 +410,7 @@ class Retry(Opening):
         from kgwb.bench.lab import Lab as PromptLab
         from kgwb.run.prompts import Prompts
 
-        prices = bench.load_prices(self.prices)
-        budget = bench.Budget(pairs(self.budget, "NAME=NUMBER"), prices)
+        budget = bench.Budget(pairs(self.budget, "NAME=NUMBER"), bench.load_prices(self.prices))
         graph = self.graph(self.kg) if self.kg else None
         folders, stopped = [self.folder], ""
         for name, command in varied(self, self.each):
@@ -426,7 +424,7 @@ class Retry(Opening):
             folders.append(lab.folder_of(setup, name or ", ".join(changes) or "prompts"))
             questions = lab.choose(self.only)
             with _progress(iterable=questions, unit="question looked at") as looked:
-                estimate = lab.estimate(setup, looked, prices=prices, repeats=self.repeats)
+                estimate = lab.estimate(setup, looked, prices=budget.prices, repeats=self.repeats)
             print(f"{folders[-1].name}: {estimate}", flush=True)
             with _progress(total=len(questions), unit="question") as bar:
                 how: Any = {"workers": self.workers, "finished": lambda row, bar=bar: bar.update()}

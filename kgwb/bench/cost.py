@@ -58,6 +58,12 @@ class Prices(BaseModel, frozen=True):
             if (price := self.of(model))
         )
 
+    def amount(self, row: Mapping[str, Any], budget: str) -> float:
+        """What a line used of one of ``BUDGETS``. Raises InputError if there is no price for a model."""
+        tokens = row.get("prompt_tokens", 0) + row.get("completion_tokens", 0)
+        amounts: Mapping[str, float] = {**row, "tokens": tokens}
+        return float(self.money(row)) if budget == "money" else amounts.get(budget, 0)
+
 
 def load_prices(path: str | Path | None = None) -> Prices:
     """The prices of a TOML file like the shipped one (None). Raises InputError."""
@@ -151,11 +157,8 @@ class Budget:
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Count a line; of one that was lent calls, what it paid for. Raises InputError without a price."""
-        row = row.get("paid", row)
-        tokens = row.get("prompt_tokens", 0) + row.get("completion_tokens", 0)
         for name in self.limits:
-            amount = self.prices.money(row) if name == "money" else {**row, "tokens": tokens}.get(name, 0)
-            self.used[name] += amount
+            self.used[name] += self.prices.amount(row.get("paid", row), name)
 
     @property
     def spent(self) -> str:

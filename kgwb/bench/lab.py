@@ -15,7 +15,7 @@ from kgwb import llm, systems
 from kgwb.bench.cost import Budget, Prices, used
 from kgwb.bench.figures import Measured
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.results import FOR_PEOPLE, Results, Row, changed_entries, locked, lost, run_file
+from kgwb.bench.results import FOR_PEOPLE, Results, Row, changed_entries, locked, lost, run_file, verdict
 from kgwb.bench.runner import Bench, Earlier, Setup, fingerprint, run_name
 from kgwb.errors import InputError, KgwbError
 from kgwb.flow import counted
@@ -122,13 +122,13 @@ class Lab:
         """
         rows, chosen = list(self.earlier.rows.values()), set[str]()
         for what in only:
-            if not (fitting := {row["id"] for row in rows if self._fits(row, what)}):
+            if not (fitting := {row["id"] for row in rows if what in self._kinds(row)}):
                 hint = "give lost, wrong, errors, right, all, blamed=AGENT, type=NAME or a question's id"
                 raise InputError(f"no question of {self.earlier.folder} is {what!r}", hint=hint)
             chosen |= fitting
         if not only:
             missed = [row["id"] for row in rows if lost(row)]
-            right = [row["id"] for row in rows if self._fits(row, "right")]
+            right = [row["id"] for row in rows if verdict(row) == "right"]
             number = min(len(missed), len(right))
             chosen = {*missed, *(right[place * len(right) // number] for place in range(number))}
             if not missed:
@@ -147,20 +147,12 @@ class Lab:
                 questions.append(BenchQuestion(**data, rows=row.get("gold_table", ())))
         return questions
 
-    def _fits(self, row: Row, what: str) -> bool:
-        name, sign, value = what.partition("=")
-        if sign and name == "blamed":
-            return value == self.earlier.ladder.get(row["id"], {}).get("agent")
-        if sign and name in KEYS:
-            return str(row.get(name)) == value
-        kinds = {
-            "all": True,
-            "lost": lost(row),
-            "errors": row["error"] is not None,
-            "wrong": lost(row) and row["error"] is None and bool(row["answers"]),
-            "right": row["gold"] is not None and not lost(row),
-        }
-        return kinds[what] if what in kinds else bool(row["id"] == what)
+    def _kinds(self, row: Row) -> set[str]:
+        """Every word that names a line."""
+        kinds = {"all", row["id"], verdict(row), *(f"{name}={row[name]}" for name in KEYS if name in row)}
+        kinds |= {"lost"} if lost(row) else set()
+        kinds |= {"errors"} if row["error"] is not None else set()
+        return kinds | {f"blamed={self.earlier.ladder.get(row['id'], {}).get('agent')}"}
 
     # --- what it takes
 
@@ -186,13 +178,14 @@ class Lab:
                 most.append(row)
         times = 2 * repeats - 1  # before and after the change
 
-        def span(amount: Callable[[Row], Any]) -> tuple[Any, Any]:
-            return times * sum(map(amount, least)), times * sum(map(amount, most))
+        def span(budget: str) -> tuple[Any, Any]:
+            low, high = (sum(prices.amount(row, budget) for row in rows) for rows in (least, most))
+            return times * low, times * high
 
-        calls, money = span(lambda row: row["model_calls"]), None
-        tokens = span(lambda row: row.get("prompt_tokens", 0) + row.get("completion_tokens", 0))
+        money = None
         with suppress(InputError):
-            money = span(lambda row: float(prices.money(row)))
+            money = span("money")
+        calls, tokens = span("model_calls"), span("tokens")
         return Estimate(len(questions), unkept, calls, tokens, money, prices.currency)
 
     def _missing(self, setup: Setup, file: Path) -> tuple[list[Call], list[Call]]:
