@@ -244,26 +244,18 @@ class Bench:
         return rows
 
     def _ask_turns(self, turns: Sequence[BenchQuestion], watch: Watch) -> Work:
-        """Ask the turns of a conversation that have no line.
-
-        Lines keep what a dialogue remembers of them; a turn whose line does not is asked again for that,
-        where a later turn needs it.
-        """
+        """Ask the turns of a conversation that have no line; lines keep what a dialogue remembers of them."""
         dialogue = Dialogue()
         folder = self.results.folder.resolve()
-        for place, question in enumerate(turns):
-            if all(self._line(turn) for turn in turns[place:]):
-                return
-            known = self._line(question)
-            if known and "remembered" in known:
-                turn = from_data(known["remembered"], Turn | None)
+        for question in turns:
+            if known := self._line(question):
+                turn = from_data(known.get("remembered"), Turn | None)
             else:
                 asked = self.setup, question, dialogue, folder, self.save_runs, watch, self.earlier
                 row, turn, unsaved = yield ask, *asked
                 self.budget.add(row)
-                if known is None:
-                    self.results.add(row)
-                    self.finished(row)
+                self.results.add(row)
+                self.finished(row)
                 if unsaved:
                     raise unsaved
             dialogue = Dialogue((*dialogue.turns, turn)) if turn else dialogue

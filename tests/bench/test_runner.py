@@ -187,9 +187,6 @@ def test_lines_of_an_older_kgwb_are_read(tmp_path: Path) -> None:
     assert bench(tmp_path) == sorted(old, key=lambda row: [one.id for one in QUESTIONS].index(row["id"]))
     assert read_results(tmp_path)[1] == old
     assert costs(old)["seconds"].questions == len(old)
-    kept = [row for row in old if row["id"] != "d2"]
-    (tmp_path / RESULTS).write_text("".join(json.dumps(row) + "\n" for row in kept))
-    assert {row["id"]: row["answers"] for row in bench(tmp_path)}["d2"] == [EX + "trois"]
 
 
 def test_reading_a_folder_changes_nothing_in_it(tmp_path: Path) -> None:
