@@ -44,12 +44,12 @@ class Measured:
 
     @classmethod
     def read(cls, folder: Path, name: str = "", tail: str = "") -> Measured:
-        """What ``kgwb bench --out`` left in a folder. Raises InputError if it is none or damaged."""
+        """What ``kgwb bench --out`` left in a folder, by default under its name. Raises InputError."""
         config, results = read_results(folder)
         rows = {row["id"]: row for row in results}
         ladder = Lines(folder / LADDER, Lost, writable=False).rows
         ladder = {key: line for key, line in ladder.items() if stands(line, rows.get(key))}
-        return cls(name, tail, folder, config, rows, ladder)
+        return cls(name or clean(folder.resolve().name), tail, folder, config, rows, ladder)
 
     def graph(self, kg: Graph | str | None = None) -> Graph:
         """The graph that was measured, or ``kg``. Raises InputError where it is another one now."""

@@ -74,8 +74,7 @@ class Lab:
         model: ChatModel | str | None = None,
         models: Mapping[str, ChatModel | str] | None = None,
     ) -> None:
-        path = Path(folder)
-        self.earlier = Measured.read(path, path.resolve().name)
+        self.earlier = Measured.read(Path(folder))
         self.system = systems.system(str(self.earlier.config.get("system")))
         self.kg = self.earlier.graph(kg)
         given = {**({"": model} if model else {}), **(models or {})}

@@ -21,7 +21,7 @@ from kgwb.aside import undisturbed
 from kgwb.bench.cost import Budget, stages, used
 from kgwb.bench.metrics import NOTHING, by_column, score
 from kgwb.bench.questions import BenchQuestion, answer_strings, conversations, read_gold, term_string
-from kgwb.bench.results import FOR_PEOPLE, RUNS, Result, Results, Row, lost, run_file
+from kgwb.bench.results import RUNS, Result, Results, Row, changed_entries, lost, run_file
 from kgwb.errors import (
     Cancelled,
     GraphUnreachableError,
@@ -102,11 +102,10 @@ def _remake(recipe: Callable[[], Setup], config: str) -> Setup:
     """The set-up of a recipe, made once in a process. Raises InputError if it is not what was sent."""
     with _remaking:
         if config not in _remade:
-            setup, there = Setup.made_by(recipe), json.loads(config)
-            here = setup.config()
-            if names := [name for name in there if name not in FOR_PEOPLE and here.get(name) != there[name]]:
+            setup = Setup.made_by(recipe)
+            if changes := "; ".join(changed_entries(json.loads(config), setup.config())):
                 hint = "let every worker have the same kgwb, graph, models and prompts"
-                raise InputError(f"a worker has another {', '.join(names)}", hint=hint)
+                raise InputError(f"a worker has another set-up: {changes}", hint=hint)
             _remade[config] = setup
         return _remade[config]
 
