@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from kgwb import disk, systems
-from kgwb.bench.changes import MOST_VALUES, Change, Effects, Link, answers_of, values_of
+from kgwb.bench.changes import MOST_VALUES, Change, Effect, Link, answers_of, values_of
 from kgwb.bench.cost import Prices, costs
 from kgwb.bench.figures import NAMES, Measured, Sets, linking, losses, quality, spent, without_prices
 from kgwb.bench.metrics import score_row
@@ -65,14 +65,16 @@ class Report:
         self._published = [*_published(self.sets, published)] if published is not None else []
 
     @cached_property
-    def effects(self) -> Effects:
+    def effects(self) -> list[Effect]:
         """What became of each question in the further folders."""
-        return Effects(self.sets, self._finished)
+        first, *others = self.sets
+        return [Effect(first, other, self._finished) for other in others]
 
     def headline(self) -> Iterator[str]:
         """The first lines of the report: how many are right and lost, and what further folders changed."""
         yield from (f"{measured.name}: {measured.headline}" for measured in self.sets)
-        yield from self.effects.lines()
+        for effect in self.effects:
+            yield from effect.lines()
 
     def save(self, path: str | Path) -> Path:
         """Write the page, and beside every run that was kept a page of it.
@@ -152,6 +154,13 @@ class Report:
         gold = h.first_of(row["gold"] or (), MOST_VALUES, lambda value: label_of(row, value))
         return Debugger(session_of(run), chosen=blamed, gold=", ".join(gold))
 
+    def changed(self, link: Link) -> Iterator[Html]:
+        """What was changed in the further folders, what that did, and every question."""
+        for effect in self.effects:
+            yield from (*effect.changed(), *effect.figures())
+        for effect in self.effects:
+            yield from effect.questions(link)
+
     def _repr_html_(self) -> str:
         return h.page(*self._sections(lambda measured, change: h.short(change.after["question"])))
 
@@ -167,7 +176,7 @@ class Report:
             signs = (h.state_sign(VERDICTS[word], f"{counts[word]} {word}", pill=True) for word in shown)
             figure = f"F1 {measured.groups['all'].figure('f1') or '–'}"
             yield h.div("row", tag("b", measured.name), *signs, tag("b", figure))
-        yield from self.effects.sections(link)
+        yield from self.changed(link)
         parts = {
             "What was measured": _measured(self.sets),
             "How good": (*_quality(self.sets), *self._published),

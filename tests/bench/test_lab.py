@@ -14,7 +14,7 @@ import pytest
 import kgwb
 from kgwb import llm
 from kgwb.bench import Bench, Report, Results, Setup, load_prices, load_questions
-from kgwb.bench.changes import Effects, changes
+from kgwb.bench.changes import Effect, changes
 from kgwb.bench.cost import Budget
 from kgwb.bench.figures import Measured
 from kgwb.bench.lab import Lab
@@ -165,9 +165,9 @@ def test_exactly_the_questions_that_vary_by_themselves_are_marked(
     rows = Measured.read(tmp_path / "again").rows
     assert {key for key, row in rows.items() if row["varies"]} == {"films-001", "films-005", "films-027"}
     assert {row["varies"] for row in rows.values()} == {"qir", ""}
-    effects = Effects([Measured.read(measured, "first"), Measured.read(tmp_path / "again", "again")])
-    assert effects.counts(effects.others[0]) == {"varies by itself": 3, "still right": 2}
-    assert "no answer differs" in "\n".join(effects.lines())
+    effect = Effect(Measured.read(measured, "first"), Measured.read(tmp_path / "again", "again"))
+    assert effect.counts == {"varies by itself": 3, "still right": 2}
+    assert "no answer differs" in "\n".join(effect.lines())
 
 
 # --- the page
