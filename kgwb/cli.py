@@ -300,7 +300,7 @@ class Bench(Asking):
             alone = standalone_forms(question for question in questions if question.dialogue is not None)
             alone_rows = measure(self.out / "standalone", alone)
             known = {row["id"] for row in alone_rows if row["gold"] is not None}
-            share = bench.retention([row for row in rows if row["id"] in known], alone_rows)
+            share = bench.retention(*([row for row in of if row["id"] in known] for of in (rows, alone_rows)))
             kept = "F1 alone is 0" if share is None else f"{share:.2f} % of F1 (as the paper computes it)"
             print(f"\nkept in dialogues, over {len(known)} questions: {kept}")
         _warn_of_rules(workbench)
