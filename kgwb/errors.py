@@ -70,7 +70,13 @@ class GraphError(KgwbError):
 
 
 class GraphFileError(GraphError):
-    """No such file, nothing in it, or it does not parse."""
+    """No such file, nothing in it, or it does not parse (``line`` and ``column`` where known)."""
+
+    def __init__(
+        self, message: str, *, hint: str = "", line: int | None = None, column: int | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.line, self.column = line, column
 
 
 class GraphUnreachableError(GraphError):

@@ -131,7 +131,7 @@ def _load(store: Store, path: Path, files: Sequence[Path]) -> None:
     except SyntaxError as error:
         hint = _REMOTE if "remote contexts" in error.msg else _FIX
         message = f"{error.filename} does not parse: {error.msg}"
-        raise GraphFileError(message, hint=hint) from error
+        raise GraphFileError(message, hint=hint, line=error.lineno, column=error.offset) from error
     if next(store.quads_for_pattern(None, None, None, None), None) is None:
         raise GraphFileError(f"{path} holds no triple", hint="check that it is the file you mean")
 
