@@ -38,18 +38,8 @@ __all__ = [
     "recording",
 ]
 
-_HOMES = {
-    "PromptLab": "kgwb.ui.lab",
-    "Workbench": "kgwb.workbench",
-    "compare": "kgwb.workbench",
-    "debug": "kgwb.workbench",
-    "lab": "kgwb.labs",
-    "load_run": "kgwb.workbench",
-    "model": "kgwb.workbench",
-    "open_kg": "kgwb.kg",
-    "profile": "kgwb.systems",
-    "recording": "kgwb.workbench",
-}
+_HOMES = {"PromptLab": "kgwb.ui.lab", "lab": "kgwb.labs", "open_kg": "kgwb.kg", "profile": "kgwb.systems"}
+"""Where the names are that are not in ``kgwb.workbench``."""
 
 
 def _readable(record: logging.LogRecord) -> bool:
@@ -65,8 +55,8 @@ warnings.filterwarnings("ignore", category=UserWarning, module=r"rdflib\.term", 
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in __all__:
+        return getattr(importlib.import_module(_HOMES.get(name, "kgwb.workbench")), name)
     raise AttributeError(f"module 'kgwb' has no attribute {name!r}")
 
 

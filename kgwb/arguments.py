@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_h
 from urllib.parse import quote
 
 from kgwb import disk
-from kgwb.errors import InputError, SettingError
+from kgwb.errors import InputError
 from kgwb.masking import shown
 
 if TYPE_CHECKING:
@@ -121,11 +121,9 @@ class Asking(Opening):
         from kgwb.workbench import Workbench
 
         settings = self.settings
-        agents = [spec.name for spec in systems.system(self.system).agents]
         models = pairs(self.agent_model, "AGENT=SPEC")
-        if unknown := sorted(set(models) - set(agents)):
-            hint = f"its agents are {', '.join(agents)}"
-            raise SettingError(f"{self.system} has no agent {unknown[0]!r}", hint=hint)
+        for agent in models:
+            systems.system(self.system).spec(agent)
         return Workbench(
             self.graph(self.kg),
             self.model,
@@ -136,11 +134,13 @@ class Asking(Opening):
         )
 
 
-def varied(arguments: T, each: str) -> list[tuple[str, T]]:
+def varied(arguments: T, each: str | None) -> list[tuple[str, T]]:
     """Commands that take ``set``, ``prompts`` and ``model``, one for each value of NAME=V1,V2,... by name.
 
-    NAME is a setting, "prompts" or "model". Raises InputError.
+    NAME is a setting, "prompts" or "model"; without ``each`` it is the command alone. Raises InputError.
     """
+    if not each:
+        return [("", arguments)]
     [(name, values)] = pairs([each], "NAME=V1,V2,...").items()
     commands = []
     for value in values.split(","):

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import kgwb
 from kgwb import disk
 from kgwb.arguments import Asking, Count, Opening, add_arguments, option, pairs, positional, recall, varied
-from kgwb.errors import CONTROLS, InputError, KgwbError, RunFileError, harmless
+from kgwb.errors import CONTROLS, InputError, KgwbError, RunFileError, clean, harmless
 from kgwb.masking import shown
 
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
     from kgwb.bench.figures import Table
-    from kgwb.bench.lab import Lab as PromptLab
     from kgwb.bench.questions import BenchQuestion
+    from kgwb.bench.results import Row
     from kgwb.bench.runner import Setup
     from kgwb.run import Run
     from kgwb.run.record import Step
@@ -40,7 +40,6 @@ BUDGET = "stop at this much money, tokens, model_calls or seconds of work, over 
 PRICES = "TOML table of prices (default: kgwb's)"
 MOST_LOST = 10
 """Lost answers that are printed; the report has them all."""
-Rows = list[dict[str, Any]]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -61,11 +60,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     elif rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
-        code: int = form(**values).run()
+        code: int = form(**values).run() or 0
         sys.stdout.flush()
         return code
-    except KeyboardInterrupt:
-        _complain("stopped")
+    except KeyboardInterrupt as exc:
+        _complain(*(exc.args or ("stopped",)))
         return INTERRUPTED
     except OSError as exc:
         if exc.errno not in (errno.EPIPE, *disk.FULL):
@@ -77,7 +76,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
     except KgwbError as exc:
         _complain(exc)
-        return FAILED
+        return SPENT if isinstance(exc, _Spent) else FAILED
+
+
+class _Spent(KgwbError):
+    """A budget is used up."""
 
 
 def _complain(problem: object, hint: str = "") -> None:
@@ -177,7 +180,6 @@ class Ask(Asking):
 
 def print_run(run: Run, steps: bool = False) -> None:
     """The answer with its triples first; then, if it is wanted or there is none, the way to it."""
-    from kgwb.show.html import clean
     from kgwb.show.terms import names_of
     from kgwb.show.text import totals_text, tree
 
@@ -189,7 +191,6 @@ def print_run(run: Run, steps: bool = False) -> None:
 
 
 def _print_answer(run: Run) -> None:
-    from kgwb.show.html import clean
     from kgwb.show.tell import lines
     from kgwb.show.terms import names_of
 
@@ -202,11 +203,11 @@ def _print_answer(run: Run) -> None:
 
 
 def _run_data(run: Run) -> dict[str, Any]:
+    from kgwb.bench.cost import COUNTS
     from kgwb.bench.questions import term_string
 
     answer, totals = run.answer, run.totals
     assert answer is not None
-    counts = ("model_calls", "prompt_tokens", "completion_tokens", "queries")
     return {
         "answer": {
             "kind": answer.kind,
@@ -219,7 +220,7 @@ def _run_data(run: Run) -> dict[str, Any]:
         },
         "steps": [step.to_data() for step in run.steps],
         "totals": {
-            **{name: getattr(totals, name) for name in counts},
+            **{name: getattr(totals, name) for name in COUNTS},
             "tokens": totals.prompt_tokens + totals.completion_tokens,
             "seconds": round(totals.seconds, 6),
         },
@@ -247,9 +248,8 @@ class Bench(Asking):
     ladder: bool = option("", "name the agent that lost each answer; asks up to 5 times more", False)
     retention: bool = option("", "ask dialogues' questions alone too, in DIR/standalone", False)
 
-    def run(self) -> int:
-        from kgwb.bench import load_questions
-        from kgwb.bench.figures import Measured, losses, quality, spent
+    def run(self) -> None:
+        from kgwb.bench import figures, load_questions
 
         questions = load_questions(self.questions, self.language)[: self.limit]
         if self.retention and all(question.dialogue is None for question in questions):
@@ -257,80 +257,67 @@ class Bench(Asking):
             raise InputError(why, hint="leave --retention out")
         names = system_names(self.systems) if self.systems else ()
         of_systems = [replace(self, system=name, out=self.out / name) for name in names] or [self]
-        commands = [each for one in of_systems for each in (one._varied() if self.each else [one])]
+        commands: list[Bench] = []
+        for one in of_systems:
+            known: list[object] = []
+            for name, command in varied(one, self.each):
+                about = command.settings, command.prompts, command.model
+                if about in known:
+                    raise InputError(f"--each has {name} twice", hint="give each value once")
+                known.append(about)
+                commands.append(replace(command, out=one.out / name))
         for command in commands:
             if self.each or self.systems:
                 print(command.out.relative_to(self.out))
-            if code := command._measure_all(questions):
-                return code
+            command._measure_all(questions)
         if self.each:
             _report([command.out for command in commands], self.out / "report.html", self.prices)
         elif names:
-            sets = [Measured.read(one.out, one.out.name, f", {one.out.name}") for one in of_systems]
+            sets = [figures.Measured.read(one.out, one.out.name, f", {one.out.name}") for one in of_systems]
             print("\nside by side:")
-            _print_tables(quality(sets), spent(sets), losses(sets))
-        return 0
+            _print_tables(figures.quality(sets), figures.spent(sets), figures.losses(sets))
 
-    def _varied(self) -> list[Bench]:
-        """The arguments once for each value of what is varied."""
-        known, commands = [], []
-        for name, command in varied(self, self.each or ""):
-            about = command.settings, command.prompts, command.model
-            if about in known:
-                raise InputError(f"--each has {name} twice", hint="give each value once")
-            known.append(about)
-            commands.append(replace(command, out=self.out / name))
-        return commands
-
-    def _measure_all(self, questions: list[BenchQuestion]) -> int:
-        from kgwb.bench.cost import Budget, load_prices
+    def _measure_all(self, questions: list[BenchQuestion]) -> None:
+        from kgwb import bench
         from kgwb.bench.ladder import oracle_of
-        from kgwb.bench.metrics import retention
-        from kgwb.bench.questions import standalone_forms, with_gold, with_queries
-        from kgwb.bench.runner import Setup
-        from kgwb.show.html import clean
+        from kgwb.bench.questions import standalone_forms
 
-        prices = load_prices(self.prices)
-        budget = Budget(pairs(self.budget, "NAME=NUMBER"), prices)
+        budget = bench.Budget(pairs(self.budget, "NAME=NUMBER"), bench.load_prices(self.prices))
         workbench = self.workbench()
         if self.ladder:
             oracle_of(self.system)
         if "money" in budget.limits:
-            _ = [prices.of(model.name) for model in workbench.models.values()]
-        with _progress(iterable=with_queries(questions, workbench.kg), unit="gold answer") as wanted:
-            questions = with_gold(wanted, workbench.kg)
+            _ = [budget.prices.of(model.name) for model in workbench.models.values()]
+        with _progress(iterable=bench.with_queries(questions, workbench.kg), unit="gold answer") as wanted:
+            questions = bench.with_gold(wanted, workbench.kg)
         if missing := [question for question in questions if question.answers is None]:
             why = f"{missing[0].id}: {clean(missing[0].gold_error or '')}"
             _complain(f"{len(missing)} of {len(questions)} questions have no gold: {why}")
-        measure = partial(self._measure, Setup.of(workbench), prices, budget)
-        code, rows = measure(self.out, questions)
-        if self.retention and code == 0:
+        measure = partial(self._measure, bench.Setup.of(workbench), budget)
+        rows = measure(self.out, questions)
+        if self.retention:
             print("\nthe same questions of dialogues, asked alone:")
             alone = standalone_forms(question for question in questions if question.dialogue is not None)
-            code, alone_rows = measure(self.out / "standalone", alone)
+            alone_rows = measure(self.out / "standalone", alone)
             known = {row["id"] for row in alone_rows if row["gold"] is not None}
-            if code == 0:
-                share = retention(*([row for row in of if row["id"] in known] for of in (rows, alone_rows)))
-                kept = "F1 alone is 0" if share is None else f"{share:.2f} % of F1 (as the paper computes it)"
-                print(f"\nkept in dialogues, over {len(known)} questions: {kept}")
-        if code == 0:
-            _warn_of_rules(workbench)
-        return code
+            share = bench.retention(*([row for row in of if row["id"] in known] for of in (rows, alone_rows)))
+            kept = "F1 alone is 0" if share is None else f"{share:.2f} % of F1 (as the paper computes it)"
+            print(f"\nkept in dialogues, over {len(known)} questions: {kept}")
+        _warn_of_rules(workbench)
 
     def _measure(
-        self, setup: Setup, prices: Prices, budget: Budget, folder: Path, questions: list[BenchQuestion]
-    ) -> tuple[int, Rows]:
-        """Ask the questions, and print what came of it: the exit code, and their lines."""
-        from kgwb.bench.ladder import where_lost
-        from kgwb.bench.results import Results, locked, lost
-        from kgwb.bench.runner import Bench as Runner
+        self, setup: Setup, budget: Budget, folder: Path, questions: list[BenchQuestion]
+    ) -> list[Row]:
+        """Ask the questions, and print what came of it; their lines."""
+        from kgwb import bench
+        from kgwb.bench.results import locked, lost
 
         save_runs: Any = self.save_runs or ("lost" if self.ladder else False)
         with locked(folder):
-            results = Results(folder, setup.config(questions))
+            results = bench.Results(folder, setup.config(questions))
             if self.retry_errors:
                 results.retry_errors()
-            runner = Runner(setup, results, workers=self.workers, save_runs=save_runs, budget=budget)
+            runner = bench.Bench(setup, results, workers=self.workers, save_runs=save_runs, budget=budget)
             try:
                 done = len(results.of(questions))
                 with _progress(total=len(questions), initial=done, unit="question") as bar:
@@ -339,16 +326,16 @@ class Bench(Asking):
                 if self.ladder and not runner.stopped:
                     with _progress(total=sum(map(lost, rows)), unit="lost answer") as bar:
                         how: Any = {"workers": self.workers, "finished": lambda row: bar.update()}
-                        where_lost(setup, results, questions, **how)
-            except KeyboardInterrupt:
+                        bench.where_lost(setup, results, questions, **how)
+            except KeyboardInterrupt as exc:
                 asked = f"{len(results.of(questions))} of {len(questions)} questions asked"
-                _complain(f"stopped with {asked}", "give the same command again, and it goes on from there")
-                return INTERRUPTED, []
-            _print_figures(folder, rows, prices)
+                hint = "give the same command again, and it goes on from there"
+                raise KeyboardInterrupt(f"stopped with {asked}", hint) from exc
+            _print_figures(folder, rows, budget.prices)
         if runner.stopped:
             why = f"{len(rows)} of {len(questions)} questions asked: the budget is used up ({runner.stopped})"
-            _complain(f"stopped with {why}", "give the same command with a larger budget to go on")
-        return SPENT if runner.stopped else 0, rows
+            raise _Spent(f"stopped with {why}", hint="give the same command with a larger budget to go on")
+        return rows
 
 
 def system_names(text: str) -> tuple[str, ...]:
@@ -365,12 +352,12 @@ def _print_tables(*tables: Table) -> None:
     print("\n\n".join(str(table) for table in tables if table.rows))
 
 
-def _print_figures(folder: Path, rows: Rows, prices: Prices) -> None:
-    from kgwb.bench.figures import Measured, linking, losses, quality, spent, without_prices
+def _print_figures(folder: Path, rows: list[Row], prices: Prices) -> None:
+    from kgwb.bench import figures
     from kgwb.bench.results import label_of, lost, verdict
-    from kgwb.show.html import clean, short
+    from kgwb.show.html import short
 
-    read = Measured.read(folder)
+    read = figures.Measured.read(folder)
     ladder = {row["id"]: read.ladder[row["id"]] for row in rows if row["id"] in read.ladder}
     measured = [replace(read, rows={row["id"]: row for row in rows}, ladder=ladder)]
     print(f"{_paint(measured[0].headline, 'key')}\n")
@@ -379,9 +366,14 @@ def _print_figures(folder: Path, rows: Rows, prices: Prices) -> None:
         words = f"{row['id']}: {row['question']} → {row['error'] or given or 'nothing'}; right: {right}"
         print(f"{_paint(f'{verdict(row):<10}', 'failure')} {short(clean(words))}")
     print()
-    for reason in without_prices(measured, prices):
+    for reason in figures.without_prices(measured, prices):
         _complain(reason)
-    _print_tables(quality(measured), spent(measured, prices), linking(measured), losses(measured))
+    _print_tables(
+        figures.quality(measured),
+        figures.spent(measured, prices),
+        figures.linking(measured),
+        figures.losses(measured),
+    )
     if errors := Counter(row["error"] for row in rows if row["error"] is not None):
         [(error, times)] = errors.most_common(1)
         hint = "fix its cause and give the same command with --retry-errors"
@@ -414,45 +406,35 @@ class Retry(Opening):
     out: Path | None = option("FILE", "HTML file to write (default: report.html in DIR/retries)")
 
     def run(self) -> int:
-        from kgwb.bench.cost import Budget, load_prices
+        from kgwb import bench
         from kgwb.bench.lab import Lab as PromptLab
+        from kgwb.run.prompts import Prompts
 
-        prices = load_prices(self.prices)
-        budget = Budget(pairs(self.budget, "NAME=NUMBER"), prices)
-        folders = []
+        budget = bench.Budget(pairs(self.budget, "NAME=NUMBER"), bench.load_prices(self.prices))
         graph = self.graph(self.kg) if self.kg else None
-        for name, command in varied(self, self.each) if self.each else [("", self)]:
-            lab = PromptLab(command.folder, kg=graph, models=command._models)
+        folders, stopped = [self.folder], ""
+        for name, command in varied(self, self.each):
+            given = {"": command.model} if command.model else {}
+            models = {**given, **pairs(command.agent_model, "AGENT=SPEC")}
+            lab = PromptLab(command.folder, kg=graph, models=models)
             graph = lab.kg  # opened once, for all that is varied
-            folder, stopped = command._ask(lab, name, prices, budget)
-            folders.append(folder)
+            setup = lab.changed(Prompts.of(command.prompts), pairs(command.set, "NAME=VALUE"))
+            changes = [command.prompts.resolve().name] if command.prompts else []
+            changes += [*models.values(), *command.set]
+            folders.append(lab.folder_of(setup, name or ", ".join(changes) or "prompts"))
+            questions = lab.choose(self.only)
+            with _progress(iterable=questions, unit="question looked at") as looked:
+                estimate = lab.estimate(setup, looked, prices=budget.prices, repeats=self.repeats)
+            print(f"{folders[-1].name}: {estimate}", flush=True)
+            with _progress(total=len(questions), unit="question") as bar:
+                how: Any = {"workers": self.workers, "finished": lambda row, bar=bar: bar.update()}
+                stopped = lab.ask(setup, questions, folders[-1], repeats=self.repeats, budget=budget, **how)
             if stopped:
                 _complain(f"stopped: the budget is used up ({stopped})", "give the same with a larger one")
                 break
-        page = folders[0] if len(folders) == 1 else folders[0].parent
-        _report([self.folder, *folders], self.out or page / "report.html", self.prices)
+        page = folders[1] if len(folders) == 2 else folders[1].parent
+        _report(folders, self.out or page / "report.html", self.prices)
         return SPENT if stopped else 0
-
-    @property
-    def _models(self) -> dict[str, str]:
-        return {**({"": self.model} if self.model else {}), **pairs(self.agent_model, "AGENT=SPEC")}
-
-    def _ask(self, lab: PromptLab, name: str, prices: Prices, budget: Budget) -> tuple[Path, str]:
-        """Ask again under this command's change: the folder of the results, and what stopped it."""
-        from kgwb.run.prompts import Prompts
-
-        setup = lab.changed(Prompts.of(self.prompts), pairs(self.set, "NAME=VALUE"))
-        changes = [self.prompts.resolve().name] if self.prompts else []
-        name = name or ", ".join([*changes, *self._models.values(), *self.set]) or "prompts"
-        folder = lab.folder_of(setup, name)
-        how: dict[str, Any] = {"repeats": self.repeats, "workers": self.workers}
-        questions = lab.choose(self.only)
-        with _progress(iterable=questions, unit="question looked at") as looked:
-            estimate = lab.estimate(setup, looked, prices=prices, repeats=self.repeats)
-        print(f"{folder.name}: {estimate}", flush=True)
-        with _progress(total=len(questions), unit="question") as bar:
-            how |= {"budget": budget, "finished": lambda row: bar.update()}
-            return folder, lab.ask(setup, questions, folder, **how)
 
 
 def _progress(**about: Any) -> Any:
@@ -471,9 +453,8 @@ class Report:
     published: str | None = option("SET", "set the papers' figures on this question set beside; it is yours")
     prices: Path | None = option("FILE", PRICES)
 
-    def run(self) -> int:
+    def run(self) -> None:
         _report(self.folders, self.out or self.folders[0] / "report.html", self.prices, self.published)
-        return 0
 
 
 def _report(
@@ -503,11 +484,10 @@ class Serve(Asking):
     port: int = option("", "default: 8000; 0 takes a free one", 8000)
     workers: Count = option("N", "questions answered at once (default: 4)", 4)
 
-    def run(self) -> int:
+    def run(self) -> None:
         from kgwb.bench.runner import Setup
         from kgwb.bench.serve import ANY, Service
         from kgwb.kg import is_endpoint
-        from kgwb.show.html import clean
 
         graphs = pairs(self.dataset, "IRI=GRAPH")
         if len(graphs) < len(self.dataset):
@@ -528,7 +508,6 @@ class Serve(Asking):
                 print(f"{service.url} {clean(answers)}", flush=True)
             print("Ctrl+C stops it.", flush=True)
             service.serve_forever()
-        return 0
 
 
 # --- doctor, lab, demo
@@ -543,7 +522,6 @@ class Doctor:
 
     def run(self) -> int:
         from kgwb.doctor import examine, surveyed
-        from kgwb.show.html import clean
 
         healthy = True
         for finding in examine(self.kg or "films", self.model):
@@ -564,7 +542,7 @@ class Lab:
 
     rest: list[str] = field(default_factory=list)
 
-    def run(self) -> int:
+    def run(self) -> None:
         home = _notebooks_home()
         defaults = {
             "--ServerApp.root_dir": str(home),
@@ -593,13 +571,11 @@ def _notebooks_home() -> Path:
     shipped = package / "_data" / "notebooks"
     if not shipped.is_dir():
         raise InputError("this kgwb came without notebooks", hint="install it again, or use a checkout")
-    try:
+    hint = "go to a folder of your own with some space left"
+    with disk.explained(f"cannot copy the notebooks to {Path.cwd()}", hint):
         for notebook in shipped.rglob("*.ipynb"):
             if not (copy := Path("notebooks") / notebook.relative_to(shipped)).exists():
                 disk.replace(copy, [notebook.read_text(encoding="utf-8")])
-    except OSError as exc:
-        hint = "go to a folder of your own with some space left"
-        raise InputError(f"cannot copy the notebooks to {Path.cwd()}: {exc.strerror}", hint=hint) from exc
     return Path.cwd()
 
 
@@ -611,7 +587,7 @@ class Labs:
     action: str = positional("collect", "what to do")
     folder: Path = positional("FOLDER", "where the students' files are")
 
-    def run(self) -> int:
+    def run(self) -> None:
         from kgwb.labs.pages import collect, save_page
 
         if self.action != "collect":
@@ -619,14 +595,13 @@ class Labs:
         collected = collect(self.folder)
         print(*collected, sep="\n")
         print(f"the page of the class: {save_page(collected, self.out)}")
-        return 0
 
 
 @dataclass(kw_only=True)
 class Demo:
     """play a dialogue about Harry Potter, agent by agent, offline"""
 
-    def run(self) -> int:
+    def run(self) -> None:
         from kgwb.bench import load_questions
         from kgwb.kg import open_kg, sample_path
         from kgwb.workbench import Workbench
@@ -643,7 +618,6 @@ class Demo:
             _print_answer(run)
         print("\nTo see, edit and re-run every step: kgwb lab")
         _warn_of_rules(workbench)
-        return 0
 
 
 def _print_agent(run: Run, event: str, step: Step) -> None:

@@ -9,13 +9,16 @@ import secrets
 import stat
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from kgwb.errors import InputError
+
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the operating system answers where no more can be written."""
-
+AS_JSON = "backslashreplace"
+"""For ``errors``: half a character becomes its escape, which JSON reads back."""
 MOST_UNPACKED = 200_000_000
 """Bytes of a gzipped file once it is unpacked."""
 
@@ -25,6 +28,15 @@ def cache_dir() -> Path:
     if own := os.environ.get("KGWB_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kgwb"
+
+
+@contextmanager
+def explained(problem: str, hint: str) -> Iterator[None]:
+    """Raise InputError, the problem with its reason, for what the operating system refuses in this block."""
+    try:
+        yield
+    except OSError as exc:
+        raise InputError(f"{problem}: {exc.strerror or exc}", hint=hint) from exc
 
 
 def plain(path: Path) -> Path:

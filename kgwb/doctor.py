@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.metadata
 import platform
 import shutil
@@ -15,10 +14,13 @@ from typing import NamedTuple
 from kgwb.disk import cache_dir
 from kgwb.errors import KgwbError
 
-PACKAGES = ("kgwb", "rdflib", "oxrdflib", "pyoxigraph", "SPARQLWrapper", "pydantic", "openai", "ollama")
-BROWSER_PARTS = ("jupyterlab", "ipywidgets", "pyvis")
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 INSTALL = "run `make lab` in the checkout, or `pip install kgwb`"
+PACKAGES = {
+    **dict.fromkeys("kgwb rdflib oxrdflib pyoxigraph SPARQLWrapper pydantic openai ollama".split(), INSTALL),
+    **dict.fromkeys(("jupyterlab", "ipywidgets", "pyvis"), f"needed for `kgwb lab`: {INSTALL}"),
+}
+"""What must be installed, and what to do where it is not."""
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
 class Finding(NamedTuple):
@@ -37,22 +39,16 @@ def examine(source: str, model: str) -> Iterator[Finding]:
     """Look at everything, one finding after another; some take seconds."""
     fits = (3, 11) <= sys.version_info[:2] <= (3, 13)
     yield Finding("python", fits, platform.python_version(), "use Python 3.11, 3.12 or 3.13")
-    for name in PACKAGES:
+    for name, remedy in PACKAGES.items():
         try:
             yield Finding(name, True, importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
-            yield Finding(name, False, "not installed", INSTALL)
+            yield Finding(name, False, "not installed", remedy)
     for part, look in (("graph", _graph), ("model", _models), ("embeddings", _embeddings)):
         try:
             yield from look(source if part == "graph" else model)
         except KgwbError as exc:
             yield Finding(part, False, exc.message, exc.hint)
-    for name in BROWSER_PARTS:
-        try:
-            importlib.import_module(name)
-            yield Finding(name, True, importlib.metadata.version(name))
-        except ImportError as exc:
-            yield Finding(name, False, str(exc), f"needed for `kgwb lab`: {INSTALL}")
     browser, remedy = next(filter(None, map(shutil.which, CHROMIUM)), ""), "needed for kgwb's own tests only"
     yield Finding("chromium", bool(browser), browser or "not found", remedy, False)
     folder, remedy = cache_dir(), "kgwb works without, slower; KGWB_CACHE names another folder"

@@ -1,27 +1,5 @@
 """Everything kgwb raises on purpose.
 
-    KgwbError
-    ├── InputError              what the person gave cannot be used
-    │   ├── QuestionError       an empty or far too long question
-    │   ├── SettingError        an unknown or impossible setting, system or agent
-    │   ├── PromptError         a prompt file is missing, or its variables do not fit
-    │   ├── RunFileError        a run file cannot be read or is of another version
-    │   └── OverrideError       a value put in by hand does not have the step's form
-    ├── GraphError              a knowledge graph cannot be opened or asked
-    │   ├── GraphFileError      no such file, nothing in it, or it does not parse
-    │   ├── GraphUnreachableError   an endpoint refuses or cannot be found
-    │   ├── GraphTimeoutError   a query took longer than allowed
-    │   ├── QueryRefusedError   not a read-only query, or it needs leave (allow_service)
-    │   └── QueryError          the engine rejects the query or answers nonsense
-    ├── ModelError              a language model cannot be asked
-    │   ├── UnknownModelError   no such model, or its key is missing
-    │   ├── ModelUnreachableError   refused, reset, or the server fails
-    │   ├── ModelTimeoutError   no reply in time
-    │   └── ModelRefusedError   the server turns this request away
-    ├── InvalidReplyError       no reply passed the checks within theta attempts
-    ├── NotRecordedError        a replay needs a call that the record does not hold
-    └── EmbeddingError          the sentence embeddings cannot be loaded
-
 Every message has what was asked and what was seen; ``hint`` is what to do next.
 ``Stopped`` and ``Cancelled`` are not errors: they carry a pause or a cancel out of a system.
 """
@@ -43,6 +21,11 @@ CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 def harmless(text: str) -> str:
     """A text that does nothing but be read: control characters but tab and line end become "�"."""
     return CONTROLS.sub("�", re.sub("\r\n?", "\n", text)).encode("utf-8", "replace").decode()
+
+
+def clean(text: object) -> str:
+    """A text on one line that can do nothing to a terminal: control and direction marks become "�"."""
+    return harmless(" ".join(str(text).split()))
 
 
 class KgwbError(Exception):

@@ -128,13 +128,9 @@ def decision(value: Any) -> Any:
 
 def counted(number: int, noun: str) -> str:
     """ "1 query", "2 queries"."""
-    if noun.endswith("ex"):
-        plural = noun[:-2] + "ices"
-    else:
-        plural = (
-            noun[:-1] + "ies" if noun.endswith("y") else noun + ("es" if noun.endswith(("ch", "ss")) else "s")
-        )
-    return f"{number:,} {noun if number == 1 else plural}"
+    ends = {"ex": "ices", "y": "ies", "ch": "ches", "ss": "sses"}
+    plurals = (noun.removesuffix(end) + many for end, many in ends.items() if noun.endswith(end))
+    return f"{number:,} {noun if number == 1 else next(plurals, f'{noun}s')}"
 
 
 def first_few(texts: Any, most: int = 5) -> str:

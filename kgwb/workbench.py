@@ -19,7 +19,7 @@ from kgwb.run import Run, Setup
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
 
-model = llm.model
+model, load_run = llm.model, systems.load_run
 
 if TYPE_CHECKING:
     from kgwb.bench.questions import BenchQuestion
@@ -83,7 +83,6 @@ class Workbench:
         A question of ``kgwb.bench.load_questions`` has gold, which tells who is right and where the others
         lost it. Each has this workbench's graph, model, prompts, and those of its settings that it has too.
         """
-        from kgwb.bench.runner import Setup as Measured
         from kgwb.bench.side_by_side import ask_all
 
         setups, settings = [], self.setup.settings
@@ -92,13 +91,9 @@ class Workbench:
             has = other.settings.names()
             changes = {key: value for key, value in settings.changes().items() if key in has}
             agents = {"", *(spec.name for spec in other.agents)}  # they keep their own models
-            setup = replace(
-                self.setup,
-                system=other,
-                settings=other.settings.of_profile(settings.profile, **changes),
-                models={agent: model for agent, model in self.models.items() if agent in agents},
-            )
-            setups.append(Measured(**vars(setup)))
+            models = {agent: model for agent, model in self.models.items() if agent in agents}
+            own = other.settings.of_profile(settings.profile, **changes)
+            setups.append(replace(self.setup, system=other, settings=own, models=models))
         return ask_all(setups, question, self.dialogue)
 
     def forget(self) -> None:
@@ -158,19 +153,6 @@ def compare(first: Run, second: Run, names: tuple[str, str] = ("first", "second"
     from kgwb.ui.debugger import ComparisonPanel
 
     return ComparisonPanel(first, second, names)
-
-
-def load_run(
-    path: str | Path, *, kg: Graph | None = None, model: ChatModel | str | None = None, resume: bool = False
-) -> Run:
-    """A saved run, executed as far as its file goes; without ``kg`` and ``model`` nobody is asked.
-
-    ``resume`` goes on writing to the file. A paused run comes back paused; one that was saved failed,
-    cancelled or unfinished comes back as far as it went, with what stopped it as ``error``. Raises
-    RunFileError, and NotRecordedError for a finished run whose file lacks a call; with ``kg`` or ``model``,
-    whatever stops it now.
-    """
-    return systems.load_run(path, kg=kg, model=None if model is None else llm.model(model), resume=resume)
 
 
 @cache

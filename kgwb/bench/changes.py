@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
 from kgwb import systems
-from kgwb.bench.figures import NAMES, Measured
+from kgwb.bench.figures import NAMES, WITH_INTERVALS, Measured
 from kgwb.bench.metrics import Group, compare
 from kgwb.bench.results import VERDICTS, Row, changed_entries, label_of, lost, run_file, verdict
 from kgwb.errors import InputError, KgwbError
@@ -112,38 +112,44 @@ Link = Callable[[Measured, Change], object]
 """What leads from a question of a results folder to its run in the debugger."""
 
 
-class Effects:
-    """Several results folders against the first of them, laid out once for page and widget."""
+class Effect:
+    """One results folder against another, laid out once for page and widget."""
 
-    def __init__(self, sets: Sequence[Measured], finished: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self, first: Measured, other: Measured, finished: Callable[[], object] = lambda: None
+    ) -> None:
         """``finished`` is called after each question that was looked at."""
-        self.first, *self.others = sets
-        self.changes = {other.name: changes(self.first, other, finished) for other in self.others}
-        """By the name of the other folder."""
-
-    def counts(self, other: Measured) -> Counter[str]:
-        """How many questions became what."""
-        return Counter(change.outcome for change in self.changes[other.name])
+        self.first, self.other = first, other
+        self.changes = changes(first, other, finished)
+        self.counts = Counter(change.outcome for change in self.changes)
+        self.shown = [word for word in OUTCOMES if self.counts[word] or word in FIRST]
+        """The outcomes that there are, and always what was fixed and broken."""
+        agents: dict[str, Counter[str]] = {}
+        for change in self.changes:
+            agents.setdefault(change.agent, Counter())[change.outcome] += 1
+        most = sorted(agents.items(), key=lambda item: (-item[1]["fixed"] - item[1]["broken"], item[0]))
+        self.by_agent = dict(most)
+        """By the agent whose decision differs first, those that fixed and broke the most first."""
 
     def lines(self) -> Iterator[str]:
-        """The same in words, for a terminal."""
-        for other in self.others:
-            counts = self.counts(other)
-            yield f"{other.name}: {', '.join(f'{counts[word]} {word}' for word in _shown(counts))}"
-            with suppress(InputError):
-                before, after, difference, chance = self._compared(other, "f1")[1:]
-                yield f"  F1 {before} → {after}: {difference}, {chance}"
-            for agent, counts in self._by_agent(other).items():
-                became = (f"{counts[word]} {word}" for word in OUTCOMES if counts[word])
-                yield f"  {h.spoken(agent) or 'no decision differs'}: {', '.join(became)}"
+        """How many became what, and at which agents, in words for a terminal."""
+        yield f"{self.other.name}: {', '.join(f'{self.counts[word]} {word}' for word in self.shown)}"
+        with suppress(InputError):
+            before, after, difference, chance = self._compared("f1")[1:]
+            yield f"  F1 {before} → {after}: {difference}, {chance}"
+        for agent, counts in self.by_agent.items():
+            became = (f"{counts[word]} {word}" for word in OUTCOMES if counts[word])
+            yield f"  {h.spoken(agent) or 'no decision differs'}: {', '.join(became)}"
 
-    def _compared(self, other: Measured, measure: str) -> tuple[str, ...]:
+    def _compared(self, measure: str) -> tuple[str, ...]:
         """How many questions, the measure before and after, the difference, and whether it may be chance.
 
         What varies by itself is no effect of the change, and left out. Raises InputError.
         """
-        stable = {c.before["id"] for c in self.changes[other.name] if c.outcome != VARIES}
-        sides = [[row for row in each.rows.values() if row["id"] in stable] for each in (self.first, other)]
+        stable = {change.before["id"] for change in self.changes if change.outcome != VARIES}
+        sides = [
+            [row for key, row in each.rows.items() if key in stable] for each in (self.first, self.other)
+        ]
         pair = compare(sides[0], sides[1], measure)
         low, high = pair.interval
         figures = (str(Group("", side).figure(measure)) for side in sides)
@@ -151,89 +157,56 @@ class Effects:
         chance = chance if pair.better or pair.worse else "no answer differs"
         return str(pair.questions), *figures, f"{pair.difference:+.3f} [{low:+.3f}, {high:+.3f}]", chance
 
-    def _by_agent(self, other: Measured) -> dict[str, Counter[str]]:
-        """By the agent whose decision differs first, those that fixed and broke the most first."""
-        agents: dict[str, Counter[str]] = {}
-        for change in self.changes[other.name]:
-            agents.setdefault(change.agent, Counter())[change.outcome] += 1
-        return dict(sorted(agents.items(), key=lambda item: (-item[1]["fixed"] - item[1]["broken"], item[0])))
+    def changed(self) -> Iterator[Html]:
+        """The prompts' differences line by line, then what else differs."""
+        yield tag("h2", f"{self.first.name} → {self.other.name}", class_="title")
+        old, new = self.first.config, self.other.config
+        prompts, later = (dict(config.get("prompts") or {}) for config in (old, new))
+        names = [name for name in {**prompts, **later} if prompts.get(name) != later.get(name)]
+        before, after = texts_of(self.first, names), texts_of(self.other, names)
+        for name in names:
+            text, now = before.get(name), after.get(name)
+            if text is None or now is None:
+                yield h.div("soft", f"prompts/{name}.md differs; no kept run used it")
+            else:
+                number, lines = line_changes(text.splitlines(), now.splitlines())
+                head = h.join(h.span("mono", f"prompts/{name}.md "), h.aside(h.count(number, "line")))
+                yield h.fold(head, lines, unfolded=True, key=f"prompt-{self.other.name}-{name}")
+        rest = changed_entries({**old, "prompts": {}}, {**new, "prompts": {}})
+        yield from (h.div("", h.clean(entry)) for entry in rest)
 
-    def sections(self, link: Link) -> Iterator[Html]:
-        """What was changed, what that did, and every question."""
-        for other in self.others:
-            title = f"{self.first.name} → {other.name}"
-            yield tag("h2", title, class_="title")
-            # The prompts' differences line by line, then what else differs
-            old, new = self.first.config, other.config
-            prompts, later = (dict(config.get("prompts") or {}) for config in (old, new))
-            names = [name for name in {**prompts, **later} if prompts.get(name) != later.get(name)]
-            before, after = texts_of(self.first, names), texts_of(other, names)
-            for name in names:
-                text, now = before.get(name), after.get(name)
-                if text is None or now is None:
-                    yield h.div("soft", f"prompts/{name}.md differs; no kept run used it")
-                else:
-                    number, lines = line_changes(text.splitlines(), now.splitlines())
-                    head = h.join(h.span("mono", f"prompts/{name}.md "), h.aside(h.count(number, "line")))
-                    yield h.fold(head, lines, unfolded=True, key=f"prompt-{other.name}-{name}")
-            rest = changed_entries({**old, "prompts": {}}, {**new, "prompts": {}})
-            yield from (h.div("", h.clean(entry)) for entry in rest)
-            yield from self._figures(other)
-        if len(self.others) > 1:  # all folders beside each other, the best marked
-            yield tag("h2", "Which is best, by agent and by question", class_="title")
-            by_agent = [self._by_agent(other) for other in self.others]
-            rows: list[tuple[object, ...]] = []
-            for agent in dict.fromkeys(agent for each in by_agent for agent in each if agent):
-                counts = [each.get(agent, Counter()) for each in by_agent]
-                gains = [each["fixed"] - each["broken"] for each in counts]
-                texts = [f"{each['fixed']} fixed, {each['broken']} broken" for each in counts]
-                rows.append((h.spoken(agent), *_best(gains, texts)))
-            yield h.table(("by agent", *(other.name for other in self.others)), rows)
-            sets, rows = [self.first, *self.others], []
-            for key, row in self.first.rows.items():
-                asked = [each for each in (measured.rows.get(key) for measured in sets) if each]
-                if len(asked) == len(sets) and len({each.get("f1") for each in asked}) > 1:
-                    cells = _best([each["f1"] for each in asked], list(map(sign_of, asked)))
-                    rows.append((h.short(row["question"]), *cells))
-            yield h.div("across", h.table(("by question", *(measured.name for measured in sets)), rows))
-        for other in self.others:
-            yield from self._questions(other, link)
-
-    def _figures(self, other: Measured) -> Iterator[Html]:
+    def figures(self) -> Iterator[Html]:
         """How many became what, F1 before and after, and at which agents."""
-        counts = self.counts(other)
-        shown = _shown(counts)
-        signs = (h.state_sign(OUTCOMES[word], f"{counts[word]} {word}", pill=True) for word in shown)
-        yield h.div("row", *signs)
+        signs = ((OUTCOMES[word], f"{self.counts[word]} {word}") for word in self.shown)
+        yield h.div("row", *(h.state_sign(sign, text, pill=True) for sign, text in signs))
         rows = []
         try:
-            rows = [(other.name, NAMES[name], *self._compared(other, name)) for name in ("f1", "paper_f1")]
+            rows = [(self.other.name, NAMES[name], *self._compared(name)) for name in WITH_INTERVALS]
         except InputError as exc:
-            yield h.note(f"{other.name} cannot be compared: {exc}", kind="bad")
-        heads = ("", "measure", "questions", self.first.name, other.name, "difference", "")
-        yield h.table(heads, rows)
-        if varying := counts[VARIES]:
+            yield h.note(f"{self.other.name} cannot be compared: {exc}", kind="bad")
+        yield h.table(("", "measure", "questions", self.first.name, self.other.name, "difference", ""), rows)
+        if varying := self.counts[VARIES]:
             why = "asked again with the same words, a decision of theirs came out otherwise"
             yield h.note(f"{h.count(varying, 'question')} left out: {why}.", kind="calm")
         by_agent = [
-            (h.spoken(agent) or h.aside("none"), *(counts[word] or "" for word in shown))
-            for agent, counts in self._by_agent(other).items()
+            (h.spoken(agent) or h.aside("none"), *(counts[word] or "" for word in self.shown))
+            for agent, counts in self.by_agent.items()
         ]
-        yield h.table(("first decision that differs", *shown), by_agent)
+        yield h.table(("first decision that differs", *self.shown), by_agent)
 
-    def _questions(self, other: Measured, link: Link) -> Iterator[Html]:
+    def questions(self, link: Link) -> Iterator[Html]:
         """A fold for each outcome; in it a table for each agent."""
-        yield tag("h2", f"Every question: {self.first.name} → {other.name}", class_="title")
+        yield tag("h2", f"Every question: {self.first.name} → {self.other.name}", class_="title")
         heads = ("question", "before", "after", "gold", "decision before", "decision after")
         for word, sign in OUTCOMES.items():
-            group = [change for change in self.changes[other.name] if change.outcome == word]
+            group = [change for change in self.changes if change.outcome == word]
             parts = []
             for agent in dict.fromkeys(change.agent for change in group):
                 mine = [change for change in group if change.agent == agent]
                 title = f"first decision that differs: {h.spoken(agent)}" if agent else "no decision differs"
                 rows = [
                     (
-                        link(other, change),
+                        link(self.other, change),
                         *map(answers_of, (change.before, change.after)),
                         values_of(change.before, "gold"),
                         *_decisions(change.parting),
@@ -244,12 +217,7 @@ class Effects:
                 parts.append(h.div("across cells", h.table(heads, rows)))
             if group:
                 head = h.state_sign(sign, f"{len(group)} {word}")
-                yield h.fold(head, *parts, unfolded=word in FIRST, key=f"{other.name}-{word}")
-
-
-def _shown(counts: Counter[str]) -> list[str]:
-    """The outcomes that are shown: those that there are, and always what was fixed and broken."""
-    return [word for word in OUTCOMES if counts[word] or word in FIRST]
+                yield h.fold(head, *parts, unfolded=word in FIRST, key=f"{self.other.name}-{word}")
 
 
 def _decisions(parting: StepDifference | None) -> tuple[object, object]:
@@ -264,12 +232,3 @@ def _decisions(parting: StepDifference | None) -> tuple[object, object]:
     if texts[0] == texts[1]:
         texts = ["; ".join(compared(side.output)) if side and side.done else "" for side in sides]
     return word_changes(*(h.short(text) for text in texts))
-
-
-def _best(values: Sequence[float], cells: Sequence[object]) -> list[object]:
-    """The cells, those of the largest value named the best where the values differ."""
-    most, apart = max(values), len({*values}) > 1
-    return [
-        h.join(tag("b", cell), " ", tag("b", "best")) if apart and value == most else cell
-        for value, cell in zip(values, cells, strict=True)
-    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -57,6 +57,12 @@ class Prices(BaseModel, frozen=True):
             for model, used in row.get("models", {}).items()
             if (price := self.of(model))
         )
+
+    def amount(self, row: Mapping[str, Any], budget: str) -> float:
+        """What a line used of one of ``BUDGETS``. Raises InputError if there is no price for a model."""
+        tokens = row.get("prompt_tokens", 0) + row.get("completion_tokens", 0)
+        amounts: Mapping[str, float] = {**row, "tokens": tokens}
+        return float(self.money(row)) if budget == "money" else amounts.get(budget, 0)
 
 
 def load_prices(path: str | Path | None = None) -> Prices:
@@ -112,7 +118,7 @@ class Cost(NamedTuple):
     """95 % of the questions cost at most this, interpolated."""
 
 
-def costs(rows: Sequence[Mapping[str, Any]], prices: Prices | None = None) -> dict[str, Cost]:
+def costs(rows: Collection[Mapping[str, Any]], prices: Prices | None = None) -> dict[str, Cost]:
     """Seconds (by stage too), calls, tokens, queries, with ``prices`` money: by name. Raises InputError."""
     figures = {"seconds": [row["seconds"] for row in rows]}
     for row in rows:
@@ -151,11 +157,8 @@ class Budget:
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Count a line; of one that was lent calls, what it paid for. Raises InputError without a price."""
-        row = row.get("paid", row)
-        tokens = row.get("prompt_tokens", 0) + row.get("completion_tokens", 0)
         for name in self.limits:
-            amount = self.prices.money(row) if name == "money" else {**row, "tokens": tokens}.get(name, 0)
-            self.used[name] += amount
+            self.used[name] += self.prices.amount(row.get("paid", row), name)
 
     @property
     def spent(self) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from kgwb import llm, systems
 from kgwb.bench.cost import Cost, Prices, costs
 from kgwb.bench.ladder import LADDER, Lost, recall, stands
-from kgwb.bench.metrics import MEASURES, Group, groups
+from kgwb.bench.metrics import Group, groups
 from kgwb.bench.results import Lines, Row, read_results, verdict
 from kgwb.errors import InputError
 from kgwb.flow import counted
@@ -21,9 +21,11 @@ from kgwb.llm.base import ChatModel
 from kgwb.show.html import Html, clean, div, page
 from kgwb.show.html import table as html_table
 
-_NAMES = "precision", "recall", "F1", "P@1", "MRR", "Hit@5", "exact", "paper P", "lenient F1", "paper F1"
-NAMES = dict(zip(MEASURES, _NAMES, strict=True))
-MEANS = ("precision", "recall", "lenient", "hits1", "mrr", "hit5", "exact", "paper_precision")
+WITH_INTERVALS = {"f1": "F1", "paper_f1": "paper F1"}
+MEANS = {"precision": "precision", "recall": "recall", "lenient": "lenient F1", "hits1": "P@1", "mrr": "MRR"}
+MEANS |= {"hit5": "Hit@5", "exact": "exact", "paper_precision": "paper P"}
+NAMES = WITH_INTERVALS | MEANS
+"""What the measures are called, in the order of their columns."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +44,12 @@ class Measured:
 
     @classmethod
     def read(cls, folder: Path, name: str = "", tail: str = "") -> Measured:
-        """What ``kgwb bench --out`` left in a folder. Raises InputError if it is none or damaged."""
+        """What ``kgwb bench --out`` left in a folder, by default under its name. Raises InputError."""
         config, results = read_results(folder)
         rows = {row["id"]: row for row in results}
         ladder = Lines(folder / LADDER, Lost, writable=False).rows
         ladder = {key: line for key, line in ladder.items() if stands(line, rows.get(key))}
-        return cls(name, tail, folder, config, rows, ladder)
+        return cls(name or clean(folder.resolve().name), tail, folder, config, rows, ladder)
 
     def graph(self, kg: Graph | str | None = None) -> Graph:
         """The graph that was measured, or ``kg``. Raises InputError where it is another one now."""
@@ -77,10 +79,6 @@ class Measured:
     def groups(self) -> dict[str, Group]:
         """All questions, and parts of them, by name."""
         return {group.name: group for group in groups(list(self.rows.values()))}
-
-    def costs(self, prices: Prices | None = None) -> dict[str, Cost]:
-        """See ``cost.costs``. Raises InputError for a model that has no price."""
-        return costs(list(self.rows.values()), prices)
 
     @cached_property
     def losses(self) -> dict[tuple[str, str], Counter[str]]:
@@ -115,16 +113,13 @@ class Table(NamedTuple):
     heads: Sequence[object]
     rows: Sequence[Sequence[object]]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         lines = [[clean(cell) for cell in row] for row in (self.heads, *self.rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         return "\n".join(
             "  ".join([first.ljust(widths[0]), *(c.rjust(w) for c, w in zip(rest, widths[1:], strict=True))])
             for first, *rest in lines
         )
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def _repr_html_(self) -> str:
         return page(div("across", self.html()))
@@ -136,26 +131,21 @@ class Table(NamedTuple):
 
 def quality(sets: Sets) -> Table:
     """Every measure over all questions and over parts of them, two of them with their intervals."""
-    parts = dict.fromkeys(name for measured in sets for name in measured.groups)
-    shown = [
-        (name + measured.tail, measured.groups[name])
-        for name in parts
-        for measured in sets
-        if name in measured.groups
-    ]
-    means = [NAMES[measure] for measure in MEANS]
     rows = []
-    for name, group in shown:
-        figures = [group.figure(measure) or "–" for measure in ("f1", "paper_f1")]
-        values = [f"{getattr(group.scores, measure):.3f}" for measure in MEANS]
-        rows.append((name, len(group.rows), *figures, *values, group.errors, group.without_gold))
-    return Table(("", "questions", "F1", "paper F1", *means, "errors", "without gold"), rows)
+    for name in dict.fromkeys(name for measured in sets for name in measured.groups):
+        for measured in sets:
+            if group := measured.groups.get(name):
+                figures = [group.figure(measure) or "–" for measure in WITH_INTERVALS]
+                figures += [f"{getattr(group.scores, measure):.3f}" for measure in MEANS]
+                about = name + measured.tail, len(group.rows)
+                rows.append((*about, *figures, group.errors, group.without_gold))
+    return Table(("", "questions", *NAMES.values(), "errors", "without gold"), rows)
 
 
 def spent(sets: Sets, prices: Prices | None = None) -> Table:
     """What a question cost, of every kind of cost; money only where every model has a price."""
     priced = None if without_prices(sets, prices) else prices
-    by_set = [measured.costs(priced) for measured in sets]
+    by_set = [costs(measured.rows.values(), priced) for measured in sets]
     heads = [f"{what}{measured.tail}" for measured in sets for what in ("total", "median", "95th percentile")]
     rows: list[Sequence[object]] = []
     for name in dict.fromkeys(name for each in by_set for name in each):
@@ -169,7 +159,7 @@ def without_prices(sets: Sets, prices: Prices | None) -> list[str]:
     reasons = []
     for measured in sets:
         try:
-            measured.costs(prices)
+            costs(measured.rows.values(), prices)
         except InputError as exc:
             reasons.append(f"{measured.name}: money is left out. {exc}")
     return reasons
@@ -181,20 +171,14 @@ def losses(sets: Sets) -> Table:
     columns = [(measured, hop) for measured in sets for hop in hops]
     heads = [f"hops {hop}{measured.tail}" if hop else f"answers{measured.tail}" for measured, hop in columns]
     blamed = list(dict.fromkeys(key for measured in sets for key in measured.losses))
-    stages, nothing = dict.fromkeys(stage for _, stage in blamed), Counter[str]()
-    lines = [
-        *((name, stage, [(name, stage)]) for name, stage in blamed),
-        *(("all", stage, [key for key in blamed if key[1] == stage]) for stage in stages),
-        *([("all", "", blamed)] if blamed else []),
-    ]
-    rows = [
-        (
-            name,
-            stage,
-            *(sum(measured.losses.get(key, nothing)[hop] for key in keys) for measured, hop in columns),
-        )
-        for name, stage, keys in lines
-    ]
+    lines = [(name, stage, [(name, stage)]) for name, stage in blamed]
+    for stage in dict.fromkeys(stage for _, stage in blamed):
+        lines.append(("all", stage, [key for key in blamed if key[1] == stage]))
+    lines += [("all", "", blamed)] if blamed else []
+    rows = []
+    for name, stage, keys in lines:
+        counts = (sum(each.losses[key][hop] for key in keys if key in each.losses) for each, hop in columns)
+        rows.append((name, stage, *counts))
     return Table(["lost at", "stage", *heads], rows)
 
 

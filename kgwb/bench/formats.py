@@ -67,10 +67,8 @@ def load_questions(path: str | Path, language: str | None = None) -> list[BenchQ
 def save_questions(questions: Iterable[BenchQuestion], path: str | Path) -> None:
     """Write kgwb's own JSON lines, which ``load_questions`` reads back the same. Raises InputError."""
     rows = (json.dumps(each.model_dump(exclude_defaults=True), ensure_ascii=False) for each in questions)
-    try:  # half a character becomes its escape, which JSON reads back
-        disk.replace(Path(path), (row + "\n" for row in rows), "backslashreplace")
-    except OSError as exc:
-        raise InputError(f"cannot write to {path}: {exc.strerror or exc}", hint="give another file") from exc
+    with disk.explained(f"cannot write to {path}", "give another file"):
+        disk.replace(Path(path), (row + "\n" for row in rows), disk.AS_JSON)
 
 
 def _nearest(texts: Iterable[tuple[str, str]], language: str) -> tuple[str, str]:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,7 +15,7 @@ from kgwb import llm, systems
 from kgwb.bench.cost import Budget, Prices, used
 from kgwb.bench.figures import Measured
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.results import FOR_PEOPLE, Results, Row, changed_entries, locked, lost, run_file
+from kgwb.bench.results import FOR_PEOPLE, Results, Row, changed_entries, locked, lost, run_file, verdict
 from kgwb.bench.runner import Bench, Earlier, Setup, fingerprint, run_name
 from kgwb.errors import InputError, KgwbError
 from kgwb.flow import counted
@@ -75,8 +74,7 @@ class Lab:
         model: ChatModel | str | None = None,
         models: Mapping[str, ChatModel | str] | None = None,
     ) -> None:
-        path = Path(folder)
-        self.earlier = Measured.read(path, path.resolve().name)
+        self.earlier = Measured.read(Path(folder))
         self.system = systems.system(str(self.earlier.config.get("system")))
         self.kg = self.earlier.graph(kg)
         given = {**({"": model} if model else {}), **(models or {})}
@@ -90,26 +88,19 @@ class Lab:
         fits = given is not None and given.name == self.earlier.models[agent]
         return given if given and fits else self.earlier.model(agent)
 
-    @cached_property
-    def setup(self) -> Setup:
-        """What asks again: prompts are read as they are now."""
-        data = self.earlier.config.get("settings", {})
-        known = {name: value for name, value in data.items() if name in self.system.settings.names()}
-        name = str(self.earlier.config.get("embeddings"))
-        embeddings = Embeddings(name, folder=cache_dir(), trusted=False)
-        return Setup(self.kg, self.system, self.models, self.system.settings(**known), Prompts(), embeddings)
-
     def changed(self, prompts: Prompts | None = None, settings: Mapping[str, str] | None = None) -> Setup:
-        """The set-up with other prompts, and settings as they were typed.
+        """What was measured with other prompts (those that are there now), and settings as they were typed.
 
         Raises SettingError, and InputError where nothing differs from what was measured.
         """
-        present, typed = self.setup.settings, dict(settings or {})
-        new = type(present).of_profile(present.profile, texts=True, **typed)
-        changes = {name: getattr(new, name) for name in typed}
-        prompts = prompts or self.setup.prompts
-        setup = replace(self.setup, prompts=prompts, settings=present.changed(**changes))
-        if not any(changed_entries(self.earlier.config, setup.config())):
+        config, form, typed = self.earlier.config, self.system.settings, settings or {}
+        known = {name: value for name, value in config.get("settings", {}).items() if name in form.names()}
+        present = form(**known)
+        new = form.of_profile(present.profile, texts=True, **typed)
+        changed = present.changed(**{name: getattr(new, name) for name in typed})
+        embeddings = Embeddings(str(config.get("embeddings")), folder=cache_dir(), trusted=False)
+        setup = Setup(self.kg, self.system, self.models, changed, prompts or Prompts(), embeddings)
+        if not any(changed_entries(config, setup.config())):
             hint = f"change a setting, a model, or a prompt, in a file such as {self.system.name}/NAME.md"
             raise InputError(f"nothing differs from what {self.earlier.folder} measured", hint=hint)
         return setup
@@ -130,13 +121,13 @@ class Lab:
         """
         rows, chosen = list(self.earlier.rows.values()), set[str]()
         for what in only:
-            if not (fitting := {row["id"] for row in rows if self._fits(row, what)}):
+            if not (fitting := {row["id"] for row in rows if what in self._kinds(row)}):
                 hint = "give lost, wrong, errors, right, all, blamed=AGENT, type=NAME or a question's id"
                 raise InputError(f"no question of {self.earlier.folder} is {what!r}", hint=hint)
             chosen |= fitting
         if not only:
             missed = [row["id"] for row in rows if lost(row)]
-            right = [row["id"] for row in rows if self._fits(row, "right")]
+            right = [row["id"] for row in rows if verdict(row) == "right"]
             number = min(len(missed), len(right))
             chosen = {*missed, *(right[place * len(right) // number] for place in range(number))}
             if not missed:
@@ -155,20 +146,12 @@ class Lab:
                 questions.append(BenchQuestion(**data, rows=row.get("gold_table", ())))
         return questions
 
-    def _fits(self, row: Row, what: str) -> bool:
-        name, sign, value = what.partition("=")
-        if sign and name == "blamed":
-            return value == self.earlier.ladder.get(row["id"], {}).get("agent")
-        if sign and name in KEYS:
-            return str(row.get(name)) == value
-        kinds = {
-            "all": True,
-            "lost": lost(row),
-            "errors": row["error"] is not None,
-            "wrong": lost(row) and row["error"] is None and bool(row["answers"]),
-            "right": row["gold"] is not None and not lost(row),
-        }
-        return kinds[what] if what in kinds else bool(row["id"] == what)
+    def _kinds(self, row: Row) -> set[str]:
+        """Every word that names a line."""
+        kinds = {"all", row["id"], verdict(row), *(f"{name}={row[name]}" for name in KEYS if name in row)}
+        kinds |= {"lost"} if lost(row) else set()
+        kinds |= {"errors"} if row["error"] is not None else set()
+        return kinds | {f"blamed={self.earlier.ladder.get(row['id'], {}).get('agent')}"}
 
     # --- what it takes
 
@@ -194,13 +177,14 @@ class Lab:
                 most.append(row)
         times = 2 * repeats - 1  # before and after the change
 
-        def span(amount: Callable[[Row], Any]) -> tuple[Any, Any]:
-            return times * sum(map(amount, least)), times * sum(map(amount, most))
+        def span(budget: str) -> tuple[Any, Any]:
+            low, high = (sum(prices.amount(row, budget) for row in rows) for rows in (least, most))
+            return times * low, times * high
 
-        calls, money = span(lambda row: row["model_calls"]), None
-        tokens = span(lambda row: row.get("prompt_tokens", 0) + row.get("completion_tokens", 0))
+        money = None
         with suppress(InputError):
-            money = span(lambda row: float(prices.money(row)))
+            money = span("money")
+        calls, tokens = span("model_calls"), span("tokens")
         return Estimate(len(questions), unkept, calls, tokens, money, prices.currency)
 
     def _missing(self, setup: Setup, file: Path) -> tuple[list[Call], list[Call]]:
@@ -237,9 +221,7 @@ class Lab:
         With ``repeats`` whatever differs is asked so often, before and after the change. The budget counts
         what is paid for, not what is recorded. Returns which budget stopped it, or "".
         """
-        models = self.models
-        if repeats > 1:
-            models = {name: self._measured_with(name) for name in self.earlier.models}
+        models = {name: self._measured_with(name) for name in self.earlier.models} if repeats > 1 else {}
         earlier = Earlier(self.earlier.folder.resolve(), models, repeats)
         how: Any = {"workers": workers, "budget": budget or Budget({}), "finished": finished}
         with locked(folder):

@@ -13,13 +13,14 @@ from pathlib import Path
 from rdflib import URIRef
 
 from kgwb.bench.metrics import score
-from kgwb.bench.questions import BenchQuestion, conversations, read_gold, term_string, with_gold
+from kgwb.bench.questions import BenchQuestion, answer_strings, conversations, read_gold, with_gold
 from kgwb.bench.results import Line, Lines, Results, Row, lost, run_file
 from kgwb.bench.runner import Setup, Watch, Work, work_off
 from kgwb.errors import GraphUnreachableError, InputError, ModelUnreachableError, OverrideError, QuestionError
 from kgwb.flow import Dialogue, Turn, from_data
 from kgwb.kg.base import Graph
 from kgwb.run import Run
+from kgwb.run import Setup as RunSetup
 from kgwb.systems import oracle
 from kgwb.systems.gold import Gold, Oracle
 
@@ -119,7 +120,7 @@ def gold_of(question: BenchQuestion, kg: Graph) -> Gold | None:
     return replace(gold, names={f"<{iri}>": name for iri, name in names.items()}, standalone=standalone)
 
 
-def climbed(run: Run, gold: Gold, question: BenchQuestion, setup: Setup, watch: Watch) -> Row:
+def climbed(run: Run, gold: Gold, question: BenchQuestion, setup: RunSetup, watch: Watch) -> Row:
     """What the rungs did to a run that lost its answer."""
     known = oracle_of(setup.system.name)
     rungs: dict[str, float] = {}
@@ -150,9 +151,7 @@ def _executed(run: Run, question: BenchQuestion, watch: Watch) -> float:
     error = watch.execute(run)
     if isinstance(run.error, ModelUnreachableError | GraphUnreachableError):
         raise run.error
-    if error is not None or run.answer is None:
-        return 0.0
-    return score([term_string(value.term) for value in run.answer.values], question.answers or ()).f1
+    return 0.0 if error is not None else score(answer_strings(run.answer), question.answers or ()).f1
 
 
 def recall(rows: Sequence[Row], what: str, of: str = "linked") -> float | None:

@@ -43,7 +43,7 @@ MOST_COLUMNS = 10
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """How right one answer is, or the average over several; each from 0 to 1."""
+    """How right one answer is, or the average over several, or an array of averages; each from 0 to 1."""
 
     precision: float
     """Share of the answers given that are right; 0 of an abstention."""
@@ -67,11 +67,8 @@ class Scores:
     @property
     def paper_f1(self) -> float:
         """Harmonic mean of ``paper_precision`` and ``recall``: of averages, F1 as Chatty-KG reports it."""
-        return float(_harmonic(self.paper_precision, self.recall))
-
-
-def _harmonic(precision: Any, recall: Any) -> Any:
-    return 2 * precision * recall / numpy.maximum(precision + recall, 1e-300)
+        both = self.paper_precision + self.recall
+        return 2 * self.paper_precision * self.recall / numpy.maximum(both, 1e-300)  # type: ignore[no-any-return]
 
 
 NOTHING = Scores(*[0.0] * 9)
@@ -87,8 +84,7 @@ def score(answers: Sequence[str], gold: Iterable[str], table: Cells = ()) -> Sco
     With empty gold the right answer is none: 1 throughout if there are no answers, else 0.
     """
     gold = [*gold]
-    whole = _score(answers, gold)
-    columns = [[cell for cell in column if cell is not None] for column in zip(*table, strict=False)]
+    whole, columns = _score(answers, gold), _by_columns(table)
     if not 1 < len(columns) <= MOST_COLUMNS:
         return replace(whole, lenient=whole.f1)
     choices = chain(*(combinations(columns, size) for size in range(1, len(columns))))
@@ -97,12 +93,15 @@ def score(answers: Sequence[str], gold: Iterable[str], table: Cells = ()) -> Sco
 
 def by_column(names: Sequence[str], gold: Cells, table: Cells) -> dict[str, float]:
     """F1 of each gold column against the column of an answer that fits it best."""
-    wanted, given = ([*zip(*cells, strict=False)] for cells in (gold, table))
-    found = [[cell for cell in column if cell is not None] for column in given]
+    given = _by_columns(table)
     return {
-        name: max((_score(column, [c for c in right if c is not None]).f1 for column in found), default=0.0)
-        for name, right in zip(names, wanted, strict=False)
+        name: max((_score(column, right).f1 for column in given), default=0.0)
+        for name, right in zip(names, _by_columns(gold), strict=False)
     }
+
+
+def _by_columns(table: Cells) -> list[list[str]]:
+    return [[cell for cell in column if cell is not None] for column in zip(*table, strict=False)]
 
 
 def _score(answers: Sequence[str], gold: Sequence[str]) -> Scores:
@@ -159,22 +158,21 @@ class Group:
     @cached_property
     def scores(self) -> Scores:
         """The macro averages over the questions that have gold; 0 throughout of none."""
-        columns = _columns(self._scores) if self._scores else numpy.zeros((1, 9))
-        return Scores(*map(float, columns.mean(axis=0)))
+        return Scores(*_columns(self._scores).mean(axis=0).tolist()) if self._scores else NOTHING
 
     def figure(self, measure: str) -> Figure | None:
         """A measure with its interval; None where no question has gold."""
         if not self._scores:
             return None
-        return Figure(getattr(self.scores, measure), *_interval(_measured(self._means, measure)))
+        return Figure(getattr(self.scores, measure), *_interval(getattr(self._samples, measure)))
 
     @cached_property
     def _scores(self) -> list[Scores]:
         return [scores for row in self.rows if (scores := score_row(row)) is not None]
 
     @cached_property
-    def _means(self) -> Matrix:
-        return _resampled(_columns(self._scores))
+    def _samples(self) -> Scores:
+        return Scores(*_resampled(_columns(self._scores)).T)
 
 
 def groups(rows: Rows) -> list[Group]:
@@ -226,16 +224,23 @@ def compare(one: Rows, other: Rows, measure: str = "f1", *, resamples: int = RES
 
     Raises InputError for an unknown measure, if they share no question with gold, or if a gold differs.
     """
-    before, after = _by_id(one, measure), _by_id(other, measure)
+    if measure not in MEASURES:
+        raise InputError(f"there is no measure {measure!r}", hint=f"choose one of {', '.join(MEASURES)}")
+    sides = [{row["id"]: scores for row in rows if (scores := score_row(row))} for rows in (one, other)]
+    before, after = sides
     shared = [key for key in before if key in after]
     changes = {key: getattr(after[key], measure) - getattr(before[key], measure) for key in shared}
     golds, others = ({row["id"]: row["gold"] for row in rows} for rows in (one, other))
     if differing := [key for key in shared if set(golds[key]) != set(others[key])]:
         hint = "compare results of one question set on one graph"
         raise InputError(f"the gold of {len(differing)} questions differs, as of {differing[0]}", hint=hint)
-    columns = [_columns(side[key] for key in shared) for side in (before, after)]
-    first, second = (float(_measured(side.mean(axis=0)[None], measure)[0]) for side in columns)
+    if not shared:
+        hint = "see with_gold, or compare one question set"
+        raise InputError("no question with gold to measure", hint=hint)
+    columns = [_columns(side[key] for key in shared) for side in sides]
+    first, second = (float(getattr(Scores(*side.mean(axis=0)), measure)) for side in columns)
     means = numpy.hsplit(_resampled(numpy.hstack(columns), resamples), 2)
+    samples = [getattr(Scores(*side.T), measure) for side in means]
     # The two-sided p of a paired permutation test, its signs drawn at random (Good 2005, chapter 3)
     apart = numpy.array([change for change in changes.values() if change != 0])
     signs = numpy.random.default_rng(0).choice([-1.0, 1.0], size=(5 * RESAMPLES, len(apart)))
@@ -245,7 +250,7 @@ def compare(one: Rows, other: Rows, measure: str = "f1", *, resamples: int = RES
         len(shared),
         first,
         second,
-        _interval(_measured(means[1], measure) - _measured(means[0], measure)),
+        _interval(samples[1] - samples[0]),
         tuple(key for key, change in changes.items() if change > 0),
         tuple(key for key, change in changes.items() if change < 0),
         tuple(key for key in dict.fromkeys((*golds, *others)) if key not in changes),
@@ -267,21 +272,11 @@ def retention(dialogue: Rows, standalone: Rows) -> float | None:
     return 100 * both.one / both.other if both.other else None
 
 
-def _by_id(rows: Rows, measure: str) -> dict[str, Scores]:
-    if measure not in MEASURES:
-        raise InputError(f"there is no measure {measure!r}", hint=f"choose one of {', '.join(MEASURES)}")
-    return {row["id"]: scores for row in rows if (scores := score_row(row)) is not None}
-
-
 # --- the bootstrap: rows of a matrix are questions, or samples of them; columns are the fields of Scores
 
 
 def _columns(scores: Iterable[Scores]) -> Matrix:
-    columns = numpy.array([astuple(each) for each in scores])
-    if not len(columns):
-        hint = "see with_gold, or compare one question set"
-        raise InputError("no question with gold to measure", hint=hint)
-    return columns
+    return numpy.array([astuple(each) for each in scores])
 
 
 def _resampled(columns: Matrix, resamples: int = RESAMPLES) -> Matrix:
@@ -290,13 +285,6 @@ def _resampled(columns: Matrix, resamples: int = RESAMPLES) -> Matrix:
     times_drawn = generator.multinomial(count, numpy.full(count, 1 / count), size=resamples)
     means: Matrix = times_drawn @ columns / count
     return means
-
-
-def _measured(means: Matrix, measure: str) -> Matrix:
-    by_name = dict(zip(MEASURES, means.T, strict=False))
-    if measure == "paper_f1":
-        return _harmonic(by_name["paper_precision"], by_name["recall"])  # type: ignore[no-any-return]
-    return by_name[measure]  # type: ignore[no-any-return]
 
 
 def _interval(values: Matrix) -> tuple[float, float]:

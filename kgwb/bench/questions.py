@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, model_validator
 from rdflib import Literal, URIRef
 
 from kgwb.errors import GraphError
-from kgwb.flow import Term
+from kgwb.flow import Answer, Term
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import checked, n3, writable
 from kgwb.systems.gold import Gold, read
@@ -100,6 +100,12 @@ def conversations(questions: Iterable[BenchQuestion]) -> Iterator[tuple[BenchQue
         dialogues.setdefault(key, []).append(question)
     for turns in dialogues.values():
         yield tuple(sorted(turns, key=lambda question: question.turn))
+
+
+def answer_strings(answer: Answer | None) -> list[str]:
+    """The values of an answer as question files write them; of a table all its cells."""
+    values = answer.values if answer else ()
+    return list(dict.fromkeys(term_string(term) for value in values for term in value.terms))
 
 
 def term_string(term: Term) -> str:

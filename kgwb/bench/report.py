@@ -14,12 +14,12 @@ from string import Template
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from kgwb import disk, llm, systems
-from kgwb.bench.changes import MOST_VALUES, Change, Effects, Link, answers_of, values_of
-from kgwb.bench.cost import Prices
+from kgwb import disk, systems
+from kgwb.bench.changes import MOST_VALUES, Change, Effect, Link, answers_of, values_of
+from kgwb.bench.cost import Prices, costs
 from kgwb.bench.figures import NAMES, Measured, Sets, linking, losses, quality, spent, without_prices
 from kgwb.bench.metrics import score_row
-from kgwb.bench.results import VERDICTS, Row, label_of, lost, run_file, verdict
+from kgwb.bench.results import VERDICTS, Row, entries_of, label_of, lost, run_file, verdict
 from kgwb.errors import InputError, KgwbError
 from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
@@ -65,27 +65,29 @@ class Report:
         self._published = [*_published(self.sets, published)] if published is not None else []
 
     @cached_property
-    def effects(self) -> Effects:
+    def effects(self) -> list[Effect]:
         """What became of each question in the further folders."""
-        return Effects(self.sets, self._finished)
+        first, *others = self.sets
+        return [Effect(first, other, self._finished) for other in others]
 
     def headline(self) -> Iterator[str]:
         """The first lines of the report: how many are right and lost, and what further folders changed."""
         yield from (f"{measured.name}: {measured.headline}" for measured in self.sets)
-        yield from self.effects.lines()
+        for effect in self.effects:
+            yield from effect.lines()
 
-    def save(self, path: str | Path, *, runs: bool = True) -> Path:
-        """Write the page, and beside every run that was kept a page of it, unless ``runs`` is False.
+    def save(self, path: str | Path) -> Path:
+        """Write the page, and beside every run that was kept a page of it.
 
         A run's page has the time of the run, and is made again when the run has another. Returns the path.
         Raises InputError, also for a file that is there already and is no page of kgwb.
         """
         path = Path(path)
-        try:
+        with disk.explained(f"cannot write {path}", "give another file"):
             if not _is_ours(path):
                 hint = "give another file, or delete that one"
                 raise InputError(f"cannot write {path}: what is there is no report of kgwb", hint=hint)
-            pages = dict(self._run_pages()) if runs else {}
+            pages = dict(self._run_pages())
             title = f"Benchmark {', '.join(measured.name for measured in self.sets)}"
 
             def link(measured: Measured, row: Row, text: object) -> Html | None:
@@ -100,10 +102,7 @@ class Report:
                 return link(measured, change.after, text) or text
 
             sections = (*self._sections(after), *_questions(self.sets, link))
-            html = standalone(title, tag("h1", title, class_="h1"), *sections)
-            disk.replace(path, [html], "replace")
-        except OSError as exc:
-            raise InputError(f"cannot write {path}: {exc.strerror or exc}", hint="give another file") from exc
+            disk.replace(path, [standalone(title, tag("h1", title, class_="h1"), *sections)], "replace")
         return path
 
     def _run_pages(self) -> Iterator[tuple[Path, Path]]:
@@ -146,15 +145,21 @@ class Report:
             hint = "measure with --save-runs (save_runs=True)"
             raise InputError(f"the run of {question!r} was not kept", hint=hint)
         graph = open_kg(kg) if isinstance(kg, str) else kg
-        live = llm.model(model) if isinstance(model, str) else model
         with suppress(KgwbError):
             graph = graph or measured.graph()
-            live = live or {name: measured.model(name) for name in measured.models}
-        run = systems.load_run(file, kg=graph, model=live)
+            model = model or {name: measured.model(name) for name in measured.models}
+        run = systems.load_run(file, kg=graph, model=model)
         blame = agent or measured.ladder.get(question, {}).get("agent")
         blamed = next((step.key for step in run.steps if step.agent == blame), "")
         gold = h.first_of(row["gold"] or (), MOST_VALUES, lambda value: label_of(row, value))
         return Debugger(session_of(run), chosen=blamed, gold=", ".join(gold))
+
+    def changed(self, link: Link) -> Iterator[Html]:
+        """What was changed in the further folders, what that did, and every question."""
+        for effect in self.effects:
+            yield from (*effect.changed(), *effect.figures())
+        for effect in self.effects:
+            yield from effect.questions(link)
 
     def _repr_html_(self) -> str:
         return h.page(*self._sections(lambda measured, change: h.short(change.after["question"])))
@@ -171,7 +176,7 @@ class Report:
             signs = (h.state_sign(VERDICTS[word], f"{counts[word]} {word}", pill=True) for word in shown)
             figure = f"F1 {measured.groups['all'].figure('f1') or '–'}"
             yield h.div("row", tag("b", measured.name), *signs, tag("b", figure))
-        yield from self.effects.sections(link)
+        yield from self.changed(link)
         parts = {
             "What was measured": _measured(self.sets),
             "How good": (*_quality(self.sets), *self._published),
@@ -215,14 +220,7 @@ def run_page(file: Path) -> str:
 
 def _measured(sets: Sets) -> Iterator[Html]:
     """Everything needed to repeat it; what differs between the folders is marked."""
-    configs = [
-        {
-            f"{name} {part}".strip(): text
-            for name, value in measured.config.items()
-            for part, text in _mapping(value).items()
-        }
-        for measured in sets
-    ]
+    configs = [entries_of(measured.config) for measured in sets]
     heads = ["", *(measured.name for measured in sets)]
     first: list[Sequence[object]] = []
     rest: list[Sequence[object]] = []
@@ -234,23 +232,21 @@ def _measured(sets: Sets) -> Iterator[Html]:
     if any("rules" in measured.models.values() for measured in sets):
         yield h.note(BASELINE, kind="calm")
     for measured in sets:  # where the questions lie is not kept, only what they are
-        config, settings = measured.config, _mapping(measured.config.get("settings"))
-        chosen = "paper" if settings.get("profile") == "paper" else "fast"
+        config, entries = measured.config, entries_of(measured.config)
+        chosen = "paper" if entries.get("settings profile") == "paper" else "fast"
         system = str(config.get("system"))
         words = ["kgwb", "bench", "--kg", str(config.get("source")), "--system", system]
         for agent, model in measured.models.items():
             words += ["--agent-model", f"{agent}={model}"] if agent else ["--model", model]
         words += ["--profile", chosen]
         usual = systems.profile(chosen, system=system if system in systems.names() else "").to_data()
-        for name, value in settings.items():
-            words += ["--set", f"{name}={value}"] if usual.get(name) != value else []
+        for name, value in entries.items():
+            kind, _, setting = name.partition(" ")
+            if kind == "settings" and usual.get(setting) != value:
+                words += ["--set", f"{setting}={value}"]
         command = f"{shlex.join(map(h.clean, words))} --questions FILE --out DIR"
         yield h.fold(f"the command that asks {measured.name} again", h.preformatted(command))
     yield h.fold("all prompts, settings and versions", h.table(heads, rest))
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {"": value}
 
 
 # --- figures
@@ -305,7 +301,7 @@ def _spent(sets: Sets, prices: Prices | None) -> Iterator[Html]:
     yield from (h.note(reason, kind="calm") for reason in without_prices(sets, prices))
     chart = []
     for number, measured in enumerate(sets):
-        for name, cost in measured.costs().items():
+        for name, cost in costs(measured.rows.values()).items():
             if name.startswith("seconds"):
                 label = (name.partition(", ")[2] or "in all") + measured.tail
                 text = f"{h.seconds(cost.median)}, 95 % within {h.seconds(cost.p95)}"

@@ -28,8 +28,7 @@ Whole = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
 Seconds = Annotated[float, Field(strict=True, ge=0, le=1e12)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 _ANOTHER = "give another --out folder"
-_AS_JSON = "backslashreplace"
-"""Half a character becomes its escape, which JSON reads back."""
+_FULL = "free some space and give the same command again: it goes on from there"
 
 
 class _Tokens(BaseModel):
@@ -109,11 +108,9 @@ class Result(Line):
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Keep other benchmarks out of a folder, made if it is not there. Raises InputError if one is in it."""
-    try:
+    with disk.explained(f"{folder} cannot be used", _ANOTHER):
         folder.mkdir(parents=True, exist_ok=True)
         lock = disk.plain(folder / ".lock").open("a")
-    except OSError as exc:
-        raise InputError(f"{folder} cannot be used: {exc}", hint=_ANOTHER) from exc
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -136,14 +133,12 @@ class Lines:
         """What is there already, by question id, in the order it finished."""
         number = 0
         try:
-            if writable:
-                disk.cut_unfinished(path)
-            entries = disk.json_lines(path) if path.exists() else ()
-            for number, data in entries:  # noqa: B007  # the message names it
-                row = form.check(data)
-                self.rows[row["id"]] = row
-        except OSError as exc:
-            raise InputError(f"{path} cannot be used: {exc}", hint=_ANOTHER) from exc
+            with disk.explained(f"{path} cannot be used", _ANOTHER):
+                if writable:
+                    disk.cut_unfinished(path)
+                for number, data in disk.json_lines(path) if path.exists() else ():  # noqa: B007
+                    row = form.check(data)
+                    self.rows[row["id"]] = row
         except ValueError as exc:
             number = getattr(exc, "number", number)
             hint = "delete this line: its question is then asked again"
@@ -156,17 +151,9 @@ class Lines:
         except ValueError as exc:
             reason = f"the result of {row['id']!r} cannot be kept: {exc}"
             raise InputError(reason, hint="see which model, graph or question gives it") from exc
-        with self._writing():
-            disk.append(self.path, _json_line(row), _AS_JSON)
+        with disk.explained(f"cannot write to {self.path}", _FULL):
+            disk.append(self.path, _json_line(row), disk.AS_JSON)
         self.rows[row["id"]] = row
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as exc:
-            hint = "free some space and give the same command again: it goes on from there"
-            raise InputError(f"cannot write to {self.path}: {exc.strerror or exc}", hint=hint) from exc
 
 
 class Results(Lines):
@@ -175,33 +162,27 @@ class Results(Lines):
     def __init__(self, folder: str | Path, config: Mapping[str, Any]) -> None:
         """Raises InputError if the folder holds results of another configuration, or damaged ones."""
         self.folder = folder = Path(folder)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._keep(folder / CONFIG, config)
-        except OSError as exc:
-            raise InputError(f"{folder} cannot be used: {exc}", hint=_ANOTHER) from exc
-        super().__init__(folder / RESULTS)
-
-    def _keep(self, path: Path, config: Mapping[str, Any]) -> None:
-        results = self.folder / RESULTS
-        if path.exists() and results.exists() and results.stat().st_size:
-            try:
-                earlier = _read_config(path)
-            except (ValueError, RecursionError) as exc:
-                hint = f"{_ANOTHER}, or delete {CONFIG} if the results there are of this set-up"
-                raise InputError(f"{path} is not JSON: {exc}", hint=hint) from exc
-            if changes := "; ".join(changed_entries(earlier, config)):
-                hint = f"{_ANOTHER}, go back to that set-up, or delete the folder to begin anew"
-                raise InputError(f"{self.folder} holds results of another set-up: {changes}", hint=hint)
-            if earlier == config:
-                return
-        disk.replace(path, [json.dumps(config, indent=2, ensure_ascii=False), "\n"], _AS_JSON)
+        path, results = folder / CONFIG, folder / RESULTS
+        with disk.explained(f"{folder} cannot be used", _ANOTHER):
+            earlier: Mapping[str, Any] = {}
+            if path.exists() and results.exists() and results.stat().st_size:
+                try:
+                    earlier = _read_config(path)
+                except (ValueError, RecursionError) as exc:
+                    hint = f"{_ANOTHER}, or delete {CONFIG} if the results there are of this set-up"
+                    raise InputError(f"{path} is not JSON: {exc}", hint=hint) from exc
+                if changes := "; ".join(changed_entries(earlier, config)):
+                    hint = f"{_ANOTHER}, go back to that set-up, or delete the folder to begin anew"
+                    raise InputError(f"{folder} holds results of another set-up: {changes}", hint=hint)
+            if earlier != config:
+                disk.replace(path, [json.dumps(config, indent=2, ensure_ascii=False), "\n"], disk.AS_JSON)
+        super().__init__(results)
 
     def retry_errors(self) -> None:
         """Forget the questions that ended in an error, so that they are asked again."""
         kept = {key: row for key, row in self.rows.items() if row["error"] is None}
-        with self._writing():
-            disk.replace(self.path, map(_json_line, kept.values()), _AS_JSON)
+        with disk.explained(f"cannot write to {self.path}", _FULL):
+            disk.replace(self.path, map(_json_line, kept.values()), disk.AS_JSON)
         self.rows = kept
 
     def of(self, questions: Sequence[BenchQuestion]) -> list[Row]:
@@ -267,15 +248,15 @@ def _json_line(row: Row) -> str:
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def changed_entries(
-    earlier: Mapping[str, Any], present: Mapping[str, Any], prefix: str = ""
-) -> Iterator[str]:
+def entries_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What a configuration says, down to single settings: ``{"settings theta": 3, ...}``."""
+    parts = {name: value if isinstance(value, dict) else {"": value} for name, value in config.items()}
+    return {f"{name} {part}".strip(): entry for name, about in parts.items() for part, entry in about.items()}
+
+
+def changed_entries(earlier: Mapping[str, Any], present: Mapping[str, Any]) -> Iterator[str]:
     """What differs between two configurations, down to single settings."""
-    for name in dict.fromkeys((*earlier, *present)):
-        before, now = earlier.get(name), present.get(name)
-        if name in FOR_PEOPLE or before == now:
-            continue
-        if isinstance(before, dict) and isinstance(now, dict):
-            yield from changed_entries(before, now, f"{prefix}{name} ")
-        else:
-            yield f"{prefix}{name or 'default'} was {before!r} and is now {now!r}"
+    before, now = entries_of(earlier), entries_of(present)
+    for name in dict.fromkeys((*before, *now)):
+        if name.partition(" ")[0] not in FOR_PEOPLE and before.get(name) != now.get(name):
+            yield f"{name} was {before.get(name)!r} and is now {now.get(name)!r}"

@@ -20,8 +20,8 @@ from urllib.parse import quote
 from kgwb.aside import undisturbed
 from kgwb.bench.cost import Budget, stages, used
 from kgwb.bench.metrics import NOTHING, by_column, score
-from kgwb.bench.questions import BenchQuestion, conversations, read_gold, term_string
-from kgwb.bench.results import FOR_PEOPLE, RUNS, Result, Results, Row, lost, run_file
+from kgwb.bench.questions import BenchQuestion, answer_strings, conversations, read_gold, term_string
+from kgwb.bench.results import RUNS, Result, Results, Row, changed_entries, lost, run_file
 from kgwb.errors import (
     Cancelled,
     GraphUnreachableError,
@@ -102,11 +102,10 @@ def _remake(recipe: Callable[[], Setup], config: str) -> Setup:
     """The set-up of a recipe, made once in a process. Raises InputError if it is not what was sent."""
     with _remaking:
         if config not in _remade:
-            setup, there = Setup.made_by(recipe), json.loads(config)
-            here = setup.config()
-            if names := [name for name in there if name not in FOR_PEOPLE and here.get(name) != there[name]]:
+            setup = Setup.made_by(recipe)
+            if changes := "; ".join(changed_entries(json.loads(config), setup.config())):
                 hint = "let every worker have the same kgwb, graph, models and prompts"
-                raise InputError(f"a worker has another {', '.join(names)}", hint=hint)
+                raise InputError(f"a worker has another set-up: {changes}", hint=hint)
             _remade[config] = setup
         return _remade[config]
 
@@ -244,26 +243,18 @@ class Bench:
         return rows
 
     def _ask_turns(self, turns: Sequence[BenchQuestion], watch: Watch) -> Work:
-        """Ask the turns of a conversation that have no line.
-
-        Lines keep what a dialogue remembers of them; a turn whose line does not is asked again for that,
-        where a later turn needs it.
-        """
+        """Ask the turns of a conversation that have no line; lines keep what a dialogue remembers of them."""
         dialogue = Dialogue()
         folder = self.results.folder.resolve()
-        for place, question in enumerate(turns):
-            if all(self._line(turn) for turn in turns[place:]):
-                return
-            known = self._line(question)
-            if known and "remembered" in known:
-                turn = from_data(known["remembered"], Turn | None)
+        for question in turns:
+            if known := self._line(question):
+                turn = from_data(known.get("remembered"), Turn | None)
             else:
                 asked = self.setup, question, dialogue, folder, self.save_runs, watch, self.earlier
                 row, turn, unsaved = yield ask, *asked
                 self.budget.add(row)
-                if known is None:
-                    self.results.add(row)
-                    self.finished(row)
+                self.results.add(row)
+                self.finished(row)
                 if unsaved:
                     raise unsaved
             dialogue = Dialogue((*dialogue.turns, turn)) if turn else dialogue
@@ -311,7 +302,7 @@ def ask(  # what a question is asked with, for executors that take no closures
             if kept:
                 run.resume(kept, ended=True)
         error = _resume(run, kept, watch)
-        turn = setup.system.remember(run) if error is None else None
+        turn = run.turn if error is None else None
     except KgwbError as exc:
         error = exc.message
     row = row_of(question, run, error)
@@ -383,13 +374,13 @@ def _resume(run: Run, kept: Path | None, watch: Watch) -> str | None:
 def row_of(question: BenchQuestion, run: Run | None, error: str | None) -> Row:
     """The line of the results file; an error counts 0 throughout, and without gold there are no scores."""
     answer = run.answer if run is not None and error is None else None
-    answers = [term_string(term) for value in answer.values for term in value.terms] if answer else []
+    answers = answer_strings(answer)
     about = {name: getattr(question, name) for name in ("id", "hops", "type", "language", "dialogue")}
     about["turn"] = question.turn or None
     row: Row = {name: value for name, value in about.items() if value is not None}
     if run is not None and run.settings.own_knowledge:
         row["source"] = "own knowledge" if answer is not None and answer.ungrounded else "the graph"
-    row |= {"question": question.question, "answers": list(dict.fromkeys(answers)), "gold": question.gold}
+    row |= {"question": question.question, "answers": answers, "gold": question.gold}
     table = []
     if answer is not None and answer.columns:
         cells = (value.row for value in answer.values)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kgwb.bench.figures import Table
 from kgwb.bench.ladder import climbed, gold_of
 from kgwb.bench.metrics import score
-from kgwb.bench.questions import BenchQuestion, term_string
-from kgwb.bench.runner import Setup, Watch
-from kgwb.display import as_html, as_text
+from kgwb.bench.questions import BenchQuestion, answer_strings
+from kgwb.bench.runner import Watch
 from kgwb.errors import KgwbError
-from kgwb.flow import Answer, Dialogue, Triple
-from kgwb.run import Run
+from kgwb.flow import Dialogue, Triple
+from kgwb.run import Run, Setup
 from kgwb.show import html as h
 from kgwb.show.terms import names_of, triple_text
 from kgwb.systems import oracle
@@ -33,13 +33,9 @@ class Asked:
     """Where a wrong answer was lost; empty if it is right, or if nothing tells."""
 
     @property
-    def answer(self) -> Answer | None:
-        return None if self.error else self.run.answer
-
-    @property
-    def support(self) -> frozenset[Triple]:
+    def support(self) -> tuple[Triple, ...]:
         """The triples that the answer stands on."""
-        return frozenset(self.answer.support) if self.answer else frozenset()
+        return self.run.answer.support if self.run.answer else ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,23 +50,53 @@ class SideBySide:
     @property
     def shared(self) -> frozenset[Triple]:
         """The triples that every answer with any triple stands on."""
-        sets = [each.support for each in self.asked if each.support]
+        sets = [frozenset(each.support) for each in self.asked if each.support]
         return frozenset.intersection(*sets) if sets else frozenset()
-
-    @property
-    def triples(self) -> tuple[Triple, ...]:
-        """Every triple that an answer stands on, those of the most systems first."""
-        every = dict.fromkeys(t for each in self.asked if each.answer for t in each.answer.support)
-        return tuple(sorted(every, key=lambda triple: -sum(triple in each.support for each in self.asked)))
 
     def __getitem__(self, system: str) -> Run:
         return next(each.run for each in self.asked if each.system == system)
 
     def __repr__(self) -> str:
-        return as_text(self)
+        tables = self._answers(60), self._triples()
+        return "\n\n".join([self.question, *(str(table) for table in tables if table.rows)])
 
-    def _repr_html_(self) -> str | None:
-        return as_html(self)
+    def _repr_html_(self) -> str:
+        title = h.tag("h2", h.short(self.question, 1000), class_="question grow")
+        tables = self._answers(300).html(), self._triples().html()
+        return h.static(h.div("head", title), h.div("body stack", *tables))
+
+    def _answers(self, most: int) -> Table:
+        """A column for each system, of cells with at most so many letters: its answer, support and cost."""
+        asked, shared = self.asked, self.shared
+        totals = [each.run.totals for each in asked]
+
+        def stands_on(each: Asked) -> str:
+            others = {triple for other in asked if other is not each for triple in other.support}
+            own = sum(triple not in others for triple in each.support)
+            return f"{h.count(len(each.support), 'triple')}, {own} alone" if each.run.answer else ""
+
+        rows: list[tuple[object, ...]] = [
+            ("answer", *(f"failed: {each.error}" if each.error else str(each.run.answer) for each in asked)),
+            ("stands on", *map(stands_on, asked)),
+            ("shared by all", *(len(shared) if each.support else "" for each in asked)),
+            ("model calls", *(used.model_calls for used in totals)),
+            ("tokens", *(f"{used.prompt_tokens + used.completion_tokens:,}" for used in totals)),
+            ("time", *(h.seconds(used.seconds) for used in totals)),
+        ]
+        if any(each.f1 is not None for each in asked):
+            rows.insert(1, ("F1", *("–" if each.f1 is None else f"{each.f1:.2f}" for each in asked)))
+            rows.append(("lost at", *(each.lost for each in asked)))
+        cells = [tuple(h.short(h.clean(cell), most) for cell in row) for row in rows]
+        return Table(("", *(each.system for each in asked)), cells)
+
+    def _triples(self) -> Table:
+        """The triples that answers stand on, those of the most systems first, with a mark for each."""
+        bearers = Counter(triple for each in self.asked for triple in dict.fromkeys(each.support))
+        rows = []
+        for triple, _ in bearers.most_common():
+            marks = ("yes" if triple in each.support else "" for each in self.asked)
+            rows.append((h.clean(triple_text(triple, self.names)), *marks))
+        return Table(("the triples that answers stand on", *(each.system for each in self.asked)), rows)
 
 
 def ask_all(setups: Sequence[Setup], question: str | BenchQuestion, dialogue: Dialogue) -> SideBySide:
@@ -83,73 +109,18 @@ def ask_all(setups: Sequence[Setup], question: str | BenchQuestion, dialogue: Di
     text = gold.question if gold else str(question)
     asked = []
     for setup in setups:
-        system, run = setup.system.name, setup.begin(text, dialogue)
+        run, error = setup.begin(text, dialogue), ""
         try:
             run.go()
-        except KgwbError as error:
-            asked.append(Asked(system, run, error.message, 0.0 if gold and gold.gold else None))
-            continue
-        answer = run.answer
-        if gold is None or gold.answers is None or answer is None:
-            asked.append(Asked(system, run))
-            continue
-        f1 = score([term_string(term) for value in answer.values for term in value.terms], gold.answers).f1
-        known = gold_of(gold, setup.kg) if f1 < 1 and oracle(system) else None
-        blame = climbed(run.fork(), known, gold, setup, Watch()) if known else {}
-        lost = "" if f1 == 1 else str(blame.get("agent") or blame.get("why") or "not known")
-        asked.append(Asked(system, run, "", f1, lost))
+        except KgwbError as exc:
+            error = exc.message
+        f1, lost = None, ""
+        if gold and gold.answers is not None:
+            f1 = 0.0 if error else score(answer_strings(run.answer), gold.answers).f1
+        if gold and f1 is not None and f1 < 1 and not error:
+            known = gold_of(gold, setup.kg) if oracle(setup.system.name) else None
+            blame = climbed(run.fork(), known, gold, setup, Watch()) if known else {}
+            lost = str(blame.get("agent") or blame.get("why") or "not known")
+        asked.append(Asked(setup.system.name, run, error, f1, lost))
     names = {iri: name for each in reversed(asked) for iri, name in names_of(each.run).items()}
     return SideBySide(text, tuple(asked), names)
-
-
-# --- how it shows itself
-
-
-def _table(shown: SideBySide, most: int) -> Table:
-    """A column for each system, of cells with at most so many letters: its answer, support and cost."""
-    asked, shared = shown.asked, shown.shared
-    totals = [each.run.totals for each in asked]
-
-    def stands_on(each: Asked) -> str:
-        mine, others = each.support, [other.support for other in asked if other is not each]
-        own = len(mine - frozenset().union(*others))
-        return f"{h.count(len(mine), 'triple')}, {own} alone" if each.answer else ""
-
-    rows: list[tuple[object, ...]] = [
-        ("answer", *(f"failed: {each.error}" if each.error else str(each.answer) for each in asked)),
-        ("stands on", *map(stands_on, asked)),
-        ("shared by all", *(len(shared) if each.support else "" for each in asked)),
-        ("model calls", *(used.model_calls for used in totals)),
-        ("tokens", *(f"{used.prompt_tokens + used.completion_tokens:,}" for used in totals)),
-        ("time", *(h.seconds(used.seconds) for used in totals)),
-    ]
-    if any(each.f1 is not None for each in asked):
-        rows.insert(1, ("F1", *("–" if each.f1 is None else f"{each.f1:.2f}" for each in asked)))
-        rows.append(("lost at", *(each.lost for each in asked)))
-    cells = [tuple(h.short(h.clean(cell), most) for cell in row) for row in rows]
-    return Table(("", *(each.system for each in asked)), cells)
-
-
-def _triples(shown: SideBySide, title: str) -> Table:
-    """Each triple, with a mark for every system whose answer stands on it."""
-    rows = [
-        (
-            h.clean(triple_text(triple, shown.names)),
-            *("yes" if triple in each.support else "" for each in shown.asked),
-        )
-        for triple in shown.triples
-    ]
-    return Table((title, *(each.system for each in shown.asked)), rows)
-
-
-@as_text.register
-def _(shown: SideBySide) -> str:
-    triples = _triples(shown, "stands on")
-    return "\n\n".join([shown.question, str(_table(shown, 60)), *([str(triples)] if triples.rows else [])])
-
-
-@as_html.register
-def _(shown: SideBySide) -> str:
-    title = h.tag("h2", h.short(shown.question, 1000), class_="question grow")
-    tables = _table(shown, 300).html(), _triples(shown, "the triples that answers stand on").html()
-    return h.static(h.div("head", title), h.div("body stack", *tables))

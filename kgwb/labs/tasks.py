@@ -98,11 +98,8 @@ def lab_of(number: int) -> Lab:
 
 def write(path: Path, text: str) -> Path:
     """Write a hand-in or a page, whole or not at all. Raises InputError."""
-    try:
+    with disk.explained(f"cannot write {path}", "give another file, or go to another folder"):
         disk.replace(path, [text], "replace")
-    except OSError as exc:
-        hint = "give another file, or go to another folder"
-        raise InputError(f"cannot write {path}: {exc.strerror or exc}", hint=hint) from exc
     return path
 
 

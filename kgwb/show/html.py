@@ -9,11 +9,12 @@ from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from kgwb import errors
 from kgwb.errors import harmless
 from kgwb.flow import counted
 
 T = TypeVar("T")
-count = counted
+count, clean = counted, errors.clean
 Names = Mapping[str, str]
 """Display names by IRI; an IRI without one is shown by its local name."""
 MOST_ROWS = 60
@@ -83,11 +84,6 @@ _escaped = lru_cache(maxsize=8192)(_escape)
 def short(text: str, most: int = MOST_LETTERS) -> str:
     """A text, or its beginning with its length: "Once upon a time… (1,000,000 letters)"."""
     return text if len(text) <= most else f"{text[:most]}… ({len(text):,} letters)"
-
-
-def clean(text: object) -> str:
-    """A text on one line that can do nothing to a terminal: control and direction marks become "�"."""
-    return harmless(" ".join(str(text).split()))
 
 
 def first_of(items: Sequence[T], most: int, text: Callable[[T], str] = str) -> list[str]:

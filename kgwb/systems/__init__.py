@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kgwb import llm
 from kgwb.errors import KgwbError, RunFileError, SettingError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel
@@ -63,12 +64,19 @@ def load_run(
     path: str | Path,
     *,
     kg: Graph | None = None,
-    model: ChatModel | Mapping[str, ChatModel] | None = None,
+    model: ChatModel | str | Mapping[str, ChatModel] | None = None,
     resume: bool = False,
 ) -> Run:
-    """A saved run of whichever system, executed as far as its file goes (see ``kgwb.load_run``)."""
+    """A saved run, executed as far as its file goes; without ``kg`` and ``model`` nobody is asked.
+
+    ``resume`` goes on writing to the file. A paused run comes back paused; one that was saved failed,
+    cancelled or unfinished comes back as far as it went, with what stopped it as ``error``. Raises
+    RunFileError, and NotRecordedError for a finished run whose file lacks a call; with ``kg`` or ``model``,
+    whatever stops it now.
+    """
     header = next(RunFile(Path(path)).lines(), {})
-    run = Run.load(path, system(header.get("system", "chatty_kg")), kg=kg, models=model, resume=resume)
+    models = llm.model(model) if isinstance(model, str) else model
+    run = Run.load(path, system(header.get("system", "chatty_kg")), kg=kg, models=models, resume=resume)
     try:
         return run.go(until=run.recorded_position if run.recorded_status == "paused" else None)
     except KgwbError:

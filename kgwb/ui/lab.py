@@ -133,7 +133,7 @@ class PromptLab(Live):
             arg = f"{number} {change.agent}\t{change.after['id']}"
             return button(text, "open", class_="ghost", arg=arg, title="open it in the debugger")
 
-        return div("body stack", *self.report.effects.sections(link))
+        return div("body stack", *self.report.changed(link))
 
     # --- what the person does
 
@@ -227,5 +227,6 @@ class PromptLab(Live):
             self.debugger.outer = self
 
     def __repr__(self) -> str:
-        lines = list(self.report.effects.lines()) if self.report else []
+        effects = self.report.effects if self.report else []
+        lines = (line for effect in effects for line in effect.lines())
         return "\n".join([f"PromptLab({self.lab.earlier.name}: {self.lab.earlier.headline})", *lines])
