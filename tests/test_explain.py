@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from page import record_html
 from rdflib import Literal
 from small import FILMS, alone, films, iri
 
@@ -16,7 +17,6 @@ from kgwb.kg.algebra import conjunction
 from kgwb.kg.base import Found
 from kgwb.run.record import Step
 from kgwb.show import explain
-from kgwb.show.run import record_html
 from kgwb.systems.chatty_kg.queries import generate
 from kgwb.systems.chatty_kg.records import QIR, Fact, Generated, Linked, LinkedRelation, RankedPredicate
 

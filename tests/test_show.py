@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 import rdflib
+from page import record_html
 from rdflib import Literal, URIRef
 from rdflib.plugins.sparql import prepareQuery
 from small import DIRECTED, HOMONYMS, chatty, qir, vertex
@@ -19,7 +20,7 @@ from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.record import Attempt, CheckResult, Step
 from kgwb.show.html import seconds, style
-from kgwb.show.run import came_in, doubt, record_html, run_html, step_html, waterfall
+from kgwb.show.run import came_in, doubt, run_html, step_html, waterfall
 from kgwb.show.tell import line, lines, view
 from kgwb.show.terms import Around, laid_out, readable, sparql
 from kgwb.show.text import difference_text, tree
@@ -224,7 +225,6 @@ def test_candidates_stand_in_rows_with_the_chosen_one_marked() -> None:
     candidates = tuple(Candidate(URIRef(f"{EX}{number}"), "x") for number in range(100))
     assert "and 40 more" in record_html(Retrieved("x", candidates))
     found = step("r", Retrieved("Arrival", (ARRIVAL,), query='"arrival"'))
-    assert "degree 1,000+" in view(found.output, Around(more={"degrees": {ARRIVAL.iri: 1000}}))
     assert "&quot;arrival&quot;" in record_html(found.output)
     incoming = RankedPredicate(URIRef(EX + "made"), "made", "in", 0.5)
     ranked = record_html(LinkedRelation(FACT, (DIRECTOR, incoming)))

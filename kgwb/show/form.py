@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, is_dataclass, replace
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import ValidationError
 
@@ -156,36 +156,32 @@ def typed(field: Field, data: Any, path: str = "") -> dict[str, str]:
 def read(field: Field, values: Typed) -> Any:
     """The data of what was typed. Raises OverrideError with what is wrong in each wrong field."""
     problems: list[str] = []
-    data = _read(field, values, "", field.label, problems)
+
+    def part(field: Field, path: str, *above: str) -> Any:
+        place, name = (*above, field.label), path or "value"
+        match field.kind:
+            case "group":
+                return {member.name: part(member, _at(path, member.name), *place) for member in field.fields}
+            case "table":
+                rows = []
+                for number, n in enumerate(_rows(values, path), 1):
+                    columns = enumerate(field.fields)
+                    cells = {c.name: part(c, _at(path, n, k), *place, f"row {number}") for k, c in columns}
+                    rows.append(cells.get("", cells))
+                return rows
+            case "ticks":
+                return [choice for n, choice in enumerate(field.choices) if _at(path, n) in values]
+            case "flag":
+                return name in values
+        try:
+            return _read_text(field, values.get(name, "").replace("\r\n", "\n"))
+        except ValueError as exc:
+            problems.append(": ".join(filter(None, (", ".join(filter(None, place)), str(exc)))))
+
+    data = part(field, "")
     if problems:
         raise OverrideError("; ".join(problems), hint="fix these fields; the others stay as they are")
     return data
-
-
-def _read(field: Field, values: Typed, path: str, where: str, problems: list[str]) -> Any:
-    def part(part: Field, at: str, where: str) -> Any:
-        return _read(part, values, at, ", ".join(filter(None, (where, part.label))), problems)
-
-    name = path or "value"
-    if field.kind == "group":
-        return {member.name: part(member, _at(path, member.name), where) for member in field.fields}
-    if field.kind == "table":
-        rows = []
-        for number, n in enumerate(_rows(values, path), 1):
-            place = ", ".join(filter(None, (where, f"row {number}")))
-            columns = enumerate(field.fields)
-            cells = {column.name: part(column, _at(path, n, k), place) for k, column in columns}
-            rows.append(cells.get("", cells))
-        return rows
-    if field.kind == "ticks":
-        return [choice for n, choice in enumerate(field.choices) if _at(path, n) in values]
-    if field.kind == "flag":
-        return name in values
-    try:
-        return _read_text(field, values.get(name, "").replace("\r\n", "\n"))
-    except ValueError as exc:
-        problems.append(": ".join(filter(None, (where, str(exc)))))
-        return None
 
 
 def _rows(values: Typed, path: str) -> list[int]:
@@ -311,26 +307,32 @@ def _input(field: Field, values: Typed, path: str, revision: int) -> Html:
     return h.tag("textarea", "\n", value, rows=height, placeholder=hint, **named)
 
 
-def choices(step: Step) -> dict[str, tuple[Any, ...]]:
-    """For each field of a step's result that is a choice among what came in, what there is to choose from."""
+def choices(step: Step) -> dict[str, Field]:
+    """The fields of a step's result that are a choice among what came in, by their names."""
+    fields: dict[str, Field] = {}
     if not is_dataclass(step.form):
-        return {}
-    offered: dict[str, tuple[Any, ...]] = {}
+        return fields
     marks = marks_of(step.form)  # type: ignore[arg-type]
     for name, hint in get_type_hints(step.form).items():
         wanted = next((arg for arg in get_args(hint) if isinstance(arg, type) and is_dataclass(arg)), None)
         if wanted is None or marks[name] == "hidden":
             continue
-        came_in = [record for source in step.inputs.values() for record in _offered(source, wanted)]
+        offered = [record for source in step.inputs.values() for record in _offered(source, wanted)]
         now = getattr(step.output, name) if step.done else ()
         if isinstance(now, tuple):
-            if came_in and all(record in came_in for record in now):
-                offered[name] = tuple(dict.fromkeys(came_in))
-        elif type(None) in get_args(hint):
-            kept = _offered(step.output, wanted)
-            if came_in or kept:
-                offered[name] = tuple(dict.fromkeys((*came_in, *kept, *([now] if now is not None else []))))
-    return offered
+            fits = all(record in offered for record in now)
+        else:
+            fits = type(None) in get_args(hint)
+            offered += _offered(step.output, wanted)
+            offered += [now] if offered and now is not None else []
+        if fits and offered:
+            options = dict.fromkeys(offered)
+            among, labels = tuple(map(to_data, options)), tuple(map(line, options))
+            if get_origin(hint) is tuple:
+                fields[name] = Field(name, "ticks", among, labels=labels)
+            else:
+                fields[name] = Field(name, "choice", (None, *among), labels=("none", *labels))
+    return fields
 
 
 def _offered(source: Any, wanted: type) -> list[Any]:
@@ -351,22 +353,12 @@ class StepForm:
         data = to_data(step.output, step.form) if step.done else blank(whole)
         if whole.kind == "group":
             if not step.done:
-                known = {part.name: step.inputs.get(part.name) for part in whole.fields}
-                known = {name: value for name, value in known.items() if name not in self.offered}
-                data |= {name: to_data(value) for name, value in known.items() if value is not None}
+                names = {part.name for part in whole.fields} - self.offered.keys()
+                came_in = {name: step.inputs[name] for name in names & step.inputs.keys()}
+                data |= {name: to_data(value) for name, value in came_in.items() if value is not None}
             data = {part.name: data[part.name] for part in whole.fields}
-            fields, hints = [], get_type_hints(step.form) if self.offered else {}
-            for part in whole.fields:
-                options = self.offered.get(part.name)
-                if options is None:
-                    fields.append(part)
-                    continue
-                among, labels = tuple(map(to_data, options)), tuple(map(line, options))
-                if getattr(hints[part.name], "__origin__", None) is tuple:
-                    fields.append(Field(part.name, "ticks", among, labels=labels))
-                else:
-                    fields.append(Field(part.name, "choice", (None, *among), labels=("none", *labels)))
-            whole = replace(whole, fields=tuple(fields))
+            fields = tuple(self.offered.get(part.name, part) for part in whole.fields)
+            whole = replace(whole, fields=fields)
         self.field = fitted(whole, data)
         self.first = typed(self.field, data)
         self.data = read(self.field, self.first)

@@ -68,16 +68,14 @@ def safe(content: object) -> Html:
     """Markup as it is; the text of anything else, escaped, of at most MOST_TEXT letters and harmless."""
     if isinstance(content, Html):
         return content
-    text = str(content)
-    return _escaped(text) if len(text) <= MOST_LETTERS else _escape(short(text, MOST_TEXT))
+    text = short(str(content), MOST_TEXT)
+    return _escaped(text) if len(text) <= MOST_LETTERS else _escaped.__wrapped__(text)
 
 
-def _escape(text: str) -> Html:
+@lru_cache(maxsize=8192)
+def _escaped(text: str) -> Html:
+    """Kept for short texts: a widget that is drawn again has the same."""
     return Html(escape(harmless(text), quote=True))
-
-
-_escaped = lru_cache(maxsize=8192)(_escape)
-"""A widget that is drawn again has the same texts."""
 
 
 def short(text: str, most: int = MOST_LETTERS) -> str:
@@ -250,18 +248,22 @@ def table(heads: Sequence[object], rows: Iterable[Sequence[object]], *, of: int 
         return Html()
     head = tag("tr", *(tag("th", text) for text in heads)) if any(heads) else ""
     lines = (tag("tr", *(tag("td", cell) for cell in row)) for row in rows[:MOST_ROWS])
-    more = and_more(max(of, len(rows)) - MOST_ROWS)
-    return join(tag("table", head, *lines), aside(more) if more else "")
+    return join(tag("table", head, *lines), left_out(max(of, len(rows)) - MOST_ROWS))
 
 
-def preformatted(text: object) -> Html:
+def preformatted(*texts: object) -> Html:
     """A text with its line ends and spaces kept."""
-    return tag("pre", text, class_="src")
+    return tag("pre", *texts, class_="src")
 
 
 def aside(text: object) -> Html:
     """A text that stands back."""
     return span("soft", text)
+
+
+def left_out(number: int) -> Html:
+    """How many more there are than are shown; nothing where that is all."""
+    return aside(and_more(number)) if number > 0 else Html()
 
 
 def note(*contents: object, kind: str = "") -> Html:

@@ -174,8 +174,7 @@ def _class(
         rows.append(_row((p.predicate,), p, kind.size, around, notes.get(str(p.predicate), "")))
         rows += [_row((p.predicate, inner.predicate), inner, p.triples, around, "") for inner in p.inner]
     first = (h.div("soft", h.tag("bdi", h.short(text))) for text in lead)
-    more = h.and_more(len(kind.properties) - len(shown))
-    inside = (*first, *rows, h.aside(more) if more else "")
+    inside = (*first, *rows, h.left_out(len(kind.properties) - len(shown)))
     return h.fold(face, *inside, unfolded=unfolded, key=f"class-{kind.iri}-{unfolded}")
 
 

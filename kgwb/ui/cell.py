@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from kgwb.aside import aside as left_behind
 from kgwb.errors import GraphError, InputError, KgwbError, PromptError
-from kgwb.kg.queries import degrees
 from kgwb.run.record import Step
 from kgwb.show import explain
 from kgwb.show.form import StepForm, followed, prompt_form, split_prompt, taken, with_row
 from kgwb.show.html import Html, button, div, join, note, short, span, tabs, tag
 from kgwb.show.run import agent_of, attempts, came_in, kind_at, step_head, step_notes, subject_text
-from kgwb.show.tell import DEGREE_CAP, outcome, view
+from kgwb.show.tell import outcome, view
 from kgwb.show.terms import Around, around, readable
 from kgwb.show.text import BASELINE
 from kgwb.ui.human import Person
@@ -25,7 +24,6 @@ from kgwb.ui.session import Session, Worker
 FORM_HINT = "The checks that judge a model judge you too. What follows is stale until it is run again."
 REPLAY = "A recording without its graph: nothing more can be asked. Open it with its graph, by kg=..."
 BY_HAND = "Its result was put in by hand. Try once takes that out again, and asks the model."
-STALE = "Stale: something before it was changed. What is shown is from before; press "
 
 
 class StepPanel(Live):
@@ -84,45 +82,48 @@ class StepPanel(Live):
         """The step in full."""
         key, step, standing = self.key, self.step, self.session.standing()
         sections = self.sections(key, step)
-        fitting = "prompt" if kind_at(self.run, agent_of(key)) == "model" else "in"
-        if step is not None and (step.done or step.error):
-            fitting = "result"
-        chosen = self.section if self.section in sections else fitting
-        number = len(step.attempts) if step is not None and len(step.attempts) > 1 else ""
-        options = [(name, label, number if name == "attempts" else "") for name, label in sections.items()]
-        again = tag("b", "Continue" if self.framed else "Run again")
-        stale = div("body notes", note(STALE, again, ".")) if standing.state(key) == "stale" else ""
-        which: Html | str = ""
+        chosen = "prompt" if kind_at(self.run, agent_of(key)) == "model" else "in"
+        if self.section in [name for name, _, _ in sections]:
+            chosen = self.section
+        elif step is not None and (step.done or step.error):
+            chosen = "result"
+        which, stale = Html(), Html()
         if not self.framed and len(steps := self.session.steps_of(agent_of(key))) > 1:
             subjects = [(other.key, short(subject_text(other), 60) or other.key, "") for other in steps]
             which = div("band", tabs(subjects, key, "which", bare=True))
-        busy, done = self.working, bool(step and step.done)
-        label, primary = ("Run again" if done else "Run"), "" if self.framed or done else " primary"
-        until = "up to the end of this agent (Enter)"
-        controls = [button(label, "run", "run", f"fold{primary}", key="Enter", off=busy, title=until)]
-        off = busy or not (step and step.calls)
-        controls.append(
-            button("Ask anew", "anew", "stale", "fold", off=off, title="have its calls made again")
-        )
-        if step is not None and step.origin == "by hand":
-            controls.append(button("Undo the edit", "restore", "hand", off=busy))
-        if busy and (not self.framed or self.asking.busy):
-            controls.append(button("Cancel", "cancel", "stop"))
+        if standing.state(key) == "stale":
+            words = "Stale: something before it was changed. What is shown is from before; press "
+            stale = div("body notes", note(words, tag("b", "Continue" if self.framed else "Run again"), "."))
         return join(
-            step_head(standing, key, div("row controls", *controls)),
+            step_head(standing, key, div("row controls", *self._controls(step))),
             which,
-            tabs(options, chosen, "section"),
+            tabs(sections, chosen, "section"),
             stale,
             step_notes(step),
             div("", self._contents(chosen, key, step), id=f"panel-{chosen}", role="tabpanel"),
         )
 
-    def sections(self, key: str, step: Step | None) -> dict[str, str]:
-        """The sections there are, with their labels; an agent that asks no model has no prompt."""
-        asks = kind_at(self.run, agent_of(key)) in ("model", "person") or bool(step and step.prompts)
-        more = {"prompt": "Prompt", "attempts": "Attempts"} if asks else {}
-        form = {"form": "Edit as a form"} if self.run.system.kind(key) != "group" else {}
-        return {"result": "Result", "in": "What came in", **more, **form}
+    def sections(self, key: str, step: Step | None) -> list[tuple[str, str, object]]:
+        """The sections there are, as tabs; an agent that asks no model has no prompt."""
+        sections: list[tuple[str, str, object]] = [("result", "Result", ""), ("in", "What came in", "")]
+        if kind_at(self.run, agent_of(key)) in ("model", "person") or (step and step.prompts):
+            number = len(step.attempts) if step and len(step.attempts) > 1 else ""
+            sections += [("prompt", "Prompt", ""), ("attempts", "Attempts", number)]
+        if self.run.system.kind(key) != "group":
+            sections.append(("form", "Edit as a form", ""))
+        return sections
+
+    def _controls(self, step: Step | None) -> Iterator[Html]:
+        busy, done = self.working, bool(step and step.done)
+        class_ = "fold" if self.framed or done else "fold primary"
+        about = {"key": "Enter", "title": "up to the end of this agent (Enter)"}
+        yield button("Run again" if done else "Run", "run", "run", class_, off=busy, **about)
+        off = busy or not (step and step.calls)
+        yield button("Ask anew", "anew", "stale", "fold", off=off, title="have its calls made again")
+        if step is not None and step.origin == "by hand":
+            yield button("Undo the edit", "restore", "hand", off=busy)
+        if busy and (not self.framed or self.asking.busy):
+            yield button("Cancel", "cancel", "stop")
 
     def _contents(self, section: str, key: str, step: Step | None) -> Html:
         if section == "prompt":
@@ -313,10 +314,6 @@ class StepPanel(Live):
         if not name:
             raise InputError("nothing was typed to look for", hint="type a name or an IRI, then look again")
         self._ask("where", lambda kg: explain.whereabouts(kg, name, output, self.run.settings.v_limit))
-
-    def do_degrees(self, event: Event) -> None:
-        iris = [candidate.iri for candidate in self.session.steps[self.key].output.candidates]
-        self._ask("degrees", lambda kg: degrees(kg, iris, DEGREE_CAP))
 
     def do_examples(self, event: Event) -> None:
         place, output = int(event["arg"]), self.session.steps[self.key].output

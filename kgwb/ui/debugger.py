@@ -199,7 +199,6 @@ class ComparisonPanel(Live):
         self, first: Run | Session, second: Run | Session, names: tuple[str, str] = ("first", "second")
     ) -> None:
         self.sides, self.names = (first, second), names
-        self.all_steps = False
         super().__init__(*(side for side in self.sides if isinstance(side, Session)))
 
     def _side(self, number: int) -> Side:
@@ -207,16 +206,7 @@ class ComparisonPanel(Live):
         return Side(self.names[number], side.standing() if isinstance(side, Session) else Standing.of(side))
 
     def view(self) -> Html:
-        options = (("differ", "What differs", ""), ("all", "All steps", ""))
-        choice = tabs(options, "all" if self.all_steps else "differ", "show", bare=True)
-        sides = comparison(self._side(0), self._side(1), all_steps=self.all_steps)
-        return join(div("band row controls", choice), sides)
-
-    def static_view(self) -> Html:
         return comparison(self._side(0), self._side(1))
-
-    def do_show(self, event: Event) -> None:
-        self.all_steps = event["arg"] == "all"
 
     def __repr__(self) -> str:
         first, second = self._side(0), self._side(1)

@@ -49,7 +49,8 @@ def test_the_prompt_is_shown_before_it_is_sent_and_the_result_after_every_run() 
     assert asked(model) == {"qir": 1}
     assert list(session.steps)[-1] == "qir", "it runs no further than its agent"
     for agent, there in (("qir", True), ("query_generator", False), ("execution", False)):
-        assert ("prompt" in AgentCell(session, agent).sections(agent, None)) == there
+        names = [name for name, _, _ in AgentCell(session, agent).sections(agent, None)]
+        assert ("prompt" in names) == there
 
 
 def test_every_attempt_is_shown_with_its_checks() -> None:
@@ -206,14 +207,12 @@ def test_without_a_kernel_the_step_is_seen() -> None:
 # --- questions to the graph
 
 
-def test_where_a_vertex_is_and_how_well_it_is_connected() -> None:
+def test_where_a_vertex_is() -> None:
     made, _, _ = cell("entity_retriever", done=True)
     do(made, "Look for it", name="Dune")
     assert "is in the graph, but no label of it is found by the words of 'Arrival'" in text(made)
     do(made, "Look for it", name="")
     assert "nothing was typed to look for" in text(made)
-    do(made, "Show degrees")
-    assert "degree " in text(made)
 
 
 def test_examples_of_a_predicate_stand_below_it() -> None:
