@@ -61,11 +61,6 @@ class Field:
         return "IRI" if self.name == "iri" else h.spoken(self.name)
 
 
-def field_of(schema: Mapping[str, Any]) -> Field:
-    """The form of what a JSON schema describes."""
-    return _field(schema, "", schema.get("$defs", {}), ())
-
-
 def form_of(form: Any) -> Field:
     """The form of a type, without the fields that follow from others."""
     whole = field_of(adapter(form).json_schema(mode="serialization"))
@@ -75,18 +70,22 @@ def form_of(form: Any) -> Field:
     return replace(whole, fields=tuple(part for part in whole.fields if marks.get(part.name) != "hidden"))
 
 
-def _field(schema: Mapping[str, Any], name: str, defs: Mapping[str, Any], seen: tuple[str, ...]) -> Field:
+def field_of(
+    schema: Mapping[str, Any], name: str = "", defs: Mapping[str, Any] | None = None, *seen: str
+) -> Field:
+    """The form of what a JSON schema describes; ``defs`` and ``seen`` are of the schema it is part of."""
+    defs = schema.get("$defs", {}) if defs is None else defs
     as_json = Field(name, "json", default=schema.get("default", NO_DATA))
     if reference := schema.get("$ref"):
         if reference in seen:  # a form without an end
             return as_json
         target = {**defs[reference.removeprefix("#/$defs/")], **schema}
         del target["$ref"]
-        return _field(target, name, defs, (*seen, reference))
+        return field_of(target, name, defs, *seen, reference)
     if "const" in schema or "enum" in schema:
         return replace(as_json, kind="choice", choices=tuple(schema.get("enum", [schema.get("const")])))
     if isinstance(schema.get("items"), Mapping):
-        item = _field(schema["items"], "", defs, seen)
+        item = field_of(schema["items"], "", defs, *seen)
         if item.kind in ("json", "text"):
             return as_json if item.kind == "json" else replace(as_json, kind="texts")
         columns = item.fields if item.kind == "group" else (item,)
@@ -95,7 +94,7 @@ def _field(schema: Mapping[str, Any], name: str, defs: Mapping[str, Any], seen: 
             for column in columns
         )
         return replace(as_json, kind="table", fields=tuple(fitting))
-    parts = tuple(_field(part, key, defs, seen) for key, part in schema.get("properties", {}).items())
+    parts = tuple(field_of(part, key, defs, *seen) for key, part in schema.get("properties", {}).items())
     kind: Kind = "group" if parts else PLAIN.get(schema.get("type", ""), "json")
     return replace(as_json, kind="iri" if (name, kind) == ("iri", "text") else kind, fields=parts)
 
@@ -270,14 +269,14 @@ def inputs(field: Field, values: Typed, path: str = "", revision: int = 0) -> Ht
         case "table":
             grid = f"grid-template-columns: repeat({len(field.fields)}, minmax(0, 1fr)) 24px"
             heads = h.div("triple-in", *(h.span("caption", each.label) for each in field.fields), style=grid)
-            rows = []
+            lines = []
             for n in _rows(values, path):
                 columns = enumerate(field.fields)
                 cells = (inputs(column, values, _at(path, n, k), revision) for k, column in columns)
                 less = h.button("take this row out", "less", "bad", "ghost square", arg=_at(path, n))
-                rows.append(h.div("triple-in", *cells, less, style=grid))
+                lines.append(h.div("triple-in", *cells, less, style=grid))
             more = h.button("Another row", "more", "plus", "ghost", arg=path or "value")
-            return h.div("stack tight", heads, *rows, more)
+            return h.div("stack tight", heads, *lines, more)
         case "ticks":
             ticks = []
             for n, label in enumerate(field.labels):
@@ -404,6 +403,11 @@ def split_prompt(text: str) -> tuple[str, str]:
     return (f"---{parts[1]}---\n", parts[2].strip("\n")) if len(parts) == 3 else ("", text)
 
 
+def with_template(text: str, template: str) -> str:
+    """The text of a prompt file with another template."""
+    return f"{split_prompt(text)[0]}{template}".replace("\r\n", "\n").rstrip("\n") + "\n"
+
+
 def prompt_form(  # noqa: PLR0913  # what stands in a form
     name: str,
     file: str | None,
@@ -485,4 +489,4 @@ def sent(request: ChatRequest | None, *, what: str = "As it will be sent") -> Ht
         parts.append(h.join(h.span("role", message.role), text, "\n"))
     total = sum(len(message.content) for message in request.messages)
     size = h.aside(f"{total:,} characters, about {total // 4:,} tokens")
-    return h.fold(h.join(f"{what} ", size), h.tag("pre", *parts, class_="src"), key="sent")
+    return h.fold(h.join(f"{what} ", size), h.preformatted(*parts), key="sent")

@@ -28,9 +28,6 @@ LANGUAGES = {
 }
 
 
-# --- as text
-
-
 @as_text.register
 def _(survey: Survey) -> str:
     return "\n".join(lines(survey))
@@ -38,7 +35,7 @@ def _(survey: Survey) -> str:
 
 def lines(survey: Survey) -> Iterator[str]:
     """Some fifteen lines: the numbers, the largest classes with their commonest predicates, the labels."""
-    names, hidden = _names(survey), Vocabulary().hidden
+    names, hidden = {str(iri): name for iri, name in survey.names}, Vocabulary().hidden
     numbers = [f"{n:,} {noun}" for noun, n in _numbers(survey).items() if n is not None]
     yield ", ".join(numbers) + (" (classes and predicates of a sample)" if survey.sampled else "")
     largest = [kind for kind in survey.classes if kind.total]
@@ -80,13 +77,6 @@ def _percent(n: int, of: int) -> str:
 
 def _cut(text: str, most: int = MOST_VALUE) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def _names(survey: Survey) -> dict[str, str]:
-    return {str(iri): name for iri, name in survey.names}
-
-
-# --- as a page
 
 
 @as_html.register
@@ -206,7 +196,7 @@ def _row(path: tuple[URIRef, ...], p: Property, of: int, around: Around, about: 
 
 def band(survey: Survey) -> Html:
     """The labels by language; then what is declared and not used, and what is asserted both ways."""
-    names = _names(survey)
+    names = {str(iri): name for iri, name in survey.names}
     labels = h.div("row", h.span("caption", "Labels"), *(h.span("chip", text) for text in _labels(survey)))
     both = [f"{term_text(iri, names)} ({n:,} of {of:,})" for iri, of, n in survey.both_ways if n]
     unused = [term_text(iri, names) for iri in survey.unused]
@@ -216,5 +206,7 @@ def band(survey: Survey) -> Html:
         for key, title, items in lists
         if items
     ]
-    unlabelled = f"{h.count(survey.unlabelled, 'thing')} without a label" if survey.unlabelled else ""
-    return h.join(h.div("band stack tight", labels, h.aside(unlabelled) if unlabelled else "", *folds))
+    unlabelled = (
+        h.aside(f"{h.count(survey.unlabelled, 'thing')} without a label") if survey.unlabelled else ""
+    )
+    return h.div("band stack tight", labels, unlabelled, *folds)

@@ -253,8 +253,12 @@ def _among(entity: str, around: Around) -> Html:
 
 
 def shown_of(question: str, around: Around) -> Html:
-    """What the graph replied to a question, if it was asked."""
-    return h.div("well", view(around.more[question], around)) if question in around.more else Html()
+    """What the graph replied to a question, if it was asked: a record, or some lines."""
+    if question not in around.more:
+        return Html()
+    reply = around.more[question]
+    lines = h.join(*(h.div("", text) for text in reply)) if isinstance(reply, list) else None
+    return h.div("well", lines or view(reply, around))
 
 
 def query_block(

@@ -215,7 +215,7 @@ def sparql(text: str, around: Around) -> Html:
     for kind, word in LEXER.get_tokens(readable(text, around)):
         class_ = next((name for group, name in CLASSES.items() if kind[: len(group)] == group), "")
         parts.append(h.span(class_, word) if class_ else h.safe(word))
-    return h.tag("pre", *parts, class_="src")
+    return h.preformatted(*parts)
 
 
 def legend(query: str, around: Around) -> Html:

@@ -11,7 +11,7 @@ from kgwb.aside import aside as left_behind
 from kgwb.errors import GraphError, InputError, KgwbError, PromptError
 from kgwb.run.record import Step
 from kgwb.show import explain
-from kgwb.show.form import StepForm, followed, prompt_form, split_prompt, taken, with_row
+from kgwb.show.form import StepForm, followed, prompt_form, split_prompt, taken, with_row, with_template
 from kgwb.show.html import Html, button, div, join, note, short, span, tabs, tag
 from kgwb.show.run import agent_of, attempts, came_in, kind_at, step_head, step_notes, subject_text
 from kgwb.show.tell import outcome, view
@@ -54,8 +54,6 @@ class StepPanel(Live):
             self._about[step.key] = step.output, known
         return known
 
-    # --- what is shown --------------------------------------------------------------------------------------
-
     @property
     def key(self) -> str:
         """The key of the step that is shown; the agent's name if it has none."""
@@ -68,6 +66,11 @@ class StepPanel(Live):
     def step(self) -> Step | None:
         """The step that is shown, as far as it was run."""
         return self.session.steps.get(self.key)
+
+    @property
+    def mutable(self) -> bool:
+        """Whether the run can be asked again without a triple."""
+        return self.framed and self.run.graph is not None and self.session.standing().ended
 
     @property
     def working(self) -> bool:
@@ -153,9 +156,7 @@ class StepPanel(Live):
         if graph and not graph.remote and queries and not known and explain.is_empty(step.output):
             with suppress(KgwbError):  # a query that is not conjunctive cannot be taken apart
                 known["why 0"] = explain.why_empty(graph, queries[0], context.steps)
-        return replace(context, live=graph is not None, more=known)
-
-    # --- the form and the prompt ----------------------------------------------------------------------------
+        return replace(context, live=graph is not None, mutable=self.mutable, more=known)
 
     def _form(self, step: Step) -> Html:
         if not (step.done or step.error):
@@ -185,8 +186,7 @@ class StepPanel(Live):
         draft, problem, request = self.drafts.get(key), "", None
         if not self.session.busy:
             try:
-                text = used if draft is None else split_prompt(used)[0] + draft + "\n"
-                request = self.session.peek(key, name, text)
+                request = self.session.peek(key, name, used if draft is None else with_template(used, draft))
             except KgwbError as exc:
                 problem = exc.message
         remark = f"{BASELINE}." if self.run.model_name(agent_of(key)) == "rules" else ""
@@ -200,8 +200,6 @@ class StepPanel(Live):
             return self.run.prompts.path(name).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError, PromptError):
             return None
-
-    # --- what the person does -------------------------------------------------------------------------------
 
     def do_run(self, event: Event) -> None:
         self.section = ""
@@ -241,9 +239,9 @@ class StepPanel(Live):
 
     def _edited(self, event: Event) -> tuple[str, str]:
         name = self._prompt_name(self.key)
-        front, template = split_prompt(self.run.prompts.text(name))
-        text = event.get("form", {}).get("template", self.drafts.get(self.key, template))
-        return name, f"{front}{text}".replace("\r\n", "\n").rstrip("\n") + "\n"
+        used = self.run.prompts.text(name)
+        draft = event.get("form", {}).get("template", self.drafts.get(self.key))
+        return name, used if draft is None else with_template(used, draft)
 
     def do_try(self, event: Event) -> None:
         key, step = self.key, self.step
@@ -290,8 +288,6 @@ class StepPanel(Live):
         self.revision += 1
 
     do_less = do_more
-
-    # --- questions to the graph -----------------------------------------------------------------------------
 
     def _ask(self, question: str, ask: Callable[[Any], Any]) -> None:
         """Ask the graph about the step's result, on a thread that a cancel leaves behind."""

@@ -30,9 +30,6 @@ STATIC_S = 2.0
 """How long the form for where no kernel is waits for what is counted."""
 
 
-# --- a graph at a glance
-
-
 class Glance(Worker):
     """A graph at a glance: its survey, and questions that ``rules`` answered on it just now."""
 
@@ -100,9 +97,6 @@ def survey_of(kg: Graph) -> Glance:
     if kg not in _KNOWN:
         _KNOWN[kg] = Glance(kg)
     return _KNOWN[kg]
-
-
-# --- choosing
 
 
 class GraphChooser(Live):

@@ -16,7 +16,7 @@ from kgwb.errors import Cancelled, InputError
 from kgwb.kg import Graph
 from kgwb.llm.base import ChatModel
 from kgwb.run.prompts import Prompts
-from kgwb.show.form import changed_lines, editor, split_prompt
+from kgwb.show.form import changed_lines, editor, split_prompt, with_template
 from kgwb.show.html import Html, button, count, div, join, note, short, span, spoken, tabs, tag
 from kgwb.ui.debugger import Debugger
 from kgwb.ui.live import Event, Live, Part, progress, text_field
@@ -65,8 +65,6 @@ class PromptLab(Live):
         self.folders = list(dict.fromkeys([*self.folders, *folders]))
         self.report = Report(self.lab.earlier.folder, *self.folders) if self.folders else None
         _ = self.report.effects if self.report else None  # computed here, on the thread that waits for it
-
-    # --- what is shown
 
     def view(self) -> Html:
         return join(
@@ -135,13 +133,10 @@ class PromptLab(Live):
 
         return div("body stack", *self.report.effects.sections(link))
 
-    # --- what the person does
-
     def _text(self, name: str) -> str:
         """A prompt with what was typed over it."""
-        front, template = split_prompt(self.texts[name])
-        draft = self.drafts.get(name, template).replace("\r\n", "\n")
-        return self.texts[name] if draft == template else f"{front}{draft}".rstrip("\n") + "\n"
+        sent, draft = self.texts[name], self.drafts.get(name)
+        return sent if draft in (None, split_prompt(sent)[1]) else with_template(sent, draft)
 
     def _setup(self) -> Setup:
         """The set-up with every prompt that was edited. Raises PromptError for one that cannot be used."""

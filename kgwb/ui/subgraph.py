@@ -89,8 +89,6 @@ class SubgraphPanel(Live):
                     linked = expand(run.graph, linked, node.term, AROUND)
         return linked
 
-    # --- what is shown --------------------------------------------------------------------------------------
-
     @property
     def marked(self) -> Value | None:
         """The answer whose support stands out."""
@@ -154,8 +152,6 @@ class SubgraphPanel(Live):
         lines += [aside(self.asking.failure.message)] if self.asking.failure else []
         return div("well stack tight", div("row", *parts), *lines)
 
-    # --- what the person does -------------------------------------------------------------------------------
-
     def do_drawn(self, event: Event) -> None:
         self.shown = str(event["arg"])
 
@@ -194,9 +190,6 @@ class SubgraphPanel(Live):
 
 def _at(items: Sequence[Item], number: int) -> Item | None:
     return items[number] if 0 <= number < len(items) else None
-
-
-# --- the frame: a page that takes what it shows, and talks, by messages alone
 
 
 def page() -> str:
