@@ -14,10 +14,9 @@ from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.record import Step, difference
 from kgwb.show.compare import Side, comparison, difference_html
-from kgwb.show.html import MOST_ROWS
+from kgwb.show.html import MOST_COMPARED, MOST_ROWS, aligned, changes, word_changes
 from kgwb.show.run import Standing
 from kgwb.show.text import differing
-from kgwb.show.texts import MOST_LETTERS, aligned, changes, word_changes
 from kgwb.ui.debugger import ComparisonPanel
 from kgwb.ui.session import session_of
 
@@ -63,7 +62,7 @@ def test_lines_that_differ_stand_below_each_other_and_more_than_fit_are_counted(
     number, shown = changes([f"row {n}" for n in range(MOST_ROWS + 7)], [])
     assert (number, shown.count("<del>")) == (MOST_ROWS + 7, MOST_ROWS)
     assert "and 7 more" in shown
-    assert f"({MOST_LETTERS + 1:,} letters)" in changes(["x" * (MOST_LETTERS + 1)], ["y"])[1]
+    assert f"({MOST_COMPARED + 1:,} letters)" in changes(["x" * (MOST_COMPARED + 1)], ["y"])[1]
 
 
 def test_in_long_lists_what_stands_once_is_aligned() -> None:

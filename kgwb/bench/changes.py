@@ -17,8 +17,6 @@ from kgwb.show import html as h
 from kgwb.show.html import Html, tag
 from kgwb.show.run import agent_of
 from kgwb.show.tell import compared, line, outcome
-from kgwb.show.texts import changes as line_changes
-from kgwb.show.texts import word_changes
 
 VARIES = "varies by itself"
 OUTCOMES = {"fixed": "ok", "broken": "bad", VARIES: "stale", "still lost": "none", "still right": "off"}
@@ -173,7 +171,7 @@ class Effects:
                 if text is None or now is None:
                     yield h.div("soft", f"prompts/{name}.md differs; no kept run used it")
                 else:
-                    number, lines = line_changes(text.splitlines(), now.splitlines())
+                    number, lines = h.changes(text.splitlines(), now.splitlines())
                     head = h.join(h.span("mono", f"prompts/{name}.md "), h.aside(h.count(number, "line")))
                     yield h.fold(head, lines, unfolded=True, key=f"prompt-{other.name}-{name}")
             rest = changed_entries({**old, "prompts": {}}, {**new, "prompts": {}})
@@ -263,7 +261,7 @@ def _decisions(parting: StepDifference | None) -> tuple[object, object]:
     ]
     if texts[0] == texts[1]:
         texts = ["; ".join(compared(side.output)) if side and side.done else "" for side in sides]
-    return word_changes(*(h.short(text) for text in texts))
+    return h.word_changes(*(h.short(text) for text in texts))
 
 
 def _best(values: Sequence[float], cells: Sequence[object]) -> list[object]:

@@ -16,7 +16,6 @@ from kgwb.show.run import Standing, agent_of, answer_banner, set_up, subject_tex
 from kgwb.show.tell import compared, outcome, view
 from kgwb.show.terms import Around, names_in, prefixes_of
 from kgwb.show.text import cost_of
-from kgwb.show.texts import changes, word_changes
 
 
 class Side(NamedTuple):
@@ -116,7 +115,7 @@ def _row(pair: StepDifference, tile: Html, names: h.Names) -> Html:
     """A step that differs: its outcomes with those words marked, and all that differs to unfold."""
     step = pair.first or pair.second
     texts = [outcome(side) if side else "no such step" for side in (pair.first, pair.second)]
-    first, second, what = *word_changes(*texts), Html()
+    first, second, what = *h.word_changes(*texts), Html()
     if texts[0] == texts[1]:
         ways = ", ".join(part for part in pair.what if part != "output") or "its parts"
         first, second, what = (
@@ -128,7 +127,7 @@ def _row(pair: StepDifference, tile: Html, names: h.Names) -> Html:
     name = h.div("", h.tag("b", h.spoken(agent_of(pair.key))), h.span("small", subject))
     before, after = _parts(pair.first, names), _parts(pair.second, names)
     sections = (
-        h.div("", h.span("caption", part), changes(before.get(part, []), after.get(part, []))[1])
+        h.div("", h.span("caption", part), h.changes(before.get(part, []), after.get(part, []))[1])
         for part in {**before, **after}
         if before.get(part, []) != after.get(part, [])
     )

@@ -26,7 +26,6 @@ from kgwb.run.record import Step
 from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.tell import line
-from kgwb.show.texts import changes, highlighted
 
 Kind = Literal["text", "iri", "number", "flag", "choice", "texts", "table", "group", "json", "ticks"]
 """``texts`` is a text a line, ``table`` a group a row; ``choice`` is one of several, ``ticks`` are any."""
@@ -463,7 +462,7 @@ def prompt_form(  # noqa: PLR0913  # what stands in a form
 
 def changed_lines(before: str, after: str) -> Html:
     """What was changed in a template, unfolded; nothing where nothing was."""
-    number, lines = changes(before.splitlines(), after.splitlines())
+    number, lines = h.changes(before.splitlines(), after.splitlines())
     title = h.join("What you changed ", h.aside(h.count(number, "line")))
     return h.fold(title, lines, unfolded=True, key="diff") if number else Html()
 
@@ -472,7 +471,9 @@ def editor(text: str, revision: object) -> Html:
     """A template to edit, its variables marked; what is typed is sent as ``draft``."""
     named = {"name": "template", "id": "template", "class_": "ed", "data_input": "draft"}
     kept = {"spellcheck": "false", "aria_label": "the template of the prompt", "data_rev": revision}
-    behind = h.tag("pre", highlighted(text, TEMPLATE_VARIABLE, "var"), "\n", aria_hidden="true", class_="ed")
+    behind = h.tag(
+        "pre", h.highlighted(text, TEMPLATE_VARIABLE, "var"), "\n", aria_hidden="true", class_="ed"
+    )
     return h.div("edit", behind, h.tag("textarea", "\n", text, **named, **kept))
 
 
@@ -485,7 +486,7 @@ def sent(request: ChatRequest | None, *, what: str = "As it will be sent") -> Ht
     filled_in = "|".join(map(re.escape, sorted(values, key=len, reverse=True)))
     parts = []
     for message in request.messages:
-        text = highlighted(message.content, filled_in if message.role == "user" else "")
+        text = h.highlighted(message.content, filled_in if message.role == "user" else "")
         parts.append(h.join(h.span("role", message.role), text, "\n"))
     total = sum(len(message.content) for message in request.messages)
     size = h.aside(f"{total:,} characters, about {total // 4:,} tokens")

@@ -54,8 +54,6 @@ Pattern = tuple[str, str, str]
 Shown = tuple[list[Term], tuple[Value, ...], str]
 """The nodes, the answers among them, and what was left out."""
 RoleKind = Literal["linked", "unknown", "reached", "answer", "support", "relation", "neighbour"]
-Shape = Literal["linked", "unknown", "answer", "support", "literal", "neighbour"]
-"""What a node stands for in a picture."""
 WORDS: dict[RoleKind, str] = {
     "linked": "linked to “{}”",
     "unknown": "bound to {}",
@@ -90,11 +88,11 @@ class Node:
     """What expanding it showed: "20 of at least 812 more triples shown"."""
 
     @property
-    def shape(self) -> Shape:
-        """The most telling of its roles."""
+    def shape(self) -> str:
+        """What it is in a picture: the most telling of its roles, "literal", or "neighbour"."""
         kinds: set[str] = {"unknown" if role.kind == "reached" else role.kind for role in self.roles}
         kinds |= {"literal"} if isinstance(self.term, RdfLiteral) else set()
-        shapes: tuple[Shape, ...] = ("answer", "linked", "unknown", "literal", "support")
+        shapes = ("answer", "linked", "unknown", "literal", "support")
         return next((shape for shape in shapes if shape in kinds), "neighbour")
 
 

@@ -86,22 +86,28 @@ def survey_html(survey: Survey) -> str:
 
 @view.register
 def _(survey: Survey, around: Around) -> Html:
-    return h.join(tiles(survey), classes(survey, around), band(survey))
+    return page(survey, around)
 
 
-def tiles(survey: Survey) -> Html:
-    """Four numbers."""
+def page(survey: Survey, around: Around, under: object = "", words: str | None = None) -> Html:
+    """Four numbers, what stands ``under`` them, the classes that ``words`` name, and the labels.
+
+    What is typed to search for is sent as ``find``; without ``words``, nothing can be typed.
+    """
     shown = _numbers(survey).items()
     big = (h.div("", h.div("big", "–" if n is None else f"{n:,}"), h.aside(noun)) for noun, n in shown)
     some = "It is large: what classes have, and how often, is estimated by some instances of the largest."
-    return h.join(h.div("tiles", *big), h.div("band", h.note(some, kind="calm")) if survey.sampled else "")
-
-
-def search_field(words: str) -> Html:
-    """What is typed here is sent as ``find``."""
     label = "Search classes and predicates"
     about = {"type": "text", "name": "words", "id": "find", "value": words, "aria_label": label}
-    return h.div("band", h.tag("input", placeholder=label, autocomplete="off", data_input="find", **about))
+    field = h.tag("input", placeholder=label, autocomplete="off", data_input="find", **about)
+    return h.join(
+        h.div("tiles", *big),
+        h.div("band", h.note(some, kind="calm")) if survey.sampled else "",
+        under,
+        h.div("band", field) if words is not None and survey.classes else "",
+        classes(survey, around, words or "", opened=words is not None),
+        _band(survey),
+    )
 
 
 def classes(survey: Survey, around: Around, words: str = "", *, opened: bool = False) -> Html:
@@ -194,7 +200,7 @@ def _row(path: tuple[URIRef, ...], p: Property, of: int, around: Around, about: 
     return h.div("hbar prop", known, h.bar(share), number, h.span("soft", h.dotted(*sorts, more, loose)))
 
 
-def band(survey: Survey) -> Html:
+def _band(survey: Survey) -> Html:
     """The labels by language; then what is declared and not used, and what is asserted both ways."""
     names = {str(iri): name for iri, name in survey.names}
     labels = h.div("row", h.span("caption", "Labels"), *(h.span("chip", text) for text in _labels(survey)))

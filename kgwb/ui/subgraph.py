@@ -74,20 +74,15 @@ class SubgraphPanel(Live):
             if outputs == self._outputs:
                 return
             linked, self._outputs = subgraph(run), outputs
-            if self._linked != (linked, done):
-                self._linked, self.subgraph = (linked, done), self._surrounded(linked)
-                self.lit, self.picked, self.about = 0, -1, {}
-
-    def _surrounded(self, linked: Subgraph) -> Subgraph:
-        """With something of what lies around a short path of a finished run, where that costs nothing."""
-        run = self.session.run
-        if run.status != "done" or run.graph is None or run.graph.remote or len(linked.nodes) > CORE:
-            return linked
-        for node in linked.nodes:
-            if node.shape in ("linked", "unknown") and isinstance(node.term, URIRef):
-                with suppress(GraphError):
-                    linked = expand(run.graph, linked, node.term, AROUND)
-        return linked
+            if self._linked == (linked, done):
+                return
+            self._linked, self.subgraph = (linked, done), linked
+            self.lit, self.picked, self.about = 0, -1, {}
+            if done and run.graph and not run.graph.remote and len(linked.nodes) <= CORE:
+                for node in linked.nodes:  # what lies around a short path, where that costs nothing
+                    if node.shape in ("linked", "unknown") and isinstance(node.term, URIRef):
+                        with suppress(GraphError):
+                            self.subgraph = expand(run.graph, self.subgraph, node.term, AROUND)
 
     @property
     def marked(self) -> Value | None:

@@ -16,17 +16,18 @@ from kgwb.show.html import (
     div,
     fold,
     join,
+    marked,
     note,
     short,
     span,
     state_sign,
     table,
     tag,
+    word_changes,
 )
 from kgwb.show.subgraph import relation_words
 from kgwb.show.tell import because, parts_table, query_block, shown_of, view
 from kgwb.show.terms import Around, curie
-from kgwb.show.texts import marked, word_changes
 from kgwb.systems.chatty_kg import records
 
 UNLIKE = 0.6
