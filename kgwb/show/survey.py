@@ -122,24 +122,26 @@ def classes(survey: Survey, around: Around, words: str = "", *, opened: bool = F
         parts = ((around.names.get(str(each.predicate), ""), each.predicate) for each in (p, *p.inner))
         return any(_matches(words, name, iri) for name, iri in parts)
 
-    found: list[tuple[Class, tuple[Property, ...]]] = []
+    matching: list[tuple[Class, tuple[Property, ...]]] = []
     for kind in survey.classes:
         if _matches(words, kind.name, kind.iri or ""):
-            found.append((kind, ()))
+            matching.append((kind, ()))
         elif some := tuple(filter(named, kind.properties)):
-            found.append((kind, some))
+            matching.append((kind, some))
     most = max((kind.total for kind in survey.classes), default=0) or 1
     rows = []
-    for place, (kind, some) in enumerate(found[:MOST_CLASSES]):
+    for place, (kind, some) in enumerate(matching[:MOST_CLASSES]):
         below = ", ".join(h.first_of(_below(survey, kind), MOST_PROPERTIES))
         lead = tuple(filter(None, (notes.get(str(kind.iri), ""), f"Subclasses: {below}" if below else "")))
         shown = replace(kind, properties=some or kind.properties)
         unfolded = bool(some) or (opened and not place)
         rows.append(_class(shown, kind.total / most, lead, around, notes, unfolded=unfolded))
-    rest = [kind for kind, _ in found[MOST_CLASSES:]]
+    rest = [kind for kind, _ in matching[MOST_CLASSES:]]
     smaller = ", ".join(f"{_cut(kind.name)} {kind.total:,}" for kind in rest)
     more = h.fold(h.aside(h.count(len(rest), "smaller class")), smaller, key="classes") if rest else ""
-    nothing = "" if found else h.aside("no class and no predicate has these words" if words else "no class")
+    nothing = (
+        "" if matching else h.aside("no class and no predicate has these words" if words else "no class")
+    )
     return h.div("band kinds", *rows, more, nothing)
 
 

@@ -214,9 +214,9 @@ def failure(error: BaseException) -> Html:
     return note(tag("b", "Failed: "), what, todo, kind="bad")
 
 
-def progress(*workers: Worker) -> Html:
-    """What workers do now, what waits for its turn, and what stopped the latest work."""
-    lines = [div("soft", f"{worker.busy} …") for worker in workers if worker.busy]
-    lines += [div("soft", f"waits its turn: {label}") for worker in workers for label in worker.waiting]
-    lines += [failure(worker.failure) for worker in workers if worker.failure and not worker.busy]
+def progress(worker: Worker) -> Html:
+    """What a worker does now, what waits for its turn, and what stopped the latest work."""
+    lines = [div("soft", f"{worker.busy} …")] if worker.busy else []
+    lines += [div("soft", f"waits its turn: {label}") for label in worker.waiting]
+    lines += [failure(worker.failure)] if worker.failure and not worker.busy else []
     return div("band stack tight", *lines) if lines else Html()
