@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
 
+from kgwb.show.html import static
+from kgwb.show.tell import view
+from kgwb.show.terms import Around
 from kgwb.ui.live import Live
 from kgwb.ui.session import Worker
 
@@ -149,3 +152,8 @@ def wait_for(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
             return
         threading.Event().wait(0.01)
     raise AssertionError("waited in vain")
+
+
+def record_html(value: object, names: Mapping[str, str] | None = None) -> str:
+    """A record as HTML that stands alone; ``names`` are display names by IRI."""
+    return static(view(value, Around(names or {})))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from page import record_html
 from rdflib import Literal
 from small import FILMS, alone, films, iri
 
@@ -16,7 +17,6 @@ from kgwb.kg.algebra import conjunction
 from kgwb.kg.base import Found
 from kgwb.run.record import Step
 from kgwb.show import explain
-from kgwb.show.run import record_html
 from kgwb.systems.chatty_kg.queries import generate
 from kgwb.systems.chatty_kg.records import QIR, Fact, Generated, Linked, LinkedRelation, RankedPredicate
 
@@ -134,17 +134,17 @@ DUNES = Retrieved("Dune", (Candidate(iri("dune"), "Dune", 1.0),))
     ],
 )
 def test_where_a_name_is(name: str, told: str) -> None:
-    assert told in str(explain.whereabouts(films(), name, DUNES, 600))
+    assert told in "\n".join(explain.whereabouts(films(), name, DUNES, 600))
 
 
 def test_every_vertex_of_a_name_is_placed() -> None:
-    lines = str(explain.whereabouts(films(), "Dune", DUNES, 600)).splitlines()
+    lines = explain.whereabouts(films(), "Dune", DUNES, 600)
     assert [line.partition("> ")[2][:12] for line in lines] == ["is candidate", "is found at "]
     beyond = explain.whereabouts(films(), str(iri("lynchs_dune")), DUNES, 1)
-    assert "is found at rank 2, beyond the v_limit of 1" in beyond
+    assert "is found at rank 2, beyond the v_limit of 1" in beyond[0]
     kg = films(FILMS + ':dune rdfs:label "Dune: Part One" .')
     other_label = explain.whereabouts(kg, "Dune: Part One", DUNES, 600)
-    assert "is candidate 1, found by its label 'Dune'" in other_label
+    assert "is candidate 1, found by its label 'Dune'" in other_label[0]
 
 
 # --- what a predicate holds

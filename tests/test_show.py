@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 import rdflib
+from page import record_html
 from rdflib import Literal, URIRef
 from rdflib.plugins.sparql import prepareQuery
 from small import DIRECTED, HOMONYMS, chatty, qir, vertex
@@ -19,7 +20,7 @@ from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.record import Attempt, CheckResult, Step
 from kgwb.show.html import seconds, style
-from kgwb.show.run import came_in, doubt, record_html, run_html, step_html, waterfall
+from kgwb.show.run import came_in, doubt, run_html, step_html, waterfall
 from kgwb.show.tell import line, lines, view
 from kgwb.show.terms import Around, laid_out, readable, sparql
 from kgwb.show.text import difference_text, tree

@@ -19,8 +19,20 @@ from kgwb.flow import Answer, Triple, Value
 from kgwb.kg import Graph, Rows
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.show.picture import layout, shorten, subgraph_html, svg, tables, text_width
-from kgwb.show.subgraph import Edge, Node, Role, Subgraph, expand, subgraph
+from kgwb.show.subgraph import (
+    Edge,
+    Node,
+    Role,
+    Subgraph,
+    expand,
+    layout,
+    legend,
+    shorten,
+    subgraph,
+    svg,
+    tables,
+    text_width,
+)
 from kgwb.show.terms import Around
 
 HOSTILE = "<img src=x onerror=alert(1)></script><!-- \"'"
@@ -87,7 +99,7 @@ def test_a_replay_shows_the_same_without_a_graph(tmp_path: Path) -> None:
 def test_an_unfinished_run_shows_what_is_linked_so_far() -> None:
     run = chatty("Who directed Arrival?", Scripted(DIRECTED))
     assert subgraph(run) == Subgraph()
-    assert "No vertex is linked yet" in subgraph_html(Subgraph())
+    assert "No vertex is linked yet" in svg(Subgraph())
     run.go(until="vertex_selection[Arrival]")
     assert roles(subgraph(run)) == {"Arrival": ["linked to “Arrival”"]}
 
@@ -152,7 +164,7 @@ def test_supports_are_kept_whole_and_the_cut_has_its_number(
     terms = {node.term for node in found.nodes}
     assert all(set(edge.triple[::2]) <= terms for edge in found.edges)
     assert all(len(one.support) == 2 for one in found.answers[1:])
-    assert said in subgraph_html(found)
+    assert said in legend(found, None)
 
 
 def test_many_thousand_supports_are_read_in_time() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -17,8 +17,6 @@ from kgwb.show import html as h
 from kgwb.show.html import Html, tag
 from kgwb.show.run import agent_of
 from kgwb.show.tell import compared, line, outcome
-from kgwb.show.texts import changes as line_changes
-from kgwb.show.texts import word_changes
 
 VARIES = "varies by itself"
 OUTCOMES = {"fixed": "ok", "broken": "bad", VARIES: "stale", "still lost": "none", "still right": "off"}
@@ -169,7 +167,7 @@ class Effect:
             if text is None or now is None:
                 yield h.div("soft", f"prompts/{name}.md differs; no kept run used it")
             else:
-                number, lines = line_changes(text.splitlines(), now.splitlines())
+                number, lines = h.changes(text.splitlines(), now.splitlines())
                 head = h.join(h.span("mono", f"prompts/{name}.md "), h.aside(h.count(number, "line")))
                 yield h.fold(head, lines, unfolded=True, key=f"prompt-{self.other.name}-{name}")
         rest = changed_entries({**old, "prompts": {}}, {**new, "prompts": {}})
@@ -231,4 +229,30 @@ def _decisions(parting: StepDifference | None) -> tuple[object, object]:
     ]
     if texts[0] == texts[1]:
         texts = ["; ".join(compared(side.output)) if side and side.done else "" for side in sides]
-    return word_changes(*(h.short(text) for text in texts))
+    return h.word_changes(*(h.short(text) for text in texts))
+
+
+def winners(effects: Sequence[Effect]) -> Iterator[Html]:
+    """All folders beside each other, the best named by agent and by question; nothing of a single one."""
+    if len(effects) < 2:
+        return
+    yield tag("h2", "Which is best, by agent and by question", class_="title")
+    rows: list[tuple[object, ...]] = []
+    for agent in dict.fromkeys(agent for effect in effects for agent in effect.by_agent if agent):
+        counts = [effect.by_agent.get(agent, Counter()) for effect in effects]
+        texts = [f"{each['fixed']} fixed, {each['broken']} broken" for each in counts]
+        rows.append((h.spoken(agent), *_best([each["fixed"] - each["broken"] for each in counts], texts)))
+    yield h.table(("by agent", *(effect.other.name for effect in effects)), rows)
+    sets, rows = [effects[0].first, *(effect.other for effect in effects)], []
+    for key, row in sets[0].rows.items():
+        asked = [each for each in (measured.rows.get(key) for measured in sets) if each]
+        if len(asked) == len(sets) and len({each.get("f1") for each in asked}) > 1:
+            rows.append((h.short(row["question"]), *_best([r["f1"] for r in asked], [*map(sign_of, asked)])))
+    yield h.div("across", h.table(("by question", *(measured.name for measured in sets)), rows))
+
+
+def _best(values: Sequence[float], cells: Sequence[object]) -> list[object]:
+    """The cells, those of the largest value named the best where the values differ."""
+    most, apart = max(values), len({*values}) > 1
+    pairs = zip(values, cells, strict=True)
+    return [h.join(tag("b", c), " ", tag("b", "best")) if apart and v == most else c for v, c in pairs]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from kgwb import disk, systems
-from kgwb.bench.changes import MOST_VALUES, Change, Effect, Link, answers_of, values_of
+from kgwb.bench.changes import MOST_VALUES, Change, Effect, Link, answers_of, values_of, winners
 from kgwb.bench.cost import Prices, costs
 from kgwb.bench.figures import NAMES, Measured, Sets, linking, losses, quality, spent, without_prices
 from kgwb.bench.metrics import score_row
@@ -158,6 +158,7 @@ class Report:
         """What was changed in the further folders, what that did, and every question."""
         for effect in self.effects:
             yield from (*effect.changed(), *effect.figures())
+        yield from winners(self.effects)
         for effect in self.effects:
             yield from effect.questions(link)
 

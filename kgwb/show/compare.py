@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
@@ -16,7 +16,6 @@ from kgwb.show.run import Standing, agent_of, answer_banner, set_up, subject_tex
 from kgwb.show.tell import compared, outcome, view
 from kgwb.show.terms import Around, names_in, prefixes_of
 from kgwb.show.text import cost_of
-from kgwb.show.texts import changes, word_changes
 
 
 class Side(NamedTuple):
@@ -26,13 +25,15 @@ class Side(NamedTuple):
     standing: Standing
 
 
-def comparison(first: Side, second: Side, *, all_steps: bool = False) -> Html:
-    """Two executions; steps that are the same stand together in a fold, or one by one with ``all_steps``."""
+LETTERS = (h.span("letter", "A"), h.span("letter", "B"))
+
+
+def comparison(first: Side, second: Side) -> Html:
+    """Two executions: their answers, and their steps beside each other."""
     heads = []
-    for n, (name, standing) in enumerate((first, second)):
-        title = h.div("row lead", _letter(n), h.tag("b", name), h.span("soft small", set_up(standing.run)))
+    for letter, (name, standing) in zip(LETTERS, (first, second), strict=True):
+        title = h.div("row lead", letter, h.tag("b", name), h.span("soft small", set_up(standing.run)))
         heads.append(h.div("", title, answer_banner(standing)))
-    differences = difference(first.standing.steps, second.standing.steps)
     whole, less, stands = first.standing, second.standing, Html()
     muted = [triple for triple in less.run.kg.muted if triple not in whole.run.kg.muted]
     if muted and whole.ended and less.ended and whole.answer and less.answer is not None:
@@ -44,61 +45,64 @@ def comparison(first: Side, second: Side, *, all_steps: bool = False) -> Html:
         surveyed = any(isinstance(step.output, Survey) for step in less.steps.values())
         remark = h.aside(" The survey of the graph still counts it.") if surveyed else ""
         stands = h.div("band", sign, remark)
-    beside = _steps_beside(differences, (whole, less), all_steps=all_steps)
+    beside = _steps_beside(difference(whole.steps, less.steps), whole.run, less.run)
     return h.join(h.div("ab heads", *heads), stands, beside)
 
 
 @as_html.register
 def difference_html(differences: Differences) -> str:
     """The steps of two runs side by side, with what differs marked."""
-    return h.static(_steps_beside(differences, ()))
+    return h.static(_steps_beside(differences))
 
 
-def _letter(number: int) -> Html:
-    return h.span("letter", "AB"[number])
+def _steps_beside(differences: Differences, *runs: Run) -> Html:
+    """The first decision that differs, in full, then every step with its outcome in both.
 
-
-def _steps_beside(
-    differences: Differences, standings: Sequence[Standing], *, all_steps: bool = False
-) -> Html:
-    """The first decision that differs, in full, then every step with its outcome in both."""
+    Steps that are the same stand together in a fold. Without ``runs``, agents are shown without their kinds.
+    """
     names: dict[str, str] = {}
     for side in ([pair.first for pair in differences], [pair.second for pair in differences]):
         steps = [step for step in side if step]
         names |= names_in(steps, steps[0].known) if steps else {}
+
+    def tile(pair: StepDifference, *, small: bool = False) -> Html | None:
+        """The kind of an agent, by the run that has the step: the other's system may have no such agent."""
+        agent = agent_of(pair.key)
+        return h.kind_tile(runs[not pair.first].system.kind(agent), small=small) if runs else None
+
     rows: list[Html] = []
     for same, group in groupby(differences.leaves, lambda pair: pair.status == "same"):
-        pairs = list(group)
-        if same and not all_steps:
+        if same:
+            pairs = list(group)
             equal = (f"{h.spoken(agent_of(pair.key))}: {outcome(pair.first)}" for pair in pairs if pair.first)
             head = h.aside(f"{h.count(len(pairs), 'step')} the same")
             folded = h.fold(head, ", ".join(equal), key=f"same-{len(rows)}")
             rows.append(h.div("cmp same", h.span("sign", "="), h.div("wide", folded)))
         else:
-            rows += [_row(pair, standings, names) for pair in pairs]
-    heads = h.div("cmp", h.span("sign"), h.span("caption", "step"), _letter(0), _letter(1)) if rows else ""
-    if differences.parting is not None:
-        return h.join(_parting(differences.parting, standings, names), heads, *rows)
+            rows += [_row(pair, tile(pair, small=True) or h.span("sign", "≠"), names) for pair in group]
+    heads = h.div("cmp", h.span("sign"), h.span("caption", "step"), *LETTERS) if rows else ""
+    if (parting := differences.parting) is not None:
+        prefixes = prefixes_of(runs[0]) if runs else {}
+        return h.join(_parting(parting, tile(parting), Around(names, prefixes)), heads, *rows)
     unequal = any(pair.status != "same" for pair in differences)
     words = "No decision differs: only the way does." if unequal else "No step differs."
     return h.join(h.div("band", words), heads, *rows)
 
 
-def _parting(pair: StepDifference, standings: Sequence[Standing], names: h.Names) -> Html:
+def _parting(pair: StepDifference, tile: Html | None, around: Around) -> Html:
     """The first decision that differs: the step in both, in full."""
     step = pair.first or pair.second
     assert step is not None, "a difference is of a step"
-    tile = h.kind_tile(_owner(pair, standings).system.kind(step.agent)) if standings else ""
-    prefixes, sides = prefixes_of(standings[0].run) if standings else {}, []
-    for n, side in enumerate((pair.first, pair.second)):
+    sides = []
+    for letter, side in zip(LETTERS, (pair.first, pair.second), strict=True):
         if side is None:
             decided = h.aside("no such step")
         elif side.done:
-            decided = view(side.output, Around(names, prefixes, steps=(side,)))
+            decided = view(side.output, replace(around, steps=(side,)))
         else:
-            decided = h.div("note bad", outcome(side))
+            decided = h.note(outcome(side), kind="bad")
         sign = h.state_sign("hand", "by hand") if side is not None and side.origin == "by hand" else ""
-        sides.append(h.div("", h.div("row", _letter(n), sign), decided))
+        sides.append(h.div("", h.div("row", letter, sign), decided))
     return h.div(
         "decide",
         h.div("row", tile, h.span("caption", "First decision that differs")),
@@ -107,40 +111,32 @@ def _parting(pair: StepDifference, standings: Sequence[Standing], names: h.Names
     )
 
 
-def _owner(pair: StepDifference, standings: Sequence[Standing]) -> Run:
-    """The run that has the step: the other may be of another system, which has no such agent."""
-    return standings[0 if pair.first else 1].run
-
-
-def _row(pair: StepDifference, standings: Sequence[Standing], names: h.Names) -> Html:
-    """A step of both: its outcomes with the words that differ marked, and all that differs to unfold."""
-    agent, step = agent_of(pair.key), pair.first or pair.second
-    tile = (
-        h.kind_tile(_owner(pair, standings).system.kind(agent), small=True)
-        if standings
-        else h.span("sign", "≠")
-    )
+def _row(pair: StepDifference, tile: Html, names: h.Names) -> Html:
+    """A step that differs: its outcomes with those words marked, and all that differs to unfold."""
+    step = pair.first or pair.second
     texts = [outcome(side) if side else "no such step" for side in (pair.first, pair.second)]
-    same, differs = texts[0] == texts[1], pair.status != "same"
-    first, second = (h.safe(texts[0]), h.aside(texts[1])) if same else word_changes(*texts)
-    ways = ", ".join(part for part in pair.what if part != "output") or "its parts"
-    what = h.aside(f" the same outcome; {ways} differ") if same and differs else ""
-    subject = h.aside(f" {subject_text(step)}") if step is not None and step.subject else ""
-    name = h.div("", h.tag("b", h.spoken(agent)), h.span("small", subject))
-    wide: Html | str = ""
-    if differs:  # what it yielded, got, asked for and received in reply, where that differs
-        mine, theirs = _parts(pair.first, names), _parts(pair.second, names)
-        sides = ((part, mine.get(part, []), theirs.get(part, [])) for part in {**mine, **theirs})
-        sections = (
-            h.div("", h.span("caption", part), changes(before, after)[1])
-            for part, before, after in sides
-            if before != after
+    first, second, what = *h.word_changes(*texts), Html()
+    if texts[0] == texts[1]:
+        ways = ", ".join(part for part in pair.what if part != "output") or "its parts"
+        first, second, what = (
+            h.safe(texts[0]),
+            h.aside(texts[1]),
+            h.aside(f" the same outcome; {ways} differ"),
         )
-        wide = h.div("wide", h.fold(h.aside("in full"), *sections, key=f"full-{pair.key}"))
+    subject = h.aside(f" {subject_text(step)}") if step is not None and step.subject else ""
+    name = h.div("", h.tag("b", h.spoken(agent_of(pair.key))), h.span("small", subject))
+    before, after = _parts(pair.first, names), _parts(pair.second, names)
+    sections = (
+        h.div("", h.span("caption", part), h.changes(before.get(part, []), after.get(part, []))[1])
+        for part in {**before, **after}
+        if before.get(part, []) != after.get(part, [])
+    )
+    wide = h.div("wide", h.fold(h.aside("in full"), *sections, key=f"full-{pair.key}"))
     return h.div("cmp", tile, name, h.div("", first, what), h.div("", second), wide)
 
 
 def _parts(step: Step | None, names: h.Names) -> dict[str, list[str]]:
+    """What a step yielded, got, asked for and received in reply, as lines."""
     if step is None:
         return {}
     replies = []

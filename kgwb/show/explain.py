@@ -36,9 +36,6 @@ NEAR, EXAMPLES = 5, 5
 """Vertices named where a name is that of several, or of none, and triples shown of a predicate."""
 
 
-# --- why a query has no rows --------------------------------------------------------------------------------
-
-
 def why_empty(kg: Graph, sparql: str, steps: Iterable[Step]) -> Blocking:
     """Why a query has no rows: one of the run's by its own patterns, another as far as it is conjunctive."""
     for record in (record for step in steps if step.done for record in records_in(step.output)):
@@ -142,19 +139,11 @@ def _(value: Blocking, around: Around) -> Html:
     return join(*shown) or div("", nothing)
 
 
-# --- where a vertex is --------------------------------------------------------------------------------------
-
-
-class Whereabouts(str):
-    """Why what is looked for is, or is not, among the candidates of a mention: a line for each vertex."""
-
-    __slots__ = ()
-
-
-def whereabouts(kg: Graph, name: str, asked: flow.Retrieved | flow.Link, limit: int) -> Whereabouts:
+def whereabouts(kg: Graph, name: str, asked: flow.Retrieved | flow.Link, limit: int) -> list[str]:
     """Where the vertices of a name, or the vertex of an IRI, stand among the candidates of a mention.
 
-    ``limit`` is the v_limit that the candidates were searched with. Raises a GraphError.
+    A line for each vertex; ``limit`` is the v_limit that the candidates were searched with. Raises a
+    GraphError.
     """
     name = name.strip()
     bare = name.removeprefix("<").removesuffix(">")
@@ -168,7 +157,7 @@ def whereabouts(kg: Graph, name: str, asked: flow.Retrieved | flow.Link, limit: 
     if not vertices:
         near = ", ".join(hit.label for hit in kg.search(name, NEAR).hits) if name else ""
         words = f"the graph has no vertex called {name!r}"
-        return Whereabouts(f"{words}; nearest are {near}" if near else words)
+        return [f"{words}; nearest are {near}" if near else words]
     names = kg.names(vertices)
     places = {candidate.iri: (place, candidate) for place, candidate in enumerate(asked.candidates, 1)}
     hits = kg.search(asked.entity, FARTHER * limit).hits if set(vertices) - places.keys() else ()
@@ -187,15 +176,7 @@ def whereabouts(kg: Graph, name: str, asked: flow.Retrieved | flow.Link, limit: 
             best = f"only the best {len(asked.candidates):,} became candidates"
             where = f"is found at rank {ranks[iri]:,}, but {best}"
         lines.append(f"{names[iri]} <{iri}> {where}")
-    return Whereabouts("\n".join(lines))
-
-
-@view.register
-def _(value: Whereabouts, around: Around) -> Html:
-    return join(*(div("", line) for line in str(value).splitlines()))
-
-
-# --- what a predicate holds ---------------------------------------------------------------------------------
+    return lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,9 +220,6 @@ def _(value: Examples, around: Around) -> Html:
         return div("", "no triple in the graph has this predicate")
     where = "from anywhere in the graph: the linked vertices have none" if value.anywhere else ""
     return join(triples(value.triples, around.named(value.names)), aside(where) if where else "")
-
-
-# --- a query that a person typed ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, is_dataclass, replace
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import ValidationError
 
@@ -26,7 +26,6 @@ from kgwb.run.record import Step
 from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.tell import line
-from kgwb.show.texts import changes, highlighted
 
 Kind = Literal["text", "iri", "number", "flag", "choice", "texts", "table", "group", "json", "ticks"]
 """``texts`` is a text a line, ``table`` a group a row; ``choice`` is one of several, ``ticks`` are any."""
@@ -61,11 +60,6 @@ class Field:
         return "IRI" if self.name == "iri" else h.spoken(self.name)
 
 
-def field_of(schema: Mapping[str, Any]) -> Field:
-    """The form of what a JSON schema describes."""
-    return _field(schema, "", schema.get("$defs", {}), ())
-
-
 def form_of(form: Any) -> Field:
     """The form of a type, without the fields that follow from others."""
     whole = field_of(adapter(form).json_schema(mode="serialization"))
@@ -75,18 +69,22 @@ def form_of(form: Any) -> Field:
     return replace(whole, fields=tuple(part for part in whole.fields if marks.get(part.name) != "hidden"))
 
 
-def _field(schema: Mapping[str, Any], name: str, defs: Mapping[str, Any], seen: tuple[str, ...]) -> Field:
+def field_of(
+    schema: Mapping[str, Any], name: str = "", defs: Mapping[str, Any] | None = None, *seen: str
+) -> Field:
+    """The form of what a JSON schema describes; ``defs`` and ``seen`` are of the schema it is part of."""
+    defs = schema.get("$defs", {}) if defs is None else defs
     as_json = Field(name, "json", default=schema.get("default", NO_DATA))
     if reference := schema.get("$ref"):
         if reference in seen:  # a form without an end
             return as_json
         target = {**defs[reference.removeprefix("#/$defs/")], **schema}
         del target["$ref"]
-        return _field(target, name, defs, (*seen, reference))
+        return field_of(target, name, defs, *seen, reference)
     if "const" in schema or "enum" in schema:
         return replace(as_json, kind="choice", choices=tuple(schema.get("enum", [schema.get("const")])))
     if isinstance(schema.get("items"), Mapping):
-        item = _field(schema["items"], "", defs, seen)
+        item = field_of(schema["items"], "", defs, *seen)
         if item.kind in ("json", "text"):
             return as_json if item.kind == "json" else replace(as_json, kind="texts")
         columns = item.fields if item.kind == "group" else (item,)
@@ -95,7 +93,7 @@ def _field(schema: Mapping[str, Any], name: str, defs: Mapping[str, Any], seen: 
             for column in columns
         )
         return replace(as_json, kind="table", fields=tuple(fitting))
-    parts = tuple(_field(part, key, defs, seen) for key, part in schema.get("properties", {}).items())
+    parts = tuple(field_of(part, key, defs, *seen) for key, part in schema.get("properties", {}).items())
     kind: Kind = "group" if parts else PLAIN.get(schema.get("type", ""), "json")
     return replace(as_json, kind="iri" if (name, kind) == ("iri", "text") else kind, fields=parts)
 
@@ -156,36 +154,32 @@ def typed(field: Field, data: Any, path: str = "") -> dict[str, str]:
 def read(field: Field, values: Typed) -> Any:
     """The data of what was typed. Raises OverrideError with what is wrong in each wrong field."""
     problems: list[str] = []
-    data = _read(field, values, "", field.label, problems)
+
+    def part(field: Field, path: str, *above: str) -> Any:
+        place, name = (*above, field.label), path or "value"
+        match field.kind:
+            case "group":
+                return {member.name: part(member, _at(path, member.name), *place) for member in field.fields}
+            case "table":
+                rows = []
+                for number, n in enumerate(_rows(values, path), 1):
+                    columns = enumerate(field.fields)
+                    cells = {c.name: part(c, _at(path, n, k), *place, f"row {number}") for k, c in columns}
+                    rows.append(cells.get("", cells))
+                return rows
+            case "ticks":
+                return [choice for n, choice in enumerate(field.choices) if _at(path, n) in values]
+            case "flag":
+                return name in values
+        try:
+            return _read_text(field, values.get(name, "").replace("\r\n", "\n"))
+        except ValueError as exc:
+            problems.append(": ".join(filter(None, (", ".join(filter(None, place)), str(exc)))))
+
+    data = part(field, "")
     if problems:
         raise OverrideError("; ".join(problems), hint="fix these fields; the others stay as they are")
     return data
-
-
-def _read(field: Field, values: Typed, path: str, where: str, problems: list[str]) -> Any:
-    def part(part: Field, at: str, where: str) -> Any:
-        return _read(part, values, at, ", ".join(filter(None, (where, part.label))), problems)
-
-    name = path or "value"
-    if field.kind == "group":
-        return {member.name: part(member, _at(path, member.name), where) for member in field.fields}
-    if field.kind == "table":
-        rows = []
-        for number, n in enumerate(_rows(values, path), 1):
-            place = ", ".join(filter(None, (where, f"row {number}")))
-            columns = enumerate(field.fields)
-            cells = {column.name: part(column, _at(path, n, k), place) for k, column in columns}
-            rows.append(cells.get("", cells))
-        return rows
-    if field.kind == "ticks":
-        return [choice for n, choice in enumerate(field.choices) if _at(path, n) in values]
-    if field.kind == "flag":
-        return name in values
-    try:
-        return _read_text(field, values.get(name, "").replace("\r\n", "\n"))
-    except ValueError as exc:
-        problems.append(": ".join(filter(None, (where, str(exc)))))
-        return None
 
 
 def _rows(values: Typed, path: str) -> list[int]:
@@ -274,14 +268,14 @@ def inputs(field: Field, values: Typed, path: str = "", revision: int = 0) -> Ht
         case "table":
             grid = f"grid-template-columns: repeat({len(field.fields)}, minmax(0, 1fr)) 24px"
             heads = h.div("triple-in", *(h.span("caption", each.label) for each in field.fields), style=grid)
-            rows = []
+            lines = []
             for n in _rows(values, path):
                 columns = enumerate(field.fields)
                 cells = (inputs(column, values, _at(path, n, k), revision) for k, column in columns)
                 less = h.button("take this row out", "less", "bad", "ghost square", arg=_at(path, n))
-                rows.append(h.div("triple-in", *cells, less, style=grid))
+                lines.append(h.div("triple-in", *cells, less, style=grid))
             more = h.button("Another row", "more", "plus", "ghost", arg=path or "value")
-            return h.div("stack tight", heads, *rows, more)
+            return h.div("stack tight", heads, *lines, more)
         case "ticks":
             ticks = []
             for n, label in enumerate(field.labels):
@@ -311,26 +305,32 @@ def _input(field: Field, values: Typed, path: str, revision: int) -> Html:
     return h.tag("textarea", "\n", value, rows=height, placeholder=hint, **named)
 
 
-def choices(step: Step) -> dict[str, tuple[Any, ...]]:
-    """For each field of a step's result that is a choice among what came in, what there is to choose from."""
+def choices(step: Step) -> dict[str, Field]:
+    """The fields of a step's result that are a choice among what came in, by their names."""
+    fields: dict[str, Field] = {}
     if not is_dataclass(step.form):
-        return {}
-    offered: dict[str, tuple[Any, ...]] = {}
+        return fields
     marks = marks_of(step.form)  # type: ignore[arg-type]
     for name, hint in get_type_hints(step.form).items():
         wanted = next((arg for arg in get_args(hint) if isinstance(arg, type) and is_dataclass(arg)), None)
         if wanted is None or marks[name] == "hidden":
             continue
-        came_in = [record for source in step.inputs.values() for record in _offered(source, wanted)]
+        offered = [record for source in step.inputs.values() for record in _offered(source, wanted)]
         now = getattr(step.output, name) if step.done else ()
         if isinstance(now, tuple):
-            if came_in and all(record in came_in for record in now):
-                offered[name] = tuple(dict.fromkeys(came_in))
-        elif type(None) in get_args(hint):
-            kept = _offered(step.output, wanted)
-            if came_in or kept:
-                offered[name] = tuple(dict.fromkeys((*came_in, *kept, *([now] if now is not None else []))))
-    return offered
+            fits = all(record in offered for record in now)
+        else:
+            fits = type(None) in get_args(hint)
+            offered += _offered(step.output, wanted)
+            offered += [now] if offered and now is not None else []
+        if fits and offered:
+            options = dict.fromkeys(offered)
+            among, labels = tuple(map(to_data, options)), tuple(map(line, options))
+            if get_origin(hint) is tuple:
+                fields[name] = Field(name, "ticks", among, labels=labels)
+            else:
+                fields[name] = Field(name, "choice", (None, *among), labels=("none", *labels))
+    return fields
 
 
 def _offered(source: Any, wanted: type) -> list[Any]:
@@ -351,22 +351,12 @@ class StepForm:
         data = to_data(step.output, step.form) if step.done else blank(whole)
         if whole.kind == "group":
             if not step.done:
-                known = {part.name: step.inputs.get(part.name) for part in whole.fields}
-                known = {name: value for name, value in known.items() if name not in self.offered}
-                data |= {name: to_data(value) for name, value in known.items() if value is not None}
+                names = {part.name for part in whole.fields} - self.offered.keys()
+                came_in = {name: step.inputs[name] for name in names & step.inputs.keys()}
+                data |= {name: to_data(value) for name, value in came_in.items() if value is not None}
             data = {part.name: data[part.name] for part in whole.fields}
-            fields, hints = [], get_type_hints(step.form) if self.offered else {}
-            for part in whole.fields:
-                options = self.offered.get(part.name)
-                if options is None:
-                    fields.append(part)
-                    continue
-                among, labels = tuple(map(to_data, options)), tuple(map(line, options))
-                if getattr(hints[part.name], "__origin__", None) is tuple:
-                    fields.append(Field(part.name, "ticks", among, labels=labels))
-                else:
-                    fields.append(Field(part.name, "choice", (None, *among), labels=("none", *labels)))
-            whole = replace(whole, fields=tuple(fields))
+            fields = tuple(self.offered.get(part.name, part) for part in whole.fields)
+            whole = replace(whole, fields=fields)
         self.field = fitted(whole, data)
         self.first = typed(self.field, data)
         self.data = read(self.field, self.first)
@@ -410,6 +400,11 @@ def split_prompt(text: str) -> tuple[str, str]:
     """The front matter of a prompt file with its lines, and the template."""
     parts = re.split(r"^---\s*$", text, maxsplit=2, flags=re.MULTILINE)
     return (f"---{parts[1]}---\n", parts[2].strip("\n")) if len(parts) == 3 else ("", text)
+
+
+def with_template(text: str, template: str) -> str:
+    """The text of a prompt file with another template."""
+    return f"{split_prompt(text)[0]}{template}".replace("\r\n", "\n").rstrip("\n") + "\n"
 
 
 def prompt_form(  # noqa: PLR0913  # what stands in a form
@@ -467,7 +462,7 @@ def prompt_form(  # noqa: PLR0913  # what stands in a form
 
 def changed_lines(before: str, after: str) -> Html:
     """What was changed in a template, unfolded; nothing where nothing was."""
-    number, lines = changes(before.splitlines(), after.splitlines())
+    number, lines = h.changes(before.splitlines(), after.splitlines())
     title = h.join("What you changed ", h.aside(h.count(number, "line")))
     return h.fold(title, lines, unfolded=True, key="diff") if number else Html()
 
@@ -476,7 +471,9 @@ def editor(text: str, revision: object) -> Html:
     """A template to edit, its variables marked; what is typed is sent as ``draft``."""
     named = {"name": "template", "id": "template", "class_": "ed", "data_input": "draft"}
     kept = {"spellcheck": "false", "aria_label": "the template of the prompt", "data_rev": revision}
-    behind = h.tag("pre", highlighted(text, TEMPLATE_VARIABLE, "var"), "\n", aria_hidden="true", class_="ed")
+    behind = h.tag(
+        "pre", h.highlighted(text, TEMPLATE_VARIABLE, "var"), "\n", aria_hidden="true", class_="ed"
+    )
     return h.div("edit", behind, h.tag("textarea", "\n", text, **named, **kept))
 
 
@@ -489,8 +486,8 @@ def sent(request: ChatRequest | None, *, what: str = "As it will be sent") -> Ht
     filled_in = "|".join(map(re.escape, sorted(values, key=len, reverse=True)))
     parts = []
     for message in request.messages:
-        text = highlighted(message.content, filled_in if message.role == "user" else "")
+        text = h.highlighted(message.content, filled_in if message.role == "user" else "")
         parts.append(h.join(h.span("role", message.role), text, "\n"))
     total = sum(len(message.content) for message in request.messages)
     size = h.aside(f"{total:,} characters, about {total // 4:,} tokens")
-    return h.fold(h.join(f"{what} ", size), h.tag("pre", *parts, class_="src"), key="sent")
+    return h.fold(h.join(f"{what} ", size), h.preformatted(*parts), key="sent")

@@ -1,11 +1,14 @@
-"""HTML that cannot be broken out of, and the parts of every view: icons, tiles, states, buttons, bars."""
+"""HTML that cannot be broken out of, and the parts of every view: icons, states, buttons, bars, marks."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from html import escape
+from itertools import takewhile, zip_longest
+from operator import eq
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,6 +24,12 @@ MOST_ROWS = 60
 """Rows of a table that are shown; the last line shows how many more there are."""
 MOST_LETTERS, MOST_TEXT = 300, 50_000
 """Letters shown of a label or literal, and of any text; where there are more, their number is shown."""
+MOST_ALIGNED = 1_000
+"""Items of a list that difflib compares: its time grows with the square of their number."""
+MOST_COMPARED = 2_000
+"""Letters of a line that are compared and shown; its length is shown where it has more."""
+LIKE = 0.35
+"""Share of the shorter text's letters that two texts must have in common for single words to be marked."""
 NO_TEX = "tex2jax_ignore mathjax_ignore"
 """JupyterLab and MathJax set no text inside these classes as TeX."""
 VOID = frozenset({"br", "input"})
@@ -69,16 +78,14 @@ def safe(content: object) -> Html:
     """Markup as it is; the text of anything else, escaped, of at most MOST_TEXT letters and harmless."""
     if isinstance(content, Html):
         return content
-    text = str(content)
-    return _escaped(text) if len(text) <= MOST_LETTERS else _escape(short(text, MOST_TEXT))
+    text = short(str(content), MOST_TEXT)
+    return _escaped(text) if len(text) <= MOST_LETTERS else _escaped.__wrapped__(text)
 
 
-def _escape(text: str) -> Html:
+@lru_cache(maxsize=8192)
+def _escaped(text: str) -> Html:
+    """Kept for short texts: a widget that is drawn again has the same."""
     return Html(escape(harmless(text), quote=True))
-
-
-_escaped = lru_cache(maxsize=8192)(_escape)
-"""A widget that is drawn again has the same texts."""
 
 
 def short(text: str, most: int = MOST_LETTERS) -> str:
@@ -246,18 +253,22 @@ def table(heads: Sequence[object], rows: Iterable[Sequence[object]], *, of: int 
         return Html()
     head = tag("tr", *(tag("th", text) for text in heads)) if any(heads) else ""
     lines = (tag("tr", *(tag("td", cell) for cell in row)) for row in rows[:MOST_ROWS])
-    more = and_more(max(of, len(rows)) - MOST_ROWS)
-    return join(tag("table", head, *lines), aside(more) if more else "")
+    return join(tag("table", head, *lines), left_out(max(of, len(rows)) - MOST_ROWS))
 
 
-def preformatted(text: object) -> Html:
+def preformatted(*texts: object) -> Html:
     """A text with its line ends and spaces kept."""
-    return tag("pre", text, class_="src")
+    return tag("pre", *texts, class_="src")
 
 
 def aside(text: object) -> Html:
     """A text that stands back."""
     return span("soft", text)
+
+
+def left_out(number: int) -> Html:
+    """How many more there are than are shown; nothing where that is all."""
+    return aside(and_more(number)) if number > 0 else Html()
 
 
 def note(*contents: object, kind: str = "") -> Html:
@@ -314,3 +325,67 @@ def seconds(value: float) -> str:
 def spoken(name: str) -> str:
     """An agent's name, or a field's, as words."""
     return name.replace("_", " ")
+
+
+def aligned(first: list[str], second: list[str]) -> list[tuple[bool, list[str], list[str]]]:
+    """The parts of two lists, in order, and whether they are the same in both.
+
+    Where much lies between their ends, it has nothing in common.
+    """
+    begin = _alike(first, second)
+    end = _alike(first[begin:][::-1], second[begin:][::-1])
+    old, new = first[begin : len(first) - end], second[begin : len(second) - end]
+    middle = [(False, old, new)]
+    if max(len(old), len(new)) <= MOST_ALIGNED:
+        codes = SequenceMatcher(None, old, new).get_opcodes()
+        middle = [(what == "equal", old[i:j], new[k:m]) for what, i, j, k, m in codes]
+    tail = first[len(first) - end :]
+    return [(True, first[:begin], first[:begin]), *middle, (True, tail, tail)]
+
+
+def _alike(first: list[str], second: list[str]) -> int:
+    """How many items both begin with."""
+    return sum(takewhile(bool, map(eq, first, second)))
+
+
+def word_changes(before: str, after: str) -> tuple[Html, Html]:
+    """Two texts, each with the words marked that the other has not; whole if they have little in common."""
+    parts = aligned(re.findall(r"\w+|\W", before), re.findall(r"\w+|\W", after))
+    shared = sum(len(word) for same, words, _ in parts if same for word in words if word.isalnum())
+    if before != after and shared <= LIKE * min(len(before), len(after)):
+        return tag("del", before) if before else Html(), tag("ins", after) if after else Html()
+    sides: tuple[list[Html], list[Html]] = ([], [])
+    for same, *words in parts:
+        for side, mark, text in zip(sides, ("del", "ins"), map("".join, words), strict=True):
+            side.append(safe(text) if same or not text else tag(mark, text))
+    return join(*sides[0]), join(*sides[1])
+
+
+def changed_words(before: str, after: str) -> Html:
+    """A text before and after it was changed, each beside its heading."""
+    old, new = word_changes(before, after)
+    return div("kv", span("soft", "before"), span("", old), span("soft", "after"), span("b", new))
+
+
+def changes(before: list[str], after: list[str]) -> tuple[int, Html]:
+    """How many lines differ, and the first of them below each other with the words marked that differ."""
+    rows: list[Html] = []
+    unequal = ((old, new) for same, old, new in aligned(before, after) if not same)
+    pairs = [pair for old, new in unequal for pair in zip_longest(old, new)]
+    for old, new in pairs[:MOST_ROWS]:
+        first, second = word_changes(short(old or "", MOST_COMPARED), short(new or "", MOST_COMPARED))
+        rows += [div("del", first, data_s="−")] if old is not None else []
+        rows += [div("ins", second, data_s="+")] if new is not None else []
+    return len(pairs), div("diff", *rows, left_out(len(pairs) - MOST_ROWS))
+
+
+def highlighted(text: str, pattern: str, class_: str = "filled") -> Html:
+    """A text with all marked that a regular expression without groups matches; nothing by an empty one."""
+    parts = re.split(f"({pattern})", text) if pattern else [text]
+    return join(*(tag("mark", part, class_=class_) if n % 2 else safe(part) for n, part in enumerate(parts)))
+
+
+def marked(text: str, words: Iterable[str]) -> Html:
+    """A text with some of its words marked, letter case aside."""
+    wanted = "|".join(re.escape(word) for word in words if word.strip())
+    return highlighted(text, rf"(?i:(?<!\w)(?:{wanted})(?!\w))" if wanted else "")

@@ -11,7 +11,7 @@ from rdflib import Literal
 
 from kgwb.display import as_html
 from kgwb.errors import KgwbError
-from kgwb.flow import CANNOT_EXPRESS, NOT_HERE, Answer, Term
+from kgwb.flow import CANNOT_EXPRESS, NOT_HERE, Answer
 from kgwb.run import Run
 from kgwb.run.record import Call, Step, Totals
 from kgwb.show import html as h
@@ -31,6 +31,8 @@ SIGNS = {
     "done": ("ok", "done"),
 }
 """The icon and the word of each state of a step."""
+LOOKS = {"failed": "lit isbad", "stale": "isstale", "not needed": "unused", "done": "lit", "running": "lit"}
+"""How an agent looks in the flow strip by the first of these states that one of its steps has."""
 STATUS = {
     "new": "Not run yet",
     "running": "Running",
@@ -142,18 +144,17 @@ def doubt(question: str, answer: Answer) -> str:
     if asked is None or answer.kind != "list" or answer.columns:
         return ""
     wanted, fits = WANTED[asked[1]]
-    kinds = [(h.short(value.label, 60), _kind(value.term)) for value in answer.values]
-    odd = "; ".join(f"{label} is {kind}" for label, kind in kinds if kind not in fits)
-    return f"{h.short(odd, 200)} where {wanted} was asked" if odd else ""
-
-
-def _kind(term: Term) -> str:
-    if not isinstance(term, Literal):
-        return "a thing"
-    datatype = str(term.datatype or "").rpartition("#")[2].casefold()
-    if "date" in datatype or datatype.startswith("g") or re.fullmatch(r"-?\d{4}(-\d\d){0,2}", str(term)):
-        return "a date"
-    return "a number" if re.fullmatch(r"[-+]?[\d.,]+", str(term)) else "a text"
+    odd = []
+    for value in answer.values:
+        kind, text = "a thing", str(value.term)
+        if isinstance(value.term, Literal):
+            datatype = str(value.term.datatype or "").rpartition("#")[2].casefold()
+            kind = "a number" if re.fullmatch(r"[-+]?[\d.,]+", text) else "a text"
+            if "date" in datatype or datatype.startswith("g") or re.fullmatch(r"-?\d{4}(-\d\d){0,2}", text):
+                kind = "a date"
+        if kind not in fits:
+            odd.append(f"{h.short(value.label, 60)} is {kind}")
+    return f"{h.short('; '.join(odd), 200)} where {wanted} was asked" if odd else ""
 
 
 def answer_banner(standing: Standing, more: object = "") -> Html:
@@ -172,18 +173,14 @@ def answer_banner(standing: Standing, more: object = "") -> Html:
 
 
 def set_up(run: Run) -> str:
-    """ "chatty_kg · rules · fast", and the triples that are muted."""
+    """ "chatty_kg · rules · fast · without Arrival — director → Denis Villeneuve", a triple that is muted."""
     models = ", ".join(dict.fromkeys(model.name for model in run.models.values())) or "recorded replies"
     parts = [run.system.name, h.clean(models), run.settings.profile]
-    return " · ".join([*parts, *filter(None, [without(run)])])
-
-
-def without(run: Run) -> str:
-    """ "without Arrival — director → Denis Villeneuve": the triples muted in a run, if there are any."""
-    if not run.kg.muted:  # as nearly always, and this is drawn with every click
-        return ""
-    names = names_of(run)
-    return f"without {'; '.join(h.clean(triple_text(triple, names)) for triple in run.kg.muted)}"
+    if run.kg.muted:
+        names = names_of(run)
+        muted = "; ".join(h.clean(triple_text(triple, names)) for triple in run.kg.muted)
+        parts.append(f"without {muted}")
+    return " · ".join(parts)
 
 
 def head(run: Run) -> Html:
@@ -206,26 +203,16 @@ def _node(standing: Standing, agent: str, chosen: bool) -> Html:
     kind = kind_at(standing.run, agent)
     mine = [step for step in standing.steps.values() if step.agent == agent]
     states = {standing.state(step.key) for step in mine} or {standing.state(agent)}
-    looks = {
-        "failed": "lit isbad",
-        "stale": "isstale",
-        "not needed": "unused",
-        "done": "lit",
-        "running": "lit",
-    }
-    state = next((state for state in looks if state in states), "not run")
-    classes = {
-        f"node {looks.get(state, 'waiting')}": True,
-        "ishand": any(step.origin == "by hand" for step in mine),
-        "chosen": chosen,
-        "stop": not standing.run.breakpoints.isdisjoint({agent, *(step.key for step in mine)}),
-    }
+    state = next((state for state in LOOKS if state in states), "not run")
+    by_hand = any(step.origin == "by hand" for step in mine)
+    stops = not standing.run.breakpoints.isdisjoint({agent, *(step.key for step in mine)})
+    classes = ["node", LOOKS.get(state, "waiting"), "ishand" * by_hand, "chosen" * chosen, "stop" * stops]
     times = h.span("times", f"×{len(mine)}") if len(mine) > 1 else ""
     tile = h.span(f"kind {kind}", h.icon("bad" if state == "failed" else kind), times)
     sent = {"type": "button", "data_do": "choose", "data_arg": mine[0].key if mine else agent}
     words = f"{h.spoken(agent)}: {h.KINDS[kind]}, {SIGNS[state][1]}"
     face = h.tag("button", tile, h.span("name", h.spoken(agent)), **sent, title=words, tabindex="-1")
-    return h.tag("li", face, class_=" ".join(name for name, there in classes.items() if there))
+    return h.tag("li", face, class_=" ".join(filter(None, classes)))
 
 
 class Row(NamedTuple):
@@ -288,13 +275,8 @@ def timeline(standing: Standing, chosen: str) -> Html:
 def _line(standing: Standing, row: Row, chosen: bool, key: str | None, above: bool, longest: float) -> Html:
     step, agent, state = row.step, agent_of(row.key), standing.state(row.key)
     name, kind = h.spoken(agent), kind_at(standing.run, agent)
-    classes = {
-        "chosen": chosen,
-        "sup": above,
-        "offrow": step is None,
-        "isstale": state == "stale",
-        "ahead": state == "ahead",
-    }
+    looks = {"stale": "isstale", "ahead": "ahead"}.get(state, "")
+    classes = ["chosen" * chosen, "sup" * above, "offrow" * (step is None), looks]
     stops = not standing.run.breakpoints.isdisjoint({row.key, agent})
     gutter = h.tag(
         "button",
@@ -322,8 +304,7 @@ def _line(standing: Standing, row: Row, chosen: bool, key: str | None, above: bo
         **{"title": f"{name}{subject}{': ' if words else ''}{words}", "style": f"--d:{row.depth}"},
         **{"id": f"t-{row.key}", "aria_current": "step" if chosen else None},
     )
-    class_ = " ".join(name for name, there in classes.items() if there)
-    return h.tag("li", gutter, face, class_=class_ or "trow")
+    return h.tag("li", gutter, face, class_=" ".join(filter(None, classes)) or "trow")
 
 
 def _row_sign(step: Step | None, state: str, above: bool) -> Html:
@@ -403,8 +384,7 @@ def attempts(step: Step, calls: Mapping[str, Call]) -> Html:
             cost = f"{call.request['model']} · {tokens} · {h.seconds(call.seconds)}"
             messages = call.request["content"]["messages"]
             lines = (h.join(h.span("role", role), text, "\n") for role, text in messages)
-            prompt = h.tag("pre", *lines, class_="src")
-            sent = h.fold(h.aside("the prompt as it was sent"), prompt, key=f"sent-{number}")
+            sent = h.fold(h.aside("the prompt as it was sent"), h.preformatted(*lines), key=f"sent-{number}")
         title = h.div("row", h.tag("b", f"Attempt {number}"), sign, h.aside(cost))
         shown.append(h.div("stack tight", title, h.preformatted(attempt.reply), h.div("row", *checks), sent))
     return h.div("body stack", *shown) if shown else h.div("body soft", "This step asked no model.")
@@ -507,8 +487,3 @@ def step_html(step: Step) -> str:
     agent = h.tag("h3", h.spoken(step.agent), class_="title")
     title = h.div("head", agent, h.aside(subject_text(step)), came_to)
     return h.static(title, _inside(step, known, step.known, came_in(step, known)))
-
-
-def record_html(value: object, names: Mapping[str, str] | None = None) -> str:
-    """A record as HTML that stands alone; ``names`` are display names by IRI."""
-    return h.static(view(value, Around(names or {})))

@@ -28,9 +28,6 @@ LANGUAGES = {
 }
 
 
-# --- as text
-
-
 @as_text.register
 def _(survey: Survey) -> str:
     return "\n".join(lines(survey))
@@ -38,7 +35,7 @@ def _(survey: Survey) -> str:
 
 def lines(survey: Survey) -> Iterator[str]:
     """Some fifteen lines: the numbers, the largest classes with their commonest predicates, the labels."""
-    names, hidden = _names(survey), Vocabulary().hidden
+    names, hidden = {str(iri): name for iri, name in survey.names}, Vocabulary().hidden
     numbers = [f"{n:,} {noun}" for noun, n in _numbers(survey).items() if n is not None]
     yield ", ".join(numbers) + (" (classes and predicates of a sample)" if survey.sampled else "")
     largest = [kind for kind in survey.classes if kind.total]
@@ -82,13 +79,6 @@ def _cut(text: str, most: int = MOST_VALUE) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _names(survey: Survey) -> dict[str, str]:
-    return {str(iri): name for iri, name in survey.names}
-
-
-# --- as a page
-
-
 @as_html.register
 def survey_html(survey: Survey) -> str:
     return h.page(view(survey, Around()))
@@ -96,22 +86,28 @@ def survey_html(survey: Survey) -> str:
 
 @view.register
 def _(survey: Survey, around: Around) -> Html:
-    return h.join(tiles(survey), classes(survey, around), band(survey))
+    return page(survey, around)
 
 
-def tiles(survey: Survey) -> Html:
-    """Four numbers."""
+def page(survey: Survey, around: Around, under: object = "", words: str | None = None) -> Html:
+    """Four numbers, what stands ``under`` them, the classes that ``words`` name, and the labels.
+
+    What is typed to search for is sent as ``find``; without ``words``, nothing can be typed.
+    """
     shown = _numbers(survey).items()
     big = (h.div("", h.div("big", "–" if n is None else f"{n:,}"), h.aside(noun)) for noun, n in shown)
     some = "It is large: what classes have, and how often, is estimated by some instances of the largest."
-    return h.join(h.div("tiles", *big), h.div("band", h.note(some, kind="calm")) if survey.sampled else "")
-
-
-def search_field(words: str) -> Html:
-    """What is typed here is sent as ``find``."""
     label = "Search classes and predicates"
     about = {"type": "text", "name": "words", "id": "find", "value": words, "aria_label": label}
-    return h.div("band", h.tag("input", placeholder=label, autocomplete="off", data_input="find", **about))
+    field = h.tag("input", placeholder=label, autocomplete="off", data_input="find", **about)
+    return h.join(
+        h.div("tiles", *big),
+        h.div("band", h.note(some, kind="calm")) if survey.sampled else "",
+        under,
+        h.div("band", field) if words is not None and survey.classes else "",
+        classes(survey, around, words or "", opened=words is not None),
+        _band(survey),
+    )
 
 
 def classes(survey: Survey, around: Around, words: str = "", *, opened: bool = False) -> Html:
@@ -126,24 +122,26 @@ def classes(survey: Survey, around: Around, words: str = "", *, opened: bool = F
         parts = ((around.names.get(str(each.predicate), ""), each.predicate) for each in (p, *p.inner))
         return any(_matches(words, name, iri) for name, iri in parts)
 
-    found: list[tuple[Class, tuple[Property, ...]]] = []
+    matching: list[tuple[Class, tuple[Property, ...]]] = []
     for kind in survey.classes:
         if _matches(words, kind.name, kind.iri or ""):
-            found.append((kind, ()))
+            matching.append((kind, ()))
         elif some := tuple(filter(named, kind.properties)):
-            found.append((kind, some))
+            matching.append((kind, some))
     most = max((kind.total for kind in survey.classes), default=0) or 1
     rows = []
-    for place, (kind, some) in enumerate(found[:MOST_CLASSES]):
+    for place, (kind, some) in enumerate(matching[:MOST_CLASSES]):
         below = ", ".join(h.first_of(_below(survey, kind), MOST_PROPERTIES))
         lead = tuple(filter(None, (notes.get(str(kind.iri), ""), f"Subclasses: {below}" if below else "")))
         shown = replace(kind, properties=some or kind.properties)
         unfolded = bool(some) or (opened and not place)
         rows.append(_class(shown, kind.total / most, lead, around, notes, unfolded=unfolded))
-    rest = [kind for kind, _ in found[MOST_CLASSES:]]
+    rest = [kind for kind, _ in matching[MOST_CLASSES:]]
     smaller = ", ".join(f"{_cut(kind.name)} {kind.total:,}" for kind in rest)
     more = h.fold(h.aside(h.count(len(rest), "smaller class")), smaller, key="classes") if rest else ""
-    nothing = "" if found else h.aside("no class and no predicate has these words" if words else "no class")
+    nothing = (
+        "" if matching else h.aside("no class and no predicate has these words" if words else "no class")
+    )
     return h.div("band kinds", *rows, more, nothing)
 
 
@@ -174,8 +172,7 @@ def _class(
         rows.append(_row((p.predicate,), p, kind.size, around, notes.get(str(p.predicate), "")))
         rows += [_row((p.predicate, inner.predicate), inner, p.triples, around, "") for inner in p.inner]
     first = (h.div("soft", h.tag("bdi", h.short(text))) for text in lead)
-    more = h.and_more(len(kind.properties) - len(shown))
-    inside = (*first, *rows, h.aside(more) if more else "")
+    inside = (*first, *rows, h.left_out(len(kind.properties) - len(shown)))
     return h.fold(face, *inside, unfolded=unfolded, key=f"class-{kind.iri}-{unfolded}")
 
 
@@ -205,9 +202,9 @@ def _row(path: tuple[URIRef, ...], p: Property, of: int, around: Around, about: 
     return h.div("hbar prop", known, h.bar(share), number, h.span("soft", h.dotted(*sorts, more, loose)))
 
 
-def band(survey: Survey) -> Html:
+def _band(survey: Survey) -> Html:
     """The labels by language; then what is declared and not used, and what is asserted both ways."""
-    names = _names(survey)
+    names = {str(iri): name for iri, name in survey.names}
     labels = h.div("row", h.span("caption", "Labels"), *(h.span("chip", text) for text in _labels(survey)))
     both = [f"{term_text(iri, names)} ({n:,} of {of:,})" for iri, of, n in survey.both_ways if n]
     unused = [term_text(iri, names) for iri in survey.unused]
@@ -217,5 +214,7 @@ def band(survey: Survey) -> Html:
         for key, title, items in lists
         if items
     ]
-    unlabelled = f"{h.count(survey.unlabelled, 'thing')} without a label" if survey.unlabelled else ""
-    return h.join(h.div("band stack tight", labels, h.aside(unlabelled) if unlabelled else "", *folds))
+    unlabelled = (
+        h.aside(f"{h.count(survey.unlabelled, 'thing')} without a label") if survey.unlabelled else ""
+    )
+    return h.div("band stack tight", labels, unlabelled, *folds)

@@ -21,12 +21,12 @@ from kgwb.run.record import Step
 from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.terms import (
+    MOST_SUPPORT,
     Around,
     candidate_line,
     curie,
     readable,
     sparql,
-    supporting,
     term,
     triple_text,
     triples,
@@ -213,9 +213,9 @@ def _(value: flow.Link, around: Around) -> Html:
     rows = [_candidate(option, around) for option in options]
     return h.join(
         choice_rows(rows, taken, "none of them: the graph does not have it", around),
-        _left_over(len(value.candidates) - len(options)),
+        _cut(len(value.candidates) - len(options)),
         h.div("band", because(value.reason)) if value.reason else "",
-        _among(value.entity, around.of(flow.Retrieved) or value, around),
+        _among(value, around),
     )
 
 
@@ -232,40 +232,43 @@ def _(value: flow.Retrieved, around: Around) -> Html:
     return h.join(
         h.div("band", h.tag("b", str(value)), how),
         h.tag("ol", *rows, class_="rows"),
-        _left_over(len(value.candidates) - h.MOST_ROWS),
+        _cut(len(value.candidates) - h.MOST_ROWS),
         h.div("band", sent) if value.query else "",
-        _among(value.entity, value, around),
+        _among(value, around),
     )
 
 
-def _left_over(number: int) -> Html:
+def _cut(number: int) -> Html:
     return h.div("band soft", h.and_more(number)) if number > 0 else Html()
 
 
 def _candidate(candidate: flow.Candidate, around: Around) -> Html:
     """A vertex, and how many triples it has, once that was asked."""
-    shown = candidate_line(candidate, around)
-    if (degree := around.more.get("degrees", {}).get(candidate.iri)) is None:
-        return shown
-    return h.join(shown, h.span("under soft", f"degree {degree:,}{'+' if degree >= DEGREE_CAP else ''}"))
+    degree = around.more.get("degrees", {}).get(candidate.iri)
+    shown = "" if degree is None else f"degree {degree:,}{'+' if degree >= DEGREE_CAP else ''}"
+    return h.join(candidate_line(candidate, around), h.span("under soft", shown) if shown else "")
 
 
-def _among(entity: str, asked: flow.Retrieved | flow.Link, around: Around) -> Html:
+def _among(asked: flow.Retrieved | flow.Link, around: Around) -> Html:
     """The questions about candidates: is this one among them, how well are they connected."""
     if not around.live:
         return Html()
-    label = f"Is this among the candidates for “{entity}”?"
+    label = f"Is this among the candidates for “{asked.entity}”?"
     named = {"type": "text", "name": "name", "placeholder": "a name or an IRI", "id": "among"}
     typed = h.tag("label", h.span("", label), h.tag("input", **named, aria_label=label), class_="f grow")
-    degrees = h.button("Show degrees", "degrees") if asked.candidates and "degrees" not in around.more else ""
     look = h.button("Look for it", "where")
+    degrees = h.button("Show degrees", "degrees") if asked.candidates and "degrees" not in around.more else ""
     form = h.tag("form", typed, look, degrees, class_="row ends controls", data_do="where")
     return h.div("band stack", form, shown_of("where", around))
 
 
 def shown_of(question: str, around: Around) -> Html:
-    """What the graph replied to a question, if it was asked."""
-    return h.div("well", view(around.more[question], around)) if question in around.more else Html()
+    """What the graph replied to a question, if it was asked: a record, or some lines."""
+    if question not in around.more:
+        return Html()
+    reply = around.more[question]
+    lines = h.join(*(h.div("", text) for text in reply)) if isinstance(reply, list) else None
+    return h.div("well", lines or view(reply, around))
 
 
 def query_block(
@@ -327,8 +330,7 @@ def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
     parts += shown[:MOST_ANSWERS]
     if shown[MOST_ANSWERS:]:
         parts.append(h.fold(h.aside(f"{len(shown) - MOST_ANSWERS} more"), *shown[MOST_ANSWERS:]))
-    if len(value.values) > h.MOST_ROWS:
-        parts.append(h.aside(h.and_more(len(value.values) - h.MOST_ROWS)))
+    parts.append(h.left_out(len(value.values) - h.MOST_ROWS))
     empty = not value.values or (value.kind == "boolean" and value.labels == ("false",))
     blocks = [query_block(n, query, around, empty=empty) for n, query in enumerate(value.queries)]
     if blocks:
@@ -344,7 +346,9 @@ def _told_apart(answer: flow.Answer, around: Around) -> Around:
     vertices = (value for value in answer.values[: h.MOST_ROWS] if isinstance(value.term, URIRef))
     labels = {str(value.term): value.label for value in vertices}
     alike: dict[str, list[str]] = {}
-    for iri in sorted({*map(str, supporting(answer)), *labels}):
+    support = (triple for value in answer.values[: h.MOST_ROWS] for triple in value.support[:MOST_SUPPORT])
+    iris = {str(term) for triple in support for term in triple if isinstance(term, URIRef)}
+    for iri in sorted({*iris, *labels}):
         alike.setdefault(around.names.get(iri) or labels.get(iri) or local_name(iri), []).append(iri)
     names = dict(around.names)
     for name, same in alike.items():

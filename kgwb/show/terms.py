@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -13,7 +13,7 @@ from pygments.token import Comment, Keyword, Literal, Name, Punctuation, _TokenT
 from rdflib import BNode, URIRef
 from rdflib import Literal as RdfLiteral
 
-from kgwb.flow import Answer, Candidate, Link, Term, Triple
+from kgwb.flow import Candidate, Link, Term, Triple
 from kgwb.kg.survey import Survey
 from kgwb.kg.text import local_name, prefix_of, split
 from kgwb.run import Run
@@ -22,6 +22,7 @@ from kgwb.show import html as h
 from kgwb.show.html import Html
 
 T = TypeVar("T")
+LEXER = SparqlLexer(stripnl=False, ensurenl=False)
 MOST_SUPPORT = 20
 """Supporting triples that HTML shows of one value."""
 CLASSES: Mapping[_TokenType, str] = {
@@ -53,6 +54,10 @@ class Around:
     def of(self, form: type[T]) -> T | None:
         """What came in to the step, by its type."""
         return next((value for value in self.inputs if isinstance(value, form)), None)
+
+    def prefix_of(self, namespace: str) -> str:
+        """The prefix of a namespace, the graph's own if it has one."""
+        return self.prefixes.get(namespace) or prefix_of(namespace)
 
     def named(self, names: Iterable[tuple[URIRef, str]]) -> Around:
         """With what a record itself calls its IRIs, where nothing else does."""
@@ -96,12 +101,6 @@ def names_of(run: Run, steps: Iterable[Step] = ()) -> dict[str, str]:
     return {**{str(iri): name for iri, name in named}, **names_in(steps or run.steps, run.calls)}
 
 
-def supporting(answer: Answer) -> set[URIRef]:
-    """The IRIs of the triples that are shown of an answer."""
-    shown = (triple for value in answer.values[: h.MOST_ROWS] for triple in value.support[:MOST_SUPPORT])
-    return {term for triple in shown for term in triple if isinstance(term, URIRef)}
-
-
 def curie(iri: str, around: Around) -> Html:
     """An IRI as "fl:Harry_Potter", a link."""
     return h.iri_link(iri, curie_text(iri, around), "curie")
@@ -110,12 +109,7 @@ def curie(iri: str, around: Around) -> Html:
 def curie_text(iri: str, around: Around) -> str:
     """An IRI as "fl:Harry_Potter"; whole where it cannot be cut."""
     namespace, local = split(str(iri))
-    return f"{_prefix(namespace, around)}:{local}" if namespace and local else str(iri)
-
-
-def _prefix(namespace: str, around: Around) -> str:
-    """The prefix of a namespace, the graph's own if it has one."""
-    return around.prefixes.get(namespace) or prefix_of(namespace)
+    return f"{around.prefix_of(namespace)}:{local}" if namespace and local else str(iri)
 
 
 def term_text(term: Term, names: h.Names) -> str:
@@ -182,7 +176,7 @@ def laid_out(text: str) -> str:
     if "\n" in body:
         return text
     lines, depth = [(0, "")], 0
-    for kind, word in _tokens(body):
+    for kind, word in LEXER.get_tokens(body):
         if kind is Keyword and word.upper() == "FILTER":
             lines.append((depth, ""))
         for part in word if kind is Punctuation else (word,):  # the lexer gives signs together: "}."
@@ -205,7 +199,7 @@ def readable(text: str, around: Around) -> str:
         if match["iri"] is None:  # what stands in quotes is no IRI
             return match[0]
         namespace, local = split(match["iri"])
-        prefix = _prefix(namespace, around)
+        prefix = around.prefix_of(namespace)
         plain = re.fullmatch(r"[A-Za-z_][\w-]*", local, re.ASCII) and re.fullmatch(r"[A-Za-z]\w*", prefix)
         if not plain or used.setdefault(prefix, namespace) != namespace:
             return match[0]
@@ -218,10 +212,10 @@ def readable(text: str, around: Around) -> str:
 def sparql(text: str, around: Around) -> Html:
     """A query with PREFIX lines, highlighted."""
     parts = []
-    for kind, word in _tokens(readable(text, around)):
+    for kind, word in LEXER.get_tokens(readable(text, around)):
         class_ = next((name for group, name in CLASSES.items() if kind[: len(group)] == group), "")
         parts.append(h.span(class_, word) if class_ else h.safe(word))
-    return h.tag("pre", *parts, class_="src")
+    return h.preformatted(*parts)
 
 
 def legend(query: str, around: Around) -> Html:
@@ -237,7 +231,3 @@ def legend(query: str, around: Around) -> Html:
         return Html()
     shown = h.table(("term", "label"), rows[: h.MOST_ROWS])
     return h.fold(h.aside("what its terms are called"), shown, key="legend", unfolded=True)
-
-
-def _tokens(text: str) -> Iterator[tuple[_TokenType, str]]:
-    return iter(SparqlLexer(stripnl=False, ensurenl=False).get_tokens(text))

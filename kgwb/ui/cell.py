@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,7 @@ from kgwb.errors import GraphError, InputError, KgwbError, PromptError
 from kgwb.kg.queries import degrees
 from kgwb.run.record import Step
 from kgwb.show import explain
-from kgwb.show.form import StepForm, followed, prompt_form, split_prompt, taken, with_row
+from kgwb.show.form import StepForm, followed, prompt_form, split_prompt, taken, with_row, with_template
 from kgwb.show.html import Html, button, div, join, note, short, span, tabs, tag
 from kgwb.show.run import agent_of, attempts, came_in, kind_at, step_head, step_notes, subject_text
 from kgwb.show.tell import DEGREE_CAP, outcome, view
@@ -25,7 +25,6 @@ from kgwb.ui.session import Session, Worker
 FORM_HINT = "The checks that judge a model judge you too. What follows is stale until it is run again."
 REPLAY = "A recording without its graph: nothing more can be asked. Open it with its graph, by kg=..."
 BY_HAND = "Its result was put in by hand. Try once takes that out again, and asks the model."
-STALE = "Stale: something before it was changed. What is shown is from before; press "
 
 
 class StepPanel(Live):
@@ -56,8 +55,6 @@ class StepPanel(Live):
             self._about[step.key] = step.output, known
         return known
 
-    # --- what is shown --------------------------------------------------------------------------------------
-
     @property
     def key(self) -> str:
         """The key of the step that is shown; the agent's name if it has none."""
@@ -72,6 +69,11 @@ class StepPanel(Live):
         return self.session.steps.get(self.key)
 
     @property
+    def mutable(self) -> bool:
+        """Whether the run can be asked again without a triple."""
+        return self.framed and self.run.graph is not None and self.session.standing().ended
+
+    @property
     def working(self) -> bool:
         return bool(self.session.busy or self.asking.busy)
 
@@ -84,45 +86,48 @@ class StepPanel(Live):
         """The step in full."""
         key, step, standing = self.key, self.step, self.session.standing()
         sections = self.sections(key, step)
-        fitting = "prompt" if kind_at(self.run, agent_of(key)) == "model" else "in"
-        if step is not None and (step.done or step.error):
-            fitting = "result"
-        chosen = self.section if self.section in sections else fitting
-        number = len(step.attempts) if step is not None and len(step.attempts) > 1 else ""
-        options = [(name, label, number if name == "attempts" else "") for name, label in sections.items()]
-        again = tag("b", "Continue" if self.framed else "Run again")
-        stale = div("body notes", note(STALE, again, ".")) if standing.state(key) == "stale" else ""
-        which: Html | str = ""
+        chosen = "prompt" if kind_at(self.run, agent_of(key)) == "model" else "in"
+        if self.section in [name for name, _, _ in sections]:
+            chosen = self.section
+        elif step is not None and (step.done or step.error):
+            chosen = "result"
+        which, stale = Html(), Html()
         if not self.framed and len(steps := self.session.steps_of(agent_of(key))) > 1:
             subjects = [(other.key, short(subject_text(other), 60) or other.key, "") for other in steps]
             which = div("band", tabs(subjects, key, "which", bare=True))
-        busy, done = self.working, bool(step and step.done)
-        label, primary = ("Run again" if done else "Run"), "" if self.framed or done else " primary"
-        until = "up to the end of this agent (Enter)"
-        controls = [button(label, "run", "run", f"fold{primary}", key="Enter", off=busy, title=until)]
-        off = busy or not (step and step.calls)
-        controls.append(
-            button("Ask anew", "anew", "stale", "fold", off=off, title="have its calls made again")
-        )
-        if step is not None and step.origin == "by hand":
-            controls.append(button("Undo the edit", "restore", "hand", off=busy))
-        if busy and (not self.framed or self.asking.busy):
-            controls.append(button("Cancel", "cancel", "stop"))
+        if standing.state(key) == "stale":
+            words = "Stale: something before it was changed. What is shown is from before; press "
+            stale = div("body notes", note(words, tag("b", "Continue" if self.framed else "Run again"), "."))
         return join(
-            step_head(standing, key, div("row controls", *controls)),
+            step_head(standing, key, div("row controls", *self._controls(step))),
             which,
-            tabs(options, chosen, "section"),
+            tabs(sections, chosen, "section"),
             stale,
             step_notes(step),
             div("", self._contents(chosen, key, step), id=f"panel-{chosen}", role="tabpanel"),
         )
 
-    def sections(self, key: str, step: Step | None) -> dict[str, str]:
-        """The sections there are, with their labels; an agent that asks no model has no prompt."""
-        asks = kind_at(self.run, agent_of(key)) in ("model", "person") or bool(step and step.prompts)
-        more = {"prompt": "Prompt", "attempts": "Attempts"} if asks else {}
-        form = {"form": "Edit as a form"} if self.run.system.kind(key) != "group" else {}
-        return {"result": "Result", "in": "What came in", **more, **form}
+    def sections(self, key: str, step: Step | None) -> list[tuple[str, str, object]]:
+        """The sections there are, as tabs; an agent that asks no model has no prompt."""
+        sections: list[tuple[str, str, object]] = [("result", "Result", ""), ("in", "What came in", "")]
+        if kind_at(self.run, agent_of(key)) in ("model", "person") or (step and step.prompts):
+            number = len(step.attempts) if step and len(step.attempts) > 1 else ""
+            sections += [("prompt", "Prompt", ""), ("attempts", "Attempts", number)]
+        if self.run.system.kind(key) != "group":
+            sections.append(("form", "Edit as a form", ""))
+        return sections
+
+    def _controls(self, step: Step | None) -> Iterator[Html]:
+        busy, done = self.working, bool(step and step.done)
+        class_ = "fold" if self.framed or done else "fold primary"
+        about = {"key": "Enter", "title": "up to the end of this agent (Enter)"}
+        yield button("Run again" if done else "Run", "run", "run", class_, off=busy, **about)
+        off = busy or not (step and step.calls)
+        yield button("Ask anew", "anew", "stale", "fold", off=off, title="have its calls made again")
+        if step is not None and step.origin == "by hand":
+            yield button("Undo the edit", "restore", "hand", off=busy)
+        if busy and (not self.framed or self.asking.busy):
+            yield button("Cancel", "cancel", "stop")
 
     def _contents(self, section: str, key: str, step: Step | None) -> Html:
         if section == "prompt":
@@ -152,9 +157,7 @@ class StepPanel(Live):
         if graph and not graph.remote and queries and not known and explain.is_empty(step.output):
             with suppress(KgwbError):  # a query that is not conjunctive cannot be taken apart
                 known["why 0"] = explain.why_empty(graph, queries[0], context.steps)
-        return replace(context, live=graph is not None, more=known)
-
-    # --- the form and the prompt ----------------------------------------------------------------------------
+        return replace(context, live=graph is not None, mutable=self.mutable, more=known)
 
     def _form(self, step: Step) -> Html:
         if not (step.done or step.error):
@@ -184,8 +187,7 @@ class StepPanel(Live):
         draft, problem, request = self.drafts.get(key), "", None
         if not self.session.busy:
             try:
-                text = used if draft is None else split_prompt(used)[0] + draft + "\n"
-                request = self.session.peek(key, name, text)
+                request = self.session.peek(key, name, used if draft is None else with_template(used, draft))
             except KgwbError as exc:
                 problem = exc.message
         remark = f"{BASELINE}." if self.run.model_name(agent_of(key)) == "rules" else ""
@@ -199,8 +201,6 @@ class StepPanel(Live):
             return self.run.prompts.path(name).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError, PromptError):
             return None
-
-    # --- what the person does -------------------------------------------------------------------------------
 
     def do_run(self, event: Event) -> None:
         self.section = ""
@@ -240,9 +240,9 @@ class StepPanel(Live):
 
     def _edited(self, event: Event) -> tuple[str, str]:
         name = self._prompt_name(self.key)
-        front, template = split_prompt(self.run.prompts.text(name))
-        text = event.get("form", {}).get("template", self.drafts.get(self.key, template))
-        return name, f"{front}{text}".replace("\r\n", "\n").rstrip("\n") + "\n"
+        used = self.run.prompts.text(name)
+        draft = event.get("form", {}).get("template", self.drafts.get(self.key))
+        return name, used if draft is None else with_template(used, draft)
 
     def do_try(self, event: Event) -> None:
         key, step = self.key, self.step
@@ -289,8 +289,6 @@ class StepPanel(Live):
         self.revision += 1
 
     do_less = do_more
-
-    # --- questions to the graph -----------------------------------------------------------------------------
 
     def _ask(self, question: str, ask: Callable[[Any], Any]) -> None:
         """Ask the graph about the step's result, on a thread that a cancel leaves behind."""

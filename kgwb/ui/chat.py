@@ -74,7 +74,7 @@ class Conversation(Worker):
         """The next turn, asked when those before it are answered. Raises QuestionError."""
         check_question(question, self.workbench.setup.settings)
         label = f"answering “{h.short(h.clean(question), 80)}”"
-        return self.do(label, lambda: self._go(self.workbench.begin(question)))
+        return self.do(label, lambda: self._go(-1, self.workbench.begin(question)))
 
     def correct(self, number: int, question: str) -> Future[None]:
         """Ask a turn in other words; what was put in by hand for the old words is left out. Raises as ask."""
@@ -83,7 +83,7 @@ class Conversation(Worker):
         def correct() -> None:
             run = self.turns[number].fork(question=question, dialogue=self.before(number))
             run.overrides.clear()
-            self._go(self._put(number, run))
+            self._go(number, run)
 
         return self.do(f"answering turn {number + 1} again", correct)
 
@@ -126,14 +126,12 @@ class Conversation(Worker):
 
     def _again(self, number: int) -> None:
         run = self.turns[number]
-        self._go(self._put(number, run.fork(dialogue=self.before(number))) if self.stale(number) else run)
+        self._go(number, run.fork(dialogue=self.before(number)) if self.stale(number) else run)
 
-    def _put(self, number: int, run: Run) -> Run:
-        self.replaced[run.id] = self.turns[number]
-        self.workbench.runs[number] = run
-        return run
-
-    def _go(self, run: Run) -> None:
+    def _go(self, number: int, run: Run) -> None:
+        """Run a turn, in the place of the run that stood there."""
+        if (before := self.turns[number]) is not run:
+            self.replaced[run.id], self.workbench.runs[number] = before, run
         self.hear()
         self._now = session_of(run)
         try:
@@ -177,8 +175,6 @@ class Chat(Live):
             self.debuggers[run.id].outer = self
         return {"debugger": self.debuggers[run.id]}
 
-    # --- what is shown --------------------------------------------------------------------------------------
-
     def view(self) -> Html:
         talk = self.conversation
         talk.hear()
@@ -202,7 +198,7 @@ class Chat(Live):
         return h.join(head, h.tag("ol", *turns, class_="turns", aria_live="polite"))
 
     def _turn(self, number: int, run: Run) -> Html:
-        """A turn: question, understood as, answer in its colour, then what it stands on and cost."""
+        """A turn: question, a dot for each agent, dim if it had nothing to do, the answer and its cost."""
         sign, word, big, under = answer_state(session_of(run).standing())
         opened, heard = number == self.opened, run.turn.standalone if run.turn else ""
         waits = run.status not in ("done", "running") and not self.working
@@ -213,7 +209,18 @@ class Chat(Live):
         )
         question = h.span("q grow", h.short(h.clean(run.question)))
         place, controls = h.span("num", number + 1), h.span("row controls", *buttons)
-        parts = [h.div("row", place, question, dots(run), controls)]
+        worked = {step.agent for step in run.steps}
+        dots = [
+            h.tag(
+                "i",
+                class_=f"{run.system.kind(agent)}{'' if agent in worked else ' dim'}",
+                title=h.spoken(agent),
+            )
+            for _, agents in run.system.stages
+            for agent in agents
+        ]
+        marks = h.span("dots", *dots, role="img", aria_label=f"{len(worked)} agents worked")
+        parts = [h.div("row", place, question, marks, controls)]
         if heard:
             parts.append(h.div("inner", h.aside("understood as "), h.tag("b", heard)))
         parts.append(h.div(f"inner a {'run' if sign == 'wait' else sign}", h.tag("bdi", h.short(big))))
@@ -271,8 +278,6 @@ class Chat(Live):
         follow = len(turns) + len(self.conversation.waiting)
         return h.tag("form", typed, row, class_="ask stack", data_do="ask", data_follow=follow)
 
-    # --- what the person does -------------------------------------------------------------------------------
-
     def do_ask(self, event: Event) -> None:
         self.draft = str(event.get("form", {}).get("question", ""))
         self.conversation.ask(self.draft)
@@ -316,15 +321,3 @@ class Chat(Live):
         self.conversation.end()
         self.opened, self.rewording, self.debugging = -1, -1, False
         return "A new dialogue has begun; the runs of the old one are in chat.conversation.ended."
-
-
-def dots(run: Run) -> Html:
-    """A dot for each agent of the system, in the colour of its kind; empty where it had nothing to do."""
-    worked = {step.agent for step in run.steps}
-
-    def dot(agent: str) -> Html:
-        dim = "" if agent in worked else " dim"
-        return h.tag("i", class_=f"{run.system.kind(agent)}{dim}", title=h.spoken(agent))
-
-    marks = (dot(agent) for _, names in run.system.stages for agent in names)
-    return h.span("dots", *marks, role="img", aria_label=f"{len(worked)} agents worked")

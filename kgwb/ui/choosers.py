@@ -16,8 +16,8 @@ from kgwb.kg.embeddings import LEXICAL, Embeddings
 from kgwb.kg.survey import Survey, Try, survey, tries
 from kgwb.masking import shown
 from kgwb.run import Run
-from kgwb.show import survey as shown_survey
 from kgwb.show.html import Html, aside, button, clean, div, join, short, span, state_sign, tag
+from kgwb.show.survey import page
 from kgwb.show.terms import Around
 from kgwb.ui.live import Event, Live, progress, text_field, typed_name
 from kgwb.ui.session import Worker
@@ -28,9 +28,6 @@ MOST_ANSWER = 60
 """Letters of an answer."""
 STATIC_S = 2.0
 """How long the form for where no kernel is waits for what is counted."""
-
-
-# --- a graph at a glance
 
 
 class Glance(Worker):
@@ -71,16 +68,9 @@ class Glance(Worker):
             for question, answer in self.answered.items()
         ]
         caption = span("caption", "Questions it can answer: asked just now")
-        known = Around(prefixes=getattr(self.kg, "prefixes", {}))
-        return join(
-            head,
-            shown_survey.tiles(seen),
-            div("band stack tight", caption, div("chips", *chips)) if chips else "",
-            shown_survey.search_field(self.words) if live and seen.classes else "",
-            shown_survey.classes(seen, known, self.words if live else "", opened=live),
-            shown_survey.band(seen),
-            progress(self),
-        )
+        offered = div("band stack tight", caption, div("chips", *chips)) if chips else ""
+        around = Around(prefixes=getattr(self.kg, "prefixes", {}))
+        return join(head, page(seen, around, offered, self.words if live else None), progress(self))
 
 
 def known(source: str) -> list[Try]:
@@ -100,9 +90,6 @@ def survey_of(kg: Graph) -> Glance:
     if kg not in _KNOWN:
         _KNOWN[kg] = Glance(kg)
     return _KNOWN[kg]
-
-
-# --- choosing
 
 
 class GraphChooser(Live):

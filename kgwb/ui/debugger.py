@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from kgwb import llm
 from kgwb.errors import SettingError
 from kgwb.flow import Answer
 from kgwb.run import Run
-from kgwb.run.record import Step, difference
+from kgwb.run.record import difference
 from kgwb.show import explain
 from kgwb.show.compare import Side, comparison
 from kgwb.show.html import Html, aside, button, clean, div, fold, join, note, span, tabs, tag
 from kgwb.show.run import Standing, agent_of, answer_banner, flow_strip, head, run_body, timeline, waterfall
 from kgwb.show.tell import answer_parts, records_in, view
-from kgwb.show.terms import Around, around, triple_key
+from kgwb.show.terms import around, triple_key
 from kgwb.show.text import differing
 from kgwb.ui.cell import StepPanel
 from kgwb.ui.live import Event, Live, Part, text_field, typed_name
@@ -90,27 +89,17 @@ class Debugger(StepPanel):
     def __repr__(self) -> str:
         return repr(self.run)
 
-    # --- the other views ------------------------------------------------------------------------------------
-
     def _answer(self) -> Html:
         answer, run, steps = self.run.answer, self.run, tuple(self.session.steps.values())
         parts = [aside("No answer yet.")]
         if answer is not None and run.status == "done":
-            parts = answer_parts(answer, replace(around(run), mutable=self._mutable))
+            parts = answer_parts(answer, around(run, mutable=self.mutable))
             parts.append(explain.why(answer, steps))
             if last := next((step for step in steps[::-1] if step.done and step.output == answer), None):
                 known = self._around(last)
                 parts += [view(known.more[name], known) for name in known.more if name.startswith("why")]
         bars = waterfall(steps, run.calls)
         return div("body stack", *parts, fold(aside("Where the time went"), bars, key="time"))
-
-    @property
-    def _mutable(self) -> bool:
-        """Whether the run can be asked again without a triple."""
-        return self.run.graph is not None and self.session.standing().ended
-
-    def _around(self, step: Step) -> Around:
-        return replace(super()._around(step), mutable=self._mutable)
 
     def _graph(self) -> Html:
         if self.subgraph is None:
@@ -137,8 +126,6 @@ class Debugger(StepPanel):
         model = text_field("model", "another model", placeholder="openai:gpt-4o", id="other-model")
         form = tag("form", model, button("The same with this model", "model"), class_="row", data_do="model")
         return join(shown, div("band stack controls", div("row", *profiles), form))
-
-    # --- what the person does -------------------------------------------------------------------------------
 
     def do_choose(self, event: Event) -> None:
         self.followed, self.wanted, self.shown, self.section = False, self._known(event), "step", ""
@@ -198,27 +185,17 @@ class ComparisonPanel(Live):
     def __init__(
         self, first: Run | Session, second: Run | Session, names: tuple[str, str] = ("first", "second")
     ) -> None:
-        self.sides, self.names = (first, second), names
-        self.all_steps = False
-        super().__init__(*(side for side in self.sides if isinstance(side, Session)))
+        self.runs, self.names = (first, second), names
+        super().__init__(*(run for run in self.runs if isinstance(run, Session)))
 
-    def _side(self, number: int) -> Side:
-        side = self.sides[number]
-        return Side(self.names[number], side.standing() if isinstance(side, Session) else Standing.of(side))
+    def _sides(self) -> list[Side]:
+        standings = (run.standing() if isinstance(run, Session) else Standing.of(run) for run in self.runs)
+        return list(map(Side, self.names, standings))
 
     def view(self) -> Html:
-        options = (("differ", "What differs", ""), ("all", "All steps", ""))
-        choice = tabs(options, "all" if self.all_steps else "differ", "show", bare=True)
-        sides = comparison(self._side(0), self._side(1), all_steps=self.all_steps)
-        return join(div("band row controls", choice), sides)
-
-    def static_view(self) -> Html:
-        return comparison(self._side(0), self._side(1))
-
-    def do_show(self, event: Event) -> None:
-        self.all_steps = event["arg"] == "all"
+        return comparison(*self._sides())
 
     def __repr__(self) -> str:
-        first, second = self._side(0), self._side(1)
+        first, second = self._sides()
         text = differing(difference(first.standing.steps, second.standing.steps))
         return f"{type(self).__name__}({clean(first.name)} and {clean(second.name)}: {text})"

@@ -57,8 +57,6 @@ class Person(Part):
             requests += [asked for asked in human.waiting if asked.cancel is mine]
         return tuple(requests)
 
-    # --- what is shown --------------------------------------------------------------------------------------
-
     def view(self) -> Html:
         """The reply that is wanted; nothing for a run in which no person plays."""
         if not (waiting := self.waiting):
@@ -105,11 +103,13 @@ class Person(Part):
         return h.tag("form", *parts, data_do="send", id=f"reply-{id(asked)}", class_="person-form")
 
     def _idle(self) -> Html:
-        failed, busy = refused(self.session), self.session.busy
-        if failed is not None:
-            words = f"No reply of yours to {h.spoken(failed.key)} passed its checks: ask this step anew."
-            return h.div("body notes", h.note(words, kind="bad"))
-        words = f"yet: {busy}." if busy else "now: run the agent that you play."
+        session = self.session
+        attempts = session.failure.attempts if isinstance(session.failure, InvalidReplyError) else None
+        for step in session.steps.values():
+            if tuple(step.attempts) == attempts:
+                words = f"No reply of yours to {h.spoken(step.key)} passed its checks: ask this step anew."
+                return h.div("body notes", h.note(words, kind="bad"))
+        words = f"yet: {session.busy}." if session.busy else "now: run the agent that you play."
         calm = h.div("body notes", h.note(f"Nothing waits for you {words}", kind="calm"))
         mine = self._played()
         if mine is None:
@@ -146,8 +146,6 @@ class Person(Part):
         row = h.div("row controls", send, hint, other if asked.request.schema else "", cancel)
         prompt = sent(asked.request, what="The prompt in full, as a model gets it")
         return h.join(rows, h.div("body stack", form, row, prompt))
-
-    # --- what the person does -------------------------------------------------------------------------------
 
     def do_send(self, event: Event) -> None:
         """Reply with what the form holds. Raises OverrideError with what is wrong where."""
@@ -187,7 +185,7 @@ class Person(Part):
                 other.go(until=mine.key)
             sides = []
             for name, step in (("you", mine), (model.name, other[mine.key])):
-                replies = (h.tag("pre", attempt.reply, class_="src") for attempt in step.attempts[-1:])
+                replies = (h.preformatted(attempt.reply) for attempt in step.attempts[-1:])
                 sides.append(h.div("", h.tag("b", name), *replies, h.div("", outcome(step))))
             self.beside = h.div("ab", *sides)
 
@@ -237,9 +235,3 @@ def _option(number: int, option: Mapping[str, Any], chosen: bool) -> Html:
     return h.tag(
         "li", h.tag("label", radio, h.span("mark"), words, h.span("take"), class_="cand"), class_="pickable"
     )
-
-
-def refused(session: Session) -> Step | None:
-    """The step that ended the run because no reply of the person passed its checks."""
-    attempts = session.failure.attempts if isinstance(session.failure, InvalidReplyError) else None
-    return next((step for step in session.steps.values() if tuple(step.attempts) == attempts), None)

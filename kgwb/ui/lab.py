@@ -9,6 +9,7 @@ from kgwb.bench.changes import Change, texts_of
 from kgwb.bench.cost import Budget, load_prices
 from kgwb.bench.figures import Measured
 from kgwb.bench.lab import Lab
+from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.report import Report
 from kgwb.bench.results import Row
 from kgwb.bench.runner import Setup
@@ -16,7 +17,7 @@ from kgwb.errors import Cancelled, InputError
 from kgwb.kg import Graph
 from kgwb.llm.base import ChatModel
 from kgwb.run.prompts import Prompts
-from kgwb.show.form import changed_lines, editor, split_prompt
+from kgwb.show.form import changed_lines, editor, split_prompt, with_template
 from kgwb.show.html import Html, button, count, div, join, note, short, span, spoken, tabs, tag
 from kgwb.ui.debugger import Debugger
 from kgwb.ui.live import Event, Live, Part, progress, text_field
@@ -51,7 +52,7 @@ class PromptLab(Live):
         self.folders = [Path(other) for other in others]  # what was asked again, oldest first
         self.report: Report | None = None
         self.estimate = self.question = ""
-        self.given = {"only": "", "repeats": "1", "budget": ""}  # the options as they were typed
+        self.options = {"only": "", "repeats": "1", "budget": ""}  # the options as they were typed
         self.revision = 0
         self.debugger: Debugger | None = None
         self.worker = Worker()
@@ -65,8 +66,6 @@ class PromptLab(Live):
         self.folders = list(dict.fromkeys([*self.folders, *folders]))
         self.report = Report(self.lab.earlier.folder, *self.folders) if self.folders else None
         _ = self.report.effects if self.report else None  # computed here, on the thread that waits for it
-
-    # --- what is shown
 
     def view(self) -> Html:
         return join(
@@ -100,7 +99,9 @@ class PromptLab(Live):
         }
         width = {"only": "grow", "repeats": "", "budget": ""}
         fields = (
-            tag("label", span("", hint), text_field(name, hint, self.given[name]), class_=f"f {width[name]}")
+            tag(
+                "label", span("", hint), text_field(name, hint, self.options[name]), class_=f"f {width[name]}"
+            )
             for name, hint in hints.items()
         )
         actions = (
@@ -135,30 +136,27 @@ class PromptLab(Live):
 
         return div("body stack", *self.report.changed(link))
 
-    # --- what the person does
-
     def _text(self, name: str) -> str:
         """A prompt with what was typed over it."""
-        front, template = split_prompt(self.texts[name])
-        draft = self.drafts.get(name, template).replace("\r\n", "\n")
-        return self.texts[name] if draft == template else f"{front}{draft}".rstrip("\n") + "\n"
+        sent, draft = self.texts[name], self.drafts.get(name)
+        return sent if draft in (None, split_prompt(sent)[1]) else with_template(sent, draft)
 
-    def _setup(self) -> Setup:
-        """The set-up with every prompt that was edited. Raises PromptError for one that cannot be used."""
-        prompts = Prompts(texts={})
-        for name, text in self.texts.items():
-            prompts = prompts.with_text(name, self._text(name) if name in self.drafts else text)
-        return self.lab.changed(prompts)
+    def _typed(self, event: Event) -> tuple[Setup, list[BenchQuestion], int]:
+        """Keep what was typed; the set-up with every prompt that was edited, what to ask it, and how often.
 
-    def _typed(self, event: Event) -> int:
-        """Keep what was typed; how often it shall be asked. Raises InputError."""
+        Raises InputError, and PromptError for a prompt that cannot be used.
+        """
         form = event.get("form", {})
-        self.given |= {name: str(form.get(name, text)).strip() for name, text in self.given.items()}
+        self.options |= {name: str(form.get(name, text)).strip() for name, text in self.options.items()}
         if "template" in form:
             self.drafts[self.chosen] = str(form["template"]).replace("\r\n", "\n")
-        if not self.given["repeats"].isdecimal() or not 1 <= int(self.given["repeats"]) <= 100:
-            raise InputError(f"{self.given['repeats']!r} is no number of times", hint="type 1 to 100")
-        return int(self.given["repeats"])
+        if not self.options["repeats"].isdecimal() or not 1 <= int(self.options["repeats"]) <= 100:
+            raise InputError(f"{self.options['repeats']!r} is no number of times", hint="type 1 to 100")
+        prompts = Prompts(texts={})
+        for name in self.texts:
+            prompts = prompts.with_text(name, self._text(name))
+        questions = self.lab.choose(self.options["only"].split())
+        return self.lab.changed(prompts), questions, int(self.options["repeats"])
 
     def do_prompt(self, event: Event) -> None:
         self.chosen = str(event["arg"]) if event["arg"] in self.texts else self.chosen
@@ -167,8 +165,7 @@ class PromptLab(Live):
         self.drafts[self.chosen] = str(event["value"]).replace("\r\n", "\n")
 
     def do_estimate(self, event: Event) -> None:
-        repeats, setup = self._typed(event), self._setup()
-        questions = self.lab.choose(self.given["only"].split())
+        setup, questions, repeats = self._typed(event)
 
         def work() -> None:
             self.estimate = str(self.lab.estimate(setup, questions, prices=self.prices, repeats=repeats))
@@ -178,9 +175,8 @@ class PromptLab(Live):
     def do_again(self, event: Event) -> None:
         """Say what it will take, ask, and show what became of it."""
         self.do_estimate(event)
-        repeats, setup = self._typed(event), self._setup()
-        questions = self.lab.choose(self.given["only"].split())
-        limits = [part.partition("=") for part in self.given["budget"].split()]
+        setup, questions, repeats = self._typed(event)
+        limits = [part.partition("=") for part in self.options["budget"].split()]
         budget = Budget({name: limit for name, _, limit in limits}, self.prices)
         names = [name.rpartition("/")[2] for name in self.texts if self._text(name) != self.texts[name]]
         folder = self.lab.folder_of(setup, ", ".join(names) or "prompts")

@@ -14,7 +14,7 @@ from traitlets import Unicode
 
 from kgwb.errors import KgwbError, SettingError
 from kgwb.masking import masked, shown
-from kgwb.show.html import Html, clean, div, join, note, section, style, tag, with_style
+from kgwb.show.html import Html, clean, div, join, note, section, static, style, tag
 from kgwb.ui.session import Worker
 
 HERE = Path(__file__).parent
@@ -102,8 +102,6 @@ class Live(Part, anywidget.AnyWidget):
             worker.forget(self.redraw)
         super().close()
 
-    # --- what a widget shows of itself
-
     def spoken(self) -> str:
         """What is read out when it changes."""
         return ""
@@ -116,8 +114,6 @@ class Live(Part, anywidget.AnyWidget):
     def working(self) -> bool:
         """Whether something is being done that the person waits for."""
         return any(worker.busy for worker in self.follows)
-
-    # --- events and drawing
 
     def update(self, event: Event) -> None:
         """Do what the person did; a failure is shown in the widget, for there is nowhere else.
@@ -177,7 +173,7 @@ class Live(Part, anywidget.AnyWidget):
 
     def static(self) -> str:
         """The same as HTML that stands alone."""
-        return with_style(section(self.static_view(), data_static=True))
+        return static(self.static_view())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -190,9 +186,6 @@ class Live(Part, anywidget.AnyWidget):
         if data is not None:
             data["text/plain"], data["text/html"] = repr(self), self.static()
         return bundle
-
-
-# --- what several widgets show
 
 
 def text_field(name: str, label: str, value: object = "", **attributes: object) -> Html:
@@ -221,9 +214,9 @@ def failure(error: BaseException) -> Html:
     return note(tag("b", "Failed: "), what, todo, kind="bad")
 
 
-def progress(*workers: Worker) -> Html:
-    """What workers do now, what waits for its turn, and what stopped the latest work."""
-    lines = [div("soft", f"{worker.busy} …") for worker in workers if worker.busy]
-    lines += [div("soft", f"waits its turn: {label}") for worker in workers for label in worker.waiting]
-    lines += [failure(worker.failure) for worker in workers if worker.failure and not worker.busy]
+def progress(worker: Worker) -> Html:
+    """What a worker does now, what waits for its turn, and what stopped the latest work."""
+    lines = [div("soft", f"{worker.busy} …")] if worker.busy else []
+    lines += [div("soft", f"waits its turn: {label}") for label in worker.waiting]
+    lines += [failure(worker.failure)] if worker.failure and not worker.busy else []
     return div("band stack tight", *lines) if lines else Html()

@@ -39,7 +39,7 @@ class Notebooks(AsyncLargeFileManager):
 def keep_html(notebook: dict[str, Any]) -> None:
     """Put the HTML of kgwb's widgets from the state that a page saved into the outputs that show them."""
     saved = notebook.get("metadata", {}).get("widgets", {}).get(STATE, {}).get("state", {})
-    states = ((name, one.get("state", {})) for name, one in saved.items())
+    states = ((name, widget.get("state", {})) for name, widget in saved.items())
     mine = {name: state for name, state in states if str(state.get("_anywidget_id")).startswith("kgwb.")}
     for data in _outputs(notebook):
         state = mine.get(data.get(VIEW, {}).get("model_id"), {})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -105,8 +105,6 @@ class Worker:
         while self._tasks:
             self._tasks.popleft()[2].set_result(None)
 
-    # --- listeners
-
     def tell(self) -> None:
         """Call every listener: something changed."""
         with self._lock:
@@ -171,8 +169,6 @@ class Session(Worker):
             self.loading.listen(self.tell)
         run.listeners.append(self._on_step)  # code may run it too
 
-    # --- what is there --------------------------------------------------------------------------------------
-
     @property
     def steps(self) -> Mapping[str, Step]:
         """The latest known step of every key in flow order, also those that are stale."""
@@ -215,8 +211,6 @@ class Session(Worker):
             self._peeked[place] = self.run.peek(step, prompts=prompts)
         return self._peeked[place]
 
-    # --- what the person does -------------------------------------------------------------------------------
-
     def go(self, until: str | int | None = None) -> Future[None]:
         """See Run.go."""
         where = spoken(agent_of(str(until or "the end")))
@@ -228,9 +222,7 @@ class Session(Worker):
 
         def step() -> None:
             self.run.step()
-            while self.run.status == "paused" and not self.cancelled:
-                if not any(map(self._supervises, _ended(self.run.steps)[-1:])):
-                    break
+            while self.run.status == "paused" and not self.cancelled and self._done()[-1][1]:
                 self.run.step()
 
         return self._execute("running one step", step)
@@ -239,23 +231,33 @@ class Session(Worker):
         """Go back to before the latest agent that works."""
 
         def back() -> None:
-            ended = _ended(self.run.steps)
-            while ended and self._supervises(ended[-1]):
-                ended.pop()
-            self.run.back(self.run.position - max(len(ended) - 1, 0))
+            done = self._done()
+            while done and done[-1][1]:
+                done.pop()
+            self.run.back(self.run.position - max(len(done) - 1, 0))
 
         return self._execute("going back one step", back)
 
-    def _supervises(self, step: Step) -> bool:
-        return any(other.parent == step.key for other in self.run.steps)
+    def _done(self) -> list[tuple[str, bool]]:
+        """The keys of the steps that are done, as they ended, and whether each supervises others."""
+        steps = self.run.by_key
+        above = {step.parent for step in steps.values()}
+
+        def below(parent: str) -> Iterator[Step]:
+            for step in steps.values():
+                if (step.parent if step.parent in steps else "") == parent:
+                    yield from below(step.key)
+                    yield step
+
+        return [(step.key, step.key in above) for step in below("") if step.done]
 
     def run_to(self, key: str) -> Future[None]:
         """Run up to the end of a step or agent; if that is done, again, so that the run stands there."""
 
         def run_to() -> None:
-            ended = [step.key for step in _ended(self.run.steps)]
-            if key in ended and self.state(key) == "done":
-                self.run.back(self.run.position - ended.index(key) - 1)
+            done = [ended for ended, _ in self._done()]
+            if key in done and self.state(key) == "done":
+                self.run.back(self.run.position - done.index(key) - 1)
             else:
                 self.run.go(key)
 
@@ -307,8 +309,6 @@ class Session(Worker):
         super().cancel()
         self.run.cancel()
 
-    # --- the mechanism --------------------------------------------------------------------------------------
-
     def free(self) -> None:
         """See Worker; code may execute the run too."""
         super().free()
@@ -354,22 +354,15 @@ class Session(Worker):
         with self._lock:
             self._moved = False
             self._peeked.clear()
-            latest = {step.key: step for step in self.run.steps}
-            self._reached = set(latest)
-            if self.run.status == "done":
-                self._steps, self._stale = latest, set()
-                self._whole = self.run.totals, self.run.answer
-                return
-            known = self._steps
+            latest = self.run.by_key
+            known = {} if self.run.status == "done" else self._steps
+            later = {key: step for key, step in known.items() if key not in latest}
             changed = any(
                 step.done and key in known and known[key].done and known[key].output != step.output
                 for key, step in latest.items()
             )
-            later = {key: step for key, step in known.items() if key not in latest}
-            if changed:
-                self._stale.update(later)
-            self._stale.difference_update(latest)
-            self._steps = {**latest, **later}
+            self._stale = set(later) if changed else self._stale & later.keys()
+            self._steps, self._reached = {**latest, **later}, set(latest)
             if not later:
                 self._whole = self.run.totals, self.run.answer
 
@@ -393,19 +386,6 @@ class Session(Worker):
             while above in self._steps:
                 self._stale.add(above)
                 above = self._steps[above].parent
-
-
-def _ended(steps: Sequence[Step]) -> list[Step]:
-    """The steps that are done, in the order in which they ended: those below a supervisor before it."""
-
-    def below(parent: str) -> Iterator[Step]:
-        for step in steps:
-            if (step.parent if step.parent in known else "") == parent:
-                yield from below(step.key)
-                yield step
-
-    known = {step.key for step in steps}
-    return [step for step in below("") if step.done]
 
 
 _ATTACHING = threading.Lock()

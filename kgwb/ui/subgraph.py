@@ -7,6 +7,7 @@ import secrets
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from html import escape
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,21 +18,8 @@ from rdflib import URIRef
 from kgwb.errors import GraphError, SettingError, harmless
 from kgwb.flow import Value
 from kgwb.kg.queries import Description, describe
+from kgwb.show import subgraph as picture
 from kgwb.show.html import Html, aside, button, clean, div, join, short, span, tabs, tag
-from kgwb.show.picture import (
-    ARROW_CHARS,
-    NOTHING,
-    about,
-    box_lines,
-    in_words,
-    is_pale,
-    layout,
-    legend,
-    lit_parts,
-    shorten,
-    svg,
-    tables,
-)
 from kgwb.show.run import head
 from kgwb.show.subgraph import Subgraph, expand, subgraph
 from kgwb.show.tell import MOST_LINE
@@ -86,22 +74,15 @@ class SubgraphPanel(Live):
             if outputs == self._outputs:
                 return
             linked, self._outputs = subgraph(run), outputs
-            if self._linked != (linked, done):
-                self._linked, self.subgraph = (linked, done), self._surrounded(linked)
-                self.lit, self.picked, self.about = 0, -1, {}
-
-    def _surrounded(self, linked: Subgraph) -> Subgraph:
-        """With something of what lies around a short path of a finished run, where that costs nothing."""
-        run = self.session.run
-        if run.status != "done" or run.graph is None or run.graph.remote or len(linked.nodes) > CORE:
-            return linked
-        for node in linked.nodes:
-            if node.shape in ("linked", "unknown") and isinstance(node.term, URIRef):
-                with suppress(GraphError):
-                    linked = expand(run.graph, linked, node.term, AROUND)
-        return linked
-
-    # --- what is shown --------------------------------------------------------------------------------------
+            if self._linked == (linked, done):
+                return
+            self._linked, self.subgraph = (linked, done), linked
+            self.lit, self.picked, self.about = 0, -1, {}
+            if done and run.graph and not run.graph.remote and len(linked.nodes) <= CORE:
+                for node in linked.nodes:  # what lies around a short path, where that costs nothing
+                    if node.shape in ("linked", "unknown") and isinstance(node.term, URIRef):
+                        with suppress(GraphError):
+                            self.subgraph = expand(run.graph, self.subgraph, node.term, AROUND)
 
     @property
     def marked(self) -> Value | None:
@@ -112,18 +93,18 @@ class SubgraphPanel(Live):
         self._take()
         top = Html() if self.outer else head(self.session.run)
         if not self.subgraph.nodes:
-            return join(top, NOTHING)
+            return join(top, picture.NOTHING)
         shown = self.shown or ("picture" if len(self.subgraph.nodes) <= MOST_DRAWN else "graph")
-        labels = [shorten(clean(value.label), CHARS) for value in self.subgraph.answers]
+        labels = [picture.shorten(clean(value.label), CHARS) for value in self.subgraph.answers]
         numbers = (n + 1 if labels.count(label) > 1 else "" for n, label in enumerate(labels))
         options = [*zip(map(str, range(len(labels))), labels, numbers, strict=True)][:MOST_OFFERED]
         marks = tabs([*options, ("-1", "nothing marked", "")], str(self.lit), "lit", bare=True)
         bar = div("row controls", marks, span("grow"), tabs(VIEWS, shown, "drawn", bare=True))
-        lit, parts = self.marked, [legend(self.subgraph, self.marked)]
+        lit, parts = self.marked, [picture.legend(self.subgraph, self.marked)]
         if shown == "table":
-            parts.insert(0, tables(self.subgraph, around(self.session.run)))
+            parts.insert(0, picture.tables(self.subgraph, around(self.session.run)))
         elif shown == "picture":
-            parts.insert(0, svg(self.subgraph, lit, do="node"))
+            parts.insert(0, picture.svg(self.subgraph, lit, do="node"))
         else:
             parts.insert(0, self._frame())
         if lit is not None and not lit.support:
@@ -134,24 +115,21 @@ class SubgraphPanel(Live):
         self._take()
         shown, lit = self.subgraph, self.marked
         if not shown.nodes:
-            return NOTHING
-        words = tables(shown, around(self.session.run))
-        return div("body stack", svg(shown, lit), legend(shown, lit), words)
+            return picture.NOTHING
+        words = picture.tables(shown, around(self.session.run))
+        return div("body stack", picture.svg(shown, lit), picture.legend(shown, lit), words)
 
     def _frame(self) -> Html:
         top: Live = self
         while isinstance(top.outer, Live):
             top = top.outer
         top.page = top.page or page()
-        marked = lit_parts(self.subgraph, self.marked)
-        lit = {"nodes": marked.nodes, "edges": marked.edges} if marked else None
+        lit = picture.lit_parts(self.subgraph, self.marked)
         shown = {"graph": graph(self.subgraph), "lit": lit, "picked": self.picked}
         title = short(f"Subgraph of: {clean(self.session.run.question)}")
-        text = json.dumps(shown, ensure_ascii=False)
-        for sign, entity in (("&", "&amp;"), ('"', "&quot;"), ("<", "&lt;"), (">", "&gt;")):
-            text = text.replace(sign, entity)
         # as Html, because JSON may not be cut as other texts are
-        data = {"data_page": "node", "data_keep": "graph", "data_graph": Html(text)}
+        text = Html(escape(json.dumps(shown, ensure_ascii=False), quote=True))
+        data = {"data_page": "node", "data_keep": "graph", "data_graph": text}
         return join(div("frame", **data, title=title, id="graph"), aside(HINT))
 
     def _node(self) -> Html:
@@ -164,12 +142,10 @@ class SubgraphPanel(Live):
         if isinstance(node.term, URIRef):
             iri = curie(node.term, around(self.session.run))
             parts += [iri, span("grow"), button("Expand one hop", "expand", "plus")]
-        lines = [aside(in_words(node.roles))] if node.roles else []
+        lines = [aside(picture.in_words(node.roles))] if node.roles else []
         lines += [div("", short(about.description, MOST_LINE))] if about.description else []
         lines += [aside(self.asking.failure.message)] if self.asking.failure else []
         return div("well stack tight", div("row", *parts), *lines)
-
-    # --- what the person does -------------------------------------------------------------------------------
 
     def do_drawn(self, event: Event) -> None:
         self.shown = str(event["arg"])
@@ -211,9 +187,6 @@ def _at(items: Sequence[Item], number: int) -> Item | None:
     return items[number] if 0 <= number < len(items) else None
 
 
-# --- the frame: a page that takes what it shows, and talks, by messages alone
-
-
 def page() -> str:
     """The HTML for ``<iframe sandbox="allow-scripts" srcdoc>``, still empty: it asks nothing of any network.
 
@@ -233,14 +206,22 @@ def page() -> str:
 
 def graph(subgraph: Subgraph) -> dict[str, Any]:
     """Nodes and edges as pyvis hands them to vis-network; an id is a place in the subgraph."""
-    network, drawn = Network(directed=True), layout(subgraph)
+    network, drawn = Network(directed=True), picture.layout(subgraph)
     for number, (node, place) in enumerate(zip(subgraph.nodes, drawn.places, strict=True)):
-        look: dict[str, Any] = {"kind": node.shape, "told": harmless(about(node)), "x": place.x, "y": place.y}
+        look: dict[str, Any] = {
+            "kind": node.shape,
+            "told": harmless(picture.about(node)),
+            "x": place.x,
+            "y": place.y,
+        }
         shape = "ellipse" if node.shape == "unknown" else "box"
-        network.add_node(number, harmless("\n".join(box_lines(node))), shape, **look)
+        network.add_node(number, harmless("\n".join(picture.box_lines(node))), shape, **look)
     for number, (edge, ends, bend) in enumerate(zip(subgraph.edges, drawn.ends, drawn.bends, strict=True)):
         turn = {"enabled": True, "type": "curvedCCW" if bend > 0 else "curvedCW", "roundness": 0.2}
-        look = {"label": harmless(shorten(edge.label, ARROW_CHARS)), "told": harmless(about(edge))}
-        look |= {"found": is_pale(edge), "smooth": turn if bend else False}
+        look = {
+            "label": harmless(picture.shorten(edge.label, picture.ARROW_CHARS)),
+            "told": harmless(picture.about(edge)),
+        }
+        look |= {"found": picture.is_pale(edge), "smooth": turn if bend else False}
         network.add_edge(*ends, id=number, **look)
     return {"nodes": network.nodes, "edges": network.edges}

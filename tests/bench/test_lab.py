@@ -194,17 +194,22 @@ def test_from_bench_to_the_page_in_two_commands(
     assert main(["retry", "r", "--each", "theta=1,4", "--only", "all", "--budget", "model_calls=500"]) == 0
     page = capsys.readouterr().out.splitlines()[-1]
     assert Path(page) == Path("r/retries/report.html")
+    assert "Which is best, by agent and by question" in Path(page).read_text()
     assert main(["retry", "r", "--only", "nonsense", "--set", "theta=1"]) == 2
     assert "no question of r is 'nonsense'" in capsys.readouterr().err
 
 
-def test_several_folders_stand_side_by_side_and_open_in_the_debugger(
+def test_a_matrix_names_the_best_by_agent_and_by_question(
     measured: Path, graph: Graph, tmp_path: Path
 ) -> None:
     for name, model in (("bad", Counting(wrong_director)), ("good", Counting())):
         lab = Lab(measured, kg=graph, model=model)
         lab.ask(lab.changed(edited()), lab.choose(["films-001", "films-002"]), tmp_path / name)
     report = Report(measured, tmp_path / "bad", tmp_path / "good")
+    html = report._repr_html_()
+    assert "0 fixed, 1 broken" in html
+    row = html[html.index(">Who directed Arrival?<") :].partition("</tr>")[0]
+    assert row.count("best") == 2 and row.index("right") < row.index("unanswered")
     lines = list(report.headline())
     assert (
         "bad: 0 fixed, 1 broken, 1 still right" in lines and "good: 0 fixed, 0 broken, 2 still right" in lines

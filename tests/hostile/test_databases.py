@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from page import record_html
 from ragonite import FINISH, RAGONITE, cited, passages, ragonite, script, sql, use
 from small import films
 
@@ -15,7 +16,6 @@ from hostile.test_surveys import assert_quoted
 from kgwb.disk import cache_dir
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import Scripted
-from kgwb.show.run import record_html
 from kgwb.systems.ragonite.database import database
 
 ATTACKS = (

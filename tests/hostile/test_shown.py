@@ -11,6 +11,7 @@ from typing import Any
 
 import ipywidgets as widgets
 import pytest
+from page import record_html
 from rdflib import XSD, Literal, URIRef
 from small import films
 
@@ -25,8 +26,7 @@ from kgwb.run import Run
 from kgwb.show.form import StepForm
 from kgwb.show.html import iri_link as linked
 from kgwb.show.html import page, style
-from kgwb.show.picture import subgraph_html
-from kgwb.show.run import record_html, waterfall
+from kgwb.show.run import waterfall
 from kgwb.show.subgraph import subgraph
 from kgwb.show.text import tree
 from kgwb.ui.cell import AgentCell
@@ -34,7 +34,7 @@ from kgwb.ui.choosers import GraphChooser
 from kgwb.ui.debugger import VIEWS, ComparisonPanel, Debugger
 from kgwb.ui.live import Live
 from kgwb.ui.session import session_of
-from kgwb.ui.subgraph import graph
+from kgwb.ui.subgraph import SubgraphPanel, graph
 from kgwb.workbench import Workbench
 
 COUNT = 1_000
@@ -65,7 +65,7 @@ def static_forms(run: Run, other: Run) -> Iterator[tuple[str, str]]:
     if run.answer is not None:
         yield "record", record_html(run.answer)
     yield "differences", run.diff(other)._repr_html_()
-    yield "subgraph", subgraph_html(subgraph(run))
+    yield "subgraph", SubgraphPanel(session_of(run)).static()
     yield "waterfall", page(waterfall(run.steps, run.calls))
 
 
@@ -128,7 +128,7 @@ def shown_by_widgets(run: Run, one_in: int = 9) -> Iterator[str]:
         yield from markup(debugger)
     for step in run.steps[len(run.question) % one_in :: one_in]:
         cell = AgentCell(session, step.key)
-        for section in cell.sections(cell.key, cell.step):
+        for section, _, _ in cell.sections(cell.key, cell.step):
             cell.update({"do": "section", "arg": section})
             yield from markup(cell)
     yield from markup(ComparisonPanel(run, run))

@@ -8,6 +8,7 @@ import re
 
 import pytest
 from machine import PROVEN, answered, fetch, goes, produce, robodata, script, search
+from page import record_html
 from rdflib import URIRef
 from small import films, iri
 
@@ -17,7 +18,6 @@ from hostile.test_surveys import assert_quoted
 from kgwb.kg.exports import to_cypher, to_graphml, to_json
 from kgwb.kg.sparql import HALF
 from kgwb.llm import Scripted
-from kgwb.show.run import record_html
 from kgwb.systems.robodata.records import TOOLS
 
 RUNS, ELEMENTS = 60, 8

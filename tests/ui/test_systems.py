@@ -94,7 +94,7 @@ def test_every_agent_has_a_cell_and_the_debugger_shows_every_view_and_steps_thro
     idle = [spec.name for spec in session.run.system.agents if spec.name not in worked]
     for key in (*idle, *session.steps):
         cell = AgentCell(session, key)
-        for section in cell.sections(cell.key, cell.step):
+        for section, _, _ in cell.sections(cell.key, cell.step):
             cell.update({"do": "section", "arg": section})
             assert "Failed" not in text(cell), f"{key} {section}"
         assert ("not needed" in text(cell)) == (key in idle)

@@ -11,7 +11,6 @@ from kgwb.show.explain import missing, part_text, written_by
 from kgwb.show.subgraph import relation_words
 from kgwb.show.tell import because, parts_table, query_block, shown_of, view
 from kgwb.show.terms import Around, curie
-from kgwb.show.texts import changed_words, marked
 from kgwb.systems.chatty_kg import records
 
 UNLIKE = 0.6
@@ -57,7 +56,7 @@ def _(value: records.QIR, around: Around) -> h.Html:
 def _(value: records.Classified, around: Around) -> h.Html:
     quoted = re.findall(r"['\"‘“]([^'\"‘’“”]+)['\"’”]", value.reason)
     question = around.of(str)
-    asked = h.div("", marked(question, quoted)) if question else ""
+    asked = h.div("", h.marked(question, quoted)) if question else ""
     return h.div("body stack", h.span("type b", value.label), asked, because(value.reason))
 
 
@@ -66,7 +65,7 @@ def _(value: records.Rephrased, around: Around) -> h.Html:
     context = around.of(flow.Context)
     shown = h.join(h.div("b", value.question), h.aside("nothing was changed"))
     if value.question != value.original:
-        shown = changed_words(value.original, value.question)
+        shown = h.changed_words(value.original, value.question)
     dialogue: object = ""
     if context and context.turns:
         dialogue = h.fold(h.aside("the dialogue as it came in"), view(context, around), key="dialogue")

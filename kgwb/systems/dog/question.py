@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 
 from kgwb.flow import Context, Link, Value
 from kgwb.run import Run, agent
@@ -35,20 +36,40 @@ def find_topics(question: str, run: Run) -> Topics:
         run.note("DoG has no dialogue: the question is read alone")
     if marked := MARKED.findall(question):
         return Topics(question, tuple(dict.fromkeys(marked)))
-    variables, last = {"question": question}, lambda reply: bool(_written(question, reply))
-    checks = topic_checks(question)
-    reply = ask("dog/topic_entity", variables, TopicReply, run, checks=checks, last_resort=last)
-    return mark(question, _written(question, reply))
+    checks, last = topic_checks(question), lambda reply: bool(_usable(question, reply, run))
+    reply = ask("dog/topic_entity", {"question": question}, TopicReply, run, checks=checks, last_resort=last)
+    names = _usable(question, reply, run)
+    if names != _names(reply):
+        run.note(f"taken instead, from the graph's names in the question: {', '.join(names)}")
+    return mark(question, names)
 
 
 def _names(reply: TopicReply) -> list[str]:
-    return [" ".join(name.split()) for name in reply.entities]
+    return list(dict.fromkeys(" ".join(name.split()) for name in reply.entities))
 
 
-def _written(question: str, reply: TopicReply) -> list[str]:
-    """The names that stand in the question, but for those inside another."""
-    names = dict.fromkeys(name for name in _names(reply) if name and _place(question, name))
-    return [name for name in names if not any(name != longer and name in longer for longer in names)]
+def _usable(question: str, reply: TopicReply, run: Run) -> list[str]:
+    """The names that stand in the question; for one that does not, the nearest of the graph's that does."""
+    names = (
+        name if name and _place(question, name) else _nearest(name, question, run) for name in _names(reply)
+    )
+    written = dict.fromkeys(filter(None, names))
+    return [name for name in written if not any(name != longer and name in longer for longer in written)]
+
+
+def _nearest(name: str, question: str, run: Run) -> str:
+    """The name of the graph in the question that is spelled most like this one; empty if none is like it."""
+    words = [match.span() for match in re.finditer(r"\w+", question)]
+    spans = [question[a:b] for n, (a, _) in enumerate(words) for _, b in words[n : n + MOST_WORDS]]
+    there = {plain(label): label for label in run.kg.exact(spans)}
+    sought = plain(name)[:MOST_LETTERS]
+    inside = [label for label in there if {*label.split()} <= {*re.findall(r"\w+", sought)}]
+    near = get_close_matches(sought, there, 1) or sorted(inside, key=len)[-1:]
+    return there[near[0]] if near else ""
+
+
+MOST_WORDS, MOST_LETTERS = 8, 200
+"""Words of a name of the graph that is looked for in a question, and letters of the name it shall be like."""
 
 
 def topic_checks(question: str) -> tuple[Check[TopicReply], ...]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kgwb.flow import Term
+from kgwb.show import html
 from kgwb.show.html import MOST_ROWS, Html, aside, count, div, fold, join, short, span, table, tag
 from kgwb.show.subgraph import Role, roles
 from kgwb.show.tell import answer_parts, because, choice_rows, view
 from kgwb.show.terms import Around, curie
-from kgwb.show.texts import changed_words
 from kgwb.systems.dog import records as walk
 
 
@@ -93,7 +93,7 @@ def _(value: walk.Remark, around: Around) -> Html:
 
 @view.register
 def _(value: walk.Simplified, around: Around) -> Html:
-    changed = changed_words(value.original, value.question)
+    changed = html.changed_words(value.original, value.question)
     return div("body stack", changed, conversation(value.debate))
 
 

@@ -6,8 +6,7 @@ from rdflib import URIRef
 
 from kgwb.show import html
 from kgwb.show.html import Html, div, fold, join, span, tag
-from kgwb.show.picture import svg
-from kgwb.show.subgraph import Edge, Node, Role, Subgraph
+from kgwb.show.subgraph import Edge, Node, Role, Subgraph, svg
 from kgwb.show.tell import because, view
 from kgwb.show.terms import Around, triples
 from kgwb.systems.ragonite import records

@@ -8,8 +8,7 @@ from rdflib import URIRef
 
 from kgwb.flow import Value
 from kgwb.show.html import MOST_ROWS, Html, aside, div, fold, join, note, short, span, table
-from kgwb.show.picture import svg
-from kgwb.show.subgraph import Edge, Node, Role, Subgraph, drawn
+from kgwb.show.subgraph import Edge, Node, Role, Subgraph, drawn, svg
 from kgwb.show.tell import because, view
 from kgwb.show.terms import Around, term, term_text, triples
 from kgwb.systems.robodata import records

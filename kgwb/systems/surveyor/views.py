@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from kgwb.show import html
 from kgwb.show.html import MOST_ROWS, Html, aside, div, fold, join, note, short, span, table, tag
 from kgwb.show.tell import because, view
 from kgwb.show.terms import Around, candidate_line, curie, legend, sparql, term
-from kgwb.show.texts import word_changes
 from kgwb.systems.surveyor import records
 
 
@@ -61,7 +61,7 @@ def _(value: records.Review, around: Around) -> Html:
         return div("body stack", verdict, because(value.reason))
     before = around.of(records.Draft)
     changed = zip(
-        ("before", "after"), word_changes(before.body if before else "", value.draft.body), strict=True
+        ("before", "after"), html.word_changes(before.body if before else "", value.draft.body), strict=True
     )
     pair = [part for word, text in changed for part in (span("soft", word), tag("pre", text, class_="src"))]
     terms = legend(value.draft.sparql, around)
