@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -79,6 +80,20 @@ def test_importing_kgwb_loads_neither_torch_nor_jupyter_nor_a_client() -> None:
 def test_files_import_one_another_in_one_direction() -> None:
     assert len(module_paths(ROOT / "kgwb")) > 1
     assert list(wrong_imports(ROOT / "kgwb")) == []
+
+
+def test_no_room_is_larger_than_decided() -> None:
+    """The page has a reason for each room; who needs more writes it there."""
+    page = (ROOT / "docs" / "decisions" / "0013-how-large-the-package-is.md").read_text()
+    decided = {
+        room: int(most.replace(",", "")) for room, most in re.findall(r"^\| (.+?) \| ([\d,]+) \|", page, re.M)
+    }
+    lines: Counter[str] = Counter()
+    for path in (ROOT / "kgwb").rglob("*.py"):
+        room, *inside = path.relative_to(ROOT / "kgwb").parts
+        lines[f"`{room}`" if inside else "files beside the rooms"] += len(path.read_text().splitlines())
+    assert lines.keys() == decided.keys()
+    assert {room: count for room, count in lines.items() if count > decided[room]} == {}
 
 
 @pytest.mark.parametrize(

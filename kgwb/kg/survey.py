@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 from rdflib import OWL, RDF, RDFS, XSD, BNode, Literal, URIRef
 
 from kgwb import disk
-from kgwb.display import as_html, as_text
+from kgwb.display import Shown
 from kgwb.errors import GraphError, GraphUnreachableError
 from kgwb.flow import Iri, Term, from_data, to_data
 from kgwb.kg.base import SCHEMA_SPACES, WIKIBASE, Graph
@@ -107,8 +107,8 @@ class Class:
         return f"{self.name} {self.total}"
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+@dataclass(frozen=True, slots=True, repr=False)
+class Survey(Shown):
     """What there is in a graph. None is what it did not count."""
 
     triples: int | None
@@ -151,12 +151,6 @@ class Survey:
             if each.unnamed or any(v.sort in ("string", "IRI") or "@" in v.sort for v in each.values)
         }
         return () if self.sampled else tuple(sorted(texts - {*hidden}))
-
-    def __repr__(self) -> str:
-        return as_text(self)
-
-    def _repr_html_(self) -> str | None:
-        return as_html(self)
 
 
 Parents = Mapping[URIRef, set[URIRef]]
