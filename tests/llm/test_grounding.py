@@ -21,6 +21,7 @@ PREDICATES = {
     "flag": "flag state", "imo": "IMO number", "owner": "owned by", "leads": "leads", "hired": "hired on",
     "phone": "phone", "berth": "berthed at", "maker": "manufacturer", "reach": "outreach", "unit": "unit",
     "value": "value", "until": "valid until", "from": "valid from", "year": "year built",
+    "began": "founded", "signer": "signatory",
     "Vessel": "Vessel", "Person": "Person", "Crane": "Crane", "Port": "Port",
 }  # fmt: skip
 HARBOUR = """
@@ -33,6 +34,7 @@ HARBOUR = """
 :ada :leads :office . :office rdfs:label "Procurement" .
 :crane a :Crane ; rdfs:label "QC-7 Quay Crane" ; :maker :firm ; :reach [ :value 183.5 ; :unit :ft ] .
 :paper rdfs:label "CTR-12 Fender repair" ; :from "2020-01-01"^^xsd:date ; :until "2026-04-12"^^xsd:date .
+:paper :signer "Jo Frost" . :firm :began "1987"^^xsd:gYear .
 """ + "".join(f':{name} rdfs:label "{label}" .\n' for name, label in PREDICATES.items())
 
 
@@ -68,6 +70,8 @@ def kg(file: Path) -> Graph:
         ("How far out does QC-7 reach? With the unit, please.", ["183.5", "foot"]),
         ("Which vessels are in the Old Harbour?", ["Polar Carrier"]),
         ("Does anyone know who owns the Polar Carrier?", ["Tarn Shipping"]),
+        ("Who is the signatory of CTR-12?", ["Jo Frost"]),
+        ("When was Tarn Shipping founded?", ["1987"]),
     ],
 )
 def test_a_question_is_read_by_what_the_graph_says(question: str, values: list[str], kg: Graph) -> None:
