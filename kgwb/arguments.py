@@ -144,9 +144,9 @@ def varied(arguments: T, each: str | None) -> list[tuple[str, T]]:
     [(name, values)] = pairs([each], "NAME=V1,V2,...").items()
     commands = []
     for value in values.split(","):
-        given = arguments.set  # type: ignore[attr-defined]
+        settings = arguments.set  # type: ignore[attr-defined]
         changes = {"prompts": {name: Path(value)}, "model": {name: value}}
-        change: Any = changes.get(name, {"set": [*given, f"{name}={value}"]})
+        change: Any = changes.get(name, {"set": [*settings, f"{name}={value}"]})
         label = f"{name}={Path(value).name if name == 'prompts' else value}"
         commands.append((quote(label, safe="= "), replace(arguments, **change)))  # type: ignore[type-var]
     return commands

@@ -258,14 +258,14 @@ class Bench(Asking):
         names = system_names(self.systems) if self.systems else ()
         of_systems = [replace(self, system=name, out=self.out / name) for name in names] or [self]
         commands: list[Bench] = []
-        for one in of_systems:
+        for base in of_systems:
             known: list[object] = []
-            for name, command in varied(one, self.each):
+            for name, command in varied(base, self.each):
                 about = command.settings, command.prompts, command.model
                 if about in known:
                     raise InputError(f"--each has {name} twice", hint="give each value once")
                 known.append(about)
-                commands.append(replace(command, out=one.out / name))
+                commands.append(replace(command, out=base.out / name))
         for command in commands:
             if self.each or self.systems:
                 print(command.out.relative_to(self.out))
@@ -273,7 +273,8 @@ class Bench(Asking):
         if self.each:
             _report([command.out for command in commands], self.out / "report.html", self.prices)
         elif names:
-            sets = [figures.Measured.read(one.out, one.out.name, f", {one.out.name}") for one in of_systems]
+            outs = [base.out for base in of_systems]
+            sets = [figures.Measured.read(out, out.name, f", {out.name}") for out in outs]
             print("\nside by side:")
             _print_tables(figures.quality(sets), figures.spent(sets), figures.losses(sets))
 
@@ -362,8 +363,8 @@ def _print_figures(folder: Path, rows: list[Row], prices: Prices) -> None:
     measured = [replace(read, rows={row["id"]: row for row in rows}, ladder=ladder)]
     print(f"{_paint(measured[0].headline, 'key')}\n")
     for row in [row for row in rows if lost(row)][:MOST_LOST]:
-        given, right = (", ".join(label_of(row, v) for v in row[side]) for side in ("answers", "gold"))
-        words = f"{row['id']}: {row['question']} → {row['error'] or given or 'nothing'}; right: {right}"
+        answers, right = (", ".join(label_of(row, v) for v in row[side]) for side in ("answers", "gold"))
+        words = f"{row['id']}: {row['question']} → {row['error'] or answers or 'nothing'}; right: {right}"
         print(f"{_paint(f'{verdict(row):<10}', 'failure')} {short(clean(words))}")
     print()
     for reason in figures.without_prices(measured, prices):
@@ -414,8 +415,8 @@ class Retry(Opening):
         graph = self.graph(self.kg) if self.kg else None
         folders, stopped = [self.folder], ""
         for name, command in varied(self, self.each):
-            given = {"": command.model} if command.model else {}
-            models = {**given, **pairs(command.agent_model, "AGENT=SPEC")}
+            default = {"": command.model} if command.model else {}
+            models = {**default, **pairs(command.agent_model, "AGENT=SPEC")}
             lab = PromptLab(command.folder, kg=graph, models=models)
             graph = lab.kg  # opened once, for all that is varied
             setup = lab.changed(Prompts.of(command.prompts), pairs(command.set, "NAME=VALUE"))

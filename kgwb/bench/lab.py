@@ -77,16 +77,16 @@ class Lab:
         self.earlier = Measured.read(Path(folder))
         self.system = systems.system(str(self.earlier.config.get("system")))
         self.kg = self.earlier.graph(kg)
-        given = {**({"": model} if model else {}), **(models or {})}
-        self._given = {name: llm.model(each) for name, each in given.items()}
+        specs = {**({"": model} if model else {}), **(models or {})}
+        self._given = {name: llm.model(each) for name, each in specs.items()}
         kept = {name: self._measured_with(name) for name in self.earlier.models if name not in self._given}
         self.models = {**kept, **self._given}
 
     def _measured_with(self, agent: str) -> ChatModel:
         """A model that was measured: the one that was given, where it is that one."""
-        given = self._given.get(agent)
-        fits = given is not None and given.name == self.earlier.models[agent]
-        return given if given and fits else self.earlier.model(agent)
+        model = self._given.get(agent)
+        fits = model is not None and model.name == self.earlier.models[agent]
+        return model if model and fits else self.earlier.model(agent)
 
     def changed(self, prompts: Prompts | None = None, settings: Mapping[str, str] | None = None) -> Setup:
         """What was measured with other prompts (those that are there now), and settings as they were typed.

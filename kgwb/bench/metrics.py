@@ -93,9 +93,9 @@ def score(answers: Sequence[str], gold: Iterable[str], table: Cells = ()) -> Sco
 
 def by_column(names: Sequence[str], gold: Cells, table: Cells) -> dict[str, float]:
     """F1 of each gold column against the column of an answer that fits it best."""
-    given = _by_columns(table)
+    answered = _by_columns(table)
     return {
-        name: max((_score(column, right).f1 for column in given), default=0.0)
+        name: max((_score(column, right).f1 for column in answered), default=0.0)
         for name, right in zip(names, _by_columns(gold), strict=False)
     }
 

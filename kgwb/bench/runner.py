@@ -320,19 +320,19 @@ def ask(  # what a question is asked with, for executors that take no closures
         except InputError as exc:  # raised once the answer is safe
             unsaved = exc
     if run and earlier:
-        made = [call for key, call in run.calls.items() if key not in lent]
+        calls = [call for key, call in run.calls.items() if key not in lent]
         if before and earlier.repeats > 1:
             row["repeats"] = earlier.repeats
             first = Run.load(before, setup.system, kg=setup.kg, models=earlier.models)
-            row["varies"] = _varying(run, first, earlier.repeats, watch, made)
-        row["paid"] = used(made)
+            row["varies"] = _varying(run, first, earlier.repeats, watch, calls)
+        row["paid"] = used(calls)
     return row, turn, unsaved
 
 
-def _varying(run: Run, earlier: Run, repeats: int, watch: Watch, made: list[Call]) -> str:
+def _varying(run: Run, earlier: Run, repeats: int, watch: Watch, calls: list[Call]) -> str:
     """The agent whose decision varies where a run, or the one before the change, is asked again; "" if none.
 
-    Asked again is what one of the two asked and the other did not. ``made`` gets the calls.
+    Asked again is what one of the two asked and the other did not. ``calls`` gets what was asked.
     """
     watch.execute(earlier)
     asked = [{key for step in each.steps for key in step.calls} for each in (run, earlier)]
@@ -351,7 +351,7 @@ def _varying(run: Run, earlier: Run, repeats: int, watch: Watch, made: list[Call
             watch.execute(each)
             if isinstance(each.error, ModelUnreachableError | GraphUnreachableError):
                 raise each.error
-            made += [call for key, call in each.calls.items() if known.get(key) is not call]
+            calls += [call for key, call in each.calls.items() if known.get(key) is not call]
             if parting := difference(steps, each.by_key).parting:
                 return parting.key.partition("[")[0]
     return ""

@@ -176,8 +176,8 @@ def link_relation(fact: Fact, paths: Paths, run: Run) -> LinkedRelation:
         for by, kind in rows:
             if isinstance(by, URIRef) and isinstance(kind, URIRef):
                 classes.setdefault(by, []).append(kind)
-        called, found = run.kg.names(sorted(classes)), sorted(classes.items())
-        types = tuple(RankedPredicate(p, called[p], "out", 1.0, tuple(sorted(c))) for p, c in found)
+        called, by_predicate = run.kg.names(sorted(classes)), sorted(classes.items())
+        types = tuple(RankedPredicate(p, called[p], "out", 1.0, tuple(sorted(c))) for p, c in by_predicate)
     if types and fact.relation.casefold() not in TRADE:  # all else that leads to a class is the ontology's
         return LinkedRelation(fact, types)
     own = {predicate.iri for predicate in types}

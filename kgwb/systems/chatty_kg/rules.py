@@ -115,7 +115,7 @@ def rephrase(question: str, dialogue: Sequence[Turn], kg: Graph | None) -> dict[
         put = "in " * (kind == "place") + _meant(dialogue, kind) + owns
         asked = asked[: token.start] + put + asked[end:]
     if not pronouns and not named:
-        asked = WHOLE.sub(lambda found: f"{found[0] or ' of'} {_meant(dialogue, 'thing')}", asked, count=1)
+        asked = WHOLE.sub(lambda match: f"{match[0] or ' of'} {_meant(dialogue, 'thing')}", asked, count=1)
     return {"question": asked[:1].upper() + asked[1:]}
 
 
@@ -131,13 +131,13 @@ def _kind(tokens: Sequence[Token], number: int) -> str:
 def _meant(dialogue: Sequence[Turn], kind: str) -> str:
     """The newest single answer or name asked about that can be what such a pronoun stands for."""
     persons = {a for turn in dialogue if PERSONS.match(turn["question"]) for a in turn["answers"]}
-    said: list[tuple[str, str]] = []
+    mentions: list[tuple[str, str]] = []
     for turn in reversed(dialogue):
         person, thing = PERSONS.match(turn["question"]), THINGS.match(turn["question"])
         asks = "person" if person else "thing" if thing else "place"
         single = turn["answers"] if len(turn["answers"]) == 1 else []
-        said += [(asks, answer) for answer in single if not VALUE.fullmatch(answer)]
+        mentions += [(asks, answer) for answer in single if not VALUE.fullmatch(answer)]
         about = "thing" if person else kind  # who directed it
-        said += [("person" if name in persons else about, name) for name in turn.get("about", ())]
-    fitting = [name for what, name in said if kind in (what, "place")]
-    return next(iter(fitting or [name for _, name in said]), "")
+        mentions += [("person" if name in persons else about, name) for name in turn.get("about", ())]
+    fitting = [name for what, name in mentions if kind in (what, "place")]
+    return next(iter(fitting or [name for _, name in mentions]), "")

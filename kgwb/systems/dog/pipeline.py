@@ -64,10 +64,10 @@ def walk(topics: Topics, run: Run) -> Answer:
             left = last.left.question if last.left else last.question
             why = f"no answer at the iteration limit of {len(hops)}; still open: {left}"
         return Answer("list", queries=queries, reason=f"{NOT_HERE}: {why}")
-    found = named(run.kg, Answer("list", values, queries))
-    plainly = dict[Term, str](found.names)  # without what distinguishes homonyms
+    answered = named(run.kg, Answer("list", values, queries))
+    plainly = dict[Term, str](answered.names)  # without what distinguishes homonyms
     values = tuple(replace(value, label=plainly.get(value.term, value.label)) for value in values)
-    return replace(found, values=values)
+    return replace(answered, values=values)
 
 
 @agent("iteration", subject="place")

@@ -181,13 +181,13 @@ def chains(question: str, kg: Graph | None, embeddings: Embeddings | None = None
     facts, target, kind = read(question, kg, embeddings) if embeddings else grammar.read(question, kg)
     names = [name.text for name in en.marked(question, en.tokens_of(question))]
     ends = {*names, "" if kind == "boolean" else target}
-    found: Chains = {}
+    chains: Chains = {}
     for name in names:
-        place, found[name] = name, ()
+        place, chains[name] = name, ()
         for subject, says, object_ in facts:
             if place in (subject, object_) and (place == name or place not in ends):
                 back = object_ == place
                 place = subject if back else object_
                 # a value without a name, and what it is made of, are one hop
-                found[name] += ((says, back),) * (", " not in says)
-    return found
+                chains[name] += ((says, back),) * (", " not in says)
+    return chains

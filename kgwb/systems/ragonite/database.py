@@ -106,8 +106,8 @@ class Database:
         asked = " OR ".join(f'"{word}"' for word in words(sentence))
         near = [place for place, _ in self.nearest(sentence, embeddings)]
         with self._lock:
-            found = "SELECT rowid FROM _words WHERE _words MATCH ? ORDER BY bm25(_words, 4), rowid LIMIT ?"
-            holding = [place for (place,) in self._rows(found, (asked, RANKS))] if asked else []
+            matching = "SELECT rowid FROM _words WHERE _words MATCH ? ORDER BY bm25(_words, 4), rowid LIMIT ?"
+            holding = [place for (place,) in self._rows(matching, (asked, RANKS))] if asked else []
             scores: dict[int, float] = {}
             for ranking in (near, holding):
                 for rank, place in enumerate(ranking):
@@ -152,14 +152,14 @@ def database(kg: Graph, settings: RagoniteSettings, embeddings: Embeddings) -> D
     digest = hashlib.sha256(asked.encode()).hexdigest()[:32]
     path = disk.cache_dir() / f"ragonite-{digest}.sqlite"
     with _making.setdefault(path, threading.Lock()):  # many questions may be asked of it at once
-        made, known = _open.get(path, (0.0, None))
-        if known is not None and not (kg.remote and time.time() - made > KEPT_S):
+        written, known = _open.get(path, (0.0, None))
+        if known is not None and not (kg.remote and time.time() - written > KEPT_S):
             return known
         with suppress(OSError, sqlite3.Error, ValueError):
-            made = path.stat().st_mtime
-            if not kg.remote or time.time() - made < KEPT_S:
+            written = path.stat().st_mtime
+            if not kg.remote or time.time() - written < KEPT_S:
                 uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
-                _open[path] = made, Database(sqlite3.connect(uri, uri=True, check_same_thread=False))
+                _open[path] = written, Database(sqlite3.connect(uri, uri=True, check_same_thread=False))
                 return _open[path][1]
         connection = sqlite3.connect(":memory:", check_same_thread=False)
         triples = list(_read(kg, settings))

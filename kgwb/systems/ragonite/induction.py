@@ -195,7 +195,7 @@ class Induction:
         for n, (s, _, o) in enumerate(self.triples):
             own[s].append(n)
             leading[o].append(n)
-        told, number = set[int](), 0
+        described, number = set[int](), 0
         telling = [self.names[p] for p in self.vocabulary.descriptions if p in self.names]
         first = {"is a": 0, **{f"has {name}": 1 for name in telling}}
 
@@ -219,7 +219,7 @@ class Induction:
         ends = (end for end in (*own, *(leading if reverse_facts else ())) if not isinstance(end, Literal))
         for thing in sorted(dict.fromkeys(ends), key=within):
             node = within(thing)
-            facts = [fact(n, frozenset([thing])) for n in own.get(thing, ()) if not (node and n in told)]
+            facts = [fact(n, frozenset([thing])) for n in own.get(thing, ()) if not (node and n in described)]
             facts.sort(key=lambda fact: first.get(fact[0], len(first)))
             if reverse_facts and not node and thing not in self.schema:
                 leads = ((n, *self.triples[n]) for n in leading.get(thing, ()))
@@ -230,7 +230,7 @@ class Induction:
                 ]
             name = self._name(thing)
             for text, places in _parted(name, facts):
-                told.update(places)
+                described.update(places)
                 title = name if name == self.ids[thing] else f"{name} [{self.ids[thing]}]"
                 self.db.execute("INSERT INTO _passages VALUES (?, ?, ?)", (number, title, text))
                 searched = (number, normal(title), normal(text))

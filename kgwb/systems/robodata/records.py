@@ -32,10 +32,10 @@ EMPTY = LocalGraph()
 def _action(data: Any) -> Tool:
     if isinstance(data, Tool):
         return data
-    given = json.loads(data) if isinstance(data, str) else data
-    if not isinstance(given, dict) or given.get("tool") not in BY_NAME:
+    fields = json.loads(data) if isinstance(data, str) else data
+    if not isinstance(fields, dict) or fields.get("tool") not in BY_NAME:
         raise ValueError(f"a use of a tool is an object with a tool among {', '.join(BY_NAME)}")
-    return BY_NAME[given["tool"]].model_validate(given)
+    return BY_NAME[fields["tool"]].model_validate(fields)
 
 
 Action = Annotated[Tool, PlainValidator(_action), PlainSerializer(Tool.model_dump_json, return_type=str)]

@@ -57,11 +57,11 @@ def decider(state: State) -> Agent:
     def decide(place: str, position: Position, run: Run) -> Decision:
         if not position.visits:  # the local graph is empty, and nothing was looked for
             return Decision("the local graph is empty", "REMOTE")
-        most, given = RoboDataSettings.of_run(run).tool_uses, variables(position, run)
-        given |= {"tool_uses": str(most)} if state in TOOLS else {"advice": position.advice or "none"}
+        most, known = RoboDataSettings.of_run(run).tool_uses, variables(position, run)
+        known |= {"tool_uses": str(most)} if state in TOOLS else {"advice": position.advice or "none"}
         few = Check[Any]("not too many tool uses", lambda r: f"more than {most}" * (len(r.actions) > most))
         checks = (few,) if state in TOOLS else ()
-        reply: Any = ask(PROMPTS[state][0], given, REPLIES[state], run, checks=checks)
+        reply: Any = ask(PROMPTS[state][0], known, REPLIES[state], run, checks=checks)
         return Decision(" ".join(reply.thought.split()), reply.next, tuple(getattr(reply, "actions", ())))
 
     decide.__doc__ = PROMPTS[state][1]
@@ -103,15 +103,15 @@ class ObservationReply(Reply):
 @agent("assessment", subject="place", kind="model")
 def assess(place: str, position: Position, run: Run) -> str:
     """The strategy that the turns show so far (paper: strategic assessment)."""
-    given = variables(position, run) | {"statistics": f"{position.statistics}. {position.counts}"}
-    return ask("robodata/assessment", given, AssessmentReply, run).strategy
+    known = variables(position, run) | {"statistics": f"{position.statistics}. {position.counts}"}
+    return ask("robodata/assessment", known, AssessmentReply, run).strategy
 
 
 @agent("observation", subject="place", kind="model")
 def observe(place: str, position: Position, strategy: str, run: Run) -> str:
     """What to do otherwise (paper: meta-observation); empty if nothing."""
-    given = variables(position, run) | {"strategy": strategy, "previous": position.advice or "none"}
-    return ask("robodata/observation", given, ObservationReply, run).advice
+    known = variables(position, run) | {"strategy": strategy, "previous": position.advice or "none"}
+    return ask("robodata/observation", known, ObservationReply, run).advice
 
 
 # --- PRODUCE: the answer in sentences, each with a support set, every element of which is checked

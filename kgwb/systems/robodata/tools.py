@@ -68,11 +68,11 @@ def usable(kind: Kind = "sparql") -> Callable[[Callable[..., Observed]], type[To
 
     def decorate(function: Callable[..., Observed]) -> type[Tool]:
         @wraps(function)
-        def use(*, local: LocalGraph, run: Run, **given: str | list[str]) -> Observed:
-            texts = (", ".join(each) if isinstance(each, list) else str(each) for each in given.values())
+        def use(*, local: LocalGraph, run: Run, **arguments: str | list[str]) -> Observed:
+            texts = (", ".join(each) if isinstance(each, list) else str(each) for each in arguments.values())
             text = f"{function.__name__}({', '.join(quoted(each, 120) for each in texts)})"
             try:
-                seen = function(**given, local=local, run=run)
+                seen = function(**arguments, local=local, run=run)
             except GraphUnreachableError:
                 raise
             except (GraphError, NotRecordedError) as error:

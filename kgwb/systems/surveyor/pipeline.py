@@ -28,8 +28,8 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     names = find_names(question.text, dialogue, writer.class_names(), run)
     retrieved = run.map(retrieve, [mention.name for mention in names.found])
     predicates = seen.valued((*run.kg.vocabulary.labels, *run.kg.vocabulary.descriptions))
-    found = tuple(find_values(each.entity, each, predicates, run) for each in retrieved)
-    mentions = replace(names, found=found)
+    with_values = tuple(find_values(each.entity, each, predicates, run) for each in retrieved)
+    mentions = replace(names, found=with_values)
     left = SurveyorSettings.of_run(run).reviews
     part = relevant(writer, mentions, run)
     drafted = draft(mentions, part, run)
@@ -96,8 +96,8 @@ def conclude(drafted: Draft, executed: Executed, run: Run) -> Answer:
         first = next(cell for cell in row if cell is not None)
         whole = row if len(row) > 1 else ()
         values.append(Value(first, " · ".join(texts), standing.get(row, ()), whole))
-    given = drafted.columns if len(drafted.columns) == len(executed.columns) else executed.columns
-    columns = given if len(executed.columns) > 1 else ()
+    columns = drafted.columns if len(drafted.columns) == len(executed.columns) else executed.columns
+    columns = columns if len(executed.columns) > 1 else ()
     kind: Kind = "count" if drafted.asked == "count" and len(rows) == 1 and not columns else "list"
     return named(run.kg, Answer(kind, tuple(values), queries, reason=assumed, columns=columns))
 

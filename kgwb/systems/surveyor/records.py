@@ -39,8 +39,8 @@ class Mention:
     values: tuple[Held, ...] = ()
 
     def __str__(self) -> str:
-        found = [*(each.label for each in self.candidates), *(str(each.value) for each in self.values)]
-        return f"{self.name}: {first_few(found, 3) or 'nothing'}"
+        labels = [*(each.label for each in self.candidates), *(str(each.value) for each in self.values)]
+        return f"{self.name}: {first_few(labels, 3) or 'nothing'}"
 
 
 @dataclass(frozen=True, slots=True)

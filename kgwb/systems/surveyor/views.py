@@ -47,11 +47,11 @@ def _(value: records.Draft, around: Around) -> Html:
 def _(value: records.Executed, around: Around) -> Html:
     around = around.named(value.names)
     head = note(value.error, kind="bad") if value.error else div("b", short(str(value)))
-    found = (tag("li", tag("b" if each.wrong else "bdi", short(each.text))) for each in value.findings)
+    findings = [tag("li", tag("b" if each.wrong else "bdi", short(each.text))) for each in value.findings]
     cells = [["" if c is None else term(c, around) for c in row] for row in value.rows[:MOST_ROWS]]
     rows = table([f"?{column}" for column in value.columns], cells, of=len(value.rows))
     query = fold(aside("the query"), sparql(value.sparql, around), key="query")
-    return div("body stack", head, tag("ul", *found) if value.findings else "", rows if cells else "", query)
+    return div("body stack", head, tag("ul", *findings) if findings else "", rows if cells else "", query)
 
 
 @view.register

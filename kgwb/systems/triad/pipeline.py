@@ -80,8 +80,8 @@ def _advised(tried: Attempt, before: Sequence[Attempt], run: Run) -> Attempt:
 def link(triplets: Triplets, question: str, failed: tuple[str, ...], run: Run) -> tuple[Choice, ...]:
     """The choice for each mention, then for each triplet, for those at a mention first."""
     names = mentions(triplets)
-    found = zip(run.map(retrieve, names), names, strict=True)
-    entities = [roles.choose_entities(*each, question, failed, run) for each in found]
+    retrieved = zip(run.map(retrieve, names), names, strict=True)
+    entities = [roles.choose_entities(*each, question, failed, run) for each in retrieved]
     ends: dict[str, Sequence[Term]] = {}
     for name, each in zip(names, entities, strict=True):
         ends[name] = tuple(c.iri for c in each.chosen if isinstance(c, Candidate))
@@ -100,14 +100,14 @@ def link(triplets: Triplets, question: str, failed: tuple[str, ...], run: Run) -
 def traverse(triplet: Triplet, ends: Ends, run: Run) -> tuple[Relation, ...]:
     """The relations one hop around what its ends may be, those named most like the triplet's own first."""
     settings = TriadSettings.of_run(run)
-    found: dict[tuple[URIRef, Direction], None] = {}
+    ways: dict[tuple[URIRef, Direction], None] = {}
     for end, terms in ends.items():
         for iri, way in predicates(run.kg, *(term for term in terms if not isinstance(term, BNode))):
             turned = way if end == triplet.subject else TURNED[way]
-            found[iri, "out" if settings.as_written else turned] = None
-    names = run.kg.names(sorted({iri for iri, _ in found}))
+            ways[iri, "out" if settings.as_written else turned] = None
+    names = run.kg.names(sorted({iri for iri, _ in ways}))
     near = likeness(triplet.relation, names.values(), run) if names else {}
-    relations = [Relation(iri, names[iri], way, near[names[iri]]) for iri, way in found]
+    relations = [Relation(iri, names[iri], way, near[names[iri]]) for iri, way in ways]
     relations.sort(key=lambda each: (-each.similarity, each.iri, each.direction == "in"))
     return tuple(relations[: settings.shown_relations])
 

@@ -254,9 +254,9 @@ def conclude(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
     labels = labels_of(rows.values(), run)
     values = [Value(term, labels[term], standing.get(row, ())) for row, term in rows.items()]
     if truth is not None or (asked == "count" and not all(map(is_number, rows.values()))):
-        one = len(rows) if truth is None else truth
+        count = len(rows) if truth is None else truth
         triples = dict.fromkeys(triple for support in standing.values() for triple in support)
-        values = [Value(rdflib.Literal(one), str(one).lower(), tuple(triples))]
+        values = [Value(rdflib.Literal(count), str(count).lower(), tuple(triples))]
     kind: Kind = "boolean" if truth is not None else KINDS[asked]
     return named(run.kg, Answer(kind, tuple(values), (query.sparql,)))
 
