@@ -154,6 +154,11 @@ def test_the_tree_says_where_an_output_came_from_and_what_it_cost(run: Run) -> N
     assert re.search(r"execution: .* \(from the record, 1 query, ", told)
 
 
+def test_the_step_at_the_top_of_an_execution_can_be_shown() -> None:
+    """It has no key; debuggers and verbose tracebacks show the variables of the engine."""
+    assert repr(Step("", "", "", "", {}, None)).startswith("└─ :")
+
+
 def test_the_tree_shows_failed_attempts_notes_and_errors() -> None:
     attempt = Attempt("", "well...", (CheckResult("well-formed JSON", "no JSON"),))
     failed = Step("qir", "qir", "", "", {}, QIR, attempts=[attempt], notes=["cut"], error="no valid reply")

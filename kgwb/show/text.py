@@ -45,11 +45,11 @@ def tree(
     ``calls`` are the run's (``Run.calls``): they give calls, queries and, without ``names``, display names.
     """
     names = names or names_in(steps, calls)
-    known, below = {step.key for step in steps}, dict[str, list[Step]]()
-    for step in steps:
-        below.setdefault(step.parent if step.parent in known else "", []).append(step)
+    known, below = {step.key for step in steps if step.key}, dict[str | None, list[Step]]()
+    for step in steps:  # the one at the top of an execution has no key, and is not above itself
+        below.setdefault(step.parent if step.parent in known else None, []).append(step)
 
-    def branch(parent: str, lead: str) -> Iterator[str]:
+    def branch(parent: str | None, lead: str) -> Iterator[str]:
         for step in below.get(parent, []):
             last, supervises = step is below[parent][-1], step.key in below
             deeper = lead + ("   " if last else "│  ")
@@ -58,7 +58,7 @@ def tree(
             yield from (deeper + ("│  " if supervises else "   ") + text for text in rest)
             yield from branch(step.key, deeper)
 
-    return "\n".join(branch("", ""))
+    return "\n".join(branch(None, ""))
 
 
 def _step_lines(
