@@ -122,8 +122,9 @@ class Asking(Opening):
 
         settings = self.settings
         models = pairs(self.agent_model, "AGENT=SPEC")
+        system = systems.system(self.system)
         for agent in models:
-            systems.system(self.system).spec(agent)
+            system.spec(agent)
         return Workbench(
             self.graph(self.kg),
             self.model,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -165,6 +165,15 @@ class Step(Shown):
             "attempts": [to_data(attempt) for attempt in self.attempts],
             "seconds": round(self.seconds, 6),
         }
+
+
+def by_supervisor(steps: Collection[Step]) -> dict[str | None, list[Step]]:
+    """The steps below each of some steps, by its key; by None those that none of them supervises."""
+    keys = {step.key for step in steps if step.key}  # the one at the top of an execution has none
+    below: dict[str | None, list[Step]] = {}
+    for step in steps:
+        below.setdefault(step.parent if step.parent in keys else None, []).append(step)
+    return below
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from kgwb.display import as_html
 from kgwb.errors import KgwbError
 from kgwb.flow import CANNOT_EXPRESS, NOT_HERE, Answer
 from kgwb.run import Run
-from kgwb.run.record import Call, Step, Totals
+from kgwb.run.record import Call, Step, Totals, by_supervisor
 from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.tell import answer_parts, line, outcome, says_more, view
@@ -442,18 +442,21 @@ def run_body(run: Run) -> Html:
         answer_banner(standing),
         h.div("body stack", *answer_parts(answer, known)) if answered and answer is not None else "",
         flow_strip(standing),
-        h.div("steps", *_folded(standing, known)),
+        h.div("steps", *_folded(standing, known, by_supervisor(standing.steps.values()))),
         h.div("band", time) if run.steps else "",
     )
 
 
-def _folded(standing: Standing, around: Around, parent: str = "", depth: int = 0) -> Iterator[Html]:
-    """The steps below one, each to unfold."""
-    known = standing.steps
-    for step in known.values():
-        if (step.parent if step.parent in known else "") != parent:
-            continue
-        below = tuple(_folded(standing, around, step.key, depth + 1))
+def _folded(
+    standing: Standing,
+    around: Around,
+    steps: Mapping[str | None, Sequence[Step]],
+    parent: str | None = None,
+    depth: int = 0,
+) -> Iterator[Html]:
+    """The steps below one, each to unfold; ``steps`` has them by the key of that one."""
+    for step in steps.get(parent, ()):
+        below = tuple(_folded(standing, around, steps, step.key, depth + 1))
         kind = kind_at(standing.run, step.agent)
         words = h.span("out cut", outcome(step) if step.done else "")
         sign = _row_sign(step, standing.state(step.key), False)

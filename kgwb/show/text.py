@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kgwb.display import as_text
 from kgwb.run import Run
-from kgwb.run.record import QUERIES, SEARCHES, Call, Differences, Step, Totals
+from kgwb.run.record import QUERIES, SEARCHES, Call, Differences, Step, Totals, by_supervisor
 from kgwb.show.html import Names, clean, count, seconds
 from kgwb.show.tell import compared, lines, outcome
 from kgwb.show.terms import names_in
@@ -45,9 +45,7 @@ def tree(
     ``calls`` are the run's (``Run.calls``): they give calls, queries and, without ``names``, display names.
     """
     names = names or names_in(steps, calls)
-    known, below = {step.key for step in steps if step.key}, dict[str | None, list[Step]]()
-    for step in steps:  # the one at the top of an execution has no key, and is not above itself
-        below.setdefault(step.parent if step.parent in known else None, []).append(step)
+    below = by_supervisor(steps)
 
     def branch(parent: str | None, lead: str) -> Iterator[str]:
         for step in below.get(parent, []):

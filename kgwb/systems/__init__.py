@@ -30,15 +30,14 @@ def system(name: str) -> System:
         raise SettingError(f"no system named {name!r}", hint=f"choose one of {', '.join(names())}")
     for part in ("rules", "views"):  # what is in them registers itself
         _part(name, part)
-    loaded: System = _part(name, "pipeline").SYSTEM
+    loaded: System = importlib.import_module(f"{__name__}.{name}.pipeline").SYSTEM
     return loaded
 
 
 def _part(name: str, part: str) -> Any:
     """A module of a system's folder; None if it has none of that name."""
     module = f"{__name__}.{name}.{part}"
-    there = name in names() and importlib.util.find_spec(module) is not None
-    return importlib.import_module(module) if there else None
+    return importlib.import_module(module) if importlib.util.find_spec(module) else None
 
 
 system_of = system  # where an argument has that name
@@ -56,7 +55,7 @@ def profile(name: str, /, *, system: str = "", texts: bool = False, **changes: A
 
 def oracle(name: str) -> Oracle | None:
     """What gold means to the agents of that system; None if it does not say."""
-    loaded: Oracle | None = _part(name, "gold")
+    loaded: Oracle | None = _part(name, "gold") if name in names() else None
     return loaded
 
 

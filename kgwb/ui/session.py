@@ -17,7 +17,7 @@ from kgwb.aside import undisturbed
 from kgwb.errors import EmbeddingError, KgwbError, SettingError
 from kgwb.llm.base import ChatRequest
 from kgwb.run import Run
-from kgwb.run.record import Step
+from kgwb.run.record import Step, by_supervisor
 from kgwb.show.html import spoken
 from kgwb.show.run import Standing, agent_of
 
@@ -240,16 +240,14 @@ class Session(Worker):
 
     def _done(self) -> list[tuple[str, bool]]:
         """The keys of the steps that are done, as they ended, and whether each supervises others."""
-        steps = self.run.by_key
-        above = {step.parent for step in steps.values()}
+        steps = by_supervisor(self.run.steps)
 
-        def below(parent: str) -> Iterator[Step]:
-            for step in steps.values():
-                if (step.parent if step.parent in steps else "") == parent:
-                    yield from below(step.key)
-                    yield step
+        def ended(parent: str | None) -> Iterator[Step]:
+            for step in steps.get(parent, ()):
+                yield from ended(step.key)
+                yield step
 
-        return [(step.key, step.key in above) for step in below("") if step.done]
+        return [(step.key, step.key in steps) for step in ended(None) if step.done]
 
     def run_to(self, key: str) -> Future[None]:
         """Run up to the end of a step or agent; if that is done, again, so that the run stands there."""
