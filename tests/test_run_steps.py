@@ -160,11 +160,12 @@ def test_whatever_way_a_person_goes_through_the_answer_is_the_same_and_nothing_i
 
 def test_cancel_leaves_a_slow_model_behind_and_the_run_resumes() -> None:
     slow = {"now": False}
-    gone = threading.Event()
+    asked, gone = threading.Event(), threading.Event()
     replies = Scripted(SCRIPT)
 
     def script(request: ChatRequest) -> Any:
         if slow["now"] and request.task == "made_up/guess":
+            asked.set()
             gone.wait(60)
             return "of a call left behind, whose line is not taken"
         return replies.complete(request, None, threading.Event())
@@ -172,8 +173,7 @@ def test_cancel_leaves_a_slow_model_behind_and_the_run_resumes() -> None:
     model = Scripted(script, remote=True)
     run = made_up(model).go(until="guess")
     slow["now"] = True
-    timer = threading.Timer(0.2, run.cancel)
-    timer.start()
+    threading.Thread(target=lambda: asked.wait(30) and run.cancel()).start()
     started = time.monotonic()
     run.go()
     assert time.monotonic() - started < 30
@@ -199,7 +199,8 @@ def test_awaiting_keeps_the_loop_free_and_cancelling_the_task_cancels_the_run() 
     async def cancelled() -> str:
         run = made_up(Scripted(SCRIPT, remote=True, delay_s=30))
         task = asyncio.create_task(run.ago(before="deciding"))
-        await asyncio.sleep(0.1)
+        while run.status != "running":
+            await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

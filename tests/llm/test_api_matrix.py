@@ -24,6 +24,7 @@ from model_servers import (
     openai_reply,
     sse,
 )
+from page import wait_for
 
 from kgwb.errors import Cancelled, ModelError, ModelRefusedError, ModelTimeoutError, ModelUnreachableError
 from kgwb.llm import Message, OllamaModel, OpenAIModel
@@ -261,12 +262,12 @@ def test_whoever_leaves_frees_the_server(openai_server: OpenAIServer, how: str, 
     cancel = threading.Event()
     model = OpenAIModel("tiny", base_url=openai_server.url)
     if how == "cancel":
-        threading.Timer(0.5, cancel.set).start()
+        threading.Thread(target=lambda: (wait_for(lambda: openai_server.chats), cancel.set())).start()
         with pytest.raises(Cancelled):
             model.complete(ask(timeout_s=60.0), None, cancel)
     else:
         with pytest.raises(ModelTimeoutError):
-            model.complete(ask(timeout_s=0.3), None, cancel)
+            model.complete(ask(timeout_s=2.0), None, cancel)
     assert openai_server.left.wait(30)
     assert len(openai_server.chats) == 1
 
