@@ -208,8 +208,11 @@ def read_results(folder: str | Path) -> tuple[dict[str, Any], list[Row]]:
 def run_file(folder: Path, row: Row) -> Path | None:
     """The saved run of a line, if it was kept; nothing outside the folder's runs is one."""
     try:
-        path = (folder / row.get("run", "")).resolve()
-        return path if path.is_relative_to(folder.resolve() / RUNS) and path.is_file() else None
+        path = folder / row.get("run", "")
+        if not path.is_file():
+            return None
+        path = path.resolve()
+        return path if path.is_relative_to(folder.resolve() / RUNS) else None
     except (OSError, ValueError, RuntimeError):  # no name of a file, or links in a circle
         return None
 

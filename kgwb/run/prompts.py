@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +109,7 @@ def parse(name: str, text: str) -> Prompt:
     return Prompt(name, header, declared, tuple(messages), tuple(examples))
 
 
+@cache  # every call of a model reads a prompt from it
 def shipped_folder() -> Path:
     """The prompts that came with kgwb: the checkout's, else the installed package's copy."""
     here = Path(__file__).parent.parent

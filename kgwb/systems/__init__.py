@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import pkgutil
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ def profile(name: str, /, *, system: str = "", texts: bool = False, **changes: A
     return next(fits, forms[0]).of_profile(name, texts=texts, **changes)
 
 
+@cache  # every question of a benchmark asks for it
 def oracle(name: str) -> Oracle | None:
     """What gold means to the agents of that system; None if it does not say."""
     loaded: Oracle | None = _part(name, "gold") if name in names() else None

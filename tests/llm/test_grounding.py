@@ -21,7 +21,7 @@ PREDICATES = {
     "flag": "flag state", "imo": "IMO number", "owner": "owned by", "leads": "leads", "hired": "hired on",
     "phone": "phone", "berth": "berthed at", "maker": "manufacturer", "reach": "outreach", "unit": "unit",
     "value": "value", "until": "valid until", "from": "valid from", "year": "year built",
-    "began": "founded", "signer": "signatory",
+    "began": "founded", "by": "founder", "signer": "signatory",
     "Vessel": "Vessel", "Person": "Person", "Crane": "Crane", "Port": "Port",
 }  # fmt: skip
 HARBOUR = """
@@ -35,6 +35,7 @@ HARBOUR = """
 :crane a :Crane ; rdfs:label "QC-7 Quay Crane" ; :maker :firm ; :reach [ :value 183.5 ; :unit :ft ] .
 :paper rdfs:label "CTR-12 Fender repair" ; :from "2020-01-01"^^xsd:date ; :until "2026-04-12"^^xsd:date .
 :paper :signer "Jo Frost" . :firm :began "1987"^^xsd:gYear .
+:dock :began 1843 ; rdfs:label "New Harbour" ; :by "Ida Moss" .
 """ + "".join(f':{name} rdfs:label "{label}" .\n' for name, label in PREDICATES.items())
 
 
@@ -72,6 +73,8 @@ def kg(file: Path) -> Graph:
         ("Does anyone know who owns the Polar Carrier?", ["Tarn Shipping"]),
         ("Who is the signatory of CTR-12?", ["Jo Frost"]),
         ("When was Tarn Shipping founded?", ["1987"]),
+        ("Who founded the New Harbour?", ["Ida Moss"]),
+        ("When was the New Harbour founded?", ["1843"]),
     ],
 )
 def test_a_question_is_read_by_what_the_graph_says(question: str, values: list[str], kg: Graph) -> None:
@@ -92,6 +95,8 @@ def test_a_question_is_read_by_what_the_graph_says(question: str, values: list[s
         "What is the favourite food of the owner of the Polar Carrier?",
         "When was the owner of the Polar Carrier born?",
         "Who manages the Old Harbour?",
+        "Who founded Tarn Shipping?",
+        "Who was the Tarn Shipping company founded by?",
     ],
 )
 @pytest.mark.parametrize("system", ["chatty_kg", "dog", "triad"])

@@ -27,6 +27,9 @@ NEAREST, SAMPLE = 3, 100_000
 FUNCTIONAL = en.NAMELESS | {""}
 FAMILIES = en.TIMES | en.PLACES | {"by", *" ".join(SENSE_OF.values()).split()}
 """Words of relations that somebody asks for, and that nobody says in passing."""
+WHO = frozenset(("who", "whom", "who's"))
+FIGURES = en.TIMES | {"boolean", "decimal", "double", "duration", "float", "integer"}
+"""Words in the names of datatypes that are nobody's."""
 
 
 class Predicate(NamedTuple):
@@ -58,15 +61,22 @@ def read(question: str, kg: Graph | None, embeddings: Embeddings) -> grammar.Rea
     words[first:last] = [""] * (last - first)
     asked = Asked(words, embeddings)
     at_name = [says for subject, says, object_ in reading.facts if name in (subject, object_)][:1]
+    figures: list[str] = []
+    if WHO & {*words} and not grammar.wanted(words)[0] and len(reading.facts) == 1:
+        people = [each for each in predicates if not each.kinds or not all(map(_is_figure, each.kinds))]
+        predicates, figures = people, [each.name for each in predicates if each not in people]
     named = [each.name for each in predicates]
     kept = [called for says in at_name for called in like(says.removesuffix(" by"), named, embeddings)]
+    figure = any(like(says.removesuffix(" by"), figures, embeddings) for says in at_name)
     counted = next((b for a, b in pairwise(words) if a == "many" and SENSE_OF.get(b) not in at_name), "")
     kinds = [each for each in predicates if each.name in kept and each.kinds and len(reading.facts) == 1]
-    if counted not in FUNCTIONAL and kinds and not any(asked.names_kind(counted, each) for each in kinds):
-        return reading._replace(facts=((name, counted, "?answer"),), target="?answer")
+    uncounted = counted not in FUNCTIONAL and not any(asked.names_kind(counted, each) for each in kinds)
+    if (kinds and uncounted) or (figure and not kept):
+        return reading._replace(facts=((name, counted or "who", "?answer"),), target="?answer")
     strange = [says for _, says, _ in reading.facts if not {*says.split()} <= FAMILIES]
     far = _two_steps_away(kg, vertices[written[0]]) if strange and len(reading.facts) > 1 else ()
-    if kept and all(max(embeddings.similarity(says, [*kept, *far], SPELLING)) >= SURE for says in strange):
+    close = (max(embeddings.similarity(says, [*kept, *far], SPELLING)) for says in strange)
+    if kept and not figure and all(c >= SURE for c in close):
         return reading
     starts = [0, *(n for n, token in enumerate(tokens) if n and token.opens), len(tokens)]
     questions = [words[a:b] for a, b in pairwise(starts) if en.WH & {*words[a:b]}]
@@ -78,6 +88,10 @@ def read(question: str, kg: Graph | None, embeddings: Embeddings) -> grammar.Rea
     facts = [(end, best.name, name) if best.back else (name, best.name, end)]
     facts += [(end, ", ".join(best.parts), "?answer")] * bool(best.parts)
     return reading._replace(facts=tuple(facts), target="?answer")
+
+
+def _is_figure(datatype: str) -> bool:
+    return not FIGURES.isdisjoint(datatype.lower().split())
 
 
 def _nearly_called(name: str, kg: Graph) -> Sequence[URIRef]:
