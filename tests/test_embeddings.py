@@ -122,8 +122,10 @@ TEXTS = (
 
 def test_minilm_gives_the_vectors_of_sentence_transformers() -> None:
     """Weights and tokens are the published ones; cut at 256 tokens, alone and together."""
-    from sentence_transformers import SentenceTransformer  # seconds, which other tests are spared
+    import torch  # seconds, which other tests are spared
+    from sentence_transformers import SentenceTransformer
 
+    torch.set_num_threads(1)  # on a busy machine its threads wait for each other, for minutes
     folder = bundled_model()
     assert folder
     reference = SentenceTransformer(str(folder), device="cpu")
