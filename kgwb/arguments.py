@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import quote
 
 from kgwb import disk
@@ -114,6 +114,14 @@ class Asking(Opening):
 
         changes: dict[str, Any] = pairs(self.set, "NAME=VALUE")
         return profile(self.profile, system=self.system, texts=True, **changes)
+
+    def of_systems(self, names: Sequence[str]) -> Self:
+        """These arguments for the first of several systems that has all settings given."""
+        from kgwb.systems import system
+
+        given = {*pairs(self.set, "NAME=VALUE")}
+        fits = (name for name in names if given <= {*system(name).settings.names()})
+        return replace(self, system=next(fits, names[0])) if names else self
 
     def workbench(self) -> Workbench:
         """The workbench that the arguments describe. Raises what graph, model or setting do."""

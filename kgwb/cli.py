@@ -58,7 +58,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if form is Lab:
         values["rest"] = rest
     elif rest:
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        quotes = "; put a question of several words in quotes" if form is Ask else ""
+        parser.error(f"unrecognized arguments: {' '.join(rest)}{quotes}")
     try:
         code: int = form(**values).run() or 0
         sys.stdout.flush()
@@ -140,11 +141,15 @@ class Ask(Asking):
     question: str = positional("QUESTION")
 
     def run(self) -> int:
-        workbench = self.workbench()
+        names = system_names(self.systems) if self.systems else ()
+        if names and (self.json or self.save or self.steps):
+            why = "--systems prints a table, without --json, --save and --steps"
+            raise InputError(why, hint="ask one system for these, with --system NAME")
+        workbench = self.of_systems(names).workbench()
         if self.history:
             recall(workbench, self.history)
-        if self.systems:
-            print(workbench.ask_all(self.question, system_names(self.systems)))
+        if names:
+            print(workbench.ask_all(self.question, names))
             _warn_of_rules(workbench)
             return 0
         saved = True
@@ -254,7 +259,7 @@ class Bench(Asking):
         questions = load_questions(self.questions, self.language)[: self.limit]
         if self.retention and all(question.dialogue is None for question in questions):
             why = f"no question of {self.questions} is in a dialogue"
-            raise InputError(why, hint="leave --retention out")
+            raise InputError(why, hint="leave --retention out, or ask more with --limit")
         names = system_names(self.systems) if self.systems else ()
         of_systems = [replace(self, system=name, out=self.out / name) for name in names] or [self]
         commands: list[Bench] = []
@@ -362,10 +367,13 @@ def _print_figures(folder: Path, rows: list[Row], prices: Prices) -> None:
     ladder = {row["id"]: read.ladder[row["id"]] for row in rows if row["id"] in read.ladder}
     measured = [replace(read, rows={row["id"]: row for row in rows}, ladder=ladder)]
     print(f"{_paint(measured[0].headline, 'key')}\n")
-    for row in [row for row in rows if lost(row)][:MOST_LOST]:
+    lost_rows = [row for row in rows if lost(row)]
+    for row in lost_rows[:MOST_LOST]:
         answers, right = (", ".join(label_of(row, v) for v in row[side]) for side in ("answers", "gold"))
         words = f"{row['id']}: {row['question']} → {row['error'] or answers or 'nothing'}; right: {right}"
         print(f"{_paint(f'{verdict(row):<10}', 'failure')} {short(clean(words))}")
+    if len(lost_rows) > MOST_LOST:
+        print(f"and {len(lost_rows) - MOST_LOST:,} more: kgwb report {folder}")
     print()
     for reason in figures.without_prices(measured, prices):
         _complain(reason)
@@ -404,7 +412,7 @@ class Retry(Opening):
     workers: Count = option("N", "questions asked side by side", 1)
     budget: list[str] = option("NAME=NUMBER", BUDGET, [])
     prices: Path | None = option("FILE", PRICES)
-    out: Path | None = option("FILE", "HTML file to write (default: report.html in DIR/retries)")
+    out: Path | None = option("FILE", "HTML file to write (default: report.html in DIR/retries/CHANGE)")
 
     def run(self) -> int:
         from kgwb import bench

@@ -83,8 +83,16 @@ class Settings:
             raise SettingError(f"{name} is {value}", hint=hint) from exc
 
     @classmethod
-    def of(cls, settings: Settings) -> Self:
-        """These settings for this class's system. Raises SettingError for one that it does not have."""
+    def of(cls, settings: Settings | Mapping[str, Any] | str | None) -> Self:
+        """Settings, a profile's name, or what differs from ``fast``, as settings of this class's system.
+
+        Raises SettingError for what it does not have.
+        """
+        if isinstance(settings, str):
+            return cls.of_profile(settings)
+        if not isinstance(settings, Settings):
+            changes = {"profile": "fast", **(settings or {})}
+            return cls.of_profile(changes.pop("profile"), **changes)
         if isinstance(settings, cls):
             return settings
         return cls.of_profile(settings.profile, **settings.changes())

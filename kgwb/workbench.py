@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kgwb import llm, systems
 from kgwb.errors import InputError, SettingError
 from kgwb.flow import Dialogue, Turn
-from kgwb.kg import Graph, cache_dir
+from kgwb.kg import Graph, Source, cache_dir, open_kg
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
 from kgwb.run import Run, Setup
@@ -33,32 +33,36 @@ if TYPE_CHECKING:
 class Workbench:
     """Asks questions of one system over one graph, and remembers the dialogue.
 
-    ``model`` is a model or its specification ("rules", "openai:gpt-4o", "ollama:phi4"); ``models`` gives
-    single agents another one. ``prompts`` is a folder whose files go before kgwb's own. Raises KgwbErrors of
-    graph, model and system.
+    ``kg`` is a graph, or what ``open_kg`` opens. ``model`` is a model or its specification ("rules",
+    "openai:gpt-4o", "ollama:phi4"); ``models`` gives single agents another one. ``settings`` are those of
+    ``kgwb.profile``, a profile's name, or what differs from ``fast`` by name. ``prompts`` is a folder whose
+    files go before kgwb's own. Raises KgwbErrors of graph, model and system.
     """
 
     def __init__(
         self,
-        kg: Graph,
+        kg: Source,
         model: ChatModel | str = "rules",
         *,
         system: str = "chatty_kg",
         models: Mapping[str, ChatModel | str] | None = None,
-        settings: Settings | None = None,
+        settings: Settings | Mapping[str, Any] | str | None = None,
         prompts: str | Path | None = None,
         embeddings: Embeddings | None = None,
     ) -> None:
         chosen = systems.system(system)
+        for agent in models or ():
+            if agent:
+                chosen.spec(agent)
         self.setup = Setup(
-            kg,
+            open_kg(kg),
             chosen,
             {name: llm.model(spec) for name, spec in {"": model, **(models or {})}.items()},
-            chosen.settings.of(settings or Settings()),
+            chosen.settings.of(settings),
             Prompts.of(prompts),
             embeddings or Embeddings(folder=cache_dir()),
         )
-        self.kg, self.system, self.models = kg, chosen, self.setup.models
+        self.kg, self.system, self.models = self.setup.kg, chosen, self.setup.models
         self.runs: list[Run] = []
         """The turns of the dialogue, oldest first."""
         self._earlier: tuple[Turn, ...] = ()
@@ -77,7 +81,7 @@ class Workbench:
         """The run that answers the next question of the dialogue. Raises what stops it; see ``runs``."""
         return self.begin(question, path=path).go()
 
-    def ask_all(self, question: str | BenchQuestion, names: Sequence[str] = ()) -> SideBySide:
+    def ask_all(self, question: str | BenchQuestion, names: Sequence[str] | str = ()) -> SideBySide:
         """Ask several systems (default: all that are there) the next question; the dialogue stays as it is.
 
         A question of ``kgwb.bench.load_questions`` has gold, which tells who is right and where the others
@@ -86,7 +90,7 @@ class Workbench:
         from kgwb.bench.side_by_side import ask_all
 
         setups, settings = [], self.setup.settings
-        for name in names or systems.names():
+        for name in [names] if isinstance(names, str) else names or systems.names():
             other = systems.system(name)
             has = other.settings.names()
             changes = {key: value for key, value in settings.changes().items() if key in has}
@@ -140,19 +144,28 @@ class Workbench:
         return f"Workbench({self.system.name} on {self.kg.source}, {models}, {turns} turns)"
 
 
-def debug(run: Run) -> Debugger:
-    """The debugger on any run, for example one that ``load_run`` opened."""
+def debug(run: Run | str | Path) -> Debugger:
+    """The debugger on any run, or on the file of a saved one, which it replays."""
     from kgwb.ui.debugger import Debugger
     from kgwb.ui.session import session_of
 
-    return Debugger(session_of(run))
+    return Debugger(session_of(_opened(run)))
 
 
-def compare(first: Run, second: Run, names: tuple[str, str] = ("first", "second")) -> ComparisonPanel:
-    """Two runs side by side by step, as a widget; ``first.diff(second)`` is the same without widgets."""
+def compare(
+    first: Run | str | Path, second: Run | str | Path, names: tuple[str, str] = ("first", "second")
+) -> ComparisonPanel:
+    """Two runs, or files of saved ones, side by side by step, as a widget.
+
+    ``first.diff(second)`` is the same without widgets.
+    """
     from kgwb.ui.debugger import ComparisonPanel
 
-    return ComparisonPanel(first, second, names)
+    return ComparisonPanel(_opened(first), _opened(second), names)
+
+
+def _opened(run: Run | str | Path) -> Run:
+    return run if isinstance(run, Run) else load_run(run)
 
 
 @cache
@@ -175,5 +188,9 @@ def recording(name: str, *, kg: Graph | None = None, model: ChatModel | str | No
     known = recordings()
     if name not in known:
         close = difflib.get_close_matches(name, known, 3) or list(known)[:3]
-        raise InputError(f"there is no recording {name[:80]!r}", hint=f"for example: {', '.join(close)}")
-    return load_run(known[name], kg=kg, model=model)
+        hint = f"for example: {', '.join(close)}" if known else "install kgwb again: it came without any"
+        raise InputError(f"there is no recording {name[:80]!r}", hint=hint)
+    run = load_run(known[name], kg=kg)
+    if model is not None:
+        run.models, run.record_first = {"": llm.model(model)}, True
+    return run

@@ -79,9 +79,13 @@ def load_prices(path: str | Path | None = None) -> Prices:
 
 
 def stages(system: System, steps: Iterable[Step]) -> dict[str, float]:
-    """Seconds by stage, as the system's own table says; a step within a step of a stage is part of it."""
+    """Seconds by stage, as its ``gold`` names them for the paper's figures, else as the system declares them.
+
+    A step within a step of a stage is part of it.
+    """
+    titles = {title: title.removesuffix(" ↻").lower() for title, _ in system.stages}
     known = oracle(system.name)
-    stage_of = known.STAGES if known else {}
+    stage_of = known.STAGES if known else {a: titles[title] for title, names in system.stages for a in names}
     seconds = dict.fromkeys(stage_of.values(), 0.0)
     within: set[str] = set()
     for step in steps:  # supervisors come before what they supervise

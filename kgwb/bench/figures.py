@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kgwb import llm, systems
-from kgwb.bench.cost import Cost, Prices, costs
+from kgwb.bench.cost import Prices, costs
 from kgwb.bench.ladder import LADDER, Lost, recall, stands
 from kgwb.bench.metrics import Group, groups
 from kgwb.bench.results import Lines, Row, read_results, verdict
@@ -149,8 +149,8 @@ def spent(sets: Sets, prices: Prices | None = None) -> Table:
     heads = [f"{what}{measured.tail}" for measured in sets for what in ("total", "median", "95th percentile")]
     rows: list[Sequence[object]] = []
     for name in dict.fromkeys(name for each in by_set for name in each):
-        amounts = [amount for each in by_set for amount in each.get(name, Cost(0, 0.0, 0.0, 0.0))[1:]]
-        rows.append((name, *(f"{amount:,.6g}" for amount in amounts)))
+        amounts = [amount for each in by_set for amount in each.get(name, (0, None, None, None))[1:]]
+        rows.append((name, *("" if amount is None else f"{amount:,.6g}" for amount in amounts)))
     return Table(["a question", *heads], rows)
 
 

@@ -36,8 +36,9 @@ def load_questions(path: str | Path, language: str | None = None) -> list[BenchQ
 
     Where a set has several languages the question is in ``language`` (None: English; in kgwb's own files the
     one that was saved), else in English, else in the first there is; each question's ``language`` says which,
-    its ``translations`` keep all. Without gold a question keeps its place, with ``answers`` None: see
-    ``with_gold``. The second question with an id gets "#2" after it; in kgwb's own files that is an error.
+    its ``translations`` keep all. Of a set whose questions have one wording each, those in ``language`` are
+    taken. Without gold a question keeps its place, with ``answers`` None: see ``with_gold``. The second
+    question with an id gets "#2" after it; in kgwb's own files that is an error.
     Raises InputError naming the file and the entry that cannot be used.
     """
     path = Path(path)
@@ -61,6 +62,12 @@ def load_questions(path: str | Path, language: str | None = None) -> list[BenchQ
             questions.append(question.model_copy(update=changes))
     if not questions:
         raise InputError(f"{path} holds no question", hint=KNOWN)
+    if language and not any(question.translations for question in questions):
+        languages = {question.language for question in questions if question.language}
+        questions = [question for question in questions if question.language in (None, language)]
+        if not questions:
+            hint = f"its questions are in {', '.join(sorted(languages))}"
+            raise InputError(f"{path} holds no question in {language}", hint=hint)
     return questions
 
 

@@ -200,8 +200,9 @@ def read_results(folder: str | Path) -> tuple[dict[str, Any], list[Row]]:
     try:
         config = _read_config(Path(folder) / CONFIG)
     except (OSError, ValueError, RecursionError) as exc:
-        hint = "give the --out folder of a benchmark"
-        raise InputError(f"{folder} holds no results: {exc}", hint=hint) from exc
+        inside = sorted(str(path.parent) for path in Path(folder).glob(f"*/{CONFIG}"))
+        which = f"a folder in it: {', '.join(inside[:9])}" if inside else "the --out folder of a benchmark"
+        raise InputError(f"{folder} holds no results: {exc}", hint=f"give {which}") from exc
     return config, list(Lines(Path(folder) / RESULTS, writable=False).rows.values())
 
 

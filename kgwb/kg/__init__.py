@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+
+import rdflib
 
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphFileError, SettingError
@@ -12,8 +15,6 @@ from kgwb.kg.base import VOCABULARIES, Found, Graph, Hit, Limits, Rows, Vocabula
 from kgwb.masking import shown
 
 if TYPE_CHECKING:
-    import rdflib
-
     from kgwb.kg.dialects import Dialect
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Hit",
     "Limits",
     "Rows",
+    "Source",
     "Vocabulary",
     "cache_dir",
     "is_endpoint",
@@ -31,12 +33,14 @@ __all__ = [
     "sample_path",
 ]
 
+Source: TypeAlias = Graph | str | os.PathLike[str] | rdflib.Graph
+"""What can be opened as a graph."""
 SAMPLES = ("films", "cars", "scholars", "wikidata_slice")
 """Names of the graphs that come with kgwb."""
 
 
 def open_kg(
-    source: str | os.PathLike[str] | rdflib.Graph,
+    source: Source,
     *,
     dialect: str | Dialect | None = None,
     vocabulary: str | Vocabulary | None = None,
@@ -47,6 +51,7 @@ def open_kg(
 ) -> Graph:
     """The graph of an RDF file, a folder of them, an rdflib Graph, an endpoint's URL or a sample's name.
 
+    One that is open already is itself.
     ``dialect`` names an endpoint's label search, as NAME or NAME:ARGUMENT of ``kgwb.kg.dialects.DIALECTS``,
     instead of probing it. ``vocabulary`` (one of VOCABULARIES by name, a JSON file, or your own) says which
     predicates carry labels and which are noise; without it, that of the well-known graph at this URL, or else
@@ -55,6 +60,11 @@ def open_kg(
 
     Raises GraphFileError, SettingError for an unknown dialect or vocabulary, or GraphUnreachableError.
     """
+    if not isinstance(source, str | os.PathLike | rdflib.Graph):
+        if not hasattr(source, "select"):
+            hint = "give a file, a folder, an endpoint's URL, a sample's name or an rdflib Graph"
+            raise GraphFileError(f"{source!r} is no graph", hint=hint)
+        return source
     limits = Limits(query_timeout_s, row_limit, allow_service)
     if isinstance(vocabulary, str):
         vocabulary = vocabulary_of(vocabulary)
@@ -83,6 +93,8 @@ def is_endpoint(source: str) -> bool:
 def _existing(source: str | os.PathLike[str]) -> Path:
     """The file or folder of a path or of a sample's name."""
     hint = f"check the name, seen from {Path.cwd()}, or open a sample: {', '.join(SAMPLES)}"
+    if re.match(r"[\w.-]+:\d", str(source)):
+        hint = f"an endpoint begins with http:// or https://; else {hint}"
     name = shown(str(source))[:300] or "of the name ''"
     try:
         path = Path(source).expanduser()

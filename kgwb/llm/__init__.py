@@ -53,6 +53,8 @@ def model(spec: ChatModel | str, **options: Any) -> ChatModel:
     cannot read its file.
     """
     if not isinstance(spec, str):
+        if not hasattr(spec, "complete"):
+            raise UnknownModelError(f"{spec!r} is no model", hint=f"give one of {', '.join(FORMS)}")
         return spec
     kind, _, rest = spec.strip().partition(":")
     if kind in ("rules", "human") and not rest:

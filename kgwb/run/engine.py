@@ -115,6 +115,8 @@ class Engine:
         """Steps done when the latest execution ended."""
         self.attached: object = None
         """What a person's tools keep with this run; the run itself makes no use of it."""
+        self.record_first = False
+        """Whether replies that were recorded with another model are used where there are such."""
         self._recorded_models: Mapping[str, str] = {}
         self._used_prompts: dict[str, str] = {}
         self._lock = threading.RLock()
@@ -140,8 +142,9 @@ class Engine:
     def model_name(self, agent_name: str) -> str:
         """The name that keys this agent's model calls: the model's, or in a replay the recorded one's."""
         model = self.model_for(agent_name)
-        if model is not None:
-            return model.name
+        return self._recorded_name(agent_name) if model is None else model.name
+
+    def _recorded_name(self, agent_name: str) -> str:
         return self._recorded_models.get(agent_name, self._recorded_models.get("", ""))
 
     @property
@@ -162,23 +165,27 @@ class Engine:
             self._peeked = request
             raise Stopped
         model = self.model_for(name)
-        asked: dict[str, Any] = {
-            "model": self.model_name(name),
-            "task": request.task,
-            "content": request.content(),
-        }
-        if asked["model"].partition(":")[0] == "rules":
-            asked["graph"] = self.kg.identity
-            asked |= {"muted": to_data(self.kg.muted, Triples)} if self.kg.muted else {}
-        place = (name, step.subject, call_key("model", asked, 0))
         with self._lock:
-            repeat = self._asked.get(place, 0)
+            for model_name in [self._recorded_name(name)] * self.record_first + [self.model_name(name)]:
+                asked = self._asked_of(model_name, request)
+                place = (name, step.subject, call_key("model", asked, 0))
+                repeat = self._asked.get(place, 0)
+                if call_key("model", asked, repeat) in self.calls.keys() - self._forgotten:
+                    break
             self._asked[place] = repeat + 1
         make = None if model is None else partial(model.complete, request, self.graph, self._cancel)
         remote = self.kg.remote or (model is not None and model.remote)
         missing = f"the reply of {asked['model'] or 'the model'} to {request.task}"
         call = self._call("model", asked, repeat, make, remote, missing)
         return call, call.result
+
+    def _asked_of(self, model_name: str, request: ChatRequest) -> dict[str, Any]:
+        """What a call of a model is recorded under; ``rules`` reads the graph too."""
+        asked: dict[str, Any] = {"model": model_name, "task": request.task, "content": request.content()}
+        if model_name.partition(":")[0] == "rules":
+            asked["graph"] = self.kg.identity
+            asked |= {"muted": to_data(self.kg.muted, Triples)} if self.kg.muted else {}
+        return asked
 
     def call(
         self, kind: str, request: Mapping[str, Any], make: Callable[[], T] | None, form: Any = None

@@ -130,8 +130,10 @@ class Prompts:
     """
 
     @classmethod
-    def of(cls, folder: str | Path | None) -> Prompts:
+    def of(cls, folder: Prompts | str | Path | None) -> Prompts:
         """Those of a folder before kgwb's own. Raises PromptError if there is no such folder."""
+        if isinstance(folder, Prompts):
+            return folder
         if folder and not os.path.isdir(folder):  # which is False for a name that is too long
             hint = "make the folder, or leave `prompts` out to use kgwb's own"
             raise PromptError(f"there is no folder {folder} for prompts", hint=hint)

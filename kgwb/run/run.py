@@ -11,11 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kgwb import disk
+from kgwb import disk, llm
 from kgwb.aside import undisturbed
 from kgwb.display import Shown
 from kgwb.errors import InputError, OverrideError, QuestionError, RunFileError, SettingError, Stopped
 from kgwb.flow import Dialogue, Question, Triple, Triples, Turn, adapter, from_data, to_data
+from kgwb.kg import Source, open_kg
 from kgwb.kg.base import Graph, Vocabulary
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatRequest
@@ -27,7 +28,7 @@ from kgwb.run.recorded import RecordedGraph
 from kgwb.settings import Settings
 from kgwb.version import __version__
 
-Models = Mapping[str, ChatModel] | ChatModel | None
+Models = Mapping[str, ChatModel | str] | ChatModel | str | None
 
 
 @dataclass(frozen=True)
@@ -60,10 +61,10 @@ class Run(Shown, Engine):
         question: str,
         dialogue: Dialogue | None = None,
         *,
-        kg: Graph | None,
+        kg: Source | None,
         models: Models,
-        settings: Settings | None = None,
-        prompts: Prompts | None = None,
+        settings: Settings | Mapping[str, Any] | str | None = None,
+        prompts: Prompts | str | Path | None = None,
         embeddings: Embeddings | None = None,
         path: str | Path | None = None,
     ) -> None:
@@ -76,19 +77,21 @@ class Run(Shown, Engine):
         self.id = uuid.uuid4().hex[:12]
         self.created = now()
         self.system = system
-        self.settings = system.settings.of(settings or Settings())
+        self.settings = system.settings.of(settings)
         self.question = check_question(question, self.settings)
         self.dialogue = dialogue or Dialogue()
         by_agent = models if isinstance(models, Mapping) else {"": models}
-        self.models = {name: model for name, model in by_agent.items() if model is not None}
+        self.models = {name: llm.model(model) for name, model in by_agent.items() if model is not None}
         self._know(*(name for name in self.models if name))
-        self.prompts = prompts or Prompts()
+        self.prompts = Prompts.of(prompts)
         self.embeddings = embeddings or Embeddings()
         self.breakpoints: set[str] = set()
         """Names of agents, or keys of steps, that ``go`` stops after."""
         self.turn: Turn | None = None
         """What a dialogue remembers of the latest execution that came to an end, until an edit."""
-        self.kg = kg.recorded_by(self.call) if isinstance(kg, RecordedGraph) else RecordedGraph(kg, self.call)
+        graph = None if kg is None else open_kg(kg)
+        recorded = graph if isinstance(graph, RecordedGraph) else RecordedGraph(graph, self.call)
+        self.kg = recorded.recorded_by(self.call)
         self.recorded_status, self.recorded_position = "", 0
         """How the latest execution in the file of a loaded run ended, and the steps done then."""
         self._begun: frozenset[str] = frozenset()
@@ -209,13 +212,18 @@ class Run(Shown, Engine):
         """A new run with other settings, models, prompts, kg, embeddings, dialogue, question, system or path.
 
         It starts from this run's record and overrides, so only calls whose own content differs are made.
+        ``models`` is a model for all agents, or models by agent where the others keep theirs. Raises what
+        opening a graph, a model or prompts by name does.
         """
         path = changes.pop("path", None)
         names = ("question", "dialogue", *(field.name for field in fields(Setup)))
         if unknown := sorted(set(changes) - set(names)):
             raise SettingError(f"a run has no {', '.join(unknown)}", hint=f"change {', '.join(names)}")
+        if isinstance(changes.get("models"), Mapping):
+            changes["models"] = {**self.models, **changes["models"]}
         forked = Run(**{name: getattr(self, name) for name in names} | changes)
         forked._recorded_models = self._recorded_models
+        forked.record_first = self.record_first and "models" not in changes
         forked.calls.update(self.calls)
         forked.overrides.update(self.overrides)
         forked._keep_in(path)
@@ -467,7 +475,7 @@ class Run(Shown, Engine):
 
 def check_question(text: str, settings: Settings) -> str:
     """The question, trimmed. Raises QuestionError if it is empty or far too long."""
-    words = text.split()
+    words = text.split() if isinstance(text, str) else []
     if not words:
         raise QuestionError("the question is empty", hint="ask something, for example: Who directed Arrival?")
     if len(words) > settings.max_question_words:
