@@ -9,19 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 import rdflib
-from machine import (
-    FETCHED,
-    PROVEN,
-    answered,
-    fetch,
-    goes,
-    judges,
-    produce,
-    robodata,
-    script,
-    search,
-    use,
-)
+from machine import FETCHED, PROVEN, answered, fetch, goes, judges, produce, robodata, script, search, use
 from rdflib import Literal
 from small import ENDLESS, FILMS, answer_of, asked, iri, keys
 
@@ -123,11 +111,7 @@ def test_memory_keeps_to_its_budget_and_prompts_to_theirs() -> None:
         (use("get_entity_info", entity="orgx:denis"), 'get_entity_info("orgx:denis"): 3 rows', 3),
         (use("get_property_info", property="orgx:director"), "4 rows", 4),
         (use("get_property_info", property="orgx:starring"), "3 rows", 3),
-        (
-            use("explore_entity_neighbors", entity="orgx:denis", predicate="", limit=2),
-            "2 rows of 5",
-            2,
-        ),
+        (use("explore_entity_neighbors", entity="orgx:denis", predicate="", limit=2), "2 rows of 5", 2),
         (
             use("explore_entity_neighbors", entity="orgx:denis", predicate="orgx:director", limit=0),
             "3 rows",
