@@ -11,20 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import (
-    CHATTY,
-    DIRECTED,
-    FILMS,
-    PAPER,
-    answer_of,
-    chatty,
-    films,
-    iri,
-    predicates,
-    published,
-    qir,
-    workbench,
-)
+from small import CHATTY, DIRECTED, PAPER, answer_of, chatty, iri, predicates, published, qir, workbench
 
 from kgwb import Workbench, open_kg, profile
 from kgwb.flow import Dialogue, Turn
@@ -194,7 +181,7 @@ def test_a_question_is_answered(
 def test_an_unknown_of_any_name_can_be_joined_on(name: str) -> None:
     facts = qir(f"Arrival | director | {name}", f"{name} | birth place | ?x", target="?x")
     model = Scripted({**JOINED, "chatty_kg/qir": facts})
-    run = chatty("Where was the director of Arrival born?", model, films(FILMS)).go()
+    run = chatty("Where was the director of Arrival born?", model).go()
     assert str(run.answer) == "Gentilly"
 
 
