@@ -14,7 +14,7 @@ import subprocess
 import sysconfig
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,10 +130,12 @@ def oxigraph(folder: Path) -> Iterator[Engine]:
 
 
 @contextmanager
-def running(command: list[str], port: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running(
+    command: list[str], port: int, folder: Path, env: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
     """A server's process, once it listens on the port; what it says goes to ``server.log`` in the folder."""
     with (folder / "server.log").open("wb") as log:
-        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+        process = subprocess.Popen(command, cwd=folder, env=env, stdout=log, stderr=log)
     try:
         _wait(port, process, folder)
         yield process

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from small import films
+from small import run_of
 
 from kgwb.kg import Graph
 from kgwb.llm import Scripted
@@ -26,18 +26,17 @@ def goes(next_state: str, *actions: Any, thought: str = "so") -> dict[str, Any]:
     return {**judges(next_state, thought), "actions": [*actions]}
 
 
+def use(tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"tool": tool, **arguments}
+
+
 def search(name: str = "Dune") -> dict[str, Any]:
-    return {"tool": "search_entities", "name": name}
+    return use("search_entities", name=name)
 
 
 def fetch(predicate: str, *nodes: str, to: bool = False, others: tuple[str, ...] = ()) -> dict[str, Any]:
-    way = "to" if to else "from"
-    return {
-        "tool": f"fetch_relationship_{way}_node",
-        "nodes": [*nodes],
-        "predicate": predicate,
-        "others": [*others],
-    }
+    tool = f"fetch_relationship_{'to' if to else 'from'}_node"
+    return use(tool, nodes=[*nodes], predicate=predicate, others=[*others])
 
 
 def produce(
@@ -56,7 +55,7 @@ def script(**replies: Any) -> dict[str, Any]:
     usual: dict[str, Any] = {
         "remote": [
             goes("REMOTE", search()),
-            goes("EVAL_REMOTE", {"tool": "get_entity_info", "entity": "orgx:dune"}),
+            goes("EVAL_REMOTE", use("get_entity_info", entity="orgx:dune")),
         ],
         "eval_remote": judges("UPDATE"),
         "update": FETCHED,
@@ -70,8 +69,7 @@ def script(**replies: Any) -> dict[str, Any]:
 
 def robodata(model: Any, kg: Graph | None = None, **settings: Any) -> Run:
     """A run of RoboData, not executed yet."""
-    chosen = ROBODATA.settings.of_profile("fast", **settings)
-    return Run(ROBODATA, QUESTION, kg=kg or films(), models=model, settings=chosen)
+    return run_of(ROBODATA, QUESTION, model, kg=kg, settings=ROBODATA.settings(**settings))
 
 
 def answered(kg: Graph | None = None, settings: Any = (), **replies: Any) -> tuple[Run, Scripted]:

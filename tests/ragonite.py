@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from small import films
+from small import run_of
 
-from kgwb.kg import Graph
-from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.settings import Settings
 from kgwb.systems import system
 
 RAGONITE = system("ragonite")
-AGENTS = [spec.name for spec in RAGONITE.agents]
 QUESTION = "Which films did Denis Villeneuve direct?"
 DIRECTED = (
     "SELECT f.id, f.name FROM film f JOIN thing p ON p.id = f.director"
@@ -49,17 +45,9 @@ def cited(*values: tuple[str, int], text: str = "These [1].", kind: str = "list"
 ARRIVAL = cited(("arrival", 1), ("dune", 1), ("sicario", 1))
 
 
-def ragonite(
-    model: Any,
-    question: str = QUESTION,
-    kg: Graph | None = None,
-    settings: Settings | None = None,
-    **options: Any,
-) -> Run:
+def ragonite(model: Any, question: str = QUESTION, **options: Any) -> Run:
     """A run of RAGonite, not executed yet."""
-    settings = RAGONITE.settings.of(settings or Settings())
-    options = {"embeddings": Embeddings("lexical")} | options
-    return Run(RAGONITE, question, kg=kg or films(), models=model, settings=settings, **options)
+    return run_of(RAGONITE, question, model, **options)
 
 
 def script(*uses: dict[str, Any], answer: Any = ARRIVAL) -> dict[str, Any]:

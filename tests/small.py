@@ -112,6 +112,15 @@ def dog(
     return Run(DOG, question, kg=kg or films(), models=model, settings=settings, **options)
 
 
+def run_of(system: System, question: str, model: Any, *, kg: Graph | None = None, **options: Any) -> Run:
+    """A run of any system, not executed yet."""
+    return Run(system, question, kg=kg or films(), models=model, **options)
+
+
+ENDLESS = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o . ?p ?q ?r }"
+"""A query that takes for ever, on the smallest graph too."""
+
+
 class Alone(System):
     """A system with one agent at work, so that it can be looked at alone."""
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from small import films
+from small import run_of
 
-from kgwb.kg import Graph
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.settings import Settings
 from kgwb.systems import system
 
 SURVEYOR = system("surveyor")
@@ -18,7 +16,6 @@ QUESTION = "Which films did Denis Villeneuve direct?"
 DIRECTED = "SELECT DISTINCT ?film WHERE { ?film org:director org:denis }"
 TABLE = "SELECT ?film ?minutes WHERE { ?film org:director org:denis OPTIONAL { ?film org:runtime ?minutes } }"
 FINE = {"reason": "it is", "verdict": "fine", "sparql": "", "columns": [], "missing": ""}
-AGENTS = [spec.name for spec in SURVEYOR.agents]
 
 
 def mention(*names: str, classes: Sequence[str] = ("Film",), question: str = QUESTION) -> dict[str, Any]:
@@ -45,16 +42,9 @@ def script(drafts: Any = None, reviews: Any = FINE, names: Any = None) -> dict[s
     }
 
 
-def surveyor(
-    model: Any,
-    question: str = QUESTION,
-    kg: Graph | None = None,
-    settings: Settings | None = None,
-    **options: Any,
-) -> Run:
+def surveyor(model: Any, question: str = QUESTION, **options: Any) -> Run:
     """A run of Surveyor, not executed yet."""
-    settings = SURVEYOR.settings.of(settings or Settings())
-    return Run(SURVEYOR, question, kg=kg or films(), models=model, settings=settings, **options)
+    return run_of(SURVEYOR, question, model, **options)
 
 
 def answered(

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from small import films
+from small import run_of
 
-from kgwb.kg import Graph
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.settings import Settings
 from kgwb.systems import system
 
 TRIAD = system("triad")
@@ -58,16 +56,9 @@ KEYS = [
 ]
 
 
-def triad(
-    model: Any,
-    question: str = QUESTION,
-    kg: Graph | None = None,
-    settings: Settings | None = None,
-    **options: Any,
-) -> Run:
+def triad(model: Any, question: str = QUESTION, **options: Any) -> Run:
     """A run of Triad, not executed yet."""
-    settings = TRIAD.settings.of(settings or Settings())
-    return Run(TRIAD, question, kg=kg or films(), models=model, settings=settings, **options)
+    return run_of(TRIAD, question, model, **options)
 
 
 def answered(question: str = QUESTION, /, **replies: Any) -> tuple[Run, Scripted]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from engines import leave_out
@@ -23,23 +24,30 @@ def chromium() -> Iterator[Browser]:
         yield browser
 
 
-@pytest.fixture(scope="package")
-def lab(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """JupyterLab, as `kgwb lab` starts it."""
-    with serving("lab", tmp_path_factory.mktemp("lab")) as server:
-        yield Site(server, chromium)
+def _site(kind: str) -> Any:
+    @pytest.fixture(scope="package")
+    def site(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+        with serving(kind, tmp_path_factory.mktemp(kind)) as server:
+            yield Site(server, chromium)
+
+    return site
 
 
-@pytest.fixture(scope="package")
-def notebook7(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with serving("notebook", tmp_path_factory.mktemp("notebook")) as server:
-        yield Site(server, chromium)
+lab, notebook7, voila = _site("lab"), _site("notebook"), _site("voila")
 
 
-@pytest.fixture(scope="package")
-def voila(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with serving("voila", tmp_path_factory.mktemp("voila")) as server:
-        yield Site(server, chromium)
+@pytest.fixture(params=["lab", "notebook7", "voila"])
+def site(request: pytest.FixtureRequest) -> Site:
+    """Each place where a notebook may be."""
+    return request.getfixturevalue(request.param)  # type: ignore[no-any-return]
+
+
+@pytest.fixture(autouse=True)
+def nothing_goes_wrong(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Nor on a page that the tests of a file share."""
+    yield
+    if "page" in request.fixturenames:
+        request.getfixturevalue("page").assert_clean()
 
 
 TARGETS = {"view": ("clicks that run nothing", 60), "step": ("steps", 150)}

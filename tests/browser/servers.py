@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.error import URLError
-from urllib.request import urlopen
 
 import nbformat
+from engines import ROOT, free_port, running
 
-ROOT = Path(__file__).parent.parent.parent
 CARRIED = ("kgwb", "notebooks", "prompts", "recordings", "sample_kgs", "pyproject.toml")
 PERSONAL = ("JUPYTER", "KGWB", "OLLAMA", "OPENAI")
 """How variables of the person's own begin."""
-START_S = 60
-STOP_S = 15
 
 COMMANDS = {
     "lab": (
@@ -89,28 +81,10 @@ class Server:
 def serving(kind: str, folder: Path) -> Iterator[Server]:
     """A server in a new ``folder`` for as long as the block lasts, and none of its kernels after it."""
     copy_project(folder)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [part.format(port=port) for part in COMMANDS[kind]]
-    log = folder / "server.log"
-    with (
-        log.open("w") as out,
-        subprocess.Popen(
-            [sys.executable, "-m", *command],
-            cwd=folder,
-            env=environment(folder),
-            stdout=out,
-            stderr=out,
-            start_new_session=True,
-        ) as process,
-    ):
-        try:
-            origin = f"http://127.0.0.1:{port}"
-            _await(origin, process, log)
-            yield Server(kind, origin, folder)
-        finally:
-            _stop(process)
+    port = free_port()
+    command = [sys.executable, "-m", *(part.format(port=port) for part in COMMANDS[kind])]
+    with running(command, port, folder, environment(folder)):
+        yield Server(kind, f"http://127.0.0.1:{port}", folder)
 
 
 def copy_project(folder: Path) -> None:
@@ -137,22 +111,3 @@ def environment(folder: Path) -> dict[str, str]:
         "KGWB_EMBEDDINGS": "lexical",
         "PYTHONPATH": str(folder),  # the copy of kgwb finds the copies of the prompts
     }
-
-
-def _await(origin: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    until = time.monotonic() + START_S
-    while time.monotonic() < until and process.poll() is None:
-        try:
-            urlopen(origin, timeout=5).close()
-            return
-        except (URLError, OSError):
-            time.sleep(0.1)
-    raise RuntimeError(f"no server at {origin}; it said:\n{log.read_text()[-3000:]}")
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.send_signal(signal.SIGTERM)  # it shuts its kernels down
-    try:
-        process.wait(STOP_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)

@@ -35,12 +35,6 @@ def page(lab: Site) -> Iterator[NotebookPage]:
         yield page
 
 
-@pytest.fixture(autouse=True)
-def nothing_goes_wrong(page: NotebookPage) -> Iterator[None]:
-    yield
-    page.assert_clean()
-
-
 def agent(page: NotebookPage, name: str) -> Cell:
     return page.cell(f'workbench.cell("{name}")')
 

@@ -61,12 +61,6 @@ def page(lab: Site) -> Iterator[NotebookPage]:
         yield page
 
 
-@pytest.fixture(autouse=True)
-def nothing_goes_wrong(page: NotebookPage) -> Iterator[None]:
-    yield
-    page.assert_clean()
-
-
 @pytest.mark.parametrize(
     ("question", "why"),
     [
@@ -130,9 +124,7 @@ def test_an_answer_of_the_wrong_kind_says_so(page: NotebookPage) -> None:
     expect(cell.output.locator(".answer")).to_have_class("answer none")
 
 
-def test_a_triple_is_muted_and_it_is_told_whether_the_answer_stands(
-    page: NotebookPage,
-) -> None:
+def test_a_triple_is_muted_and_it_is_told_whether_the_answer_stands(page: NotebookPage) -> None:
     cell = page.cell('asked("Who directed Arrival?")').run().wait("Denis Villeneuve")
     cell.tab("Answer").wait("stands on")
     cell.click("Mute", until="The answer does not stand without this triple.")

@@ -1,4 +1,4 @@
-"""The other notebooks, a person's reply and question in them, and input that is hostile or wrong."""
+"""The other notebooks, a person's reply and question in them, and input that is wrong."""
 
 from __future__ import annotations
 
@@ -43,18 +43,6 @@ import kgwb
 workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
 workbench.begin("Who directed Arrival?")
 """
-HOSTILE = '''
-import kgwb, rdflib
-turtle = """
-@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-:arrival rdfs:label "Arrival" ; :director :denis ; rdfs:comment "<script>throw Error('ran')</script>" .
-:denis rdfs:label "<img src='http://example.invalid/x.png' onerror='throw Error(1)'>Denis" .
-:director rdfs:label "director" .
-"""
-kg = kgwb.open_kg(rdflib.Graph().parse(data=turtle, format="turtle"))
-workbench = kgwb.Workbench(kg, "rules")
-workbench.ask("Who directed Arrival?")
-'''
 
 
 def test_edits_are_compared_and_a_prompt_is_saved_to_its_file(lab: Site) -> None:
@@ -162,16 +150,6 @@ def test_both_tools_are_used_and_the_answer_cites_them(lab: Site) -> None:
         page.cell('workbench.cell("passages")').wait("Hayao Miyazaki")
         page.cell('workbench.cell("answerer")').wait("cited")
         page.cell("workbench.debug()").wait("Answer")
-
-
-def test_markup_in_a_graph_is_shown_as_text(lab: Site) -> None:
-    cells = ("workbench.debug()", "workbench.subgraph()", "workbench.runs[-1]")
-    with lab.visit(lab.server.write("hostile.ipynb", HOSTILE, *cells)) as page:
-        page.run_all()
-        for view in ("Answer", "Subgraph", "Compare"):
-            page.cell(1).tab(view)
-        page.cell(2).tab("To move around in").show().frame().locator("canvas").wait_for()
-        page.cell(2).tab("Table").wait("<img src=")
 
 
 def test_what_is_wrong_is_said_in_the_cell_and_the_page_goes_on(lab: Site) -> None:

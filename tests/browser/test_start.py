@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import expect
 
 from browser.harness import Site
@@ -42,9 +41,7 @@ def test_a_notebook_that_a_person_ran_and_saved_shows_its_widgets_without_their_
         page.cell(1).wait("No answer yet").click("Continue", until="Denis Villeneuve")
 
 
-@pytest.mark.parametrize("place", ["lab", "notebook7", "voila"])
-def test_the_first_notebook_runs_from_top_to_bottom(place: str, request: pytest.FixtureRequest) -> None:
-    site: Site = request.getfixturevalue(place)
+def test_the_first_notebook_runs_from_top_to_bottom(site: Site) -> None:
     with site.visit("00_start.ipynb") as page:
         page.run_all()
         for answer in ("Andrei Tarkovsky", "1986", "1967", "not in this graph"):

@@ -1,12 +1,11 @@
-"""What looks like TeX is shown letter for letter, wherever the page around typesets mathematics."""
+"""What looks like TeX or markup is shown letter for letter, wherever the page around typesets mathematics."""
 
 from __future__ import annotations
 
-import pytest
-
 from browser.harness import Site
 
-TEX = r"from $5 to $10, \(a\), \[b\], $$c$$, \begin{align}d\end{align}, $\color{white}{e}$"
+MARKUP = "<img src='http://example.invalid/x.png'> <script>throw Error('ran')</script>"
+TEX = r"from $5 to $10, \(a\), \[b\], $$c$$, \begin{align}d\end{align}, $\color{white}{e}$ " + MARKUP
 MADE = rf'''
 import kgwb, rdflib
 from IPython.display import HTML
@@ -33,17 +32,22 @@ SHOWN = {
     "first.diff(second)": ("Who directed Arrival?", "Who made Arrival?"),
     "workbench.chat()": (),
     "workbench.debug()": ("Who made Arrival?", "Denis"),
+    "workbench.subgraph()": (),
     "workbench.cell('predicate_selection')": ("director",),
 }
 """Cells, and the words that stand before the text in each."""
 
 
-@pytest.mark.parametrize("place", ["lab", "notebook7", "voila"])
-def test_tex_is_shown_letter_for_letter(place: str, request: pytest.FixtureRequest) -> None:
-    site: Site = request.getfixturevalue(place)
+def test_tex_is_shown_letter_for_letter(site: Site) -> None:
     with site.visit(site.server.write("tex.ipynb", MADE, *SHOWN, "HTML('<p>$x$</p>')")) as page:
         page.run_all()
         page.cell("<p>$x$").show().output.locator("mjx-container").wait_for()  # the page does typeset
+        for view in ("Answer", "Subgraph", "Compare"):
+            page.cell("workbench.debug()").tab(view)
+        page.cell("workbench.debug()").tab("Step")
+        subgraph = page.cell("workbench.subgraph()")
+        subgraph.tab("To move around in").show().frame().locator("canvas").wait_for()
+        subgraph.tab("Table").wait(f"Denis {TEX}")
         page.cell(len(SHOWN)).show().tab("Edit as a form").wait("Use this result")
         page.cell(len(SHOWN)).tab("Result")
         for place_of, (code, words) in enumerate(SHOWN.items(), 1):

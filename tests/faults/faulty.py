@@ -5,33 +5,28 @@ from __future__ import annotations
 import json
 import socket
 import struct
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pyoxigraph
+import rdflib
+from hostile import servers
+from hostile.servers import Seen
+from small import FILMS
+
+from kgwb.kg.local import LocalGraph
 
 TEN_MB = 10_000_000
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One request: a SPARQL query, or the JSON body of a chat."""
-
-    path: str
-    query: str
-    body: Any
-
-
-@dataclass(frozen=True)
 class Right:
-    """The right answer to it."""
+    """The right answer to a SPARQL query or a chat."""
 
     kind: str
     body: bytes
@@ -40,35 +35,28 @@ class Right:
 Fault = Callable[[BaseHTTPRequestHandler, Right, "Server"], None]
 
 
-class Server:
-    """Gives ``answer(asked)``, or what ``fault`` does instead; ``seen`` is what was asked."""
+class Server(servers.Server):
+    """Gives ``answer(seen)``, or what ``fault`` does instead."""
 
-    def __init__(self, answer: Callable[[Asked], Right], path: str) -> None:
-        self.answer, self.path = answer, path
+    protocol = "HTTP/1.1"
+
+    def __init__(self, answer: Callable[[Seen], Right], path: str) -> None:
+        self.path = path
         self.fault: Fault | None = None
-        self.hit = lambda asked: True
+        self.hit = lambda seen: True
         """Which requests the fault befalls."""
-        self.seen: list[Asked] = []
-        self.port = 0
-        self.start()
+        super().__init__(answer)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}{self.path}"
+        return super().url + self.path
 
-    def start(self) -> None:
-        self.closing = threading.Event()
-        self._http = _Quiet(("127.0.0.1", self.port), _handler(self))
-        self.port = self._http.server_port
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
-        self._thread.start()
-
-    def stop(self) -> None:
-        """From now on connections are refused."""
-        self.closing.set()
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
+    def respond(self, handler: BaseHTTPRequestHandler, seen: Seen) -> None:
+        right = self.answer(seen)
+        if self.fault is not None and self.hit(seen):
+            self.fault(handler, right, self)
+        else:
+            send(handler, right)
 
 
 @contextmanager
@@ -80,44 +68,15 @@ def serving(*servers: Server) -> Iterator[None]:
             server.stop()
 
 
-class _Quiet(ThreadingHTTPServer):
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that left early are part of the tests."""
-
-
-def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            self.close_connection = True
-            sent = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-            form = parse_qs(urlsplit(self.path).query if self.command == "GET" else sent)
-            body = json.loads(sent) if sent.startswith("{") else None
-            asked = Asked(self.path, form.get("query", [""])[0], body)
-            server.seen.append(asked)
-            right = server.answer(asked)
-            if server.fault is not None and server.hit(asked):
-                server.fault(self, right, server)
-            else:
-                send(self, right)
-
-        do_POST = do_GET
-
-        def log_message(self, *_: Any) -> None:
-            """Nothing on standard error."""
-
-    return Handler
-
-
 # --- right answers
 
 
-def graph_server(store: pyoxigraph.Store) -> Server:
-    """SPARQL over a store."""
+def graph_server() -> Server:
+    """SPARQL over the films."""
+    store = LocalGraph.of(rdflib.Graph().parse(data=FILMS, format="turtle")).store
 
-    def answer(asked: Asked) -> Right:
-        result = store.query(asked.query)
+    def answer(seen: Seen) -> Right:
+        result = store.query(seen.query)
         if isinstance(result, pyoxigraph.QueryTriples):
             body = result.serialize(format=pyoxigraph.RdfFormat.N_TRIPLES)
             return Right("application/n-triples", body or b"")
@@ -131,30 +90,48 @@ def model_server(protocol: str, reply: Callable[[dict[str, Any]], str]) -> Serve
     """``reply`` to the body of a chat, in the protocol "openai" or "ollama"."""
     whole = {"openai": _openai, "ollama": _ollama}[protocol]
 
-    def answer(asked: Asked) -> Right:
-        return whole(reply(asked.body), asked.body) if asked.body else Right("application/json", b"{}")
+    def answer(seen: Seen) -> Right:
+        return whole(reply(seen.data), seen.data) if seen.data else Right("application/json", b"{}")
 
     return Server(answer, "/v1" if protocol == "openai" else "")
 
 
-def _openai(text: str, body: dict[str, Any], finish: str = "stop") -> Right:
+TASKS = {
+    "entities": "chatty_kg/qir",
+    "number": "linking/vertex_selection",
+    "predicates": "chatty_kg/predicate_selection",
+}
+"""The agents of Chatty-KG by a field of the reply that they ask for."""
+
+
+def by_form(script: Mapping[str, Any]) -> Callable[[dict[str, Any]], str]:
+    """What a model says to the agents of Chatty-KG, told apart by the form of reply that they ask for."""
+
+    def reply(body: dict[str, Any]) -> str:
+        form = body["response_format"]["json_schema"]["schema"]["properties"]
+        return next(json.dumps(script[task]) for field, task in TASKS.items() if field in form)
+
+    return reply
+
+
+def _openai(text: str, body: dict[str, Any]) -> Right:
     usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
     head = {"id": "c", "model": "tiny", "created": 0}
     if not body.get("stream"):
         message = {"role": "assistant", "content": text}
-        choice = {"index": 0, "finish_reason": finish, "message": message}
+        choice = {"index": 0, "finish_reason": "stop", "message": message}
         data = {**head, "object": "chat.completion", "choices": [choice], "usage": usage}
         return Right("application/json", json.dumps(data).encode())
     parts: list[dict[str, Any]] = [
         {"choices": [{"index": 0, "delta": {"content": part}, "finish_reason": None}]} for part in _cut(text)
     ]
-    parts.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}], "usage": usage})
+    parts.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": usage})
     lines = [json.dumps({**head, "object": "chat.completion.chunk", **part}) for part in parts]
     return Right("text/event-stream", "".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"]).encode())
 
 
-def _ollama(text: str, body: dict[str, Any], finish: str = "stop") -> Right:
-    counts = {"done_reason": finish, "prompt_eval_count": 1, "eval_count": 1}
+def _ollama(text: str, body: dict[str, Any]) -> Right:
+    counts = {"done_reason": "stop", "prompt_eval_count": 1, "eval_count": 1}
     pieces = _cut(text) if body.get("stream") else [text]
     lines = [
         {"model": "tiny", "message": {"role": "assistant", "content": piece}, "done": False}

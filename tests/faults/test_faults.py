@@ -6,16 +6,15 @@ import json
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import faulty
 import pytest
 import rdflib
-from faulty import Server, graph_server, model_server, serving
+from faulty import Server, by_form, graph_server, model_server, serving
 from rdflib import URIRef
-from small import DIRECTED, EX, FILMS, GuessReply, prompt
+from small import DIRECTED, EX, GuessReply, prompt
 
 from kgwb.cli import main
 from kgwb.errors import (
@@ -31,7 +30,6 @@ from kgwb.flow import Answer, Dialogue, Question, Value
 from kgwb.kg import Graph, Limits
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.endpoint import Endpoint
-from kgwb.kg.local import LocalGraph
 from kgwb.llm import model as open_model
 from kgwb.run import Run, System, agent
 from kgwb.run.ask import ask
@@ -92,10 +90,8 @@ class Town:
     """A graph and two models, each behind a server."""
 
     def __init__(self) -> None:
-        store = LocalGraph.of(rdflib.Graph().parse(data=FILMS, format="turtle")).store
-        self.servers: dict[str, Server] = {"graph": graph_server(store)}
-        for protocol in MODEL_PLACES:
-            self.servers[protocol] = model_server(protocol, _echo)
+        models = {protocol: model_server(protocol, _echo) for protocol in MODEL_PLACES}
+        self.servers = {"graph": graph_server(), **models}
 
     def of(self, place: str) -> Server:
         return self.servers.get(place, self.servers["graph"])
@@ -110,9 +106,9 @@ class Town:
 
     def asked(self) -> list[tuple[str, str]]:
         return [
-            (place, asked.query or json.dumps(asked.body))
+            (place, seen.query or json.dumps(seen.data))
             for place, server in self.servers.items()
-            for asked in server.seen
+            for seen in server.seen
         ]
 
 
@@ -126,8 +122,6 @@ def undisturbed() -> Iterator[tuple[Answer | None, list[tuple[str, str]]]]:
 
 @pytest.fixture
 def town(monkeypatch: pytest.MonkeyPatch) -> Iterator[Town]:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-tests-0123456789")
-    monkeypatch.setattr("kgwb.llm.remote.BACKOFF_S", 0.001)
     monkeypatch.setattr("kgwb.llm.remote.CONNECT_S", 0.2)
     found = Town()
     with serving(*found.servers.values()):
@@ -316,23 +310,13 @@ def test_a_reply_cut_by_its_length_is_said_and_asked_anew(
 
 # --- Chatty-KG, disturbed at every request
 
-DIRECTORS = {"entities": DIRECTED["chatty_kg/qir"], "predicates": DIRECTED["chatty_kg/predicate_selection"]}
 QUESTION = "Who directed Arrival?"
 
 
-def _chatty(body: dict[str, Any]) -> str:
-    """What a model says to the agents of Chatty-KG, told apart by the form of reply that they ask for."""
-    form = body["response_format"]["json_schema"]["schema"]["properties"]
-    return next(json.dumps(reply) for name, reply in DIRECTORS.items() if name in form)
-
-
 @pytest.fixture
-def chatty(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Server, Server]]:
+def chatty() -> Iterator[tuple[Server, Server]]:
     """A graph and a model for Chatty-KG."""
-    monkeypatch.setattr("kgwb.llm.remote.BACKOFF_S", 0.001)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-tests-0123456789")
-    graph = graph_server(LocalGraph.of(rdflib.Graph().parse(data=FILMS, format="turtle")).store)
-    model = model_server("openai", _chatty)
+    graph, model = graph_server(), model_server("openai", by_form(DIRECTED))
     with serving(graph, model):
         yield graph, model
 
@@ -356,8 +340,7 @@ def test_chatty_kg_goes_on_from_a_fault_at_any_request(
     for number in range(1, len(asked[place == "model"]) + 1):
         graph.seen.clear()
         model.seen.clear()
-        server.fault = MISBEHAVIOURS[number % len(MISBEHAVIOURS)]
-        server.hit = partial(_from, server, number)
+        _disturb(server, number, MISBEHAVIOURS[number % len(MISBEHAVIOURS)])
         bench = _workbench(graph, model)
         with pytest.raises(KgwbError) as caught:
             bench.ask(QUESTION, path=tmp_path / f"{number}.jsonl")
@@ -372,8 +355,9 @@ def test_chatty_kg_goes_on_from_a_fault_at_any_request(
         assert load_run(tmp_path / f"{number}.jsonl").answer == whole.answer
 
 
-def _from(server: Server, number: int, asked: object) -> bool:
-    return len(server.seen) >= number
+def _disturb(server: Server, number: int, fault: faulty.Fault) -> None:
+    """A fault befalls the server at that request, and at all after it."""
+    server.fault, server.hit = fault, lambda _: len(server.seen) >= number
 
 
 # --- what the person sees
@@ -392,7 +376,7 @@ def test_the_terminal_tells_a_fault_in_words_and_goes_on_from_it(
     server = graph if place == "graph" else model
     command = ["ask", "--kg", graph.url, "--model", f"openai:tiny@{model.url}"]
     command += ["--save", str(tmp_path / "run.jsonl"), QUESTION]
-    server.fault, server.hit = misbehave, partial(_from, server, 2)
+    _disturb(server, 2, misbehave)
     assert main(command) == 2
     said = capsys.readouterr().err
     assert said.startswith("kgwb: ") and "What to do: " in said

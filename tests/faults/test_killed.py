@@ -16,33 +16,18 @@ from typing import Any
 
 import faulty
 import pytest
-import rdflib
-from faulty import graph_server, large_graph, model_server, serving
+from faulty import by_form, graph_server, large_graph, model_server, serving
 from jupyter_client.manager import KernelManager
-from small import DIRECTED, EX, FILMS, HOMONYMS
+from page import wait_for
+from small import DIRECTED, EX, HOMONYMS
 
 from kgwb.bench.results import CONFIG, RESULTS, Results
 from kgwb.errors import InputError
 from kgwb.kg import open_kg
-from kgwb.kg.local import LocalGraph
 from kgwb.llm import model as open_model
 from kgwb.workbench import Workbench, load_run
 
-KEY = "sk-tests-0123456789"
 WAIT_S = 60
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-
-
-def until(met: Callable[[], Any]) -> None:
-    """Wait for a condition."""
-    late = time.monotonic() + WAIT_S
-    while not met():
-        assert time.monotonic() < late, "it did not come about"
-        time.sleep(0.01)
 
 
 # --- a run in a kernel
@@ -56,23 +41,11 @@ workbench.ask("Who directed Dune?", path={path!r})
 """
 
 
-def says(body: dict[str, Any]) -> str:
-    """What a model says to the agents of Chatty-KG, told apart by the form of reply that they ask for."""
-    replies = {
-        "entities": "chatty_kg/qir",
-        "number": "linking/vertex_selection",
-        "predicates": "chatty_kg/predicate_selection",
-    }
-    form = body["response_format"]["json_schema"]["schema"]["properties"]
-    return next(json.dumps(HOMONYMS[task]) for field, task in replies.items() if field in form)
-
-
 @pytest.mark.parametrize(("place", "seed"), [("model", 1), ("model", 2), ("graph", 3)])
 def test_a_run_in_a_killed_kernel_goes_on_from_the_call_in_flight(
     tmp_path: Path, place: str, seed: int
 ) -> None:
-    graph = graph_server(LocalGraph.of(rdflib.Graph().parse(data=FILMS, format="turtle")).store)
-    model = model_server("openai", says)
+    graph, model = graph_server(), model_server("openai", by_form(HOMONYMS))
     path = tmp_path / "run.jsonl"
     with serving(graph, model):
         spec = f"openai:tiny@{model.url}"
@@ -84,17 +57,15 @@ def test_a_run_in_a_killed_kernel_goes_on_from_the_call_in_flight(
         graph.seen.clear()
         model.seen.clear()
         slow.fault, slow.hit = faulty.slow, lambda asked: len(slow.seen) >= number
-        _kill_kernel(
-            ASKING.format(graph=graph.url, model=spec, path=str(path)), lambda: len(slow.seen) >= number
-        )
+        code = ASKING.format(graph=graph.url, model=spec, path=str(path))
+        _kill_kernel(code, lambda: len(slow.seen) >= number)
         slow.fault = None
         kept = load_run(path)
         assert kept.status == "failed" and kept.question == "Who directed Dune?"
         made = [call.kind for call in kept.calls.values()]
         assert made.count("model") == len(model.seen) - (place == "model")
-        resumed = load_run(
-            path, kg=open_kg(graph.url, dialect="generic"), model=open_model(spec), resume=True
-        )
+        kg = open_kg(graph.url, dialect="generic")
+        resumed = load_run(path, kg=kg, model=open_model(spec), resume=True)
         assert (resumed.status, resumed.answer) == ("done", whole.answer)
         assert len(model.seen) == asked["model"] + (place == "model")
         assert all(resumed.calls[key].taken_at == call.taken_at for key, call in kept.calls.items())
@@ -103,15 +74,15 @@ def test_a_run_in_a_killed_kernel_goes_on_from_the_call_in_flight(
 
 def _kill_kernel(code: str, ready: Callable[[], bool]) -> None:
     manager = KernelManager()
-    manager.start_kernel(env={**os.environ, "OPENAI_API_KEY": KEY})
+    manager.start_kernel(env=dict(os.environ))
     try:
         client = manager.client()
         client.start_channels()
         client.wait_for_ready(WAIT_S)
         client.execute(code)
-        until(ready)
+        wait_for(ready, WAIT_S)
         manager.signal_kernel(signal.SIGKILL)
-        until(lambda: not manager.is_alive())
+        wait_for(lambda: not manager.is_alive(), WAIT_S)
         client.stop_channels()
     finally:
         manager.shutdown_kernel(now=True)
@@ -155,14 +126,8 @@ class Benchmark:
 
     def start(self, out: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "kgwb", "bench", "--kg", str(self.graph)]
-        command += [
-            "--set",
-            "multi_turn=false",
-            "--model",
-            f"openai:tiny@{self.model.url}",
-            "--questions",
-            str(self.questions),
-        ]
+        command += ["--set", "multi_turn=false", "--model", f"openai:tiny@{self.model.url}"]
+        command += ["--questions", str(self.questions)]
         command += ["--out", str(self.folder / out), "--workers", str(WORKERS)]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
@@ -195,7 +160,7 @@ def test_a_benchmark_killed_again_and_again_asks_no_question_twice(benchmark: Be
         # Each time a little further than before, so that there is something left to kill
         after = len(seen) + chosen.randint(1, max(1, 2 * left // KILLS))
         process = benchmark.start("killed")
-        until(lambda: len(seen) >= after or process.poll() is not None)  # noqa: B023
+        wait_for(lambda: len(seen) >= after or process.poll() is not None, WAIT_S)  # noqa: B023
         process.kill()
         process.communicate(timeout=WAIT_S)
         killed += process.returncode == -signal.SIGKILL
@@ -205,7 +170,7 @@ def test_a_benchmark_killed_again_and_again_asks_no_question_twice(benchmark: Be
     assert killed == KILLS
     assert benchmark.finish("killed") == whole
     assert len(seen) <= usual + KILLS * WORKERS * CALLS_A_QUESTION
-    told = Counter(json.dumps(asked.body["messages"]) for asked in seen if asked.body)  # else cut off
+    told = Counter(json.dumps(asked.data["messages"]) for asked in seen if asked.data)  # else cut off
     assert max(told.values()) <= KILLS + 1
 
 
@@ -303,7 +268,7 @@ def test_a_process_killed_while_it_builds_harms_nobody_and_is_cleared_away(tmp_p
     graphs = Path(os.environ["KGWB_CACHE"]) / "graphs"
     killed = opener(path)
     begin(killed)
-    until(lambda: list(graphs.glob(".making-*/graph/*")))
+    wait_for(lambda: list(graphs.glob(".making-*/graph/*")), WAIT_S)
     killed.kill()
     killed.communicate(timeout=WAIT_S)
     (left,) = graphs.glob(".making-*")

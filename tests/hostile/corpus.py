@@ -6,8 +6,14 @@ A script among them that ran would set ``window.ran``; nothing that kgwb shows m
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from functools import cache
+from typing import Any, TypeVar
 
+from hypothesis import Phase, given, seed, settings
+from hypothesis import strategies as st
+
+T = TypeVar("T")
 SEED = 20_261_122
 
 QUOTES = (
@@ -127,3 +133,18 @@ def texts(count: int = 1_000, *, halves: bool = False) -> tuple[str, ...]:
         pieces.insert(chance.randint(0, len(pieces)), chance.choice(PLAIN))
         found.setdefault(chance.choice(("", " ", "", "\n")).join(pieces))
     return tuple(found)[:count]
+
+
+def outcomes(examples: int, strategy: st.SearchStrategy[Any], judged: Callable[[Any], T]) -> list[T]:
+    """What ``judged`` makes of so many examples, always the same ones."""
+    made: list[T] = []
+
+    @seed(SEED)
+    @settings(max_examples=examples, database=None, phases=[Phase.generate])
+    @given(strategy)
+    def judge(example: Any) -> None:
+        made.append(judged(example))
+
+    judge()
+    assert len(made) >= examples
+    return made

@@ -12,7 +12,7 @@ from typing import Any
 
 import rdflib
 from rdflib import RDF, RDFS, Literal, URIRef
-from small import chatty, iri
+from small import chatty, iri, qir
 
 from hostile.corpus import IRIS, PLAIN
 from kgwb import open_kg
@@ -73,14 +73,8 @@ def parrot(request: ChatRequest, texts: Sequence[str]) -> dict[str, Any]:
                 {"subject": s.lstrip("? ") or "x", "predicate": p.strip() or "p", "object": o}
                 for s, p, o in facts
             ]
-            return {
-                "entities": [texts[0]],
-                "unknowns": [texts[1]],
-                "triples": triples,
-                "target": "?x",
-                "question_type": "list",
-                "beyond": [],
-            }
+            form = qir(target="?x")
+            return {**form, "entities": [texts[0]], "unknowns": [texts[1]], "triples": triples}
         case "vertex_selection":
             return {"reason": texts[3], "number": 1, "label": said["candidates"][0]["label"]}
         case "predicate_selection":

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -31,19 +32,64 @@ class Seen:
         form = self.body if "form-urlencoded" in self.headers.get("Content-Type", "") else ""
         return parse_qs("&".join(filter(None, (query, form))), keep_blank_values=True)
 
+    @property
+    def query(self) -> str:
+        """The SPARQL query, empty if there is none."""
+        return self.fields.get("query", [""])[0]
+
+    @property
+    def data(self) -> Any:
+        """The body's JSON data, None if it is no object."""
+        return json.loads(self.body) if self.body.startswith("{") else None
+
     def __str__(self) -> str:
         return "\n".join((f"{self.method} {self.path}", *map(": ".join, self.headers.items()), self.body))
 
 
-@dataclass
 class Server:
     """``answer`` says what goes back for a request; ``seen`` is what came."""
 
-    answer: Callable[[Seen], Said]
-    seen: list[Seen] = field(default_factory=list)
-    url: str = ""
-    software: str = "test"
+    protocol = "HTTP/1.0"
+    software = "test"
     """What it calls itself."""
+
+    def __init__(self, answer: Callable[[Seen], Any]) -> None:
+        self.answer = answer
+        self.seen: list[Seen] = []
+        self.port = 0
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Listen on a free port, or on that of before."""
+        self.closing = threading.Event()
+        self._http = _Http(("127.0.0.1", self.port), _handler(self))
+        self.port = self._http.server_port
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
+        self._thread.start()
+
+    def stop(self) -> None:
+        """From now on connections are refused."""
+        self.closing.set()
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+    def respond(self, handler: BaseHTTPRequestHandler, seen: Seen) -> None:
+        status, headers, said = self.answer(seen)
+        if not isinstance(said, Iterator):
+            text = said if isinstance(said, str | bytes) else json.dumps(said)
+            payload = text.encode() if isinstance(text, str) else text
+            said, headers = [payload], {"Content-Length": str(len(payload)), **headers}
+        handler.send_response(status)
+        for name, value in headers.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        for part in said:
+            handler.wfile.write(part)
 
 
 def no_rows(seen: Seen) -> Said:
@@ -58,54 +104,38 @@ def no_rows(seen: Seen) -> Said:
 @contextmanager
 def serving(answer: Callable[[Seen], Said] = no_rows) -> Iterator[Server]:
     """A server on a free port, ended on leaving."""
-    made = Server(answer)
+    server = Server(answer)
+    try:
+        yield server
+    finally:
+        server.stop()
 
+
+class _Http(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that leave early are part of the tests."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
+def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = server.protocol
+
         def do_GET(self) -> None:
+            self.close_connection = True
             length = int(self.headers.get("Content-Length") or 0)
             body = self.rfile.read(length).decode("utf-8", "replace")
             seen = Seen(self.command, self.path, dict(self.headers), body)
-            made.seen.append(seen)
-            status, headers, said = made.answer(seen)
-            if isinstance(said, Iterator):
-                self.stream(status, headers, said)
-                return
-            payload = (
-                said
-                if isinstance(said, bytes)
-                else (said if isinstance(said, str) else json.dumps(said)).encode()
-            )
-            self.send_response(status)
-            for name, value in {"Content-Length": str(len(payload)), **headers}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(payload)
-
-        def stream(self, status: int, headers: dict[str, str], parts: Iterator[bytes]) -> None:
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            with suppress(OSError):  # whoever asked has left
-                for part in parts:
-                    self.wfile.write(part)
+            server.seen.append(seen)
+            server.respond(self, seen)
 
         do_POST = do_PUT = do_DELETE = do_PATCH = do_GET
 
         def version_string(self) -> str:
-            return made.software
+            return server.software
 
         def log_message(self, *_: Any) -> None:
-            pass
+            """Nothing on standard error."""
 
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    http.daemon_threads = True
-    thread = threading.Thread(target=http.serve_forever, args=(0.01,))
-    thread.start()
-    made.url = f"http://127.0.0.1:{http.server_port}"
-    try:
-        yield made
-    finally:
-        http.shutdown()
-        http.server_close()
-        thread.join()
+    return Handler

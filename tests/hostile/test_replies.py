@@ -17,41 +17,31 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, seed, settings
+from debate import filtering, remark, trying
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from machine import FETCHED, PROVEN, ROBODATA, goes, judges, search
+from machine import FETCHED, PROVEN, goes, judges, search
 from machine import produce as told
+from machine import use as tool
 from pydantic import BaseModel
-from ragonite import FINISH, RAGONITE, cited, passages, sql, use
+from ragonite import FINISH, cited, passages, sql, use
 from rdflib import Literal
 from rdflib.plugins.sparql import prepareQuery
-from small import (
-    CHATTY,
-    DOG,
-    PAPER,
-    alone,
-    chatty,
-    films,
-    iri,
-    predicates,
-    published,
-    qir,
-    vertex,
-)
-from surveying import FINE, NOT_HERE, SURVEYOR, draft, mention, revise
-from triads import TEMPLATE, TRIAD, TWO_HOPS, choice, template, triplets
+from small import CHATTY, PAPER, alone, chatty, films, iri, predicates, published, qir, vertex
+from surveying import FINE, NOT_HERE, draft, mention, revise
+from triads import TEMPLATE, TWO_HOPS, choice, template, triplets
 
-from hostile.corpus import HALVES, NUL, ORDERS, PLAIN, SEED, texts
+from hostile.corpus import HALVES, NUL, ORDERS, PLAIN, outcomes, texts
 from kgwb.errors import InvalidReplyError
 from kgwb.flow import Answer, Candidate, CandidateQuery, Context, Dialogue, Question, Retrieved, Turn, Value
 from kgwb.llm import Scripted
-from kgwb.run import Run
+from kgwb.run import Run, System
 from kgwb.run import act as acting
 from kgwb.run import ask as structured
 from kgwb.run.ask import Check, judge
+from kgwb.run.prompts import shipped_folder
 from kgwb.settings import Settings
-from kgwb.systems import linking
+from kgwb.systems import linking, names, system
 from kgwb.systems.chatty_kg import chat, queries
 from kgwb.systems.chatty_kg import qir as qirs
 from kgwb.systems.chatty_kg.records import Fact, Generated, Linked, LinkedRelation, RankedPredicate
@@ -76,19 +66,9 @@ LEAST = 10_000
 SLOW_S = 30
 KG = films()
 LABELS = (
-    "Arrival",
-    "Аrrival",
-    "ARRIVAL II",
-    "Dune",
-    "Dune",
-    'say "hi"',
-    "עברית",
-    ORDERS[0],
-    "<b>",
-    "ß",
-    "{{x}}",
+    "Arrival", "Аrrival", "ARRIVAL II", "Dune", "Dune", 'say "hi"', "עברית", ORDERS[0], "<b>", "ß", "{{x}}",
     "0",
-)
+)  # fmt: skip
 NAMES = ("director", "directed by", ORDERS[3], 'a"b', "Director")
 CANDIDATES = tuple(Candidate(iri(f"v{n}"), label, 0.5) for n, label in enumerate(LABELS))
 RETRIEVED = Retrieved("Arrival", CANDIDATES)
@@ -113,6 +93,7 @@ ANSWER = Answer("list", (Value(Literal("a"), 'a "b"'), Value(Literal("b"), "<b>"
 
 
 FAST = Settings()
+FOLDERS = {path.stem: path.parent.name for path in shipped_folder().glob("*/*.md")}
 
 
 @dataclass(frozen=True)
@@ -122,12 +103,16 @@ class Case:
     prompt: str
     work: Callable[[Run], Any]
     valid: tuple[Mapping[str, Any], ...]
-    offered: Callable[[Any], bool]
+    offered: Callable[[Any], bool] = lambda reply: True
     """Whether every choice of a reply is among what was offered; written without the code under test."""
     settings: Settings = FAST
     before: Mapping[str, Any] = ()  # type: ignore[assignment]
     """What the agent is told before this reply."""
-    of: Any = CHATTY
+
+    @property
+    def of(self) -> System:
+        """The system whose prompt it is; what links for several of them is Chatty-KG's here."""
+        return system(FOLDERS[self.prompt]) if FOLDERS[self.prompt] in names() else CHATTY
 
 
 ASKED = "Who starred in Dune and in Arrival?"
@@ -140,10 +125,7 @@ AROUND = tuple(triads.Relation(iri(f"r{n}"), name, "out" if n % 2 else "in") for
 KEPT = tuple(triads.Filled(query, ("Dune",), query.sparql, ("Denis",), 1) for query in QUERIES)
 SLOTS = {"Dune", "directed by", "born in"}
 SOURCES = (Source("passages", "Dune", "It is a film."), Source("sql", "SELECT 1", "", ("1",), (("1",),)))
-CHOSEN = {
-    "tool_selector": (*RAGONITE_TOOLS["none"], Finish),
-    "tool_selector_sparql": (Sparql, Finish),
-}
+CHOSEN = {"tool_selector": (*RAGONITE_TOOLS["none"], Finish), "tool_selector_sparql": (Sparql, Finish)}
 """The tools of RAGonite, by prompt."""
 
 
@@ -166,11 +148,8 @@ def _goes_on(reply: Any) -> bool:
 def _vertex(reply: Any) -> bool:
     if reply.number == 0:
         return not reply.label.strip()
-    same = (
-        0 < reply.number <= len(LABELS)
-        and LABELS[reply.number - 1].casefold() == reply.label.strip().casefold()
-    )
-    return bool(same)
+    label = LABELS[reply.number - 1] if 0 < reply.number <= len(LABELS) else None
+    return label is not None and label.casefold() == reply.label.strip().casefold()
 
 
 def _whole(reply: Any) -> bool:
@@ -225,19 +204,19 @@ WAYS = {
 DECISIONS: Mapping[Any, Any] = {
     "EVAL_LOCAL": tuple(judges(way) for way in sorted(WAYS["eval_local"])),
     "LOCAL": (
-        goes("LOCAL", {"tool": "get_node", "node": "orgx:dune"}, {"tool": "get_edge", "predicate": "x"}),
-        goes("EVAL_LOCAL", {"tool": "query_local", "sparql": "ASK { }"}),
+        goes("LOCAL", tool("get_node", node="orgx:dune"), tool("get_edge", predicate="x")),
+        goes("EVAL_LOCAL", tool("query_local", sparql="ASK { }")),
     ),
     "REMOTE": (
-        goes("REMOTE", search(), {"tool": "sparql_query", "sparql": "ASK { }"}),
+        goes("REMOTE", search(), tool("sparql_query", sparql="ASK { }")),
         goes(
             "EVAL_REMOTE",
-            {"tool": "explore_entity_neighbors", "entity": "a", "predicate": "", "limit": 20},
-            {"tool": "build_local_graph", "entity": "a", "predicates": ["b"]},
+            tool("explore_entity_neighbors", entity="a", predicate="", limit=20),
+            tool("build_local_graph", entity="a", predicates=["b"]),
         ),
     ),
     "EVAL_REMOTE": tuple(judges(way) for way in sorted(WAYS["eval_remote"])),
-    "UPDATE": (FETCHED, goes("EVAL_LOCAL", {"tool": "fetch_node", "node": "a"})),
+    "UPDATE": (FETCHED, goes("EVAL_LOCAL", tool("fetch_node", node="a"))),
 }
 """Valid replies of each state."""
 POSITION = Position(
@@ -344,10 +323,7 @@ CASES = {
         Case(
             "predicate_selection_published",
             lambda run: queries.select_queries(GENERATED, "Who?", LINKED, run),
-            (
-                {"reasoning": "", "predicates": ["director"]},
-                {"reasoning": "x", "predicates": [*NAMES, "other"]},
-            ),
+            tuple({"reasoning": "", "predicates": said} for said in (["director"], [*NAMES, "other"])),
             lambda reply: bool(set(reply.predicates) & set(NAMES)),
             PAPER,
         ),
@@ -356,59 +332,46 @@ CASES = {
             lambda run: question.find_topics(ASKED, run),
             ({"entities": ["Dune", "Arrival"]}, {"entities": ["dune"]}),
             _copied,
-            of=DOG,
         ),
         Case(
             "relation_filtering",
             lambda run: hop.filter_relation(RELATIONS, ASKED, run),
-            tuple(
-                {"subquestion": "who?", "relation": name, "reason": ""}
-                for name in ("director", "~sequel of", "")
-            ),
+            tuple(filtering(name) for name in ("director", "~sequel of", "")),
             lambda reply: " ".join(reply.relation.split()).casefold() in ("", *map(str, RELATIONS.found)),
-            of=DOG,
         ),
         Case(
             "answer_trying",
             lambda run: hop.try_answer(ASKED, (FILLED,), run),
-            (
-                {"sufficient": "yes", "reason": "", "answers": ["Denis", 'say "hi"']},
-                {"sufficient": "no", "reason": "", "answers": []},
-            ),
+            (trying("Denis", 'say "hi"'), trying()),
             _among,
-            of=DOG,
         ),
         Case(
             "linguist",
             lambda run: question.polish("round 1", ASKED, SOLVED, (), (FILLED,), run),
-            ({"remark": "shorter", "question": "When was [Denis] born?"},),
+            (remark("When was [Denis] born?"),),
             _goes_on,
-            of=DOG,
         ),
         Case(
             "own_knowledge",
             lambda run: hop.remember(ASKED, "no way on", run),
             ({"answers": ["Timothée Chalamet"]}, {"answers": []}),
-            lambda reply: True,  # from memory: its answers are marked as not grounded
-            of=DOG,
+            # from memory: its answers are marked as not grounded
         ),
         Case(
             "mention_finder",
             lambda run: drafter.find_names("Who directed Dune?", Dialogue(), LABELS, run),
             (mention("Dune", classes=LABELS[:2]), mention(classes=["none of them"])),
-            lambda reply: True,  # names are looked up, and of the classes only those listed are taken
-            of=SURVEYOR,
+            # names are looked up, and of the classes only those listed are taken
         ),
         Case(
             "drafter",
             lambda run: drafter.draft(MENTIONS, PART, run),
             (
                 draft(assumptions=["a"]),
-                draft("", "table", "a", "b", missing="x", more=["Film"]),
+                draft("", "table", "a", missing="x", more=["Film"]),
                 draft("x", "one"),
             ),
             lambda reply: reply.asked in ("one", "list", "count", "yes or no", "table"),
-            of=SURVEYOR,
         ),
         Case(
             "reviewer",
@@ -418,63 +381,54 @@ CASES = {
                 reply.verdict in ("fine", "revise", "not in this graph")
                 and (reply.verdict == "revise") == bool(reply.sparql.strip())
             ),
-            of=SURVEYOR,
         ),
         Case(
             "triplets",
             lambda run: roles.parse(ASKED, (), run),
             (TWO_HOPS, triplets("Arrival | directed by | ?x")),
             _whole_triplets,
-            of=TRIAD,
         ),
         Case(
             "template",
             lambda run: roles.write_template(TRIPLETS, ASKED, (), run),
             (template(), template(TEMPLATE.replace("SELECT DISTINCT ?city WHERE", "ASK"))),
             _slots_only,
-            of=TRIAD,
         ),
         Case(
             "answer_type",
             lambda run: roles.classify(ASKED, run),
             tuple({"type": name} for name in ("count", "select", "yes or no")),
             lambda reply: reply.type in ("count", "select", "yes or no"),
-            of=TRIAD,
         ),
         Case(
             "entity_choice",
             lambda run: roles.choose_entities(RETRIEVED, "Arrival", ASKED, (), run),
             (choice(), choice(12), choice(1, 3)),
             _numbers(0, 2, len(CANDIDATES)),
-            of=TRIAD,
         ),
         Case(
             "relation_choice",
             lambda run: roles.choose_relations(AROUND, TRIPLETS[0], ASKED, (), run),
             (choice(), choice(5), choice(2, 1)),
             _numbers(0, 2, len(AROUND)),
-            of=TRIAD,
         ),
         Case(
             "query_choice",
             lambda run: roles.choose_query(triads.Queries("", (), KEPT), ASKED, run),
             (choice(1), choice(6)),
             _numbers(1, 1, len(KEPT)),
-            of=TRIAD,
         ),
         Case(
             "own_truth",
             lambda run: roles.remember(ASKED, "yes or no", "nothing found", run),
             ({"answer": "True"}, {"answer": "False"}),
             lambda reply: reply.answer in ("True", "False"),
-            of=TRIAD,
         ),
         Case(
             "own_fact",
             lambda run: roles.remember(ASKED, "select", "nothing found", run),
             ({"answer": "Timothée Chalamet"}, {"answer": ""}),
-            lambda reply: True,  # from memory: its answer is marked as not grounded
-            of=TRIAD,
+            # from memory: its answer is marked as not grounded
         ),
         *(
             Case(
@@ -482,7 +436,6 @@ CASES = {
                 lambda run, state=state: DECIDERS[state]("turn 2", POSITION, run),
                 valid,
                 lambda reply, state=state: _in_machine(state, reply),
-                of=ROBODATA,
             )
             for state, valid in DECISIONS.items()
         ),
@@ -494,24 +447,18 @@ CASES = {
                 told(kind="count", answers=()),
                 told(kind="nothing", answers=(), missing="x", sentences=[]),
             ),
-            lambda reply: (
-                reply.kind in ("things", "count", "yes", "no", "nothing")
-            ),  # support is checked, and marked
-            of=ROBODATA,
+            # support is checked, and marked
+            lambda reply: reply.kind in ("things", "count", "yes", "no", "nothing"),
         ),
         Case(
             "assessment",
             lambda run: assess("turn 2", POSITION, run),
             ({"strategy": "It searches."}, {"strategy": ""}),
-            lambda reply: True,
-            of=ROBODATA,
         ),
         Case(
             "observation",
             lambda run: observe("turn 2", POSITION, "It searches.", run),
             ({"judgement": "", "advice": "Fetch."},),
-            lambda reply: True,
-            of=ROBODATA,
         ),
         *(
             Case(
@@ -519,7 +466,6 @@ CASES = {
                 _selects(prompt),
                 valid,
                 lambda reply, names=names: reply.action.tool in names,  # SQL is judged by SQLite, as it runs
-                of=RAGONITE,
             )
             for prompt, valid, names in (
                 ("tool_selector", (sql(), passages(), FINISH), ("sql", "passages", "finish")),
@@ -535,7 +481,6 @@ CASES = {
                 cited(text="It is not said."),
             ),
             _cited,
-            of=RAGONITE,
         ),
     )
 }
@@ -563,17 +508,14 @@ def play(case: Case, text: str) -> Any:
     return alone(case.work, replies, kg=KG, settings=case.settings.changed(theta=1), of=case.of)
 
 
-DEBATING = (hop, question)
 OFFERED = {"entity_choice": CANDIDATES, "relation_choice": AROUND, "query_choice": KEPT}
 
 
 def test_every_reply_class_of_the_systems_is_tried() -> None:
+    modules = (chat, queries, qirs, linking, hop, question, drafter, roles, states, ragonite)
     there = {
         one
-        for module in (
-            *(chat, queries, qirs, linking),
-            *(*DEBATING, drafter, roles, states, ragonite),
-        )
+        for module in modules
         for name, one in vars(module).items()
         if name.endswith("Reply") and one.__module__ == module.__name__
     }
@@ -593,40 +535,26 @@ def test_valid_replies_are_accepted(name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_no_spoilt_reply_is_accepted_wrongly(name: str) -> None:
-    tried: list[bool] = []
-
-    @seed(SEED)
-    @settings(max_examples=MUTATED, database=None, phases=[Phase.generate])
-    @given(st.integers(0, 2**60))
-    def judged(number: int) -> None:
-        tried.append(accepted(name, spoilt(CASES[name].valid, random.Random(number))))
-
-    judged()
-    assert len(tried) >= MUTATED
+    valid = CASES[name].valid
+    tried = outcomes(
+        MUTATED, st.integers(0, 2**60), lambda number: accepted(name, spoilt(valid, random.Random(number)))
+    )
     assert 0 < sum(tried) < len(tried), "some do no harm, some do"
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_no_free_text_is_accepted_wrongly(name: str) -> None:
-    tried: list[bool] = []
     schema_words = sorted(json.dumps(word) for word in re.findall(r"\w+", json.dumps(CASES[name].valid)))[:40]
     pieces = st.sampled_from(
         [*'{}[]:,"\\ \n', *schema_words, "true", "null", "1", "-0", "1e999", *HALVES, *texts(200)]
     )
-
-    @seed(SEED)
-    @settings(max_examples=FREE, database=None, phases=[Phase.generate])
-    @given(st.text(max_size=200) | st.lists(pieces, max_size=60).map("".join))
-    def judged(text: str) -> None:
-        tried.append(accepted(name, text))
-
-    judged()
-    assert len(tried) >= FREE
+    free = st.text(max_size=200) | st.lists(pieces, max_size=60).map("".join)
+    outcomes(FREE, free, lambda text: accepted(name, text))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_an_agent_makes_nothing_of_a_reply_that_is_turned_away(name: str) -> None:
-    case, outcomes = CASES[name], set()
+    case, taken = CASES[name], 0
     for number in range(PLAYED):
         text = spoilt(case.valid, random.Random(number), huge=False)
         reply, results = judge(text, "stop", *door(name))
@@ -636,11 +564,10 @@ def test_an_agent_makes_nothing_of_a_reply_that_is_turned_away(name: str) -> Non
         except InvalidReplyError as error:
             assert not wanted
             assert error.attempts[-1].reply == text
-            outcomes.add("turned away")
             continue
         on = ("qir", "predicate_selection_published", "linguist", "topic_entity")
         assert wanted or name in on, "which go on with the last of theta"
-        outcomes.add("taken")
+        taken += 1
         if name.startswith("vertex"):
             assert made.vertex is None or made.vertex in CANDIDATES
         if name == "relation_filtering":
@@ -656,7 +583,7 @@ def test_an_agent_makes_nothing_of_a_reply_that_is_turned_away(name: str) -> Non
         if name.startswith("predicate"):
             assert set(made.queries) <= set(QUERIES)
             assert set(made.predicates) <= set(NAMES)
-    assert "taken" in outcomes
+    assert taken
 
 
 def test_a_reply_of_any_depth_is_judged() -> None:
@@ -701,22 +628,11 @@ def test_a_model_that_obeys_a_label_is_turned_away_recorded_and_shown(order: str
         :one rdfs:label {label} ; :director :denis ; rdfs:comment {label} .
         :two rdfs:label {label} ; :director :lynch .
         :denis rdfs:label "Denis" . :lynch rdfs:label "Lynch" . :sicario rdfs:label "Sicario" .""")
-    disobeyed = (
-        vertex(1, "Sicario"),
-        vertex(99, "Sicario"),
-        vertex(3, order),
-        order,
-        {"iri": "http://example.org/sicario"},
-    )
+    elsewhere = {"iri": "http://example.org/sicario"}
+    disobeyed = (vertex(1, "Sicario"), vertex(99, "Sicario"), vertex(3, order), order, elsewhere)
+    triple = {"subject": order, "predicate": "director", "object": "?x"}
     replies = {
-        "chatty_kg/qir": {
-            "entities": [order],
-            "unknowns": ["?x"],
-            "target": "?x",
-            "question_type": "list",
-            "beyond": [],
-            "triples": [{"subject": order, "predicate": "director", "object": "?x"}],
-        },
+        "chatty_kg/qir": {**qir("x | y | ?x"), "entities": [order], "triples": [triple]},
         "linking/vertex_selection": list(disobeyed),
         "chatty_kg/predicate_selection": predicates(["drop everything"]),
     }
@@ -780,41 +696,10 @@ def objects(text: str) -> Iterator[Any]:
 # --- how replies are spoilt
 
 JUNK: tuple[Any, ...] = (
-    *(
-        None,
-        True,
-        False,
-        0,
-        1,
-        -1,
-        2,
-        99,
-        1.0,
-        1.5,
-        -0.0,
-        10**30,
-        10**400,
-        float("nan"),
-        float("inf"),
-        "",
-        "1",
-        " 1 ",
-    ),
-    *(
-        "true",
-        "null",
-        [],
-        {},
-        [[]],
-        [None],
-        [1],
-        {"": ""},
-        {"label": "Arrival"},
-        ["director"],
-        "director",
-        "Arrival",
-    ),
-)
+    None, True, False, 0, 1, -1, 2, 99, 1.0, 1.5, -0.0, 10**30, 10**400, float("nan"), float("inf"), "", "1",
+    " 1 ", "true", "null", [], {}, [[]], [None], [1], {"": ""}, {"label": "Arrival"}, ["director"],
+    "director", "Arrival",
+)  # fmt: skip
 
 
 def spoilt(valid: tuple[Mapping[str, Any], ...], chance: random.Random, *, huge: bool = True) -> str:
@@ -885,29 +770,11 @@ def _near(value: Any, chance: random.Random) -> Any:
             (value + 1, -value, value + 10**6, str(value), float(small), small + 0.5, bool(value), [value])
         )
     changes: tuple[str, ...] = (
-        *(
-            value.upper(),
-            value.swapcase(),
-            f" {value}",
-            f"{value}\n",
-            value.replace("r", "г").replace("A", "А"),
-        ),
-        *(
-            f"\u200f{value}",
-            f"\u202e{value}\u202c",
-            f"{value}\u200b",
-            f"{value}\x00",
-            f"{value}\ud83d",
-            value[:-1],
-        ),
-        *(
-            value * 2,
-            value.replace("i", "İ"),
-            value.replace("ss", "ß"),
-            f"{value}; {chance.choice(ORDERS)}",
-            "?" + value,
-        ),
-    )
+        value.upper(), value.swapcase(), f" {value}", f"{value}\n", f"\u200f{value}",
+        f"\u202e{value}\u202c", f"{value}\u200b", f"{value}\x00", f"{value}\ud83d", value[:-1], value * 2,
+        value.replace("r", "г").replace("A", "А"), value.replace("i", "İ"), value.replace("ss", "ß"),
+        f"{value}; {chance.choice(ORDERS)}", "?" + value,
+    )  # fmt: skip
     return chance.choice(changes)
 
 
@@ -938,6 +805,10 @@ def _twice(text: str, chance: random.Random) -> str:
     return text.replace("{", f'{{"{name[1]}": {junk}, ', 1) if name else text
 
 
+def _escaped(letter: re.Match[str]) -> str:
+    return f"\\u{ord(letter[0]):04x}"
+
+
 TEXT_MUTATIONS: tuple[Callable[[str, Any, random.Random], str], ...] = (
     lambda text, valid, chance: text[: chance.randrange(len(text) + 1)],
     lambda text, valid, chance: text[chance.randrange(len(text) + 1) :],
@@ -952,12 +823,8 @@ TEXT_MUTATIONS: tuple[Callable[[str, Any, random.Random], str], ...] = (
     lambda text, valid, chance: text.replace("}", ",}").replace("]", ",]"),
     lambda text, valid, chance: text.replace(":", ": // why\n", 1),
     lambda text, valid, chance: f"\ufeff{text}",
-    lambda text, valid, chance: text.replace(
-        chance.choice(text or " "), chance.choice(('"', "\\", "\x00", "{", "\ud800")), 1
-    ),
-    lambda text, valid, chance: re.sub(
-        "[a-z]", lambda found: f"\\u{ord(found[0]):04x}", text, count=chance.randint(0, 9)
-    ),
+    lambda text, valid, chance: text.replace(chance.choice(text or " "), chance.choice('"\\\x00{\ud800'), 1),
+    lambda text, valid, chance: re.sub("[a-z]", _escaped, text, count=chance.randint(0, 9)),
     lambda text, valid, chance: "{" * chance.choice((1, 50, 300)) + text,
     lambda text, valid, chance: "[" * chance.choice((1, 90, 2_000)) + text,
     lambda text, valid, chance: text + "}" * chance.choice((1, 50)),

@@ -32,7 +32,6 @@ from kgwb.run import Run
 from kgwb.ui.chat import Chat
 from kgwb.ui.choosers import GraphChooser
 from kgwb.ui.debugger import VIEWS, Debugger
-from kgwb.ui.live import Live
 from kgwb.ui.session import session_of
 
 KEY = "sk-proj-kGwB0123456789/abc+DEF=xyz"
@@ -71,65 +70,42 @@ def told(error: BaseException) -> str:
 
 def echo(seen: Seen) -> dict[str, Any]:
     """All that came, as a server's debugging page would show it."""
-    return {
-        "request": str(seen),
-        "headers": seen.headers,
-        "key": seen.headers.get("Authorization", "").removeprefix("Bearer "),
-    }
+    return {"request": str(seen), "headers": seen.headers, "key": key_of(seen)}
+
+
+def key_of(seen: Seen) -> str:
+    return seen.headers.get("Authorization", "").removeprefix("Bearer ")
 
 
 def openai_says(status: int) -> Callable[[Seen], Said]:
     def answer(seen: Seen) -> Said:
-        key = seen.headers.get("Authorization", "").removeprefix("Bearer ")
-        headers = {
-            "X-Echo": key,
-            "Retry-After": "0",
-            "Content-Type": "application/json",
-            "Location": f"/elsewhere?key={key}",
-        }
+        key = key_of(seen)
+        headers = {"X-Echo": key, "Retry-After": "0", "Content-Type": "application/json"}
+        headers["Location"] = f"/elsewhere?key={key}"
         if status >= 300:
-            return (
-                status,
-                headers,
-                {
-                    "error": {
-                        "message": f"Incorrect API key provided: {key}. {seen}",
-                        "param": key,
-                        "code": key,
-                    }
-                },
-            )
+            message = f"Incorrect API key provided: {key}. {seen}"
+            return status, headers, {"error": {"message": message, "param": key, "code": key}}
         if seen.method == "GET":
             return 200, headers, {"data": [{"id": key}, {"id": f"model-{key}"}]}
         message = {"role": "assistant", "content": f'{{"label": "{key}", "headers": "{key}"}} {echo(seen)}'}
         choice = {"index": 0, "message": message, "finish_reason": key}
-        return (
-            200,
-            headers,
-            {"id": key, "model": f"model {key}", "choices": [choice], "usage": {"prompt_tokens": 1}},
-        )
+        said = {"id": key, "model": f"model {key}", "choices": [choice], "usage": {"prompt_tokens": 1}}
+        return 200, headers, said
 
     return answer
 
 
 def ollama_says(status: int) -> Callable[[Seen], Said]:
     def answer(seen: Seen) -> Said:
-        key = seen.headers.get("Authorization", "").removeprefix("Bearer ")
+        key = key_of(seen)
         headers = {"X-Echo": key, "Content-Type": "application/json"}
         if status >= 300:
             return status, headers, {"error": f"bad key {key}: {seen}"}
         if seen.method == "GET":
             return 200, headers, {"models": [{"model": key}, {"model": f"tiny-{key}"}]}
-        return (
-            200,
-            headers,
-            {
-                "model": f"tiny {key}",
-                "done": True,
-                "done_reason": key,
-                "message": {"role": "assistant", "content": f"{key} {echo(seen)}"},
-            },
-        )
+        message = {"role": "assistant", "content": f"{key} {echo(seen)}"}
+        said = {"model": f"tiny {key}", "done": True, "done_reason": key, "message": message}
+        return 200, headers, said
 
     return answer
 
@@ -144,14 +120,8 @@ PROTOCOLS = {
 def _everything_is_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     with caplog.at_level(logging.DEBUG):
         yield
-    assert_kept(
-        "the log",
-        *(
-            record.getMessage() + repr(record.args)
-            for record in caplog.records
-            if record.name.startswith("kgwb")
-        ),
-    )
+    ours = [record for record in caplog.records if record.name.startswith("kgwb")]
+    assert_kept("the log", *(record.getMessage() + repr(record.args) for record in ours))
 
 
 @pytest.mark.parametrize("key", [KEY, ODD_KEY], ids=["of a known form", "of no form"])
@@ -202,28 +172,16 @@ def sparql_says(status: int) -> Callable[[Seen], Said]:
             "Retry-After": "0",
         }
         if status >= 300:
-            return (
-                status,
-                {**headers, "Location": "http://127.0.0.1:9/" if status == 301 else "/"},
-                f"<h1>{known}</h1>",
-            )
+            headers["Location"] = "http://127.0.0.1:9/" if status == 301 else "/"
+            return status, headers, f"<h1>{known}</h1>"
         value = {"type": "literal", "value": known}
-        if "label" in str(seen.fields.get("query")):
-            rows = [
-                {
-                    "v": {"type": "uri", "value": "http://e/a"},
-                    "label": value,
-                    "p": {"type": "uri", "value": "http://e/p"},
-                    "l": value,
-                }
-            ]
+        vertex, predicate = ({"type": "uri", "value": f"http://e/{name}"} for name in "ap")
+        if "label" in seen.query:
+            row = {"v": vertex, "label": value, "p": predicate, "l": value}
         else:
-            rows = [{"s": value, "p": value, "o": {"type": "nonsense", "value": known}}]
-        return (
-            status,
-            headers,
-            {"head": {"vars": list(rows[0]), "link": [known]}, "results": {"bindings": rows}, "error": known},
-        )
+            row = {"s": value, "p": value, "o": {"type": "nonsense", "value": known}}
+        head = {"vars": list(row), "link": [known]}
+        return status, headers, {"head": head, "results": {"bindings": [row]}, "error": known}
 
     return answer
 
@@ -297,6 +255,12 @@ FORMS = {
 """Addresses, and what of them nobody may see."""
 
 
+def one_question(folder: Path) -> Path:
+    file = folder / "questions.jsonl"
+    file.write_text('{"id": "1", "question": "Who directed Arrival?", "answers": ["http://e/a"]}\n')
+    return file
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_an_address_is_shown_without_its_secrets(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -304,8 +268,7 @@ def test_an_address_is_shown_without_its_secrets(
     """By every command that takes one, in every file that keeps one, whatever the server sends back of it."""
     monkeypatch.setattr("kgwb.bench.serve.Service.serve_forever", lambda _: None)
     written, hidden = FORMS[form]
-    questions = tmp_path / "questions.jsonl"
-    questions.write_text('{"id": "1", "question": "Who directed Arrival?", "answers": ["http://e/a"]}\n')
+    questions = one_question(tmp_path)
     for status in (200, 401):
         with serving(sparql_says(status)) as server:
             url = f"http://{written.format(server.url.removeprefix('http://'))}"
@@ -427,23 +390,14 @@ def test_an_address_that_is_none(url: str) -> None:
 def assert_nowhere(run: Run, folder: Path) -> None:
     """Not in the run, its files, its pages, its widgets."""
     run.save(folder / "saved.jsonl")
-    assert_kept(
-        "the run",
-        repr(run),
-        run._repr_html_(),
-        *map(repr, run.steps),
-        *(step._repr_html_() for step in run.steps),
-    )
+    for each in (run, *run.steps):
+        assert_kept("the run", repr(each), each._repr_html_())
     debugger = Debugger(session_of(run))
     for view in VIEWS:
         debugger.update({"do": "view", "arg": view})
-    assert_kept("the debugger", debugger.static(), *states(debugger))
+    assert_kept("the debugger", debugger.static(), debugger.get_state())
     widgets.Widget.close_all()
     assert_folder(folder)
-
-
-def states(widget: Live) -> Iterator[object]:
-    yield widget.get_state()
 
 
 def assert_folder(folder: Path) -> None:
@@ -456,8 +410,7 @@ def test_the_command_line_and_its_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    questions = tmp_path / "questions.jsonl"
-    questions.write_text('{"id": "1", "question": "Who directed Arrival?", "answers": ["http://e/a"]}\n')
+    questions = one_question(tmp_path)
     for status in (200, 401, 500):
         with serving(sparql_says(status)) as server, serving(openai_says(status)) as models:
             kg = address(server.url)
@@ -465,9 +418,8 @@ def test_the_command_line_and_its_folders(
             out = tmp_path / f"out{status}"
             cli.main(["ask", *setup, "--save", str(out / "run.jsonl"), "--json", "Who directed Arrival?"])
             cli.main(["ask", *setup, "Who directed Arrival?"])
-            cli.main(
-                ["bench", *setup, "--questions", str(questions), "--out", str(out / "bench"), "--save-runs"]
-            )
+            given = ["--questions", str(questions), "--out", str(out / "bench"), "--save-runs"]
+            cli.main(["bench", *setup, *given])
             cli.main(["doctor", *setup])
         assert server.seen
         assert models.seen or status >= 300
@@ -505,9 +457,8 @@ def test_an_executed_notebook_holds_none(tmp_path: Path, monkeypatch: pytest.Mon
     with serving(sparql_says(401)) as server, serving(openai_says(401)) as models:
         monkeypatch.setenv("TEST_GRAPH", address(server.url))
         monkeypatch.setenv("TEST_MODEL", f"openai:m@{models.url}/v1")
-        NotebookClient(
-            notebook, timeout=110, allow_errors=True, resources={"metadata": {"path": str(tmp_path)}}
-        ).execute()
+        place = {"metadata": {"path": str(tmp_path)}}
+        NotebookClient(notebook, timeout=110, allow_errors=True, resources=place).execute()
         assert server.seen
         assert models.seen
     text = nbformat.writes(notebook)
@@ -523,14 +474,14 @@ def test_choosers_and_chat(monkeypatch: pytest.MonkeyPatch) -> None:
         for url in (address(server.url), f"{server.url}?sig={ODD_KEY}", f"{server.url}?{ODD_KEY}"):
             press(chooser, "Choose", name=url)
             settle(chooser.opening)
-            assert_kept("the chooser", *states(chooser))
+            assert_kept("the chooser", chooser.get_state())
         bench = kgwb.Workbench(graph(server.url, dialect="generic"), Scripted(DIRECTED))
         chat = Chat(bench)
         press(chat, "Ask", question="Who directed Arrival?")
         settle(chat.conversation)
-        assert_kept("the chat", chat.static(), *states(chat))
+        assert_kept("the chat", chat.static(), chat.get_state())
     with serving() as server:
         chooser.choose(address(server.url)).result()
         assert chooser.kg is not None
-        assert_kept("the chooser", *states(chooser), repr(chooser), chooser.static())
+        assert_kept("the chooser", chooser.get_state(), repr(chooser), chooser.static())
     assert films()

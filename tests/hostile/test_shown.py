@@ -105,13 +105,8 @@ def test_static_forms_show_text_and_nothing_else(batch: int) -> None:
 def test_texts_for_a_terminal_do_nothing_to_it(batch: int, capsys: pytest.CaptureFixture[str]) -> None:
     for bundle, run in runs(batch):
         print_run(run, True)
-        for text in (
-            repr(run),
-            tree(run.steps, run.calls),
-            *map(repr, run.steps),
-            repr(run.diff(harmless_runs()[0])),
-            capsys.readouterr().out,
-        ):
+        shown = [*map(repr, (run, run.diff(harmless_runs()[0]), *run.steps)), tree(run.steps, run.calls)]
+        for text in (*shown, capsys.readouterr().out):
             assert not CONTROLS.search(text), f"{text!r:.300} of {bundle!r:.300}"
             text.encode()
 
@@ -211,9 +206,8 @@ def test_a_survey_shows_text_and_nothing_else() -> None:
     for _, bundle in ALL[::3]:
         for html in pages(bundle):
             page = Page(html)
-            assert (page.odd, page.parts - usual, CONTROLS.search(html)) == ([], set(), None), (
-                f"{bundle!r:.300}"
-            )
+            acts = (page.odd, page.parts - usual, CONTROLS.search(html))
+            assert acts == ([], set(), None), f"{bundle!r:.300}"
             assert "please report this" not in page.text
         text = repr(surveyed(bundle))
         assert not CONTROLS.search(text.replace("\n", "")) and text.count("\n") < 17
@@ -279,6 +273,5 @@ def test_right_to_left_texts_stand_alone() -> None:
     html = record_html(flow.Answer("list", (flow.Value(term, "עברית", (triple,)),)))
     for text in ("עברית", "אבג"):
         assert set(re.findall(rf"<(\w+)[^<]*>{text}<", html)) <= {"bdi", "a", "span", "b"}
-    assert (
-        ".kg :is(a, b, bdi, del, em, ins, mark, span, summary, td, th) { unicode-bidi: isolate }" in style()
-    )
+    rule = ".kg :is(a, b, bdi, del, em, ins, mark, span, summary, td, th) { unicode-bidi: isolate }"
+    assert rule in style()

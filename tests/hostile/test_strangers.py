@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,12 +13,11 @@ from typing import Any
 
 import ipywidgets as widgets
 import pytest
-from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 from small import DIRECTED, HOMONYMS, chatty, films
 
 import kgwb
-from hostile.corpus import SEED, texts
+from hostile.corpus import outcomes, texts
 from hostile.runs import Page, bundles, hostile_run
 from hostile.servers import serving
 from hostile.test_replies import JUNK
@@ -57,14 +57,23 @@ def watched() -> Iterator[list[tuple[str, Any]]]:
         WATCHERS.pop()
 
 
-def assert_only_read(seen: list[tuple[str, Any]], path: Path) -> None:
-    """Nothing was done but to open the file, and kgwb's own prompts, for reading."""
+def assert_harmless(content: bytes, folder: Path, *, widgets_too: bool = False) -> Any:
+    """The run of a file, or the error that said it cannot be; no more was done than to read.
+
+    That is the file, and kgwb's own prompts.
+    """
+    path = folder / "run.jsonl"
+    path.write_bytes(content)
+    with watched() as seen:
+        made = load(path)
     for event, args in seen:
         known = event == "open" and (
             Path(str(args[0])) == path or shipped_folder() in Path(str(args[0])).parents
         )
-        reading = known and args[1] in ("r", "rb", None)
-        assert reading, (event, args[:2])
+        assert known and args[1] in ("r", "rb", None), (event, args[:2])
+    if not isinstance(made, KgwbError):
+        assert_shown(made, widgets_too=widgets_too)
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -116,74 +125,44 @@ HEADERS.append({"kgwb": ["x"], "kgwb_run": 2})
 def test_whatever_a_header_says_nothing_is_opened(
     header: dict[str, Any], saved: list[str], tmp_path: Path
 ) -> None:
-    path = tmp_path / "run.jsonl"
     with serving() as server:
         told = json.loads(json.dumps(header).replace("{url}", server.url.removeprefix("http://")))
         entry = json.dumps({**json.loads(saved[0]), **told})
-        path.write_text("".join([entry + "\n", *saved[1:]]), encoding="utf-8")
-        with watched() as seen:
-            made = load(path)
-        assert_only_read(seen, path)
+        assert_harmless("".join([entry + "\n", *saved[1:]]).encode(), tmp_path)
         assert server.seen == []
-    if not isinstance(made, KgwbError):
-        assert_shown(made)
 
 
+VERTEX = {"entity": "Dune", "vertex": {"iri": "javascript:x", "label": "<b>"}}
 ENTRIES: tuple[Any, ...] = (
     {"prompt": {"name": "../../../evil", "text": "{prompt}"}},
     {"prompt": {"name": "/etc/evil", "text": "{prompt}"}},
     {"prompt": {"name": ["x"], "text": 1}},
-    {"prompt": None},
-    {"prompt": {}},
+    *({"prompt": value} for value in (None, {})),
+    *({"override": {"step": step, "value": {}}} for step in ("../../x", 1)),
     {"override": {"step": "qir", "value": 1}},
-    {"override": {"step": "../../x", "value": {}}},
-    {"override": {"step": 1, "value": {}}},
+    {"override": {"step": "vertex_selection", "value": VERTEX}},
     {"override": []},
-    {
-        "override": {
-            "step": "vertex_selection",
-            "value": {"entity": "Dune", "vertex": {"iri": "javascript:x", "label": "<b>"}},
-        }
-    },
     {"call": {"kind": "__import__", "request": {}, "repeat": 0, "key": "x"}},
-    {"call": None},
-    {"call": {"kind": []}},
-    {"end": {"status": "paused", "position": "../../x"}},
-    {"end": {"status": "paused", "position": -1}},
-    {"end": {"status": "paused", "position": 10**30}},
-    {"end": {"status": [], "position": None}},
-    {"end": 1},
-    {"end": {"status": "done", "position": []}},
-    1,
-    "call",
-    [],
-    ["call"],
-    None,
-    {},
-    {"step": {"key": "x"}},
+    *({"call": value} for value in (None, {"kind": []})),
+    *({"end": {"status": "paused", "position": place}} for place in ("../../x", -1, 10**30)),
+    *({"end": value} for value in ({"status": [], "position": None}, 1, {"status": "done", "position": []})),
+    *(1, "call", [], ["call"], None, {}, {"step": {"key": "x"}}),
 )
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: json.dumps(entry)[:60])
 def test_whatever_an_entry_says_nothing_is_opened(entry: Any, saved: list[str], tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
     prompt = json.dumps(json.loads(saved[0])["prompts"]["chatty_kg/qir"])
     line = json.dumps(entry).replace('"{prompt}"', prompt)
-    path.write_text("".join([*saved, line + "\n"]), encoding="utf-8")
-    with watched() as seen:
-        made = load(path)
-    assert_only_read(seen, path)
-    if not isinstance(made, KgwbError):
-        assert_shown(made)
+    assert_harmless("".join([*saved, line + "\n"]).encode(), tmp_path)
 
 
 @pytest.mark.parametrize("depth", range(300, 1_100, 7))
 def test_a_file_nested_to_any_depth(depth: int, saved: list[str], tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     nested = '{"a":' * depth + "1" + "}" * depth
-    call = (
-        f'{{"call": {{"kind": "model", "request": {nested}, "repeat": 0, "key": "x", "reply": {nested}}}}}\n'
-    )
+    request = f'"kind": "model", "request": {nested}, "repeat": 0'
+    call = f'{{"call": {{{request}, "key": "x", "reply": {nested}}}}}\n'
     path.write_text(saved[0] + call + saved[1], encoding="utf-8")
     assert isinstance(load(path), RunFileError)
     with pytest.raises(RunFileError):
@@ -191,24 +170,11 @@ def test_a_file_nested_to_any_depth(depth: int, saved: list[str], tmp_path: Path
 
 
 def test_spoilt_run_files_load_or_are_refused(saved: list[str], tmp_path: Path) -> None:
-    path = tmp_path / "run.jsonl"
-    outcomes: list[str] = []
+    def loaded(number: int) -> str:
+        made = assert_harmless(spoilt(saved, random.Random(number)), tmp_path, widgets_too=number % 20 == 0)
+        return type(made).__name__
 
-    @seed(SEED)
-    @settings(max_examples=MUTATED, database=None, phases=[Phase.generate])
-    @given(st.integers(0, 2**60))
-    def loaded(number: int) -> None:
-        path.write_bytes(spoilt(saved, random.Random(number)))
-        with watched() as seen:
-            made = load(path)
-        assert_only_read(seen, path)
-        outcomes.append(type(made).__name__)
-        if not isinstance(made, KgwbError):
-            assert_shown(made, widgets_too=outcomes.count("Run") % 20 == 1)
-
-    loaded()
-    assert len(outcomes) >= MUTATED
-    assert {"Run", "RunFileError"} <= set(outcomes)
+    assert {"Run", "RunFileError"} <= {*outcomes(MUTATED, st.integers(0, 2**60), loaded)}
 
 
 def spoilt(lines: list[str], chance: random.Random) -> bytes:
@@ -239,9 +205,8 @@ def changed(entry: Any, chance: random.Random) -> Any:
     while isinstance(at, dict | list) and at:
         key = chance.choice(list(at) if isinstance(at, dict) else range(len(at)))
         if not isinstance(at[key], dict | list) or not at[key] or chance.random() < 0.15:
-            at[key] = chance.choice(
-                (*JUNK, *chance.choices(texts(1_000, halves=True), k=20), at[key], "x" * 100_000)
-            )
+            odd = chance.choices(texts(1_000, halves=True), k=20)
+            at[key] = chance.choice((*JUNK, *odd, at[key], "x" * 100_000))
             break
         at = at[key]
     call = entry.get("call") if isinstance(entry, dict) else None
@@ -316,6 +281,4 @@ def test_a_hostile_run_comes_back_as_it_was_and_can_be_shown(tmp_path: Path) -> 
 def test_a_replay_takes_no_message_for_an_address() -> None:
     request = ChatRequest("chatty_kg/qir", (Message("user", "replay:/etc/passwd"),))
     with pytest.raises(NotRecordedError):
-        import threading
-
         Replay([]).complete(request, films(), threading.Event())

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import debate
 import machine
@@ -14,41 +14,41 @@ import pytest
 import ragonite
 import surveying
 import triads
-from small import DIRECTED, FILMS, chatty, dog, keys
+from small import DIRECTED, FILMS, films, keys, run_of
 
 import kgwb
 from kgwb.bench.results import read_results
 from kgwb.cli import main
+from kgwb.errors import GraphUnreachableError
 from kgwb.llm import Scripted
-from kgwb.run import Run
-from kgwb.settings import Settings
-from kgwb.systems import names
+from kgwb.systems import names, system
 
-BEGUN: Mapping[str, tuple[Callable[..., Run], Any]] = {
-    "chatty_kg": (partial(chatty, "Who directed Arrival?"), DIRECTED),
-    "dog": (partial(dog, debate.QUESTION, settings=Settings()), debate.TWO_HOPS),
-    "ragonite": (ragonite.ragonite, ragonite.script()),
-    "robodata": (machine.robodata, machine.script()),
-    "surveyor": (surveying.surveyor, surveying.script()),
-    "triad": (triads.triad, triads.SCRIPT),
+ASKED: Mapping[str, tuple[str, Any]] = {
+    "chatty_kg": ("Who directed Arrival?", DIRECTED),
+    "dog": (debate.QUESTION, debate.TWO_HOPS),
+    "ragonite": (ragonite.QUESTION, ragonite.script()),
+    "robodata": (machine.QUESTION, machine.script()),
+    "surveyor": (surveying.QUESTION, surveying.script()),
+    "triad": (triads.QUESTION, triads.SCRIPT),
 }
+"""A question, and what a model says to it."""
 
 
-@pytest.mark.parametrize("system", names())
+@pytest.mark.parametrize("name", names())
 def test_steps_saved_runs_and_recordings_ask_nothing_twice(
-    system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("films.ttl").write_text(FILMS)
-    begin, replies = BEGUN[system]
+    question, replies = ASKED[name]
     model, kg = Scripted(replies), kgwb.open_kg("films.ttl")
-    whole = begin(model, kg=kg).go()
+    whole = run_of(system(name), question, model, kg=kg).go()
     calls = model.calls()
     order = [spec.name for spec in whole.system.agents]
-    places = [order.index(name) for name in dict.fromkeys(step.agent for step in whole.steps)]
-    assert places == sorted(places) or system == "robodata", "in the order of the table of contents"
+    places = [order.index(agent) for agent in dict.fromkeys(step.agent for step in whole.steps)]
+    assert places == sorted(places) or name == "robodata", "in the order of the table of contents"
     assert all(spec.purpose for spec in whole.system.agents)
-    run = begin(Scripted(replies), kg=kg).go(until=3)
+    run = run_of(system(name), question, Scripted(replies), kg=kg).go(until=3)
     run.save("half.jsonl")
     half = run.totals.live_model_calls
     while run.status == "paused":
@@ -63,7 +63,7 @@ def test_steps_saved_runs_and_recordings_ask_nothing_twice(
     resumed = kgwb.load_run("half.jsonl", kg=kg, model=rest, resume=True).go()
     assert (keys(resumed), resumed.answer) == (keys(run), answer)
     assert resumed.totals.live_model_calls == calls - half
-    given = ["--kg", "films.ttl", "--system", system, "--model", "replay:run.jsonl"]
+    given = ["--kg", "films.ttl", "--system", name, "--model", "replay:run.jsonl"]
     assert main(["ask", *given, run.question]) == 0
     assert (answer.text or answer.labels[0]) in " ".join(capsys.readouterr().out.split())
     line = {"id": "1", "question": run.question, "answers": [str(answer.values[0].term)]}
@@ -71,3 +71,15 @@ def test_steps_saved_runs_and_recordings_ask_nothing_twice(
     assert main(["bench", *given, "--questions", "questions.jsonl", "--out", "results"]) == 0
     _, [row] = read_results("results")
     assert (len(row["answers"]), row["error"]) == (len(answer.values), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "until"), [("chatty_kg", 3), ("dog", 3), ("robodata", 3), ("surveyor", "drafter"), ("triad", 3)]
+)
+def test_a_graph_that_is_gone_ends_the_run(name: str, until: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    question, replies = ASKED[name]
+    kg = films()
+    run = run_of(system(name), question, Scripted(replies), kg=kg).go(until=until)
+    monkeypatch.setattr(kg, "select", Mock(side_effect=GraphUnreachableError("gone")))
+    with pytest.raises(GraphUnreachableError):
+        run.go()

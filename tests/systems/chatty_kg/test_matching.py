@@ -9,7 +9,21 @@ from typing import Any
 
 import pytest
 from rdflib.namespace import RDF
-from small import DOG, FILMS, PAPER, Alone, alone, chatty, films, iri, published, qir, vertex, workbench
+from small import (
+    DOG,
+    FILMS,
+    PAPER,
+    Alone,
+    alone,
+    answer_of,
+    chatty,
+    films,
+    iri,
+    published,
+    qir,
+    vertex,
+    workbench,
+)
 
 from kgwb import open_kg, profile
 from kgwb.bench.serve import one_query
@@ -18,7 +32,7 @@ from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg.matching import link_relations, match
-from kgwb.systems.chatty_kg.records import QIR, Fact, LinkedRelation
+from kgwb.systems.chatty_kg.records import QIR, Fact, RankedPredicate
 from kgwb.systems.linking import retrieve
 
 FACTS = (Fact("?film", "director", "Denis Villeneuve"), Fact("?film", "starring", "Amy Adams"))
@@ -65,26 +79,24 @@ def test_entities_are_linked_side_by_side_on_a_remote_model_in_their_order() -> 
 # --- relation linking
 
 
-def links(**vertices: str | None) -> tuple[Link, ...]:
-    """Links written entity="vertex"."""
-    return tuple(
-        Link(entity, Candidate(iri(name), entity) if name else None) for entity, name in vertices.items()
-    )
+VERTICES = {"Denis": "denis", "Amy": "amy", "Arrival": "arrival"}
 
 
 def linked(
-    facts: list[tuple[str, str, str]],
-    linked: tuple[Link, ...],
-    settings: Settings | None = None,
-    turtle: str = FILMS,
-) -> tuple[LinkedRelation, ...]:
-    qir = QIR(tuple(Fact(*fact) for fact in facts), "?x")
-    result: Any = alone(lambda run: link_relations(qir, linked, run), kg=films(turtle), settings=settings)[0]
-    return tuple(result)
+    *facts: str, settings: Settings | None = None, turtle: str = FILMS
+) -> list[tuple[RankedPredicate, ...]]:
+    """The predicates of facts written "Arrival | director | ?x"."""
+    qir = QIR(tuple(Fact(*fact.split(" | ")) for fact in facts), "?x")
+    links = tuple(
+        Link(name, Candidate(iri(VERTICES[name]), name) if name in VERTICES else None)
+        for name in qir.entities
+    )
+    relations, _, _ = alone(lambda run: link_relations(qir, links, run), kg=films(turtle), settings=settings)
+    return [relation.predicates for relation in relations]
 
 
-def shown(relation: LinkedRelation) -> set[tuple[str, str]]:
-    return {(predicate.name, predicate.direction) for predicate in relation.predicates}
+def shown(ranked: tuple[RankedPredicate, ...]) -> list[tuple[str, str]]:
+    return [(predicate.name, predicate.direction) for predicate in ranked]
 
 
 ALL = profile("fast", predicates_per_relation=50)
@@ -92,45 +104,32 @@ ALL = profile("fast", predicates_per_relation=50)
 
 @pytest.mark.parametrize("settings", [ALL, PAPER])
 def test_predicates_are_found_in_both_directions_as_the_subject_sees_them(settings: Settings) -> None:
-    [from_subject] = linked([("Denis", "directed", "?x")], links(Denis="denis"), settings)
-    assert shown(from_subject) == {("birth place", "out"), ("number of children", "out"), ("director", "in")}
-    [from_object] = linked([("?x", "directed by", "Denis")], links(Denis="denis"), settings)
-    assert shown(from_object) == {("birth place", "in"), ("number of children", "in"), ("director", "out")}
+    [from_subject] = linked("Denis | directed | ?x", settings=settings)
+    assert {*shown(from_subject)} == {
+        ("birth place", "out"),
+        ("number of children", "out"),
+        ("director", "in"),
+    }
+    [from_object] = linked("?x | directed by | Denis", settings=settings)
+    assert {*shown(from_object)} == {("birth place", "in"), ("number of children", "in"), ("director", "out")}
 
 
 def test_noise_is_left_out() -> None:
-    noisy = (
-        FILMS
-        + "@prefix owl: <http://www.w3.org/2002/07/owl#> . :arrival owl:sameAs :dune ; rdfs:comment 'x' ."
-    )
-    [relation] = linked([("Arrival", "what", "?x")], links(Arrival="arrival"), ALL, noisy)
-    assert shown(relation) == {
-        ("director", "out"),
-        ("runtime", "out"),
-        ("starring", "out"),
-        ("based on", "out"),
-    }
+    owl = "@prefix owl: <http://www.w3.org/2002/07/owl#> . :arrival owl:sameAs :dune ; rdfs:comment 'x' ."
+    [relation] = linked("Arrival | what | ?x", settings=ALL, turtle=FILMS + owl)
+    assert {*shown(relation)} == {(name, "out") for name in ("director", "runtime", "starring", "based on")}
 
 
-def test_the_most_similar_comes_first_and_the_rest_is_cut() -> None:
-    facts = [("Arrival", "directed by", "?x")]
-    [relation] = linked(facts, links(Arrival="arrival"), profile("fast", predicates_per_relation=2))
-    assert [predicate.name for predicate in relation.predicates][:1] == ["director"]
-    assert len(relation.predicates) == 2
-    similarities = [predicate.similarity for predicate in relation.predicates]
-    assert similarities == sorted(similarities, reverse=True)
+def test_the_most_similar_comes_first_then_goes_by_iri_and_the_rest_is_cut() -> None:
+    other = FILMS + "@prefix o: <http://other.org/> . :arrival o:director :lynch ."
+    settings = profile("fast", predicates_per_relation=3)
+    [ranked] = linked("Arrival | directed by | ?x", settings=settings, turtle=other)
+    assert [str(each.iri) for each in ranked[:2]] == [str(iri("director")), "http://other.org/director"]
+    similarities = [each.similarity for each in ranked]
+    assert (len(ranked), similarities) == (3, sorted(similarities, reverse=True))
 
 
-def test_equal_similarity_goes_by_iri() -> None:
-    turtle = FILMS + "@prefix o: <http://other.org/> . :arrival o:director :lynch ."
-    [relation] = linked([("Arrival", "director", "?x")], links(Arrival="arrival"), turtle=turtle)
-    assert [str(predicate.iri) for predicate in relation.predicates][:2] == [
-        "http://example.org/director",
-        "http://other.org/director",
-    ]
-
-
-CHAIN = [("Arrival", "director", "?p"), ("?p", "birth place", "?x")]
+CHAIN = ["Arrival | director | ?p", "?p | birth place | ?x"]
 
 
 @pytest.mark.parametrize(
@@ -139,36 +138,30 @@ CHAIN = [("Arrival", "director", "?p"), ("?p", "birth place", "?x")]
         (CHAIN, Settings(), [("director", "out"), ("birth place", "out")]),
         (CHAIN[::-1], Settings(), [("birth place", "out"), ("director", "out")]),
         (CHAIN, PAPER, [("director", "out"), None]),  # between two unknowns nothing, as published
-        ([CHAIN[0], CHAIN[0]], Settings(), [("director", "out")] * 2),
-        ([("Arrival", "director", "Denis")], Settings(), [("director", "out")]),
+        (CHAIN[:1] * 2, Settings(), [("director", "out")] * 2),
+        (["Arrival | director | Denis"], Settings(), [("director", "out")]),
         (
-            [("Amy", "starring", "?f"), ("?f", "director", "?p"), ("?p", "birth place", "?x")],
+            ["Amy | starring | ?f", "?f | director | ?p", "?p | birth place | ?x"],
             Settings(),
             [("starring", "in"), ("director", "out"), ("birth place", "out")],
         ),
+        (["Nowhere | director | ?x"], Settings(), [None]),  # no vertex
+        (["Nowhere | director | ?x"], PAPER, [None]),
     ],
 )
 def test_relations_are_linked_along_the_joins_in_any_order(
-    facts: list[tuple[str, str, str]], settings: Settings, best: list[Any]
+    facts: list[str], settings: Settings, best: list[Any]
 ) -> None:
-    relations = linked(facts, links(Arrival="arrival", Denis="denis", Amy="amy"), settings)
-    firsts = [relation.predicates[0] if relation.predicates else None for relation in relations]
-    assert [first and (first.name, first.direction) for first in firsts] == best
-
-
-@pytest.mark.parametrize("settings", [Settings(), PAPER])
-def test_an_entity_without_vertex_links_nothing(settings: Settings) -> None:
-    [relation] = linked([("Nowhere", "director", "?x")], links(Nowhere=None), settings)
-    assert relation.predicates == ()
+    assert [next(iter(shown(ranked)), None) for ranked in linked(*facts, settings=settings)] == best
 
 
 def test_the_join_sample_bounds_what_is_looked_at() -> None:
     turtle = FILMS + "".join(f":f{n} :director :denis ; :p{n} :x{n} ." for n in range(5))
-    settings = profile("fast", join_sample=1, predicates_per_relation=50)
-    facts = [("?f", "director", "Denis"), ("?f", "p", "?x")]
-    few = linked(facts, links(Denis="denis"), settings, turtle)[1]
-    many = linked(facts, links(Denis="denis"), profile("fast", predicates_per_relation=50), turtle)[1]
-    assert len(few.predicates) < len(many.predicates)
+    few, many = (
+        linked("?f | director | Denis", "?f | p | ?x", settings=settings, turtle=turtle)[1]
+        for settings in (ALL.changed(join_sample=1), ALL)
+    )
+    assert len(few) < len(many)
 
 
 # --- entity linking
@@ -194,15 +187,10 @@ BOATS = """
 TUGS = qir("?tug | home port | Oslo", "?tug | type | tug", target="?tug")
 
 
-def asked(question: str, reply: Any, **replies: Any) -> tuple[Run, Scripted]:
+def asked(question: str, reply: Any, turtle: str = BOATS, **replies: Any) -> tuple[Run, Scripted]:
     script = {"chatty_kg/qir": reply} | {name.replace("__", "/"): one for name, one in replies.items()}
     model = Scripted(script)
-    return chatty(question, model, films(BOATS)).go(), model
-
-
-def labels(run: Run) -> tuple[str, ...]:
-    assert run.answer is not None
-    return run.answer.labels
+    return chatty(question, model, films(turtle)).go(), model
 
 
 # --- a kind of thing is a class
@@ -217,9 +205,9 @@ def test_a_kind_is_a_class_and_its_instances_are_those_of_its_subclasses_too(
     kg = open_kg(file if engine == "file" else request.getfixturevalue(engine).load(file))
     model = Scripted({"chatty_kg/qir": TUGS})
     run = chatty("Which tugs are at home in Oslo?", model, kg).go()
-    assert (labels(run), model.calls()) == (("Brisk", "Gale"), 1)
-    assert run.answer is not None
-    assert (iri("brisk"), RDF.type, iri("RiverTug")) in run.answer.support
+    answer = answer_of(run)
+    assert (answer.labels, model.calls()) == (("Brisk", "Gale"), 1)
+    assert (iri("brisk"), RDF.type, iri("RiverTug")) in answer.support
     rows = {row[0] for row in kg.select(one_query(run)).rows}
     assert rows == {iri("brisk"), iri("gale")}
 
@@ -233,52 +221,47 @@ def test_instances_give_the_candidates_of_the_other_triples_and_the_ontology_giv
 
 
 def test_a_class_is_chosen_by_the_model_where_none_is_called_so() -> None:
-    reply = qir("?vessel | type | vessel", kind="count")
-    model_says = vertex(1, "Boat", "it floats")
-
     def choose(request: Any) -> Any:
         if request.task == "chatty_kg/qir":
-            return reply
+            return qir("?vessel | type | vessel", kind="count")
         number = next(c["number"] for c in request.variables["candidates"] if c["label"] == "Boat")
-        return {**model_says, "number": number}
+        return vertex(number, "Boat", "it floats")
 
     model = Scripted(choose)
     run = chatty("How many vessels are there?", model, films(BOATS)).go()
-    assert labels(run) == ("3",)
+    assert answer_of(run).labels == ("3",)
     candidates = model.requests[1].variables["candidates"]
     boat = next(candidate for candidate in candidates if candidate["label"] == "Boat")
     assert (boat["type"], boat["description"]) == ("class", "Anything that floats.")
     assert {c["label"] for c in candidates} >= {"Ferry", "Tug", "River tug", "Pilot"}
 
 
-@pytest.mark.parametrize(("boat", "truth"), [("Brisk", "true"), ("Mary", "false")])
-def test_whether_something_is_of_a_kind(boat: str, truth: str) -> None:
-    run, _ = asked(f"Is {boat} a tug?", qir(f"{boat} | type | tug", kind="boolean"))
-    assert labels(run) == (truth,)
-
-
 @pytest.mark.parametrize(
-    ("reply", "answers"),
+    ("question", "reply", "answers"),
     [
-        (qir("?who | occupation | pilot", "?who | steers | Mary", target="?who"), ("Ada",)),
-        (qir("?who | occupation | painter"), ("Ada",)),  # no class is called so, but a vertex is
+        ("Is Brisk a tug?", qir("Brisk | type | tug", kind="boolean"), ("true",)),
+        ("Is Mary a tug?", qir("Mary | type | tug", kind="boolean"), ("false",)),
+        ("Which pilot?", qir("?who | occupation | pilot", "?who | steers | Mary"), ("Ada",)),
+        ("Who paints?", qir("?who | occupation | painter"), ("Ada",)),  # no class but a vertex is called so
+        *(
+            ("Which tugs?", {**TUGS, "beyond": nothing}, ("Brisk", "Gale"))
+            for nothing in ([], [" "], ["None."])
+        ),
     ],
 )
-def test_what_people_do_is_a_class_in_some_graphs_and_a_vertex_in_others(
-    reply: Any, answers: tuple[str, ...]
+def test_what_something_is_or_does_is_a_class_in_some_graphs_and_a_vertex_in_others(
+    question: str, reply: Any, answers: tuple[str, ...]
 ) -> None:
-    run, model = asked("Who?", reply)
-    assert (labels(run), model.calls()) == (answers, 1)
+    run, model = asked(question, reply)
+    assert (answer_of(run).labels, model.calls()) == (answers, 1)
 
 
 def test_as_published_no_class_is_looked_for() -> None:
-    model = Scripted(
-        {
-            "chatty_kg/classifier": {"reason": "", "label": "self-contained"},
-            "chatty_kg/qir_published": published(qir("?boat | type | boat")),
-        }
-    )
-    run = chatty("Which boats are there?", model, films(BOATS), settings=PAPER).go()
+    script = {
+        "chatty_kg/classifier": {"reason": "", "label": "self-contained"},
+        "chatty_kg/qir_published": published(qir("?boat | type | boat")),
+    }
+    run = chatty("Which boats are there?", Scripted(script), films(BOATS), settings=PAPER).go()
     assert run["vertex_selection"].output.vertex is None
 
 
@@ -290,7 +273,7 @@ PHONE = qir("Sam | phone | ?number")
 def test_homonyms_are_shown_with_what_the_question_may_name_near_them() -> None:
     question = "What is the phone number of Sam from Marketing?"
     run, model = asked(question, PHONE, linking__vertex_selection=vertex(2, "Sam"))
-    assert labels(run) == ("2",)
+    assert answer_of(run).labels == ("2",)
     shown = [candidate["relations"] for candidate in model.requests[1].variables["candidates"]]
     assert shown == [["member of: Sales", "phone: 1"], ["member of: Marketing", "phone: 2"]]
 
@@ -299,25 +282,20 @@ def test_homonyms_are_shown_with_what_the_question_may_name_near_them() -> None:
 def test_what_the_question_names_comes_before_other_values(place: str) -> None:
     more = "".join(f':sam2 :memberOf :club{n} . :club{n} rdfs:label "Club {n}" .' for n in range(9))
     more += ':sam2 :memberOf :hr . :hr rdfs:label "HR" .'
-    model = Scripted({"chatty_kg/qir": PHONE, "linking/vertex_selection": vertex(2, "Sam")})
-    chatty(f"What is the phone number of Sam from {place}?", model, films(BOATS + more)).go()
+    question = f"What is the phone number of Sam from {place}?"
+    _, model = asked(question, PHONE, BOATS + more, linking__vertex_selection=vertex(2, "Sam"))
     assert model.requests[1].variables["candidates"][1]["relations"][0] == f"member of: {place}"
 
 
 def test_a_name_is_linked_anew_when_its_bearer_is_another() -> None:
-    choices = [vertex(2, "Sam"), vertex(1, "Sam")]
-    model = Scripted(
-        {
-            "chatty_kg/qir": PHONE,
-            "chatty_kg/classifier": {"reason": "", "label": "self-contained"},
-            "linking/vertex_selection": choices,
-        }
-    )
-    bench = workbench(model, films(BOATS))
-    questions = [
-        f"What is the phone number of Sam{words}?" for words in (" from Marketing", "", " from Sales")
-    ]
-    assert [labels(bench.ask(question)) for question in questions] == [("2",), ("2",), ("1",)]
+    script = {
+        "chatty_kg/qir": PHONE,
+        "chatty_kg/classifier": {"reason": "", "label": "self-contained"},
+        "linking/vertex_selection": [vertex(2, "Sam"), vertex(1, "Sam")],
+    }
+    bench = workbench(Scripted(script), films(BOATS))
+    for words, number in ((" from Marketing", "2"), ("", "2"), (" from Sales", "1")):
+        assert str(bench.ask(f"What is the phone number of Sam{words}?").answer) == number
 
 
 def test_another_system_sees_candidates_as_before() -> None:
@@ -335,9 +313,9 @@ OLDEST = qir(
 @pytest.mark.parametrize("reply", [OLDEST, {**OLDEST, "triples": [], "entities": [], "target": ""}])
 def test_what_triples_cannot_say_is_named_and_not_answered(reply: Any) -> None:
     run, model = asked("Which boat is the largest?", reply)
-    assert run.answer is not None
-    assert str(run.answer) == f"{CANNOT_EXPRESS}: the largest: an order by ?n"
-    assert (run.answer.values, run.answer.queries, model.calls(), run.totals.queries) == ((), (), 1, 0)
+    assert str(answer_of(run)) == f"{CANNOT_EXPRESS}: the largest: an order by ?n"
+    assert (answer_of(run).values, answer_of(run).queries) == ((), ())
+    assert (model.calls(), run.totals.queries) == (1, 0)
     assert "cannot express: the largest" in str(run["qir"].output)
     shown = run._repr_html_() or ""
     assert "cannot express: the largest" in shown
@@ -349,10 +327,4 @@ def test_the_rest_is_answered_once_a_person_takes_the_part_out() -> None:
     run, _ = asked("Which boat is the largest?", OLDEST)
     qir_record = run["qir"].output
     run.replace("qir", QIR(qir_record.facts[:1], qir_record.target)).go()
-    assert labels(run) == ("Brisk", "Gale", "Mary")
-
-
-@pytest.mark.parametrize("nothing", [[], [" "], ["None."]])
-def test_a_list_of_nothing_is_empty(nothing: list[str]) -> None:
-    run, _ = asked("Which tugs are at home in Oslo?", {**TUGS, "beyond": nothing})
-    assert labels(run) == ("Brisk", "Gale")
+    assert answer_of(run).labels == ("Brisk", "Gale", "Mary")

@@ -14,8 +14,8 @@ from small import DOG, FILMS, alone, films, iri
 
 from kgwb import open_kg, profile
 from kgwb.errors import InvalidReplyError
-from kgwb.flow import Value
-from kgwb.settings import Settings
+from kgwb.flow import Triple, Value
+from kgwb.kg import Graph
 from kgwb.systems.dog.hop import fill, filter_relation, get_relations, try_answer, values_of
 from kgwb.systems.dog.question import find_topics, mark
 from kgwb.systems.dog.records import Filled, Filtered, Head, Relation, Relations, Topics, Tried, name_of
@@ -27,15 +27,12 @@ def found(question: str, *entities: str) -> tuple[Topics, Any]:
     return topics, model
 
 
-def test_a_marked_question_costs_no_model_call() -> None:
-    topics, model = found("which films star [Amy Adams] and [Jeremy Renner]")
-    assert topics.entities == ("Amy Adams", "Jeremy Renner")
-    assert (topics.question, model.calls()) == ("which films star [Amy Adams] and [Jeremy Renner]", 0)
-
-
 def test_all_names_are_marked_in_the_questions_own_spelling() -> None:
     topics, _ = found("who wrote ARRIVAL and Dune?", "dune", "Arrival")
     assert topics == Topics("who wrote [ARRIVAL] and [Dune]?", ("ARRIVAL", "Dune"))
+    marked = "which films star [Amy Adams] and [Jeremy Renner]"
+    topics, model = found(marked)  # costs no model call
+    assert (topics, model.calls()) == (Topics(marked, ("Amy Adams", "Jeremy Renner")), 0)
 
 
 @pytest.mark.parametrize(
@@ -78,19 +75,17 @@ def test_a_refused_name_is_sent_back_with_the_question_and_the_graphs_nearest_ta
 
 
 def head(*names: str) -> Head:
-    terms = [iri(name) for name in names]
-    return Head(
-        "these", tuple(Value(term, name) for term, name in zip(terms, names, strict=True)), tuple(terms)
-    )
+    terms = tuple(iri(name) for name in names)
+    return Head("these", tuple(map(Value, terms, names)), terms)
 
 
 def filled(
-    name: str, way: Any, start: Head, turtle: str = "", settings: Settings | None = None
+    name: str, way: Any, start: Head, turtle: str = "", kg: Graph | None = None, **settings: Any
 ) -> tuple[Filled, list[str]]:
     """What is filled by a predicate, and the notes left."""
     chosen = Filtered(start.name, "", Relation(name, way, (iri(name),)))
-    kg = films(FILMS + turtle)
-    result, run, _ = alone(lambda run: fill(chosen, start, run), kg=kg, settings=settings, of=DOG)
+    kg, fast = kg or films(FILMS + turtle), profile("fast", **settings)
+    result, run, _ = alone(lambda run: fill(chosen, start, run), kg=kg, settings=fast, of=DOG)
     return result, run.steps[-1].notes
 
 
@@ -194,11 +189,11 @@ def test_an_inverse_relation_leads_to_subjects_but_not_back_to_the_start() -> No
 
 
 def test_the_fan_out_caps_tails_and_triples_with_a_note_but_shows_one_of_every_tail() -> None:
-    result, notes = filled("starring", "out", head("arrival", "dune"), settings=profile("fast", fan_out=2))
+    result, notes = filled("starring", "out", head("arrival", "dune"), fan_out=2)
     assert (labels(result), result.found) == (["Amy Adams", "Jeremy Renner"], 3)
     assert notes == ["3 tails found, the first 2 by name kept (fan_out)"]
     turtle = ":a :r :x, :y . :b :r :x, :y . :c :r :x, :y . :x rdfs:label 'X' . :y rdfs:label 'Y' ."
-    result, notes = filled("r", "out", head("a", "b", "c"), turtle, settings=profile("fast", fan_out=2))
+    result, notes = filled("r", "out", head("a", "b", "c"), turtle, fan_out=2)
     assert result.triples == (("a", "r", "X"), ("a", "r", "Y"))
     assert notes == ["a model sees 2 of 6 triples (fan_out)"]
 
@@ -216,10 +211,8 @@ def test_the_fan_out_caps_tails_and_triples_with_a_note_but_shows_one_of_every_t
 def test_a_list_says_what_has_no_triple_and_whether_it_was_cut(
     names: list[str], relation: str, fan_out: int, row_limit: int, note: str
 ) -> None:
-    chosen = Filtered("these", "", Relation(relation, "out", (iri(relation),)))
     kg = open_kg(rdflib.Graph().parse(data=FILMS, format="turtle"), row_limit=row_limit)
-    settings = profile("fast", fan_out=fan_out)
-    result, _, _ = alone(lambda run: fill(chosen, head(*names), run), kg=kg, settings=settings, of=DOG)
+    result, _ = filled(relation, "out", head(*names), kg=kg, fan_out=fan_out)
     assert result.note == note
 
 
@@ -265,8 +258,7 @@ def test_only_a_node_without_a_name_is_passed(
 
 def test_in_a_graph_without_labels_a_vertex_has_its_own_name() -> None:
     kg = films("@prefix : <http://example.org/> . :a :r :bee . :bee :s :c .")
-    chosen = Filtered("a", "", Relation("r", "out", (iri("r"),)))
-    result, _, _ = alone(lambda run: fill(chosen, head("a"), run), kg=kg, of=DOG)
+    result, _ = filled("r", "out", head("a"), kg=kg)
     assert labels(result) == ["bee"]
 
 
@@ -306,12 +298,9 @@ def test_answers_are_names_of_the_triples_letter_case_and_spaces_aside() -> None
     [
         (trying("Jeremy Renner"), "'Jeremy Renner' is not in the triples"),
         (trying("starring"), "'starring' is not in the triples"),
-        ({"sufficient": "yes", "reason": "", "answers": []}, "the reply is yes, but gives no answer"),
-        ({"sufficient": "no", "reason": "", "answers": ["Amy Adams"]}, "the reply is no, with answers"),
-        (
-            {"sufficient": "No, yes is too early", "reason": "", "answers": []},
-            "Input should be 'yes' or 'no'",
-        ),
+        ({**trying(), "sufficient": "yes"}, "the reply is yes, but gives no answer"),
+        ({**trying("Amy Adams"), "sufficient": "no"}, "the reply is no, with answers"),
+        ({**trying(), "sufficient": "No, yes is too early"}, "Input should be 'yes' or 'no'"),
         ("Yes, and here is why not.", "no JSON"),
     ],
 )
@@ -327,22 +316,25 @@ AMY, FILM = iri("amy"), iri("arrival")
 PLAYS = (FILM, iri("starring"), AMY)
 
 
+def amy(*support: Triple) -> Filled:
+    return Filled("list", (Value(AMY, "Amy Adams", support),))
+
+
+YES = Tried("yes", "", ("Amy Adams",))
+
+
 def test_an_answer_stands_on_all_triples_that_lead_to_it() -> None:
     sicario = (iri("sicario"), iri("starring"), AMY)
-    both = [Filled("list", (Value(AMY, "Amy Adams", (triple,)),)) for triple in (PLAYS, sicario)]
-    assert values_of(Tried("yes", "", ("Amy Adams",)), both, ()) == (
-        Value(AMY, "Amy Adams", (PLAYS, sicario)),
-    )
+    assert values_of(YES, [amy(PLAYS), amy(sicario)], ()) == (Value(AMY, "Amy Adams", (PLAYS, sicario)),)
 
 
 def test_of_vertices_with_one_label_those_count_that_all_entities_lead_to() -> None:
-    homonym = Value(iri("other_amy"), "Amy Adams")
-    both = [Filled("list", (Value(AMY, "Amy Adams"), homonym)), Filled("list", (Value(AMY, "Amy Adams"),))]
-    assert [value.term for value in values_of(Tried("yes", "", ("Amy Adams",)), both, ())] == [AMY]
-    assert len(values_of(Tried("yes", "", ("Amy Adams",)), both[:1], ())) == 2
+    homonyms = Filled("list", (Value(AMY, "Amy Adams"), Value(iri("other_amy"), "Amy Adams")))
+    assert [value.term for value in values_of(YES, [homonyms, amy()], ())] == [AMY]
+    assert len(values_of(YES, [homonyms], ())) == 2
 
 
 def test_a_head_can_be_the_answer() -> None:
-    walked = Filled("list", (Value(AMY, "Amy Adams", (PLAYS,)),))
     heads = (Head("Arrival and Dune", (Value(FILM, "Arrival"), Value(iri("dune"), "Dune"))),)
-    assert values_of(Tried("yes", "", ("arrival",)), [walked], heads) == (Value(FILM, "Arrival", (PLAYS,)),)
+    named = values_of(Tried("yes", "", ("arrival",)), [amy(PLAYS)], heads)
+    assert named == (Value(FILM, "Arrival", (PLAYS,)),)

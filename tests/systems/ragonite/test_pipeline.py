@@ -26,7 +26,7 @@ from small import answer_of, films, iri, keys
 
 import kgwb
 from kgwb.cli import main
-from kgwb.errors import GraphError, InvalidReplyError, ModelError, OverrideError
+from kgwb.errors import GraphError, InvalidReplyError, OverrideError
 from kgwb.flow import to_data
 from kgwb.kg import sample_path
 from kgwb.llm import Scripted
@@ -162,13 +162,9 @@ def test_one_tool_alone(ablation: str, other: Any) -> None:
 
 def test_sparql_alone_is_the_comparison() -> None:
     query = f"SELECT ?f WHERE {{ ?f <{iri('director')}> <{iri('denis')}> }} ORDER BY ?f"
+    uses = [use("sparql", query="nonsense"), use("sparql", query=query), FINISH]
     replies = script(answer=cited((str(iri("arrival")), 1), ("Dune", 1)))
-    replies["ragonite/tool_selector_sparql"] = [
-        use("sparql", query="nonsense"),
-        use("sparql", query=query),
-        FINISH,
-    ]
-    model = Scripted(replies)
+    model = Scripted({**replies, "ragonite/tool_selector_sparql": uses})
     run = ragonite(model, settings=RAGONITE.settings(ablation="sparql_only")).go()
     assert [value.term for value in answer_of(run).values] == [iri("arrival"), iri("dune")]
     assert answer_of(run).queries == (query,)
@@ -180,13 +176,8 @@ def test_sparql_alone_is_the_comparison() -> None:
 
 
 def test_a_dialogue_is_shown_to_both_agents() -> None:
-    model = Scripted(
-        {
-            "ragonite/tool_selector": [sql(), passages(), FINISH] * 2,
-            "ragonite/answerer": [ARRIVAL, cited(("Gentilly", 2))],
-        }
-    )
-    bench = kgwb.Workbench(ragonite(Scripted({})).graph, model, system="ragonite")
+    model = Scripted(script(*[sql(), passages(), FINISH] * 2, answer=[ARRIVAL, cited(("Gentilly", 2))]))
+    bench = kgwb.Workbench(films(), model, system="ragonite")
     bench.ask(QUESTION)
     run = bench.ask("And where was he born?")
     for request in model.requests[4:]:
@@ -202,10 +193,9 @@ def test_a_result_by_hand_changes_the_answer() -> None:
     run.models[""] = Scripted(script(passages(), FINISH, answer=cited(("nothing", 1))))
     run.go()
     assert answer_of(run).labels == ("nothing",)
+    wrong = {**to_data(run.output("answerer")), "values": [{"value": "x", "sources": [9]}]}
     with pytest.raises(OverrideError, match="no source 9"):
-        run.replace(
-            "answerer", {**to_data(run.output("answerer")), "values": [{"value": "x", "sources": [9]}]}
-        )
+        run.replace("answerer", wrong)
 
 
 def test_a_graph_that_is_too_large_stops_before_a_model_is_asked() -> None:
@@ -213,8 +203,6 @@ def test_a_graph_that_is_too_large_stops_before_a_model_is_asked() -> None:
     with pytest.raises(GraphError, match="would take about"):
         ragonite(model, settings=RAGONITE.settings(max_triples=3)).go()
     assert model.calls() == 0
-    with pytest.raises(ModelError, match="no rule for ragonite/tool_selector"):
-        kgwb.Workbench(ragonite(model).graph, "rules", system="ragonite").ask(QUESTION)
 
 
 def test_a_named_part_of_an_endpoint_gives_the_tables_of_that_part_of_the_file(
@@ -228,10 +216,8 @@ def test_a_named_part_of_an_endpoint_gives_the_tables_of_that_part_of_the_file(
     assert ("--set part=" in error.value.hint, model.calls()) == (True, 0)
     query = sql("SELECT film, genre FROM film_genre ORDER BY film, genre")
     answer = cited(("Dune_2021_film", 1))
-    runs = [
-        answered(query, passages(), FINISH, answer=answer, kg=kg, settings=RAGONITE.settings(**part))[0]
-        for kg in (there, here)
-    ]
+    options: Any = {"answer": answer, "settings": RAGONITE.settings(**part)}
+    runs = [answered(query, passages(), FINISH, kg=kg, **options)[0] for kg in (there, here)]
     assert runs[0].output("ragonite") == runs[1].output("ragonite")
     assert runs[0].output("sql[turn 1]").rows == runs[1].output("sql[turn 1]").rows != ()
     [value], [other] = (answer_of(run).values for run in runs)

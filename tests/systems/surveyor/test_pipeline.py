@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import rdflib
 from rdflib import Literal
-from small import FILMS, answer_of, asked, films, iri, keys
+from small import ENDLESS, FILMS, answer_of, asked, films, iri, keys
 from surveying import (
-    AGENTS,
     DIRECTED,
     FINE,
     NOT_HERE,
@@ -27,7 +27,7 @@ from surveying import (
 
 import kgwb
 from kgwb.bench.serve import NO_ANSWER, one_query
-from kgwb.errors import GraphTimeoutError, GraphUnreachableError, ModelError, OverrideError
+from kgwb.errors import GraphTimeoutError, OverrideError
 from kgwb.kg.survey import Survey
 from kgwb.llm import Scripted
 from kgwb.systems.surveyor.records import Draft, Executed, Mentions, Part
@@ -55,19 +55,9 @@ def test_a_list_is_answered_with_the_triples_of_each_value() -> None:
     assert answer.queries == (f"PREFIX org: <http://example.org/>\n{DIRECTED}",)
     assert (asked(model), run.totals.live_model_calls) == (CALLS, 3)
     assert [step.agent for step in run.steps] == [
-        *(
-            "surveyor",
-            "mention_finder",
-            "entity_retriever",
-            "value_finder",
-            "drafter",
-            "executor",
-            "reviewer",
-        ),
-        "answer",
+        *("surveyor", "mention_finder", "entity_retriever", "value_finder", "drafter", "executor"),
+        *("reviewer", "answer"),
     ]
-    order = [AGENTS.index(step.agent) for step in run.steps]
-    assert order == sorted(order)
 
 
 def test_a_table_keeps_its_columns_and_rows() -> None:
@@ -112,9 +102,8 @@ def test_a_count_that_became_a_table_is_no_count() -> None:
 
 
 def test_rows_without_a_value_are_no_answer() -> None:
-    run, model = answered(
-        draft("SELECT (MAX(?m) AS ?most) WHERE { ?f org:director org:ted ; org:runtime ?m }")
-    )
+    longest = "SELECT (MAX(?m) AS ?most) WHERE { ?f org:director org:ted ; org:runtime ?m }"
+    run, model = answered(draft(longest))
     assert not run.answer
     assert 'nothing in the graph matches ?f director "director" ted "Ted Chiang"' in str(run.answer)
     assert "! nothing in the graph matches" in told(model, "result")[0]
@@ -183,23 +172,20 @@ def test_the_same_query_again_is_no_revision() -> None:
     assert asked(model) == CALLS
 
 
-LONG = "SELECT (COUNT(*) AS ?n) WHERE { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o . ?p ?q ?r }"
 REFUSED = {
     "does not parse": "SELECT ?film WHERE { ?film org:director }",
     "DESCRIBE": "DESCRIBE org:dune",
     "INSERT": "INSERT DATA { org:a org:b org:c }",
     "SERVICE": "SELECT ?x WHERE { SERVICE <http://evil.example/> { ?x ?y ?z } }",
     "declare nope": "SELECT ?x WHERE { ?x nope:director ?y }",
-    "took longer": LONG,
+    "took longer": ENDLESS,
     "parse at line 1": "Welche Filme hat er gedreht?",
 }
 
 
 @pytest.mark.parametrize("problem", REFUSED)
 def test_what_cannot_be_run_is_feedback(problem: str) -> None:
-    kg = kgwb.open_kg(
-        rdflib.Graph().parse(data=FILMS), query_timeout_s=0.5 if problem == "took longer" else 30
-    )
+    kg = kgwb.open_kg(rdflib.Graph().parse(data=FILMS), query_timeout_s=0.5)
     run, model = answered(draft(REFUSED[problem]), [revise(DIRECTED, "film"), FINE], kg=kg)
     assert problem in told(model, "result")[0]
     assert len(answer_of(run).values) == 3
@@ -222,26 +208,10 @@ def test_too_many_rows_are_cut_and_said() -> None:
     assert 0 < len(answer_of(run).values) <= 5
 
 
-def test_a_graph_that_is_gone_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    kg = films()
-
-    def gone(*_: Any) -> Any:
-        raise GraphUnreachableError("gone")
-
-    run = surveyor(Scripted(script()), kg=kg).go(until="drafter")
-    monkeypatch.setattr(kg, "select", gone)
-    with pytest.raises(GraphUnreachableError):
-        run.go()
-
-
 def test_names_that_cannot_be_asked_for_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     kg = films()
     run = surveyor(Scripted(script()), kg=kg).go(until="drafter")
-
-    def slow(*_: Any) -> Any:
-        raise GraphTimeoutError("too slow")
-
-    monkeypatch.setattr(kg, "names", slow)
+    monkeypatch.setattr(kg, "names", Mock(side_effect=GraphTimeoutError("too slow")))
     run.go(until="reviewer[draft]")
     assert [*run["executor[draft]"].notes] == ["the rows stay without names: too slow"]
     assert len(run.output("executor[draft]").rows) == 3
@@ -279,11 +249,8 @@ def test_a_draft_by_hand_changes_the_answer() -> None:
     run.replace("drafter", own).go()
     assert (answer_of(run).labels, asked(model)["drafter"], asked(model)["reviewer"]) == (("Dune",), 1, 2)
     assert len(answer_of(run.restore("drafter").go()).values) == 3
-    for query, problem in (
-        ("DROP ALL", "change the graph"),
-        ("DESCRIBE <a:b>", "no SELECT or ASK"),
-        ("?", "parse"),
-    ):
+    problems = {"DROP ALL": "change the graph", "DESCRIBE <a:b>": "no SELECT or ASK", "?": "parse"}
+    for query, problem in problems.items():
         with pytest.raises(OverrideError, match=problem):
             run.replace("drafter", Draft(query))
 
@@ -303,15 +270,6 @@ def test_a_survey_by_hand_changes_what_is_drafted() -> None:
     run.replace("surveyor", replace(seen, classes=tuple(only))).go()
     shown = [r.variables["survey"] for r in model.requests if r.task == "surveyor/drafter"]
     assert ["org:Film" in text for text in shown] == [True, False]
-
-
-# --- where it is used
-
-
-def test_rules_cannot_write_queries_and_say_so() -> None:
-    bench = kgwb.Workbench(films(), "rules", system="surveyor")
-    with pytest.raises(ModelError, match="no rule for surveyor/mention_finder"):
-        bench.ask(QUESTION)
 
 
 def test_records_say_what_they_hold() -> None:

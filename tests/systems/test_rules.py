@@ -1,0 +1,213 @@
+"""The model ``rules`` in the roles of the systems: a baseline that reads no graph's relations by heart."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rules_asked import check_metaqa, check_sample
+from small import films
+
+from kgwb import Workbench, open_kg
+from kgwb.errors import ModelError
+from kgwb.kg import SAMPLES, Graph
+from kgwb.kg.embeddings import DEFAULT, Embeddings
+from kgwb.llm.base import ChatRequest
+from kgwb.llm.rules import Rules
+from kgwb.systems import system
+from kgwb.systems.dog.rules import chains
+
+
+def reply(task: str, kg: Graph | None = None, **variables: Any) -> Any:
+    for name in ("chatty_kg", "dog"):
+        system(name)  # brings its rules
+    request = ChatRequest(task=task, variables=variables, messages=())
+    return json.loads(Rules(Embeddings("lexical")).complete(request, kg, threading.Event()).text)
+
+
+@pytest.mark.parametrize(("name", "first"), [("ragonite", "tool_selector"), ("surveyor", "mention_finder")])
+def test_rules_cannot_write_queries_and_say_so(name: str, first: str) -> None:
+    with pytest.raises(ModelError, match=f"no rule for {name}/{first}"):
+        Workbench(films(), "rules", system=name).ask("Which films did Denis Villeneuve direct?")
+
+
+@pytest.mark.parametrize(("name", "every"), [("dog", 2), ("triad", 6)])
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_rules_answers_enough_of_a_sample_and_invents_nothing(
+    sample: str, name: str, every: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One in so many questions for names; a boolean or a count is no walk's answer."""
+    monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT)
+    check_sample(Workbench(open_kg(sample), "rules", system=name), sample, every)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "every", "targets"),
+    [
+        ("dog", {"debate_rounds": 1}, 25, {1: 0.90, 2: 0.75, 3: 0.60}),
+        ("triad", {}, 50, {1: 0.85, 2: 0.70, 3: 0.70}),
+    ],
+)
+def test_rules_reaches_the_targets_on_metaqa(
+    name: str, settings: Any, every: int, targets: Any, metaqa: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Targets are Hits@1 by number of hops, of one question in so many; all of them take a minute."""
+    monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT)
+    chosen = system(name).settings.of_profile("fast", **settings)
+    bench = Workbench(open_kg(metaqa), "rules", system=name, settings=chosen)
+    check_metaqa(bench, metaqa, every, targets)
+
+
+# --- in Chatty-KG: the dialogue, homonyms and predicates
+
+EARLIER = [
+    {"question": "Who directed Echo in 1987?", "answers": ["Ada Byron"], "about": ["Echo"]},
+    {"question": "What is Echo based on?", "answers": ["Fog over Elm"], "about": ["Echo"]},
+]
+HOMONYMS = [
+    {"number": 1, "label": "Echo", "type": "film", "description": "of 1987", "relations": ["director"]},
+    {"number": 2, "label": "Echo", "type": "novel", "description": "novel by A", "relations": ["author"]},
+]
+
+
+KG = films(
+    "@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
+    ' :a rdfs:label "Ada Byron" . :e rdfs:label "Echo" . :f rdfs:label "Fog over Elm" .'
+    ' :o rdfs:label "Orion" . :p rdfs:label "poet" .'
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "turns", "standalone"),
+    [
+        ("Where was she born?", 1, "Where was Ada Byron born?"),
+        ("When was it released?", 1, "When was Echo released?"),
+        ("And who wrote that?", 2, "Who wrote Fog over Elm?"),
+        ("And the one from 1999?", 1, "Who directed Echo in 1999?"),
+        ("What about Orion?", 1, "Who directed Orion in 1987?"),
+        ("And when?", 2, "When is Echo based on?"),
+        ("How long is the film?", 1, "How long is the film Echo?"),
+        ("Who is her sister?", 1, "Who is Ada Byron's sister?"),
+    ],
+)
+def test_a_follow_up_is_made_standalone(question: str, turns: int, standalone: str) -> None:
+    assert reply("chatty_kg/classifier", KG, question=question)["label"] == "dependent"
+    rephrased = reply("chatty_kg/rephraser", KG, question=question, dialogue=EARLIER[:turns])
+    assert rephrased == {"question": standalone}
+
+
+def test_a_question_with_a_name_stands_alone() -> None:
+    question = "Who directed films that share a poet with Echo?"
+    assert reply("chatty_kg/classifier", KG, question=question)["label"] == "self-contained"
+    assert reply("chatty_kg/rephraser", KG, question=question, dialogue=[]) == {"question": question}
+
+
+@pytest.mark.parametrize(
+    "question", ["", "?!", "who " * 400, "\u202e\u0000 𝕎𝕙𝕠 wrote it\u200b", "?x a <http://evil>"]
+)
+def test_hostile_text_does_no_harm(question: str) -> None:
+    reply("chatty_kg/rephraser", KG, question=question, dialogue=EARLIER)
+    reply("chatty_kg/classifier", None, question=question)
+
+
+@pytest.mark.parametrize(
+    ("question", "number"), [("Who wrote the novel Echo?", 2), ("Who made Echo of 1987?", 1)]
+)
+def test_homonyms_are_told_apart_by_year_and_description(question: str, number: int) -> None:
+    vertex = reply("linking/vertex_selection", KG, question=question, entity="Echo", candidates=HOMONYMS)
+    assert vertex["number"] == number
+
+
+@pytest.mark.parametrize(("names", "kept"), [(["director", "shoe size"], ["director"]), (["shoe size"], [])])
+def test_a_predicate_must_be_like_the_relation(names: list[str], kept: list[str]) -> None:
+    relations = [{"triple": ["Echo", "director", "?answer"], "predicates": names}]
+    assert reply("chatty_kg/predicate_selection", question="", relations=relations)["predicates"] == [kept]
+
+
+# --- in DoG: the debate, relations and answers
+
+
+def solved(entity: str, answer: str) -> list[dict[str, str]]:
+    return [{"entity": entity, "relation": "r", "found": answer}]
+
+
+def debated(question: str, entity: str, answer: str) -> list[str]:
+    """What expert, critic and linguist propose."""
+    debate: list[Any] = []
+    for role in ("simplifying_expert", "critic", "linguist"):
+        debate.append(reply(f"dog/{role}", question=question, solved=solved(entity, answer), debate=debate))
+    return [remark["question"] for remark in debate]
+
+
+@pytest.mark.parametrize(
+    ("question", "entity", "found", "left"),
+    [
+        ("Where was the director of [Echo] born?", "Echo", "Ada", "Where was [Ada] born?"),
+        ("who directed the films written by [Ada]", "Ada", "Echo | 2 others",
+         "who directed [Echo | 2 others]"),
+        ("who directed films that share actors with [Echo]", "Echo", "Ada | Bo", None),
+        ("who acted together with [Ada]", "Ada", "Echo", "who is the actor of [Echo]"),
+        ("what are the genres of the films with [Ada]", "Ada", "Echo", "what are the genres of [Echo]"),
+        ("Who wrote films by the director of [In the Name of the Sun]?", "In the Name of the Sun",
+         "Bo", None),
+    ],
+)  # fmt: skip
+def test_three_roles_leave_a_question_one_hop_shorter(
+    question: str, entity: str, found: str, left: str | None
+) -> None:
+    last = debated(question, entity, found)[-1]
+    assert len(chains(last, None)[found]) == len(chains(question, None)[entity]) - 1
+    assert f"[{entity}]" not in last
+    assert left in (last, None)
+
+
+def test_the_critic_rewords_what_does_not_say_what_is_left() -> None:
+    question = "who directed films that share actors with [Echo]"
+    proposed = [{"question": question.replace("Echo", "Ada")}]
+    remark = reply("dog/critic", question=question, solved=solved("Echo", "Ada"), debate=proposed)
+    assert remark["question"] == debated(question, "Echo", "Ada")[0] != proposed[0]["question"]
+    fused = reply("dog/fused_agent", question=question, solved=solved("Echo", "Ada"), debate=[])
+    assert fused["question"] == debated(question, "Echo", "Ada")[-1]
+    assert debated("[Echo] [Fog]", "Echo", "Ada")[-1] == "[Ada] [Fog]"  # nobody can reword that
+
+
+@pytest.mark.parametrize(
+    ("question", "relations", "chosen"),
+    [
+        ("who directed [Echo]", ["directed by", "written by"], "directed by"),
+        ("films directed by [Ada]", ["~directed by", "~written by"], "~directed by"),
+        ("who influenced [Ada]", ["influenced by", "~influenced by"], "influenced by"),
+        ("who was influenced by [Ada]", ["influenced by", "~influenced by"], "~influenced by"),
+        ("who directed [Echo]", ["genre"], ""),
+        ("[Echo]", ["genre"], ""),
+    ],
+)
+def test_a_relation_is_chosen_by_name_and_direction(question: str, relations: list[str], chosen: str) -> None:
+    entity = question.partition("[")[2].partition("]")[0]
+    filtered = reply("dog/relation_filtering", question=question, entity=entity, relations=relations)
+    assert filtered["relation"] == chosen
+
+
+@pytest.mark.parametrize(
+    ("question", "triples", "answers"),
+    [
+        ("who directed [Echo]", ["Echo|directed by|Ada", "Echo|directed by|Bo"], ["Ada", "Bo"]),
+        ("where was the director of [Echo] born", ["Echo|directed by|Ada"], []),
+        ("did Ada direct [Echo]", ["Echo|directed by|Ada"], []),
+        ("how many films did [Ada] direct", ["Ada|~directed by|Echo"], []),
+        ("how long is [Echo]", ["Echo|duration|90.5"], ["90.5"]),
+        ("films with both [Ada] and [Bo]", ["Ada|~starring|Echo", "Bo|~starring|Echo", "Bo|~starring|Fog"],
+         ["Echo"]),
+        ("who directed [Echo]", ["Echo|genre|noir"], []),  # its only relation
+        ("who is married to [Ada]", ["Ada|marriage|…|spouse|Bo", "Ada|marriage|…|year|1990"], ["Bo"]),
+    ],
+)  # fmt: skip
+def test_an_answer_is_tried(question: str, triples: list[str], answers: list[str]) -> None:
+    split = [triple.split("|") for triple in triples]
+    heads = dict.fromkeys(triple[0] for triple in split)
+    results = [{"entity": head, "triples": [t for t in split if t[0] == head], "note": ""} for head in heads]
+    tried = reply("dog/answer_trying", question=question, found=results)
+    assert (tried["sufficient"], tried["answers"]) == ("yes" if answers else "no", answers)
