@@ -291,28 +291,26 @@ def test_an_error_in_one_branch_keeps_what_the_others_asked(remote: bool) -> Non
     assert model.calls() - before == 2  # the word that failed, and the guess
 
 
-def test_the_same_call_from_two_threads_is_made_once() -> None:
+def test_the_same_call_from_two_threads_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     @agent("same", subject="word")
     def same(word: str, run: Run) -> int:
         return len(run.kg.search("Arrival", 5).hits)
 
-    searches: list[str] = []
+    kg, searches = films(), list[str]()
+    search = kg.search
 
-    class Slow:
-        def __init__(self) -> None:
-            self.inner, self.remote, self.muted = films(), True, ()
-            self.identity, self.source, self.vocabulary = "slow", "slow", self.inner.vocabulary
-
-        def search(self, text: str, limit: int) -> Any:
-            searches.append(text)
-            time.sleep(0.1)
-            return self.inner.search(text, limit)
+    def slow(text: str, limit: int) -> Any:
+        searches.append(text)
+        time.sleep(0.1)
+        return search(text, limit)
 
     def answer(question: Any, dialogue: Any, run: Run) -> Answer:
         assert run.map(same, ["a", "b", "c"]) == (1, 1, 1)
         return Answer("list")
 
-    both = Run(System("both", answer, (same,)), "Which?", kg=Slow(), models=None).go()  # type: ignore[arg-type]
+    monkeypatch.setattr(kg, "search", slow)
+    monkeypatch.setattr(kg, "remote", True)
+    both = Run(System("both", answer, (same,)), "Which?", kg=kg, models=None).go()
     assert (searches, keys(both)) == (["Arrival"], ["same[a]", "same[b]", "same[c]"])
     assert sorted(step.origin for step in both.steps) == ["live", "record", "record"]
 

@@ -16,7 +16,7 @@ from small import DIRECTED, FILMS, Alone, chatty, films, iri, predicates, qir
 from kgwb import load_run, open_kg
 from kgwb.errors import SettingError
 from kgwb.flow import Answer, Triple, Value
-from kgwb.kg import Graph, Rows
+from kgwb.kg import Rows
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.show.subgraph import (
@@ -214,18 +214,10 @@ def test_a_vertex_of_200_000_triples_is_cut_quickly(tmp_path: Path) -> None:
     assert found.remarks == ("hub: 20 of at least 500 more triples shown",)
 
 
-def test_a_result_that_the_graph_cut_is_not_called_whole() -> None:
-    class Cutting:
-        vocabulary = films().vocabulary
-
-        def select(self, query: str) -> Rows:
-            return Rows(("s", "p", "o"), ((None, iri("p"), iri("o")),), cut=True)
-
-        def names(self, iris: object) -> dict[URIRef, str]:
-            return {}
-
-    cutting: Graph = Cutting()  # type: ignore[assignment]
-    found = expand(cutting, Subgraph((Node(iri("hub"), "hub"),)), iri("hub"))
+def test_a_result_that_the_graph_cut_is_not_called_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    kg, cut = films(), Rows(("s", "p", "o"), ((None, iri("p"), iri("o")),), cut=True)
+    monkeypatch.setattr(kg, "select", lambda query: cut)
+    found = expand(kg, Subgraph((Node(iri("hub"), "hub"),)), iri("hub"))
     assert found.nodes[0].more == "1 of at least 2 more triples shown"
 
 
