@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page import Element, page, press, settle, text, wait_for
+from page import Element, do, page, press, settle, text, wait_for
 from small import CALLS, DIRECTED, HOMONYMS, KEYS, SCRIPT, asked, chatty, made_up, sure, unsure
 
 import kgwb
@@ -29,12 +29,6 @@ def chatty_debugger(
 ) -> tuple[Debugger, Session]:
     session = Session(chatty(question, Scripted(script)))
     return Debugger(session), session
-
-
-def do(made: Debugger, *labels: str) -> None:
-    for label in labels:
-        press(made, label)
-        settle(made.session, made.asking)
 
 
 def rows(made: Debugger) -> dict[str, Element]:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from page import wait_for
-from small import DIRECTED, TEXTS, asked, chatty, iri, made_up
+from small import DIRECTED, TEXTS, asked, chatty, made_up
 
-from kgwb.errors import ModelError, OverrideError, SettingError
+from kgwb.errors import ModelError, SettingError
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import Scripted
 from kgwb.run.prompts import Prompts
@@ -171,9 +171,8 @@ def test_what_follows_an_edit_is_stale_until_it_is_run_again(done: tuple[Session
     before = session.steps["qir"].output
     session.replace("qir", QIR((Fact("Arrival", "director", "?who"),), "?who")).result()
     now = states(session)
-    assert (now["classifier"], now["qir"], now["query_generator"], now["execution"]) == (
-        *("done", "done", "stale", "stale"),
-    )
+    assert [now[key] for key in ("classifier", "qir")] == ["done", "done"]
+    assert [now[key] for key in ("query_generator", "execution")] == ["stale", "stale"]
     assert session.steps["qir"].origin == "by hand"
     session.go().result()
     assert set(states(session).values()) == {"done"}
@@ -194,39 +193,19 @@ def test_running_less_far_makes_nothing_stale_and_is_kept_whole(done: tuple[Sess
     assert (before.totals.model_calls, str(before.answer)) == (2, "Denis Villeneuve")
 
 
-def test_an_edited_prompt_makes_its_step_stale_and_is_asked_when_run(done: tuple[Session, Scripted]) -> None:
-    session, model = done
-    session.edit_prompt("chatty_kg/qir", brief(session))
-    assert (states(session)["qir"], states(session)["classifier"]) == ("stale", "done")
+@pytest.mark.parametrize("edit", [Session.edit_prompt, Session.save_prompt])
+def test_a_prompt_edited_or_saved_makes_its_step_stale_and_is_asked_when_run(
+    edit: Any, tmp_path: Path
+) -> None:
+    model = Scripted(DIRECTED)
+    session = Session(chatty(QUESTION, model, prompts=Prompts(tmp_path)))
+    session.go().result()
+    edit(session, "chatty_kg/qir", brief(session))
+    now = states(session)
+    assert (now["qir"], now["classifier"], len(session.versions)) == ("stale", "done", 1)
     session.go("qir").result()
     assert asked(model)["qir"] == 2
     assert model.requests[-1].messages[-1].content.endswith("Be brief.")
-
-
-def test_a_prompt_saved_to_its_file_is_an_edit_too(tmp_path: Path) -> None:
-    session = Session(chatty(QUESTION, Scripted(DIRECTED), prompts=Prompts(tmp_path)))
-    session.go().result()
-    session.save_prompt("chatty_kg/qir", brief(session))
-    assert (session.state("qir"), len(session.versions)) == ("stale", 1)
-
-
-def test_an_edit_that_breaks_a_check_changes_nothing(done: tuple[Session, Scripted]) -> None:
-    session, _ = done
-    with pytest.raises(OverrideError, match="at least one entity"):
-        session.replace("qir", QIR((Fact("?a", "director", "?b"),), "?a"))
-    assert set(states(session).values()) == {"done"}
-    assert session.versions == []
-
-
-def test_another_vertex_by_hand_asks_only_for_what_follows(done: tuple[Session, Scripted]) -> None:
-    session, model = done
-    [step] = session.steps_of("vertex_selection")
-    link = step.output
-    other = link.vertex.__class__(iri("dune"), "Dune")
-    session.replace(step.key, link.__class__(link.entity, other, link.candidates, "by hand")).result()
-    session.go().result()
-    assert (asked(model)["qir"], str(session.run.answer)) == (1, "Denis Villeneuve")
-    assert iri("dune") in {triple[0] for triple in session.run.answer.support}  # type: ignore[union-attr]
 
 
 # --- running
