@@ -1,4 +1,4 @@
-"""The command line as a person meets it. Embeddings are trigrams throughout, so that torch is not loaded."""
+"""The command line as a person meets it."""
 
 import json
 import re
@@ -22,10 +22,8 @@ Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
-def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No torch, no key, no colours, a cache folder of its own; and nobody's files are touched."""
-    monkeypatch.setenv("KGWB_EMBEDDINGS", "lexical")
-    monkeypatch.setenv("KGWB_CACHE", str(tmp_path / "cache"))
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No key, and nobody's files are touched."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.chdir(tmp_path)
 
@@ -146,15 +144,6 @@ def test_a_run_that_fails_shows_the_way_up_to_the_failure(capsys: Capture) -> No
     assert complaint.startswith("kgwb: ")
 
 
-def test_hostile_labels_cannot_steer_the_terminal(capsys: Capture) -> None:
-    Path("hostile.ttl").write_text(
-        "@prefix : <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
-        ':f rdfs:label "Arrival" ; :director :d . :d rdfs:label "red \\u001b[31m" .'
-    )
-    assert ask("--kg", "hostile.ttl", QUESTION) == 0
-    assert "→ red �[31m" in capsys.readouterr().out
-
-
 # --- bench
 
 
@@ -238,8 +227,8 @@ def test_doctor_says_what_works_and_never_shows_a_key(
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
-    for name in ("python", "graph", "dialect", "model", "embeddings", "jupyterlab", "pyvis", "cache folder"):
-        assert f"ok       {name} " in out
+    names = ("python", "graph", "dialect", "model", "embeddings", "jupyterlab", "pyvis", "cache folder")
+    assert [name for name in names if f"ok       {name} " not in out] == []
     assert KEY not in out
 
 
