@@ -120,10 +120,3 @@ def test_a_prompt_file_with_a_problem_stops_its_agent_and_loses_nothing(tmp_path
     assert (run.status, run["qir"].error) == ("failed", caught.value.message)
     path.write_text(text)
     assert str(run.go().answer) == "Denis Villeneuve"
-
-
-def test_a_variable_that_the_agent_does_not_give() -> None:
-    text = Prompts().text("chatty_kg/qir").replace("variables: question", "variables: question, dialogue")
-    run = chatty(GOOD, Scripted(DIRECTED)).edit_prompt("chatty_kg/qir", text + "\n{{dialogue}}")
-    with pytest.raises(PromptError, match="gets no value for dialogue"):
-        run.go()

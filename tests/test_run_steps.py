@@ -45,7 +45,7 @@ def test_each_round_of_a_loop_is_a_step_at_which_a_run_can_stop() -> None:
     assert (run.go(until="guess").status, keys(run), model.calls()) == ("done", KEYS, CALLS)
 
 
-def test_stepping_through_does_every_step_once() -> None:
+def test_step_and_back_go_one_step_and_not_further_than_the_start() -> None:
     model = Scripted(SCRIPT, remote=True)
     run = made_up(model)
     places = []
@@ -53,17 +53,9 @@ def test_stepping_through_does_every_step_once() -> None:
         places.append((run.position, sum(step.done for step in run.steps)))
     assert places == [(n, n) for n in range(1, len(KEYS) + 1)]
     assert (keys(run), str(run.answer), model.calls()) == (KEYS, "three", CALLS)
-
-
-def test_back_takes_one_step_back_and_not_further_than_the_start() -> None:
-    model = Scripted(SCRIPT)
-    run = made_up(model).go(until=3)
-    assert (keys(run), run.status) == (KEYS[:3], "paused")
-    assert keys(run.back()) == KEYS[:2]
-    assert keys(run.back().back().back()) == []
-    assert (run.status, run.position) == ("paused", 0)
-    assert keys(run.step()) == KEYS[:1]
-    assert model.calls() == 3
+    assert [run.back().position for _ in KEYS] == [*reversed(range(len(KEYS)))]
+    assert (keys(run.back()), run.status, run.position) == ([], "paused", 0)
+    assert (keys(run.step()), model.calls()) == (KEYS[:1], CALLS)
 
 
 def test_breakpoints_by_agent_and_by_step() -> None:

@@ -349,14 +349,6 @@ def test_differences_show_both_outputs_of_steps_that_differ(run: Run) -> None:
     assert repr(run.diff(run.fork().go())) == "no step differs"
 
 
-def test_an_answer_knows_what_its_support_is_called() -> None:
-    names = ((URIRef("http://e/Philosophers_Stone"), "Philosopher's Stone"),)
-    triple = (URIRef("http://e/Philosophers_Stone"), URIRef("http://e/year"), Literal("2001"))
-    answer = Answer("list", (Value(Literal("2001"), "2001", (triple,)),), names=names)
-    assert "2001: Philosopher's Stone — year → 2001" in lines(answer)
-    assert "Philosopher&#x27;s Stone" in record_html(answer)
-
-
 # --- where the time went
 
 

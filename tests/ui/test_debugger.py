@@ -55,15 +55,11 @@ def test_a_supporting_triple_is_muted_and_it_is_told_whether_the_answer_stands()
     assert "no answer stands on this triple" in text(made)
 
 
-def test_nothing_is_executed_until_the_person_says_so() -> None:
+def test_nothing_is_executed_until_step_and_back_go_over_agents_that_work() -> None:
     made, session, model = debugger()
     assert (model.calls(), session.run.status) == (0, "new")
     assert list(rows(made)) == ["split", "look_up", "deciding", "guess"]
     assert "No answer yet" in text(made)
-
-
-def test_step_and_back_go_over_agents_that_work() -> None:
-    made, session, model = debugger()
     reached = []
     for _ in LEAVES:
         do(made, "Step")

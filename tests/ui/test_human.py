@@ -142,10 +142,8 @@ def test_a_cancel_while_it_waits(desk: Desk) -> None:
     desk.wait("predicate_selection")
     press(desk.cell, "Cancel")
     done.result(10)
-    assert (desk.run.status, desk.run.output("qir").target, desk.human.waiting) == (
-        *("cancelled", "?person"),
-        (),
-    )
+    assert (desk.run.status, desk.run.output("qir").target) == ("cancelled", "?person")
+    assert desk.human.waiting == ()
     done = desk.go("predicate_selection")
     desk.say(predicates(["director"]))
     done.result(10)

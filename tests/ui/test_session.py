@@ -212,10 +212,13 @@ def test_a_prompt_edited_or_saved_makes_its_step_stale_and_is_asked_when_run(
 
 
 def test_asking_anew_asks_that_step_alone_and_in_vain_keeps_what_was_recorded() -> None:
-    session, model = directed(qir=[DIRECTED["chatty_kg/qir"]] * 2 + [DOWN])
+    session, model = directed(qir=[DOWN, *[DIRECTED["chatty_kg/qir"]] * 2, DOWN])
     session.go().result()
+    assert (session.state("qir"), session.failure) == ("failed", DOWN)
+    session.go().result()
+    assert (session.failure, str(session.run.answer)) == (None, "Denis Villeneuve")
     session.refresh("qir").result()
-    assert asked(model) == {"qir": 2, "predicate_selection": 1}
+    assert asked(model) == {"qir": 3, "predicate_selection": 1}
     session.refresh("qir").result()
     assert "the server is down" in str(session.failure)
     session.go().result()
@@ -235,14 +238,6 @@ def test_a_busy_run_refuses_edits_queues_commands_and_can_be_cancelled() -> None
         promise.result(timeout=5)
     assert (session.busy, session.run.status, session.failure) == ("", "cancelled", None)
     assert session.state("classifier") == "done"
-
-
-def test_a_failure_is_kept_and_the_run_goes_on_when_it_is_fixed() -> None:
-    session, _ = directed(qir=[DOWN, DIRECTED["chatty_kg/qir"]])
-    session.go().result()
-    assert (session.state("qir"), session.failure) == ("failed", DOWN)
-    session.go().result()
-    assert (session.failure, str(session.run.answer)) == (None, "Denis Villeneuve")
 
 
 def test_embeddings_load_from_the_start_and_a_press_waits_for_them_and_says_so(
