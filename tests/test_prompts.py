@@ -45,11 +45,8 @@ def test_a_shipped_prompt_parses_and_fills(name: str) -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_prompt_names_a_reply_class_and_shows_its_fields(name: str) -> None:
     loaded = Prompts().load(name)
-    fields: Iterable[str] = (
-        "thought",
-        "action",
-    )  # of a prompt of ``act``, whose reply class is made of tools
-    if loaded.header["reply"] != "ActionReply":
+    fields: Iterable[str] = ("thought", "action")
+    if loaded.header["reply"] != "ActionReply":  # of a prompt of ``act``, which is made of tools
         [reply] = reply_classes(name.partition("/")[0], loaded.header["reply"])
         fields = reply.model_fields
     shown = loaded.messages[0].content

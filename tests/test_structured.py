@@ -31,32 +31,23 @@ SMALL = Check[Reply]("small", lambda reply: "" if reply.number < 10 else f"{repl
 KIND = Check[Reply]("kind", lambda reply: "rude word" if reply.word == "rude" else "")
 GRAPH = films()
 GOOD = {"word": "a", "number": 1}
-LAST_RESORT: dict[str, Any] = {"when": None}
 
 
-@agent("asking")
-def asking(question: str, run: Run) -> int:
-    """The number of a reply."""
-    checks = (SMALL, KIND)
-    return ask(
-        "made_up/split", {"question": question}, Reply, run, checks=checks, last_resort=LAST_RESORT["when"]
-    ).number
+def run_with(*lines: Any, last_resort: Any = None, **settings: Any) -> tuple[Run, Scripted]:
+    """A run whose one agent asks for a reply, and the model that says these lines."""
 
+    @agent("asking")
+    def asking(question: str, run: Run) -> int:
+        variables, checks = {"question": question}, (SMALL, KIND)
+        return ask("made_up/split", variables, Reply, run, checks=checks, last_resort=last_resort).number
 
-def number_asked(question: Any, dialogue: Any, run: Run) -> Answer:
-    number = asking(question.text, run)
-    return Answer("count", (Value(Literal(number), str(number)),))
+    def number_asked(question: Any, dialogue: Any, run: Run) -> Answer:
+        number = asking(question.text, run)
+        return Answer("count", (Value(Literal(number), str(number)),))
 
-
-ASKS = System("asks", number_asked, (asking,))
-
-
-def run_with(*lines: Any, **settings: Any) -> tuple[Run, Scripted]:
-    model = Scripted({"made_up/split": list(lines)})
-    prompts = Prompts(texts=TEXTS)
-    return Run(
-        ASKS, "Why?", kg=GRAPH, models=model, prompts=prompts, settings=profile("fast", **settings)
-    ), model
+    model, system = Scripted({"made_up/split": list(lines)}), System("asks", number_asked, (asking,))
+    how: Any = {"prompts": Prompts(texts=TEXTS), "settings": profile("fast", **settings)}
+    return Run(system, "Why?", kg=GRAPH, models=model, **how), model
 
 
 # --- what is read as a reply
@@ -160,12 +151,12 @@ def test_after_theta_attempts_all_replies_are_in_the_error(repair: str, theta: i
     assert "edit the prompt" in caught.value.hint
 
 
-def test_the_last_resort_may_take_the_last_reply_that_had_the_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(LAST_RESORT, "when", lambda reply: reply.number < 30)
-    run, _ = run_with({"word": "a", "number": 11}, {"word": "a", "number": 12}, "nothing")
+def test_the_last_resort_may_take_the_last_reply_that_had_the_form() -> None:
+    replies = [{"word": "a", "number": 11}, {"word": "a", "number": 12}, "nothing"]
+    run, _ = run_with(*replies, last_resort=lambda reply: reply.number < 30)
     assert str(run.go().answer) == "12"
     assert run["asking"].notes == ["no reply passed every check in 3 attempts; the last one is used as it is"]
-    run, _ = run_with(*[{"word": "a", "number": 31}] * 3)
+    run, _ = run_with(*replies, last_resort=lambda reply: reply.number > 30)
     with pytest.raises(InvalidReplyError):
         run.go()
 

@@ -8,14 +8,9 @@ from kgwb.ui.saved import STATE, VIEW, keep_html, leave_html
 
 
 def notebook(**state: Any) -> dict[str, Any]:
-    outputs = [
-        {
-            "data": {
-                VIEW: {"model_id": name},
-                "text/html": f"<section data-static>{name} as displayed</section>",
-            }
-        }
-        for name in ("mine", "old")
+    html = "<section data-static>{} as displayed</section>"
+    outputs: list[Any] = [
+        {"data": {VIEW: {"model_id": name}, "text/html": html.format(name)}} for name in ("mine", "old")
     ]
     outputs += [{"data": {VIEW: {"model_id": "slider"}, "text/plain": "Slider()"}}, {"text": "printed"}]
     cells = [{"cell_type": "markdown"}, {"cell_type": "code", "outputs": outputs}]
