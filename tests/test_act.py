@@ -1,7 +1,5 @@
 """What a system of another kind needs of the run: typed tools in a loop, calls of its own kinds, an index."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal

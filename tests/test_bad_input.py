@@ -1,7 +1,5 @@
 """Bad input: each a clear error that says what to do next."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -81,11 +79,8 @@ BAD: dict[str, tuple[Callable[[], Any], type[KgwbError], str, str]] = {
 
 
 @pytest.mark.parametrize(("give", "error", "message", "hint"), BAD.values(), ids=BAD.keys())
-def test_bad_input_is_refused_clearly(
-    give: Any, error: Any, message: str, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+@pytest.mark.usefixtures("here")
+def test_bad_input_is_refused_clearly(give: Any, error: Any, message: str, hint: str) -> None:
     with pytest.raises(error) as caught:
         give()
     assert message in caught.value.message

@@ -1,7 +1,5 @@
 """Two executions side by side: lines are aligned, words marked, and what is the same folded away."""
 
-from __future__ import annotations
-
 import re
 import time
 

@@ -1,7 +1,5 @@
 """What a person may ask about a result."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

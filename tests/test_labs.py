@@ -1,7 +1,5 @@
 """The teaching labs: every check with right, wrong, empty and hostile answers; hand-ins, the class's page."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -48,10 +46,10 @@ def test_every_task_has_a_cell_in_its_notebook_and_a_solution() -> None:
 
 
 @pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.usefixtures("here")
 def test_a_lab_run_with_its_solutions_passes_every_check(
-    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("KGWB_EMBEDDINGS")  # as the student's kernel
     known: dict[str, Any] = {}
     for source in cells(number):
@@ -95,8 +93,7 @@ def test_hints_come_one_by_one_and_none_gives_the_answer_away(number: int, name:
     assert not [text for text in literals for hint in task.hints if text in normal(hint)]
 
 
-def test_what_was_done_is_kept_and_handed_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_what_was_done_is_kept_and_handed_in(here: Path) -> None:
     kgwb.lab(1).check("1.1", [1])
     work = kgwb.lab(1)  # another kernel
     work.hint("1.1")
@@ -107,7 +104,7 @@ def test_what_was_done_is_kept_and_handed_in(tmp_path: Path, monkeypatch: pytest
     answers = ["[1]", "[2, 4, 5]", "[1]"]
     task = {"state": "solved", "tries": 3, "hints": 1, "answers": answers, "remark": ""}
     assert handed["tasks"]["1.1"] | {"remark": ""} == task
-    assert [file.name for file in tmp_path.glob("lab1-*")] == ["lab1-Ada-b-Lovelace.json"]
+    assert [file.name for file in here.glob("lab1-*")] == ["lab1-Ada-b-Lovelace.json"]
     with pytest.raises(InputError, match="needs your name"):
         work.hand_in("  ")
 

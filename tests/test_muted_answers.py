@@ -1,7 +1,5 @@
 """Every triple that an answer of films stands on, muted: the answers of a graph that really lacks it."""
 
-from __future__ import annotations
-
 import sys
 from concurrent.futures import ThreadPoolExecutor
 

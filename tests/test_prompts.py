@@ -1,7 +1,5 @@
 """Prompt files: found, checked and filled."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from collections.abc import Iterable, Iterator

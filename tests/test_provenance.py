@@ -1,7 +1,5 @@
 """The triples that the values of an answer stand on."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

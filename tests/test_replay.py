@@ -1,7 +1,5 @@
 """The model that answers from a run file. Files that are none are in tests/test_run_files.py."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 from typing import Any

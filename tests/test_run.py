@@ -1,7 +1,5 @@
 """A run can be edited, forked and compared, and only what changed is asked again."""
 
-from __future__ import annotations
-
 import json
 import time
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A run on disk: replayed without a network, resumed after a kill, and read with care."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

@@ -1,7 +1,5 @@
 """A run can be stepped through, stopped and cancelled, and asks nothing twice."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -1,7 +1,5 @@
 """A question has the same answer, or the same error, from a file and from a real engine with its graph."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """The sample graphs: gold answers follow from gold queries, and ``rules`` answers enough of the questions."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Settings, those of a system's own, and the two profiles."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

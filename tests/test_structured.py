@@ -1,7 +1,5 @@
 """The one door to a model: what it accepts, what it says when it does not, and how it asks again."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

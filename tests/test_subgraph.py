@@ -1,7 +1,5 @@
 """The subgraph of a run: who plays which role, what is cut, what expanding adds, and how it is drawn."""
 
-from __future__ import annotations
-
 import re
 import time
 from dataclasses import replace

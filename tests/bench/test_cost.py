@@ -153,9 +153,8 @@ def test_a_budget_is_a_known_one_above_nothing(name: str, limit: float) -> None:
 
 
 def test_the_terminal_shows_costs_and_stops_at_the_budget(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     rows = [{"id": str(n), "question": "Who directed Arrival?", "answers": []} for n in range(3)]
     Path("q.jsonl").write_text("\n".join(map(json.dumps, rows)))
     command = ["bench", "--kg", "films", "--questions", "q.jsonl", "--out", "out"]
@@ -163,10 +162,10 @@ def test_the_terminal_shows_costs_and_stops_at_the_budget(
     complaint = capsys.readouterr().err
     assert "stopped with 1 of 3 questions asked: the budget is used up (model calls" in complaint
     assert "larger budget" in complaint
-    prices(tmp_path)
+    prices(here)
     assert main([*command, "--prices", "prices.toml"]) == 0
     assert "\nEUR " in capsys.readouterr().out
-    prices(tmp_path, TABLE.replace('"*"', '"other"'))
+    prices(here, TABLE.replace('"*"', '"other"'))
     assert main([*command, "--prices", "prices.toml"]) == 0
     out, complaint = capsys.readouterr()
     assert "no price of 'rules'" in complaint

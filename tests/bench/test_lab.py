@@ -1,7 +1,5 @@
 """Questions asked again after a change: what is asked, what it takes, and what became of them."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections import Counter
@@ -173,11 +171,8 @@ def test_exactly_the_questions_that_vary_by_themselves_are_marked(
 # --- the page
 
 
-def test_from_bench_to_the_page_in_two_commands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    prompts = tmp_path / "mine" / f"{QIR}.md"
+def test_from_bench_to_the_page_in_two_commands(here: Path, capsys: Capture) -> None:
+    prompts = here / "mine" / f"{QIR}.md"
     prompts.parent.mkdir(parents=True)
     prompts.write_text(f"{Prompts().text(QIR)}\nTake care.\n")
     file = str(sample_path("films").with_suffix(".questions.jsonl"))

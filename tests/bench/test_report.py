@@ -1,7 +1,5 @@
 """A report: every figure where it belongs, and nothing in it but text and figures."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

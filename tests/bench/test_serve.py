@@ -1,7 +1,5 @@
 """TEXT2SPARQL's interface, and the challenge's own client that scores what it says."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

@@ -1,7 +1,5 @@
 """One agent as a cell: what a person reads on it, and what pressing does."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

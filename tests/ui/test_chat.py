@@ -1,7 +1,5 @@
 """A dialogue: ask, open, word otherwise, cancel, run the later turns again."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Choosing a graph and seeing it at a glance; nothing chosen is lost by a failure."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Stepping through any system: what the debugger shows, and what its buttons do."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A person who plays an agent, driven without a browser."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from concurrent.futures import Future

@@ -1,7 +1,5 @@
 """What a notebook keeps of its widgets when it is saved, and when it is opened without a kernel."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kgwb.ui.saved import STATE, VIEW, keep_html, leave_html

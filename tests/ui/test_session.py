@@ -1,7 +1,5 @@
 """What a person does to a run, without a widget, and the worker that does it."""
 
-from __future__ import annotations
-
 import _thread
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The other systems in cells and debugger: each record shows what a person has to see of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
