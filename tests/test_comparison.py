@@ -35,9 +35,6 @@ def runs() -> tuple[Run, Run]:
     return first, first.fork(models=Scripted(STARRING, name="other")).go()
 
 
-# --- words and lines
-
-
 @pytest.mark.parametrize(
     ("first", "second", "marked"),
     [
@@ -98,9 +95,6 @@ def test_runs_with_long_replies_are_compared_in_time(kind: str) -> None:
     assert time.perf_counter() - begun < 20  # it was minutes
     assert shown and ("replies differ" in shown or kind == "equal")
     assert len(shown) < 2_000_000
-
-
-# --- runs
 
 
 def test_where_both_runs_have_steps_of_their_own_the_firsts_stand_first() -> None:

@@ -171,9 +171,6 @@ def test_a_record_that_has_not_the_form_says_where() -> None:
         record_of(data, LinkedRelation)
 
 
-# --- results of steps
-
-
 def steps() -> list[Step]:
     two_hops = dog(QUESTION, Scripted(TWO_HOPS)).go().steps
     return [*chatty("Who directed Dune?", Scripted(HOMONYMS)).go().steps, *two_hops]

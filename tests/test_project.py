@@ -36,9 +36,6 @@ RANK_OF = {room: rank for rank, rooms in enumerate(ROOMS) for room in rooms.spli
 HEAVY = {"IPython", "ipywidgets", "jupyter_core", "ollama", "openai", "sentence_transformers", "torch"}
 
 
-# --- files
-
-
 @pytest.mark.parametrize("name", ["CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md"])
 def test_the_project_introduces_itself(name: str) -> None:
     assert (ROOT / name).read_text().strip()
@@ -61,9 +58,6 @@ def pins() -> dict[str, str]:
     lines = (ROOT / "requirements.lock").read_text().splitlines()
     pinned = [line.split("==") for line in lines if not line.startswith("#")]
     return {canonicalize_name(name): version for name, version in pinned}
-
-
-# --- imports
 
 
 def test_the_benchmarks_can_be_imported() -> None:

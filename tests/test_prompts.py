@@ -19,9 +19,6 @@ SHIPPED = sorted(
 HEAD = "---\npurpose: p\nstrategy: s\nvariables: a, b\nreply: R\nsource: s\n---\n"
 
 
-# --- those that are shipped
-
-
 def test_every_agent_that_asks_has_its_prompt_and_every_prompt_its_agent() -> None:
     root = Path(__file__).parent.parent / "kgwb" / "systems"
     asked = {name for path in root.rglob("*.py") for name in re.findall(r'"(\w+/\w+)"', path.read_text())}
@@ -57,9 +54,6 @@ def reply_classes(system: str, name: str) -> Iterator[type[BaseModel]]:
         module = importlib.import_module(".".join(path.relative_to(root.parent).with_suffix("").parts))
         if getattr(getattr(module, name, None), "__module__", "") == module.__name__:
             yield getattr(module, name)
-
-
-# --- checked
 
 
 def test_everything_wrong_is_said_at_once() -> None:
@@ -104,9 +98,6 @@ def test_missing_and_unknown_values_are_said_at_once() -> None:
         assert part in caught.value.message
 
 
-# --- filled
-
-
 @pytest.mark.parametrize(
     ("body", "values", "content"),
     [
@@ -126,9 +117,6 @@ def test_a_variable_is_filled_once_and_other_braces_mean_themselves(
 ) -> None:
     [message] = parse("x/y", f"{HEAD}[user]\n{body}".replace("\n", end)).fill(values)
     assert message.content == content
-
-
-# --- found
 
 
 def test_a_file_in_the_persons_folder_goes_before_the_shipped_one(tmp_path: Path) -> None:
@@ -161,9 +149,6 @@ def test_what_cannot_be_read_says_what_to_do(tmp_path: Path) -> None:
     assert "UTF-8" in caught.value.hint
     with pytest.raises(PromptError, match="there is no folder"):
         workbench(Scripted({}), prompts=tmp_path / "none")
-
-
-# --- examples
 
 
 EXAMPLES = HEAD + "[system]\n{{a}}\n[example]\none {{a}}\n[example]\ntwo\n[user]\n{{b}}\n"

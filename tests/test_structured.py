@@ -48,9 +48,6 @@ def run_with(*lines: Any, last_resort: Any = None, **settings: Any) -> tuple[Run
     return Run(system, "Why?", kg=GRAPH, models=model, **how), model
 
 
-# --- what is read as a reply
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -99,9 +96,6 @@ def test_what_is_no_reply_is_told_apart(text: str, finish_reason: str, check: st
     reply, results = judge(text, finish_reason, Reply, (SMALL,))
     assert reply is None
     assert (results[-1].name, problem in results[-1].problem) == (check, True), results
-
-
-# --- asking again
 
 
 def test_show_error_shows_the_last_reply_and_what_is_wrong_with_it() -> None:
@@ -167,8 +161,6 @@ def test_a_reply_of_the_server_is_kept_whole() -> None:
     assert (kept.mode, kept.model, kept.tries) == ("schema", "m-1", 2)
     assert (run.totals.prompt_tokens, run.totals.completion_tokens, run.totals.model_calls) == (11, 7, 1)
 
-
-# --- anything at all
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

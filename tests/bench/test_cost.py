@@ -101,8 +101,6 @@ def test_median_and_percentile_over_the_questions_that_have_the_figure(tmp_path:
     assert costs([])["seconds"] == Cost(0, 0.0, 0.0, 0.0)
 
 
-# --- a budget
-
 QUESTIONS = [
     BenchQuestion(id=str(n), question="Who directed Arrival?", answers=(str(iri("denis")),)) for n in range(6)
 ]

@@ -79,9 +79,6 @@ def wrong_director(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any
     return reply
 
 
-# --- what is asked again
-
-
 def test_only_the_changed_agent_is_asked_again_and_what_its_changed_results_change(
     measured: Path, graph: Graph, tmp_path: Path
 ) -> None:
@@ -136,9 +133,6 @@ def test_what_differs_in_nothing_is_not_asked(measured: Path, graph: Graph) -> N
         Lab(measured, kg="cars")
 
 
-# --- noise
-
-
 def test_exactly_the_questions_that_vary_by_themselves_are_marked(
     measured: Path, graph: Graph, tmp_path: Path
 ) -> None:
@@ -166,9 +160,6 @@ def test_exactly_the_questions_that_vary_by_themselves_are_marked(
     effect = Effect(Measured.read(measured, "first"), Measured.read(tmp_path / "again", "again"))
     assert effect.counts == {"varies by itself": 3, "still right": 2}
     assert "no answer differs" in "\n".join(effect.lines())
-
-
-# --- the page
 
 
 def test_from_bench_to_the_page_in_two_commands(here: Path, capsys: Capture) -> None:

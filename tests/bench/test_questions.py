@@ -52,9 +52,6 @@ def test_terms_are_written_as_gold_is(term: Term, text: str) -> None:
     assert term_string(term) == text
 
 
-# --- gold from the graph
-
-
 @pytest.mark.parametrize(
     ("given", "answers"),
     [

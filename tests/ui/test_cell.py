@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from page import do, page, press, settle, text, wait_for
+from page import do, page, press, text, wait_for
 from small import DIRECTED, HOMONYMS, asked, chatty, predicates, qir, workbench
 
+from kgwb import load_run
 from kgwb.errors import SettingError
 from kgwb.llm import Scripted
 from kgwb.run.prompts import Prompts
@@ -156,8 +157,7 @@ def test_a_slow_model_can_be_cancelled() -> None:
     press(made, "Run")
     wait_for(lambda: model.calls() == 1)
     wait_for(lambda: page(made).find("Run").attributes.get("aria-disabled") == "true")
-    press(made, "Cancel")
-    settle(session)
+    do(made, "Cancel")
     assert session.run.status == "cancelled"
 
 
@@ -177,10 +177,9 @@ def test_an_unknown_agent_and_no_question_are_said() -> None:
     bench = workbench(Scripted(DIRECTED))
     with pytest.raises(SettingError, match="no question"):
         bench.cell("qir")
-    bench.begin(QUESTION)
+    bench.begin(QUESTION).go()
     with pytest.raises(SettingError, match="no agent"):
         bench.cell("magician")
-    bench.runs[0].go()
     assert "not needed" in text(bench.cell("rephraser"))
 
 
@@ -198,20 +197,19 @@ def test_without_a_kernel_the_step_is_seen() -> None:
 # --- questions to the graph
 
 
-def test_where_a_vertex_is_and_how_well_it_is_connected() -> None:
-    made, _, _ = cell("entity_retriever", done=True)
-    do(made, "Look for it", name="Dune")
-    assert "is in the graph, but no label of it is found by the words of 'Arrival'" in text(made)
-    do(made, "Look for it", name="")
-    assert "nothing was typed to look for" in text(made)
-    do(made, "Show degrees")
-    assert "degree " in text(made)
-
-
-def test_examples_of_a_predicate_stand_below_it() -> None:
-    made, _, _ = cell("relation_linking", done=True)
-    do(made, "examples")
-    assert "Arrival director Denis Villeneuve" in text(made)
+@pytest.mark.parametrize(
+    ("agent", "pressed", "typed", "said"),
+    [
+        ("entity_retriever", "Look for it", {"name": "Dune"}, "in the graph, but no label of it is found by"),
+        ("entity_retriever", "Look for it", {"name": ""}, "nothing was typed to look for"),
+        ("entity_retriever", "Show degrees", {}, "degree "),
+        ("relation_linking", "examples", {}, "Arrival director Denis Villeneuve"),
+    ],
+)
+def test_what_is_asked_of_the_graph(agent: str, pressed: str, typed: dict[str, str], said: str) -> None:
+    made, _, _ = cell(agent, done=True)
+    do(made, pressed, **typed)
+    assert said in text(made)
 
 
 def test_a_query_is_edited_where_it_is_shown_run_and_used() -> None:
@@ -249,9 +247,7 @@ def test_an_empty_answer_says_why(reply: dict[str, object], why: str) -> None:
 
 
 def test_a_recording_without_its_graph_asks_nothing(tmp_path: Path) -> None:
-    import kgwb
-
     run = chatty(QUESTION, Scripted(DIRECTED)).go()
-    made = AgentCell(session_of(kgwb.load_run(run.save(tmp_path / "run.jsonl"))), "entity_retriever")
+    made = AgentCell(session_of(load_run(run.save(tmp_path / "run.jsonl"))), "entity_retriever")
     assert "A recording without its graph" in text(made)
     assert "Look for it" not in text(made)

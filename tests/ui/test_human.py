@@ -45,9 +45,9 @@ class Desk:
 
     def wait(self, task: str) -> None:
         def there() -> bool:
-            asked = self.cell.person.asked
+            asked: Any = self.cell.person.asked
             waits = asked in self.human.waiting and f"reply-{id(asked)}" in self.cell.html
-            return waits and asked.request.task == f"chatty_kg/{task}"  # type: ignore[union-attr]
+            return waits and asked.request.task == f"chatty_kg/{task}"
 
         wait_for(there)
 
