@@ -70,9 +70,7 @@ BAD: dict[str, tuple[Callable[[], Any], type[KgwbError], str, str]] = {
     "unknown setting": (lambda: kgwb.profile("fast", teta=1), SettingError, "no setting named teta", "theta"),
     "unknown profile": (lambda: kgwb.profile("slow"), SettingError, "no profile named 'slow'", "fast, paper"),
     "unknown system": (lambda: bench(system="chatty"), SettingError, "'chatty'", "chatty_kg"),
-    "unknown agent": (lambda: ask(GOOD).go(until="qri"), SettingError, "no agent 'qri'", "qir"),
     "model for no agent": (lambda: bench(models=UNUSED).ask(GOOD), SettingError, "no agent 'qri'", "qir"),
-    "step not reached": (lambda: ask(GOOD)["rephraser"], SettingError, "not reached", "until"),
     "no prompt folder": (lambda: bench(prompts="none"), PromptError, "no folder none", "leave"),
     "no such run": (lambda: kgwb.load_run("none.jsonl"), RunFileError, "cannot read the run file", "path"),
 }

@@ -33,7 +33,6 @@ from kgwb.show.subgraph import (
 )
 from kgwb.show.terms import Around
 
-HOSTILE = "<img src=x onerror=alert(1)></script><!-- \"'"
 BORN = {
     "chatty_kg/qir": qir("Arrival | directed by | ?x", "?x | birth place | ?place", target="?place"),
     "chatty_kg/predicate_selection": predicates(["director"], ["birth place"]),
