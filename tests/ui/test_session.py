@@ -104,31 +104,24 @@ def test_what_ends_soon_is_told_once_and_those_preferred_are_told_first(
     assert told == ["second", "first", "second"]
 
 
-def test_an_interrupt_while_work_begins_does_not_leave_it_busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Interrupted(threading.Thread):
+@pytest.mark.parametrize("problem", [KeyboardInterrupt, RuntimeError])
+def test_work_that_is_kept_from_beginning_does_not_leave_it_busy(
+    problem: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Thread(threading.Thread):
         def start(self) -> None:
+            if problem is RuntimeError:
+                raise RuntimeError("can't start new thread")
             _thread.interrupt_main()
             super().start()
 
     worker = Worker()
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr("kgwb.ui.session.threading.Thread", Interrupted)
+    worker.do("working", lambda: None).result()  # the thread that starts it is there
+    with monkeypatch.context() as patched, pytest.raises(problem):
+        patched.setattr("kgwb.ui.session.threading.Thread", Thread)
         worker.do("working", lambda: None)
     wait_for(lambda: not worker.busy)
     worker.do("working again", lambda: None).result()
-
-
-def test_work_for_which_there_is_no_thread_does_not_leave_it_busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    class NoThread(threading.Thread):
-        def start(self) -> None:
-            raise RuntimeError("can't start new thread")
-
-    worker = Worker()
-    worker.do("working", lambda: None).result()  # the thread that starts it is there
-    with monkeypatch.context() as patched, pytest.raises(RuntimeError):
-        patched.setattr("kgwb.ui.session.threading.Thread", NoThread)
-        worker.do("working", lambda: None)
-    assert not worker.busy
 
 
 def test_a_bug_does_not_leave_the_session_busy() -> None:
