@@ -33,14 +33,28 @@ GRAPH = films()
 # --- loops, steps, breakpoints
 
 
-def test_each_round_of_a_loop_is_a_step_at_which_a_run_can_stop() -> None:
+@pytest.mark.parametrize(
+    ("go", "breakpoints", "done", "stops"),
+    [
+        (lambda run: run.go(until="guess"), (), True, [("guess", 4), ("guess#2", 5), ("guess#3", 6)]),
+        (lambda run: run.go(before="guess"), (), False, [("guess", 3), ("guess#2", 4), ("guess#3", 5)]),
+        (Run.go, ("look_up", "guess#2"), True, [(KEYS[1], 2), (KEYS[2], 3), ("guess#2", 5)]),
+    ],
+    ids=["until", "before", "breakpoints"],
+)
+def test_a_run_stops_in_every_round_and_going_on_passes_it(
+    go: Any, breakpoints: Any, done: bool, stops: Any
+) -> None:
     model = Scripted(SCRIPT)
     run = made_up(model)
-    stops = [keys(run.go(until="guess"))[-1] for _ in range(3)]
-    assert (stops, run.status) == (["guess", "guess#2", "guess#3"], "paused")
-    assert [run.output(key).guess for key in stops] == ["one", "two", "three"]
-    assert run["guess#2"].parent == "deciding"
-    assert (run.go(until="guess").status, keys(run), model.calls()) == ("done", KEYS, CALLS)
+    run.breakpoints = {*breakpoints}
+    seen = []
+    while go(run).status == "paused":
+        seen.append((keys(run)[-1], model.calls()))
+        assert run.steps[-1].done == done
+    assert seen == stops
+    assert (run["guess#2"].parent, run.output("guess#2").guess) == ("deciding", "two")
+    assert (run.status, keys(run), model.calls()) == ("done", KEYS, CALLS)
 
 
 def test_step_and_back_go_one_step_and_not_further_than_the_start() -> None:
@@ -54,23 +68,6 @@ def test_step_and_back_go_one_step_and_not_further_than_the_start() -> None:
     assert [run.back().position for _ in KEYS] == [*reversed(range(len(KEYS)))]
     assert (keys(run.back()), run.status, run.position) == ([], "paused", 0)
     assert (keys(run.step()), model.calls()) == (KEYS[:1], CALLS)
-
-
-def test_breakpoints_by_agent_and_by_step() -> None:
-    run = made_up(Scripted(SCRIPT))
-    run.breakpoints = {"look_up", "guess#2"}
-    stops = []
-    while run.go().status == "paused":
-        stops.append(keys(run)[-1])
-    assert stops == ["look_up[Arrival]", "look_up[Dune]", "guess#2"]
-
-
-def test_before_stops_as_a_step_begins_and_going_on_passes_it() -> None:
-    model = Scripted(SCRIPT)
-    run = made_up(model).go(before="guess")
-    assert (keys(run)[-1], run["guess"].done, model.calls()) == ("guess", False, 3)
-    stops = [keys(run.go(before="guess"))[-1] for _ in range(2)]
-    assert (stops, run.go(before="guess").status) == (["guess#2", "guess#3"], "done")
 
 
 def test_after_an_edit_the_edited_step_is_the_next() -> None:
