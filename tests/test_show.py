@@ -289,7 +289,7 @@ def test_any_text_can_be_highlighted(text: str) -> None:
     assert "".join(shown.split()) == "".join(text.split())
 
 
-def test_an_answer_shows_names_apart_huge_literals_cut_and_its_reason() -> None:
+def test_an_answer_shows_names_apart_huge_literals_cut_names_of_its_support_and_its_reason() -> None:
     films = [URIRef(EX + "Dune_1984"), URIRef(EX + "Dune_2021")]
     assert "Dune (Dune_1984)" in record_html(Answer("list", tuple(Value(film, "Dune") for film in films)))
     elsewhere = Answer("list", (Value(films[0], "Dune"), Value(URIRef("http://b/Dune_1984"), "Dune")))
@@ -299,6 +299,9 @@ def test_an_answer_shows_names_apart_huge_literals_cut_and_its_reason() -> None:
     huge = Answer("list", (Value(text, str(text), ((SUPPORT[0], SUPPORT[1], text),)),), text="many x")
     assert "x" * 301 not in record_html(huge)
     assert "(12,345 letters)" in record_html(huge)
+    named = replace(ANSWER, names=((SUPPORT[0], "Arrival's sequel"),))
+    assert "Denis Villeneuve: Arrival's sequel — director → Villeneuve" in lines(named)
+    assert "Arrival&#x27;s sequel" in record_html(named)
     nothing = plain(record_html(Answer("list", reason="not in this graph: no vertex for Atlantis")))
     assert "The graph holds no answer: no vertex for Atlantis" in nothing
 
