@@ -16,12 +16,9 @@ def test_fast_is_the_default_of_every_system() -> None:
         assert form().fast
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("theta", 3), ("answers_in_context", 100), ("v_limit", 600), ("query_num", 40), ("temperature", 0.0)],
-)
-def test_paper_has_the_published_values(name: str, value: float) -> None:
-    assert getattr(profile("paper"), name) == value
+def test_paper_has_the_published_values() -> None:
+    published = {"theta": 3, "answers_in_context": 100, "v_limit": 600, "query_num": 40, "temperature": 0.0}
+    assert {name: getattr(profile("paper"), name) for name in published} == published
     assert not profile("paper").fast
 
 
