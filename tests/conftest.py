@@ -42,6 +42,14 @@ def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("KGWB_CACHE", str(tmp_path / "cache"))
 
 
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty working folder, and nobody's key."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.fixture(scope="session")
 def virtuoso(tmp_path_factory: pytest.TempPathFactory) -> Iterator[engines.Engine]:
     """A real Virtuoso, the same for all tests; skipped where it is not installed."""

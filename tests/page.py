@@ -157,3 +157,10 @@ def wait_for(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
 def record_html(value: object, names: Mapping[str, str] | None = None) -> str:
     """A record as HTML that stands alone; ``names`` are display names by IRI."""
     return static(view(value, Around(names or {})))
+
+
+def do(widget: Any, *labels: str, **typed: str | None) -> None:
+    """Press buttons of a cell or debugger one after another, each when the work of the one before is done."""
+    for label in labels:
+        press(widget, label, **typed)
+        settle(widget.session, widget.asking)

@@ -1,7 +1,5 @@
 """Bad input: each a clear error that says what to do next."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,24 +19,15 @@ from kgwb.errors import (
     UnknownModelError,
 )
 from kgwb.llm import Scripted
+from kgwb.run.prompts import Prompts
 
 
-def wrong(name: str, content: str) -> Callable[[], Any]:
-    """Opening a file of this content in the working folder."""
-
-    def give() -> Any:
-        Path(name).write_text(content)
-        return kgwb.open_kg(name)
-
-    return give
-
-
-def vocabulary(text: str) -> Callable[[], Any]:
-    """Opening a graph with a vocabulary file of this content."""
+def opening(file: str, content: str, kg: str = "", **options: Any) -> Callable[[], Any]:
+    """Opening this graph, or else the file, where the working folder has a file of this content."""
 
     def give() -> Any:
-        Path("v.json").write_text(text)
-        return kgwb.open_kg("films", vocabulary="v.json")
+        Path(file).write_text(content)
+        return kgwb.open_kg(kg or file, **options)
 
     return give
 
@@ -62,11 +51,14 @@ BAD: dict[str, tuple[Callable[[], Any], type[KgwbError], str, str]] = {
     "no name": (lambda: kgwb.open_kg(""), GraphFileError, "no file or folder of the name ''", "check"),
     "no such user": (lambda: kgwb.open_kg("~nobody_at_all/x.ttl"), GraphFileError, "~nobody_at_all", "check"),
     "long path": (lambda: kgwb.open_kg("a/" * 5_000), GraphFileError, "cannot be opened", "check"),
-    "name of bytes": (wrong("\udcff.ttl", "<a:s> <a:p> 1 ."), GraphFileError, "not UTF-8", "rename"),
-    "no IRI": (vocabulary('{"labels": ["http://e/\\ue000"]}'), SettingError, "in labels.0", "choose"),
-    "broken Turtle": (wrong("a.ttl", BROKEN), GraphFileError, "a.ttl does not parse", "fix"),
-    "unknown format": (wrong("a.docx", "x"), GraphFileError, "no extension of an RDF format", ".ttl"),
-    "empty graph": (wrong("a.ttl", "# nothing"), GraphFileError, "holds no triple", "check"),
+    "name of bytes": (opening("\udcff.ttl", "<a:s> <a:p> 1 ."), GraphFileError, "not UTF-8", "rename"),
+    "no IRI": (
+        opening("v.json", '{"labels": ["http://e/\\ue000"]}', "films", vocabulary="v.json"),
+        *(SettingError, "in labels.0", "choose"),
+    ),
+    "broken Turtle": (opening("a.ttl", BROKEN), GraphFileError, "a.ttl does not parse", "fix"),
+    "unknown format": (opening("a.docx", "x"), GraphFileError, "no extension of an RDF format", ".ttl"),
+    "empty graph": (opening("a.ttl", "# nothing"), GraphFileError, "holds no triple", "check"),
     "empty rdflib graph": (lambda: kgwb.open_kg(rdflib.Graph()), GraphFileError, "no triple", "parse"),
     "unknown model": (lambda: kgwb.model("gtp-4o"), UnknownModelError, "named 'gtp-4o'", "openai:MODEL"),
     "model without name": (lambda: kgwb.model("openai:"), UnknownModelError, "no model named", "ollama:"),
@@ -74,29 +66,19 @@ BAD: dict[str, tuple[Callable[[], Any], type[KgwbError], str, str]] = {
     "no such recording": (lambda: kgwb.model("replay:none.jsonl"), RunFileError, "none.jsonl", ""),
     "empty question": (lambda: ask(""), QuestionError, "the question is empty", "Who directed"),
     "blank question": (lambda: ask(" \n\t "), QuestionError, "the question is empty", "Who directed"),
-    "10,000 words": (
-        lambda: ask("why " * 10_000),
-        QuestionError,
-        "10,000 words; at most 1,000",
-        "shorten it",
-    ),
+    "10,000 words": (lambda: ask("why " * 10_000), QuestionError, "10,000 words; at most", "shorten it"),
     "unknown setting": (lambda: kgwb.profile("fast", teta=1), SettingError, "no setting named teta", "theta"),
     "unknown profile": (lambda: kgwb.profile("slow"), SettingError, "no profile named 'slow'", "fast, paper"),
     "unknown system": (lambda: bench(system="chatty"), SettingError, "'chatty'", "chatty_kg"),
-    "unknown agent": (lambda: ask(GOOD).go(until="qri"), SettingError, "no agent 'qri'", "qir"),
     "model for no agent": (lambda: bench(models=UNUSED).ask(GOOD), SettingError, "no agent 'qri'", "qir"),
-    "step not reached": (lambda: ask(GOOD)["rephraser"], SettingError, "not reached", "until"),
     "no prompt folder": (lambda: bench(prompts="none"), PromptError, "no folder none", "leave"),
     "no such run": (lambda: kgwb.load_run("none.jsonl"), RunFileError, "cannot read the run file", "path"),
 }
 
 
 @pytest.mark.parametrize(("give", "error", "message", "hint"), BAD.values(), ids=BAD.keys())
-def test_bad_input_is_refused_clearly(
-    give: Any, error: Any, message: str, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+@pytest.mark.usefixtures("here")
+def test_bad_input_is_refused_clearly(give: Any, error: Any, message: str, hint: str) -> None:
     with pytest.raises(error) as caught:
         give()
     assert message in caught.value.message
@@ -118,41 +100,16 @@ def test_a_graph_without_labels_works_by_the_names_in_its_iris() -> None:
     assert str(run.answer) == "Ridley Scott"
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        (("Question: {{question}}", "Question:"), "declares question and never uses it"),
-        (("{{question}}", "{{qestion}}"), "uses qestion, which its header does not declare"),
-        (("variables: question", "variables: question, dialogue"), "declares dialogue and never uses it"),
-        (("strategy:", "strategie:"), "has no header line strategy"),
-        (("[system]", "system:"), "has text outside of [system] and [user]"),
-    ],
-)
-def test_a_prompt_file_with_a_problem_stops_its_agent_and_loses_nothing(
-    tmp_path: Path, change: tuple[str, str], problem: str
-) -> None:
-    from kgwb.run.prompts import Prompts
-
+def test_a_prompt_file_with_a_problem_stops_its_agent_and_loses_nothing(tmp_path: Path) -> None:
     text = Prompts().text("chatty_kg/qir")
     path = tmp_path / "chatty_kg" / "qir.md"
     path.parent.mkdir()
-    path.write_text(text.replace(*change))
+    path.write_text(text.replace("{{question}}", "{{qestion}}"))
     mine = bench(prompts=tmp_path)
-    with pytest.raises(PromptError) as caught:
+    with pytest.raises(PromptError, match="uses qestion, which its header does not declare") as caught:
         mine.ask(GOOD)
-    assert problem in caught.value.message
     assert "prompts/chatty_kg/qir.md" in caught.value.hint
     run = mine.runs[-1]
     assert (run.status, run["qir"].error) == ("failed", caught.value.message)
     path.write_text(text)
     assert str(run.go().answer) == "Denis Villeneuve"
-
-
-def test_a_variable_that_the_agent_does_not_give() -> None:
-    from kgwb.run.prompts import Prompts
-
-    text = Prompts().text("chatty_kg/qir").replace("variables: question", "variables: question, dialogue")
-    run = chatty("Who directed Arrival?", Scripted(DIRECTED))
-    run.edit_prompt("chatty_kg/qir", text + "\n{{dialogue}}")
-    with pytest.raises(PromptError, match="gets no value for dialogue"):
-        run.go()

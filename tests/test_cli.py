@@ -1,4 +1,4 @@
-"""The command line as a person meets it. Embeddings are trigrams throughout, so that torch is not loaded."""
+"""The command line as a person meets it."""
 
 import json
 import re
@@ -19,15 +19,7 @@ QUESTION = "Who directed Arrival?"
 VILLENEUVE = "https://kgwb.example/films/Denis_Villeneuve"
 BENCH = ["bench", "--kg", "films", "--questions", "q.jsonl", "--out", "out"]
 Capture = pytest.CaptureFixture[str]
-
-
-@pytest.fixture(autouse=True)
-def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No torch, no key, no colours, a cache folder of its own; and nobody's files are touched."""
-    monkeypatch.setenv("KGWB_EMBEDDINGS", "lexical")
-    monkeypatch.setenv("KGWB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def ask(*arguments: str) -> int:
@@ -102,11 +94,11 @@ def test_a_history_that_cannot_be_used(capsys: Capture, text: str) -> None:
     assert "a JSON list of questions" in capsys.readouterr().err
 
 
-def test_settings_are_taken_by_name_and_a_saved_run_answers_again(tmp_path: Path) -> None:
+def test_settings_are_taken_by_name_and_a_saved_run_answers_again() -> None:
     settings = ("--set", "theta=1", "--set", "multi_turn=false")
     ask("--profile", "paper", *settings, "--save", "run.jsonl", QUESTION)
-    assert str(kgwb.load_run(tmp_path / "run.jsonl").answer) == "Denis Villeneuve"
-    saved = json.loads((tmp_path / "run.jsonl").read_text().splitlines()[0])["settings"]
+    assert str(kgwb.load_run("run.jsonl").answer) == "Denis Villeneuve"
+    saved = json.loads(Path("run.jsonl").read_text().splitlines()[0])["settings"]
     assert (saved["profile"], saved["theta"], saved["multi_turn"]) == ("paper", 1, False)
     assert ask("--profile", "paper", "--agent-model", "qir=replay:run.jsonl", QUESTION) == 0
 
@@ -115,13 +107,11 @@ def test_settings_are_taken_by_name_and_a_saved_run_answers_again(tmp_path: Path
     ("arguments", "complaint"),
     [
         (["--kg", "nowhere.ttl", QUESTION], "there is no file or folder nowhere.ttl"),
-        (["--model", "gpt", QUESTION], "no model named 'gpt'"),
         (["--system", "oracle", QUESTION], "choose one of chatty_kg, dog"),
         (["--set", "theta", QUESTION], "'theta' is not NAME=VALUE"),
         (["--set", "theta=many", QUESTION], "theta is 'many'"),
         (["--set", f"query_num={10**20}", QUESTION], "query_num is 100000000000000000000"),
         (["--set", "model_timeout_s=inf", QUESTION], "model_timeout_s is inf"),
-        (["--set", "tehta=1", QUESTION], "no setting named tehta"),
         (["--agent-model", "oracle=rules", QUESTION], "chatty_kg has no agent 'oracle'"),
         (["--save", "x" * 300, QUESTION], "cannot write the run"),
         (["--prompts", "x" * 300, QUESTION], "there is no folder x"),
@@ -146,19 +136,10 @@ def test_a_run_that_fails_shows_the_way_up_to_the_failure(capsys: Capture) -> No
     assert complaint.startswith("kgwb: ")
 
 
-def test_hostile_labels_cannot_steer_the_terminal(capsys: Capture) -> None:
-    Path("hostile.ttl").write_text(
-        "@prefix : <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
-        ':f rdfs:label "Arrival" ; :director :d . :d rdfs:label "red \\u001b[31m" .'
-    )
-    assert ask("--kg", "hostile.ttl", QUESTION) == 0
-    assert "→ red �[31m" in capsys.readouterr().out
-
-
 # --- bench
 
 
-def test_bench_scores_by_hops_and_type_and_resumes(tmp_path: Path, capsys: Capture) -> None:
+def test_bench_scores_by_hops_and_type_and_resumes(capsys: Capture) -> None:
     write_questions(
         {"answers": [VILLENEUVE], "hops": 1, "type": "factoid"},
         {"id": "2", "question": "Who directed Qwertyuiop?", "hops": 1, "language": "\x1b]0;x\x07"},
@@ -171,12 +152,12 @@ def test_bench_scores_by_hops_and_type_and_resumes(tmp_path: Path, capsys: Captu
     parts = [("all", "2"), ("answerable", "1"), ("unanswerable", "1"), ("hops 1", "2"), ("type factoid", "1")]
     assert rows[-5:] == parts
     assert not {"\x1b", "\x07"} & {*out}
-    assert len((tmp_path / "out" / "results.jsonl").read_text().splitlines()) == 2
+    assert len(Path("out/results.jsonl").read_text().splitlines()) == 2
     assert main([*BENCH, "--set", "theta=1"]) == 2
     assert "settings theta was 3 and is now 1" in capsys.readouterr().err
 
 
-def test_bench_measures_each_value_of_a_setting(tmp_path: Path, capsys: Capture) -> None:
+def test_bench_measures_each_value_of_a_setting(capsys: Capture) -> None:
     question = "Where was the director of Stalker born?"
     write_questions({"question": question, "answers": ["https://kgwb.example/films/Zavrazhye"]})
     assert main([*BENCH, "--system", "dog", "--each", "ablation=none,no_focusing"]) == 0
@@ -184,8 +165,8 @@ def test_bench_measures_each_value_of_a_setting(tmp_path: Path, capsys: Capture)
     folders = ["ablation=none", "ablation=no_focusing"]
     assert re.findall(r"^all +1 +(\d\.\d+) ", out, re.MULTILINE) == ["1.000", "0.000"]
     assert re.findall("^ablation=[^:]*$", out, re.MULTILINE) == folders
-    assert "ablation=no_focusing: 0 fixed, 1 broken" in out and (tmp_path / "out" / "report.html").exists()
-    assert (tmp_path / "out" / folders[1] / "config.json").exists()
+    assert "ablation=no_focusing: 0 fixed, 1 broken" in out and Path("out/report.html").exists()
+    assert Path("out", folders[1], "config.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -202,12 +183,7 @@ def test_bench_measures_each_value_of_a_setting(tmp_path: Path, capsys: Capture)
     ],
 )
 def test_what_bench_cannot_do_is_refused_before_any_question_is_asked(
-    arguments: list[str],
-    complaint: str,
-    remedy: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: Capture,
+    arguments: list[str], complaint: str, remedy: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setattr("kgwb.bench.ladder.oracle", lambda name: None)
     write_questions()
@@ -215,7 +191,7 @@ def test_what_bench_cannot_do_is_refused_before_any_question_is_asked(
     error = capsys.readouterr().err
     assert complaint in error
     assert remedy in error
-    assert not (tmp_path / "out").exists()
+    assert not Path("out").exists()
 
 
 def test_an_interrupted_bench_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
@@ -238,8 +214,8 @@ def test_doctor_says_what_works_and_never_shows_a_key(
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
-    for name in ("python", "graph", "dialect", "model", "embeddings", "jupyterlab", "pyvis", "cache folder"):
-        assert f"ok       {name} " in out
+    names = ("python", "graph", "dialect", "model", "embeddings", "jupyterlab", "pyvis", "cache folder")
+    assert [name for name in names if f"ok       {name} " not in out] == []
     assert KEY not in out
 
 
@@ -252,10 +228,10 @@ def test_doctor_surveys_the_graph_that_is_named(capsys: Capture) -> None:
 
 
 def test_doctor_fails_where_something_needed_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     Path("file").touch()
-    monkeypatch.setenv("KGWB_CACHE", str(tmp_path / "file"))
+    monkeypatch.setenv("KGWB_CACHE", "file")
     assert main(["doctor", "--kg", "nowhere.ttl", "--model", "gpt"]) == 1
     out = capsys.readouterr().out
     for line in ("missing  graph ", "missing  model ", "absent   cache folder "):

@@ -1,7 +1,5 @@
 """CONTRIBUTING's steps to add a system, followed word for word on a copy of the package."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

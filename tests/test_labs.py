@@ -1,7 +1,5 @@
 """The teaching labs: every check with right, wrong, empty and hostile answers; hand-ins, the class's page."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -20,40 +18,23 @@ from kgwb.labs.tasks import LABS, MOST_HINTS, lab_of
 
 NUMBERS = range(1, len(LABS) + 1)
 TASKS = [(number, name) for number in NUMBERS for name in lab_of(number).tasks]
-SOLUTIONS = dict(
-    re.findall(
-        r"^```python\n# (\d\.\d+)[^\n]*\n(.*?)^```",
-        (FOLDER.parent / "docs" / "labs_solutions.md").read_text(encoding="utf-8"),
-        re.M | re.S,
-    )
-)
+TEXT = (FOLDER.parent / "docs" / "labs_solutions.md").read_text(encoding="utf-8")
+SOLUTIONS = dict(re.findall(r"^```python\n# (\d\.\d+)[^\n]*\n(.*?)^```", TEXT, re.M | re.S))
 NO_ANSWERS = (None, ..., "")
 """What is no try yet: a cell as it came."""
 HOSTILE: tuple[Any, ...] = (
-    *(*NO_ANSWERS, 0, -1, 1e308, float("nan"), True, b"x", [], {}, (), [[]], [None], object(), print),
-    *(
-        "<script>alert(1)</script>",
-        "\x1b[31m",
-        "\ud800",
-        "{" * 9_000,
-        "[" * 9_000,
-        "a" * 200_000,
-        "' OR 1=1",
-        "?x",
-    ),
-    *([0] * 5_000, ["x" * 5_000] * 50, [("", "", "")], [("?", "?", "?")] * 3, ("a", "b", "c"), {1: {2: 3}}),
-    "---\n" * 5_000,
-    "DROP ALL; SELECT * WHERE { ?s ?p ?o }",
-)
-
-
-def notebook_of(number: int) -> Any:
-    [path] = (FOLDER / "labs").glob(f"{number}_*.ipynb")
-    return json.loads(path.read_text(encoding="utf-8"))
+    *NO_ANSWERS, 0, -1, 1e308, float("nan"), True, b"x", [], {}, (), [[]], [None], object(), print,
+    "<script>alert(1)</script>", "\x1b[31m", "\ud800", "{" * 9_000, "[" * 9_000, "a" * 200_000, "' OR 1=1",
+    "?x", [0] * 5_000, ["x" * 5_000] * 50, [("", "", "")], [("?", "?", "?")] * 3, ("a", "b", "c"),
+    {1: {2: 3}}, "---\n" * 5_000, "DROP ALL; SELECT * WHERE { ?s ?p ?o }",
+)  # fmt: skip
 
 
 def cells(number: int) -> list[str]:
-    return ["".join(cell["source"]) for cell in notebook_of(number)["cells"] if cell["cell_type"] == "code"]
+    """The code of a lab's notebook."""
+    [path] = (FOLDER / "labs").glob(f"{number}_*.ipynb")
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    return ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
 def test_every_task_has_a_cell_in_its_notebook_and_a_solution() -> None:
@@ -65,10 +46,10 @@ def test_every_task_has_a_cell_in_its_notebook_and_a_solution() -> None:
 
 
 @pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.usefixtures("here")
 def test_a_lab_run_with_its_solutions_passes_every_check(
-    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("KGWB_EMBEDDINGS")  # as the student's kernel
     known: dict[str, Any] = {}
     for source in cells(number):
@@ -112,8 +93,7 @@ def test_hints_come_one_by_one_and_none_gives_the_answer_away(number: int, name:
     assert not [text for text in literals for hint in task.hints if text in normal(hint)]
 
 
-def test_what_was_done_is_kept_and_handed_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_what_was_done_is_kept_and_handed_in(here: Path) -> None:
     kgwb.lab(1).check("1.1", [1])
     work = kgwb.lab(1)  # another kernel
     work.hint("1.1")
@@ -121,14 +101,10 @@ def test_what_was_done_is_kept_and_handed_in(tmp_path: Path, monkeypatch: pytest
     assert work.check("1.1", [1]).state == "wrong"
     handed = json.loads(work.hand_in(" Ada <b>\x1b Lovelace/.. ").read_text())
     assert handed["student"] == "Ada <b>� Lovelace/.."
-    assert handed["tasks"]["1.1"] | {"remark": ""} == {
-        "state": "solved",
-        "tries": 3,
-        "hints": 1,
-        "answers": ["[1]", "[2, 4, 5]", "[1]"],
-        "remark": "",
-    }
-    assert [file.name for file in tmp_path.glob("lab1-*")] == ["lab1-Ada-b-Lovelace.json"]
+    answers = ["[1]", "[2, 4, 5]", "[1]"]
+    task = {"state": "solved", "tries": 3, "hints": 1, "answers": answers, "remark": ""}
+    assert handed["tasks"]["1.1"] | {"remark": ""} == task
+    assert [file.name for file in here.glob("lab1-*")] == ["lab1-Ada-b-Lovelace.json"]
     with pytest.raises(InputError, match="needs your name"):
         work.hand_in("  ")
 

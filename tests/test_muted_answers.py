@@ -1,19 +1,14 @@
 """Every triple that an answer of films stands on, muted: the answers of a graph that really lacks it."""
 
-from __future__ import annotations
-
-import json
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import groupby
 
 import pytest
 import rdflib
+from test_same_answers import conversations, held, outcome, questions
 
-from kgwb import Workbench, open_kg
+from kgwb import open_kg
 from kgwb.bench.metrics import value_of
-from kgwb.errors import KgwbError
 from kgwb.flow import Triple
 from kgwb.kg import Graph, sample_path
 from kgwb.kg.embeddings import Embeddings
@@ -21,7 +16,6 @@ from kgwb.run import Run
 
 FILMS = sample_path("films")
 GRAPH = rdflib.Graph().parse(FILMS)
-Outcome = tuple[str, frozenset[object], str]
 
 
 @pytest.mark.parametrize("engine", ["file", "virtuoso"])
@@ -31,7 +25,9 @@ def test_films(engine: str, request: pytest.FixtureRequest) -> None:
     really = runs(open_kg(FILMS))
     muted = really if source == FILMS else runs(open_kg(source))
     pairs = [
-        (run, other, triple) for run, other in zip(muted, really, strict=True) for triple in support(run)
+        (run, other, triple)
+        for run, other in zip(muted, really, strict=True)
+        for triple in (run.answer.support if run.answer is not None else ())
     ]
     lacking = {triple: without(triple) for triple in dict.fromkeys(triple for _, _, triple in pairs)}
 
@@ -52,33 +48,8 @@ def test_films(engine: str, request: pytest.FixtureRequest) -> None:
 
 def runs(kg: Graph) -> list[Run]:
     """The run of every question, in its dialogue."""
-    embeddings = Embeddings("lexical")
-    lines = FILMS.with_name("films.questions.jsonl").read_text(encoding="utf-8").splitlines()
-    asked = sorted(
-        map(json.loads, lines), key=lambda line: (line.get("dialogue") or line["id"], line.get("turn", 0))
-    )
-
-    def held() -> Iterator[Run]:
-        for _, turns in groupby(asked, lambda line: line.get("dialogue") or line["id"]):
-            bench = Workbench(kg, embeddings=embeddings)
-            for line in turns:
-                outcome(run := bench.begin(line["question"]))
-                yield run
-
-    return list(held())
-
-
-def outcome(run: Run) -> Outcome:
-    try:
-        answer = run.go().answer
-    except KgwbError as error:
-        return type(error).__name__, frozenset(), error.message
-    assert answer is not None
-    return answer.kind, frozenset(repr(value.term) for value in answer.values), answer.reason
-
-
-def support(run: Run) -> tuple[Triple, ...]:
-    return run.answer.support if run.answer is not None else ()
+    asked, embeddings = questions(FILMS.with_name("films.questions.jsonl")), Embeddings("lexical")
+    return [run for turns in conversations(asked) for run in held(kg, turns, embeddings)]
 
 
 def without(triple: Triple) -> Graph:

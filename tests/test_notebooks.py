@@ -1,7 +1,5 @@
 """Every notebook runs from a fresh kernel, and carries what it then shows as static HTML."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Prompt files: found, checked and filled."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from collections.abc import Iterable, Iterator
@@ -19,9 +17,6 @@ SHIPPED = sorted(
     path.relative_to(shipped_folder()).with_suffix("").as_posix() for path in shipped_folder().rglob("*.md")
 )
 HEAD = "---\npurpose: p\nstrategy: s\nvariables: a, b\nreply: R\nsource: s\n---\n"
-
-
-# --- those that are shipped
 
 
 def test_every_agent_that_asks_has_its_prompt_and_every_prompt_its_agent() -> None:
@@ -45,11 +40,8 @@ def test_a_shipped_prompt_parses_and_fills(name: str) -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_prompt_names_a_reply_class_and_shows_its_fields(name: str) -> None:
     loaded = Prompts().load(name)
-    fields: Iterable[str] = (
-        "thought",
-        "action",
-    )  # of a prompt of ``act``, whose reply class is made of tools
-    if loaded.header["reply"] != "ActionReply":
+    fields: Iterable[str] = ("thought", "action")
+    if loaded.header["reply"] != "ActionReply":  # of a prompt of ``act``, which is made of tools
         [reply] = reply_classes(name.partition("/")[0], loaded.header["reply"])
         fields = reply.model_fields
     shown = loaded.messages[0].content
@@ -62,9 +54,6 @@ def reply_classes(system: str, name: str) -> Iterator[type[BaseModel]]:
         module = importlib.import_module(".".join(path.relative_to(root.parent).with_suffix("").parts))
         if getattr(getattr(module, name, None), "__module__", "") == module.__name__:
             yield getattr(module, name)
-
-
-# --- checked
 
 
 def test_everything_wrong_is_said_at_once() -> None:
@@ -109,9 +98,6 @@ def test_missing_and_unknown_values_are_said_at_once() -> None:
         assert part in caught.value.message
 
 
-# --- filled
-
-
 @pytest.mark.parametrize(
     ("body", "values", "content"),
     [
@@ -131,9 +117,6 @@ def test_a_variable_is_filled_once_and_other_braces_mean_themselves(
 ) -> None:
     [message] = parse("x/y", f"{HEAD}[user]\n{body}".replace("\n", end)).fill(values)
     assert message.content == content
-
-
-# --- found
 
 
 def test_a_file_in_the_persons_folder_goes_before_the_shipped_one(tmp_path: Path) -> None:
@@ -166,9 +149,6 @@ def test_what_cannot_be_read_says_what_to_do(tmp_path: Path) -> None:
     assert "UTF-8" in caught.value.hint
     with pytest.raises(PromptError, match="there is no folder"):
         workbench(Scripted({}), prompts=tmp_path / "none")
-
-
-# --- examples
 
 
 EXAMPLES = HEAD + "[system]\n{{a}}\n[example]\none {{a}}\n[example]\ntwo\n[user]\n{{b}}\n"

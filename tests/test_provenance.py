@@ -1,26 +1,28 @@
 """The triples that the values of an answer stand on."""
 
-from __future__ import annotations
-
-from dataclasses import replace
+from typing import Any
 
 import pytest
 import rdflib
 from rdflib import XSD, BNode, Literal, URIRef
-from small import FILMS, films, iri
+from small import EX, FILMS, films, iri
 
 from kgwb.flow import CandidateQuery, Triple
-from kgwb.kg import Graph, Rows
 from kgwb.kg import queries as provenance
 from kgwb.kg.algebra import term_of, unknowns_of
 from kgwb.kg.queries import support, where, witness
 
 GRAPH = rdflib.Graph().parse(data=FILMS, format="turtle")
-DIRECTOR, PLACE, STARRING = (iri(name).n3() for name in ("director", "birthPlace", "starring"))
+BORN = "?film director ?who, ?who birthPlace ?place"
 
 
-def query(*patterns: tuple[str, str, str]) -> CandidateQuery:
-    return CandidateQuery("", patterns, (), 1.0)
+def query(text: str, filters: str = "") -> CandidateQuery:
+    """A query of patterns that are written "?film director denis, ?film starring ?actor"."""
+    patterns = tuple(
+        tuple(word if word[0] == "?" else iri(word).n3() for word in pattern.split())
+        for pattern in text.split(", ")
+    )
+    return CandidateQuery("", patterns, (), 1.0, filters)  # type: ignore[arg-type]
 
 
 def in_graph(triples: tuple[Triple, ...]) -> bool:
@@ -43,73 +45,61 @@ def test_terms_are_read_back(text: str, term: object) -> None:
 
 
 def test_unknowns_come_in_order_of_appearance() -> None:
-    patterns = (("?b", DIRECTOR, "?a"), ("?a", PLACE, "?b"))
-    assert unknowns_of(patterns) == ("?b", "?a")
-    assert where(query(*patterns)) == f"?b {DIRECTOR} ?a . ?a {PLACE} ?b ."
+    two = query("?b director ?a, ?a birthPlace ?b")
+    assert unknowns_of(two.patterns) == ("?b", "?a")
+    director, place = iri("director").n3(), iri("birthPlace").n3()
+    assert where(two) == f"?b {director} ?a . ?a {place} ?b ."
 
 
 def test_one_unknown_costs_no_query() -> None:
-    class Silent:
-        pass
-
-    one = query((iri("arrival").n3(), DIRECTOR, "?who"))
-    silent: Graph = Silent()  # type: ignore[assignment]
-    found = support(silent, one, "?who", [iri("denis")])
+    nobody: Any = object()
+    found = support(nobody, query("arrival director ?who"), "?who", [iri("denis")])
     assert found == {iri("denis"): ((iri("arrival"), iri("director"), iri("denis")),)}
 
 
-def test_every_value_of_a_join_has_triples_that_are_in_the_graph() -> None:
-    chain = query((iri("denis").n3(), PLACE, "?place"), ("?film", DIRECTOR, iri("denis").n3()))
-    values = [iri("arrival"), iri("dune"), iri("sicario")]
-    found = support(films(), chain, "?film", values)
-    assert list(found) == values
-    assert all(len(triples) == 2 and in_graph(triples) for triples in found.values())
-    assert all((value, iri("director"), iri("denis")) in triples for value, triples in found.items())
+def stands_on(value: str, text: str, filters: str = "") -> str:
+    """The triples that a value of ?x stands on."""
+    triples = support(films(), query(text, filters), "?x", [iri(value)])[iri(value)]
+    return ", ".join(sorted(" ".join(term.removeprefix(EX) for term in triple) for triple in triples))
 
 
-def test_all_bindings_of_a_value_count() -> None:
-    both = query(("?film", STARRING, "?actor"), ("?film", DIRECTOR, iri("denis").n3()))
-    found = support(films(), both, "?film", [iri("arrival")])
-    assert {triple[2] for triple in found[iri("arrival")]} == {iri("amy"), iri("jeremy"), iri("denis")}
+def test_a_value_stands_on_the_triples_of_all_its_bindings_that_pass_the_filters() -> None:
+    joined = stands_on("dune", "denis birthPlace ?place, ?x director denis")
+    assert joined == "denis birthPlace gentilly, dune director denis"
+    both = stands_on("arrival", "?x starring ?actor, ?x director denis")
+    assert both == "arrival director denis, arrival starring amy, arrival starring jeremy"
+    others = "arrival director ?x, ?film director ?x"
+    filtered = stands_on("denis", others, f"FILTER(?film != {iri('dune').n3()}) ")
+    assert filtered == "arrival director denis, sicario director denis"
 
 
 @pytest.mark.parametrize("at_once", [1, 50])
 def test_values_beyond_the_first_rows_are_asked_for(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
     monkeypatch.setattr(provenance, "SUPPORT_ROWS", 1)
     monkeypatch.setattr(provenance, "SUPPORT_VALUES", at_once)
-    chain = query(("?film", DIRECTOR, "?who"), ("?who", PLACE, "?place"))
-    values = [iri("gentilly"), iri("missoula")]
-    found = support(films(), chain, "?place", values)
+    found = support(films(), query(BORN), "?place", [iri("gentilly"), iri("missoula")])
     assert all(len(triples) >= 2 and in_graph(triples) for triples in found.values())
 
 
-def test_many_values_cost_few_queries() -> None:
+def test_many_values_cost_few_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     kg = films(FILMS + "".join(f":f{n} :director :d{n} . :d{n} :birthPlace :c{n} ." for n in range(1500)))
-    queries = []
-
-    class Counting:
-        def select(self, query: str) -> Rows:
-            queries.append(query)
-            return kg.select(query)
-
-    chain = query(("?film", DIRECTOR, "?who"), ("?who", PLACE, "?place"))
+    select, queries = kg.select, list[str]()
+    monkeypatch.setattr(kg, "select", lambda query: queries.append(query) or select(query))
     values = [iri(f"c{n}") for n in range(1500)]
-    counting: Graph = Counting()  # type: ignore[assignment]
     strangers = [iri(f"nowhere{n}") for n in range(120)]
-    found = support(counting, chain, "?place", [*strangers, *values])
+    found = support(kg, query(BORN), "?place", [*strangers, *values])
     assert [value for value, triples in found.items() if len(triples) == 2] == values
     assert len(queries) < 40
 
 
 def test_triples_of_a_value_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provenance, "TRIPLES_PER_VALUE", 2)
-    chain = query(("?film", DIRECTOR, "?who"), ("?who", PLACE, "?place"))
-    assert 2 <= len(support(films(), chain, "?place", [iri("gentilly")])[iri("gentilly")]) <= 3
+    assert 2 <= len(support(films(), query(BORN), "?place", [iri("gentilly")])[iri("gentilly")]) <= 3
 
 
 def test_literals_and_blank_nodes_as_values(monkeypatch: pytest.MonkeyPatch) -> None:
     kg = films(FILMS + ':arrival :part [ :length "1.50"^^<http://www.w3.org/2001/XMLSchema#decimal> ] .')
-    chain = query((iri("arrival").n3(), iri("part").n3(), "?part"), ("?part", iri("length").n3(), "?length"))
+    chain = query("arrival part ?part, ?part length ?length")
     [(node, value)] = kg.select(f"SELECT ?part ?length WHERE {{ {where(chain)} }}").rows
     assert isinstance(node, BNode)
     assert isinstance(value, Literal)
@@ -120,22 +110,11 @@ def test_literals_and_blank_nodes_as_values(monkeypatch: pytest.MonkeyPatch) -> 
     assert support(kg, chain, "?part", [node]) == {node: ()}  # a blank node cannot be asked for by name
 
 
-def test_filters_hold_for_the_support_too() -> None:
-    chain = query((iri("arrival").n3(), DIRECTOR, "?who"), ("?film", DIRECTOR, "?who"))
-    only = f"FILTER(?film != {iri('dune').n3()}) "
-    found = support(films(), replace(chain, filters=only), "?who", [iri("denis")])
-    assert (iri("dune"), iri("director"), iri("denis")) not in found[iri("denis")]
-
-
 @pytest.mark.parametrize(
-    ("patterns", "witnesses"),
-    [
-        ([(iri("arrival").n3(), DIRECTOR, iri("denis").n3())], 1),
-        ([("?film", DIRECTOR, iri("denis").n3()), ("?film", STARRING, iri("amy").n3())], 2),
-        ([("?film", DIRECTOR, iri("amy").n3())], 0),
-    ],
+    ("text", "witnesses"),
+    [("arrival director denis", 1), ("?x director denis, ?x starring amy", 2), ("?x director amy", 0)],
 )
-def test_the_witness_of_a_yes(patterns: list[tuple[str, str, str]], witnesses: int) -> None:
-    triples = witness(films(), query(*patterns))
+def test_the_witness_of_a_yes(text: str, witnesses: int) -> None:
+    triples = witness(films(), query(text))
     assert len(triples) == witnesses
     assert in_graph(triples)

@@ -1,6 +1,4 @@
-"""The model that answers from a run file. Files that are damaged are in tests/hostile/test_strangers.py."""
-
-from __future__ import annotations
+"""The model that answers from a run file. Files that are none are in tests/test_run_files.py."""
 
 import threading
 from pathlib import Path
@@ -9,7 +7,7 @@ from typing import Any
 import pytest
 
 import kgwb
-from kgwb.errors import NotRecordedError, RunFileError
+from kgwb.errors import NotRecordedError
 from kgwb.llm import ChatModel, ChatReply, ChatRequest, Message, Scripted
 from kgwb.run.recorded import Replay
 from tests.small import DIRECTED, chatty
@@ -62,10 +60,3 @@ def test_a_run_file_is_a_model(tmp_path: Path) -> None:
     again = chatty("Who directed Arrival?", model).go()  # type: ignore[arg-type]
     assert (model.name, model.remote, str(again.answer)) == ("replay:run.jsonl", False, str(run.answer))
     assert again.totals.completion_tokens == run.totals.completion_tokens
-
-
-def test_a_file_that_is_not_there_or_no_run(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("milk\neggs\n")
-    for name in ("none.jsonl", "notes.txt"):
-        with pytest.raises(RunFileError, match=name):
-            kgwb.model(f"replay:{tmp_path / name}")

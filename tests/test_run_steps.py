@@ -1,7 +1,5 @@
 """A run can be stepped through, stopped and cancelled, and asks nothing twice."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time
@@ -35,17 +33,31 @@ GRAPH = films()
 # --- loops, steps, breakpoints
 
 
-def test_each_round_of_a_loop_is_a_step_at_which_a_run_can_stop() -> None:
+@pytest.mark.parametrize(
+    ("go", "breakpoints", "done", "stops"),
+    [
+        (lambda run: run.go(until="guess"), (), True, [("guess", 4), ("guess#2", 5), ("guess#3", 6)]),
+        (lambda run: run.go(before="guess"), (), False, [("guess", 3), ("guess#2", 4), ("guess#3", 5)]),
+        (Run.go, ("look_up", "guess#2"), True, [(KEYS[1], 2), (KEYS[2], 3), ("guess#2", 5)]),
+    ],
+    ids=["until", "before", "breakpoints"],
+)
+def test_a_run_stops_in_every_round_and_going_on_passes_it(
+    go: Any, breakpoints: Any, done: bool, stops: Any
+) -> None:
     model = Scripted(SCRIPT)
     run = made_up(model)
-    stops = [keys(run.go(until="guess"))[-1] for _ in range(3)]
-    assert (stops, run.status) == (["guess", "guess#2", "guess#3"], "paused")
-    assert [run.output(key).guess for key in stops] == ["one", "two", "three"]
-    assert run["guess#2"].parent == "deciding"
-    assert (run.go(until="guess").status, keys(run), model.calls()) == ("done", KEYS, CALLS)
+    run.breakpoints = {*breakpoints}
+    seen = []
+    while go(run).status == "paused":
+        seen.append((keys(run)[-1], model.calls()))
+        assert run.steps[-1].done == done
+    assert seen == stops
+    assert (run["guess#2"].parent, run.output("guess#2").guess) == ("deciding", "two")
+    assert (run.status, keys(run), model.calls()) == ("done", KEYS, CALLS)
 
 
-def test_stepping_through_does_every_step_once() -> None:
+def test_step_and_back_go_one_step_and_not_further_than_the_start() -> None:
     model = Scripted(SCRIPT, remote=True)
     run = made_up(model)
     places = []
@@ -53,34 +65,9 @@ def test_stepping_through_does_every_step_once() -> None:
         places.append((run.position, sum(step.done for step in run.steps)))
     assert places == [(n, n) for n in range(1, len(KEYS) + 1)]
     assert (keys(run), str(run.answer), model.calls()) == (KEYS, "three", CALLS)
-
-
-def test_back_takes_one_step_back_and_not_further_than_the_start() -> None:
-    model = Scripted(SCRIPT)
-    run = made_up(model).go(until=3)
-    assert (keys(run), run.status) == (KEYS[:3], "paused")
-    assert keys(run.back()) == KEYS[:2]
-    assert keys(run.back().back().back()) == []
-    assert (run.status, run.position) == ("paused", 0)
-    assert keys(run.step()) == KEYS[:1]
-    assert model.calls() == 3
-
-
-def test_breakpoints_by_agent_and_by_step() -> None:
-    run = made_up(Scripted(SCRIPT))
-    run.breakpoints = {"look_up", "guess#2"}
-    stops = []
-    while run.go().status == "paused":
-        stops.append(keys(run)[-1])
-    assert stops == ["look_up[Arrival]", "look_up[Dune]", "guess#2"]
-
-
-def test_before_stops_as_a_step_begins_and_going_on_passes_it() -> None:
-    model = Scripted(SCRIPT)
-    run = made_up(model).go(before="guess")
-    assert (keys(run)[-1], run["guess"].done, model.calls()) == ("guess", False, 3)
-    stops = [keys(run.go(before="guess"))[-1] for _ in range(2)]
-    assert (stops, run.go(before="guess").status) == (["guess#2", "guess#3"], "done")
+    assert [run.back().position for _ in KEYS] == [*reversed(range(len(KEYS)))]
+    assert (keys(run.back()), run.status, run.position) == ([], "paused", 0)
+    assert (keys(run.step()), model.calls()) == (KEYS[:1], CALLS)
 
 
 def test_after_an_edit_the_edited_step_is_the_next() -> None:
@@ -159,31 +146,24 @@ def test_whatever_way_a_person_goes_through_the_answer_is_the_same_and_nothing_i
 
 
 def test_cancel_leaves_a_slow_model_behind_and_the_run_resumes() -> None:
-    slow = {"now": False}
     asked, gone = threading.Event(), threading.Event()
     replies = Scripted(SCRIPT)
 
     def script(request: ChatRequest) -> Any:
-        if slow["now"] and request.task == "made_up/guess":
+        if request.task == "made_up/guess" and not gone.is_set():
             asked.set()
             gone.wait(60)
             return "of a call left behind, whose line is not taken"
         return replies.complete(request, None, threading.Event())
 
-    model = Scripted(script, remote=True)
-    run = made_up(model).go(until="guess")
-    slow["now"] = True
+    run = made_up(Scripted(script, remote=True))
     threading.Thread(target=lambda: asked.wait(30) and run.cancel()).start()
     started = time.monotonic()
     run.go()
     assert time.monotonic() - started < 30
-    assert (run.status, run["guess"].done, run["guess#2"].done) == ("cancelled", True, False)
-    asked_before = model.calls()
+    assert (run.status, run["look_up[Dune]"].done, run["guess"].done) == ("cancelled", True, False)
     gone.set()
-    slow["now"] = False
-    run.go()
-    assert run.status == "done"
-    assert run.totals.live_model_calls == model.calls() - asked_before
+    assert (run.go().status, str(run.answer), run.totals.live_model_calls) == ("done", "three", 3)
 
 
 def test_awaiting_keeps_the_loop_free_and_cancelling_the_task_cancels_the_run() -> None:
@@ -291,28 +271,26 @@ def test_an_error_in_one_branch_keeps_what_the_others_asked(remote: bool) -> Non
     assert model.calls() - before == 2  # the word that failed, and the guess
 
 
-def test_the_same_call_from_two_threads_is_made_once() -> None:
+def test_the_same_call_from_two_threads_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     @agent("same", subject="word")
     def same(word: str, run: Run) -> int:
         return len(run.kg.search("Arrival", 5).hits)
 
-    searches: list[str] = []
+    kg, searches = films(), list[str]()
+    search = kg.search
 
-    class Slow:
-        def __init__(self) -> None:
-            self.inner, self.remote, self.muted = films(), True, ()
-            self.identity, self.source, self.vocabulary = "slow", "slow", self.inner.vocabulary
-
-        def search(self, text: str, limit: int) -> Any:
-            searches.append(text)
-            time.sleep(0.1)
-            return self.inner.search(text, limit)
+    def slow(text: str, limit: int) -> Any:
+        searches.append(text)
+        time.sleep(0.1)
+        return search(text, limit)
 
     def answer(question: Any, dialogue: Any, run: Run) -> Answer:
         assert run.map(same, ["a", "b", "c"]) == (1, 1, 1)
         return Answer("list")
 
-    both = Run(System("both", answer, (same,)), "Which?", kg=Slow(), models=None).go()  # type: ignore[arg-type]
+    monkeypatch.setattr(kg, "search", slow)
+    monkeypatch.setattr(kg, "remote", True)
+    both = Run(System("both", answer, (same,)), "Which?", kg=kg, models=None).go()
     assert (searches, keys(both)) == (["Arrival"], ["same[a]", "same[b]", "same[c]"])
     assert sorted(step.origin for step in both.steps) == ["live", "record", "record"]
 

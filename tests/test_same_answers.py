@@ -1,7 +1,5 @@
 """A question has the same answer, or the same error, from a file and from a real engine with its graph."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time
@@ -18,6 +16,7 @@ from kgwb import Workbench, open_kg
 from kgwb.errors import KgwbError
 from kgwb.kg import SAMPLES, Graph, sample_path
 from kgwb.kg.embeddings import DEFAULT, Embeddings
+from kgwb.run import Run
 
 METAQA = 200
 WORKERS = 4
@@ -61,23 +60,34 @@ def compare(graph: Path, asked: Sequence[dict[str, Any]], server: engines.Engine
 
 def outcomes(kg: Graph, asked: Sequence[dict[str, Any]], embeddings: Embeddings) -> dict[str, Outcome]:
     """What came of each question, by its id: conversations side by side, dialogues turn by turn."""
-    key = lambda question: (question.get("dialogue") or question["id"], question.get("turn", 0))  # noqa: E731
-    conversations = [list(turns) for _, turns in groupby(sorted(asked, key=key), lambda one: key(one)[0])]
+
+    def hold(turns: Sequence[dict[str, Any]]) -> list[tuple[str, Outcome]]:
+        runs = held(kg, turns, embeddings)
+        return [(turn["id"], outcome(run)) for turn, run in zip(turns, runs, strict=True)]
+
     with ThreadPoolExecutor(WORKERS) as pool:
-        held = pool.map(lambda turns: list(hold(kg, turns, embeddings)), conversations)
-        return dict(outcome for turns in held for outcome in turns)
+        return dict(each for turns in pool.map(hold, conversations(asked)) for each in turns)
 
 
-def hold(kg: Graph, turns: Sequence[dict[str, Any]], embeddings: Embeddings) -> Iterator[tuple[str, Outcome]]:
+def conversations(asked: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The turns of each dialogue in their order, and each other question alone."""
+    key = lambda question: (question.get("dialogue") or question["id"], question.get("turn", 0))  # noqa: E731
+    return [list(turns) for _, turns in groupby(sorted(asked, key=key), lambda question: key(question)[0])]
+
+
+def held(kg: Graph, turns: Sequence[dict[str, Any]], embeddings: Embeddings) -> Iterator[Run]:
+    """The run of each question of a conversation."""
     bench = Workbench(kg, "rules", embeddings=embeddings)
     for question in turns:
-        run = bench.begin(question["question"])
-        try:
-            run.go()
-        except KgwbError as error:
-            yield question["id"], (type(error).__name__, frozenset(), error.message)
-        else:
-            assert run.answer is not None
-            # repr, as rdflib takes "1"^^xsd:integer and "01"^^xsd:integer for equal
-            values = frozenset(repr(value.term) for value in run.answer.values)
-            yield question["id"], (run.answer.kind, values, run.answer.reason)
+        outcome(run := bench.begin(question["question"]))
+        yield run
+
+
+def outcome(run: Run) -> Outcome:
+    try:
+        answer = run.go().answer
+    except KgwbError as error:
+        return type(error).__name__, frozenset(), error.message
+    assert answer is not None
+    # repr, as rdflib takes "1"^^xsd:integer and "01"^^xsd:integer for equal
+    return answer.kind, frozenset(repr(value.term) for value in answer.values), answer.reason

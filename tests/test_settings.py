@@ -1,7 +1,5 @@
 """Settings, those of a system's own, and the two profiles."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -18,12 +16,9 @@ def test_fast_is_the_default_of_every_system() -> None:
         assert form().fast
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("theta", 3), ("answers_in_context", 100), ("v_limit", 600), ("query_num", 40), ("temperature", 0.0)],
-)
-def test_paper_has_the_published_values(name: str, value: float) -> None:
-    assert getattr(profile("paper"), name) == value
+def test_paper_has_the_published_values() -> None:
+    published = {"theta": 3, "answers_in_context": 100, "v_limit": 600, "query_num": 40, "temperature": 0.0}
+    assert {name: getattr(profile("paper"), name) for name in published} == published
     assert not profile("paper").fast
 
 
@@ -69,7 +64,6 @@ def test_what_was_typed_is_read_by_the_type_of_its_setting() -> None:
         ({"seed": 2**63}, "seed is 9223372036854775808"),
         ({"spelling": 1.5}, "spelling is 1.5"),
         ({"translate": "no"}, "translate is 'no'"),
-        ({"thetta": 3}, "no setting named thetta"),
     ],
 )
 def test_an_impossible_setting_is_refused(changes: dict[str, Any], problem: str) -> None:

@@ -1,7 +1,5 @@
 """The one door to a model: what it accepts, what it says when it does not, and how it asks again."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -31,35 +29,23 @@ SMALL = Check[Reply]("small", lambda reply: "" if reply.number < 10 else f"{repl
 KIND = Check[Reply]("kind", lambda reply: "rude word" if reply.word == "rude" else "")
 GRAPH = films()
 GOOD = {"word": "a", "number": 1}
-LAST_RESORT: dict[str, Any] = {"when": None}
 
 
-@agent("asking")
-def asking(question: str, run: Run) -> int:
-    """The number of a reply."""
-    checks = (SMALL, KIND)
-    return ask(
-        "made_up/split", {"question": question}, Reply, run, checks=checks, last_resort=LAST_RESORT["when"]
-    ).number
+def run_with(*lines: Any, last_resort: Any = None, **settings: Any) -> tuple[Run, Scripted]:
+    """A run whose one agent asks for a reply, and the model that says these lines."""
 
+    @agent("asking")
+    def asking(question: str, run: Run) -> int:
+        variables, checks = {"question": question}, (SMALL, KIND)
+        return ask("made_up/split", variables, Reply, run, checks=checks, last_resort=last_resort).number
 
-def number_asked(question: Any, dialogue: Any, run: Run) -> Answer:
-    number = asking(question.text, run)
-    return Answer("count", (Value(Literal(number), str(number)),))
+    def number_asked(question: Any, dialogue: Any, run: Run) -> Answer:
+        number = asking(question.text, run)
+        return Answer("count", (Value(Literal(number), str(number)),))
 
-
-ASKS = System("asks", number_asked, (asking,))
-
-
-def run_with(*lines: Any, **settings: Any) -> tuple[Run, Scripted]:
-    model = Scripted({"made_up/split": list(lines)})
-    prompts = Prompts(texts=TEXTS)
-    return Run(
-        ASKS, "Why?", kg=GRAPH, models=model, prompts=prompts, settings=profile("fast", **settings)
-    ), model
-
-
-# --- what is read as a reply
+    model, system = Scripted({"made_up/split": list(lines)}), System("asks", number_asked, (asking,))
+    how: Any = {"prompts": Prompts(texts=TEXTS), "settings": profile("fast", **settings)}
+    return Run(system, "Why?", kg=GRAPH, models=model, **how), model
 
 
 @pytest.mark.parametrize(
@@ -112,9 +98,6 @@ def test_what_is_no_reply_is_told_apart(text: str, finish_reason: str, check: st
     assert (results[-1].name, problem in results[-1].problem) == (check, True), results
 
 
-# --- asking again
-
-
 def test_show_error_shows_the_last_reply_and_what_is_wrong_with_it() -> None:
     run, model = run_with(" ", "no idea", {"word": "rude", "number": 12}, GOOD, GOOD, theta=5)
     run.go()
@@ -160,12 +143,12 @@ def test_after_theta_attempts_all_replies_are_in_the_error(repair: str, theta: i
     assert "edit the prompt" in caught.value.hint
 
 
-def test_the_last_resort_may_take_the_last_reply_that_had_the_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(LAST_RESORT, "when", lambda reply: reply.number < 30)
-    run, _ = run_with({"word": "a", "number": 11}, {"word": "a", "number": 12}, "nothing")
+def test_the_last_resort_may_take_the_last_reply_that_had_the_form() -> None:
+    replies = [{"word": "a", "number": 11}, {"word": "a", "number": 12}, "nothing"]
+    run, _ = run_with(*replies, last_resort=lambda reply: reply.number < 30)
     assert str(run.go().answer) == "12"
     assert run["asking"].notes == ["no reply passed every check in 3 attempts; the last one is used as it is"]
-    run, _ = run_with(*[{"word": "a", "number": 31}] * 3)
+    run, _ = run_with(*replies, last_resort=lambda reply: reply.number > 30)
     with pytest.raises(InvalidReplyError):
         run.go()
 
@@ -178,8 +161,6 @@ def test_a_reply_of_the_server_is_kept_whole() -> None:
     assert (kept.mode, kept.model, kept.tries) == ("schema", "m-1", 2)
     assert (run.totals.prompt_tokens, run.totals.completion_tokens, run.totals.model_calls) == (11, 7, 1)
 
-
-# --- anything at all
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

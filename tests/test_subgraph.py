@@ -1,7 +1,5 @@
 """The subgraph of a run: who plays which role, what is cut, what expanding adds, and how it is drawn."""
 
-from __future__ import annotations
-
 import re
 import time
 from dataclasses import replace
@@ -16,7 +14,7 @@ from small import DIRECTED, FILMS, Alone, chatty, films, iri, predicates, qir
 from kgwb import load_run, open_kg
 from kgwb.errors import SettingError
 from kgwb.flow import Answer, Triple, Value
-from kgwb.kg import Graph, Rows
+from kgwb.kg import Rows
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.show.subgraph import (
@@ -35,7 +33,6 @@ from kgwb.show.subgraph import (
 )
 from kgwb.show.terms import Around
 
-HOSTILE = "<img src=x onerror=alert(1)></script><!-- \"'"
 BORN = {
     "chatty_kg/qir": qir("Arrival | directed by | ?x", "?x | birth place | ?place", target="?place"),
     "chatty_kg/predicate_selection": predicates(["director"], ["birth place"]),
@@ -74,8 +71,9 @@ def star(leaves: int, label: str = "leaf") -> Subgraph:
 # --- what the record says
 
 
-def test_linked_bound_answer_and_support_are_told_apart() -> None:
-    found = subgraph(born())
+def test_linked_bound_answer_and_support_are_told_apart_also_without_a_graph(tmp_path: Path) -> None:
+    run = born()
+    found = subgraph(run)
     assert roles(found) == {
         "Arrival": ["linked to “Arrival”", "support"],
         "Denis Villeneuve": ["bound to ?x", "support"],
@@ -88,12 +86,8 @@ def test_linked_bound_answer_and_support_are_told_apart() -> None:
     ]
     assert [(one.label, len(one.support)) for one in found.answers] == [("Gentilly", 2)]
     assert found.remarks == ()
-
-
-def test_a_replay_shows_the_same_without_a_graph(tmp_path: Path) -> None:
-    replay = load_run(born().save(tmp_path / "run.jsonl"))
-    assert replay.graph is None
-    assert subgraph(replay) == subgraph(born())
+    replay = load_run(run.save(tmp_path / "run.jsonl"))
+    assert (replay.graph, subgraph(replay)) == (None, found)
 
 
 def test_an_unfinished_run_shows_what_is_linked_so_far() -> None:
@@ -214,35 +208,19 @@ def test_a_vertex_of_200_000_triples_is_cut_quickly(tmp_path: Path) -> None:
     assert found.remarks == ("hub: 20 of at least 500 more triples shown",)
 
 
-def test_a_result_that_the_graph_cut_is_not_called_whole() -> None:
-    class Cutting:
-        vocabulary = films().vocabulary
-
-        def select(self, query: str) -> Rows:
-            return Rows(("s", "p", "o"), ((None, iri("p"), iri("o")),), cut=True)
-
-        def names(self, iris: object) -> dict[URIRef, str]:
-            return {}
-
-    cutting: Graph = Cutting()  # type: ignore[assignment]
-    found = expand(cutting, Subgraph((Node(iri("hub"), "hub"),)), iri("hub"))
+def test_a_result_that_the_graph_cut_is_not_called_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    kg, cut = films(), Rows(("s", "p", "o"), ((None, iri("p"), iri("o")),), cut=True)
+    monkeypatch.setattr(kg, "select", lambda query: cut)
+    found = expand(kg, Subgraph((Node(iri("hub"), "hub"),)), iri("hub"))
     assert found.nodes[0].more == "1 of at least 2 more triples shown"
 
 
 # --- the picture and the tables
 
 
-def drawn(found: Subgraph) -> ElementTree.Element:
-    return ElementTree.fromstring(svg(found))
-
-
-def words(element: ElementTree.Element) -> str:
-    return " ".join(filter(None, (text.strip() for text in element.itertext())))
-
-
 def test_the_picture_tells_roles_apart_by_shape_and_text() -> None:
     picture = svg(subgraph(born()))
-    said = words(ElementTree.fromstring(picture))
+    said = " ".join(" ".join(ElementTree.fromstring(picture).itertext()).split())
     for text in ("“Arrival”", "?x", "?place, the answer", "director"):
         assert text in said
     assert [picture.count(f'class="{role}"') for role in ("linked", "via", "ans")] == [1, 1, 1]
@@ -275,22 +253,13 @@ def test_no_two_nodes_overlap(found: Subgraph) -> None:
         assert place.y - place.height / 2 > 0 and place.y + place.height / 2 < placed.height
 
 
-@pytest.mark.parametrize(
-    "ends",
-    [
-        [("a", "a")],
-        [("a", "b"), ("b", "a"), ("a", "b")],
-        [("a", "b"), ("b", "c"), ("c", "a")],
-        [("a", "b"), ("c", "d")],
-    ],
-)
-def test_loops_parallels_triangles_and_parts_are_drawn(ends: list[tuple[str, str]]) -> None:
-    terms = dict.fromkeys(end for pair in ends for end in pair)
-    nodes = tuple(Node(iri(name), name) for name in terms)
-    edges = tuple(Edge((iri(s), iri(f"p{n}"), iri(o)), f"p{n}") for n, (s, o) in enumerate(ends))
+@pytest.mark.parametrize("ends", ["aa", "ab ba ab", "ab bc ca", "ab cd"])
+def test_loops_parallels_triangles_and_parts_are_drawn(ends: str) -> None:
+    nodes = tuple(Node(iri(name), name) for name in sorted({*ends} - {" "}))
+    edges = tuple(Edge((iri(s), iri(f"p{n}"), iri(o)), f"p{n}") for n, (s, o) in enumerate(ends.split()))
     found = Subgraph(nodes, edges)
     lines = re.findall(r'd="(M[^"]* C[^"]*)"', svg(found))
-    assert len(set(lines)) == len(ends)  # no line hides another
+    assert len(set(lines)) == len(edges)  # no line hides another
     assert "nan" not in svg(found)
 
 

@@ -1,7 +1,5 @@
 """Questions asked again after a change: what is asked, what it takes, and what became of them."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections import Counter
@@ -81,9 +79,6 @@ def wrong_director(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any
     return reply
 
 
-# --- what is asked again
-
-
 def test_only_the_changed_agent_is_asked_again_and_what_its_changed_results_change(
     measured: Path, graph: Graph, tmp_path: Path
 ) -> None:
@@ -138,9 +133,6 @@ def test_what_differs_in_nothing_is_not_asked(measured: Path, graph: Graph) -> N
         Lab(measured, kg="cars")
 
 
-# --- noise
-
-
 def test_exactly_the_questions_that_vary_by_themselves_are_marked(
     measured: Path, graph: Graph, tmp_path: Path
 ) -> None:
@@ -170,14 +162,8 @@ def test_exactly_the_questions_that_vary_by_themselves_are_marked(
     assert "no answer differs" in "\n".join(effect.lines())
 
 
-# --- the page
-
-
-def test_from_bench_to_the_page_in_two_commands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    prompts = tmp_path / "mine" / f"{QIR}.md"
+def test_from_bench_to_the_page_in_two_commands(here: Path, capsys: Capture) -> None:
+    prompts = here / "mine" / f"{QIR}.md"
     prompts.parent.mkdir(parents=True)
     prompts.write_text(f"{Prompts().text(QIR)}\nTake care.\n")
     file = str(sample_path("films").with_suffix(".questions.jsonl"))

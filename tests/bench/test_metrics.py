@@ -187,23 +187,18 @@ def test_no_question_is_no_division_by_zero() -> None:
         assert (groups(rows)[0].scores, groups(rows)[0].figure("f1")) == (NOTHING, None)
 
 
-# Chatty-KG, Table 5: P, R and F1 of dialogue and standalone questions, and the retention, all in per cent.
+# Chatty-KG, Table 5: P, R and F1 of dialogue and standalone questions, all in per cent.
 TABLE_5 = [
-    ((78.65, 57.14, 66.19), (79.75, 61.54, 69.47), 95.28),
-    ((68.19, 42.55, 52.40), (69.79, 47.87, 56.79), 92.27),
-    ((74.86, 67.44, 70.96), (84.69, 81.40, 83.01), 85.48),
-    ((81.85, 74.44, 77.97), (89.07, 90.00, 89.53), 87.09),
+    *((78.65, 57.14, 66.19), (79.75, 61.54, 69.47), (68.19, 42.55, 52.40), (69.79, 47.87, 56.79)),
+    *((74.86, 67.44, 70.96), (84.69, 81.40, 83.01), (81.85, 74.44, 77.97), (89.07, 90.00, 89.53)),
 ]
 
 
-@pytest.mark.parametrize(("dialogue", "standalone", "kept"), TABLE_5)
+@pytest.mark.parametrize(("precision", "recall", "f1"), TABLE_5)
 def test_the_papers_own_figures_follow_from_its_convention(
-    dialogue: tuple[float, ...], standalone: tuple[float, ...], kept: float
+    precision: float, recall: float, f1: float
 ) -> None:
-    for precision, recall, f1 in (dialogue, standalone):
-        scores = Scores(0, recall, 0, 0, paper_precision=precision)
-        assert scores.paper_f1 == pytest.approx(f1, abs=0.01)
-    assert 100 * dialogue[2] / standalone[2] == pytest.approx(kept, abs=0.01)
+    assert Scores(0, recall, 0, 0, paper_precision=precision).paper_f1 == pytest.approx(f1, abs=0.01)
 
 
 # --- two result sets

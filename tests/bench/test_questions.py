@@ -28,11 +28,8 @@ def kg() -> Graph:
     return open_kg(rdflib.Graph().parse(data=GRAPH, format="turtle"))
 
 
-def test_conversations_are_dialogues_by_turn_and_single_questions() -> None:
+def test_conversations_are_dialogues_by_turn_and_standalone_forms_are_asked_one_by_one() -> None:
     assert [[one.id for one in turns] for turns in conversations(DIALOGUE)] == [["1"], ["d1", "d2"]]
-
-
-def test_standalone_forms_are_asked_one_by_one() -> None:
     forms = standalone_forms(DIALOGUE)
     assert [one.question for one in forms] == ["Who made Dune?", "And Denis?", "Who?"]
     assert [[one.id for one in turns] for turns in conversations(forms)] == [["1"], ["d2"], ["d1"]]
@@ -50,9 +47,6 @@ def test_standalone_forms_are_asked_one_by_one() -> None:
 )
 def test_terms_are_written_as_gold_is(term: Term, text: str) -> None:
     assert term_string(term) == text
-
-
-# --- gold from the graph
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """A report: every figure where it belongs, and nothing in it but text and figures."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -296,26 +294,21 @@ def test_hostile_texts_stay_text(tmp_path: Path) -> None:
     repr(report).encode()
 
 
-@pytest.mark.parametrize(
-    "run", ["{other}", "../x.jsonl", "runs/../../x.jsonl", "runs", "runs/link.jsonl", "runs/\0", "x" * 5000]
-)
+OUTSIDE = ["{other}", "../x.jsonl", "runs/../../x.jsonl", "runs", "runs/link.jsonl", "runs/\0", "x" * 5000]
+
+
+@pytest.mark.parametrize("run", [*OUTSIDE, "runs/a.jsonl"])  # the page of the last is a link
 def test_nothing_outside_the_runs_is_read_or_written(run: str, tmp_path: Path) -> None:
     other = tmp_path / "x.jsonl"
     other.write_text("{}")
     measured = folder(tmp_path / "one", row("a", ["1"], ["1"], run=run.format(other=other)))
     (measured / "runs").mkdir()
-    (measured / "runs" / "link.jsonl").symlink_to(other)
-    Report(measured).save(measured / "report.html")
-    assert [*tmp_path.rglob("*.html")] == [measured / "report.html"]
-
-
-def test_a_page_that_is_a_link_is_not_written_to(tmp_path: Path) -> None:
-    measured = folder(tmp_path / "one", row("a", ["1"], ["1"], run="runs/a.jsonl"))
-    (measured / "runs").mkdir()
     (measured / "runs" / "a.jsonl").write_text("{}")
     (measured / "runs" / "a.html").symlink_to(tmp_path / "mine")
+    (measured / "runs" / "link.jsonl").symlink_to(other)
     Report(measured).save(measured / "report.html")
     assert not (tmp_path / "mine").exists()
+    assert {*tmp_path.rglob("*.html")} == {measured / "report.html", measured / "runs" / "a.html"}
 
 
 # --- what cannot be reported

@@ -356,19 +356,15 @@ def test_a_question_tried_again_goes_on_from_its_kept_run(
 # --- in the terminal
 
 
-def test_dialogues_and_their_questions_asked_alone_in_one_go(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    film = "https://kgwb.example/films/"
-    turns: list[dict[str, Any]] = [
-        {"id": "1", "question": "Who directed Arrival?", "answers": [film + "Denis_Villeneuve"], "turn": 1},
-        {"id": "2", "question": "When was he born?", "answers": ["1967-10-03"], "turn": 2},
+@pytest.mark.usefixtures("here")
+def test_dialogues_and_their_questions_asked_alone_in_one_go(capsys: pytest.CaptureFixture[str]) -> None:
+    directed, born = ["https://kgwb.example/films/Denis_Villeneuve"], ["1967-10-03"]
+    other = "When was Atlantis born?"  # so that F1 differs
+    turns = [
+        {"id": "1", "question": "Who directed Arrival?", "answers": directed, "dialogue": "d", "turn": 1},
+        {"id": "2", "question": "When was he born?", "answers": born, **SECOND, "standalone": other},
         {"id": "3", "question": "Who directed Arrival?", "answers": ["nobody"]},
     ]
-    turns[1]["standalone"] = "When was Atlantis born?"  # so that F1 differs
-    for turn in turns[:2]:
-        turn["dialogue"] = "d"
     Path("q.jsonl").write_text("\n".join(map(json.dumps, turns)))
     command = "bench --kg films --questions q.jsonl --out out --retention".split()
     assert main(command) == 0

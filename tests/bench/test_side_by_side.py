@@ -1,7 +1,5 @@
 """One question asked of several systems, side by side."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A dialogue: ask, open, word otherwise, cancel, run the later turns again."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 
@@ -61,9 +59,6 @@ def answers(conversation: Conversation) -> list[str]:
 def chat() -> Chat:
     """Two turns, the second about the answer of the first."""
     return chat_with(None, FIRST, SECOND)
-
-
-# --- asking
 
 
 def test_turns_are_asked_one_after_another_the_newest_in_view(chat: Chat) -> None:
@@ -140,9 +135,6 @@ def test_a_turn_that_fails_says_what_to_do_and_the_dialogue_goes_on() -> None:
     assert len(chat.conversation.turns[2].dialogue.turns) == 1
 
 
-# --- in other words
-
-
 def test_other_words_for_a_turn_make_the_later_ones_stale_until_they_are_run_again() -> None:
     model = Scripted(knows)
     chat = chat_with(model, FIRST, SECOND, FIRST)
@@ -185,9 +177,6 @@ def test_a_cancel_ends_running_the_later_turns_again() -> None:
     assert chat.conversation.stale(2)
 
 
-# --- opening
-
-
 def test_a_turn_opens_to_its_triples_and_to_the_debugger_inside_of_the_chat(chat: Chat) -> None:
     press(chat, "Open")
     assert "It stands on Arrival director Denis Villeneuve" in text(chat)
@@ -205,12 +194,7 @@ def test_a_turn_opens_to_its_triples_and_to_the_debugger_inside_of_the_chat(chat
     assert "entity retriever" not in text(chat)
 
 
-def test_markup_stays_text_and_long_texts_are_cut_with_a_number() -> None:
-    evil = "<img src=x onerror=alert(1)>"
-    chat = Chat(workbench(Scripted(knows), films(FILMS.replace('"Denis Villeneuve"', f'"{evil}"'))))
-    say(chat, f"Who directed Arrival{'!' * 5_000}? {evil}")
-    say(chat, f"Who directed Arrival{'!' * 500}? {evil}")
+def test_a_long_text_is_cut_with_a_number() -> None:
+    chat = chat_with(None, f"Who directed Arrival{'!' * 5_000}?")
     press(chat, "Open")
-    assert "<img" not in chat.html + chat.static()
-    assert "&lt;img" in chat.html
     assert "letters)" in text(chat)

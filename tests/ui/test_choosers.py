@@ -1,7 +1,6 @@
 """Choosing a graph and seeing it at a glance; nothing chosen is lost by a failure."""
 
-from __future__ import annotations
-
+import re
 from pathlib import Path
 
 import pytest
@@ -16,14 +15,9 @@ from kgwb.ui import choosers
 from kgwb.ui.choosers import Glance, GraphChooser
 
 NOWHERE = "http://127.0.0.1:9/sparql"
-GLANCE = (
-    *("2,863 triples", "420 things", "16 classes", "40 predicates", "Person fl:Person 178", "director"),
-    *(
-        "birth date fl:birthDate 93% date: 1755-11-02 … 1996-09-01",
-        "birth place fl:birthPlace 56% City",
-    ),
-    *("English 420", "Who directed Arrival? Denis Villeneuve"),
-)
+GLANCE = """2,863 triples|420 things|16 classes|40 predicates|Person fl:Person 178|director|English 420
+birth date fl:birthDate 93% date: 1755-11-02 … 1996-09-01|birth place fl:birthPlace 56% City
+Who directed Arrival? Denis Villeneuve"""
 
 
 def choose(chooser: GraphChooser, name: str) -> str:
@@ -43,7 +37,7 @@ def test_a_sample_is_open_at_once_and_seen_at_a_glance() -> None:
     chooser = GraphChooser()
     assert chooser.kg is not None
     shown = looked(chooser)
-    assert [part for part in GLANCE if part not in shown] == []
+    assert [part for part in re.split(r"\||\n", GLANCE) if part not in shown] == []
     chooser.update({"do": "find", "value": "birth DATE"})
     shown = text(chooser)
     assert "birth date" in shown and "director" not in shown and "film 79" not in shown
@@ -70,12 +64,8 @@ def test_a_graph_is_chosen_by_a_click_or_by_its_name(tmp_path: Path) -> None:
     label = "<img src=x onerror=alert(1)>"
     (tmp_path / "mine.ttl").write_text(FILMS.replace('"Dune"', f'"{label}"') + ":quiet :runtime 9 .")
     shown = choose(chooser, str(tmp_path / "mine.ttl"))
-    for part in (
-        "without a class 9",
-        "1 thing without a label",
-        "What is the director of Arrival? Denis Villeneuve",
-    ):
-        assert part in shown
+    assert "without a class 9" in shown and "1 thing without a label" in shown
+    assert "What is the director of Arrival? Denis Villeneuve" in shown
     assert "<img" not in chooser.html
     chooser.close()
     chooser.redraw()  # as its work may do that ends later
@@ -95,15 +85,9 @@ def test_classes_of_one_name_are_told_apart_and_found_by_label_or_iri() -> None:
     seen = survey(
         films(FILMS + ':Story rdfs:label "same" . :Film rdfs:label "same" . :basedOn rdfs:label "from" .')
     )
-    for words, classes in {
-        "same": 2,
-        "story": 1,
-        "from": 1,
-        "BasedOn": 1,
-        "same film": 1,
-        "author": 1,
-    }.items():
-        assert shown_classes(seen, Around(), words).count("<details") == classes, words
+    for words in ("same", "story", "from", "BasedOn", "same film", "author"):
+        shown = shown_classes(seen, Around(), words)
+        assert shown.count("<details") == (2 if words == "same" else 1), words
     assert shown_classes(seen, Around(), "from").count("hbar prop") == 1
 
 

@@ -1,13 +1,11 @@
 """Stepping through any system: what the debugger shows, and what its buttons do."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from page import Element, page, press, settle, text, wait_for
+from page import Element, do, page, press, settle, text, wait_for
 from small import CALLS, DIRECTED, HOMONYMS, KEYS, SCRIPT, asked, chatty, made_up, sure, unsure
 
 import kgwb
@@ -29,12 +27,6 @@ def chatty_debugger(
 ) -> tuple[Debugger, Session]:
     session = Session(chatty(question, Scripted(script)))
     return Debugger(session), session
-
-
-def do(made: Debugger, *labels: str) -> None:
-    for label in labels:
-        press(made, label)
-        settle(made.session, made.asking)
 
 
 def rows(made: Debugger) -> dict[str, Element]:
@@ -61,15 +53,11 @@ def test_a_supporting_triple_is_muted_and_it_is_told_whether_the_answer_stands()
     assert "no answer stands on this triple" in text(made)
 
 
-def test_nothing_is_executed_until_the_person_says_so() -> None:
+def test_nothing_is_executed_until_step_and_back_go_over_agents_that_work() -> None:
     made, session, model = debugger()
     assert (model.calls(), session.run.status) == (0, "new")
     assert list(rows(made)) == ["split", "look_up", "deciding", "guess"]
     assert "No answer yet" in text(made)
-
-
-def test_step_and_back_go_over_agents_that_work() -> None:
-    made, session, model = debugger()
     reached = []
     for _ in LEAVES:
         do(made, "Step")
@@ -159,8 +147,7 @@ def test_cancel_cancels_and_buttons_wait() -> None:
     press(made, "Continue")
     wait_for(lambda: model.calls() == 1)
     wait_for(lambda: page(made).find("Step").attributes.get("aria-disabled") == "true")
-    press(made, "Cancel")
-    settle(session)
+    do(made, "Cancel")
     assert session.run.status == "cancelled"
     assert "Cancelled" in text(made)
 
@@ -204,8 +191,7 @@ def test_a_saved_run_opens_without_model_or_graph(tmp_path: Path) -> None:
 def test_a_finished_run_goes_no_further() -> None:
     made, session, model = debugger()
     do(made, "Continue")
-    for name in ("Step", "Continue"):
-        assert page(made).find(name).attributes["aria-disabled"] == "true"
+    assert {page(made).find(name).attributes["aria-disabled"] for name in ("Step", "Continue")} == {"true"}
     made.update({"do": "go"})
     assert "come to its end" in text(made)
     assert ("three" in made.static(), repr(made)) == (True, repr(session.run))

@@ -1,7 +1,5 @@
 """The prompt lab: a prompt is edited, lost questions are asked again, a click opens one in the debugger."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,21 +1,14 @@
 """What a notebook keeps of its widgets when it is saved, and when it is opened without a kernel."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kgwb.ui.saved import STATE, VIEW, keep_html, leave_html
 
 
 def notebook(**state: Any) -> dict[str, Any]:
-    outputs = [
-        {
-            "data": {
-                VIEW: {"model_id": name},
-                "text/html": f"<section data-static>{name} as displayed</section>",
-            }
-        }
-        for name in ("mine", "old")
+    html = "<section data-static>{} as displayed</section>"
+    outputs: list[Any] = [
+        {"data": {VIEW: {"model_id": name}, "text/html": html.format(name)}} for name in ("mine", "old")
     ]
     outputs += [{"data": {VIEW: {"model_id": "slider"}, "text/plain": "Slider()"}}, {"text": "printed"}]
     cells = [{"cell_type": "markdown"}, {"cell_type": "code", "outputs": outputs}]

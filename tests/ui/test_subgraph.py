@@ -1,7 +1,5 @@
 """The panel of the linked subgraph, without a browser; then its page in Chromium."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -135,17 +133,14 @@ def test_the_table_and_the_graph_to_move_around_in() -> None:
 # --- the page
 
 
-def test_the_page_names_no_address_to_load_from_and_leaves_no_trace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_page_names_no_address_to_load_from_and_leaves_no_trace(here: Path) -> None:
     html = page()
     assert re.findall(r'<[^>]*(?:src|href)\s*=\s*["\']?\s*(?:https?:)?//', html) == []
     assert "bootstrap" not in html.lower()
     assert "default-src 'none'" in html
     assert html.count("</script>") == html.count("<script nonce=") == 2
     assert page() != html  # the nonce cannot be guessed
-    assert list(tmp_path.iterdir()) == []  # pyvis's own page writes files
+    assert list(here.iterdir()) == []  # pyvis's own page writes files
 
 
 # --- in Chromium

@@ -1,7 +1,5 @@
 """The other systems in cells and debugger: each record shows what a person has to see of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -79,6 +77,14 @@ RUNS: dict[str, Callable[[], Run]] = {
     "surveyor": revised,
     "triad": retried,
 }
+UNANSWERABLE = surveying.draft("", missing="what a film cost")
+MORE_RUNS: dict[str, Callable[[], Run]] = {
+    "dog alone": alone,
+    "robodata refused": refused,
+    "surveyor without a query": lambda: surveying.answered(UNANSWERABLE)[0],
+    "surveyor turned away": lambda: surveying.answered(surveying.draft(), surveying.NOT_HERE)[0],
+    "surveyor with nonsense": lambda: surveying.answered(surveying.draft("SELECT nonsense"))[0],
+}
 
 
 def read(run: Run, key: str) -> str:
@@ -110,76 +116,52 @@ def test_every_agent_has_a_cell_and_the_debugger_shows_every_view_and_steps_thro
     assert session.run.answer == answer is not None
 
 
-@pytest.mark.parametrize(
-    ("make", "records"),
-    [
-        (
-            walked,
-            {
-                "relation_filtering[hop 1/Arrival]": ["Who directed [Arrival]?", "taken", "runtime"],
-                "critic[hop 1/round 1]": ["he directed it", "it is about him"],
-            },
-        ),
-        (alone, {"simplifying[hop 1]": ["alone"]}),
-        (
-            retold,
-            {
-                "ragonite": ["Subgraph: 3 nodes", "film (4) — director → thing (8)", "CREATE TABLE film"],
-                "sql[turn 1]": ["SELECT x FROM film", "no such column: x"],
-                "sql[turn 2]": [ragonite.DIRECTED, "3 rows", "arrival", "Arrival"],
-                "passages[turn 3]": ["Denis Villeneuve"],
-                "answerer": ["This [2].", "arrival", "cited", "not cited"],
-                "answer": ["Arrival", "director", "Denis Villeneuve"],
-            },
-        ),
-        (
-            refused,
-            {
-                "turn[turn 5]": ["5 turns", "EVAL_REMOTE", "start", "now", "thought so", "Timothée Chalamet"],
-                "remote[turn 3]": ["EVAL_REMOTE comes next", "sparql_query", "DROP ALL"],
-                "search_entities": ["2 rows", "entity", "types"],
-                "sparql_query": ["error", "change the graph"],
-                "local_graph[turn 5]": ["3 nodes, 2 edges", "director", "its triples"],
-                "produce": ["1. Denis Villeneuve directed Dune.", "not in the graph: orgx:amy"],
-            },
-        ),
-        (
-            revised,
-            {
-                "mention_finder": ["Which films did Denis Villeneuve direct?", "about Film"],
-                "value_finder[Denis Villeneuve]": ["Denis Villeneuve"],
-                "drafter": ["Which films did Denis", "list film", "director", "assumed shorts are films"],
-                "executor[draft]": ["0 rows", "nothing in the graph matches", "the other way round it holds"],
-                "reviewer[draft]": ["revised", "before", "after", "OPTIONAL"],
-                "executor[revision 1]": ["3 rows", "116", "?minutes is empty in 2 of 3 rows"],
-                "reviewer[revision 1]": ["fine"],
-                "answer": ["film", "minutes", "Arrival", "116"],
-            },
-        ),
-        (
-            lambda: surveying.answered(surveying.draft("", missing="what a film cost"))[0],
-            {"drafter": ["Not in this graph: what a film cost"]},
-        ),
-        (
-            lambda: surveying.answered(surveying.draft(), surveying.NOT_HERE)[0],
-            {"reviewer[draft]": ["not in this graph"]},
-        ),
-        (
-            lambda: surveying.answered(surveying.draft("SELECT nonsense"))[0],
-            {"executor[draft]": ["does not parse"]},
-        ),
-        (
-            retried,
-            {
-                "queries[try 2/parsing]": ["SELECT ?x WHERE", "Dune, Film", "→ director", "David Lynch"],
-                "attempt[try 2/parsing]": ["⟨Dune, directed by, ?x⟩"],
-            },
-        ),
-    ],
-)
-def test_a_record_shows_what_it_holds(make: Callable[[], Run], records: dict[str, list[str]]) -> None:
-    run = make()
-    for key, parts in records.items():
+RECORDS: dict[str, dict[str, list[str]]] = {
+    "dog": {
+        "relation_filtering[hop 1/Arrival]": ["Who directed [Arrival]?", "taken", "runtime"],
+        "critic[hop 1/round 1]": ["he directed it", "it is about him"],
+    },
+    "dog alone": {"simplifying[hop 1]": ["alone"]},
+    "ragonite": {
+        "ragonite": ["Subgraph: 3 nodes", "film (4) — director → thing (8)", "CREATE TABLE film"],
+        "sql[turn 1]": ["SELECT x FROM film", "no such column: x"],
+        "sql[turn 2]": [ragonite.DIRECTED, "3 rows", "arrival", "Arrival"],
+        "passages[turn 3]": ["Denis Villeneuve"],
+        "answerer": ["This [2].", "arrival", "cited", "not cited"],
+        "answer": ["Arrival", "director", "Denis Villeneuve"],
+    },
+    "robodata refused": {
+        "turn[turn 5]": ["5 turns", "EVAL_REMOTE", "start", "now", "thought so", "Timothée Chalamet"],
+        "remote[turn 3]": ["EVAL_REMOTE comes next", "sparql_query", "DROP ALL"],
+        "search_entities": ["2 rows", "entity", "types"],
+        "sparql_query": ["error", "change the graph"],
+        "local_graph[turn 5]": ["3 nodes, 2 edges", "director", "its triples"],
+        "produce": ["1. Denis Villeneuve directed Dune.", "not in the graph: orgx:amy"],
+    },
+    "surveyor": {
+        "mention_finder": ["Which films did Denis Villeneuve direct?", "about Film"],
+        "value_finder[Denis Villeneuve]": ["Denis Villeneuve"],
+        "drafter": ["Which films did Denis", "list film", "director", "assumed shorts are films"],
+        "executor[draft]": ["0 rows", "nothing in the graph matches", "the other way round it holds"],
+        "reviewer[draft]": ["revised", "before", "after", "OPTIONAL"],
+        "executor[revision 1]": ["3 rows", "116", "?minutes is empty in 2 of 3 rows"],
+        "reviewer[revision 1]": ["fine"],
+        "answer": ["film", "minutes", "Arrival", "116"],
+    },
+    "surveyor without a query": {"drafter": ["Not in this graph: what a film cost"]},
+    "surveyor turned away": {"reviewer[draft]": ["not in this graph"]},
+    "surveyor with nonsense": {"executor[draft]": ["does not parse"]},
+    "triad": {
+        "queries[try 2/parsing]": ["SELECT ?x WHERE", "Dune, Film", "→ director", "David Lynch"],
+        "attempt[try 2/parsing]": ["⟨Dune, directed by, ?x⟩"],
+    },
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_shows_what_it_holds(name: str) -> None:
+    run = (RUNS | MORE_RUNS)[name]()
+    for key, parts in RECORDS[name].items():
         shown = read(run, key)
         assert [part for part in parts if part not in shown] == [], shown
 
@@ -199,20 +181,14 @@ def test_the_debate_reads_as_a_conversation_up_to_who_speaks_and_the_question_sh
     assert hop.index(longer) < hop.index(shorter) < hop.index("yes")
 
 
+DEBATED = [f"linguist {debate.LEFT}", "relation filtering director", "answer trying enough: no"]
+
+
 @pytest.mark.parametrize(
     ("make", "parts"),
     [
-        (
-            walked,
-            [
-                *(f"linguist {debate.LEFT}", "relation filtering director", "answer trying enough: no"),
-                *("Find the start", "×2", "Gentilly"),
-            ],
-        ),
-        (
-            retried,
-            ["try 1 · parsing: back to parsing", "try 2 · parsing: a query; changed: ⟨Dune"],
-        ),
+        (walked, [*DEBATED, "Find the start", "×2", "Gentilly"]),
+        (retried, ["try 1 · parsing: back to parsing", "try 2 · parsing: a query; changed: ⟨Dune"]),
     ],
 )
 def test_the_timeline_tells_each_role_and_each_try(make: Callable[[], Run], parts: list[str]) -> None:
