@@ -9,7 +9,7 @@ from small import EX, FILMS, iri
 
 from kgwb import open_kg
 from kgwb.kg.base import Rows
-from kgwb.kg.findings import Facts, Finding, facts_of, findings_of
+from kgwb.kg.findings import Amount, Facts, Finding, facts_of, findings_of
 from kgwb.kg.survey import survey
 
 ODD = f"""{FILMS}
@@ -23,9 +23,7 @@ FACTS = facts_of(survey(KG))
 
 def found(query: str, facts: Facts = FACTS) -> list[str]:
     """The findings of a query, those that are likely mistakes with a mark."""
-    sparql = f"PREFIX : <{EX}> PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> {{}} {query}".replace(
-        "{} ", "", 1
-    )
+    sparql = f"PREFIX : <{EX}> PREFIX rdfs: <{rdflib.RDFS}> {query}"
     result = KG.ask(sparql) if query.startswith("ASK") else KG.select(sparql)
     return [f"{'! ' * each.wrong}{each}" for each in findings_of(KG, sparql, result, facts)]
 
@@ -121,10 +119,7 @@ def test_what_is_level_with_the_last_row_within_a_limit(query: str, findings: li
 
 def test_amounts_of_several_currencies_are_told() -> None:
     [amount] = FACTS.amounts
-    assert (amount.of, amount.number, amount.unit, amount.kinds) == (
-        *map(iri, ("price", "amount", "currency")),
-        2,
-    )
+    assert amount == Amount(iri("price"), iri("amount"), iri("currency"), 2)
     warning = "! amount stands beside currency, of which there are 2; the query does not look at it"
     assert warning in found("SELECT (SUM(?n) AS ?all) { ?f :price ?p . ?p :amount ?n }")
     assert found('SELECT (SUM(?n) AS ?all) { ?f :price ?p . ?p :amount ?n ; :currency "USD" }') == []
@@ -133,11 +128,8 @@ def test_amounts_of_several_currencies_are_told() -> None:
 def test_predicates_of_one_direction_are_tried_the_other_way_round() -> None:
     assert FACTS.one_way == (iri("next"),)
     assert found("SELECT ?f { :dune :next ?f }") == ["next the other way round has 1 match"]
-    for query in (
-        "{ :dune :next ?f } UNION { ?f :next :dune }",
-        ":dune (:next|^:next) ?f",
-        ":arrival :next ?f",
-    ):
+    both = "{ :dune :next ?f } UNION { ?f :next :dune }"
+    for query in (both, ":dune (:next|^:next) ?f", ":arrival :next ?f"):
         assert found(f"SELECT ?f {{ {query} }}") == []
     assert str(FACTS) == "1 predicate in one direction, 1 amount"
 
@@ -145,9 +137,8 @@ def test_predicates_of_one_direction_are_tried_the_other_way_round() -> None:
 def test_a_cut_result_is_told() -> None:
     rows = Rows(("f",), ((iri("dune"),),), cut=True)
     sparql = f"SELECT ?f {{ ?f <{EX}director> ?d }}"
-    assert list(findings_of(KG, sparql, rows, Facts())) == [
-        Finding("the result was cut at 1 row", wrong=True)
-    ]
+    [finding] = findings_of(KG, sparql, rows, Facts())
+    assert finding == Finding("the result was cut at 1 row", wrong=True)
 
 
 def test_an_engine_that_gives_no_row_for_no_group() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import struct
 import threading
@@ -272,16 +273,6 @@ class _QuietServer(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that left early are part of the tests."""
 
-    def shutdown_request(self, request: Any) -> None:
-        """Without the farewell where a reset is wanted."""
-        if request.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8) == LINGER_0:
-            self.close_request(request)
-        else:
-            super().shutdown_request(request)
-
-
-LINGER_0 = struct.pack("ii", 1, 0)
-
 
 def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
@@ -294,7 +285,6 @@ def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
             answer = server.answer(Seen(self.path, headers, body))
             server.closing.wait(answer.delay_s)
             if answer.hang_up:
-                self.close_connection = True
                 self._end(answer)
                 return
             self.send_response(answer.status)
@@ -309,7 +299,8 @@ def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
         def _end(self, answer: Answer) -> None:
             self.close_connection |= answer.end != "whole" or answer.sent is not None
             if answer.end == "reset":
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_0)
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                os.close(self.connection.detach())  # at once, without a farewell
             elif answer.end == "stall":
                 server.closing.wait(60)
             try:
