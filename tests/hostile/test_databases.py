@@ -64,22 +64,17 @@ def test_what_a_graph_says_stays_a_value() -> None:
     for number, bundle in enumerate(bundles(texts(400))):
         words = tuple(f"INJECTED {text}" for text in bundle)
         kg = graph(words, IRIS[number % len(IRIS)])
-        replies = script(
-            sql("SELECT * FROM novel"), passages(words[0]), FINISH, answer=cited((words[4], 2), text=words[1])
-        )
-        model = Scripted(replies)
+        asked = sql("SELECT * FROM novel"), passages(words[0]), FINISH
+        model = Scripted(script(*asked, answer=cited((words[4], 2), text=words[1])))
         run = ragonite(model, "Who?", kg=kg).go()
         assert model.calls() == 4
         for table in run.output("ragonite").tables:
-            assert (
-                database(kg, SETTINGS, run.embeddings).sql(f"SELECT * FROM {table.name}", SETTINGS).error
-                == ""
-            )
+            rows = database(kg, SETTINGS, run.embeddings).sql(f"SELECT * FROM {table.name}", SETTINGS)
+            assert rows.error == ""
         for request in model.requests:
             for name in {"schema", "sources"} & request.variables.keys():
-                assert_quoted(
-                    re.sub(r"^\[\d+\] sql: .*$|\[\d+\]|…", "", request.variables[name], flags=re.MULTILINE)
-                )
+                shown = request.variables[name]
+                assert_quoted(re.sub(r"^\[\d+\] sql: .*$|\[\d+\]|…", "", shown, flags=re.MULTILINE))
             assert_quoted(json.dumps(request.variables.get("earlier")))
         for step in run.steps:
             assert Page(record_html(step.output)).odd == []
