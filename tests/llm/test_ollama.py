@@ -6,7 +6,7 @@ import pytest
 from model_servers import SCHEMA, OllamaServer, complete
 
 from kgwb.errors import ModelRefusedError
-from kgwb.llm import Message, OllamaModel
+from kgwb.llm import Message
 
 
 def test_a_request_carries_schema_and_options(ollama_server: OllamaServer) -> None:
@@ -47,23 +47,3 @@ def test_a_model_that_is_not_there_is_fetched_by_its_command(ollama_server: Olla
     with pytest.raises(ModelRefusedError, match="no model named tiny at") as caught:
         complete(ollama_server.tiny())
     assert "ollama pull tiny" in caught.value.hint
-
-
-@pytest.mark.parametrize(
-    ("host", "name"),
-    [
-        ("", "ollama:tiny"),
-        ("127.0.0.1:11434", "ollama:tiny"),
-        ("0.0.0.0", "ollama:tiny"),
-        (":9000", "ollama:tiny@http://127.0.0.1:9000"),
-        ("gpu.example", "ollama:tiny@http://gpu.example:11434"),
-        ("[::1]", "ollama:tiny@http://[::1]:11434"),
-        ("gpu.example/ollama", "ollama:tiny@http://gpu.example:11434/ollama"),
-        ("https://gpu.example/", "ollama:tiny@https://gpu.example"),
-    ],
-)
-def test_the_address_comes_from_the_environment(
-    monkeypatch: pytest.MonkeyPatch, host: str, name: str
-) -> None:
-    monkeypatch.setenv("OLLAMA_HOST", host)
-    assert OllamaModel("tiny").name == name

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from model_servers import SCHEMA, Answer, OpenAIServer, ask, complete
 
-from kgwb.errors import Cancelled, ModelRefusedError, ModelUnreachableError, UnknownModelError
+from kgwb.errors import Cancelled, ModelRefusedError, UnknownModelError
 from kgwb.llm import OpenAIModel
 
 FIELDS = ("max_tokens", "temperature", "seed", "stream", "stream_options")
@@ -152,19 +152,6 @@ def test_many_threads_share_one_model(openai_server: OpenAIServer) -> None:
 
 
 # --- repeats
-
-
-@pytest.mark.parametrize(
-    ("status", "wait", "chats"),
-    [(408, "0", 3), (409, "0", 3), (429, "0", 3), (500, "0", 3), (503, "0", 3), (429, "3600", 1)],
-)
-def test_a_server_that_keeps_failing_is_given_up(
-    openai_server: OpenAIServer, status: int, wait: str, chats: int
-) -> None:
-    openai_server.always = error(status, "sorry", headers={"Retry-After": wait})
-    with pytest.raises(ModelUnreachableError, match=f"answers {status}: sorry"):
-        complete(openai_server.tiny())
-    assert len(openai_server.chats) == chats
 
 
 def test_a_cancel_ends_the_wait_for_a_repeat(openai_server: OpenAIServer) -> None:
