@@ -19,32 +19,16 @@ from kgwb.llm import Scripted
 from kgwb.systems.ragonite.database import database
 
 ATTACKS = (
-    "ATTACH DATABASE '/etc/passwd' AS other",
-    "PRAGMA writable_schema = 1",
-    "SELECT * FROM pragma_database_list",
-    "SELECT sql FROM sqlite_master",
-    "SELECT term FROM _terms",
-    "SELECT key FROM _words",
-    "SELECT block FROM _words_data",
-    "INSERT INTO film (id) VALUES ('x')",
-    "UPDATE film SET name = 'x'",
-    "DROP TABLE film",
-    "CREATE TABLE x (y)",
-    "CREATE TEMP TABLE x (y)",
-    "VACUUM INTO '/tmp/x'",
-    "SELECT load_extension('x')",
-    "SELECT random()",
-    "BEGIN",
-    "SELECT name FROM film; DROP TABLE film",
-    "SELECT zeroblob(999999999)",
+    "ATTACH DATABASE '/etc/passwd' AS other", "PRAGMA writable_schema = 1",
+    "SELECT * FROM pragma_database_list", "SELECT sql FROM sqlite_master", "SELECT term FROM _terms",
+    "SELECT key FROM _words", "SELECT block FROM _words_data", "INSERT INTO film (id) VALUES ('x')",
+    "UPDATE film SET name = 'x'", "DROP TABLE film", "CREATE TABLE x (y)", "CREATE TEMP TABLE x (y)",
+    "VACUUM INTO '/tmp/x'", "SELECT load_extension('x')", "SELECT random()", "BEGIN",
+    "SELECT name FROM film; DROP TABLE film", "SELECT zeroblob(999999999)",
     "SELECT 'x' LIKE '" + "%a" * 10_000 + "'",
     "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n",
-    "SELECT " + "(" * 3_000 + "1" + ")" * 3_000,
-    "SELECT ?",
-    "",
-    ";",
-    "\x00",
-)
+    "SELECT " + "(" * 3_000 + "1" + ")" * 3_000, "SELECT ?", "", ";", "\x00",
+)  # fmt: skip
 SETTINGS = RAGONITE.settings(sql_timeout_s=0.5)
 
 

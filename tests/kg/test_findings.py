@@ -29,7 +29,6 @@ def found(query: str, facts: Facts = FACTS) -> list[str]:
 
 
 NOTHING = "! nothing in the graph matches"
-BORN = "SELECT ?f { ?f :director ?d . ?d :birthPlace ?p . "
 
 
 @pytest.mark.parametrize(
@@ -37,43 +36,29 @@ BORN = "SELECT ?f { ?f :director ?d . ?d :birthPlace ?p . "
     [
         ("SELECT ?f { ?f :director :denis }", []),
         ("SELECT ?f { ?f :starring :ted }", [f'{NOTHING} ?f starring "starring" ted "Ted Chiang"']),
-        (
-            "SELECT ?f { :denis :director ?f }",
-            [f'{NOTHING} denis "Denis Villeneuve" director "director" ?f; the other way round it holds'],
-        ),
+        ("SELECT ?f { :denis :director ?f }",
+         [f'{NOTHING} denis "Denis Villeneuve" director "director" ?f; the other way round it holds']),
         ("ASK { :dune :starring :amy }", [f'{NOTHING} dune "Dune" starring "starring" amy "Amy Adams"']),
         ("ASK { :dune :director :denis }", []),
         ("SELECT (COUNT(?f) AS ?n) { ?f :next :ted }", [f'{NOTHING} ?f next "next" ted "Ted Chiang"']),
-        (
-            "SELECT (MAX(?m) AS ?n) { ?f :minutes ?m }",
-            [f'{NOTHING} ?f minutes "minutes" ?m', "! ?n is empty in 1 of 1 row"],
-        ),
-        (
-            BORN + "?f :runtime ?m FILTER(?p = :missoula) }",
-            [
-                'without ?f director "director" ?d there would be 1 match',
-                'without ?d birthPlace "birth place" ?p there would be 1 match',
-                'without ?f runtime "runtime" ?m there would be 1 match',
-                f"without the filters there are matches: FILTER((?p = <{EX}missoula>))",
-            ],
-        ),
-        (
-            "SELECT ?f { ?f :director :lynch ; :runtime ?m }",
-            [
-                'without ?f director "director" lynch "David Lynch" there would be 1 match',
-                'without ?f runtime "runtime" ?m there would be 1 match',
-            ],
-        ),
+        ("SELECT (MAX(?m) AS ?n) { ?f :minutes ?m }",
+         [f'{NOTHING} ?f minutes "minutes" ?m', "! ?n is empty in 1 of 1 row"]),
+        ("SELECT ?f { ?f :director ?d . ?d :birthPlace ?p . ?f :runtime ?m FILTER(?p = :missoula) }",
+         ['without ?f director "director" ?d there would be 1 match',
+          'without ?d birthPlace "birth place" ?p there would be 1 match',
+          'without ?f runtime "runtime" ?m there would be 1 match',
+          f"without the filters there are matches: FILTER((?p = <{EX}missoula>))"]),
+        ("SELECT ?f { ?f :director :lynch ; :runtime ?m }",
+         ['without ?f director "director" lynch "David Lynch" there would be 1 match',
+          'without ?f runtime "runtime" ?m there would be 1 match']),
         ("SELECT ?f { ?f :runtime 9 MINUS { ?f :no ?x } FILTER(!EXISTS { ?f :no ?z }) }",
          [f'{NOTHING} ?f runtime "runtime" "9"^^<http://www.w3.org/2001/XMLSchema#integer>']),
         ("SELECT ?f { ?f :runtime+ ?m ; :no ?x }", [f'{NOTHING} ?f no "no" ?x']),
         ("SELECT ?f ?m { ?f a :Film OPTIONAL { ?f :runtime ?m } }", ["?m is empty in 3 of 4 rows"]),
         ("SELECT ?f ?m { ?f a :Film OPTIONAL { ?f :no ?m } }", ["! ?m is empty in 4 of 4 rows"]),
         ("SELECT ?d { ?f :director ?d }", ["! 2 rows repeat another one; DISTINCT leaves them out"]),
-        (
-            "SELECT ?f ?year { ?f :year ?year }",
-            ["?year holds numbers kept as texts: as they are, 9 is greater than 10"],
-        ),
+        ("SELECT ?f ?year { ?f :year ?year }",
+         ["?year holds numbers kept as texts: as they are, 9 is greater than 10"]),
         ("SELECT ?n { :denis :numberOfChildren ?n }", []),
     ],
 )  # fmt: skip
@@ -84,25 +69,14 @@ def test_what_is_odd_is_said_once(query: str, findings: list[str]) -> None:
 @pytest.mark.parametrize(
     ("query", "findings"),
     [
-        (
-            "SELECT ?d (COUNT(?f) AS ?n) { ?f :director ?d } GROUP BY ?d ORDER BY DESC(?n) LIMIT 1",
-            ["ordered by ?n: 3; beyond the LIMIT 1"],
-        ),
-        (
-            "SELECT DISTINCT ?f { ?f a :Film ; rdfs:label ?l } ORDER BY ?l LIMIT 2 # }",
-            [
-                'ordered by ?l: "Arrival", "Dune"; beyond the LIMIT "Dune", "Sicario"',
-                "the LIMIT cuts among equals: 1 more row with the same ?l",
-            ],
-        ),
-        (
-            "SELECT ?f { ?f :director ?d } ORDER BY ?d LIMIT 1",
-            [
-                "ordered by ?d: <http://example.org/denis>; beyond the LIMIT <http://example.org/denis>,"
-                " <http://example.org/denis>, <http://example.org/lynch>",
-                "! the LIMIT cuts among equals: 2 more rows with the same ?d",
-            ],
-        ),
+        ("SELECT ?d (COUNT(?f) AS ?n) { ?f :director ?d } GROUP BY ?d ORDER BY DESC(?n) LIMIT 1",
+         ["ordered by ?n: 3; beyond the LIMIT 1"]),
+        ("SELECT DISTINCT ?f { ?f a :Film ; rdfs:label ?l } ORDER BY ?l LIMIT 2 # }",
+         ['ordered by ?l: "Arrival", "Dune"; beyond the LIMIT "Dune", "Sicario"',
+          "the LIMIT cuts among equals: 1 more row with the same ?l"]),
+        ("SELECT ?f { ?f :director ?d } ORDER BY ?d LIMIT 1",
+         [f"ordered by ?d: <{EX}denis>; beyond the LIMIT <{EX}denis>, <{EX}denis>, <{EX}lynch>",
+          "! the LIMIT cuts among equals: 2 more rows with the same ?d"]),
         ("SELECT ?f { ?f :price/:amount ?n } ORDER BY ?n LIMIT 3", ["ordered by ?n: 30, 47, 165"]),
         ("SELECT ?f { ?f a :Film } ORDER BY ?gone LIMIT 1",
          ["ordered by ?gone: nothing; beyond the LIMIT nothing, nothing, nothing"]),

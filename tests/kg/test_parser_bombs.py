@@ -148,9 +148,8 @@ def _peak_bytes() -> int:
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit
     if sys.platform == "darwin":
         return max(children, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-    status = Path(
-        "/proc/self/status"
-    ).read_text()  # ru_maxrss counts what the process was before its exec, too
+    # ru_maxrss counts what the process was before its exec, too
+    status = Path("/proc/self/status").read_text()
     return max(children, int(status.partition("VmHWM:")[2].split()[0]) * 1024)
 
 

@@ -60,12 +60,8 @@ def test_a_connection_is_used_again(openai_server: OpenAIServer) -> None:
 @pytest.mark.parametrize(
     ("refuses", "mode", "formats"),
     [
-        ({"json_schema"}, "json", ["json_schema", "json_object", "json_object"]),
-        (
-            {"json_schema", "json_object"},
-            "prompt",
-            ["json_schema", "json_object", "json_object", None, None],
-        ),
+        ({"json_schema"}, "json", ["json_schema", *["json_object"] * 2]),
+        ({"json_schema", "json_object"}, "prompt", ["json_schema", *["json_object"] * 2, None, None]),
     ],
 )
 def test_a_refused_way_to_enforce_the_form_is_tried_once(
@@ -134,9 +130,7 @@ def test_openai_itself_is_asked_in_its_newer_words(
     openai_server: OpenAIServer, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resolve = socket.getaddrinfo
-    monkeypatch.setattr(
-        socket, "getaddrinfo", lambda host, *rest, **more: resolve("127.0.0.1", *rest, **more)
-    )
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *how, **more: resolve("127.0.0.1", *how, **more))
     url = openai_server.url.replace("127.0.0.1", "eu.api.openai.com")
     complete(OpenAIModel("tiny", base_url=url))
     assert {"max_tokens", "max_completion_tokens"} & {*openai_server.chats[0]} == {"max_completion_tokens"}
