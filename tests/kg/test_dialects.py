@@ -174,18 +174,10 @@ def test_names_of_a_site_are_checked() -> None:
     own = Dialect("mine", "?v ?p ?label FILTER($test)")
     assert Endpoint("http://127.0.0.1:9/sparql", dialect=own).dialect is own
     for wrong in (
-        "sesame",
-        "neptune",
-        "neptune:ftp://search.example",
-        "neptune:https://ada:secret@search.example",
-        'neptune:https://search.example" . ?s ?p ?o . #',
-        "neptune:https://search.example?key=secret",
-        "graphdb-connector",
-        "graphdb-connector:people",
-        "graphdb-connector:people> . ?s ?p ?o/label",
-        "graphdb-connector:people/label:(x",
-        "virtuoso:x",
-        "",
+        *("", "sesame", "virtuoso:x", "neptune", "neptune:ftp://search.example"),
+        *("neptune:https://ada:secret@search.example", "neptune:https://search.example?key=secret"),
+        *('neptune:https://search.example" . ?s ?p ?o . #', "graphdb-connector", "graphdb-connector:people"),
+        *("graphdb-connector:people> . ?s ?p ?o/label", "graphdb-connector:people/label:(x"),
     ):
         with pytest.raises(SettingError) as caught:
             open_kg("http://127.0.0.1:9/sparql", dialect=wrong)

@@ -120,11 +120,8 @@ def outcomes() -> Iterator[dict[str, Any]]:
             plain.write_text(text)
             packed.write_bytes(gzip.compress(text.encode(), 1))
             kg = open_kg(f"{server.url}/{name}", dialect="generic", query_timeout_s=200)
-            ways = (
-                partial(open_kg, plain, cache=False),
-                partial(open_kg, packed, cache=False),
-                partial(kg.construct, "CONSTRUCT WHERE { ?s ?p ?o }"),
-            )
+            file, gz = partial(open_kg, plain, cache=False), partial(open_kg, packed, cache=False)
+            ways = (file, gz, partial(kg.construct, "CONSTRUCT WHERE { ?s ?p ?o }"))
             for door, way in zip(DOORS, ways, strict=True):
                 yield {"name": name, "door": door, "error": _error(way), "bytes": _peak_bytes()}
 

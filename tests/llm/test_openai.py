@@ -22,28 +22,17 @@ error, reply_of = OpenAIServer.error, OpenAIServer.reply
 
 def test_a_request_carries_the_schema_and_asks_for_a_stream(openai_server: OpenAIServer) -> None:
     complete(openai_server.tiny())
-    assert openai_server.chats == [
-        {
-            "model": "tiny",
-            "messages": [
-                {"role": "system", "content": "Answer in JSON."},
-                {"role": "user", "content": "Who wrote Faust?"},
-            ],
-            "max_tokens": 2048,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-            "temperature": 0.0,
-            "seed": 7,
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {"name": "chatty_kg_qir", "strict": True, "schema": SCHEMA},
-            },
-        }
-    ]
+    texts = ("system", "Answer in JSON."), ("user", "Who wrote Faust?")
+    messages = [{"role": role, "content": content} for role, content in texts]
+    limits = {"max_tokens": 2048, "temperature": 0.0, "seed": 7}
+    streamed = {"stream": True, "stream_options": {"include_usage": True}}
+    named = {"name": "chatty_kg_qir", "strict": True, "schema": SCHEMA}
+    form = {"response_format": {"type": "json_schema", "json_schema": named}}
+    assert openai_server.chats == [{"model": "tiny", "messages": messages, **limits, **streamed, **form}]
     free = {"type": "object", "additionalProperties": {"type": "string"}}  # which cannot be called strict
     complete(openai_server.tiny(), schema=free)
-    named = {"name": "chatty_kg_qir", "strict": False, "schema": free}
-    assert openai_server.chats[-1]["response_format"] == {"type": "json_schema", "json_schema": named}
+    loose = {"type": "json_schema", "json_schema": named | {"strict": False, "schema": free}}
+    assert openai_server.chats[-1]["response_format"] == loose
 
 
 def test_a_connection_is_used_again(openai_server: OpenAIServer) -> None:
