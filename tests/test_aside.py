@@ -7,6 +7,8 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -20,56 +22,50 @@ def test_what_the_work_returns_or_raises_comes_back() -> None:
         aside(lambda: 1 // 0)
 
 
-def test_work_that_takes_too_long_is_left_behind() -> None:
+@pytest.mark.parametrize(
+    ("how", "error"),
+    [({"most_s": 0.1}, TimeoutError), ({"watch": Mock(side_effect=Cancelled)}, Cancelled)],
+    ids=["it takes too long", "who watches leaves"],
+)
+def test_work_is_left_behind(how: dict[str, Any], error: type[BaseException]) -> None:
     done = threading.Event()
-    with pytest.raises(TimeoutError):
-        aside(lambda: done.wait(30), most_s=0.1)
+    with pytest.raises(error):
+        aside(lambda: done.wait(30), **how)
     done.set()
 
 
-def test_whoever_watches_can_leave() -> None:
-    done = threading.Event()
-
-    def watch() -> None:
-        raise Cancelled
-
-    with pytest.raises(Cancelled):
-        aside(lambda: done.wait(30), watch=watch)
-    done.set()
+def printed(code: str) -> list[str]:
+    """What a program prints whose work, ``work``, an interrupt leaves behind; ``ended`` can be waited for."""
+    start = """
+import _thread, os, signal, sys, threading, time
+from kgwb import aside
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+aside.ENDING_S, ended = 0.1, threading.Event()
+"""
+    left = """
+try:
+    aside.undisturbed(lambda: (_thread.interrupt_main(), work()))
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+    command = [sys.executable, "-W", "ignore", "-c", start + code.replace("# interrupt", left)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
 def test_a_process_ends_when_the_work_that_an_interrupt_left_behind_has_ended() -> None:
     code = """
-import _thread, signal, threading, time
-from kgwb import aside
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
-aside.ENDING_S = 0.1
 def work():
-    _thread.interrupt_main()
     time.sleep(1)
     print("ended", flush=True)
-try:
-    aside.undisturbed(work)
-except KeyboardInterrupt:
-    print("interrupted", flush=True)
+# interrupt
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["interrupted", "ended"]
+    assert printed(code) == ["interrupted", "ended"]
 
 
 def test_a_forked_process_does_not_wait_for_what_its_parent_left_behind() -> None:
     code = """
-import _thread, os, signal, sys, threading, time
-from kgwb import aside
-signal.signal(signal.SIGINT, signal.default_int_handler)
-aside.ENDING_S, ended = 0.1, threading.Event()
-def work():
-    _thread.interrupt_main()
-    ended.wait()
-try:
-    aside.undisturbed(work)
-except KeyboardInterrupt:
-    pass
+work = ended.wait
+# interrupt
 if os.fork() == 0:
     sys.exit()
 began = time.monotonic()
@@ -77,10 +73,7 @@ os.wait()
 ended.set()
 print(time.monotonic() - began < aside.EXIT_S / 2)
 """
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == ["True"]
+    assert printed(code) == ["interrupted", "True"]
 
 
 def test_threads_without_work_end() -> None:

@@ -104,18 +104,8 @@ def test_vectors_in_memory_are_bounded(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 TEXTS = (
-    *(
-        "director",
-        "",
-        "x",
-        "Größe",
-        "日本語の名前",
-        "e\u0301t\u00e9",
-        "\U0001f3ac",
-        "[CLS] [MASK]",
-        "a\x00b\n\tc",
-        "?!",
-    ),
+    *("director", "", "x", "Größe", "日本語の名前", "e\u0301t\u00e9", "\U0001f3ac", "[CLS] [MASK]"),
+    *("a\x00b\n\tc", "?!"),
     *(" ".join(["place of birth"] * times) for times in (2, 7, 84, 85, 86, 300)),
 )
 

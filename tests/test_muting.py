@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import rdflib
-from rdflib import RDFS, BNode, URIRef
-from small import films, iri
+from rdflib import RDFS, BNode, Literal, URIRef
+from small import FILMS, films, iri
 
 import kgwb
 from kgwb.errors import QueryError, SettingError
@@ -48,6 +48,13 @@ def answers(kg: Graph, query: str) -> object:
     return sorted(repr(row) for row in rows)
 
 
+def x(name: str) -> URIRef:
+    return URIRef(f"http://x/{name}")
+
+
+APB = x("a"), x("p"), x("b")
+
+
 def graph_of(text: str) -> rdflib.Graph:
     return rdflib.Graph().parse(data=text, format="turtle")
 
@@ -70,35 +77,25 @@ def test_every_query_reads_the_graph_as_if_it_lacked_a_triple(triple: Triple) ->
     ],
 )
 def test_what_cannot_be_kept_out_is_refused(query: str, why: str) -> None:
-    kg = kgwb.open_kg(graph_of(DATA)).without((iri_x("a"), iri_x("p"), iri_x("b")))
+    kg = kgwb.open_kg(graph_of(DATA)).without(APB)
     with pytest.raises(QueryError, match="cannot be kept out of this query") as refused:
         (kg.construct if query.startswith("DESC") else kg.select)(X + query)
     assert why in refused.value.message and refused.value.hint
 
 
-def iri_x(name: str) -> URIRef:
-    return URIRef(f"http://x/{name}")
-
-
 def test_paths_over_other_predicates_and_other_queries_stay_as_they_are() -> None:
-    kg = kgwb.open_kg(graph_of(DATA)).without((iri_x("a"), iri_x("p"), iri_x("b")))
-    assert kg.select(X + "SELECT ?x { :a :q+ ?x }").rows == ((iri_x("b"),),)
+    kg = kgwb.open_kg(graph_of(DATA)).without(APB)
+    assert kg.select(X + "SELECT ?x { :a :q+ ?x }").rows == ((x("b"),),)
     with pytest.raises(QueryError, match="no triple of IRIs and literals"):
         kg.without(("Inception", "director", "Christopher Nolan"))  # type: ignore[arg-type]
     with pytest.raises(QueryError, match="blank node"):
-        kg.without((BNode("b"), iri_x("p"), iri_x("b")))
+        kg.without((BNode("b"), x("p"), x("b")))
 
 
 def test_a_muted_label_is_found_no_more_and_names_nothing() -> None:
-    kg = films()
-    label = next(row for row in kg.select("SELECT ?s ?p ?o { ?s ?p ?o }").rows if str(row[2]) == "Arrival")
-    muted = kg.without(label)  # type: ignore[arg-type]
-    assert label[1] == RDFS.label and kg.exact(["Arrival"]) == {"Arrival": (iri("arrival"),)}
-    lacking = rdflib.Graph()
-    for triple in kg.select("SELECT ?s ?p ?o { ?s ?p ?o }").rows:
-        if triple != label:
-            lacking.add(triple)  # type: ignore[arg-type]
-    there = kgwb.open_kg(lacking)
+    label = iri("arrival"), RDFS.label, Literal("Arrival")
+    muted, there = films().without(label), kgwb.open_kg(graph_of(FILMS).remove(label))
+    assert label in graph_of(FILMS) and films().exact(["Arrival"]) == {"Arrival": (iri("arrival"),)}
     for text in ("Arrival", "arrivals", "Dune", "Denis"):
         assert muted.search(text, 5) == there.search(text, 5)
         assert muted.exact([text]) == there.exact([text])

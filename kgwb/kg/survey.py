@@ -175,7 +175,7 @@ def survey(kg: Graph, only: Sequence[URIRef] = ()) -> Survey:
         with suppress(OSError, ValueError):
             written = path.stat()
             if not kg.remote or time.time() - written.st_mtime < KEPT_S:
-                if _recent.get(path, (0, None))[0] != written.st_mtime_ns:
+                if _recent.get(path, (None, None))[0] != written.st_mtime_ns:
                     known = from_data(json.loads(disk.read_text(path)), Survey)
                     _recent[path] = written.st_mtime_ns, known
                 return _recent[path][1]

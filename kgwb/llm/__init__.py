@@ -63,7 +63,7 @@ def model(spec: ChatModel | str, **options: Any) -> ChatModel:
         return KINDS[kind](rest, **options)
     name, _, address = re.sub("@(?=https?://)", "\n", rest, count=1).partition("\n")
     if kind in SERVERS and name:
-        return SERVERS[kind](name, **({"base_url": address} if address else {}), **options)
+        return SERVERS[kind](name, **options | ({"base_url": address} if address else {}))
     raise UnknownModelError(f"no model named {shown(spec)!r}", hint=f"write it as one of {', '.join(FORMS)}")
 
 

@@ -118,6 +118,36 @@ NO_IRIS = (
 )  # fmt: skip
 """What some engines hold as IRIs and no query can write."""
 
+EVIL = "http://127.0.0.1:9/evil"
+WRITES = (
+    "INSERT DATA { <a:a> <a:b> <a:c> }", "DELETE DATA { <a:a> <a:b> <a:c> }", "DELETE WHERE { ?s ?p ?o }",
+    "INSERT { ?s ?p 1 } WHERE { ?s ?p ?o }", "WITH <a:g> DELETE { ?s ?p ?o } WHERE { ?s ?p ?o }",
+    f"LOAD <{EVIL}>", f"LOAD SILENT <{EVIL}> INTO GRAPH <a:g>", "CLEAR ALL", "CLEAR DEFAULT", "DROP ALL",
+    "DROP SILENT GRAPH <a:g>", "CREATE GRAPH <a:g>", "COPY DEFAULT TO <a:g>", "MOVE <a:g> TO DEFAULT",
+    "ADD <a:g> TO <a:h>",
+)  # fmt: skip
+FORBIDDEN = (
+    *WRITES,
+    f"SELECT * {{ SERVICE <{EVIL}> {{ ?s ?p ?o }} }}",
+    f"SELECT * {{ SERVICE SILENT <{EVIL}> {{ ?s ?p ?o }} }}",
+    "ASK { SERVICE ?where { ?s ?p ?o } }",
+    f"CONSTRUCT {{ ?s ?p ?o }} WHERE {{ SERVICE <{EVIL}> {{ ?s ?p ?o }} }}",
+    f"DESCRIBE ?s WHERE {{ SERVICE <{EVIL}> {{ ?s ?p ?o }} }}",
+    f"SELECT * {{ {{ SELECT * {{ SERVICE <{EVIL}> {{ ?s ?p ?o }} }} }} }}",
+    f"SELECT * {{ ?s ?p ?o FILTER EXISTS {{ SERVICE <{EVIL}> {{ ?s ?p ?o }} }} }}",
+    f"SELECT * {{ ?s ?p ?o MINUS {{ SERVICE <{EVIL}> {{ ?s ?p ?o }} }} }}",
+    f"SELECT * {{ OPTIONAL {{ SERVICE <{EVIL}> {{ ?s ?p ?o }} }} }}",
+    f"PREFIX service: <{EVIL}> SELECT * {{ SERVICE service: {{ ?s ?p ?o }} }}",
+    f"PREFIX e: <{EVIL}> SELECT * {{ SERVICE e: {{ ?s ?p ?o }} }}",
+    f"BASE <{EVIL}> SELECT * {{ SERVICE <> {{ ?s ?p ?o }} }}",
+    f"SELECT * {{ ?s ?p ?o }} ; {WRITES[12]}",
+    f"SELECT * {{ ?s ?p ?o }} {WRITES[13]}",
+    f"{WRITES[14]} ; SELECT * {{ ?s ?p ?o }}",
+    "SELECT * { SERVICE <tag:stardog:api:search:textMatch> { ?s ?p ?o } }",
+    "SELECT * { SERVICE <http://wikiba.se/ontology#mwapi> { ?s ?p ?o } }",
+)
+"""What would change a graph, load something, or ask elsewhere."""
+
 
 @cache
 def texts(count: int = 1_000, *, halves: bool = False) -> tuple[str, ...]:

@@ -19,32 +19,16 @@ from kgwb.llm import Scripted
 from kgwb.systems.ragonite.database import database
 
 ATTACKS = (
-    "ATTACH DATABASE '/etc/passwd' AS other",
-    "PRAGMA writable_schema = 1",
-    "SELECT * FROM pragma_database_list",
-    "SELECT sql FROM sqlite_master",
-    "SELECT term FROM _terms",
-    "SELECT key FROM _words",
-    "SELECT block FROM _words_data",
-    "INSERT INTO film (id) VALUES ('x')",
-    "UPDATE film SET name = 'x'",
-    "DROP TABLE film",
-    "CREATE TABLE x (y)",
-    "CREATE TEMP TABLE x (y)",
-    "VACUUM INTO '/tmp/x'",
-    "SELECT load_extension('x')",
-    "SELECT random()",
-    "BEGIN",
-    "SELECT name FROM film; DROP TABLE film",
-    "SELECT zeroblob(999999999)",
+    "ATTACH DATABASE '/etc/passwd' AS other", "PRAGMA writable_schema = 1",
+    "SELECT * FROM pragma_database_list", "SELECT sql FROM sqlite_master", "SELECT term FROM _terms",
+    "SELECT key FROM _words", "SELECT block FROM _words_data", "INSERT INTO film (id) VALUES ('x')",
+    "UPDATE film SET name = 'x'", "DROP TABLE film", "CREATE TABLE x (y)", "CREATE TEMP TABLE x (y)",
+    "VACUUM INTO '/tmp/x'", "SELECT load_extension('x')", "SELECT random()", "BEGIN",
+    "SELECT name FROM film; DROP TABLE film", "SELECT zeroblob(999999999)",
     "SELECT 'x' LIKE '" + "%a" * 10_000 + "'",
     "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n",
-    "SELECT " + "(" * 3_000 + "1" + ")" * 3_000,
-    "SELECT ?",
-    "",
-    ";",
-    "\x00",
-)
+    "SELECT " + "(" * 3_000 + "1" + ")" * 3_000, "SELECT ?", "", ";", "\x00",
+)  # fmt: skip
 SETTINGS = RAGONITE.settings(sql_timeout_s=0.5)
 
 
@@ -64,22 +48,17 @@ def test_what_a_graph_says_stays_a_value() -> None:
     for number, bundle in enumerate(bundles(texts(400))):
         words = tuple(f"INJECTED {text}" for text in bundle)
         kg = graph(words, IRIS[number % len(IRIS)])
-        replies = script(
-            sql("SELECT * FROM novel"), passages(words[0]), FINISH, answer=cited((words[4], 2), text=words[1])
-        )
-        model = Scripted(replies)
+        asked = sql("SELECT * FROM novel"), passages(words[0]), FINISH
+        model = Scripted(script(*asked, answer=cited((words[4], 2), text=words[1])))
         run = ragonite(model, "Who?", kg=kg).go()
         assert model.calls() == 4
         for table in run.output("ragonite").tables:
-            assert (
-                database(kg, SETTINGS, run.embeddings).sql(f"SELECT * FROM {table.name}", SETTINGS).error
-                == ""
-            )
+            rows = database(kg, SETTINGS, run.embeddings).sql(f"SELECT * FROM {table.name}", SETTINGS)
+            assert rows.error == ""
         for request in model.requests:
             for name in {"schema", "sources"} & request.variables.keys():
-                assert_quoted(
-                    re.sub(r"^\[\d+\] sql: .*$|\[\d+\]|…", "", request.variables[name], flags=re.MULTILINE)
-                )
+                shown = request.variables[name]
+                assert_quoted(re.sub(r"^\[\d+\] sql: .*$|\[\d+\]|…", "", shown, flags=re.MULTILINE))
             assert_quoted(json.dumps(request.variables.get("earlier")))
         for step in run.steps:
             assert Page(record_html(step.output)).odd == []

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,10 @@ import rdflib
 from page import press, settle
 from page import text as read
 from rdflib import RDFS, Literal, URIRef
-from small import DIRECTED, chatty, films
+from small import DIRECTED, chatty, films, qir
 
 import kgwb
+from hostile.corpus import FORBIDDEN as STATEMENTS
 from hostile.corpus import HALVES, NO_IRIS, SEED, texts
 from hostile.runs import EACH, HARMLESS, bundles, hostile_run
 from hostile.servers import Server, serving
@@ -31,6 +33,7 @@ from kgwb import Workbench, open_kg
 from kgwb.cli import main
 from kgwb.errors import GraphError, KgwbError, OverrideError, QueryError, QueryRefusedError
 from kgwb.flow import CandidateQuery, to_data
+from kgwb.kg import Graph
 from kgwb.kg.dialects import DIALECTS
 from kgwb.kg.sparql import checked
 from kgwb.kg.text import spelled
@@ -38,11 +41,9 @@ from kgwb.kg.transport import Reply
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.show import explain
-from kgwb.systems.chatty_kg.records import Generated
 from kgwb.ui.cell import AgentCell
 from kgwb.ui.session import session_of
 
-EVIL = "http://127.0.0.1:9/evil"
 LABELS = texts(1_000)
 ARGUMENTS = {
     "graphdb-connector": ":labels/label",
@@ -123,16 +124,13 @@ def test_every_label_is_found_and_read_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize("text", [*HALVES, *NO_IRIS])
-def test_what_no_query_can_say_is_said(text: str) -> None:
-    with serving() as server:
-        kg = open_kg(f"{server.url}/sparql", dialect="generic")
-        names = kg.names([URIRef(text)] if text in NO_IRIS else [])
-        assert all(isinstance(name, str) for name in names.values())
-        try:
-            kg.search(text, 5)
-        except QueryError as error:
-            assert "half a character" in str(error)
-        assert_only_reading(server)
+def test_what_no_query_can_say_is_said(text: str, kg: Graph) -> None:
+    names = kg.names([URIRef(text)] if text in NO_IRIS else [])
+    assert all(isinstance(name, str) for name in names.values())
+    try:
+        kg.search(text, 5)
+    except QueryError as error:
+        assert "half a character" in str(error)
 
 
 # --- generated queries
@@ -191,232 +189,178 @@ def test_prompts_are_filled_once() -> None:
 
 # --- what would change, load, or ask elsewhere
 
-WRITES = (
-    "INSERT DATA {{ <a:a> <a:b> <a:c> }}",
-    "DELETE DATA {{ <a:a> <a:b> <a:c> }}",
-    "DELETE WHERE {{ ?s ?p ?o }}",
-    "INSERT {{ ?s ?p 1 }} WHERE {{ ?s ?p ?o }}",
-    "WITH <a:g> DELETE {{ ?s ?p ?o }} WHERE {{ ?s ?p ?o }}",
-    "LOAD <{evil}>",
-    "LOAD SILENT <{evil}> INTO GRAPH <a:g>",
-    "CLEAR ALL",
-    "CLEAR DEFAULT",
-    "DROP ALL",
-    "DROP SILENT GRAPH <a:g>",
-    "CREATE GRAPH <a:g>",
-    "COPY DEFAULT TO <a:g>",
-    "MOVE <a:g> TO DEFAULT",
-    "ADD <a:g> TO <a:h>",
-)
-ELSEWHERE = (
-    "SELECT * {{ SERVICE <{evil}> {{ ?s ?p ?o }} }}",
-    "SELECT * {{ SERVICE SILENT <{evil}> {{ ?s ?p ?o }} }}",
-    "ASK {{ SERVICE ?where {{ ?s ?p ?o }} }}",
-    "CONSTRUCT {{ ?s ?p ?o }} WHERE {{ SERVICE <{evil}> {{ ?s ?p ?o }} }}",
-    "DESCRIBE ?s WHERE {{ SERVICE <{evil}> {{ ?s ?p ?o }} }}",
-    "SELECT * {{ {{ SELECT * {{ SERVICE <{evil}> {{ ?s ?p ?o }} }} }} }}",
-    "SELECT * {{ ?s ?p ?o FILTER EXISTS {{ SERVICE <{evil}> {{ ?s ?p ?o }} }} }}",
-    "SELECT * {{ ?s ?p ?o MINUS {{ SERVICE <{evil}> {{ ?s ?p ?o }} }} }}",
-    "SELECT * {{ OPTIONAL {{ SERVICE <{evil}> {{ ?s ?p ?o }} }} }}",
-    "PREFIX service: <{evil}> SELECT * {{ SERVICE service: {{ ?s ?p ?o }} }}",
-    "PREFIX e: <{evil}> SELECT * {{ SERVICE e: {{ ?s ?p ?o }} }}",
-    "BASE <{evil}> SELECT * {{ SERVICE <> {{ ?s ?p ?o }} }}",
-    "SELECT * {{ ?s ?p ?o }} ; {write}",
-    "SELECT * {{ ?s ?p ?o }} {write}",
-    "{write} ; SELECT * {{ ?s ?p ?o }}",
-    "SELECT * {{ SERVICE <tag:stardog:api:search:textMatch> {{ ?s ?p ?o }} }}",
-    "SELECT * {{ SERVICE <http://wikiba.se/ontology#mwapi> {{ ?s ?p ?o }} }}",
-)
 WORDS = "SERVICE SILENT INSERT DELETE LOAD CLEAR DROP CREATE COPY MOVE ADD WITH DATA".split()
 
 
-def _between(sign: str) -> Any:
-    return lambda query, chance: query.replace(" ", sign)
+CHANCE = random.Random(SEED)
 
 
-DISGUISES: dict[str, Any] = {
-    "as it is": lambda query, chance: query,
-    "lower case": lambda query, chance: re.sub(r"\b[A-Z]{3,}\b", lambda word: word[0].lower(), query),
-    "mixed case": lambda query, chance: re.sub(
-        r"\b[A-Z]{3,}\b", lambda word: "".join(chance.choice((c, c.lower())) for c in word[0]), query
-    ),
-    "comments": _between(" # SELECT * { ?s ?p ?o }\n"),
-    "comments that end at a carriage return": _between(" # \r"),
-    "comments with quotes": _between(" #'\"\n"),
-    "line ends": _between("\r\n"),
-    "tabs": _between("\t"),
-    "form feeds": _between("\x0c"),
-    "line separators": _between("\u2028"),
-    "no-break spaces": _between("\xa0"),
-    "zero-width spaces": _between("\u200b "),
-    "escaped letters": lambda query, chance: _words(query, lambda word: f"\\u{ord(word[0]):04x}{word[1:]}"),
-    "long escapes": lambda query, chance: _words(query, lambda word: f"{word[:-1]}\\U{ord(word[-1]):08X}"),
-    "wide letters": lambda query, chance: _words(
-        query, lambda word: "".join(chr(ord(c) + 0xFEE0) for c in word)
-    ),
-    "homoglyphs": lambda query, chance: _words(query, lambda word: word.replace("E", "Е").replace("O", "О")),
-    "no spaces": lambda query, chance: re.sub(r"\s*([{}<>;])\s*", r"\1", query),
-    "after a string": lambda query, chance: f'SELECT * {{ ?s ?p "#" }} {query}',
-    "after a string with a quote": lambda query, chance: f"""SELECT * {{ ?s ?p '"', "'" . {query} }}""",
-    "inside a long string that ends": lambda query, chance: (
-        f'SELECT * {{ ?s ?p """a"""" . {query} . ?a ?b """" }}'
-    ),
-    "after an IRI with a number sign": lambda query, chance: f"SELECT * {{ ?s <a:#> ?o . {query} }}",
-    "after less-than": lambda query, chance: f"SELECT * {{ ?s ?p ?o FILTER(?a<?b) {query} FILTER(?a>?b) }}",
-    "after less-than and a quote": lambda query, chance: (
-        f"SELECT * {{ FILTER(?a<?b&&'>'='\"') {query} ?s ?p '\"' }}"
-    ),
-    "as a subquery": lambda query, chance: f"SELECT * {{ {{ {query} }} }}",
-    "after an escaped quote": lambda query, chance: f'SELECT * {{ ?s ?p "a\\u0022 . {query} . ?a ?b "b" }}',
-    "after a backslash": lambda query, chance: f'SELECT * {{ ?s ?p "\\\\" . {query} . ?a ?b "" }}',
-    "after a parameter": lambda query, chance: f"SELECT * {{ ?s ?p ?o }}&update={query}",
-    "with a mark before": lambda query, chance: f"\ufeff{query}",
-    "with a NUL before": lambda query, chance: f"\x00{query}",
-    "with a NUL inside": lambda query, chance: query.replace(" ", " \x00", 1),
-    "after a prefix": lambda query, chance: f"PREFIX service: <a:b> {query}",
-    "in a pragma": lambda query, chance: f'DEFINE input:inference "x" {query}',
-    "after a statement": lambda query, chance: f"ASK {{}} ; {query}",
-    "after the end": lambda query, chance: f"SELECT * {{ ?s ?p ?o }} VALUES ?s {{ <a:a> }} {query}",
+def between(sign: str) -> Callable[[str], str]:
+    return lambda query: query.replace(" ", sign)
+
+
+def words(change: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda query: re.sub(rf"\b({'|'.join(WORDS)})\b", lambda word: change(word[0]), query)
+
+
+def capitals(change: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda query: re.sub(r"\b[A-Z]{3,}\b", lambda word: change(word[0]), query)
+
+
+DISGUISES: dict[str, str | Callable[[str], str]] = {
+    "as it is": "%s",
+    "lower case": capitals(str.lower),
+    "mixed case": capitals(lambda word: "".join(CHANCE.choice((c, c.lower())) for c in word)),
+    "comments": between(" # SELECT * { ?s ?p ?o }\n"),
+    "comments that end at a carriage return": between(" # \r"),
+    "comments with quotes": between(" #'\"\n"),
+    "line ends": between("\r\n"),
+    "tabs": between("\t"),
+    "form feeds": between("\x0c"),
+    "line separators": between("\u2028"),
+    "no-break spaces": between("\xa0"),
+    "zero-width spaces": between("\u200b "),
+    "escaped letters": words(lambda word: f"\\u{ord(word[0]):04x}{word[1:]}"),
+    "long escapes": words(lambda word: f"{word[:-1]}\\U{ord(word[-1]):08X}"),
+    "wide letters": words(lambda word: "".join(chr(ord(c) + 0xFEE0) for c in word)),
+    "homoglyphs": words(lambda word: word.replace("E", "Е").replace("O", "О")),
+    "no spaces": lambda query: re.sub(r"\s*([{}<>;])\s*", r"\1", query),
+    "after a string": 'SELECT * { ?s ?p "#" } %s',
+    "after a string with a quote": """SELECT * { ?s ?p '"', "'" . %s }""",
+    "inside a long string that ends": 'SELECT * { ?s ?p """a"""" . %s . ?a ?b """" }',
+    "after an IRI with a number sign": "SELECT * { ?s <a:#> ?o . %s }",
+    "after less-than": "SELECT * { ?s ?p ?o FILTER(?a<?b) %s FILTER(?a>?b) }",
+    "after less-than and a quote": "SELECT * { FILTER(?a<?b&&'>'='\"') %s ?s ?p '\"' }",
+    "as a subquery": "SELECT * { { %s } }",
+    "after an escaped quote": 'SELECT * { ?s ?p "a\\u0022 . %s . ?a ?b "b" }',
+    "after a backslash": 'SELECT * { ?s ?p "\\\\" . %s . ?a ?b "" }',
+    "after a parameter": "SELECT * { ?s ?p ?o }&update=%s",
+    "with a mark before": "\ufeff%s",
+    "with a NUL before": "\x00%s",
+    "with a NUL inside": lambda query: query.replace(" ", " \x00", 1),
+    "after a prefix": "PREFIX service: <a:b> %s",
+    "in a pragma": 'DEFINE input:inference "x" %s',
+    "after a statement": "ASK {} ; %s",
+    "after the end": "SELECT * { ?s ?p ?o } VALUES ?s { <a:a> } %s",
 }
-
-
-def _words(query: str, change: Any) -> str:
-    return re.sub(r"\b(" + "|".join(WORDS) + r")\b", lambda word: change(word[0]), query)
-
-
-def forbidden() -> Iterator[str]:
-    """Every forbidden statement in every disguise; those that the disguise makes harmless are among them."""
-    chance = random.Random(SEED)
-    statements = [
-        one.format(evil=EVIL, write=WRITES[n % len(WRITES)].format(evil=EVIL))
-        for n, one in enumerate((*WRITES, *ELSEWHERE))
-    ]
-    yield from dict.fromkeys(
-        disguise(one, chance) for one, disguise in product(statements, DISGUISES.values())
+FORBIDDEN = tuple(
+    dict.fromkeys(
+        disguise % statement if isinstance(disguise, str) else disguise(statement)
+        for statement, disguise in product(STATEMENTS, DISGUISES.values())
     )
+)
+"""Every forbidden statement in every disguise; those that the disguise makes harmless are among them."""
 
 
-FORBIDDEN = tuple(forbidden())
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """An engine; nothing but reading may have reached it in the end."""
+    with serving() as made:
+        yield made
+        assert_only_reading(made)
 
 
-def test_nothing_but_reading_reaches_an_engine() -> None:
+@pytest.fixture
+def kg(server: Server) -> Graph:
+    return open_kg(f"{server.url}/sparql", dialect="generic")
+
+
+def test_nothing_but_reading_reaches_an_engine(server: Server) -> None:
     """In all forms, by every method of a graph, on an endpoint and on a local graph."""
     assert len(FORBIDDEN) > 700
     local, refused = films(), 0
     before = len(local.store)  # type: ignore[attr-defined]
-    with serving() as server:
-        kg = open_kg(f"{server.url}/sparql?default-graph-uri=a:g", dialect="generic")
-        for query in FORBIDDEN:
-            for graph in (kg, local):
-                for ask in (
-                    graph.select,
-                    graph.ask,
-                    graph.construct,
-                    lambda text, on=graph: explain.executed(on, text),
-                ):
-                    try:
-                        ask(query)
-                    except (QueryError, QueryRefusedError) as error:
-                        refused += 1
-                        assert error.message
-                    except GraphError as error:
-                        assert "no SPARQL" in str(error) or "sent" in str(error), error
-        assert_only_reading(server)
+    kg = open_kg(f"{server.url}/sparql?default-graph-uri=a:g", dialect="generic")
+    for query, graph in product(FORBIDDEN, (kg, local)):
+        for ask in (graph.select, graph.ask, graph.construct, partial(explain.executed, graph)):
+            try:
+                ask(query)
+            except (QueryError, QueryRefusedError) as error:
+                refused += 1
+                assert error.message
+            except GraphError as error:
+                assert "no SPARQL" in str(error) or "sent" in str(error), error
     assert len(local.store) == before  # type: ignore[attr-defined]
     assert refused > 0.9 * 8 * len(FORBIDDEN), "nearly all are refused; a disguise may make one harmless"
 
 
-def test_what_a_person_types_in_a_widget_does_not_reach_it() -> None:
-    with serving() as server:
-        run = chatty("Who directed Arrival?", Scripted(DIRECTED)).go()
-        fork = run.fork(kg=open_kg(f"{server.url}/sparql", dialect="generic"))
-        cell = AgentCell(session_of(run), "query_generator")
-        graph = run.graph
-        assert graph is not None
-        size = len(graph.store)  # type: ignore[attr-defined]
-        for query in FORBIDDEN[::25]:
-            press(cell, "Run query", sparql=query)
-            settle(cell.asking)
-            assert "Failed" in read(cell) or "row" in read(cell)
-        assert len(graph.store) == size  # type: ignore[attr-defined]
-        assert fork.graph is not None
-        assert_only_reading(server)
+def recorded() -> Run:
+    return chatty("Who directed Arrival?", Scripted(DIRECTED)).go()
 
 
-def overridden(query: str) -> Generated:
-    return Generated((CandidateQuery(query, (("<a:a>", "<a:b>", "?person"),), ("director",), 0.9),), 1)
+def test_what_a_person_types_in_a_widget_does_not_reach_it(kg: Graph) -> None:
+    run = recorded()
+    fork = run.fork(kg=kg)
+    cell = AgentCell(session_of(run), "query_generator")
+    size = len(run.graph.store)  # type: ignore[union-attr]
+    for query in FORBIDDEN[::25]:
+        press(cell, "Run query", sparql=query)
+        settle(cell.asking)
+        assert "Failed" in read(cell) or "row" in read(cell)
+    assert len(run.graph.store) == size  # type: ignore[union-attr]
+    assert fork.graph is not None
+
+
+def overridden(query: str, *, patterns: bool) -> dict[str, Any]:
+    """What is put in the place of two agents' outputs, with a query as it is or in its patterns."""
+    made = CandidateQuery(query, (("<a:a>", "<a:b>", "?person"),), ("director",), 0.9)
+    if patterns:
+        patterns_of = ((query, "<a:b>", "?person"),)
+        made = replace(made, sparql="SELECT ?person { }", patterns=patterns_of, filters=query)
+    queries = [to_data(made)]
+    return {
+        "query_generator": {"queries": queries, "before_truncation": 1},
+        "predicate_selection": {"queries": queries, "predicates": ["director"]},
+    }
 
 
 @pytest.mark.parametrize("patterns", [True, False], ids=["in the patterns", "as the query"])
-def test_what_is_put_in_by_hand_does_not_reach_it(patterns: bool) -> None:
+def test_what_is_put_in_by_hand_does_not_reach_it(patterns: bool, kg: Graph) -> None:
     """A stranger's run file may hold such an override, and be opened with a graph."""
-    recorded = chatty("Who directed Arrival?", Scripted(DIRECTED)).go()
-    with serving() as server:
-        kg = open_kg(f"{server.url}/sparql", dialect="generic")
-        for query in FORBIDDEN[::20]:
-            made = overridden(query)
-            if patterns:
-                hidden = {"patterns": ((query, "<a:b>", "?person"),), "filters": query}
-                made = Generated((replace(made.queries[0], sparql="SELECT ?person { }", **hidden),), 1)
-            live = recorded.fork().fork(kg=kg)
-            live.replace("query_generator", made)
-            chosen = {"queries": [to_data(one) for one in made.queries], "predicates": ["director"]}
-            live.replace("predicate_selection", chosen)
-            with suppress(GraphError, OverrideError):
-                live.go()
-            assert_only_reading(server)
+    run = recorded()
+    for query in FORBIDDEN[::20]:
+        live = run.fork().fork(kg=kg)
+        for agent, made in overridden(query, patterns=patterns).items():
+            live.replace(agent, made)
+        with suppress(GraphError, OverrideError):
+            live.go()
 
 
-def test_a_run_file_with_a_forbidden_override_asks_nothing(tmp_path: Path) -> None:
-    path = chatty("Who directed Arrival?", Scripted(DIRECTED)).go().save(tmp_path / "run.jsonl")
+def test_a_run_file_with_a_forbidden_override_asks_nothing(tmp_path: Path, kg: Graph, server: Server) -> None:
+    path = recorded().save(tmp_path / "run.jsonl")
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    header = json.loads(lines[0]) | {"source": f"{server.url}/sparql"}
     calls = [line for line in lines if line.startswith('{"call"')]
-    with serving() as server:
-        header = json.loads(lines[0]) | {"source": f"{server.url}/sparql"}
-        kg = open_kg(f"{server.url}/sparql", dialect="generic")
-        for query in FORBIDDEN[::40]:
-            queries = [to_data(overridden(query).queries[0])]
-            made = {"step": "query_generator", "value": {"queries": queries, "before_truncation": 1}}
-            chosen = {
-                "step": "predicate_selection",
-                "value": {"queries": queries, "predicates": ["director"]},
-            }
-            overrides = [json.dumps({"override": one}) + "\n" for one in (made, chosen)]
-            path.write_text("".join([json.dumps(header) + "\n", *calls, *overrides]))
-            kgwb.load_run(path)
-            assert server.seen == [], "loading asks nobody"
-            with suppress(KgwbError):
-                kgwb.load_run(path, kg=kg, model="rules")
-            assert_only_reading(server)
-            server.seen.clear()
+    for query in FORBIDDEN[::40]:
+        overrides = [
+            json.dumps({"override": {"step": agent, "value": made}}) + "\n"
+            for agent, made in overridden(query, patterns=False).items()
+        ]
+        path.write_text("".join([json.dumps(header) + "\n", *calls, *overrides]))
+        seen = len(server.seen)
+        kgwb.load_run(path)
+        assert len(server.seen) == seen, "loading asks nobody"
+        with suppress(KgwbError):
+            kgwb.load_run(path, kg=kg, model="rules")
 
 
-def test_what_a_model_says_does_not_reach_it() -> None:
-    with serving() as server:
-        kg = open_kg(f"{server.url}/sparql", dialect="generic")
-        for query in FORBIDDEN[::15]:
-            said = {
-                "entities": [query],
-                "unknowns": ["?x"],
-                "target": "?x } " + query,
-                "question_type": "list",
-                "beyond": [],
-                "triples": [{"subject": query, "predicate": query, "object": f"?x {query}"}],
-            }
-            model = Scripted(lambda request, said=said: said)
-            with suppress(KgwbError):
-                chatty(query, model, kg).go()
-        assert server.seen
-        assert_only_reading(server)
+def test_what_a_model_says_does_not_reach_it(kg: Graph, server: Server) -> None:
+    for query in FORBIDDEN[::15]:
+        triple = {"subject": query, "predicate": query, "object": f"?x {query}"}
+        said = qir("a | b | ?x") | {"entities": [query], "target": "?x } " + query, "triples": [triple]}
+        model = Scripted(lambda request, said=said: said)
+        with suppress(KgwbError):
+            chatty(query, model, kg).go()
+    assert server.seen
 
 
-def test_what_the_command_line_is_given_does_not_reach_it(capsys: pytest.CaptureFixture[str]) -> None:
-    with serving() as server:
-        for query in FORBIDDEN[::60]:
-            question = query.replace("\x00", "").strip() or "?"
-            main(["ask", "--kg", f"{server.url}/sparql", "--", question])
-        assert server.seen
-        assert_only_reading(server)
+def test_what_the_command_line_is_given_does_not_reach_it(
+    capsys: pytest.CaptureFixture[str], server: Server
+) -> None:
+    for query in FORBIDDEN[::60]:
+        question = query.replace("\x00", "").strip() or "?"
+        main(["ask", "--kg", f"{server.url}/sparql", "--", question])
+    assert server.seen
     capsys.readouterr()
 
 

@@ -50,8 +50,7 @@ def test_no_invented_support_is_shown_as_if_it_were_in_the_graph() -> None:
         wrong += len(sentence.failed)
         page = record_html(run.output("produce"))
         assert re.search(r'class="note bad"[^>]*>[^<]*not in the graph', page)
-        shown = re.findall(r'class="chain"', page)
-        assert len(shown) == len(sentence.support)
+        assert page.count('class="chain"') == len(sentence.support)
     assert wrong > RUNS * ELEMENTS / 2
 
 
@@ -60,10 +59,7 @@ def test_hostile_arguments_of_tools_are_results_and_change_nothing(part: int) ->
     """Each tool with each text in each argument: a result or an error, and never a query that does more."""
     kg = films()
     for text in WHOLE[part:120:4]:
-        remote = [
-            goes("REMOTE", *uses("REMOTE", text)),
-            goes("EVAL_REMOTE", search()),
-        ]
+        remote = [goes("REMOTE", *uses("REMOTE", text)), goes("EVAL_REMOTE", search())]
         update = goes("EVAL_LOCAL", *uses("UPDATE", text), fetch("orgx:director", "orgx:dune"))
         run, _ = answered(kg, remote=remote, update=update)
         assert run.status == "done"
@@ -75,13 +71,12 @@ def test_hostile_arguments_of_tools_are_results_and_change_nothing(part: int) ->
 
 def uses(state: str, text: str) -> list[dict[str, object]]:
     """Each tool of a state with one text for every argument."""
-    made = []
-    for form in TOOLS[state]:  # type: ignore[index]
-        shapes = form.model_json_schema()["properties"]
-        kinds = {"string": text, "array": [text], "integer": 20}
-        values = {name: kinds[shape["type"]] for name, shape in shapes.items() if name != "tool"}
-        made.append({"tool": form.spec.name, **values})
-    return made
+    kinds = {"string": text, "array": [text], "integer": 20}
+    return [
+        {name: kinds[shape["type"]] for name, shape in form.model_json_schema()["properties"].items()}
+        | {"tool": form.spec.name}
+        for form in TOOLS[state]  # type: ignore[index]
+    ]
 
 
 def test_what_a_graph_says_stands_in_quotes_in_every_state() -> None:

@@ -25,11 +25,6 @@ ex:Person rdfs:label "person"@en .
 """
 
 
-@pytest.fixture(scope="session")
-def people_text() -> str:
-    return PEOPLE
-
-
 @pytest.fixture
 def people_file(tmp_path: Path) -> Path:
     path = tmp_path / "people.ttl"

@@ -9,7 +9,7 @@ from small import EX, FILMS, iri
 
 from kgwb import open_kg
 from kgwb.kg.base import Rows
-from kgwb.kg.findings import Facts, Finding, facts_of, findings_of
+from kgwb.kg.findings import Amount, Facts, Finding, facts_of, findings_of
 from kgwb.kg.survey import survey
 
 ODD = f"""{FILMS}
@@ -23,15 +23,12 @@ FACTS = facts_of(survey(KG))
 
 def found(query: str, facts: Facts = FACTS) -> list[str]:
     """The findings of a query, those that are likely mistakes with a mark."""
-    sparql = f"PREFIX : <{EX}> PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#> {{}} {query}".replace(
-        "{} ", "", 1
-    )
+    sparql = f"PREFIX : <{EX}> PREFIX rdfs: <{rdflib.RDFS}> {query}"
     result = KG.ask(sparql) if query.startswith("ASK") else KG.select(sparql)
     return [f"{'! ' * each.wrong}{each}" for each in findings_of(KG, sparql, result, facts)]
 
 
 NOTHING = "! nothing in the graph matches"
-BORN = "SELECT ?f { ?f :director ?d . ?d :birthPlace ?p . "
 
 
 @pytest.mark.parametrize(
@@ -39,43 +36,29 @@ BORN = "SELECT ?f { ?f :director ?d . ?d :birthPlace ?p . "
     [
         ("SELECT ?f { ?f :director :denis }", []),
         ("SELECT ?f { ?f :starring :ted }", [f'{NOTHING} ?f starring "starring" ted "Ted Chiang"']),
-        (
-            "SELECT ?f { :denis :director ?f }",
-            [f'{NOTHING} denis "Denis Villeneuve" director "director" ?f; the other way round it holds'],
-        ),
+        ("SELECT ?f { :denis :director ?f }",
+         [f'{NOTHING} denis "Denis Villeneuve" director "director" ?f; the other way round it holds']),
         ("ASK { :dune :starring :amy }", [f'{NOTHING} dune "Dune" starring "starring" amy "Amy Adams"']),
         ("ASK { :dune :director :denis }", []),
         ("SELECT (COUNT(?f) AS ?n) { ?f :next :ted }", [f'{NOTHING} ?f next "next" ted "Ted Chiang"']),
-        (
-            "SELECT (MAX(?m) AS ?n) { ?f :minutes ?m }",
-            [f'{NOTHING} ?f minutes "minutes" ?m', "! ?n is empty in 1 of 1 row"],
-        ),
-        (
-            BORN + "?f :runtime ?m FILTER(?p = :missoula) }",
-            [
-                'without ?f director "director" ?d there would be 1 match',
-                'without ?d birthPlace "birth place" ?p there would be 1 match',
-                'without ?f runtime "runtime" ?m there would be 1 match',
-                f"without the filters there are matches: FILTER((?p = <{EX}missoula>))",
-            ],
-        ),
-        (
-            "SELECT ?f { ?f :director :lynch ; :runtime ?m }",
-            [
-                'without ?f director "director" lynch "David Lynch" there would be 1 match',
-                'without ?f runtime "runtime" ?m there would be 1 match',
-            ],
-        ),
+        ("SELECT (MAX(?m) AS ?n) { ?f :minutes ?m }",
+         [f'{NOTHING} ?f minutes "minutes" ?m', "! ?n is empty in 1 of 1 row"]),
+        ("SELECT ?f { ?f :director ?d . ?d :birthPlace ?p . ?f :runtime ?m FILTER(?p = :missoula) }",
+         ['without ?f director "director" ?d there would be 1 match',
+          'without ?d birthPlace "birth place" ?p there would be 1 match',
+          'without ?f runtime "runtime" ?m there would be 1 match',
+          f"without the filters there are matches: FILTER((?p = <{EX}missoula>))"]),
+        ("SELECT ?f { ?f :director :lynch ; :runtime ?m }",
+         ['without ?f director "director" lynch "David Lynch" there would be 1 match',
+          'without ?f runtime "runtime" ?m there would be 1 match']),
         ("SELECT ?f { ?f :runtime 9 MINUS { ?f :no ?x } FILTER(!EXISTS { ?f :no ?z }) }",
          [f'{NOTHING} ?f runtime "runtime" "9"^^<http://www.w3.org/2001/XMLSchema#integer>']),
         ("SELECT ?f { ?f :runtime+ ?m ; :no ?x }", [f'{NOTHING} ?f no "no" ?x']),
         ("SELECT ?f ?m { ?f a :Film OPTIONAL { ?f :runtime ?m } }", ["?m is empty in 3 of 4 rows"]),
         ("SELECT ?f ?m { ?f a :Film OPTIONAL { ?f :no ?m } }", ["! ?m is empty in 4 of 4 rows"]),
         ("SELECT ?d { ?f :director ?d }", ["! 2 rows repeat another one; DISTINCT leaves them out"]),
-        (
-            "SELECT ?f ?year { ?f :year ?year }",
-            ["?year holds numbers kept as texts: as they are, 9 is greater than 10"],
-        ),
+        ("SELECT ?f ?year { ?f :year ?year }",
+         ["?year holds numbers kept as texts: as they are, 9 is greater than 10"]),
         ("SELECT ?n { :denis :numberOfChildren ?n }", []),
     ],
 )  # fmt: skip
@@ -86,25 +69,14 @@ def test_what_is_odd_is_said_once(query: str, findings: list[str]) -> None:
 @pytest.mark.parametrize(
     ("query", "findings"),
     [
-        (
-            "SELECT ?d (COUNT(?f) AS ?n) { ?f :director ?d } GROUP BY ?d ORDER BY DESC(?n) LIMIT 1",
-            ["ordered by ?n: 3; beyond the LIMIT 1"],
-        ),
-        (
-            "SELECT DISTINCT ?f { ?f a :Film ; rdfs:label ?l } ORDER BY ?l LIMIT 2 # }",
-            [
-                'ordered by ?l: "Arrival", "Dune"; beyond the LIMIT "Dune", "Sicario"',
-                "the LIMIT cuts among equals: 1 more row with the same ?l",
-            ],
-        ),
-        (
-            "SELECT ?f { ?f :director ?d } ORDER BY ?d LIMIT 1",
-            [
-                "ordered by ?d: <http://example.org/denis>; beyond the LIMIT <http://example.org/denis>,"
-                " <http://example.org/denis>, <http://example.org/lynch>",
-                "! the LIMIT cuts among equals: 2 more rows with the same ?d",
-            ],
-        ),
+        ("SELECT ?d (COUNT(?f) AS ?n) { ?f :director ?d } GROUP BY ?d ORDER BY DESC(?n) LIMIT 1",
+         ["ordered by ?n: 3; beyond the LIMIT 1"]),
+        ("SELECT DISTINCT ?f { ?f a :Film ; rdfs:label ?l } ORDER BY ?l LIMIT 2 # }",
+         ['ordered by ?l: "Arrival", "Dune"; beyond the LIMIT "Dune", "Sicario"',
+          "the LIMIT cuts among equals: 1 more row with the same ?l"]),
+        ("SELECT ?f { ?f :director ?d } ORDER BY ?d LIMIT 1",
+         [f"ordered by ?d: <{EX}denis>; beyond the LIMIT <{EX}denis>, <{EX}denis>, <{EX}lynch>",
+          "! the LIMIT cuts among equals: 2 more rows with the same ?d"]),
         ("SELECT ?f { ?f :price/:amount ?n } ORDER BY ?n LIMIT 3", ["ordered by ?n: 30, 47, 165"]),
         ("SELECT ?f { ?f a :Film } ORDER BY ?gone LIMIT 1",
          ["ordered by ?gone: nothing; beyond the LIMIT nothing, nothing, nothing"]),
@@ -121,10 +93,7 @@ def test_what_is_level_with_the_last_row_within_a_limit(query: str, findings: li
 
 def test_amounts_of_several_currencies_are_told() -> None:
     [amount] = FACTS.amounts
-    assert (amount.of, amount.number, amount.unit, amount.kinds) == (
-        *map(iri, ("price", "amount", "currency")),
-        2,
-    )
+    assert amount == Amount(iri("price"), iri("amount"), iri("currency"), 2)
     warning = "! amount stands beside currency, of which there are 2; the query does not look at it"
     assert warning in found("SELECT (SUM(?n) AS ?all) { ?f :price ?p . ?p :amount ?n }")
     assert found('SELECT (SUM(?n) AS ?all) { ?f :price ?p . ?p :amount ?n ; :currency "USD" }') == []
@@ -133,11 +102,8 @@ def test_amounts_of_several_currencies_are_told() -> None:
 def test_predicates_of_one_direction_are_tried_the_other_way_round() -> None:
     assert FACTS.one_way == (iri("next"),)
     assert found("SELECT ?f { :dune :next ?f }") == ["next the other way round has 1 match"]
-    for query in (
-        "{ :dune :next ?f } UNION { ?f :next :dune }",
-        ":dune (:next|^:next) ?f",
-        ":arrival :next ?f",
-    ):
+    both = "{ :dune :next ?f } UNION { ?f :next :dune }"
+    for query in (both, ":dune (:next|^:next) ?f", ":arrival :next ?f"):
         assert found(f"SELECT ?f {{ {query} }}") == []
     assert str(FACTS) == "1 predicate in one direction, 1 amount"
 
@@ -145,9 +111,8 @@ def test_predicates_of_one_direction_are_tried_the_other_way_round() -> None:
 def test_a_cut_result_is_told() -> None:
     rows = Rows(("f",), ((iri("dune"),),), cut=True)
     sparql = f"SELECT ?f {{ ?f <{EX}director> ?d }}"
-    assert list(findings_of(KG, sparql, rows, Facts())) == [
-        Finding("the result was cut at 1 row", wrong=True)
-    ]
+    [finding] = findings_of(KG, sparql, rows, Facts())
+    assert finding == Finding("the result was cut at 1 row", wrong=True)
 
 
 def test_an_engine_that_gives_no_row_for_no_group() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rdflib import URIRef
+from small import films
 
 from kgwb.kg.base import Vocabulary
 from kgwb.kg.labels import Label, LabelIndex
@@ -37,6 +38,7 @@ def index(path: Path | None = None) -> LabelIndex:
     return LabelIndex.build([*labels, Label(EX + "directedBy", "was directed by", True, False)], path)
 
 
+shared = index()
 FOUND = [
     ("Harry Potter", "all words", ["potter", "goblet"]),
     ("potter HARRY", "all words", ["potter", "goblet"]),
@@ -59,13 +61,13 @@ FOUND = [
 
 @pytest.mark.parametrize(("text", "how", "names"), FOUND)
 def test_search_goes_from_strict_to_loose(text: str, how: str, names: list[str]) -> None:
-    found = index().search(text, 10)
+    found = shared.search(text, 10)
     assert (found.how, [hit.iri.removeprefix(EX) for hit in found.hits]) == (how, names)
     assert (found.query == '"har"* "pot"*') == (text == "har pot")
 
 
 def test_scores_tell_exact_from_near() -> None:
-    hits = index().search("harry potter", 10).hits
+    hits = shared.search("harry potter", 10).hits
     assert hits[0].score == 1 > hits[1].score > 0
     assert score("harry potter", "harry potter") == 1
     assert 0 < score("potter", "harry potter") < score("harry potter", "potter harry") < 1
@@ -75,7 +77,7 @@ def test_the_limit_keeps_exact_matches() -> None:
     labels = [Label(f"{EX}{n:03}", "war" if n > 90 else f"w{n} war", True, True) for n in range(100)]
     hits = LabelIndex.build(labels).search("War", 5).hits
     assert [hit.iri for hit in hits] == [URIRef(f"{EX}{n:03}") for n in range(91, 96)]
-    assert index().search("the", 0).hits == ()
+    assert shared.search("the", 0).hits == ()
 
 
 def test_a_vertex_comes_once_by_its_best_label() -> None:
@@ -85,16 +87,16 @@ def test_a_vertex_comes_once_by_its_best_label() -> None:
 
 
 def test_exact_takes_whole_labels_only() -> None:
-    found = index().exact(["tom hanks", "Tom", "OCEANS ELEVEN", "ocean's eleven", "!!!", "the boy who lived"])
+    found = shared.exact(["tom hanks", "Tom", "OCEANS ELEVEN", "ocean's eleven", "!!!", "the boy who lived"])
     assert [*found] == ["tom hanks", "ocean's eleven", "!!!", "the boy who lived"]
     assert found["tom hanks"] == (URIRef(EX + "hanks"), URIRef(EX + "hanks2"))
-    assert len(index().exact([f"{n}" for n in range(2000)] + ["the"])) == 1
+    assert len(shared.exact([f"{n}" for n in range(2000)] + ["the"])) == 1
 
 
 def test_names_fall_back_to_the_iri() -> None:
     known, unknown = URIRef(EX + "directedBy"), URIRef(EX + "releaseYear")
-    assert index().names([known, unknown]) == {known: "was directed by", unknown: "release year"}
-    assert index().search("directed", 5).hits == ()
+    assert shared.names([known, unknown]) == {known: "was directed by", unknown: "release year"}
+    assert shared.search("directed", 5).hits == ()
 
 
 @given(st.text(max_size=60) | st.text(alphabet="\"'*:^(){}+-. \x00NEARORND", max_size=40))
@@ -102,9 +104,6 @@ def test_no_text_breaks_the_search(text: str) -> None:
     found = shared.search(text, 5)
     assert len(found.hits) <= 5
     shared.exact([text])
-
-
-shared = index()
 
 
 def test_a_flood_of_words_is_cut_short() -> None:
@@ -128,28 +127,22 @@ def test_an_index_in_a_file_answers_the_same(tmp_path: Path) -> None:
     again.close()
 
 
-@pytest.mark.parametrize(
-    ("iri", "name"),
-    [
-        (EX + "directedBy", "directed by"),
-        (EX + "release_year", "release year"),
-        (EX + "Angela_Merkel", "Angela Merkel"),
-        (EX + "New%20York-City", "New York City"),
-        (EX + "onto#HTTPServer", "HTTP Server"),
-        ("urn:isbn:123", "123"),
-        (EX, "example.org"),
-    ],
-)
-def test_names_are_read_from_iris(iri: str, name: str) -> None:
-    assert local_name(iri) == name
+def test_names_are_read_from_iris() -> None:
+    names = {
+        EX + "directedBy": "directed by",
+        EX + "release_year": "release year",
+        EX + "Angela_Merkel": "Angela Merkel",
+        EX + "New%20York-City": "New York City",
+        EX + "onto#HTTPServer": "HTTP Server",
+        "urn:isbn:123": "123",
+        EX: "example.org",
+    }
+    assert {iri: local_name(iri) for iri in names} == names
 
 
-@pytest.mark.parametrize(
-    ("text", "folded"),
-    [("  Ørsted &  Straße_1 ", "orsted strasse 1"), ("É\x00e", "e e"), ("¿?", "¿?"), ("ﬁve", "five")],
-)
-def test_normal_form(text: str, folded: str) -> None:
-    assert normal(text) == folded
+def test_normal_form() -> None:
+    texts = {"  Ørsted &  Straße_1 ": "orsted strasse 1", "É\x00e": "e e", "¿?": "¿?", "ﬁve": "five"}
+    assert {text: normal(text) for text in texts} == texts
 
 
 def test_what_has_no_label_is_found_by_its_iri_and_the_schema_is_not(people: LocalGraph) -> None:
@@ -167,9 +160,8 @@ def test_the_preferred_language_names_a_vertex(people_file: Path) -> None:
     assert french.search("london", 1).hits[0].iri == london
 
 
-def test_wikidata_predicates_are_named_by_their_property(tmp_path: Path) -> None:
-    path = tmp_path / "w.ttl"
-    path.write_text("""
+def test_wikidata_predicates_are_named_by_their_property() -> None:
+    kg = films("""
         @prefix wd: <http://www.wikidata.org/entity/> .
         @prefix wdt: <http://www.wikidata.org/prop/direct/> .
         @prefix wikibase: <http://wikiba.se/ontology#> .
@@ -177,6 +169,6 @@ def test_wikidata_predicates_are_named_by_their_property(tmp_path: Path) -> None
         wd:P50 a wikibase:Property ; rdfs:label "author"@en, "Autor"@de ; wikibase:directClaim wdt:P50 .
         wd:Q1 rdfs:label "A Book"@en ; wdt:P50 wd:Q2 . wd:Q2 rdfs:label "A Writer"@en .
     """)
-    kg, author = LocalGraph.open(path), URIRef("http://www.wikidata.org/prop/direct/P50")
+    author = URIRef("http://www.wikidata.org/prop/direct/P50")
     assert kg.names([author]) == {author: "author"}
     assert kg.search("author", 5).hits == ()

@@ -120,11 +120,8 @@ def outcomes() -> Iterator[dict[str, Any]]:
             plain.write_text(text)
             packed.write_bytes(gzip.compress(text.encode(), 1))
             kg = open_kg(f"{server.url}/{name}", dialect="generic", query_timeout_s=200)
-            ways = (
-                partial(open_kg, plain, cache=False),
-                partial(open_kg, packed, cache=False),
-                partial(kg.construct, "CONSTRUCT WHERE { ?s ?p ?o }"),
-            )
+            file, gz = partial(open_kg, plain, cache=False), partial(open_kg, packed, cache=False)
+            ways = (file, gz, partial(kg.construct, "CONSTRUCT WHERE { ?s ?p ?o }"))
             for door, way in zip(DOORS, ways, strict=True):
                 yield {"name": name, "door": door, "error": _error(way), "bytes": _peak_bytes()}
 
@@ -148,9 +145,8 @@ def _peak_bytes() -> int:
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit
     if sys.platform == "darwin":
         return max(children, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-    status = Path(
-        "/proc/self/status"
-    ).read_text()  # ru_maxrss counts what the process was before its exec, too
+    # ru_maxrss counts what the process was before its exec, too
+    status = Path("/proc/self/status").read_text()
     return max(children, int(status.partition("VmHWM:")[2].split()[0]) * 1024)
 
 

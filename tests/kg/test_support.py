@@ -16,8 +16,6 @@ from kgwb.kg.findings import Facts, findings_of
 from kgwb.kg.queries import support_of
 
 START = f"PREFIX : <{EX}> PREFIX rdfs: <{RDFS}> "
-ARRIVAL, DUNE, OTHER, SICARIO = map(iri, ("arrival", "dune", "lynchs_dune", "sicario"))
-DENIS, LYNCH = iri("denis"), iri("lynch")
 
 
 def supported(query: str, turtle: str = FILMS) -> dict[tuple[str, ...], list[str]]:
@@ -85,24 +83,18 @@ def test_the_branches_of_a_union_and_optional_parts_stand_where_they_hold() -> N
     }
 
 
-@pytest.mark.parametrize("group", ["?d", "?d BIND(STR(?d) AS ?name)"])
-def test_a_group_stands_on_what_was_counted(group: str) -> None:
-    pattern, _, made = group.partition(" ")
-    by = "?name" if made else "?d"
-    query = f"SELECT {by} (COUNT(?f) AS ?n) WHERE {{ ?f :director {pattern} {made} }} GROUP BY {by}"
-    assert {row[1]: triples for row, triples in supported(query).items()} == {
-        "3": directed("arrival", "dune", "sicario"),
-        "1": directed("lynchs_dune", by="lynch"),
-    }
+@pytest.mark.parametrize(("made", "by"), [("", "?d"), ("BIND(STR(?d) AS ?name)", "?name")])
+def test_a_group_stands_on_what_was_counted(made: str, by: str) -> None:
+    query = f"SELECT {by} (COUNT(?f) AS ?n) WHERE {{ ?f :director ?d {made} }} GROUP BY {by}"
+    counted = {"3": directed("arrival", "dune", "sicario"), "1": directed("lynchs_dune", by="lynch")}
+    assert {row[1]: triples for row, triples in supported(query).items()} == counted
     whole = "SELECT (COUNT(?f) AS ?n) ((COUNT(?f) * 2) AS ?m) WHERE { ?f :director :denis }"
     assert supported(whole) == {("3", "6"): directed("arrival", "dune", "sicario")}
 
 
 def test_what_a_subquery_keeps_to_itself_gives_no_triples() -> None:
-    most = (
-        "SELECT ?d WHERE { ?d rdfs:label ?name { SELECT ?d (COUNT(?f) AS ?n) WHERE { ?f :director ?d }"
-        " GROUP BY ?d } FILTER(?n > 1) }"
-    )
+    each = "SELECT ?d (COUNT(?f) AS ?n) WHERE { ?f :director ?d } GROUP BY ?d"
+    most = f"SELECT ?d WHERE {{ ?d rdfs:label ?name {{ {each} }} FILTER(?n > 1) }}"
     assert supported(most) == {("denis",): ["denis label Denis Villeneuve"]}
 
 
@@ -127,9 +119,9 @@ def test_blank_nodes_of_the_graph_are_shown_and_those_of_a_query_have_names_of_t
 
 
 def test_a_dataset_of_its_own_is_asked() -> None:
-    kg = films()
     sparql = START + "SELECT ?f FROM :nowhere WHERE { ?f :director :denis }"
-    assert support_of(kg, sparql, ("f",), [(DUNE,)]) == {(DUNE,): ()}
+    dune = (iri("dune"),)
+    assert support_of(films(), sparql, ("f",), [dune]) == {dune: ()}
 
 
 # --- anything at all

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
-from model_servers import OllamaServer, OpenAIServer
+from model_servers import ModelServer, OllamaServer, OpenAIServer
 
 KEY = "sk-proj-0123456789abcdefTHEKEY"
 
@@ -20,19 +21,25 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def key(monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    for name in ("OPENAI_API_KEY", "OLLAMA_API_KEY"):
+        monkeypatch.setenv(name, KEY)
     return KEY
+
+
+@pytest.fixture(params=[OpenAIServer, OllamaServer], ids=lambda protocol: protocol.kind)
+def server(request: pytest.FixtureRequest) -> Iterator[ModelServer]:
+    """A server of each protocol."""
+    with closing(request.param()) as made:
+        yield made
 
 
 @pytest.fixture
 def openai_server() -> Iterator[OpenAIServer]:
-    server = OpenAIServer()
-    yield server
-    server.close()
+    with closing(OpenAIServer()) as made:
+        yield made
 
 
 @pytest.fixture
 def ollama_server() -> Iterator[OllamaServer]:
-    server = OllamaServer()
-    yield server
-    server.close()
+    with closing(OllamaServer()) as made:
+        yield made

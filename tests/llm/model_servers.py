@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import struct
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
-from kgwb.llm import ChatRequest, Message
+from kgwb.llm import ChatReply, ChatRequest, Message, OllamaModel, OpenAIModel
 
 SCHEMA = {
     "type": "object",
@@ -21,6 +22,9 @@ SCHEMA = {
     "required": ["answer"],
     "additionalProperties": False,
 }
+
+
+GOETHE = '{"answer": "Goethe"}'
 
 
 def ask(**changes: Any) -> ChatRequest:
@@ -32,6 +36,11 @@ def ask(**changes: Any) -> ChatRequest:
         "timeout_s": 5.0,
     }
     return ChatRequest(**{**defaults, **changes})
+
+
+def complete(model: Any, **changes: Any) -> ChatReply:
+    """What a model replies to that request."""
+    return model.complete(ask(**changes), None, threading.Event())
 
 
 @dataclass(frozen=True)
@@ -65,8 +74,20 @@ class Seen:
 class ModelServer:
     """Gives the answers in ``queue`` first, then ``always`` if set, then what its protocol says."""
 
-    prefix = chat_path = ""
+    kind = prefix = chat_path = ""
     streams_unasked = False
+    model: type[OpenAIModel] | type[OllamaModel]
+    """Who asks it."""
+    reply: Callable[..., Answer]
+    error: Callable[..., Answer]
+    beginning: Callable[[str], str]
+    """The body of a stream with the first half of a reply, and no end."""
+    said: Callable[[str], str]
+    """What is sent for an error inside a stream."""
+    as_stream: Callable[[Answer, dict[str, Any]], Answer]
+    """The same reply in parts; an answer that is no reply stays as it is."""
+    chat: Callable[[dict[str, Any]], Answer]
+    listing: Callable[[], Answer]
 
     def __init__(self) -> None:
         self.seen: list[Seen] = []
@@ -110,27 +131,45 @@ class ModelServer:
             return self.as_stream(answer, seen.body) if wanted else answer
         return self.listing()
 
-    as_stream: Callable[[Answer, dict[str, Any]], Answer]
-    """The same reply in parts; an answer that is no reply stays as it is."""
-    chat: Callable[[dict[str, Any]], Answer]
-    listing: Callable[[], Answer]
+    def tiny(self) -> Any:
+        """A model that it has."""
+        return self.model("tiny", base_url=self.url)
 
 
 class OpenAIServer(ModelServer):
     """Refuses the request fields and response formats in ``refuses``, in words like OpenAI's."""
 
-    prefix = "/v1"
-    chat_path = "/chat/completions"
+    kind, model, prefix, chat_path = "openai", OpenAIModel, "/v1", "/chat/completions"
     says_param = True
+
+    @staticmethod
+    def reply(content: Any, finish: str = "stop", **message: Any) -> Answer:
+        message = {"role": "assistant", "content": content, **message}
+        choices = [{"index": 0, "finish_reason": finish, "message": message}]
+        usage = {"prompt_tokens": 12, "completion_tokens": 5, "total_tokens": 17}
+        return Answer({"object": "chat.completion", "model": "tiny-1", "choices": choices, "usage": usage})
+
+    @staticmethod
+    def error(status: int, message: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> Answer:
+        return Answer({"error": {"message": message, "type": "error", **more}}, status, headers or {})
+
+    @staticmethod
+    def beginning(text: str) -> str:
+        return sse(*openai_events({"content": text}, None, None)[:-2])
+
+    @staticmethod
+    def said(message: str) -> str:
+        return sse({"error": {"message": message, "code": 500}})
 
     def chat(self, body: dict[str, Any]) -> Answer:
         if body["model"] not in self.model_names:
-            return openai_error(404, f"The model {body['model']} does not exist", code="model_not_found")
-        if refused := sorted(self.refuses & set(_used(body))):
+            return self.error(404, f"The model {body['model']} does not exist", code="model_not_found")
+        used = {*body, body.get("response_format", {}).get("type")}
+        if refused := sorted(self.refuses & used):
             named = refused[0] if refused[0] in body else "response_format"
             message = f"Unsupported parameter: '{named}' is not supported with this model."
-            return openai_error(400, message, param=named if self.says_param else None)
-        return openai_reply('{"answer": "Goethe"}')
+            return self.error(400, message, param=named if self.says_param else None)
+        return self.reply(GOETHE)
 
     def as_stream(self, answer: Answer, body: dict[str, Any]) -> Answer:
         choices = answer.body.get("choices") if isinstance(answer.body, dict) else None
@@ -148,17 +187,35 @@ class OpenAIServer(ModelServer):
 class OllamaServer(ModelServer):
     """Refuses the kinds of ``format`` in ``refuses``: "schema", "json"."""
 
-    chat_path = "/api/chat"
+    kind, model, chat_path = "ollama", OllamaModel, "/api/chat"
     refusal_status = 500
     streams_unasked = True
 
+    @staticmethod
+    def reply(content: str, finish: str = "stop", **changes: Any) -> Answer:
+        message = {"role": "assistant", "content": content}
+        end = {"done": True, "done_reason": finish, "prompt_eval_count": 12, "eval_count": 5}
+        return Answer({"model": "tiny", "message": message, **end, **changes})
+
+    @staticmethod
+    def error(status: int, message: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> Answer:
+        return Answer({"error": message}, status, headers or {})
+
+    @staticmethod
+    def beginning(text: str) -> str:
+        return ndjson(*ollama_parts(OllamaServer.reply(text).body)[:-1])
+
+    @staticmethod
+    def said(message: str) -> str:
+        return ndjson({"error": message})
+
     def chat(self, body: dict[str, Any]) -> Answer:
         if body["model"] not in self.model_names:
-            return Answer({"error": f"model '{body['model']}' not found"}, 404)
+            return self.error(404, f"model '{body['model']}' not found")
         form = body.get("format")
         if form is not None and ("json" if form == "json" else "schema") in self.refuses:
-            return Answer({"error": "invalid JSON schema in format"}, self.refusal_status)
-        return ollama_reply('{"answer": "Goethe"}')
+            return self.error(self.refusal_status, "invalid JSON schema in format")
+        return self.reply(GOETHE)
 
     def as_stream(self, answer: Answer, body: dict[str, Any]) -> Answer:
         if not isinstance(answer.body, dict) or "message" not in answer.body:
@@ -185,11 +242,8 @@ def openai_events(message: dict[str, Any], finish: str | None, usage: Any) -> li
 
 def ollama_parts(body: dict[str, Any]) -> list[dict[str, Any]]:
     """The lines of a reply: its text in pieces, then the end with the counts."""
-    content = body["message"]["content"]
-    parts = [
-        {"model": "tiny", "message": {"role": "assistant", "content": piece}, "done": False}
-        for piece in _pieces(content)
-    ]
+    messages = [{"role": "assistant", "content": piece} for piece in _pieces(body["message"]["content"])]
+    parts = [{"model": "tiny", "message": message, "done": False} for message in messages]
     return [*parts, {**body, "message": {"role": "assistant", "content": ""}}]
 
 
@@ -209,42 +263,6 @@ def _pieces(text: Any) -> list[Any]:
     return [text[at : at + 8] for at in range(0, len(text), 8)]
 
 
-def openai_reply(content: Any, finish_reason: str = "stop", **message: Any) -> Answer:
-    choice = {
-        "index": 0,
-        "finish_reason": finish_reason,
-        "message": {"role": "assistant", "content": content, **message},
-    }
-    usage = {"prompt_tokens": 12, "completion_tokens": 5, "total_tokens": 17}
-    return Answer(
-        {"id": "c", "object": "chat.completion", "model": "tiny-1", "choices": [choice], "usage": usage}
-    )
-
-
-def openai_error(
-    status: int, message: str, *, headers: Mapping[str, str] | None = None, **more: Any
-) -> Answer:
-    return Answer({"error": {"message": message, "type": "error", **more}}, status, headers or {})
-
-
-def ollama_reply(content: str, **changes: Any) -> Answer:
-    body = {
-        "model": "tiny",
-        "message": {"role": "assistant", "content": content},
-        "done": True,
-        "done_reason": "stop",
-        "prompt_eval_count": 12,
-        "eval_count": 5,
-    }
-    return Answer({**body, **changes})
-
-
-def _used(body: dict[str, Any]) -> Iterable[str]:
-    yield from body
-    if "response_format" in body:
-        yield body["response_format"]["type"]
-
-
 class _QuietServer(ThreadingHTTPServer):
     connections = 0
 
@@ -254,16 +272,6 @@ class _QuietServer(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that left early are part of the tests."""
-
-    def shutdown_request(self, request: Any) -> None:
-        """Without the farewell where a reset is wanted."""
-        if request.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8) == LINGER_0:
-            self.close_request(request)
-        else:
-            super().shutdown_request(request)
-
-
-LINGER_0 = struct.pack("ii", 1, 0)
 
 
 def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
@@ -277,7 +285,6 @@ def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
             answer = server.answer(Seen(self.path, headers, body))
             server.closing.wait(answer.delay_s)
             if answer.hang_up:
-                self.close_connection = True
                 self._end(answer)
                 return
             self.send_response(answer.status)
@@ -292,7 +299,8 @@ def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
         def _end(self, answer: Answer) -> None:
             self.close_connection |= answer.end != "whole" or answer.sent is not None
             if answer.end == "reset":
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_0)
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                os.close(self.connection.detach())  # at once, without a farewell
             elif answer.end == "stall":
                 server.closing.wait(60)
             try:

@@ -8,6 +8,7 @@ from pathlib import Path
 import engines
 import pytest
 from rules_asked import answers
+from small import answer_of
 
 from kgwb import open_kg
 from kgwb.kg import Graph
@@ -56,53 +57,48 @@ def kg(file: Path) -> Graph:
     return open_kg(file)
 
 
-@pytest.mark.parametrize(
-    ("question", "values"),
-    [
-        ("Polar Carrier - which flag?", ["Norway"]),
-        ("Under which flag does the Polar Carrier sail?", ["Norway"]),
-        ("I need the IMO number of the Polar Carrier, please.", ["9578250"]),
-        ("We saw the Polar Carrier today. Any idea whose ship that is? I mean the owner.", ["Tarn Shipping"]),
-        ("In what year was the Polar Carrier built?", ["2007"]),
-        ("Who built QC-7?", ["Tarn Shipping"]),
-        ("Who is in charge of Procurement?", ["Ada Byron"]),
-        ("What number do I ring to reach Ada Byron?", ["+44 1"]),
-        ("When does the contract CTR-12 run out?", ["2026-04-12"]),
-        ("How far out does QC-7 reach? With the unit, please.", ["183.5", "foot"]),
-        ("Which vessels are in the Old Harbour?", ["Polar Carrier"]),
-        ("Does anyone know who owns the Polar Carrier?", ["Tarn Shipping"]),
-        ("Who is the signatory of CTR-12?", ["Jo Frost"]),
-        ("When was Tarn Shipping founded?", ["1987"]),
-        ("Who founded the New Harbour?", ["Ida Moss"]),
-        ("When was the New Harbour founded?", ["1843"]),
-    ],
+ANSWERED = {
+    "Polar Carrier - which flag?": ["Norway"],
+    "Under which flag does the Polar Carrier sail?": ["Norway"],
+    "I need the IMO number of the Polar Carrier, please.": ["9578250"],
+    "We saw the Polar Carrier today. Any idea whose ship that is? I mean the owner.": ["Tarn Shipping"],
+    "In what year was the Polar Carrier built?": ["2007"],
+    "Who built QC-7?": ["Tarn Shipping"],
+    "Who is in charge of Procurement?": ["Ada Byron"],
+    "What number do I ring to reach Ada Byron?": ["+44 1"],
+    "When does the contract CTR-12 run out?": ["2026-04-12"],
+    "How far out does QC-7 reach? With the unit, please.": ["183.5", "foot"],
+    "Which vessels are in the Old Harbour?": ["Polar Carrier"],
+    "Does anyone know who owns the Polar Carrier?": ["Tarn Shipping"],
+    "Who is the signatory of CTR-12?": ["Jo Frost"],
+    "When was Tarn Shipping founded?": ["1987"],
+    "Who founded the New Harbour?": ["Ida Moss"],
+    "When was the New Harbour founded?": ["1843"],
+}
+NOT_SAID = (
+    "Who is captain of the Polar Carrier?",
+    "What is the call sign of the Polar Carrier?",
+    "How many crew does the Polar Carrier sail with?",
+    "When is Ada Byron's birthday?",
+    "What pay grade is Ada Byron on?",
+    "What was the weather like when the Polar Carrier was built?",
+    "What is the favourite food of the owner of the Polar Carrier?",
+    "When was the owner of the Polar Carrier born?",
+    "Who manages the Old Harbour?",
+    "Who founded Tarn Shipping?",
+    "Who was the Tarn Shipping company founded by?",
 )
+
+
+@pytest.mark.parametrize(("question", "values"), ANSWERED.items())
 def test_a_question_is_read_by_what_the_graph_says(question: str, values: list[str], kg: Graph) -> None:
-    answer = Workbench(kg, "rules").ask(question).answer
-    assert answer is not None
-    assert [value.label for value in answer.values] == values
+    assert list(answer_of(Workbench(kg, "rules").ask(question)).labels) == values
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
-        "Who is captain of the Polar Carrier?",
-        "What is the call sign of the Polar Carrier?",
-        "How many crew does the Polar Carrier sail with?",
-        "When is Ada Byron's birthday?",
-        "What pay grade is Ada Byron on?",
-        "What was the weather like when the Polar Carrier was built?",
-        "What is the favourite food of the owner of the Polar Carrier?",
-        "When was the owner of the Polar Carrier born?",
-        "Who manages the Old Harbour?",
-        "Who founded Tarn Shipping?",
-        "Who was the Tarn Shipping company founded by?",
-    ],
-)
+@pytest.mark.parametrize("question", NOT_SAID)
 @pytest.mark.parametrize("system", ["chatty_kg", "dog", "triad"])
 def test_what_the_graph_does_not_say_is_not_answered(question: str, system: str, kg: Graph) -> None:
-    answer = Workbench(kg, "rules", system=system).ask(question).answer
-    assert answer is not None
+    answer = answer_of(Workbench(kg, "rules", system=system).ask(question))
     assert not answer.values
     assert answer.reason.startswith("not in this graph")
 
@@ -112,14 +108,8 @@ def test_a_server_suggests_what_the_file_does(
     server: str, file: Path, kg: Graph, request: pytest.FixtureRequest
 ) -> None:
     served = open_kg(request.getfixturevalue(server).load(file))
-    for question in (
-        "How far out does QC-7 reach? With the unit, please.",
-        "Who built QC-7?",
-        "When does the contract CTR-12 run out?",
-        "Which vessels are in the Old Harbour?",
-        "Who is captain of the Polar Carrier?",
-    ):
-        assert read(question, served, Embeddings()) == read(question, kg, Embeddings())
+    for question in (*ANSWERED, *NOT_SAID):
+        assert read(question, served, Embeddings()) == read(question, kg, Embeddings()), question
 
 
 def test_without_a_graph_the_grammar_reads_alone() -> None:

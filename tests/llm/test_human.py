@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
-from model_servers import ask
+from model_servers import ask, complete
+from page import wait_for
 
 from kgwb.errors import Cancelled, ModelError, SettingError
 from kgwb.llm import Human, model
@@ -32,48 +32,32 @@ def answering(human: Human, say: Callable[[Asked], str | None]) -> None:
     human.listeners[listen] = None
 
 
-def says(script: dict[str, list[Any]]) -> Callable[[Asked], str | None]:
-    return lambda asked: json.dumps(script[asked.request.task].pop(0))
-
-
-def until(true: Callable[[], Any]) -> None:
-    end = time.monotonic() + 10
-    while not true():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.005)
-
-
 def test_there_is_one_person_who_takes_the_time_that_it_takes() -> None:
     assert model("human") is model(" human")
     with pytest.raises(TypeError):
         model("human", base_url="http://localhost")
     human = Human()
     answering(human, lambda asked: f"to {asked.request.task}")
-    reply = human.complete(ask(task="a", timeout_s=0.001), None, threading.Event())
+    reply = complete(human, task="a", timeout_s=0.001)
     assert (reply.text, reply.model, reply.prompt_tokens, human.waiting) == ("to a", "human", 0, ())
     with pytest.raises(ModelError, match="nobody waits"):
         human.reply("?", Asked(ask(), threading.Event()))
 
 
 def test_requests_queue_up_and_each_gets_its_own_reply() -> None:
-    human, replies = Human(), {}
+    human = Human()
     human.listeners[lambda: None] = None
 
-    def complete(task: str) -> None:
-        replies[task] = human.complete(ask(task=task), None, threading.Event()).text
-
-    threads = []
-    for number, task in enumerate("abc", 1):
-        threads.append(threading.Thread(target=complete, args=(task,)))
-        threads[-1].start()
-        until(lambda number=number: len(human.waiting) == number)
-    assert [asked.request.task for asked in human.waiting] == ["a", "b", "c"]
-    human.reply("3", human.waiting[2])
-    human.reply("1", human.waiting[0])
-    human.reply("2", human.waiting[0])
-    for thread in threads:
-        thread.join(10)
-    assert replies == {"a": "1", "b": "2", "c": "3"}
+    with ThreadPoolExecutor(3) as pool:
+        replies = []
+        for task in "abc":
+            replies.append(pool.submit(complete, human, task=task))
+            wait_for(lambda: len(human.waiting) == len(replies))
+        assert [asked.request.task for asked in human.waiting] == ["a", "b", "c"]
+        human.reply("3", human.waiting[2])
+        human.reply("1", human.waiting[0])
+        human.reply("2", human.waiting[0])
+        assert [reply.result(10).text for reply in replies] == ["1", "2", "3"]
 
 
 def test_a_cancel_ends_the_waiting() -> None:
@@ -109,7 +93,7 @@ def test_a_person_plays_all_agents_of_a_question_and_is_replayed(tmp_path: Path)
     wrong = qir("Arrival | directed by | Denis")  # no unknown
     right = qir("Arrival | directed by | ?person")
     script = {"chatty_kg/qir": [wrong, right], "chatty_kg/predicate_selection": [predicates(["director"])]}
-    answering(human, says(script))
+    answering(human, lambda asked: json.dumps(script[asked.request.task].pop(0)))
     run = chatty("Who directed Arrival?", human).go()  # type: ignore[arg-type]
     assert str(run.answer) == "Denis Villeneuve"
     first, second = run["qir"].attempts
@@ -126,12 +110,12 @@ def test_a_cancelled_run_keeps_what_was_said_and_resumes(tmp_path: Path) -> None
     run = Run(CHATTY, "Who directed Arrival?", kg=films(), models=human, path=path)
     going = threading.Thread(target=run.go)
     going.start()
-    until(lambda: [a.request.task for a in human.waiting] == ["chatty_kg/predicate_selection"])
+    wait_for(lambda: [a.request.task for a in human.waiting] == ["chatty_kg/predicate_selection"])
     with pytest.raises(SettingError, match="being executed"):
         run.go()
     run.cancel()
     going.join(10)
-    until(lambda: not human.waiting)
+    wait_for(lambda: not human.waiting)
     assert (run.status, run.output("qir").target) == ("cancelled", "?person")
     human.listeners.clear()
     answering(human, lambda asked: json.dumps(predicates(["director"])))

@@ -10,7 +10,7 @@ from model_servers import Answer, OllamaServer, OpenAIServer
 
 from kgwb import llm
 from kgwb.errors import UnknownModelError
-from kgwb.llm import ModelStatus, OllamaModel, OpenAIModel, available, model
+from kgwb.llm import FORMS, ModelStatus, OllamaModel, OpenAIModel, available, model
 
 
 def status(kind: str, timeout_s: float = 1.0) -> ModelStatus:
@@ -28,14 +28,18 @@ def test_exported_names_are_sorted_and_exist() -> None:
     assert all(hasattr(llm, name) for name in llm.__all__)
 
 
+SERVERS = ("openai", "ollama")
+OPENAI_URL, OLLAMA_URL = "https://api.openai.com/v1", "http://127.0.0.1:11434"
+
+
 @pytest.mark.parametrize(
     ("spec", "name", "url"),
     [
-        ("openai:gpt-4o", "gpt-4o", "https://api.openai.com/v1"),
-        ("openai:ft:gpt-4o:me", "ft:gpt-4o:me", "https://api.openai.com/v1"),
+        ("openai:gpt-4o", "gpt-4o", OPENAI_URL),
+        ("openai:ft:gpt-4o:me", "ft:gpt-4o:me", OPENAI_URL),
         ("openai:tiny@http://localhost:8000/v1", "tiny", "http://localhost:8000/v1"),
         ("openai:@cf/meta/tiny@https://ai.example/v1", "@cf/meta/tiny", "https://ai.example/v1"),
-        ("ollama:llama3.2:3b", "llama3.2:3b", "http://127.0.0.1:11434"),
+        ("ollama:llama3.2:3b", "llama3.2:3b", OLLAMA_URL),
         ("ollama:llama3.2:3b@http://gpu.example:11434", "llama3.2:3b", "http://gpu.example:11434"),
     ],
 )
@@ -45,44 +49,51 @@ def test_models_behind_a_server(key: str, spec: str, name: str, url: str) -> Non
     assert (remote.name, remote.model, remote.url, remote.remote) == (spec, name, url, True)
 
 
-def test_the_address_may_be_an_option_or_stand_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = model("openai:tiny", base_url="http://localhost:8000/v1/")
-    assert given.name == "openai:tiny@http://localhost:8000/v1"
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:9000/v1")
-    assert model("openai:tiny").name == "openai:tiny@http://localhost:9000/v1"
-
-
 @pytest.mark.parametrize(
-    "spec",
-    ["", "gpt-4o", "openai", "openai:", "ollama:@http://localhost", "rules:fast", "replay:", "azure:gpt-4o"],
+    ("variable", "value", "name"),
+    [
+        ("OPENAI_BASE_URL", "http://localhost:9000/v1", "openai:tiny@http://localhost:9000/v1"),
+        ("OLLAMA_HOST", "", "ollama:tiny"),
+        ("OLLAMA_HOST", "127.0.0.1:11434", "ollama:tiny"),
+        ("OLLAMA_HOST", "0.0.0.0", "ollama:tiny"),
+        ("OLLAMA_HOST", ":9000", "ollama:tiny@http://127.0.0.1:9000"),
+        ("OLLAMA_HOST", "gpu.example", "ollama:tiny@http://gpu.example:11434"),
+        ("OLLAMA_HOST", "[::1]", "ollama:tiny@http://[::1]:11434"),
+        ("OLLAMA_HOST", "gpu.example/ollama", "ollama:tiny@http://gpu.example:11434/ollama"),
+        ("OLLAMA_HOST", "https://gpu.example/", "ollama:tiny@https://gpu.example"),
+    ],
 )
-def test_an_unknown_specification_names_the_known_forms(key: str, spec: str) -> None:
-    with pytest.raises(UnknownModelError, match="no model named") as caught:
-        model(spec)
-    assert all(form in caught.value.hint for form in llm.FORMS)
+def test_the_address_comes_from_the_environment_or_an_option(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, name: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    spec = name.partition("@")[0]
+    assert model(spec).name == name
+    assert model(spec, base_url="http://localhost:8000/v1/").name == f"{spec}@http://localhost:8000/v1"
 
 
-@pytest.mark.parametrize("base_url", [None, "https://eu.api.openai.com/v1"])
-def test_a_missing_key_says_what_to_set(base_url: str | None) -> None:
-    with pytest.raises(UnknownModelError, match="OPENAI_API_KEY is not set") as caught:
-        model("openai:gpt-4o", base_url=base_url)
-    assert "`rules`" in caught.value.hint
+ALL_FORMS = ", ".join(FORMS)
+NO_NAMES = ("", *"gpt-4o openai openai: ollama:@http://localhost rules:fast replay: azure:gpt-4o".split())
+NO_URLS = ("ftp://host", "http://", "http://host:x", "http://a b")
+WITH_KEYS = ("http://me:THEKEY@host/v1", "http://host/v1?api-key=THEKEY")
+EU = {"base_url": "https://eu.api.openai.com/v1"}
+REFUSED = [
+    *((spec, {}, "no model named", ALL_FORMS) for spec in NO_NAMES),
+    *((f"{wrong}{url}", {}, "no model named", ALL_FORMS) for wrong in ("opnai:a@", "") for url in WITH_KEYS),
+    *((f"{kind}:a", {"base_url": url}, "not the address", "") for kind in SERVERS for url in NO_URLS),
+    *((f"{kind}:a@{url}", {}, "must not hold", "") for kind in SERVERS for url in WITH_KEYS),
+    *(("openai:gpt-4o", options, "OPENAI_API_KEY is not set", "`rules`") for options in ({}, EU)),
+]
 
 
-@pytest.mark.parametrize("url", ["http://me:THEKEY@host/v1", "http://host/v1?api-key=THEKEY"])
-@pytest.mark.parametrize("kind", ["openai:tiny@", "ollama:tiny@", "opnai:tiny@", ""])
-def test_an_address_with_a_key_in_it_is_refused_unseen(kind: str, url: str) -> None:
-    says = "must not hold" if kind.startswith("o") and kind != "opnai:tiny@" else "no model named"
+@pytest.mark.parametrize(("spec", "options", "says", "hint"), REFUSED)
+def test_what_names_no_model_is_refused_with_what_to_do(
+    spec: str, options: dict[str, str], says: str, hint: str
+) -> None:
     with pytest.raises(UnknownModelError, match=says) as caught:
-        model(kind + url)
+        model(spec, **options)
+    assert hint in caught.value.hint
     assert "THEKEY" not in str(caught.value)
-
-
-@pytest.mark.parametrize("kind", ["openai", "ollama"])
-@pytest.mark.parametrize("url", ["ftp://host", "http://", "http://host:x", "http://a b"])
-def test_an_address_that_is_none(kind: str, url: str) -> None:
-    with pytest.raises(UnknownModelError, match="not the address of a server"):
-        model(f"{kind}:tiny", base_url=url)
 
 
 # --- what can be used
@@ -123,7 +134,7 @@ def test_servers_that_do_not_list_their_models(
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", openai_server.url)
     monkeypatch.setattr(openai_server, "listing", lambda: listing)
-    state = status("openai", 0.5)
+    state = status("openai", 0.5 if listing.delay_s else 20.0)
     assert not state.usable
     assert detail in state.detail
     assert key not in repr(state)

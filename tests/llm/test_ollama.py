@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import threading
-import traceback
-from typing import Any
-
 import pytest
-from model_servers import SCHEMA, Answer, OllamaServer, ask
+from model_servers import SCHEMA, OllamaServer, complete
 
-from kgwb.errors import ModelRefusedError, ModelUnreachableError
-from kgwb.llm import ChatReply, Message, OllamaModel
-
-
-def tiny(server: OllamaServer) -> OllamaModel:
-    return OllamaModel("tiny", base_url=server.url)
-
-
-def complete(model: OllamaModel, **changes: Any) -> ChatReply:
-    return model.complete(ask(**changes), None, threading.Event())
+from kgwb.errors import ModelRefusedError
+from kgwb.llm import Message
 
 
 def test_a_request_carries_schema_and_options(ollama_server: OllamaServer) -> None:
-    complete(tiny(ollama_server))
+    complete(ollama_server.tiny())
     (body,) = ollama_server.chats
     assert (body["model"], body["stream"], body["format"]) == ("tiny", True, SCHEMA)
     assert body["options"] == {"temperature": 0.0, "seed": 7, "num_predict": 2048, "num_ctx": 4096}
@@ -30,7 +18,7 @@ def test_a_request_carries_schema_and_options(ollama_server: OllamaServer) -> No
 
 
 def test_the_context_grows_with_the_prompt_and_stays(ollama_server: OllamaServer) -> None:
-    model, long = tiny(ollama_server), (Message("user", "word " * 6000),)
+    model, long = ollama_server.tiny(), (Message("user", "word " * 6000),)
     for changes in ({}, {"messages": long}, {}):
         complete(model, **changes)
     assert [body["options"]["num_ctx"] for body in ollama_server.chats] == [4096, 16384, 16384]
@@ -48,58 +36,14 @@ def test_a_refused_way_to_enforce_the_form_is_tried_once(
     ollama_server: OllamaServer, refuses: set[str], mode: str, formats: list[object], status: int
 ) -> None:
     ollama_server.refuses, ollama_server.refusal_status = refuses, status
-    model = tiny(ollama_server)
+    model = ollama_server.tiny()
     replies = [complete(model), complete(model)]
     assert [body.get("format") for body in ollama_server.chats] == formats
     assert [(reply.mode, reply.tries) for reply in replies] == [(mode, len(formats) - 1), (mode, 1)]
 
 
-@pytest.mark.parametrize(
-    ("answer", "seen"),
-    [
-        (Answer("<html>Welcome</html>"), "<html>Welcome"),
-        (Answer(""), "an empty page"),
-        (Answer({"error": "model is still loading"}), "model is still loading"),
-    ],
-)
-def test_a_200_without_a_reply_is_an_error(ollama_server: OllamaServer, answer: Answer, seen: str) -> None:
-    ollama_server.always = answer
-    with pytest.raises(ModelUnreachableError, match=f"other than a model's reply: .*{seen}"):
-        complete(tiny(ollama_server))
-
-
 def test_a_model_that_is_not_there_is_fetched_by_its_command(ollama_server: OllamaServer) -> None:
     ollama_server.model_names = []
     with pytest.raises(ModelRefusedError, match="no model named tiny at") as caught:
-        complete(tiny(ollama_server))
+        complete(ollama_server.tiny())
     assert "ollama pull tiny" in caught.value.hint
-
-
-def test_a_key_never_shows(ollama_server: OllamaServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OLLAMA_API_KEY", "0123THEKEY")
-    ollama_server.always = Answer({"error": "0123THEKEY is not known"}, 401)
-    model = tiny(ollama_server)
-    with pytest.raises(ModelRefusedError, match="answers 401") as caught:
-        complete(model)
-    assert "THEKEY" not in "".join(traceback.format_exception(caught.value)) + repr(model)
-    assert caught.value.__context__ is None
-
-
-@pytest.mark.parametrize(
-    ("host", "name"),
-    [
-        ("", "ollama:tiny"),
-        ("127.0.0.1:11434", "ollama:tiny"),
-        ("0.0.0.0", "ollama:tiny"),
-        (":9000", "ollama:tiny@http://127.0.0.1:9000"),
-        ("gpu.example", "ollama:tiny@http://gpu.example:11434"),
-        ("[::1]", "ollama:tiny@http://[::1]:11434"),
-        ("gpu.example/ollama", "ollama:tiny@http://gpu.example:11434/ollama"),
-        ("https://gpu.example/", "ollama:tiny@https://gpu.example"),
-    ],
-)
-def test_the_address_comes_from_the_environment(
-    monkeypatch: pytest.MonkeyPatch, host: str, name: str
-) -> None:
-    monkeypatch.setenv("OLLAMA_HOST", host)
-    assert OllamaModel("tiny").name == name

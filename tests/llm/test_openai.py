@@ -5,55 +5,38 @@ from __future__ import annotations
 import socket
 import threading
 import time
-import traceback
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from model_servers import SCHEMA, Answer, OpenAIServer, ask, openai_error, openai_reply
+from model_servers import SCHEMA, Answer, OpenAIServer, ask, complete
 
-from kgwb.errors import Cancelled, ModelError, ModelRefusedError, ModelUnreachableError, UnknownModelError
-from kgwb.llm import ChatReply, OpenAIModel
+from kgwb.errors import Cancelled, ModelRefusedError, UnknownModelError
+from kgwb.llm import OpenAIModel
 
 FIELDS = ("max_tokens", "temperature", "seed", "stream", "stream_options")
 
 
-def tiny(server: OpenAIServer) -> OpenAIModel:
-    return OpenAIModel("tiny", base_url=server.url)
-
-
-def complete(model: OpenAIModel, **changes: Any) -> ChatReply:
-    return model.complete(ask(**changes), None, threading.Event())
+error, reply_of = OpenAIServer.error, OpenAIServer.reply
 
 
 def test_a_request_carries_the_schema_and_asks_for_a_stream(openai_server: OpenAIServer) -> None:
-    complete(tiny(openai_server))
-    assert openai_server.chats == [
-        {
-            "model": "tiny",
-            "messages": [
-                {"role": "system", "content": "Answer in JSON."},
-                {"role": "user", "content": "Who wrote Faust?"},
-            ],
-            "max_tokens": 2048,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-            "temperature": 0.0,
-            "seed": 7,
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {"name": "chatty_kg_qir", "strict": True, "schema": SCHEMA},
-            },
-        }
-    ]
+    complete(openai_server.tiny())
+    texts = ("system", "Answer in JSON."), ("user", "Who wrote Faust?")
+    messages = [{"role": role, "content": content} for role, content in texts]
+    limits = {"max_tokens": 2048, "temperature": 0.0, "seed": 7}
+    streamed = {"stream": True, "stream_options": {"include_usage": True}}
+    named = {"name": "chatty_kg_qir", "strict": True, "schema": SCHEMA}
+    form = {"response_format": {"type": "json_schema", "json_schema": named}}
+    assert openai_server.chats == [{"model": "tiny", "messages": messages, **limits, **streamed, **form}]
     free = {"type": "object", "additionalProperties": {"type": "string"}}  # which cannot be called strict
-    complete(tiny(openai_server), schema=free)
-    named = {"name": "chatty_kg_qir", "strict": False, "schema": free}
-    assert openai_server.chats[-1]["response_format"] == {"type": "json_schema", "json_schema": named}
+    complete(openai_server.tiny(), schema=free)
+    loose = {"type": "json_schema", "json_schema": named | {"strict": False, "schema": free}}
+    assert openai_server.chats[-1]["response_format"] == loose
 
 
 def test_a_connection_is_used_again(openai_server: OpenAIServer) -> None:
-    model = tiny(openai_server)
+    model = openai_server.tiny()
     for _ in range(3):
         complete(model)
     assert (len(openai_server.chats), openai_server.connections) == (3, 1)
@@ -66,28 +49,24 @@ def test_a_connection_is_used_again(openai_server: OpenAIServer) -> None:
 @pytest.mark.parametrize(
     ("refuses", "mode", "formats"),
     [
-        ({"json_schema"}, "json", ["json_schema", "json_object", "json_object"]),
-        (
-            {"json_schema", "json_object"},
-            "prompt",
-            ["json_schema", "json_object", "json_object", None, None],
-        ),
+        ({"json_schema"}, "json", ["json_schema", *["json_object"] * 2]),
+        ({"json_schema", "json_object"}, "prompt", ["json_schema", *["json_object"] * 2, None, None]),
     ],
 )
 def test_a_refused_way_to_enforce_the_form_is_tried_once(
     openai_server: OpenAIServer, refuses: set[str], mode: str, formats: list[str | None], says_param: bool
 ) -> None:
     openai_server.refuses, openai_server.says_param = refuses, says_param
-    model = tiny(openai_server)
+    model = openai_server.tiny()
     replies = [complete(model), complete(model)]
     assert [body.get("response_format", {}).get("type") for body in openai_server.chats] == formats
     assert [(reply.mode, reply.tries) for reply in replies] == [(mode, len(formats) - 1), (mode, 1)]
 
 
 def test_one_refusal_does_not_condemn_a_server_that_honours_schemas(openai_server: OpenAIServer) -> None:
-    model = tiny(openai_server)
+    model = openai_server.tiny()
     complete(model)
-    for refusal in (Answer({"detail": "no"}, 422), openai_error(400, "bad", param="response_format")):
+    for refusal in (Answer({"detail": "no"}, 422), error(400, "bad", param="response_format")):
         openai_server.queue.append(refusal)
         assert [complete(model).mode, complete(model).mode] == ["json", "schema"]
 
@@ -95,14 +74,14 @@ def test_one_refusal_does_not_condemn_a_server_that_honours_schemas(openai_serve
 @pytest.mark.parametrize(
     ("refusal", "chats"),
     [
-        (openai_error(400, "maximum context length is 512 tokens"), 4),
-        (openai_error(400, "too long", param="messages", code="context_length_exceeded"), 1),
+        (error(400, "maximum context length is 512 tokens"), 4),
+        (error(400, "too long", param="messages", code="context_length_exceeded"), 1),
     ],
 )
 def test_a_request_that_is_refused_in_every_form_teaches_nothing(
     openai_server: OpenAIServer, refusal: Answer, chats: int
 ) -> None:
-    model, openai_server.always = tiny(openai_server), refusal
+    model, openai_server.always = openai_server.tiny(), refusal
     with pytest.raises(ModelRefusedError, match=r"answers 400: (maximum context|too long)"):
         complete(model)
     assert len(openai_server.chats) == chats
@@ -116,7 +95,7 @@ def test_a_refused_field_is_left_out_from_then_on(
     openai_server: OpenAIServer, field: str, says_param: bool
 ) -> None:
     openai_server.refuses, openai_server.says_param = {field}, says_param
-    model = tiny(openai_server)
+    model = openai_server.tiny()
     replies = [complete(model), complete(model)]
     assert [field in body for body in openai_server.chats] == [True, False, False]
     assert [(reply.mode, reply.tries) for reply in replies] == [("schema", 2), ("schema", 1)]
@@ -125,14 +104,14 @@ def test_a_refused_field_is_left_out_from_then_on(
 
 def test_a_server_that_refuses_much_is_still_asked(openai_server: OpenAIServer) -> None:
     openai_server.refuses = {"json_schema"}
-    model = tiny(openai_server)
+    model = openai_server.tiny()
     complete(model)
     assert openai_server.chats[-1]["response_format"] == {"type": "json_object", "schema": SCHEMA}
-    openai_server.queue.append(openai_error(400, "Unknown parameter", param="response_format.schema"))
+    openai_server.queue.append(error(400, "Unknown parameter", param="response_format.schema"))
     assert complete(model).mode == "json"
     assert openai_server.chats[-1]["response_format"] == {"type": "json_object"}
     openai_server.refuses = {"json_schema", "json_object", "max_completion_tokens", *FIELDS}
-    assert complete(tiny(openai_server)).mode == "prompt"
+    assert complete(openai_server.tiny()).mode == "prompt"
     assert openai_server.chats[-1].keys() == {"model", "messages"}
 
 
@@ -140,9 +119,7 @@ def test_openai_itself_is_asked_in_its_newer_words(
     openai_server: OpenAIServer, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resolve = socket.getaddrinfo
-    monkeypatch.setattr(
-        socket, "getaddrinfo", lambda host, *rest, **more: resolve("127.0.0.1", *rest, **more)
-    )
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *how, **more: resolve("127.0.0.1", *how, **more))
     url = openai_server.url.replace("127.0.0.1", "eu.api.openai.com")
     complete(OpenAIModel("tiny", base_url=url))
     assert {"max_tokens", "max_completion_tokens"} & {*openai_server.chats[0]} == {"max_completion_tokens"}
@@ -150,7 +127,7 @@ def test_openai_itself_is_asked_in_its_newer_words(
 
 def test_many_threads_share_one_model(openai_server: OpenAIServer) -> None:
     openai_server.refuses = {"json_schema", "temperature"}
-    model = tiny(openai_server)
+    model = openai_server.tiny()
     with ThreadPoolExecutor(8) as pool:
         replies = list(pool.map(lambda _: complete(model), range(24)))
     assert {reply.mode for reply in replies} == {"json"}
@@ -160,51 +137,17 @@ def test_many_threads_share_one_model(openai_server: OpenAIServer) -> None:
 # --- repeats
 
 
-@pytest.mark.parametrize(
-    ("status", "wait", "chats"),
-    [(408, "0", 3), (409, "0", 3), (429, "0", 3), (500, "0", 3), (503, "0", 3), (429, "3600", 1)],
-)
-def test_a_server_that_keeps_failing_is_given_up(
-    openai_server: OpenAIServer, status: int, wait: str, chats: int
-) -> None:
-    openai_server.always = openai_error(status, "sorry", headers={"Retry-After": wait})
-    with pytest.raises(ModelUnreachableError, match=f"answers {status}: sorry"):
-        complete(tiny(openai_server))
-    assert len(openai_server.chats) == chats
-
-
 def test_a_cancel_ends_the_wait_for_a_repeat(openai_server: OpenAIServer) -> None:
-    openai_server.always = openai_error(429, "slow down", headers={"Retry-After": "30"})
+    openai_server.always = error(429, "slow down", headers={"Retry-After": "30"})
     cancel = threading.Event()
     threading.Timer(0.1, cancel.set).start()
     started = time.perf_counter()
     with pytest.raises(Cancelled):
-        tiny(openai_server).complete(ask(), None, cancel)
+        openai_server.tiny().complete(ask(), None, cancel)
     assert time.perf_counter() - started < 5
 
 
 # --- replies
-
-
-@pytest.mark.parametrize(
-    ("answer", "seen"),
-    [
-        (Answer("<title>Welcome" + "far too much " * 1000), "<title>Welcome"),
-        (Answer("", headers={"Content-Type": "application/json"}), "an empty page"),
-        (Answer({"error": {"message": "upstream is down", "code": 502}}), "upstream is down"),
-        (Answer({"error": "overloaded"}), "overloaded"),
-        (Answer({"choices": []}), "no choice"),
-        (Answer({"choices": None}), "no choice"),
-        (Answer({"choices": [{"message": None}]}), "no choice"),
-        (Answer({"choices": [{"message": {"content": ""}, "error": {"message": "cut"}}]}), "cut"),
-        (Answer(["what"]), "list"),
-    ],
-)
-def test_a_200_without_a_reply_is_an_error(openai_server: OpenAIServer, answer: Answer, seen: str) -> None:
-    openai_server.always = answer
-    with pytest.raises(ModelUnreachableError, match=f"other than a model's reply: .*{seen}") as caught:
-        complete(tiny(openai_server))
-    assert len(str(caught.value)) < 700
 
 
 @pytest.mark.parametrize(
@@ -217,40 +160,19 @@ def test_a_200_without_a_reply_is_an_error(openai_server: OpenAIServer, answer: 
     ],
 )
 def test_odd_contents_and_counts(openai_server: OpenAIServer, content: Any, usage: Any, text: str) -> None:
-    openai_server.always = Answer({**openai_reply(content).body, "usage": usage})
-    reply = complete(tiny(openai_server))
+    openai_server.always = Answer({**reply_of(content).body, "usage": usage})
+    reply = complete(openai_server.tiny())
     assert (reply.text, reply.prompt_tokens, reply.completion_tokens) == (text, 0, 0)
 
 
 # --- keys
 
-ECHOES = {
-    "401": lambda key: openai_error(401, f"Incorrect key {key}"),
-    "400": lambda key: openai_error(400, f"bad header Authorization: Bearer {key}", param="x"),
-    "500": lambda key: Answer(f"<pre>api_key={key}</pre>", 500),
-    "200": lambda key: Answer({"error": f"no quota for {key}"}),
-    "a key of somebody else": lambda key: openai_error(401, "use sk-live-abcdefTHEKEY instead"),
-}
-
-
-@pytest.mark.parametrize("echo", ECHOES)
-def test_a_key_never_shows(openai_server: OpenAIServer, key: str, echo: str) -> None:
-    openai_server.always = ECHOES[echo](key)
-    model = tiny(openai_server)
-    with pytest.raises(ModelError) as caught:
-        complete(model)
-    assert openai_server.seen[0].headers["authorization"] == f"Bearer {key}"
-    error = caught.value
-    shown = [str(error), repr(error), repr(model), str(model), model.name, repr(vars(model))]
-    assert "THEKEY" not in "".join((*traceback.format_exception(error), *shown))
-    assert error.__context__ is None
-
 
 @pytest.mark.parametrize("how", ["text", "refusal"])
 def test_a_key_in_a_reply_is_masked(openai_server: OpenAIServer, key: str, how: str) -> None:
     says = f"My key is {key}, and yours is sk-none"
-    openai_server.always = openai_reply(says) if how == "text" else openai_reply(None, refusal=says)
-    assert complete(tiny(openai_server)).text == "My key is ***, and yours is sk-none"
+    openai_server.always = reply_of(says) if how == "text" else reply_of(None, refusal=says)
+    assert complete(openai_server.tiny()).text == "My key is ***, and yours is sk-none"
 
 
 @pytest.mark.parametrize(("sent", "hint"), [("sk-wrong", "check"), ("", "set")])
@@ -258,9 +180,9 @@ def test_a_refused_key_says_what_to_do(
     openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, sent: str, hint: str
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", sent)
-    openai_server.always = openai_error(403, "no")
+    openai_server.always = error(403, "no")
     with pytest.raises(ModelRefusedError, match="answers 403: no") as caught:
-        complete(tiny(openai_server))
+        complete(openai_server.tiny())
     assert caught.value.hint == f"{hint} the environment variable OPENAI_API_KEY"
     assert len(openai_server.chats) == 1
 
@@ -268,8 +190,8 @@ def test_a_refused_key_says_what_to_do(
 def test_keys_with_odd_characters(openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-THEKEY–with–dashes")
     with pytest.raises(UnknownModelError) as caught:
-        tiny(openai_server)
+        openai_server.tiny()
     assert "THEKEY" not in str(caught.value)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-local\n")
-    complete(tiny(openai_server))
+    complete(openai_server.tiny())
     assert openai_server.seen[0].headers["authorization"] == "Bearer sk-local"

@@ -5,14 +5,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from model_servers import ask
+from model_servers import ask, complete
 
 from kgwb.errors import Cancelled, ModelError, ModelTimeoutError
 from kgwb.llm import ChatReply, Scripted
 
 
 def say(model: Scripted, task: str = "a") -> str:
-    return model.complete(ask(task=task), None, threading.Event()).text
+    return complete(model, task=task).text
 
 
 def test_a_script_by_task() -> None:
@@ -33,7 +33,7 @@ def test_a_script_by_task() -> None:
 def test_a_function_sees_the_request_and_may_give_a_whole_reply() -> None:
     assert say(Scripted(lambda request: {"asked": request.task}), "c") == '{"asked": "c"}'
     whole = ChatReply("cut", mode="schema", finish_reason="length", prompt_tokens=3)
-    reply = Scripted(lambda request: whole).complete(ask(), None, threading.Event())
+    reply = complete(Scripted(lambda request: whole))
     assert (reply.text, reply.mode, reply.finish_reason) == ("cut", "schema", "length")
 
 
