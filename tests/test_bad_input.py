@@ -27,6 +27,8 @@ def opening(file: str, content: str, kg: str = "", **options: Any) -> Callable[[
 
     def give() -> Any:
         Path(file).write_text(content)
+        if kg == "replay":
+            return kgwb.model(f"replay:{file}")
         return kgwb.open_kg(kg or file, **options)
 
     return give
@@ -35,6 +37,7 @@ def opening(file: str, content: str, kg: str = "", **options: Any) -> Callable[[
 GOOD = "Who directed Arrival?"
 BROKEN = "@prefix : <http://e.org/> .\n:a :b ;;\n  :c.d e"
 UNUSED = {"qri": Scripted({})}
+NONE: Any = None
 
 
 def bench(**options: Any) -> kgwb.Workbench:
@@ -60,17 +63,22 @@ BAD: dict[str, tuple[Callable[[], Any], type[KgwbError], str, str]] = {
     "unknown format": (opening("a.docx", "x"), GraphFileError, "no extension of an RDF format", ".ttl"),
     "empty graph": (opening("a.ttl", "# nothing"), GraphFileError, "holds no triple", "check"),
     "empty rdflib graph": (lambda: kgwb.open_kg(rdflib.Graph()), GraphFileError, "no triple", "parse"),
+    "no graph": (lambda: kgwb.Workbench(NONE), GraphFileError, "None is no graph", "a sample's name"),
+    "no scheme": (lambda: kgwb.open_kg("localhost:3030/ds"), GraphFileError, "localhost:3030/ds", "http://"),
+    "no model": (lambda: kgwb.model(NONE), UnknownModelError, "None is no model", "rules"),
+    "empty recording": (opening("a.jsonl", "\n", "replay"), RunFileError, "a.jsonl is empty", "Run.save"),
     "unknown model": (lambda: kgwb.model("gtp-4o"), UnknownModelError, "named 'gtp-4o'", "openai:MODEL"),
     "model without name": (lambda: kgwb.model("openai:"), UnknownModelError, "no model named", "ollama:"),
     "missing key": (lambda: kgwb.model("openai:gpt-4o"), UnknownModelError, "API_KEY", "OPENAI_API_KEY"),
     "no such recording": (lambda: kgwb.model("replay:none.jsonl"), RunFileError, "none.jsonl", ""),
     "empty question": (lambda: ask(""), QuestionError, "the question is empty", "Who directed"),
+    "no question": (lambda: ask(NONE), QuestionError, "the question is empty", "Who directed"),
     "blank question": (lambda: ask(" \n\t "), QuestionError, "the question is empty", "Who directed"),
     "10,000 words": (lambda: ask("why " * 10_000), QuestionError, "10,000 words; at most", "shorten it"),
     "unknown setting": (lambda: kgwb.profile("fast", teta=1), SettingError, "no setting named teta", "theta"),
     "unknown profile": (lambda: kgwb.profile("slow"), SettingError, "no profile named 'slow'", "fast, paper"),
     "unknown system": (lambda: bench(system="chatty"), SettingError, "'chatty'", "chatty_kg"),
-    "model for no agent": (lambda: bench(models=UNUSED).ask(GOOD), SettingError, "no agent 'qri'", "qir"),
+    "model for no agent": (lambda: bench(models=UNUSED), SettingError, "no agent 'qri'", "qir"),
     "no prompt folder": (lambda: bench(prompts="none"), PromptError, "no folder none", "leave"),
     "no such run": (lambda: kgwb.load_run("none.jsonl"), RunFileError, "cannot read the run file", "path"),
 }

@@ -116,6 +116,7 @@ def test_settings_are_taken_by_name_and_a_saved_run_answers_again() -> None:
         (["--save", "x" * 300, QUESTION], "cannot write the run"),
         (["--prompts", "x" * 300, QUESTION], "there is no folder x"),
         (["why " * 1001], "the question has 1,001 words"),
+        (["--systems", "chatty_kg,dog", "--json", QUESTION], "without --json, --save and --steps"),
     ],
 )
 def test_what_cannot_be_done_is_refused_with_a_remedy(

@@ -183,6 +183,15 @@ def test_what_is_left_without_triples_is_said(places: tuple[int, ...], remark: s
     assert remark != "right" or work.check("3.5", both).text == "it can be done with fewer triples"
 
 
+def test_a_recording_with_a_model_asks_it_what_an_edit_needs_alone() -> None:
+    run = kgwb.recording("films/chatty_kg/3", kg=kgwb.open_kg("films"), model="rules")
+    assert run.answer == kgwb.recording("films/chatty_kg/3").answer
+    run.edit_prompt("chatty_kg/qir", run.prompts.text("chatty_kg/qir") + "\nBe brief.").go()
+    asked = [run.calls[key].request["model"] for key in run["qir"].calls]
+    assert asked == ["rules"]
+    assert run.fork(models="rules").go()["qir"].live_calls == 0
+
+
 def test_recordings_are_small() -> None:
     files = list((FOLDER.parent / "recordings").rglob("*.gz"))
     assert sum(file.stat().st_size for file in files) <= 10_000_000

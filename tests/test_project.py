@@ -60,6 +60,12 @@ def pins() -> dict[str, str]:
     return {canonicalize_name(name): version for name, version in pinned}
 
 
+def test_the_image_for_a_class_gets_every_folder_of_the_wheel() -> None:
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    image = (ROOT / "binder" / "Dockerfile").read_text()
+    assert [name for name in wheel["only-include"] if f"COPY {name} {name}\n" not in image] == []
+
+
 def test_the_benchmarks_can_be_imported() -> None:
     names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem != "run")
     subprocess.run([sys.executable, "-c", f"import {', '.join(names)}"], cwd=ROOT / "benchmarks", check=True)

@@ -3,6 +3,7 @@
 import json
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -134,13 +135,25 @@ def test_a_fork_with_another_setting_asks_again_only_where_the_content_changed()
 def test_a_fork_with_a_model_for_one_agent_asks_that_agent_alone() -> None:
     run = made_up(Scripted(SCRIPT)).go()
     another = Scripted({"made_up/guess": sure("other")}, name="other")
-    fork = run.fork(models={**run.models, "guess": another}).go()
+    fork = run.fork(models={"guess": another}).go()  # the others keep theirs
     assert (asked(another), fork.totals.live_model_calls) == ({"guess": 1}, 1)
     differences = {difference.key: difference for difference in run.diff(fork)}
     assert [key for key, difference in differences.items() if difference.status == "same"] == KEYS[:3]
     assert differences["guess"].what == ("output", "calls", "replies")
     assert differences["guess#2"].status == "only in first"
     assert fork.diff(run)[-1].status == "only in second"
+
+
+def test_a_fork_takes_what_it_shall_have_by_name(tmp_path: Path) -> None:
+    (tmp_path / "chatty_kg").mkdir()
+    text = Prompts().text("chatty_kg/qir").replace("[system]", "[system]\nBe brief.")
+    (tmp_path / "chatty_kg" / "qir.md").write_text(text)
+    run = chatty("Who directed Arrival?", Scripted(DIRECTED)).go()
+    fork = run.fork(kg="films", models="rules", settings="fast", prompts=str(tmp_path)).go()
+    assert (str(fork.answer), fork.models[""].name) == ("Denis Villeneuve", "rules")
+    assert (fork.settings.profile, fork.kg.source) == ("fast", "films")
+    assert fork.calls[fork["qir"].calls[0]].request["content"]["messages"][0][1].startswith("Be brief.")
+    assert run.fork(settings={"theta": 5}).settings.theta == 5
 
 
 def test_a_supervisors_value_by_hand_leaves_its_agents_out_and_a_fork_keeps_it() -> None:

@@ -64,7 +64,7 @@ def load_questions(path: str | Path, language: str | None = None) -> list[BenchQ
         raise InputError(f"{path} holds no question", hint=KNOWN)
     if language and not any(question.translations for question in questions):
         languages = {question.language for question in questions if question.language}
-        questions = [question for question in questions if question.language in (None, language)]
+        questions = [each for each in questions if not each.language or _same(each.language, language)]
         if not questions:
             hint = f"its questions are in {', '.join(sorted(languages))}"
             raise InputError(f"{path} holds no question in {language}", hint=hint)
@@ -87,6 +87,10 @@ def _nearest(texts: Iterable[tuple[str, str]], language: str) -> tuple[str, str]
         return parts != wanted, parts[0] != wanted[0], parts != ["en"]
 
     return min(texts, key=distance)
+
+
+def _same(language: str, wanted: str) -> bool:
+    return re.split("[-_]", language.lower())[0] == re.split("[-_]", wanted.lower())[0]
 
 
 def _questions(form: type[_Form], entry: object, number: int, where: str) -> list[BenchQuestion]:

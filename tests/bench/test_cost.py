@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import CHATTY, DIRECTED, iri, workbench
+from small import CHATTY, DIRECTED, DOG, iri, workbench
 
 from kgwb.bench.cost import Budget, Cost, Prices, costs, load_prices, stages
 from kgwb.bench.questions import BenchQuestion
@@ -80,6 +80,10 @@ def test_seconds_by_stage_count_every_step_once() -> None:
         for key, parent, seconds in map(str.split, spent.split(";"))
     ]
     assert stages(CHATTY, steps) == {"understanding": 3.0, "linking": 5.0, "execution and selection": 13.0}
+
+
+def test_a_system_that_names_no_stages_for_the_papers_has_those_it_declares() -> None:
+    assert stages(DOG, []).keys() == {"find the start", "each hop", "shorten the question", "else"}
 
 
 def test_every_agent_of_chatty_kg_but_the_supervisor_of_all_stages_has_a_stage() -> None:

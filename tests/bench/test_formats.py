@@ -66,6 +66,16 @@ def test_the_language_wanted_its_like_or_english(tmp_path: Path, language: str |
     assert (question.language, chosen) in question.translations
 
 
+def test_of_questions_that_have_one_wording_each_those_in_the_language_are_taken(tmp_path: Path) -> None:
+    rows = [{"id": language, "question": "Who?", "language": language} for language in ("en", "de")]
+    lines = "\n".join(map(json.dumps, rows))
+    assert [question.id for question in read(tmp_path, lines, "de")] == ["de"]
+    assert len(read(tmp_path, lines)) == 2
+    with pytest.raises(InputError, match="holds no question in fr") as caught:
+        read(tmp_path, lines, "fr")
+    assert caught.value.hint == "its questions are in de, en"
+
+
 @pytest.mark.parametrize(
     ("answers", "gold"),
     [
@@ -211,8 +221,10 @@ SAVED = [qald(), qald(answers=[results()]), lcquad(), dialogues(), "who made [Du
 
 
 @pytest.mark.parametrize("content", [*SAVED, {"id": 1, "question": "\ud800"}])
-@pytest.mark.parametrize("language", [None, "de"])
+@pytest.mark.parametrize("language", [None, "de", "en-GB"])
 def test_what_is_saved_is_read_back_the_same(tmp_path: Path, content: Any, language: str | None) -> None:
+    if language == "de" and content not in SAVED[:2]:
+        language = None  # these are in English alone
     questions = read(tmp_path, content, language)
     save_questions(questions, tmp_path / "saved")
     assert load_questions(tmp_path / "saved") == questions
