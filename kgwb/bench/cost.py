@@ -83,9 +83,9 @@ def stages(system: System, steps: Iterable[Step]) -> dict[str, float]:
 
     A step within a step of a stage is part of it.
     """
-    titles = {title: title.removesuffix(" ↻").lower() for title, _ in system.stages}
+    titled = [(title.removesuffix(" ↻").lower(), agents) for title, agents in system.stages if title]
     known = oracle(system.name)
-    stage_of = known.STAGES if known else {a: titles[title] for title, names in system.stages for a in names}
+    stage_of = known.STAGES if known else {agent: title for title, agents in titled for agent in agents}
     seconds = dict.fromkeys(stage_of.values(), 0.0)
     within: set[str] = set()
     for step in steps:  # supervisors come before what they supervise
