@@ -51,9 +51,8 @@ class Workbench:
         embeddings: Embeddings | None = None,
     ) -> None:
         chosen = systems.system(system)
-        for agent in models or ():
-            if agent:
-                chosen.spec(agent)
+        for agent in filter(None, models or ()):
+            chosen.spec(agent)
         self.setup = Setup(
             open_kg(kg),
             chosen,
