@@ -56,6 +56,8 @@ class Report:
         if not folders:
             raise InputError("there is nothing to report on", hint="name a folder of kgwb bench --out")
         paths = [Path(os.path.realpath(folder)) for folder in folders]  # links in a circle, too
+        if len({*paths}) < len(paths):
+            raise InputError("a folder is named twice", hint="give each once")
         own = [path.name for path in paths]
         names = [h.clean(path.name if own.count(path.name) == 1 else path) for path in paths]
         tails = [f", {name}" if len(names) > 1 else "" for name in names]

@@ -170,7 +170,8 @@ class Engine:
                 asked = self._asked_of(model_name, request)
                 place = (name, step.subject, call_key("model", asked, 0))
                 repeat = self._asked.get(place, 0)
-                if self.record_first and self._has(call_key("model", asked, repeat)):
+                key = call_key("model", asked, repeat)
+                if self.record_first and key in self.calls and key not in self._forgotten:
                     break
             self._asked[place] = repeat + 1
         make = None if model is None else partial(model.complete, request, self.graph, self._cancel)
@@ -178,9 +179,6 @@ class Engine:
         missing = f"the reply of {asked['model'] or 'the model'} to {request.task}"
         call = self._call("model", asked, repeat, make, remote, missing)
         return call, call.result
-
-    def _has(self, key: str) -> bool:
-        return key in self.calls and key not in self._forgotten
 
     def _asked_of(self, model_name: str, request: ChatRequest) -> dict[str, Any]:
         """What a call of a model is recorded under; ``rules`` reads the graph too."""

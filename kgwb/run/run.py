@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import uuid
 from collections.abc import Iterator, Mapping
@@ -89,9 +90,8 @@ class Run(Shown, Engine):
         """Names of agents, or keys of steps, that ``go`` stops after."""
         self.turn: Turn | None = None
         """What a dialogue remembers of the latest execution that came to an end, until an edit."""
-        graph = None if kg is None else open_kg(kg)
-        recorded = graph if isinstance(graph, RecordedGraph) else RecordedGraph(graph, self.call)
-        self.kg = recorded.recorded_by(self.call)
+        kg = None if kg is None else open_kg(kg)
+        self.kg = kg.recorded_by(self.call) if isinstance(kg, RecordedGraph) else RecordedGraph(kg, self.call)
         self.recorded_status, self.recorded_position = "", 0
         """How the latest execution in the file of a loaded run ended, and the steps done then."""
         self._begun: frozenset[str] = frozenset()
@@ -160,7 +160,8 @@ class Run(Shown, Engine):
             typed = from_data(data, form)
         except (ValueError, TypeError) as exc:
             name = getattr(form, "__name__", str(form))
-            raise OverrideError(f"{key}: {exc}", hint=f"give a {name}, or its fields as JSON data") from exc
+            wrong = re.sub(r"\s*For further information visit \S+", "", str(exc))
+            raise OverrideError(f"{key}: {wrong}", hint=f"give a {name}, or its fields as JSON data") from exc
         current = self.by_key.get(key)
         if current is not None:
             self._check_override(spec, key, typed, current.inputs)

@@ -119,11 +119,14 @@ def test_a_click_on_a_row_takes_another_vertex_and_the_next_one_takes_it_back() 
     assert session.steps["vertex_selection[Dune]"].output.vertex == before.vertex
 
 
+STARRING = {"chatty_kg/predicate_selection": predicates(["starring"])}
+
+
 def test_another_candidate_query_is_taken_by_a_click() -> None:
-    made, session, _ = cell("predicate_selection", done=True)
-    kept = session.steps["predicate_selection"].output.queries
-    do(made, "take this one")
-    assert session.steps["predicate_selection"].output.queries != kept or len(kept) == 1
+    made, session, _ = cell("predicate_selection", dict(DIRECTED, **STARRING), done=True)
+    do(made, "take this one")  # the first
+    [taken] = session.steps["predicate_selection"].output.queries
+    assert taken.predicates == ("director",)
     assert len(session.steps["predicate_selection"].output.predicates) == 1
 
 
