@@ -1,4 +1,4 @@
-"""A question has the same answer, or the same error, from a file and from a real engine with its graph."""
+"""A question has the answer it had, and the same, or the same error, from a file and a real engine."""
 
 import json
 import sys
@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import answers
 import engines
 import pytest
 
@@ -21,6 +22,14 @@ from kgwb.run import Run
 METAQA = 200
 WORKERS = 4
 Outcome = tuple[str, frozenset[object], str]
+
+
+@pytest.mark.timeout(900)
+def test_answers_are_those_that_were_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they are changed on purpose, `python tests/answers.py --write` records them anew."""
+    monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT)
+    before, now = answers.recorded(), answers.answers()
+    assert {key: (before.get(key), answer) for key, answer in now.items() if before.get(key) != answer} == {}
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
