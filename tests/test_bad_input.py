@@ -27,11 +27,14 @@ def opening(file: str, content: str, kg: str = "", **options: Any) -> Callable[[
 
     def give() -> Any:
         Path(file).write_text(content)
-        if kg == "replay":
-            return kgwb.model(f"replay:{file}")
         return kgwb.open_kg(kg or file, **options)
 
     return give
+
+
+def empty_recording() -> Any:
+    Path("a.jsonl").write_text("\n")
+    return kgwb.model("replay:a.jsonl")
 
 
 GOOD = "Who directed Arrival?"
@@ -66,7 +69,7 @@ BAD: dict[str, tuple[Callable[[], Any], type[KgwbError], str, str]] = {
     "no graph": (lambda: kgwb.Workbench(NONE), GraphFileError, "None is no graph", "a sample's name"),
     "no scheme": (lambda: kgwb.open_kg("localhost:3030/ds"), GraphFileError, "localhost:3030/ds", "http://"),
     "no model": (lambda: kgwb.model(NONE), UnknownModelError, "None is no model", "rules"),
-    "empty recording": (opening("a.jsonl", "\n", "replay"), RunFileError, "a.jsonl is empty", "Run.save"),
+    "empty recording": (empty_recording, RunFileError, "a.jsonl is empty", "Run.save"),
     "unknown model": (lambda: kgwb.model("gtp-4o"), UnknownModelError, "named 'gtp-4o'", "openai:MODEL"),
     "model without name": (lambda: kgwb.model("openai:"), UnknownModelError, "no model named", "ollama:"),
     "missing key": (lambda: kgwb.model("openai:gpt-4o"), UnknownModelError, "API_KEY", "OPENAI_API_KEY"),

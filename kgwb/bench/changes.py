@@ -97,7 +97,7 @@ def texts_of(measured: Measured, names: Collection[str]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for file in filter(None, (run_file(measured.folder, row) for row in measured.rows.values())):
         with suppress(KgwbError):
-            header = next(RunFile(file).lines(), {})
+            header = next(RunFile(file).lines())
             texts = {**header.get("prompts", {}), **texts}
         if set(names) <= set(texts):
             break

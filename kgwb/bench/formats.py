@@ -64,7 +64,8 @@ def load_questions(path: str | Path, language: str | None = None) -> list[BenchQ
         raise InputError(f"{path} holds no question", hint=KNOWN)
     if language and not any(question.translations for question in questions):
         languages = {question.language for question in questions if question.language}
-        questions = [each for each in questions if not each.language or _same(each.language, language)]
+        wanted = _parts(language)[0]
+        questions = [each for each in questions if not each.language or _parts(each.language)[0] == wanted]
         if not questions:
             hint = f"its questions are in {', '.join(sorted(languages))}"
             raise InputError(f"{path} holds no question in {language}", hint=hint)
@@ -80,17 +81,17 @@ def save_questions(questions: Iterable[BenchQuestion], path: str | Path) -> None
 
 def _nearest(texts: Iterable[tuple[str, str]], language: str) -> tuple[str, str]:
     """The language and text nearest to what is wanted: "pt" takes "pt_BR" before English."""
-    wanted = re.split("[-_]", language.lower())
+    wanted = _parts(language)
 
     def distance(text: tuple[str, str]) -> tuple[bool, bool, bool]:
-        parts = re.split("[-_]", text[0].lower())
+        parts = _parts(text[0])
         return parts != wanted, parts[0] != wanted[0], parts != ["en"]
 
     return min(texts, key=distance)
 
 
-def _same(language: str, wanted: str) -> bool:
-    return re.split("[-_]", language.lower())[0] == re.split("[-_]", wanted.lower())[0]
+def _parts(language: str) -> list[str]:
+    return re.split("[-_]", language.lower())
 
 
 def _questions(form: type[_Form], entry: object, number: int, where: str) -> list[BenchQuestion]:

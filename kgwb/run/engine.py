@@ -165,14 +165,16 @@ class Engine:
             self._peeked = request
             raise Stopped
         model = self.model_for(name)
+        asked = self._asked_of(self.model_name(name), request)
+        place = (name, step.subject, call_key("model", asked, 0))
+        if self.record_first:
+            recorded = self._asked_of(self._recorded_name(name), request)
+            place_there = (name, step.subject, call_key("model", recorded, 0))
+            key = call_key("model", recorded, self._asked.get(place_there, 0))
+            if key in self.calls and key not in self._forgotten:
+                asked, place = recorded, place_there
         with self._lock:
-            for model_name in [self._recorded_name(name)] * self.record_first + [self.model_name(name)]:
-                asked = self._asked_of(model_name, request)
-                place = (name, step.subject, call_key("model", asked, 0))
-                repeat = self._asked.get(place, 0)
-                key = call_key("model", asked, repeat)
-                if self.record_first and key in self.calls and key not in self._forgotten:
-                    break
+            repeat = self._asked.get(place, 0)
             self._asked[place] = repeat + 1
         make = None if model is None else partial(model.complete, request, self.graph, self._cancel)
         remote = self.kg.remote or (model is not None and model.remote)

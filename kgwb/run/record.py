@@ -209,6 +209,9 @@ class Totals:
         )
 
 
+WRITTEN_BY = "give a file that Run.save or kgwb ask --save wrote"
+
+
 class RunFile:
     """A run on disk, as JSON lines that are only ever appended; a gzipped one can be read.
 
@@ -264,13 +267,14 @@ class RunFile:
                 self._check(None)
             hint = "restore the file from a copy"
             raise RunFileError(f"{self.path}, line {exc.number}, is not JSON", hint=hint) from exc
+        if header is None:
+            raise RunFileError(f"{self.path} is empty", hint=WRITTEN_BY)
 
     def _check(self, header: Any) -> None:
         """Raise RunFileError unless it is the first line of a run file of this version."""
         version = header.get("kgwb_run") if isinstance(header, dict) else None
         if type(version) is not int:
-            hint = "give a file that Run.save or kgwb ask --save wrote"
-            raise RunFileError(f"{self.path} is not a kgwb run file", hint=hint)
+            raise RunFileError(f"{self.path} is not a kgwb run file", hint=WRITTEN_BY)
         if version != FORMAT:
             age = "an older" if version < FORMAT else "a newer"
             writer = f"{age} kgwb ({header.get('kgwb', 'unknown version')})"

@@ -115,10 +115,7 @@ class Replay(ChatModel):
     @classmethod
     def from_file(cls, path: str | Path) -> Replay:
         """The replies of a run file; raises RunFileError if it cannot be read."""
-        lines = [*RunFile(Path(path)).lines()]
-        if not lines:
-            raise RunFileError(f"{path} is empty", hint="give a file that Run.save or kgwb ask --save wrote")
-        entries = [entry["call"] for entry in lines if "call" in entry]
+        entries = [entry["call"] for entry in RunFile(Path(path)).lines() if "call" in entry]
         try:
             calls = [Call.from_data(entry) for entry in entries if entry["kind"] == "model"]
             replies = [(call.request["content"], call.result) for call in calls]

@@ -389,10 +389,7 @@ class Run(Shown, Engine):
         """
         file = RunFile(Path(path))
         lines = file.lines()
-        header = next(lines, None)
-        if header is None:
-            hint = "give a file that Run.save or kgwb ask --save wrote"
-            raise RunFileError(f"{path} is empty", hint=hint)
+        header = next(lines)
         try:
             names = system.settings.names()  # those that another version had are left out
             settings = {name: value for name, value in header["settings"].items() if name in names}

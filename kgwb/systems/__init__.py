@@ -75,7 +75,7 @@ def load_run(
     RunFileError, and NotRecordedError for a finished run whose file lacks a call; with ``kg`` or ``model``,
     whatever stops it now.
     """
-    header = next(RunFile(Path(path)).lines(), {})
+    header = next(RunFile(Path(path)).lines())
     models = llm.model(model) if isinstance(model, str) else model
     run = Run.load(path, system(header.get("system", "chatty_kg")), kg=kg, models=models, resume=resume)
     try:

@@ -66,8 +66,9 @@ def read(question: str, kg: Graph | None, embeddings: Embeddings) -> grammar.Rea
         people = [each for each in predicates if not each.kinds or not all(map(_is_figure, each.kinds))]
         predicates, figures = people, [each.name for each in predicates if each not in people]
     named = [each.name for each in predicates]
-    kept = [called for says in at_name for called in like(says.removesuffix(" by"), named, embeddings)]
-    figure = any(like(says.removesuffix(" by"), figures, embeddings) for says in at_name)
+    relations = [says.removesuffix(" by") for says in at_name]
+    kept = [called for says in relations for called in like(says, named, embeddings)]
+    figure = any(like(says, figures, embeddings) for says in relations)
     counted = next((b for a, b in pairwise(words) if a == "many" and SENSE_OF.get(b) not in at_name), "")
     kinds = [each for each in predicates if each.name in kept and each.kinds and len(reading.facts) == 1]
     uncounted = counted not in FUNCTIONAL and not any(asked.names_kind(counted, each) for each in kinds)
