@@ -23,7 +23,7 @@ READY := .venv/.kgwb-ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install
 
 .DEFAULT_GOAL := help
-.PHONY: help lab demo test test-all check notebooks screenshots bench model-server clean
+.PHONY: help lab demo test test-all check notebooks screenshots bench density model-server clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -53,6 +53,9 @@ screenshots: $(READY) ## take pictures of every widget into build/screenshots
 
 bench: .venv/.bench-ready ## run the benchmarks: a table here and in build/bench.json
 	$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
+
+density: $(READY) ## print the size and the density of the package, room by room
+	@$(BIN)/python benchmarks/density.py
 
 model-server: $(MODEL_SERVER) ## build llama.cpp's server with a small model, for the tests that ask one
 

@@ -61,7 +61,9 @@ async def remove(hub: str, user: str) -> None:
 
 async def work(hub: str, user: str) -> tuple[float, float]:
     """Execute the notebook in a new kernel; the seconds until the first answer, and until the last cell."""
-    cells = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
+    cells = [
+        cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"
+    ]
     started, first = time.perf_counter(), 0.0
     kernel = (await ask(hub, "POST", f"user/{user}/api/kernels"))["id"]
     address = f"{hub.replace('http', 'ws', 1)}/user/{user}/api/kernels/{kernel}/channels"
@@ -83,7 +85,13 @@ async def execute(socket: Any, code: str) -> None:
         "version": "5.3",
     }
     content = {"code": code, "silent": False, "store_history": True, "allow_stdin": False}
-    message = {"header": header, "content": content, "channel": "shell", "parent_header": {}, "metadata": {}}
+    message = {
+        "header": header,
+        "content": content,
+        "channel": "shell",
+        "parent_header": {},
+        "metadata": {},
+    }
     await socket.write_message(json.dumps(message))
     while reply := json.loads(await socket.read_message()):
         if reply["parent_header"].get("msg_id") == header["msg_id"]:
@@ -116,11 +124,17 @@ async def classroom(hub: str, count: int) -> list[Row]:
         await ask(hub, "POST", f"hub/api/users/{user}")
     try:
         servers = await asyncio.gather(*(start(hub, user) for user in users))
-        answers, notebooks = zip(*await asyncio.gather(*(work(hub, user) for user in users)), strict=True)
+        answers, notebooks = zip(
+            *await asyncio.gather(*(work(hub, user) for user in users)), strict=True
+        )
         costs = list(processes(users))
     finally:
         await asyncio.gather(*(remove(hub, user) for user in users))
-    waits = {"server ready": servers, "kernel and first answer": answers, "whole notebook": notebooks}
+    waits = {
+        "server ready": servers,
+        "kernel and first answer": answers,
+        "whole notebook": notebooks,
+    }
     rows = [Row("users at once", count, "")]
     rows += [Row(f"{name}, slowest", max(seconds), "s") for name, seconds in waits.items()]
     for kind in ("server", "kernel"):

@@ -33,7 +33,8 @@ def page(path: Path, charts: Sequence[tuple[str, str, str, Sequence[Line]]]) -> 
 def chart(title: str, across: str, up: str, lines: Sequence[Line]) -> Html:
     """Lines as SVG; both axes are logarithmic, with a mark at each power of ten."""
     xs, ys = (
-        [math.log10(max(point[axis], 1e-6)) for line in lines for point in line.points] for axis in (0, 1)
+        [math.log10(max(point[axis], 1e-6)) for line in lines for point in line.points]
+        for axis in (0, 1)
     )
     low_x, high_x, low_y, high_y = *_range(xs), *_range(ys)
 
@@ -52,22 +53,41 @@ def chart(title: str, across: str, up: str, lines: Sequence[Line]) -> Html:
         ]
     for power in range(low_y, high_y + 1):
         _, y = place(low_x, power)
-        parts += [_rule(LEFT, y, WIDTH - RIGHT, y), _text(f"{10.0**power:g}", LEFT - 8, y + 4, "end")]
+        parts += [
+            _rule(LEFT, y, WIDTH - RIGHT, y),
+            _text(f"{10.0**power:g}", LEFT - 8, y + 4, "end"),
+        ]
     parts += [
         _text(across, (LEFT + WIDTH - RIGHT) / 2, HEIGHT - BOTTOM + 40, "middle"),
         _text(up, LEFT - 60, TOP - 8),
     ]
-    names = _apart([place(0, math.log10(max(line.points[-1][1], 1e-6)))[1] for line in lines if line.points])
-    for colour, line, name_y in zip(COLOURS, (line for line in lines if line.points), names, strict=False):
+    names = _apart(
+        [place(0, math.log10(max(line.points[-1][1], 1e-6)))[1] for line in lines if line.points]
+    )
+    for colour, line, name_y in zip(
+        COLOURS, (line for line in lines if line.points), names, strict=False
+    ):
         dots = [place(math.log10(x), math.log10(max(y, 1e-6))) for x, y in line.points]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in dots)
         parts.append(tag("polyline", points=path, fill="none", stroke=colour, stroke_width=2))
         for (x, y), (_, value) in zip(dots, line.points, strict=True):
             parts.append(
-                tag("circle", tag("title", f"{line.name}: {value:.3g}"), cx=x, cy=y, r=3.5, fill=colour)
+                tag(
+                    "circle",
+                    tag("title", f"{line.name}: {value:.3g}"),
+                    cx=x,
+                    cy=y,
+                    r=3.5,
+                    fill=colour,
+                )
             )
         parts.append(
-            _text(f"{line.name}: {line.points[-1][1]:.3g}", dots[-1][0] + 10, name_y + 4, colour=colour)
+            _text(
+                f"{line.name}: {line.points[-1][1]:.3g}",
+                dots[-1][0] + 10,
+                name_y + 4,
+                colour=colour,
+            )
         )
     size = {"width": WIDTH, "height": HEIGHT, "viewBox": f"0 0 {WIDTH} {HEIGHT}"}
     return tag("svg", *parts, role="img", xmlns="http://www.w3.org/2000/svg", **size)

@@ -66,7 +66,10 @@ def surveys(file: Path, repeats: int = 3) -> dict[str, float]:
     scan = f"SELECT ?c ?p (COUNT(*) AS ?n) WHERE {{ ?v <{RDF.type}> ?c . ?v ?p ?o }} GROUP BY ?c ?p"
     taken: dict[str, list[float]] = {"survey": [], "one scan": []}
     for _ in range(repeats):
-        with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, KGWB_CACHE=folder):
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            mock.patch.dict(os.environ, KGWB_CACHE=folder),
+        ):
             kg = LocalGraph.open(file)
             taken["one scan"].append(_seconds(lambda: kg.select(scan)))  # noqa: B023
             taken["survey"].append(_seconds(lambda: survey(kg)))  # noqa: B023
@@ -104,7 +107,9 @@ def virtuoso_search(file: Path, searches: int = 200, filters: int = 10) -> dict[
             kg = Endpoint(server.load(file), dialect="virtuoso", limits=Limits(query_timeout_s=120))
             pairs = _pairs(LocalGraph.open(file, cache=False), searches)
             taken = {
-                "Virtuoso full text": _median(lambda text: kg.select(_query("virtuoso", text, kg)), pairs),
+                "Virtuoso full text": _median(
+                    lambda text: kg.select(_query("virtuoso", text, kg)), pairs
+                ),
                 "Virtuoso FILTER": _median(
                     lambda text: kg.select(_query("generic", text, kg)), pairs[:filters]
                 ),
@@ -120,7 +125,10 @@ def _pairs(kg: LocalGraph, most: int) -> list[str]:
     """The first two words of some labels, always the same ones."""
     rows = kg.store.query(f"SELECT ?l {{ ?v {LABEL} ?l }}")
     labels = sorted({row[0].value for row in rows if len(words(row[0].value)) >= 2})  # type: ignore[union-attr]
-    return [" ".join(words(text)[:2]) for text in random.Random(7).sample(labels, min(most, len(labels)))]
+    return [
+        " ".join(words(text)[:2])
+        for text in random.Random(7).sample(labels, min(most, len(labels)))
+    ]
 
 
 def _query(dialect: str, text: str, kg: Endpoint) -> str:
@@ -159,7 +167,11 @@ def main() -> None:
     for measure in (opening, surveys, label_search, virtuoso_search):
         print(f"\n{measure.__name__} ({file.name})")
         for name, value in measure(file).items():
-            print(f"  {name:32} {value:12.1f} x" if "/" in name else f"  {name:32} {value * 1000:12.3f} ms")
+            print(
+                f"  {name:32} {value:12.1f} x"
+                if "/" in name
+                else f"  {name:32} {value * 1000:12.3f} ms"
+            )
 
 
 if __name__ == "__main__":

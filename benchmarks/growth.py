@@ -78,7 +78,9 @@ def overhead_growth(most: int = TRIPLES[-1], questions: int = 40) -> tuple[list[
             films = made_graph(file, count)
             started = time.perf_counter()
             kg = kgwb.open_kg(str(file))
-            rows.append(Row(f"{count:,} triples: opened the first time", time.perf_counter() - started, "s"))
+            rows.append(
+                Row(f"{count:,} triples: opened the first time", time.perf_counter() - started, "s")
+            )
             texts = random.Random(SEED).sample(films, questions)
             given = recorded_on(kg, "made", [f"Who directed {title}?" for title in texts])
             variants = {"bare": bare(given.bench, plain_agents()), "kgwb": workbench(given.bench)}
@@ -93,7 +95,9 @@ def overhead_growth(most: int = TRIPLES[-1], questions: int = 40) -> tuple[list[
                 what = f"{count:,} triples, {len(given.runs)} questions: {name}"
                 wanted = count / points[0][0] if len(points) > 1 else None
                 ratio = 1000 * value / points[0][1]
-                rows.append(Row(what, 1000 * value, "ms", ratio, f"{points[0][0]:,.0f} triples", wanted))
+                rows.append(
+                    Row(what, 1000 * value, "ms", ratio, f"{points[0][0]:,.0f} triples", wanted)
+                )
             del kg, given, variants
     return rows, [Line(name, tuple(points)) for name, points in curves.items()]
 
@@ -109,7 +113,9 @@ def made_labels(count: int) -> Iterator[Label]:
     numbers = np.random.default_rng(SEED)
     for start in range(0, count, 100_000):
         size = min(100_000, count - start)
-        chosen = known[(len(known) * numbers.random((size, 3)) ** 3).astype(int)].tolist()  # few are common
+        chosen = known[
+            (len(known) * numbers.random((size, 3)) ** 3).astype(int)
+        ].tolist()  # few are common
         lengths = numbers.choice([2, 2, 3], size).tolist()
         for place, (some, length) in enumerate(zip(chosen, lengths, strict=True), start):
             yield Label(f"{EXAMPLE}e{place}", " ".join(some[:length]), True, True)
@@ -144,7 +150,9 @@ def made_graph(file: Path, triples: int) -> list[str]:
     people = max(10, films // 4)
     label = "<http://www.w3.org/2000/01/rdf-schema#label>"
     known = _vocabulary(max(1_000, int(triples**0.5)))
-    titles = [f"{numbers.choice(known)} {numbers.choice(known)} {number}" for number in range(films)]
+    titles = [
+        f"{numbers.choice(known)} {numbers.choice(known)} {number}" for number in range(films)
+    ]
     with file.open("w", encoding="utf-8") as out:
         for number, title in enumerate(titles):
             film = f"<{EXAMPLE}film/{number}>"

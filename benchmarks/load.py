@@ -54,7 +54,9 @@ def many_at_once(most: int = 2_000) -> list[Row]:
         return rows + _rates(recording, folder, SLOW_S, [(n, n * EACH) for n in (1, AT_ONCE)])
 
 
-def _rates(recording: Recording, folder: str, delay_s: float, asked: list[tuple[int, int]]) -> list[Row]:
+def _rates(
+    recording: Recording, folder: str, delay_s: float, asked: list[tuple[int, int]]
+) -> list[Row]:
     alone = None
     rows = []
     for workers, questions in asked:

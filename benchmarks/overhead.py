@@ -32,7 +32,14 @@ from kgwb.flow import Answer, Context, Dialogue, Link, Question, Retrieved
 from kgwb.llm.base import ChatReply, ChatRequest
 from kgwb.run import Run
 from kgwb.run.record import Call
-from kgwb.systems.chatty_kg.records import QIR, Classified, Generated, Linked, LinkedRelation, Selection
+from kgwb.systems.chatty_kg.records import (
+    QIR,
+    Classified,
+    Generated,
+    Linked,
+    LinkedRelation,
+    Selection,
+)
 from kgwb.workbench import Workbench
 
 ROUNDS = 5
@@ -62,7 +69,9 @@ class Bare:
     def similarity(self, phrase: str, names: Sequence[str]) -> tuple[float, ...]:
         return self._embeddings.similarity(phrase, names, self.settings.spelling)
 
-    def map(self, function: Callable[..., Any], items: Sequence[Any], *rest: Any) -> tuple[Any, ...]:
+    def map(
+        self, function: Callable[..., Any], items: Sequence[Any], *rest: Any
+    ) -> tuple[Any, ...]:
         return tuple(function(item, *rest, self) for item in items)
 
     def prompt_text(self, name: str) -> str:
@@ -246,7 +255,9 @@ def nodes_of(plain: Mapping[str, Any], run: Any) -> dict[str, Node]:
     chat, matching, queries = plain["chat"], plain["matching"], plain["queries"]
 
     def linked(state: State) -> State:
-        relations: tuple[LinkedRelation, ...] = matching.link_relations(state["qir"], state["links"], run)
+        relations: tuple[LinkedRelation, ...] = matching.link_relations(
+            state["qir"], state["links"], run
+        )
         return {"linked": Linked(state["links"], relations)}
 
     def rephrased(state: State) -> State:
@@ -254,12 +265,16 @@ def nodes_of(plain: Mapping[str, Any], run: Any) -> dict[str, Node]:
 
     def retrieved(state: State) -> State:
         qir, question = state["qir"], state["standalone"]
-        candidates = (matching.retrieve(entity, question, qir.kinds, run) for entity in qir.entities)
+        candidates = (
+            matching.retrieve(entity, question, qir.kinds, run) for entity in qir.entities
+        )
         return {"retrieved": tuple(candidates)}
 
     def selected(state: State) -> State:
         question, context = state["standalone"], state["context"]
-        links = (plain["linking"].select(each, question, context, run) for each in state["retrieved"])
+        links = (
+            plain["linking"].select(each, question, context, run) for each in state["retrieved"]
+        )
         return {"links": tuple(links)}
 
     return {
@@ -278,7 +293,9 @@ def nodes_of(plain: Mapping[str, Any], run: Any) -> dict[str, Node]:
         "predicate_selection": lambda s: {
             "selection": queries.select_queries(s["generated"], s["standalone"], s["linked"], run)
         },
-        "execution": lambda s: {"answer": queries.execute(s["selection"], s["qir"], s["linked"], run)},
+        "execution": lambda s: {
+            "answer": queries.execute(s["selection"], s["qir"], s["linked"], run)
+        },
         "what_else": lambda s: {"answer": chat.leave_out(s["answer"], s["context"], run)},
         "answer_writer": lambda s: {"answer": chat.reword(s["answer"], s["standalone"], run)},
     }
@@ -295,7 +312,11 @@ def next_node(chat: Any, run: Any) -> dict[str, Callable[[State], str]]:
         return "what_else" if asks_for_others else written(state)
 
     def understood(state: State) -> str:
-        return "rephraser" if state["classified"].label == "dependent" and state["context"].turns else "qir"
+        return (
+            "rephraser"
+            if state["classified"].label == "dependent" and state["context"].turns
+            else "qir"
+        )
 
     return {"classifier": understood, "execution": finished, "what_else": written}
 

@@ -61,7 +61,9 @@ def recorded(most: int) -> Recorded:
 def recorded_on(kg: Graph, name: str, questions: Iterable[str]) -> Recorded:
     """The same on any graph."""
     bench = Workbench(kg, "rules")
-    done = tuple(run for run in [_ask(bench, question) for question in questions] if run.status == "done")
+    done = tuple(
+        run for run in [_ask(bench, question) for question in questions] if run.status == "done"
+    )
     replies = tuple(
         (call.request["content"], call.result)
         for run in done
@@ -76,7 +78,9 @@ def pipeline(given: Recorded) -> list[Row]:
     """A question's time without its model's, and how it stands to its queries alone."""
     whole = [_timed(given.bench, question) for question in given.questions]
     bare = [_bare(given.bench.kg, run) for run in given.runs]
-    times = statistics.median(one / max(other, 1e-9) for one, other in zip(whole, bare, strict=True))
+    times = statistics.median(
+        one / max(other, 1e-9) for one, other in zip(whole, bare, strict=True)
+    )
     what = f"a question without model time ({len(whole)}, {given.name})"
     return [
         Row(
@@ -99,7 +103,9 @@ def importing() -> list[Row]:
     full = _start("import kgwb; kgwb.Workbench, kgwb.open_kg, kgwb.model") - empty
     return [
         Row("import kgwb", ours, "s", ours / theirs, "import rdflib", value_most=0.4),
-        Row("  with Workbench, open_kg and model loaded", full, "s", full / theirs, "import rdflib"),
+        Row(
+            "  with Workbench, open_kg and model loaded", full, "s", full / theirs, "import rdflib"
+        ),
     ]
 
 
@@ -131,7 +137,9 @@ def _timed(bench: Workbench, question: str) -> float:
 
 def _bare(kg: Graph, run: Run) -> float:
     assert isinstance(kg, LocalGraph)
-    queries = [call.request["query"] for call in run.calls.values() if call.kind in ("select", "ask")]
+    queries = [
+        call.request["query"] for call in run.calls.values() if call.kind in ("select", "ask")
+    ]
     started = time.perf_counter()
     for query in queries:
         result = kg.store.query(query, use_default_graph_as_union=True)

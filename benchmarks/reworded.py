@@ -33,7 +33,11 @@ def _main(folder: Path, systems: list[str]) -> None:
                 found = sorted(str(value.term) for value in answer.values) if answer else []
                 right[row["set"]] += found == gold[row["id"]]
         total = Counter(row["set"] for row in asked)
-        print(system, *(f"{name}: {right[name]} of {number}" for name, number in total.items()), sep="; ")
+        print(
+            system,
+            *(f"{name}: {right[name]} of {number}" for name, number in total.items()),
+            sep="; ",
+        )
 
 
 if __name__ == "__main__":

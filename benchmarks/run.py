@@ -30,7 +30,9 @@ QUESTIONS = 200
 def _graphs() -> list[Row]:
     file = graphs.metaqa()
     if not file.exists():
-        print("MetaQA is not here (KGWB_DATA names its folder): the figures for a large graph are left out.")
+        print(
+            "MetaQA is not here (KGWB_DATA names its folder): the figures for a large graph are left out."
+        )
         return []
     return [
         *seconds_rows(f"opening {file.name}", graphs.opening(file)),
@@ -51,7 +53,9 @@ def _overhead() -> list[Row]:
     rows = [*pipeline.pipeline(given), *pipeline.importing(), *overhead.recording_cost(given)]
     if find_spec("langgraph"):
         return rows + overhead.overhead(given)
-    print("LangGraph is not installed (pip install 'kgwb[bench]'): the figures beside it are left out.")
+    print(
+        "LangGraph is not installed (pip install 'kgwb[bench]'): the figures beside it are left out."
+    )
     return rows
 
 

@@ -55,8 +55,16 @@ class Row:
     def met(self) -> bool | None:
         """Whether it is as wanted; None if nothing is."""
         tests = [
-            *([self.ratio <= self.most] if self.ratio is not None and self.most is not None else []),
-            *([self.ratio >= self.least] if self.ratio is not None and self.least is not None else []),
+            *(
+                [self.ratio <= self.most]
+                if self.ratio is not None and self.most is not None
+                else []
+            ),
+            *(
+                [self.ratio >= self.least]
+                if self.ratio is not None and self.least is not None
+                else []
+            ),
             *([self.value <= self.value_most] if self.value_most is not None else []),
         ]
         return all(tests) if tests else None
@@ -81,7 +89,9 @@ def show(rows: Iterable[Row]) -> None:
     table = [("", "", "p95", "ratio", "wanted", ""), *(row.cells for row in rows)]
     widths = [max(len(row[column]) for row in table) for column in range(6)]
     for what, *figures in table:
-        figures[:2] = [text.rjust(width) for text, width in zip(figures[:2], widths[1:3], strict=True)]
+        figures[:2] = [
+            text.rjust(width) for text, width in zip(figures[:2], widths[1:3], strict=True)
+        ]
         cells = [what, *figures]
         cells = [text.ljust(width) for text, width in zip(cells, widths, strict=True)]
         print("  ".join(cells).rstrip())

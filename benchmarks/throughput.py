@@ -34,7 +34,9 @@ class Slow(Replay):
 
     remote = True
 
-    def complete(self, request: ChatRequest, kg: Graph | None, cancel: threading.Event) -> ChatReply:
+    def complete(
+        self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
+    ) -> ChatReply:
         """The recorded reply, after DELAY_S."""
         time.sleep(DELAY_S)
         return super().complete(request, kg, cancel)

@@ -38,7 +38,12 @@ __all__ = [
     "recording",
 ]
 
-_HOMES = {"PromptLab": "kgwb.ui.lab", "lab": "kgwb.labs", "open_kg": "kgwb.kg", "profile": "kgwb.systems"}
+_HOMES = {
+    "PromptLab": "kgwb.ui.lab",
+    "lab": "kgwb.labs",
+    "open_kg": "kgwb.kg",
+    "profile": "kgwb.systems",
+}
 """Where the names are that are not in ``kgwb.workbench``."""
 
 
@@ -49,7 +54,10 @@ def _readable(record: logging.LogRecord) -> bool:
 
 
 logging.getLogger("kgwb").addHandler(logging.NullHandler())
-for _name in ("kgwb", "rdflib.term"):  # the latter has words, and a traceback, for each odd term of the data
+for _name in (
+    "kgwb",
+    "rdflib.term",
+):  # the latter has words, and a traceback, for each odd term of the data
     logging.getLogger(_name).addFilter(_readable)
 warnings.filterwarnings("ignore", category=UserWarning, module=r"rdflib\.term", append=True)
 

@@ -57,9 +57,14 @@ def add_arguments(parser: argparse.ArgumentParser, form: type[Any]) -> None:
             parser.add_argument(flag, action="store_true", help=about["help"])
             continue
         if get_origin(kind) is list:
-            about |= {"nargs": "+"} if not flag.startswith("-") else {"action": "append", "default": []}
+            about |= (
+                {"nargs": "+"} if not flag.startswith("-") else {"action": "append", "default": []}
+            )
         elif flag.startswith("-"):
-            about |= {"required": default is MISSING, "default": None if default is MISSING else default}
+            about |= {
+                "required": default is MISSING,
+                "default": None if default is MISSING else default,
+            }
         parser.add_argument(flag, type=next(iter(get_args(kind)), kind), **about)
 
 
@@ -73,7 +78,8 @@ class Opening:
         "how an endpoint's labels are searched (default: probed once); CONTRIBUTING.md lists them",
     )
     vocabulary: str | None = option(
-        "NAME", "labels and noise: dbpedia, wikidata, yago, dblp, mag, or a .json file (default: by the URL)"
+        "NAME",
+        "labels and noise: dbpedia, wikidata, yago, dblp, mag, or a .json file (default: by the URL)",
     )
     query_timeout: float = option("SECONDS", "of one query", 30.0)
     row_limit: Count = option("N", "rows of one result", 10_000)
@@ -99,7 +105,9 @@ class Asking(Opening):
     """The arguments of commands that ask questions: which system, with which models and settings, on what."""
 
     model: str = option(
-        "SPEC", "rules (default), openai:MODEL, ollama:MODEL, replay:FILE; human needs a notebook", "rules"
+        "SPEC",
+        "rules (default), openai:MODEL, ollama:MODEL, replay:FILE; human needs a notebook",
+        "rules",
     )
     agent_model: list[str] = option("AGENT=SPEC", "for one agent", [])
     system: str = option("", "default: chatty_kg", "chatty_kg")
@@ -166,7 +174,9 @@ def pairs(texts: Sequence[str], form: str) -> dict[str, str]:
     split = [text.partition("=") for text in texts]
     for name, sign, value in split:
         if not (name.strip() and sign):
-            raise InputError(f"{shown(name + sign + value)!r} is not {form}", hint=f"write it as {form}")
+            raise InputError(
+                f"{shown(name + sign + value)!r} is not {form}", hint=f"write it as {form}"
+            )
     return {name: value for name, _, value in split}
 
 
@@ -178,7 +188,9 @@ def recall(workbench: Workbench, path: Path) -> None:
     try:
         entries = from_data(json.loads(disk.read_text(path)), list[str | Turn])
     except (OSError, ValueError, RecursionError) as exc:
-        raise InputError(f"cannot use the history {path}: {exc}", hint=f"write it as {form}") from exc
+        raise InputError(
+            f"cannot use the history {path}: {exc}", hint=f"write it as {form}"
+        ) from exc
     for entry in entries:
         if isinstance(entry, str):
             workbench.ask(entry)

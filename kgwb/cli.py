@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import kgwb
 from kgwb import disk
-from kgwb.arguments import Asking, Count, Opening, add_arguments, option, pairs, positional, recall, varied
+from kgwb.arguments import (
+    Asking,
+    Count,
+    Opening,
+    add_arguments,
+    option,
+    pairs,
+    positional,
+    recall,
+    varied,
+)
 from kgwb.errors import CONTROLS, InputError, KgwbError, RunFileError, clean, harmless
 from kgwb.masking import shown
 
@@ -50,7 +60,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # "?" stands for what the terminal's encoding lacks
+            stream.reconfigure(
+                errors="replace"
+            )  # "?" stands for what the terminal's encoding lacks
     parser = _parser()
     arguments, rest = parser.parse_known_args(argv)
     values = vars(arguments)
@@ -137,7 +149,9 @@ class Ask(Asking):
     json: bool = option("", "print answer, steps and totals as JSON", False)
     save: Path | None = option("FILE", "write the run to this file, call by call")
     steps: bool = option("", "print the way to the answer too, as a tree", False)
-    systems: str | None = option("NAME,NAME,... or all", "ask several systems, and show them side by side")
+    systems: str | None = option(
+        "NAME,NAME,... or all", "ask several systems, and show them side by side"
+    )
     question: str = positional("QUESTION")
 
     def run(self) -> int:
@@ -244,13 +258,17 @@ class Bench(Asking):
     out: Path = option("DIR", "folder of the results; resumes", ...)
     limit: Count | None = option("N", "only the first N questions")
     workers: Count = option("N", "questions asked side by side", 1)
-    systems: str | None = option("NAME,NAME,... or all", "measure each system, in a folder of its own")
+    systems: str | None = option(
+        "NAME,NAME,... or all", "measure each system, in a folder of its own"
+    )
     each: str | None = option("NAME=V1,V2,...", EACH)
     save_runs: bool = option("", "keep every run in DIR/runs", False)
     retry_errors: bool = option("", "ask questions that ended in an error again", False)
     budget: list[str] = option("NAME=NUMBER", BUDGET, [])
     prices: Path | None = option("FILE", PRICES)
-    ladder: bool = option("", "name the agent that lost each answer; asks up to 5 times more", False)
+    ladder: bool = option(
+        "", "name the agent that lost each answer; asks up to 5 times more", False
+    )
     retention: bool = option("", "ask dialogues' questions alone too, in DIR/standalone", False)
 
     def run(self) -> None:
@@ -294,7 +312,9 @@ class Bench(Asking):
             oracle_of(self.system)
         if "money" in budget.limits:
             _ = [budget.prices.of(model.name) for model in workbench.models.values()]
-        with _progress(iterable=bench.with_queries(questions, workbench.kg), unit="gold answer") as wanted:
+        with _progress(
+            iterable=bench.with_queries(questions, workbench.kg), unit="gold answer"
+        ) as wanted:
             questions = bench.with_gold(wanted, workbench.kg)
         if missing := [question for question in questions if question.answers is None]:
             why = f"{missing[0].id}: {clean(missing[0].gold_error or '')}"
@@ -303,11 +323,19 @@ class Bench(Asking):
         rows = measure(self.out, questions)
         if self.retention:
             print("\nthe same questions of dialogues, asked alone:")
-            alone = standalone_forms(question for question in questions if question.dialogue is not None)
+            alone = standalone_forms(
+                question for question in questions if question.dialogue is not None
+            )
             alone_rows = measure(self.out / "standalone", alone)
             known = {row["id"] for row in alone_rows if row["gold"] is not None}
-            share = bench.retention(*([row for row in of if row["id"] in known] for of in (rows, alone_rows)))
-            kept = "F1 alone is 0" if share is None else f"{share:.2f} % of F1 (as the paper computes it)"
+            share = bench.retention(
+                *([row for row in of if row["id"] in known] for of in (rows, alone_rows))
+            )
+            kept = (
+                "F1 alone is 0"
+                if share is None
+                else f"{share:.2f} % of F1 (as the paper computes it)"
+            )
             print(f"\nkept in dialogues, over {len(known)} questions: {kept}")
         _warn_of_rules(workbench)
 
@@ -323,7 +351,9 @@ class Bench(Asking):
             results = bench.Results(folder, setup.config(questions))
             if self.retry_errors:
                 results.retry_errors()
-            runner = bench.Bench(setup, results, workers=self.workers, save_runs=save_runs, budget=budget)
+            runner = bench.Bench(
+                setup, results, workers=self.workers, save_runs=save_runs, budget=budget
+            )
             try:
                 done = len(results.of(questions))
                 with _progress(total=len(questions), initial=done, unit="question") as bar:
@@ -340,7 +370,9 @@ class Bench(Asking):
             _print_figures(folder, rows, budget.prices)
         if runner.stopped:
             why = f"{len(rows)} of {len(questions)} questions asked: the budget is used up ({runner.stopped})"
-            raise _Spent(f"stopped with {why}", hint="give the same command with a larger budget to go on")
+            raise _Spent(
+                f"stopped with {why}", hint="give the same command with a larger budget to go on"
+            )
         return rows
 
 
@@ -369,7 +401,9 @@ def _print_figures(folder: Path, rows: list[Row], prices: Prices) -> None:
     print(f"{_paint(measured[0].headline, 'key')}\n")
     lost_rows = [row for row in rows if lost(row)]
     for row in lost_rows[:MOST_LOST]:
-        answers, right = (", ".join(label_of(row, v) for v in row[side]) for side in ("answers", "gold"))
+        answers, right = (
+            ", ".join(label_of(row, v) for v in row[side]) for side in ("answers", "gold")
+        )
         words = f"{row['id']}: {row['question']} → {row['error'] or answers or 'nothing'}; right: {right}"
         print(f"{_paint(f'{verdict(row):<10}', 'failure')} {short(clean(words))}")
     if len(lost_rows) > MOST_LOST:
@@ -396,7 +430,9 @@ def _print_figures(folder: Path, rows: list[Row], prices: Prices) -> None:
 class Retry(Opening):
     """ask questions of a benchmark again after a change, and show what it fixed and what it broke"""
 
-    folder: Path = positional("DIR", "what kgwb bench --out wrote; with --save-runs little is asked again")
+    folder: Path = positional(
+        "DIR", "what kgwb bench --out wrote; with --save-runs little is asked again"
+    )
     kg: str = option("GRAPH", "default: the one that was measured", "")
     prompts: Path | None = option("DIR", "folder whose prompts go before kgwb's own")
     model: str = option("SPEC", "default: the one that was measured", "")
@@ -408,11 +444,15 @@ class Retry(Opening):
         "lost, wrong, errors, right, all, blamed=AGENT, type=NAME, an id (default: lost, and as many right)",
         [],
     )
-    repeats: Count = option("N", "ask what differs N times, to see which decisions vary by themselves", 1)
+    repeats: Count = option(
+        "N", "ask what differs N times, to see which decisions vary by themselves", 1
+    )
     workers: Count = option("N", "questions asked side by side", 1)
     budget: list[str] = option("NAME=NUMBER", BUDGET, [])
     prices: Path | None = option("FILE", PRICES)
-    out: Path | None = option("FILE", "HTML file to write (default: report.html in DIR/retries/CHANGE)")
+    out: Path | None = option(
+        "FILE", "HTML file to write (default: report.html in DIR/retries/CHANGE)"
+    )
 
     def run(self) -> int:
         from kgwb import bench
@@ -437,9 +477,13 @@ class Retry(Opening):
             print(f"{folders[-1].name}: {estimate}", flush=True)
             with _progress(total=len(questions), unit="question") as bar:
                 how: Any = {"workers": self.workers, "finished": lambda row, bar=bar: bar.update()}
-                stopped = lab.ask(setup, questions, folders[-1], repeats=self.repeats, budget=budget, **how)
+                stopped = lab.ask(
+                    setup, questions, folders[-1], repeats=self.repeats, budget=budget, **how
+                )
             if stopped:
-                _complain(f"stopped: the budget is used up ({stopped})", "give the same with a larger one")
+                _complain(
+                    f"stopped: the budget is used up ({stopped})", "give the same with a larger one"
+                )
                 break
         page = folders[1] if len(folders) == 2 else folders[1].parent
         _report(folders, self.out or page / "report.html", self.prices)
@@ -459,11 +503,15 @@ class Report:
 
     folders: list[Path] = positional("DIR", "what kgwb bench --out wrote")
     out: Path | None = option("FILE", "HTML file to write (default: report.html in the first DIR)")
-    published: str | None = option("SET", "set the papers' figures on this question set beside; it is yours")
+    published: str | None = option(
+        "SET", "set the papers' figures on this question set beside; it is yours"
+    )
     prices: Path | None = option("FILE", PRICES)
 
     def run(self) -> None:
-        _report(self.folders, self.out or self.folders[0] / "report.html", self.prices, self.published)
+        _report(
+            self.folders, self.out or self.folders[0] / "report.html", self.prices, self.published
+        )
 
 
 def _report(
@@ -474,7 +522,9 @@ def _report(
     from kgwb.bench import load_prices
 
     with _progress(unit="run") as bar:
-        report = Page(*folders, published=published, prices=load_prices(prices), finished=bar.update)
+        report = Page(
+            *folders, published=published, prices=load_prices(prices), finished=bar.update
+        )
         lines, path = [*report.headline()], report.save(page)
     print(*lines, path, sep="\n")
 
@@ -509,7 +559,9 @@ class Serve(Asking):
         workbench = self.workbench()
         opened = {self.kg: workbench.kg}
         opened |= {source: self.graph(source) for source in {*graphs.values()} - {self.kg}}
-        setups = {iri: replace(Setup.of(workbench), kg=opened[graph]) for iri, graph in graphs.items()}
+        setups = {
+            iri: replace(Setup.of(workbench), kg=opened[graph]) for iri, graph in graphs.items()
+        }
         with Service((self.host, self.port), setups, workers=self.workers) as service:
             _warn_of_rules(workbench)
             for iri, setup in setups.items():
@@ -526,7 +578,9 @@ class Serve(Asking):
 class Doctor:
     """say what works here, and what to do about the rest"""
 
-    kg: str = option("", "graph to try, and to survey (default: the sample films, without a survey)", "")
+    kg: str = option(
+        "", "graph to try, and to survey (default: the sample films, without a survey)", ""
+    )
     model: str = option("", "model to try (default: rules)", "rules")
 
     def run(self) -> int:
@@ -579,7 +633,9 @@ def _notebooks_home() -> Path:
         return package.parent
     shipped = package / "_data" / "notebooks"
     if not shipped.is_dir():
-        raise InputError("this kgwb came without notebooks", hint="install it again, or use a checkout")
+        raise InputError(
+            "this kgwb came without notebooks", hint="install it again, or use a checkout"
+        )
     hint = "go to a folder of your own with some space left"
     with disk.explained(f"cannot copy the notebooks to {Path.cwd()}", hint):
         for notebook in shipped.rglob("*.ipynb"):
@@ -600,7 +656,9 @@ class Labs:
         from kgwb.labs.pages import collect, save_page
 
         if self.action != "collect":
-            raise InputError(f"kgwb labs cannot {self.action}", hint="give: kgwb labs collect FOLDER")
+            raise InputError(
+                f"kgwb labs cannot {self.action}", hint="give: kgwb labs collect FOLDER"
+            )
         collected = collect(self.folder)
         print(*collected, sep="\n")
         print(f"the page of the class: {save_page(collected, self.out)}")
@@ -616,7 +674,9 @@ class Demo:
         from kgwb.workbench import Workbench
 
         questions = load_questions(sample_path("films").with_suffix(".questions.jsonl"))
-        print("Chatty-KG, agent by agent, on the sample graph films, with rules for a model:", end=" ")
+        print(
+            "Chatty-KG, agent by agent, on the sample graph films, with rules for a model:", end=" "
+        )
         print("nothing goes out.")
         workbench = Workbench(open_kg("films"))
         for each in (each for each in questions if each.dialogue == "films-hp"):

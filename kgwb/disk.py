@@ -106,7 +106,9 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
         except zlib.error as exc:
             raise OSError(errno.EINVAL, "it is no gzip file", str(path)) from exc
         if unpacking.unconsumed_tail or not unpacking.eof:
-            reason = "it is too large once unpacked" if unpacking.unconsumed_tail else "it is cut off"
+            reason = (
+                "it is too large once unpacked" if unpacking.unconsumed_tail else "it is cut off"
+            )
             raise OSError(errno.EFBIG, reason, str(path))
     *whole, unfinished = data.split(b"\n")
     for number, line in enumerate(whole or [unfinished], 1):

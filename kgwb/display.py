@@ -23,7 +23,9 @@ def as_text(value: object) -> str:
     """The ``repr`` of a value; its fields, where no other text is registered."""
     if not is_dataclass(value):
         return object.__repr__(value)
-    shown = (f"{field.name}={getattr(value, field.name)!r}" for field in fields(value) if field.repr)
+    shown = (
+        f"{field.name}={getattr(value, field.name)!r}" for field in fields(value) if field.repr
+    )
     return f"{type(value).__name__}({', '.join(shown)})"
 
 

@@ -16,7 +16,9 @@ from kgwb.errors import KgwbError
 
 INSTALL = "run `make lab` in the checkout, or `pip install kgwb`"
 PACKAGES = {
-    **dict.fromkeys("kgwb rdflib oxrdflib pyoxigraph SPARQLWrapper pydantic openai ollama".split(), INSTALL),
+    **dict.fromkeys(
+        "kgwb rdflib oxrdflib pyoxigraph SPARQLWrapper pydantic openai ollama".split(), INSTALL
+    ),
     **dict.fromkeys(("jupyterlab", "ipywidgets", "pyvis"), f"needed for `kgwb lab`: {INSTALL}"),
 }
 """What must be installed, and what to do where it is not."""
@@ -49,7 +51,10 @@ def examine(source: str, model: str) -> Iterator[Finding]:
             yield from look(source if part == "graph" else model)
         except KgwbError as exc:
             yield Finding(part, False, exc.message, exc.hint)
-    browser, remedy = next(filter(None, map(shutil.which, CHROMIUM)), ""), "needed for kgwb's own tests only"
+    browser, remedy = (
+        next(filter(None, map(shutil.which, CHROMIUM)), ""),
+        "needed for kgwb's own tests only",
+    )
     yield Finding("chromium", bool(browser), browser or "not found", remedy, False)
     folder, remedy = cache_dir(), "kgwb works without, slower; KGWB_CACHE names another folder"
     try:
@@ -67,7 +72,9 @@ def _graph(source: str) -> Iterator[Finding]:
     kg = open_kg(source)
     full = kg.ask("ASK { ?s ?p ?o }")
     seconds = time.perf_counter() - started
-    yield Finding("graph", full, f"{kg.source}, opened in {seconds:.2f} s", "it holds no triple: load some")
+    yield Finding(
+        "graph", full, f"{kg.source}, opened in {seconds:.2f} s", "it holds no triple: load some"
+    )
     yield Finding("dialect", True, str(getattr(kg, "dialect", None) or "label index of kgwb"))
 
 

@@ -57,7 +57,9 @@ def shown(address: str) -> str:
     for number, parameter in enumerate(parameters):
         name, _, value = parameter.partition("=")
         if parameter and not is_plain(unquote_plus(name), unquote_plus(value)):
-            named = value.strip("=") and re.fullmatch("[A-Za-z_.-]{1,30}", name)  # else it may be the key
+            named = value.strip("=") and re.fullmatch(
+                "[A-Za-z_.-]{1,30}", name
+            )  # else it may be the key
             parameters[number] = f"{name}={MASK}" if named else MASK
     return head + masked(place) + mark + "&".join(parameters)
 

@@ -30,7 +30,9 @@ def check_redirect(url: str, target: str) -> None:
     upgraded = (scheme, port) == ("http", 80) and new == ("https", host, 443)
     if new[0] not in _PORTS or not (new == (scheme, host, port) or upgraded):
         there = f"{new[0]}://{urlsplit(target).netloc.rpartition('@')[2][:200]}"
-        raise RedirectError(f"it redirects to {there}, another server, which does not get the request")
+        raise RedirectError(
+            f"it redirects to {there}, another server, which does not get the request"
+        )
 
 
 def _server(url: str) -> tuple[str, str | None, int | None]:

@@ -78,7 +78,9 @@ class Settings:
         except ValidationError as exc:
             wrong = exc.errors(include_url=False)[0]
             name = str(wrong["loc"][0])
-            value = changes[name] if texts and NUMBER.fullmatch(changes[name]) else repr(changes[name])
+            value = (
+                changes[name] if texts and NUMBER.fullmatch(changes[name]) else repr(changes[name])
+            )
             hint = f"give {name} another value: {wrong['msg'].lower()}"
             raise SettingError(f"{name} is {value}", hint=hint) from exc
 

@@ -134,7 +134,9 @@ class Workbench:
 
     def _latest(self) -> Run:
         if not self.runs:
-            raise SettingError("no question was asked yet", hint="begin one: workbench.begin('Who ...?')")
+            raise SettingError(
+                "no question was asked yet", hint="begin one: workbench.begin('Who ...?')"
+            )
         return self.runs[-1]
 
     def __repr__(self) -> str:
@@ -172,7 +174,9 @@ def recordings() -> Mapping[str, Path]:
     """The files of the recorded runs that come with kgwb, by their names ("films/triad/3")."""
     package, end = Path(__file__).parent, ".jsonl.gz"
     for folder in (package.parent / "recordings", package / "_data" / "recordings"):
-        files = sorted(folder.glob(f"*/*/*{end}"), key=lambda file: (file.parent, len(file.name), file))
+        files = sorted(
+            folder.glob(f"*/*/*{end}"), key=lambda file: (file.parent, len(file.name), file)
+        )
         if files:
             return {file.relative_to(folder).as_posix().removesuffix(end): file for file in files}
     return {}
@@ -187,7 +191,11 @@ def recording(name: str, *, kg: Graph | None = None, model: ChatModel | str | No
     known = recordings()
     if name not in known:
         close = difflib.get_close_matches(name, known, 3) or list(known)[:3]
-        hint = f"for example: {', '.join(close)}" if known else "install kgwb again: it came without any"
+        hint = (
+            f"for example: {', '.join(close)}"
+            if known
+            else "install kgwb again: it came without any"
+        )
         raise InputError(f"there is no recording {name[:80]!r}", hint=hint)
     run = load_run(known[name], kg=kg)
     if model is not None:

@@ -35,7 +35,8 @@ def answers(
     """What every system and profile answers to these question sets; sets that are not here are left out."""
     with tempfile.TemporaryDirectory() as folder:
         return {
-            f"{name} {system} {profile} {row['id']}": sorted(row["answers"]) or [row["error"] or "no answer"]
+            f"{name} {system} {profile} {row['id']}": sorted(row["answers"])
+            or [row["error"] or "no answer"]
             for name in sets
             for system in ("chatty_kg", "dog")
             for profile in profiles
@@ -64,7 +65,11 @@ def _files(name: str, folder: Path) -> tuple[Path, Path]:
         return sample_path(name), sample_path(name).with_name(f"{name}.questions.jsonl")
     graph, some = engines.metaqa(), folder / "metaqa.jsonl"
     if graph.exists():
-        lines = graph.with_name("metaqa_dev.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+        lines = (
+            graph.with_name("metaqa_dev.jsonl")
+            .read_text(encoding="utf-8")
+            .splitlines(keepends=True)
+        )
         some.write_text("".join(lines[::EVERY]), encoding="utf-8")
     return graph, some
 
@@ -72,7 +77,9 @@ def _files(name: str, folder: Path) -> tuple[Path, Path]:
 def _main() -> int:
     found = answers()
     if "--write" in sys.argv:
-        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in sorted(found.items()))
+        text = "".join(
+            json.dumps(line, ensure_ascii=False) + "\n" for line in sorted(found.items())
+        )
         FILE.write_bytes(gzip.compress(text.encode(), mtime=0))
         sys.stdout.write(f"{len(found)} answers written to {FILE}\n")
         return 0

@@ -23,7 +23,11 @@ def filtering(relation: str, subquestion: str = "Who directed [Arrival]?") -> di
 
 
 def trying(*answers: str) -> dict[str, Any]:
-    return {"sufficient": "yes" if answers else "no", "reason": "see the triples", "answers": list(answers)}
+    return {
+        "sufficient": "yes" if answers else "no",
+        "reason": "see the triples",
+        "answers": list(answers),
+    }
 
 
 def remark(question: str, words: str = "well") -> dict[str, str]:
@@ -32,9 +36,14 @@ def remark(question: str, words: str = "well") -> dict[str, str]:
 
 TWO_HOPS: Mapping[str, Any] = {
     "dog/topic_entity": {"entities": ["Arrival"]},
-    "dog/relation_filtering": [filtering("director"), filtering("birth place", "Where was he born?")],
+    "dog/relation_filtering": [
+        filtering("director"),
+        filtering("birth place", "Where was he born?"),
+    ],
     "dog/answer_trying": [trying(), trying("Gentilly")],
-    "dog/simplifying_expert": remark("Where was the director [Denis Villeneuve] born?", "he directed it"),
+    "dog/simplifying_expert": remark(
+        "Where was the director [Denis Villeneuve] born?", "he directed it"
+    ),
     "dog/critic": remark("Where was [Denis Villeneuve], the director, born?", "it is about him"),
     "dog/linguist": remark(LEFT, "who he is needs no words"),
 }

@@ -101,7 +101,9 @@ def virtuoso(folder: Path) -> Iterator[Engine]:
         shutil.copy(file, folder / file.name)  # Virtuoso reads from its own folder alone
         script = LOAD.format(folder=folder, file=file.name, graph=graph)
         command = [client, f"127.0.0.1:{sql}", "dba", "dba"]
-        done = subprocess.run(command, input=script, cwd=folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, input=script, cwd=folder, capture_output=True, text=True, check=False
+        )
         said = done.stdout + done.stderr
         assert done.returncode == 0 and "*** Error" not in said and "refused:" not in said, said
 
@@ -112,7 +114,9 @@ def virtuoso(folder: Path) -> Iterator[Engine]:
 @contextmanager
 def oxigraph(folder: Path) -> Iterator[Engine]:
     """Oxigraph's server in an empty folder, in the wheel `oxigraph`. Raises EngineMissingError without it."""
-    binary = shutil.which("oxigraph", path=sysconfig.get_path("scripts")) or shutil.which("oxigraph")
+    binary = shutil.which("oxigraph", path=sysconfig.get_path("scripts")) or shutil.which(
+        "oxigraph"
+    )
     if binary is None:
         raise EngineMissingError("no oxigraph server: pip install -e '.[dev]'")
     port = free_port()
@@ -120,7 +124,9 @@ def oxigraph(folder: Path) -> Iterator[Engine]:
 
     def put(file: Path, graph: str) -> None:
         kind = {".ttl": "text/turtle", ".nt": "application/n-triples"}[file.suffix]
-        sent = urllib.request.Request(f"{site}/store?graph={graph}", file.read_bytes(), method="PUT")
+        sent = urllib.request.Request(
+            f"{site}/store?graph={graph}", file.read_bytes(), method="PUT"
+        )
         sent.add_header("Content-Type", kind)
         urllib.request.urlopen(sent, timeout=START_S).close()
 
@@ -174,7 +180,9 @@ def _wait(port: int, process: subprocess.Popen[bytes], folder: Path) -> None:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.1)
-    said = "\n".join(path.read_text(errors="replace")[-2000:] for path in sorted(folder.glob("*.log")))
+    said = "\n".join(
+        path.read_text(errors="replace")[-2000:] for path in sorted(folder.glob("*.log"))
+    )
     raise AssertionError(f"{process.args!r} did not listen within {START_S} s:\n{said}")
 
 

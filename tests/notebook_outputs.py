@@ -46,7 +46,9 @@ def executed(path: Path) -> Any:
     widgets = json.loads(notebook.cells.pop().outputs[0].text)
     for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
         if view := output.get("data", {}).get(VIEW):
-            output.data["text/html"] = widgets.get(view["model_id"], output.data.get("text/html", ""))
+            output.data["text/html"] = widgets.get(
+                view["model_id"], output.data.get("text/html", "")
+            )
     return notebook
 
 
@@ -57,7 +59,9 @@ def static(notebook: Any) -> Any:
     notebook.metadata.pop("widgets", None)
     for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
         cell.execution_count = None
-        cell.metadata = {name: value for name, value in cell.metadata.items() if name != "execution"}
+        cell.metadata = {
+            name: value for name, value in cell.metadata.items() if name != "execution"
+        }
         for output in cell.outputs:
             if "execution_count" in output:
                 output.execution_count = None

@@ -96,7 +96,9 @@ class Page(HTMLParser):
             ):
                 continue
             if one.tag == "select":
-                chosen = [two for two in one.inputs if "selected" in two.attributes] or one.inputs[:1]
+                chosen = [two for two in one.inputs if "selected" in two.attributes] or one.inputs[
+                    :1
+                ]
                 sent[name] = chosen[0].attributes["value"]
             elif one.tag == "textarea":
                 sent[name] = "".join(one.texts).removeprefix("\n")
@@ -117,7 +119,9 @@ def text(widget: Live) -> str:
     return page(widget).text
 
 
-def press(widget: Live, label: str, tags: tuple[str, ...] = ("button",), **typed: str | None) -> None:
+def press(
+    widget: Live, label: str, tags: tuple[str, ...] = ("button",), **typed: str | None
+) -> None:
     """Press the button of that label as a person can, with these values typed over those of its form.
 
     None takes a value away, as unticking a box does. A thread may be drawing still: it is waited for.
@@ -132,7 +136,9 @@ def press(widget: Live, label: str, tags: tuple[str, ...] = ("button",), **typed
         if name.startswith("data-")
     }
     sent["scope"] = found.scope
-    widget.update({**sent, "form": {name: value for name, value in form.items() if value is not None}})
+    widget.update(
+        {**sent, "form": {name: value for name, value in form.items() if value is not None}}
+    )
 
 
 def settle(*workers: Worker) -> None:

@@ -51,7 +51,10 @@ def ragonite(model: Any, question: str = QUESTION, **options: Any) -> Run:
 
 
 def script(*uses: dict[str, Any], answer: Any = ARRIVAL) -> dict[str, Any]:
-    return {"ragonite/tool_selector": list(uses or (sql(), passages(), FINISH)), "ragonite/answerer": answer}
+    return {
+        "ragonite/tool_selector": list(uses or (sql(), passages(), FINISH)),
+        "ragonite/answerer": answer,
+    }
 
 
 def answered(*uses: dict[str, Any], answer: Any = ARRIVAL, **options: Any) -> tuple[Run, Scripted]:

@@ -29,13 +29,15 @@ def check_sample(bench: Workbench, sample: str, every: int) -> None:
     lines = Path(sample_path(sample)).with_suffix(".questions.jsonl").read_text().splitlines()
     entries = [entry for entry in map(json.loads, lines) if not entry.get("dialogue")]
     right: dict[str, bool] = {}
-    for entry in [entry for entry in entries if entry["type"] in ("factoid", "list", "unanswerable")][
-        ::every
-    ]:
+    for entry in [
+        entry for entry in entries if entry["type"] in ("factoid", "list", "unanswerable")
+    ][::every]:
         got = answers(bench, entry["question"])
         right[entry["question"]] = sorted(got) == sorted(entry["answers"])
         assert entry["type"] != "unanswerable" or not got, entry["question"]
-    assert sum(right.values()) >= ENOUGH * len(right), [entry for entry in right if not right[entry]]
+    assert sum(right.values()) >= ENOUGH * len(right), [
+        entry for entry in right if not right[entry]
+    ]
 
 
 def check_metaqa(bench: Workbench, metaqa: Path, every: int, targets: Mapping[int, float]) -> None:
@@ -44,5 +46,7 @@ def check_metaqa(bench: Workbench, metaqa: Path, every: int, targets: Mapping[in
     for hops, group in groupby(entries, key=lambda entry: entry["hops"]):
         asked = list(group)[::every]
         hits = [answers(bench, entry["question"])[:1] for entry in asked]
-        right = sum(bool({*hit} & {*entry["answers"]}) for hit, entry in zip(hits, asked, strict=True))
+        right = sum(
+            bool({*hit} & {*entry["answers"]}) for hit, entry in zip(hits, asked, strict=True)
+        )
         assert right >= targets[hops] * len(asked), f"{hops} hops: {right} of {len(asked)}"

@@ -52,7 +52,9 @@ def films(turtle: str = FILMS) -> Graph:
 # --- what a model says to Chatty-KG's agents
 
 
-def qir(*triples: str, target: str = "", kind: str = "list", beyond: Sequence[str] = ()) -> dict[str, Any]:
+def qir(
+    *triples: str, target: str = "", kind: str = "list", beyond: Sequence[str] = ()
+) -> dict[str, Any]:
     """The QIR agent's reply for triples written "Arrival | directed by | ?person"."""
     facts = [tuple(part.strip() for part in triple.split("|")) for triple in triples]
     ends = [end for subject, _, object_ in facts for end in (subject, object_)]
@@ -105,19 +107,27 @@ def chatty(question: str, model: Scripted, kg: Graph | None = None, **options: A
 
 
 def dog(
-    question: str, model: Any, kg: Graph | None = None, settings: Settings | None = None, **options: Any
+    question: str,
+    model: Any,
+    kg: Graph | None = None,
+    settings: Settings | None = None,
+    **options: Any,
 ) -> Run:
     """A run of DoG, not executed yet; all three roles speak unless the settings say otherwise."""
     settings = settings or profile("fast", ablation="none")
     return Run(DOG, question, kg=kg or films(), models=model, settings=settings, **options)
 
 
-def run_of(system: System, question: str, model: Any, *, kg: Graph | None = None, **options: Any) -> Run:
+def run_of(
+    system: System, question: str, model: Any, *, kg: Graph | None = None, **options: Any
+) -> Run:
     """A run of any system, not executed yet."""
     return Run(system, question, kg=kg or films(), models=model, **options)
 
 
-ENDLESS = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o . ?p ?q ?r }"
+ENDLESS = (
+    "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o . ?p ?q ?r }"
+)
 """A query that takes for ever, on the smallest graph too."""
 
 
@@ -198,7 +208,9 @@ def look_up(word: str, run: Run) -> str:
 @agent("guess")
 def guess(question: str, known: tuple[str, ...], run: Run) -> GuessReply:
     """One guess, sure or not."""
-    not_empty = Check[GuessReply]("not empty", lambda reply: "" if reply.guess else "the guess is empty")
+    not_empty = Check[GuessReply](
+        "not empty", lambda reply: "" if reply.guess else "the guess is empty"
+    )
     variables = {"question": question, "known": list(known)}
     return ask("made_up/guess", variables, GuessReply, run, checks=(not_empty,))
 
@@ -242,7 +254,9 @@ CALLS = 6
 """Its model calls."""
 
 
-def made_up(model: Scripted | dict[str, Any] | None, kg: Graph | None = None, **options: Any) -> Run:
+def made_up(
+    model: Scripted | dict[str, Any] | None, kg: Graph | None = None, **options: Any
+) -> Run:
     """A run of the made-up system."""
     options = {"prompts": Prompts(texts=TEXTS), "embeddings": Embeddings("lexical")} | options
     return Run(MADE_UP, "What is it?", kg=kg or films(), models=model, **options)

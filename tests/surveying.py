@@ -18,11 +18,15 @@ TABLE = "SELECT ?film ?minutes WHERE { ?film org:director org:denis OPTIONAL { ?
 FINE = {"reason": "it is", "verdict": "fine", "sparql": "", "columns": [], "missing": ""}
 
 
-def mention(*names: str, classes: Sequence[str] = ("Film",), question: str = QUESTION) -> dict[str, Any]:
+def mention(
+    *names: str, classes: Sequence[str] = ("Film",), question: str = QUESTION
+) -> dict[str, Any]:
     return {"reason": "so", "question": question, "names": list(names), "classes": list(classes)}
 
 
-def draft(sparql: str = DIRECTED, asked: str = "list", *columns: str, **changed: Any) -> dict[str, Any]:
+def draft(
+    sparql: str = DIRECTED, asked: str = "list", *columns: str, **changed: Any
+) -> dict[str, Any]:
     reply = {"reason": "so", "sparql": sparql, "asked": asked, "columns": list(columns)}
     return {**reply, "assumptions": [], "missing": "", "more": [], **changed}
 

@@ -38,7 +38,10 @@ class Search(Tool):
         """Passages near these words."""
         [(place, _)] = run.nearest(self.words, Index(PASSAGES, Embeddings("lexical")), 1)
         return run.call(
-            "toolbox.read", {"place": place}, lambda: (Passage(place, PASSAGES[place]),), tuple[Passage, ...]
+            "toolbox.read",
+            {"place": place},
+            lambda: (Passage(place, PASSAGES[place]),),
+            tuple[Passage, ...],
         )
 
 
@@ -75,7 +78,9 @@ def begin(*replies: Any) -> tuple[Run, Scripted]:
     return run, model
 
 
-def test_each_use_is_a_step_that_the_model_sees_and_a_replay_computes_nothing(tmp_path: Path) -> None:
+def test_each_use_is_a_step_that_the_model_sees_and_a_replay_computes_nothing(
+    tmp_path: Path,
+) -> None:
     run, model = begin(SEARCH, FINISH)
     assert str(run.go().answer) == "Denis Villeneuve"
     assert [step.key for step in run.steps] == ["searching", "search[turn 1]", "finish[turn 2]"]
@@ -98,10 +103,17 @@ def test_a_function_is_a_tool_and_its_keywords_come_from_the_system() -> None:
 
     form = tool_of(add, kind="code")
     assert {*form.model_fields} == {"tool", "first", "second"}
-    assert (form.spec.name, form.spec.purpose, form.spec.form, form.ends) == ("add", "The sum.", int, False)
+    assert (form.spec.name, form.spec.purpose, form.spec.form, form.ends) == (
+        "add",
+        "The sum.",
+        int,
+        False,
+    )
 
     def adding(question: Question, dialogue: Dialogue, run: Run) -> Answer:
-        result = perform(form.model_validate({"tool": "add", "first": 1, "second": [2, 3]}), "use 1", run)
+        result = perform(
+            form.model_validate({"tool": "add", "first": 1, "second": [2, 3]}), "use 1", run
+        )
         return Answer("list", (Value(Text(result), str(result)),))
 
     run = Run(System("adder", adding, (form,)), "Sum?", kg=films(), models=Scripted({})).go()

@@ -52,38 +52,123 @@ def ask(question: str) -> Any:
 
 
 BAD: dict[str, tuple[Callable[[], Any], type[KgwbError], str, str]] = {
-    "no such file": (lambda: kgwb.open_kg("none.ttl"), GraphFileError, "no file or folder none.ttl", "films"),
-    "no such sample": (lambda: kgwb.open_kg("flims"), GraphFileError, "flims", "films, cars, scholars"),
-    "no name": (lambda: kgwb.open_kg(""), GraphFileError, "no file or folder of the name ''", "check"),
-    "no such user": (lambda: kgwb.open_kg("~nobody_at_all/x.ttl"), GraphFileError, "~nobody_at_all", "check"),
+    "no such file": (
+        lambda: kgwb.open_kg("none.ttl"),
+        GraphFileError,
+        "no file or folder none.ttl",
+        "films",
+    ),
+    "no such sample": (
+        lambda: kgwb.open_kg("flims"),
+        GraphFileError,
+        "flims",
+        "films, cars, scholars",
+    ),
+    "no name": (
+        lambda: kgwb.open_kg(""),
+        GraphFileError,
+        "no file or folder of the name ''",
+        "check",
+    ),
+    "no such user": (
+        lambda: kgwb.open_kg("~nobody_at_all/x.ttl"),
+        GraphFileError,
+        "~nobody_at_all",
+        "check",
+    ),
     "long path": (lambda: kgwb.open_kg("a/" * 5_000), GraphFileError, "cannot be opened", "check"),
-    "name of bytes": (opening("\udcff.ttl", "<a:s> <a:p> 1 ."), GraphFileError, "not UTF-8", "rename"),
+    "name of bytes": (
+        opening("\udcff.ttl", "<a:s> <a:p> 1 ."),
+        GraphFileError,
+        "not UTF-8",
+        "rename",
+    ),
     "no IRI": (
         opening("v.json", '{"labels": ["http://e/\\ue000"]}', "films", vocabulary="v.json"),
         *(SettingError, "in labels.0", "choose"),
     ),
     "broken Turtle": (opening("a.ttl", BROKEN), GraphFileError, "a.ttl does not parse", "fix"),
-    "unknown format": (opening("a.docx", "x"), GraphFileError, "no extension of an RDF format", ".ttl"),
+    "unknown format": (
+        opening("a.docx", "x"),
+        GraphFileError,
+        "no extension of an RDF format",
+        ".ttl",
+    ),
     "empty graph": (opening("a.ttl", "# nothing"), GraphFileError, "holds no triple", "check"),
-    "empty rdflib graph": (lambda: kgwb.open_kg(rdflib.Graph()), GraphFileError, "no triple", "parse"),
-    "no graph": (lambda: kgwb.Workbench(NONE), GraphFileError, "None is no graph", "a sample's name"),
-    "no scheme": (lambda: kgwb.open_kg("localhost:3030/ds"), GraphFileError, "localhost:3030/ds", "http://"),
+    "empty rdflib graph": (
+        lambda: kgwb.open_kg(rdflib.Graph()),
+        GraphFileError,
+        "no triple",
+        "parse",
+    ),
+    "no graph": (
+        lambda: kgwb.Workbench(NONE),
+        GraphFileError,
+        "None is no graph",
+        "a sample's name",
+    ),
+    "no scheme": (
+        lambda: kgwb.open_kg("localhost:3030/ds"),
+        GraphFileError,
+        "localhost:3030/ds",
+        "http://",
+    ),
     "no model": (lambda: kgwb.model(NONE), UnknownModelError, "None is no model", "rules"),
     "empty recording": (empty_recording, RunFileError, "a.jsonl is empty", "Run.save"),
-    "unknown model": (lambda: kgwb.model("gtp-4o"), UnknownModelError, "named 'gtp-4o'", "openai:MODEL"),
-    "model without name": (lambda: kgwb.model("openai:"), UnknownModelError, "no model named", "ollama:"),
-    "missing key": (lambda: kgwb.model("openai:gpt-4o"), UnknownModelError, "API_KEY", "OPENAI_API_KEY"),
+    "unknown model": (
+        lambda: kgwb.model("gtp-4o"),
+        UnknownModelError,
+        "named 'gtp-4o'",
+        "openai:MODEL",
+    ),
+    "model without name": (
+        lambda: kgwb.model("openai:"),
+        UnknownModelError,
+        "no model named",
+        "ollama:",
+    ),
+    "missing key": (
+        lambda: kgwb.model("openai:gpt-4o"),
+        UnknownModelError,
+        "API_KEY",
+        "OPENAI_API_KEY",
+    ),
     "no such recording": (lambda: kgwb.model("replay:none.jsonl"), RunFileError, "none.jsonl", ""),
     "empty question": (lambda: ask(""), QuestionError, "the question is empty", "Who directed"),
     "no question": (lambda: ask(NONE), QuestionError, "the question is empty", "Who directed"),
-    "blank question": (lambda: ask(" \n\t "), QuestionError, "the question is empty", "Who directed"),
-    "10,000 words": (lambda: ask("why " * 10_000), QuestionError, "10,000 words; at most", "shorten it"),
-    "unknown setting": (lambda: kgwb.profile("fast", teta=1), SettingError, "no setting named teta", "theta"),
-    "unknown profile": (lambda: kgwb.profile("slow"), SettingError, "no profile named 'slow'", "fast, paper"),
+    "blank question": (
+        lambda: ask(" \n\t "),
+        QuestionError,
+        "the question is empty",
+        "Who directed",
+    ),
+    "10,000 words": (
+        lambda: ask("why " * 10_000),
+        QuestionError,
+        "10,000 words; at most",
+        "shorten it",
+    ),
+    "unknown setting": (
+        lambda: kgwb.profile("fast", teta=1),
+        SettingError,
+        "no setting named teta",
+        "theta",
+    ),
+    "unknown profile": (
+        lambda: kgwb.profile("slow"),
+        SettingError,
+        "no profile named 'slow'",
+        "fast, paper",
+    ),
     "unknown system": (lambda: bench(system="chatty"), SettingError, "'chatty'", "chatty_kg"),
     "model for no agent": (lambda: bench(models=UNUSED), SettingError, "no agent 'qri'", "qir"),
     "no prompt folder": (lambda: bench(prompts="none"), PromptError, "no folder none", "leave"),
-    "no such run": (lambda: kgwb.load_run("none.jsonl"), RunFileError, "cannot read the run file", "path"),
+    "no such run": (
+        lambda: kgwb.load_run("none.jsonl"),
+        RunFileError,
+        "cannot read the run file",
+        "path",
+    ),
 }
 
 
@@ -117,7 +202,9 @@ def test_a_prompt_file_with_a_problem_stops_its_agent_and_loses_nothing(tmp_path
     path.parent.mkdir()
     path.write_text(text.replace("{{question}}", "{{qestion}}"))
     mine = bench(prompts=tmp_path)
-    with pytest.raises(PromptError, match="uses qestion, which its header does not declare") as caught:
+    with pytest.raises(
+        PromptError, match="uses qestion, which its header does not declare"
+    ) as caught:
         mine.ask(GOOD)
     assert "prompts/chatty_kg/qir.md" in caught.value.hint
     run = mine.runs[-1]

@@ -27,7 +27,10 @@ def test_the_nodes_answer_what_the_workbench_answers(question: str) -> None:
     run = overhead.Bare(workbench)
     nodes, choices = overhead.nodes_of(plain, run), overhead.next_node(plain["chat"], run)
     following = dict(zip(nodes, [*nodes][1:], strict=False))
-    state, name = overhead.State(question=Question(question), dialogue=Dialogue()), next(iter(nodes))
+    state, name = (
+        overhead.State(question=Question(question), dialogue=Dialogue()),
+        next(iter(nodes)),
+    )
     while name:
         state |= nodes[name](state)
         after = choices[name](state) if name in choices else following.get(name, "")

@@ -34,7 +34,9 @@ def write_questions(*rows: dict[str, object]) -> None:
 # --- ask
 
 
-def test_ask_prints_the_answer_with_what_it_stands_on_and_the_way_if_wanted(capsys: Capture) -> None:
+def test_ask_prints_the_answer_with_what_it_stands_on_and_the_way_if_wanted(
+    capsys: Capture,
+) -> None:
     assert ask(QUESTION) == 0
     out, _ = capsys.readouterr()
     answer = "→ Denis Villeneuve\n    Denis Villeneuve: Arrival — director → Denis Villeneuve\n"
@@ -71,7 +73,9 @@ def test_ask_as_json_for_other_programs(capsys: Capture) -> None:
 
 def test_ask_another_system(capsys: Capture) -> None:
     rounds = ("--set", "debate_rounds=2", "--set", "ablation=none")
-    assert ask("--steps", "--system", "dog", *rounds, "Where was the director of Stalker born?") == 0
+    assert (
+        ask("--steps", "--system", "dog", *rounds, "Where was the director of Stalker born?") == 0
+    )
     out = capsys.readouterr().out
     assert "linguist[hop 1/round 2]: " in out
     assert "→ Zavrazhye\n" in out
@@ -81,7 +85,9 @@ def test_the_dialogue_so_far_is_asked_or_remembered(capsys: Capture) -> None:
     turn = {"question": "Who wrote Dune?", "answers": ["Frank Herbert"], "entities": ["Dune"]}
     Path("history.json").write_text(json.dumps([QUESTION, turn]))
     assert ask("--history", "history.json", "--json", "When was he born?") == 0
-    context = next(step for step in json.loads(capsys.readouterr().out)["steps"] if step["key"] == "context")
+    context = next(
+        step for step in json.loads(capsys.readouterr().out)["steps"] if step["key"] == "context"
+    )
     asked, remembered = context["output"]["turns"]
     assert (asked["question"], asked["answers"]) == (QUESTION, ["Denis Villeneuve"])
     assert (remembered["answers"], remembered["entities"]) == (["Frank Herbert"], ["Dune"])
@@ -150,7 +156,13 @@ def test_bench_scores_by_hops_and_type_and_resumes(capsys: Capture) -> None:
     out = capsys.readouterr().out
     right = r" +1\.000 \[1\.000, 1\.000]" * 2 + r" +1\.000" * 8
     rows = re.findall(rf"^(\w.*\w) +(\d){right} +0 +0$", out, re.MULTILINE)
-    parts = [("all", "2"), ("answerable", "1"), ("unanswerable", "1"), ("hops 1", "2"), ("type factoid", "1")]
+    parts = [
+        ("all", "2"),
+        ("answerable", "1"),
+        ("unanswerable", "1"),
+        ("hops 1", "2"),
+        ("type factoid", "1"),
+    ]
     assert rows[-5:] == parts
     assert not {"\x1b", "\x07"} & {*out}
     assert len(Path("out/results.jsonl").read_text().splitlines()) == 2
@@ -173,18 +185,30 @@ def test_bench_measures_each_value_of_a_setting(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint", "remedy"),
     [
-        (["--each", "ablation=none,all"], "ablation is 'all'", "input should be 'none', 'no_focusing'"),
+        (
+            ["--each", "ablation=none,all"],
+            "ablation is 'all'",
+            "input should be 'none', 'no_focusing'",
+        ),
         (["--each", "theta=1,2,01"], "--each has theta=01 twice", "give each value once"),
         (["--each", "theta"], "'theta' is not NAME=V1,V2,...", "write it as"),
         (["--each", "=1"], "'=1' is not NAME=V1,V2,...", "write it as"),
-        (["--each", "theta="], "theta is ''", "give theta another value: input should be a valid integer"),
+        (
+            ["--each", "theta="],
+            "theta is ''",
+            "give theta another value: input should be a valid integer",
+        ),
         (["--each", "tehta=1,2"], "no setting named tehta", "the settings are"),
         (["--ladder"], "dog does not say what gold means to its agents", "leave the ladder out"),
         (["--retention"], "no question of q.jsonl is in a dialogue", "leave --retention out"),
     ],
 )
 def test_what_bench_cannot_do_is_refused_before_any_question_is_asked(
-    arguments: list[str], complaint: str, remedy: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    arguments: list[str],
+    complaint: str,
+    remedy: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
 ) -> None:
     monkeypatch.setattr("kgwb.bench.ladder.oracle", lambda name: None)
     write_questions()
@@ -195,7 +219,9 @@ def test_what_bench_cannot_do_is_refused_before_any_question_is_asked(
     assert not Path("out").exists()
 
 
-def test_an_interrupted_bench_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_an_interrupted_bench_says_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -215,7 +241,16 @@ def test_doctor_says_what_works_and_never_shows_a_key(
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     assert main(["doctor"]) == 0
     out = capsys.readouterr().out
-    names = ("python", "graph", "dialect", "model", "embeddings", "jupyterlab", "pyvis", "cache folder")
+    names = (
+        "python",
+        "graph",
+        "dialect",
+        "model",
+        "embeddings",
+        "jupyterlab",
+        "pyvis",
+        "cache folder",
+    )
     assert [name for name in names if f"ok       {name} " not in out] == []
     assert KEY not in out
 
@@ -242,9 +277,13 @@ def test_doctor_fails_where_something_needed_is_missing(
 
 def test_doctor_names_the_dialect_of_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     virtuoso = DIALECTS["virtuoso"]
-    endpoint = SimpleNamespace(source="http://example.org/sparql", ask=lambda query: True, dialect=virtuoso)
+    endpoint = SimpleNamespace(
+        source="http://example.org/sparql", ask=lambda query: True, dialect=virtuoso
+    )
     monkeypatch.setattr("kgwb.kg.open_kg", lambda source: endpoint)
-    findings = {finding.name: finding for finding in doctor.examine("http://example.org/sparql", "rules")}
+    findings = {
+        finding.name: finding for finding in doctor.examine("http://example.org/sparql", "rules")
+    }
     assert findings["dialect"].detail == "virtuoso (named)"
 
 
@@ -318,13 +357,18 @@ def test_demo_plays_the_five_turns_agent_by_agent(capsys: Capture) -> None:
 def test_help_and_version_are_fast_to_come_by() -> None:
     code = "import sys; sys.argv = ['kgwb', sys.argv[1]]\ntry:\n    import kgwb.__main__\n"
     code += "except SystemExit:\n    print(*sys.modules)"
-    for flag, text in (("--help", "score the answers"), ("--version", f"kgwb {kgwb.__version__}\n")):
+    for flag, text in (
+        ("--help", "score the answers"),
+        ("--version", f"kgwb {kgwb.__version__}\n"),
+    ):
         out = subprocess.check_output([sys.executable, "-c", code, flag], text=True)
         assert text in out
         assert not {"rdflib", "pydantic", "numpy", "kgwb.run"} & set(out.split())
 
 
-@pytest.mark.parametrize("arguments", [[], ["sing"], ["demo", "--loud"], ["bench", "--workers", "0"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["sing"], ["demo", "--loud"], ["bench", "--workers", "0"]]
+)
 def test_what_is_no_command_is_refused(arguments: list[str], capsys: Capture) -> None:
     with pytest.raises(SystemExit) as leaving:
         main(arguments)

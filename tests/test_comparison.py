@@ -39,7 +39,11 @@ def runs() -> tuple[Run, Run]:
     ("first", "second", "marked"),
     [
         ("the same", "the same", ("the same", "the same")),
-        ("who directed it", "who wrote it", ("who <del>directed</del> it", "who <ins>wrote</ins> it")),
+        (
+            "who directed it",
+            "who wrote it",
+            ("who <del>directed</del> it", "who <ins>wrote</ins> it"),
+        ),
         ("Denis Villeneuve", "Amy Adams", ("<del>Denis Villeneuve</del>", "<ins>Amy Adams</ins>")),
         ("", "new", ("", "<ins>new</ins>")),
         ("!!!", "???", ("<del>!!!</del>", "<ins>???</ins>")),
@@ -53,7 +57,11 @@ def test_the_words_that_differ_are_marked(first: str, second: str, marked: tuple
 def test_lines_that_differ_stand_below_each_other_and_more_than_fit_are_counted() -> None:
     number, shown = changes(["a", "one film", "b"], ["a", "one book", "b", "c"])
     assert number == 2
-    assert re.findall("<(del|ins)>(.*?)</", shown) == [("del", "film"), ("ins", "book"), ("ins", "c")]
+    assert re.findall("<(del|ins)>(.*?)</", shown) == [
+        ("del", "film"),
+        ("ins", "book"),
+        ("ins", "c"),
+    ]
     number, shown = changes([f"row {n}" for n in range(MOST_ROWS + 7)], [])
     assert (number, shown.count("<del>")) == (MOST_ROWS + 7, MOST_ROWS)
     assert "and 7 more" in shown
@@ -69,16 +77,28 @@ def test_in_long_lists_what_stands_once_is_aligned() -> None:
     same = [item for alike, items, _ in parts if alike for item in items]
     assert same == [item for alike, _, items in parts if alike for item in items]
     assert same.count("a") == 40
-    assert ("one" in same, "two" in same, "three" in same) in ((True, True, False), (True, False, True))
+    assert ("one" in same, "two" in same, "three" in same) in (
+        (True, True, False),
+        (True, False, True),
+    )
 
 
 LINES = 10_000
 REPLIES = {
     "equal": (["the same"] * LINES, ["the same"] * LINES),
     "ends differ": (["a", *["the same"] * LINES, "b"], ["c", *["the same"] * (LINES + 5), "d"]),
-    "every other": ([f"row {n}" for n in range(LINES)], [f"row {n + n % 2 * LINES}" for n in range(LINES)]),
-    "many of each": ([f"row {n * 7 % 97}" for n in range(990)], [f"row {n * 5 % 89}" for n in range(990)]),
-    "turned round": ([f"row {n}" for n in range(LINES)], [f"row {n}" for n in reversed(range(LINES))]),
+    "every other": (
+        [f"row {n}" for n in range(LINES)],
+        [f"row {n + n % 2 * LINES}" for n in range(LINES)],
+    ),
+    "many of each": (
+        [f"row {n * 7 % 97}" for n in range(990)],
+        [f"row {n * 5 % 89}" for n in range(990)],
+    ),
+    "turned round": (
+        [f"row {n}" for n in range(LINES)],
+        [f"row {n}" for n in reversed(range(LINES))],
+    ),
     "one line": (["a b " * LINES], ["b a " * LINES]),
     "long lines": (["a b " * 500] * 500, ["b a " * 501] * 500),
     "digits": (["1" * 2000] * 2000, ["2" * 2000] * 2000),
@@ -88,7 +108,10 @@ REPLIES = {
 @pytest.mark.parametrize("kind", REPLIES)
 def test_runs_with_long_replies_are_compared_in_time(kind: str) -> None:
     replies = ("\n".join(lines) for lines in REPLIES[kind])
-    models = [Scripted(DIRECTED | {"chatty_kg/qir": [reply, DIRECTED["chatty_kg/qir"]]}) for reply in replies]
+    models = [
+        Scripted(DIRECTED | {"chatty_kg/qir": [reply, DIRECTED["chatty_kg/qir"]]})
+        for reply in replies
+    ]
     first, second = (chatty(QUESTION, model).go() for model in models)
     begun = time.perf_counter()
     shown = first.diff(second)._repr_html_()
@@ -108,10 +131,19 @@ def test_where_both_runs_have_steps_of_their_own_the_firsts_stand_first() -> Non
     assert {pair: order(*pair) for pair in pairs} == pairs
 
 
-def test_answers_cost_and_the_first_decision_come_first_then_every_step(runs: tuple[Run, Run]) -> None:
+def test_answers_cost_and_the_first_decision_come_first_then_every_step(
+    runs: tuple[Run, Run],
+) -> None:
     shown = comparison(side("before", runs[0]), side("after", runs[1]))
     read = Page(shown).text
-    order = ["before", "Denis Villeneuve", "after", "Amy Adams", "First decision that differs", "qir"]
+    order = [
+        "before",
+        "Denis Villeneuve",
+        "after",
+        "Amy Adams",
+        "First decision that differs",
+        "qir",
+    ]
     places = [read.index(part) for part in [*order, "steps the same"]]
     assert places == sorted(places)
     for part in ("2 model calls", "3 steps the same", "no such step"):

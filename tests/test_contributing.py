@@ -15,7 +15,9 @@ FILE = re.compile(r"^`([\w/]+\.\w+)`\n\n```\w*\n(.*?)^```$", re.MULTILINE | re.D
 
 def test_a_system_is_added_by_following_the_steps(tmp_path: Path) -> None:
     for folder in ("kgwb", "prompts"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__")
+        )
     (tmp_path / "sample_kgs").symlink_to(ROOT / "sample_kgs")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     files = dict(FILE.findall((ROOT / "CONTRIBUTING.md").read_text()))
@@ -32,6 +34,8 @@ def test_a_system_is_added_by_following_the_steps(tmp_path: Path) -> None:
         [*python, "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path / "tests")],
         [*python, "kgwb", "ask", "--kg", "films", "--system", "describer", "What is Arrival?"],
     ):
-        done = subprocess.run(command, cwd=tmp_path, env=here, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=tmp_path, env=here, capture_output=True, text=True, check=False
+        )
         said = done.stdout + done.stderr
         assert done.returncode == 0 or "rules has no rule for describer/mention" in said, said

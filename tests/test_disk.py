@@ -29,7 +29,9 @@ def pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
     for name in ("q.jsonl", "measured/config.json", "measured/results.jsonl"):
         Path(name).parent.mkdir(exist_ok=True)
-        Path(name).write_text("" if "results" in name else json.dumps({"id": "1", "question": QUESTION}))
+        Path(name).write_text(
+            "" if "results" in name else json.dumps({"id": "1", "question": QUESTION})
+        )
     for name in ("pipe", "pipe.json", "out/config.json", "out/.lock"):
         Path(name).parent.mkdir(exist_ok=True)
         os.mkfifo(name)
@@ -63,7 +65,10 @@ def test_a_pipe_is_no_file(command: tuple[str, ...], capsys: pytest.CaptureFixtu
 
 
 def test_a_file_replaced_while_it_is_replaced_is_always_one_of_both(tmp_path: Path) -> None:
-    path, first, second = tmp_path / "q.jsonl", *(BenchQuestion(id=id_, question="?") for id_ in "12")
+    path, first, second = (
+        tmp_path / "q.jsonl",
+        *(BenchQuestion(id=id_, question="?") for id_ in "12"),
+    )
 
     def while_another_writes() -> Iterator[BenchQuestion]:
         yield first
@@ -75,7 +80,9 @@ def test_a_file_replaced_while_it_is_replaced_is_always_one_of_both(tmp_path: Pa
     assert load_questions(path) == [first, second]
     path.chmod(0o600)
     save_questions([first], path)
-    assert [(one.name, one.stat().st_mode & 0o777) for one in tmp_path.iterdir()] == [("q.jsonl", 0o600)]
+    assert [(one.name, one.stat().st_mode & 0o777) for one in tmp_path.iterdir()] == [
+        ("q.jsonl", 0o600)
+    ]
 
 
 def test_a_file_that_cannot_be_replaced_leaves_no_draft(tmp_path: Path) -> None:
@@ -87,7 +94,9 @@ def test_a_file_that_cannot_be_replaced_leaves_no_draft(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["folder"]
 
 
-def test_the_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_cache_folder_follows_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     assert cache_dir() == tmp_path / "cache"
     monkeypatch.delenv("KGWB_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))

@@ -63,7 +63,9 @@ def test_vectors_are_kept_in_memory_and_on_disk(tmp_path: Path) -> None:
     assert again.encoded == ["new"]
 
 
-def test_without_a_folder_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_folder_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert Stub(None).similarity("a", ["a"]) == (1.0,)
     Embeddings("lexical", folder=tmp_path / "vectors").similarity("a", ["a"])
@@ -129,7 +131,9 @@ def test_minilm_gives_the_vectors_of_sentence_transformers() -> None:
 
 
 @pytest.mark.parametrize("texts", [TEXTS[:1], TEXTS * 9], ids=["one", "many"])
-def test_minilm_keeps_each_batch_on_one_core(texts: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_minilm_keeps_each_batch_on_one_core(
+    texts: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On a machine that others use too, BLAS threads made one text take a second."""
 
     def threads() -> set[int]:

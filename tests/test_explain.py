@@ -15,7 +15,14 @@ from kgwb.kg.algebra import conjunction
 from kgwb.run.record import Step
 from kgwb.show import explain
 from kgwb.systems.chatty_kg.queries import generate
-from kgwb.systems.chatty_kg.records import QIR, Fact, Generated, Linked, LinkedRelation, RankedPredicate
+from kgwb.systems.chatty_kg.records import (
+    QIR,
+    Fact,
+    Generated,
+    Linked,
+    LinkedRelation,
+    RankedPredicate,
+)
 
 DIRECTOR, STARRING, PLACE = (iri(name).n3() for name in ("director", "starring", "birthPlace"))
 DENIS, AMY, LYNCH = (iri(name).n3() for name in ("denis", "amy", "lynch"))
@@ -137,7 +144,8 @@ def test_every_vertex_of_a_name_is_placed() -> None:
 
 
 LINKED = [
-    step(f"link[{name}]", Link(name, Candidate(iri(name), name))) for name in ("arrival", "denis", "sicario")
+    step(f"link[{name}]", Link(name, Candidate(iri(name), name)))
+    for name in ("arrival", "denis", "sicario")
 ]
 
 
@@ -165,7 +173,11 @@ def test_examples_are_those_of_the_linked_vertex_else_from_elsewhere() -> None:
     [
         ("SELECT DISTINCT ?x WHERE { ?x :director :denis }", [BY_DENIS], ""),
         ("ASK { ?x :director :denis ; :starring :amy . }", [BY_DENIS, WITH_AMY], ""),
-        ("SELECT ?x { {?x :director :denis} {?x :starring :amy} } ORDER BY ?x", [BY_DENIS, WITH_AMY], ""),
+        (
+            "SELECT ?x { {?x :director :denis} {?x :starring :amy} } ORDER BY ?x",
+            [BY_DENIS, WITH_AMY],
+            "",
+        ),
         ("SELECT ?x { ?x :director :denis } LIMIT 3", [BY_DENIS], ""),
         ('SELECT ?x { ?x :birthPlace "a \\"b\\""@en }', [("?x", PLACE, '"a \\"b\\""@en')], ""),
         (
@@ -187,7 +199,9 @@ def test_filters_mean_the_same_when_they_are_written_again() -> None:
     patterns, filters = explain.patterns_of(sparql)
     body = f"{conjunction(patterns)} {filters}"
     kg = films()
-    assert set(kg.select(f"SELECT ?x WHERE {{ {body} }}").rows) == set(kg.select(sparql).rows) != set()
+    assert (
+        set(kg.select(f"SELECT ?x WHERE {{ {body} }}").rows) == set(kg.select(sparql).rows) != set()
+    )
 
 
 @pytest.mark.parametrize(
@@ -212,7 +226,9 @@ def test_what_cannot_be_taken_apart_is_named(sparql: str, what: str) -> None:
 
 
 def test_an_edited_query_takes_its_patterns_from_the_text() -> None:
-    query = CandidateQuery(f"SELECT ?x WHERE {{ ?x {DIRECTOR} {DENIS} . }}", (BY_DENIS,), ("made by",), 0.5)
+    query = CandidateQuery(
+        f"SELECT ?x WHERE {{ ?x {DIRECTOR} {DENIS} . }}", (BY_DENIS,), ("made by",), 0.5
+    )
     made = explain.edited(query, f"SELECT ?x WHERE {{ ?x {DIRECTOR} {DENIS} ; {STARRING} ?who . }}")
     assert made.patterns == (BY_DENIS, ("?x", STARRING, "?who"))
     assert (made.predicates, made.score) == (("made by", "starring"), 0.5)
@@ -243,7 +259,9 @@ def test_what_a_query_yields() -> None:
     assert dict(rows.names) == {iri("lynchs_dune"): "Dune"}
     assert not rows.empty
     assert explain.executed(films(), f"ASK {{ ?x {DIRECTOR} {AMY} }}").truth is False
-    assert "<b>false</b>" in record_html(explain.executed(films(), f"ASK {{ ?x {DIRECTOR} {AMY} }}"))
+    assert "<b>false</b>" in record_html(
+        explain.executed(films(), f"ASK {{ ?x {DIRECTOR} {AMY} }}")
+    )
     with pytest.raises(QueryRefusedError):
         explain.executed(films(), "DROP ALL")
 

@@ -76,7 +76,10 @@ def test_a_schema_becomes_fields_and_what_has_no_form_becomes_json() -> None:
 
 
 def test_labels_choices_and_a_blank_form_come_from_the_schema() -> None:
-    assert (parts(FIELD)["label"].choices, parts(FIELD)["only"].choices) == (("yes", "no"), ("this",))
+    assert (parts(FIELD)["label"].choices, parts(FIELD)["only"].choices) == (
+        ("yes", "no"),
+        ("this",),
+    )
     assert parts(form_of(QirReply))["question_type"].label == "question type"
     assert [column.name for column in parts(FIELD)["parts"].fields] == ["name", "weight", "tags"]
     lists: dict[str, Any] = {name: [] for name in ("entities", "unknowns", "triples", "beyond")}
@@ -116,12 +119,20 @@ def test_what_a_field_would_lose_is_typed_as_json(name: str, value: Any) -> None
     assert read(field, typed(field, data)) == data
     assert parts(field)[name].kind == ("number" if value == 3 else "json")
     others = {key: part for key, part in parts(field).items() if key != name}
-    assert others == {key: part for key, part in parts(fitted(FIELD, filled())).items() if key != name}
+    assert others == {
+        key: part for key, part in parts(fitted(FIELD, filled())).items() if key != name
+    }
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
@@ -156,7 +167,9 @@ def test_a_wrong_field_is_named(change: dict[str, Any], message: str) -> None:
     assert message in caught.value.message
 
 
-@pytest.mark.parametrize("text", ["based on", "", "example.org/x", "<http://x/a b>", "http://x/\ud800"])
+@pytest.mark.parametrize(
+    "text", ["based on", "", "example.org/x", "<http://x/a b>", "http://x/\ud800"]
+)
 def test_what_is_no_iri_is_said_before_a_graph_sees_it(text: str) -> None:
     predicates = parts(form_of(LinkedRelation))["predicates"]
     good = {"0.0": "http://x/a", "0.1": "a", "0.2": "0", "0.3": "1"}
@@ -166,7 +179,10 @@ def test_what_is_no_iri_is_said_before_a_graph_sees_it(text: str) -> None:
 
 
 def test_a_record_that_has_not_the_form_says_where() -> None:
-    data = {"fact": {"subject": "a", "relation": "b", "object": "c"}, "predicates": [{"iri": "x:a"}]}
+    data = {
+        "fact": {"subject": "a", "relation": "b", "object": "c"},
+        "predicates": [{"iri": "x:a"}],
+    }
     with pytest.raises(OverrideError, match="predicates, row 1, name: Field required"):
         record_of(data, LinkedRelation)
 

@@ -39,7 +39,9 @@ def cells(number: int) -> list[str]:
 
 def test_every_task_has_a_cell_in_its_notebook_and_a_solution() -> None:
     asked = [
-        name for number in NUMBERS for name in re.findall(r'lab.check\("(.*?)"', "\n".join(cells(number)))
+        name
+        for number in NUMBERS
+        for name in re.findall(r'lab.check\("(.*?)"', "\n".join(cells(number)))
     ]
     assert asked == [name for _, name in TASKS]
     assert set(SOLUTIONS) == {*asked}
@@ -109,7 +111,9 @@ def test_what_was_done_is_kept_and_handed_in(here: Path) -> None:
         work.hand_in("  ")
 
 
-def test_hand_ins_become_one_page_of_the_class(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hand_ins_become_one_page_of_the_class(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name, answers in {"Ada": [[2, 4, 5]], "<i>Bob": [[1], [2], [3]], "Cleo": []}.items():
         work = kgwb.lab(1, None)
         for answer in answers:
@@ -124,13 +128,17 @@ def test_hand_ins_become_one_page_of_the_class(tmp_path: Path, capsys: pytest.Ca
         "lab.json": '{"kgwb_lab": 99}',
         "text.json": "\x00\xff",
     }
-    (tmp_path / "lab1.json").write_text('{"kgwb_lab": 1}')  # what is kept beside the notebook has no name
+    (tmp_path / "lab1.json").write_text(
+        '{"kgwb_lab": 1}'
+    )  # what is kept beside the notebook has no name
     for file, text in hostile.items():
         (tmp_path / file).write_text(text)
     assert main(["labs", "collect", str(tmp_path), "--out", str(tmp_path / "class.html")]) == 0
     out = capsys.readouterr().out
     assert "lab 1: 4 hand-ins" in out and "1 of 4 solved, stuck: <i>Bob" in out
-    assert "not read: lab.json: there is no lab 99" in out and "not read: text.json: no hand-in" in out
+    assert (
+        "not read: lab.json: there is no lab 99" in out and "not read: text.json: no hand-in" in out
+    )
     page = (tmp_path / "class.html").read_text()
     assert "<i>Bob" not in page and "&lt;i&gt;Bob" in page
     [collected] = collect(tmp_path)
@@ -140,7 +148,9 @@ def test_hand_ins_become_one_page_of_the_class(tmp_path: Path, capsys: pytest.Ca
     assert class_page([collected]) == page
 
 
-def test_a_folder_without_hand_ins_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_without_hand_ins_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["labs", "collect", str(tmp_path)]) == 2
     assert "there are no hand-ins" in capsys.readouterr().err
     assert main(["labs", "grade", str(tmp_path)]) == 2
@@ -155,7 +165,9 @@ def test_a_recording_is_replayed_without_graph_and_model() -> None:
 
 
 def test_recordings_of_two_systems_are_compared() -> None:
-    page = kgwb.compare(kgwb.recording("films/chatty_kg/4"), kgwb.recording("films/ragonite/4")).static()
+    page = kgwb.compare(
+        kgwb.recording("films/chatty_kg/4"), kgwb.recording("films/ragonite/4")
+    ).static()
     assert "vertex selection" in page and "answerer" in page  # each an agent of one of them
 
 

@@ -29,16 +29,22 @@ def test_films(engine: str, request: pytest.FixtureRequest) -> None:
         for run, other in zip(muted, really, strict=True)
         for triple in (run.answer.support if run.answer is not None else ())
     ]
-    lacking = {triple: without(triple) for triple in dict.fromkeys(triple for _, _, triple in pairs)}
+    lacking = {
+        triple: without(triple) for triple in dict.fromkeys(triple for _, _, triple in pairs)
+    }
 
     def differs(pair: tuple[Run, Run, Triple]) -> str:
         run, other, triple = pair
         here, there = outcome(run.mute(triple)), outcome(other.fork(kg=lacking[triple]))
-        return f"{run.question} without {triple}: {here} instead of {there}" if here != there else ""
+        return (
+            f"{run.question} without {triple}: {here} instead of {there}" if here != there else ""
+        )
 
     with ThreadPoolExecutor(2) as pool:
         different = list(filter(None, pool.map(differs, pairs)))
-    changed = sum(outcome(other.fork(kg=lacking[triple])) != outcome(other) for _, other, triple in pairs)
+    changed = sum(
+        outcome(other.fork(kg=lacking[triple])) != outcome(other) for _, other, triple in pairs
+    )
     sys.stdout.write(
         f"{engine}: {len(pairs)} triples of {len(muted)} answers muted, {changed} answers change\n"
     )
@@ -55,7 +61,11 @@ def runs(kg: Graph) -> list[Run]:
 def without(triple: Triple) -> Graph:
     """The graph without a triple, which an engine may spell otherwise: 1 as 1.0, true as 1."""
     s, p, o = triple
-    [same] = (t for t in GRAPH.triples((s, p, None)) if t[2] == o or value_of(str(t[2])) == value_of(str(o)))
+    [same] = (
+        t
+        for t in GRAPH.triples((s, p, None))
+        if t[2] == o or value_of(str(t[2])) == value_of(str(o))
+    )
     GRAPH.remove(same)
     try:
         return open_kg(GRAPH)

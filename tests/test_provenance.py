@@ -60,7 +60,9 @@ def test_one_unknown_costs_no_query() -> None:
 def stands_on(value: str, text: str, filters: str = "") -> str:
     """The triples that a value of ?x stands on."""
     triples = support(films(), query(text, filters), "?x", [iri(value)])[iri(value)]
-    return ", ".join(sorted(" ".join(term.removeprefix(EX) for term in triple) for triple in triples))
+    return ", ".join(
+        sorted(" ".join(term.removeprefix(EX) for term in triple) for triple in triples)
+    )
 
 
 def test_a_value_stands_on_the_triples_of_all_its_bindings_that_pass_the_filters() -> None:
@@ -74,7 +76,9 @@ def test_a_value_stands_on_the_triples_of_all_its_bindings_that_pass_the_filters
 
 
 @pytest.mark.parametrize("at_once", [1, 50])
-def test_values_beyond_the_first_rows_are_asked_for(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+def test_values_beyond_the_first_rows_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
     monkeypatch.setattr(provenance, "SUPPORT_ROWS", 1)
     monkeypatch.setattr(provenance, "SUPPORT_VALUES", at_once)
     found = support(films(), query(BORN), "?place", [iri("gentilly"), iri("missoula")])
@@ -82,7 +86,9 @@ def test_values_beyond_the_first_rows_are_asked_for(monkeypatch: pytest.MonkeyPa
 
 
 def test_many_values_cost_few_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    kg = films(FILMS + "".join(f":f{n} :director :d{n} . :d{n} :birthPlace :c{n} ." for n in range(1500)))
+    kg = films(
+        FILMS + "".join(f":f{n} :director :d{n} . :d{n} :birthPlace :c{n} ." for n in range(1500))
+    )
     select, queries = kg.select, list[str]()
     monkeypatch.setattr(kg, "select", lambda query: queries.append(query) or select(query))
     values = [iri(f"c{n}") for n in range(1500)]
@@ -94,11 +100,15 @@ def test_many_values_cost_few_queries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_triples_of_a_value_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provenance, "TRIPLES_PER_VALUE", 2)
-    assert 2 <= len(support(films(), query(BORN), "?place", [iri("gentilly")])[iri("gentilly")]) <= 3
+    assert (
+        2 <= len(support(films(), query(BORN), "?place", [iri("gentilly")])[iri("gentilly")]) <= 3
+    )
 
 
 def test_literals_and_blank_nodes_as_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    kg = films(FILMS + ':arrival :part [ :length "1.50"^^<http://www.w3.org/2001/XMLSchema#decimal> ] .')
+    kg = films(
+        FILMS + ':arrival :part [ :length "1.50"^^<http://www.w3.org/2001/XMLSchema#decimal> ] .'
+    )
     chain = query("arrival part ?part, ?part length ?length")
     [(node, value)] = kg.select(f"SELECT ?part ?length WHERE {{ {where(chain)} }}").rows
     assert isinstance(node, BNode)
@@ -107,12 +117,18 @@ def test_literals_and_blank_nodes_as_values(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(support(kg, chain, "?length", [value])[value]) == 2
     assert len(support(kg, chain, "?part", [node])[node]) == 2
     monkeypatch.setattr(provenance, "SUPPORT_ROWS", 0)
-    assert support(kg, chain, "?part", [node]) == {node: ()}  # a blank node cannot be asked for by name
+    assert support(kg, chain, "?part", [node]) == {
+        node: ()
+    }  # a blank node cannot be asked for by name
 
 
 @pytest.mark.parametrize(
     ("text", "witnesses"),
-    [("arrival director denis", 1), ("?x director denis, ?x starring amy", 2), ("?x director amy", 0)],
+    [
+        ("arrival director denis", 1),
+        ("?x director denis, ?x starring amy", 2),
+        ("?x director amy", 0),
+    ],
 )
 def test_the_witness_of_a_yes(text: str, witnesses: int) -> None:
     triples = witness(films(), query(text))

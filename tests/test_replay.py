@@ -14,7 +14,9 @@ from tests.small import DIRECTED, chatty
 
 
 def asked(**changes: Any) -> ChatRequest:
-    return ChatRequest(**{"task": "a", "messages": (Message("system", "Who wrote Faust?"),), **changes})
+    return ChatRequest(
+        **{"task": "a", "messages": (Message("system", "Who wrote Faust?"),), **changes}
+    )
 
 
 def say(model: ChatModel, **changes: Any) -> str:
@@ -41,7 +43,9 @@ def test_replies_come_in_order_then_the_last_again() -> None:
         ({"task": "other", "variables": {"x": 1}, "timeout_s": 1.0}, True),
     ],
 )
-def test_a_reply_is_used_again_for_the_same_content_only(change: dict[str, Any], same: bool) -> None:
+def test_a_reply_is_used_again_for_the_same_content_only(
+    change: dict[str, Any], same: bool
+) -> None:
     model = Replay([recorded("1")])
     if same:
         assert say(model, **change) == "1"
@@ -58,5 +62,9 @@ def test_a_run_file_is_a_model(tmp_path: Path) -> None:
     )  # killed while it wrote
     model = kgwb.model(f"replay:{path}")
     again = chatty("Who directed Arrival?", model).go()  # type: ignore[arg-type]
-    assert (model.name, model.remote, str(again.answer)) == ("replay:run.jsonl", False, str(run.answer))
+    assert (model.name, model.remote, str(again.answer)) == (
+        "replay:run.jsonl",
+        False,
+        str(run.answer),
+    )
     assert again.totals.completion_tokens == run.totals.completion_tokens

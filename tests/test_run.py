@@ -30,7 +30,13 @@ from small import (
     workbench,
 )
 
-from kgwb.errors import GraphTimeoutError, InvalidReplyError, OverrideError, PromptError, SettingError
+from kgwb.errors import (
+    GraphTimeoutError,
+    InvalidReplyError,
+    OverrideError,
+    PromptError,
+    SettingError,
+)
 from kgwb.flow import Candidate, Link
 from kgwb.llm import Scripted
 from kgwb.run import Run, System
@@ -75,7 +81,9 @@ def test_replacing_a_vertex_repeats_nothing_before_it_and_runs_what_depends_on_i
     assert run["relation_linking[⟨Dune, directed by, ?person⟩]"].origin == "live"
     assert run.answer is not None
     assert len(run.answer.values) == 1
-    assert run.answer.values[0].support == ((vertex.iri, iri("director"), run.answer.values[0].term),)
+    assert run.answer.values[0].support == (
+        (vertex.iri, iri("director"), run.answer.values[0].term),
+    )
 
 
 def test_a_value_by_hand_can_be_json_data_and_be_taken_out_again() -> None:
@@ -138,7 +146,9 @@ def test_a_fork_with_a_model_for_one_agent_asks_that_agent_alone() -> None:
     fork = run.fork(models={"guess": another}).go()  # the others keep theirs
     assert (asked(another), fork.totals.live_model_calls) == ({"guess": 1}, 1)
     differences = {difference.key: difference for difference in run.diff(fork)}
-    assert [key for key, difference in differences.items() if difference.status == "same"] == KEYS[:3]
+    assert [key for key, difference in differences.items() if difference.status == "same"] == KEYS[
+        :3
+    ]
     assert differences["guess"].what == ("output", "calls", "replies")
     assert differences["guess#2"].status == "only in first"
     assert fork.diff(run)[-1].status == "only in second"
@@ -152,7 +162,11 @@ def test_a_fork_takes_what_it_shall_have_by_name(tmp_path: Path) -> None:
     fork = run.fork(kg="films", models="rules", settings="fast", prompts=str(tmp_path)).go()
     assert (str(fork.answer), fork.models[""].name) == ("Denis Villeneuve", "rules")
     assert (fork.settings.profile, fork.kg.source) == ("fast", "films")
-    assert fork.calls[fork["qir"].calls[0]].request["content"]["messages"][0][1].startswith("Be brief.")
+    assert (
+        fork.calls[fork["qir"].calls[0]]
+        .request["content"]["messages"][0][1]
+        .startswith("Be brief.")
+    )
     assert run.fork(settings={"theta": 5}).settings.theta == 5
 
 
@@ -160,7 +174,11 @@ def test_a_supervisors_value_by_hand_leaves_its_agents_out_and_a_fork_keeps_it()
     model = Scripted(SCRIPT)
     run = made_up(model).replace("deciding", "mine")
     for executed in (run.fork().go(), run.go()):
-        assert (str(executed.answer), keys(executed), asked(model)["guess"]) == ("mine", KEYS[:4], 0)
+        assert (str(executed.answer), keys(executed), asked(model)["guess"]) == (
+            "mine",
+            KEYS[:4],
+            0,
+        )
 
 
 def test_what_a_run_has_not_is_refused_and_changes_nothing() -> None:
@@ -178,7 +196,9 @@ def test_what_a_run_has_not_is_refused_and_changes_nothing() -> None:
 
 @pytest.mark.parametrize(("step", "again"), [("guess#2", {"guess": 1}), ("deciding", {"guess": 3})])
 def test_refresh_asks_a_step_and_what_it_supervises_again(step: str, again: dict[str, int]) -> None:
-    model = Scripted({**SCRIPT, "made_up/guess": [*SCRIPT["made_up/guess"], *SCRIPT["made_up/guess"]]})
+    model = Scripted(
+        {**SCRIPT, "made_up/guess": [*SCRIPT["made_up/guess"], *SCRIPT["made_up/guess"]]}
+    )
     run = made_up(model).go()
     before = asked(model)
     run.refresh(step).go(until="split")  # not there yet: it stays to be refreshed
@@ -206,9 +226,18 @@ def test_a_reply_that_never_becomes_valid_keeps_all_attempts_and_resumes_after_a
     run = made_up(model)
     with pytest.raises(InvalidReplyError, match="no valid reply in 3 attempts") as caught:
         run.go()
-    assert [attempt.reply for attempt in caught.value.attempts] == [bad[0], bad[1], json.dumps(bad[2])]
+    assert [attempt.reply for attempt in caught.value.attempts] == [
+        bad[0],
+        bad[1],
+        json.dumps(bad[2]),
+    ]
     step = run["guess"]
-    assert (run.status, step.done, len(step.attempts), step.error) == ("failed", False, 3, run.error.message)  # type: ignore[union-attr]
+    assert (run.status, step.done, len(step.attempts), step.error) == (
+        "failed",
+        False,
+        3,
+        run.error.message,
+    )  # type: ignore[union-attr]
     assert run["deciding"].error == step.error
     with pytest.raises(InvalidReplyError):
         run.go()
@@ -256,7 +285,9 @@ def test_a_bug_in_a_system_is_raised_and_the_steps_are_kept() -> None:
 
 
 def test_the_dialogue_remembers_finished_turns_only() -> None:
-    bench = workbench(Scripted({**DIRECTED, "chatty_kg/qir": ["no"] * 3 + [DIRECTED["chatty_kg/qir"]]}))
+    bench = workbench(
+        Scripted({**DIRECTED, "chatty_kg/qir": ["no"] * 3 + [DIRECTED["chatty_kg/qir"]]})
+    )
     with pytest.raises(InvalidReplyError):
         bench.ask("Who directed Arrival?")
     assert (bench.runs[-1].status, bench.dialogue.turns) == ("failed", ())

@@ -9,7 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import CALLS, DIRECTED, HOMONYMS, KEYS, MADE_UP, SCRIPT, TEXTS, chatty, films, keys, made_up
+from small import (
+    CALLS,
+    DIRECTED,
+    HOMONYMS,
+    KEYS,
+    MADE_UP,
+    SCRIPT,
+    TEXTS,
+    chatty,
+    films,
+    keys,
+    made_up,
+)
 
 import kgwb
 from kgwb.errors import EmbeddingError, NotRecordedError, RunFileError, SettingError
@@ -43,7 +55,9 @@ def test_a_saved_run_replays_without_model_and_graph(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_network")
-def test_a_replay_and_its_fork_keep_values_by_hand_and_the_prompts_as_they_were(tmp_path: Path) -> None:
+def test_a_replay_and_its_fork_keep_values_by_hand_and_the_prompts_as_they_were(
+    tmp_path: Path,
+) -> None:
     run = made_up(Scripted(SCRIPT)).replace("look_up[Dune]", "a book").go()
     run.edit_prompt("made_up/split", TEXTS["made_up/split"] + "!")  # not used before it is saved
     loaded = Run.load(run.save(tmp_path / "run.jsonl"), MADE_UP)
@@ -60,7 +74,9 @@ def test_a_replay_that_leaves_the_record_says_so(tmp_path: Path) -> None:
     path = made_up(Scripted(SCRIPT)).go().save(tmp_path / "run.jsonl")
     again = Run.load(path, MADE_UP).go()
     again.edit_prompt("made_up/guess", TEXTS["made_up/guess"] + "!")
-    with pytest.raises(NotRecordedError, match="guess needs the reply of scripted to made_up/") as caught:
+    with pytest.raises(
+        NotRecordedError, match="guess needs the reply of scripted to made_up/"
+    ) as caught:
         again.go()
     assert "undo the edit" in caught.value.hint
     with pytest.raises(NotRecordedError, match=r"look_up\[Sicario\] needs a search"):
@@ -71,8 +87,12 @@ def test_a_replay_that_leaves_the_record_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("last", [2, 5])
-@pytest.mark.parametrize("torn", [b"", b'{"call": {"key": "ab', '{"prompt":{"text":"ü'.encode()[:-1]])
-def test_a_killed_run_resumes_and_asks_nothing_twice(tmp_path: Path, last: int, torn: bytes) -> None:
+@pytest.mark.parametrize(
+    "torn", [b"", b'{"call": {"key": "ab', '{"prompt":{"text":"ü'.encode()[:-1]]
+)
+def test_a_killed_run_resumes_and_asks_nothing_twice(
+    tmp_path: Path, last: int, torn: bytes
+) -> None:
     path, left = tmp_path / "run.jsonl", list[bytes]()
     replies = Scripted(SCRIPT)
 
@@ -84,7 +104,9 @@ def test_a_killed_run_resumes_and_asks_nothing_twice(tmp_path: Path, last: int, 
     made_up(first, path=path).go()
     path.write_bytes(left[last - 1] + torn)
     replied = Counter(request.task for request in first.requests[: last - 1])
-    model = Scripted({**SCRIPT, "made_up/guess": SCRIPT["made_up/guess"][replied["made_up/guess"] :]})
+    model = Scripted(
+        {**SCRIPT, "made_up/guess": SCRIPT["made_up/guess"][replied["made_up/guess"] :]}
+    )
     resumed = Run.load(path, MADE_UP, kg=films(), models=model, resume=True).go()
     assert (keys(resumed), str(resumed.answer)) == (KEYS, "three")
     assert model.calls() == CALLS - (last - 1)  # the one it was killed in has to be asked again
@@ -97,13 +119,17 @@ def test_a_paused_run_comes_back_paused_and_goes_on(tmp_path: Path) -> None:
     path = run.save(tmp_path / "run.jsonl")
     again = kgwb.load_run(path)
     assert (again.status, again.position) == ("paused", run.position)
-    assert [(step.key, step.output) for step in again.steps] == [(s.key, s.output) for s in run.steps]
+    assert [(step.key, step.output) for step in again.steps] == [
+        (s.key, s.output) for s in run.steps
+    ]
     model = Scripted({**DIRECTED, "chatty_kg/qir": []})
     resumed = kgwb.load_run(path, kg=films(), model=model)
     assert (resumed.status, str(resumed.go().answer)) == ("paused", "Denis Villeneuve")
     resumed.save(path)
     with_lines(path, lambda lines: [line for line in lines if '"task":"chatty_kg/qir"' not in line])
-    with pytest.raises(NotRecordedError, match="qir needs the reply of scripted"):  # though it is finished
+    with pytest.raises(
+        NotRecordedError, match="qir needs the reply of scripted"
+    ):  # though it is finished
         kgwb.load_run(path)
 
 
@@ -136,7 +162,10 @@ def with_lines(path: Path, change: Any) -> Path:
             (junk, "run.jsonl")
             for junk in (b"\x00" * 100, b"\xff\xfe", b"PK\x03\x04", b"\x80\x04\x95", b"9" * 10_000)
         ),
-        *((junk, "run.jsonl") for junk in (b"[" * 100_000, b'{"a":' * 990 + b"1" + b"}" * 990, b'"' * 10**6)),
+        *(
+            (junk, "run.jsonl")
+            for junk in (b"[" * 100_000, b'{"a":' * 990 + b"1" + b"}" * 990, b'"' * 10**6)
+        ),
         (b"\n" * 10**5, "run.jsonl"),
     ],
     ids=lambda value: repr(value)[:40],
@@ -156,16 +185,30 @@ def test_a_file_that_is_no_run(tmp_path: Path, content: bytes, problem: str) -> 
     ("change", "problem"),
     [
         (lambda lines: [lines[0], "{broken", *lines[1:]], "line 2, is not JSON"),
-        (lambda lines: [lines[0], lines[1].replace("Split", "Spilt"), *lines[2:]], "not have the content"),
-        (lambda lines: [lines[0], lines[1].replace('"reply":{"text"', '"reply":{"words"')], "is damaged"),
+        (
+            lambda lines: [lines[0], lines[1].replace("Split", "Spilt"), *lines[2:]],
+            "not have the content",
+        ),
+        (
+            lambda lines: [lines[0], lines[1].replace('"reply":{"text"', '"reply":{"words"')],
+            "is damaged",
+        ),
         (lambda lines: [lines[0], '{"call":{"kind":"dance"}}'], "is damaged"),
         (lambda lines: [lines[0], "[]", "7"], "is damaged"),
         (lambda lines: [lines[0].replace('"theta":3', '"theta":"three"')], "is damaged|theta"),
-        (lambda lines: [lines[0].replace('"kgwb_run":1', '"kgwb_run":0')], "format 0, by an older kgwb"),
-        (lambda lines: [lines[0].replace('"kgwb_run":1', '"kgwb_run":99')], "format 99, by a newer kgwb"),
+        (
+            lambda lines: [lines[0].replace('"kgwb_run":1', '"kgwb_run":0')],
+            "format 0, by an older kgwb",
+        ),
+        (
+            lambda lines: [lines[0].replace('"kgwb_run":1', '"kgwb_run":99')],
+            "format 99, by a newer kgwb",
+        ),
     ],
 )
-def test_damage_in_the_middle_and_another_version_are_found(saved: Path, change: Any, problem: str) -> None:
+def test_damage_in_the_middle_and_another_version_are_found(
+    saved: Path, change: Any, problem: str
+) -> None:
     with_lines(saved, change)
     with pytest.raises((RunFileError, SettingError), match=problem) as caught:
         Run.load(saved, MADE_UP)
@@ -198,7 +241,10 @@ def test_a_run_file_is_json_lines_that_any_program_can_read(saved: Path) -> None
         "end",
     ]
     assert [entry["step"]["key"] for entry in entries if "step" in entry] == KEYS
-    assert entries[-1]["end"]["answer"]["values"][0]["term"] == {"type": "literal", "value": "three"}
+    assert entries[-1]["end"]["answer"]["values"][0]["term"] == {
+        "type": "literal",
+        "value": "three",
+    }
     assert RunFile(saved).lines()
 
 
@@ -212,7 +258,9 @@ def test_text_that_is_no_unicode_survives_the_file(tmp_path: Path) -> None:
         assert Run.load(path, MADE_UP).go().answer == run.answer
 
 
-def test_a_killed_run_can_be_looked_at_and_its_question_asks_nothing_twice_there(tmp_path: Path) -> None:
+def test_a_killed_run_can_be_looked_at_and_its_question_asks_nothing_twice_there(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "run.jsonl"
     chatty("Who directed Arrival?", Scripted(DIRECTED), path=path).go(until="qir")
     with_lines(path, lambda lines: [line for line in lines if not line.startswith('{"end"')])

@@ -36,8 +36,18 @@ GRAPH = films()
 @pytest.mark.parametrize(
     ("go", "breakpoints", "done", "stops"),
     [
-        (lambda run: run.go(until="guess"), (), True, [("guess", 4), ("guess#2", 5), ("guess#3", 6)]),
-        (lambda run: run.go(before="guess"), (), False, [("guess", 3), ("guess#2", 4), ("guess#3", 5)]),
+        (
+            lambda run: run.go(until="guess"),
+            (),
+            True,
+            [("guess", 4), ("guess#2", 5), ("guess#3", 6)],
+        ),
+        (
+            lambda run: run.go(before="guess"),
+            (),
+            False,
+            [("guess", 3), ("guess#2", 4), ("guess#3", 5)],
+        ),
         (Run.go, ("look_up", "guess#2"), True, [(KEYS[1], 2), (KEYS[2], 3), ("guess#2", 5)]),
     ],
     ids=["until", "before", "breakpoints"],
@@ -102,9 +112,21 @@ def test_the_status_is_known_while_a_run_is_executed_once_at_a_time_and_after() 
 @pytest.mark.parametrize(
     ("act", "problem", "hint"),
     [
-        (lambda run: run.go(until="gess"), "made_up has no agent 'gess'", "split, look_up, deciding, guess"),
-        (lambda run: run.go(before="gess[Dune]"), "made_up has no agent 'gess'", "its agents are split"),
-        (lambda run: run.output("look_up"), "look_up has several steps", "look_up[Arrival], look_up[Dune]"),
+        (
+            lambda run: run.go(until="gess"),
+            "made_up has no agent 'gess'",
+            "split, look_up, deciding, guess",
+        ),
+        (
+            lambda run: run.go(before="gess[Dune]"),
+            "made_up has no agent 'gess'",
+            "its agents are split",
+        ),
+        (
+            lambda run: run.output("look_up"),
+            "look_up has several steps",
+            "look_up[Arrival], look_up[Dune]",
+        ),
         (lambda run: run.output("guess#9"), "was not reached", "run on"),
         (lambda run: look_up("Dune", run), "only inside a run", "use Run.go"),
     ],
@@ -137,7 +159,11 @@ def test_whatever_way_a_person_goes_through_the_answer_is_the_same_and_nothing_i
     run = made_up(model, GRAPH)
     for move in moves:
         MOVES[move](run)
-        assert run.position == sum(step.done for step in run.steps) or "by hand" in move or "was" in move
+        assert (
+            run.position == sum(step.done for step in run.steps)
+            or "by hand" in move
+            or "was" in move
+        )
     run.restore("look_up[Dune]").go()
     assert (str(run.answer), keys(run), model.calls()) == ("three", KEYS, CALLS)
 
@@ -236,7 +262,11 @@ def racing(request: ChatRequest) -> Any:
 def test_side_by_side_keys_and_results_follow_the_items_whoever_finishes_first() -> None:
     run = made_up(Scripted(racing, remote=True)).go()
     sequential = made_up(Scripted(racing)).go()
-    assert keys(run) == keys(sequential) == ["split", *(f"look_up[{w}]" for w in WORDS), "deciding", "guess"]
+    assert (
+        keys(run)
+        == keys(sequential)
+        == ["split", *(f"look_up[{w}]" for w in WORDS), "deciding", "guess"]
+    )
     assert run["deciding"].inputs == sequential["deciding"].inputs
     assert run.steps[1].seconds > run.steps[8].seconds
     assert set(run.calls) == set(sequential.calls)
@@ -250,7 +280,9 @@ def test_items_that_nothing_tells_apart_are_worked_on_one_after_another() -> Non
     assert run["deciding"].inputs["known"] == ("first 2", "second 2")
 
 
-@pytest.mark.parametrize("remote", [True, False])  # a replay goes one by one, and has the same steps
+@pytest.mark.parametrize(
+    "remote", [True, False]
+)  # a replay goes one by one, and has the same steps
 def test_an_error_in_one_branch_keeps_what_the_others_asked(remote: bool) -> None:
     failing = {"word 2"}
 

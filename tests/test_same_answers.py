@@ -29,7 +29,9 @@ def test_answers_are_those_that_were_recorded(monkeypatch: pytest.MonkeyPatch) -
     """Where they are changed on purpose, `python tests/answers.py --write` records them anew."""
     monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT)
     before, now = answers.recorded(), answers.answers()
-    assert {key: (before.get(key), answer) for key, answer in now.items() if before.get(key) != answer} == {}
+    assert {
+        key: (before.get(key), answer) for key, answer in now.items() if before.get(key) != answer
+    } == {}
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
@@ -37,7 +39,9 @@ def test_answers_are_those_that_were_recorded(monkeypatch: pytest.MonkeyPatch) -
 def test_samples(engine: str, sample: str, request: pytest.FixtureRequest) -> None:
     server: engines.Engine = request.getfixturevalue(engine)
     compare(
-        sample_path(sample), questions(sample_path(sample).with_name(f"{sample}.questions.jsonl")), server
+        sample_path(sample),
+        questions(sample_path(sample).with_name(f"{sample}.questions.jsonl")),
+        server,
     )
 
 
@@ -67,7 +71,9 @@ def compare(graph: Path, asked: Sequence[dict[str, Any]], server: engines.Engine
     assert not different
 
 
-def outcomes(kg: Graph, asked: Sequence[dict[str, Any]], embeddings: Embeddings) -> dict[str, Outcome]:
+def outcomes(
+    kg: Graph, asked: Sequence[dict[str, Any]], embeddings: Embeddings
+) -> dict[str, Outcome]:
     """What came of each question, by its id: conversations side by side, dialogues turn by turn."""
 
     def hold(turns: Sequence[dict[str, Any]]) -> list[tuple[str, Outcome]]:
@@ -81,7 +87,10 @@ def outcomes(kg: Graph, asked: Sequence[dict[str, Any]], embeddings: Embeddings)
 def conversations(asked: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     """The turns of each dialogue in their order, and each other question alone."""
     key = lambda question: (question.get("dialogue") or question["id"], question.get("turn", 0))  # noqa: E731
-    return [list(turns) for _, turns in groupby(sorted(asked, key=key), lambda question: key(question)[0])]
+    return [
+        list(turns)
+        for _, turns in groupby(sorted(asked, key=key), lambda question: key(question)[0])
+    ]
 
 
 def held(kg: Graph, turns: Sequence[dict[str, Any]], embeddings: Embeddings) -> Iterator[Run]:

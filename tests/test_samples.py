@@ -33,7 +33,9 @@ def kg(name: str) -> Graph:
     return open_kg(FOLDER / f"{name}.ttl")
 
 
-def test_every_gold_query_gives_the_gold_answers_and_the_graph_their_labels(name: str, kg: Graph) -> None:
+def test_every_gold_query_gives_the_gold_answers_and_the_graph_their_labels(
+    name: str, kg: Graph
+) -> None:
     for question in questions(name):
         if question["sparql"] is None:  # the graph has no such relation
             answers = []
@@ -46,7 +48,9 @@ def test_every_gold_query_gives_the_gold_answers_and_the_graph_their_labels(name
         iris = [URIRef(answer) for answer in question["answers"] if "://" in answer]
         if iris:
             known = kg.names(iris)
-            assert sorted(known[iri] for iri in iris) == sorted(question["answer_labels"]), question["id"]
+            assert sorted(known[iri] for iri in iris) == sorted(question["answer_labels"]), (
+                question["id"]
+            )
 
 
 def test_rules_answers_enough_and_invents_nothing(
@@ -65,7 +69,9 @@ def test_rules_answers_enough_and_invents_nothing(
         got = sorted(str(value.term) for value in answer.values) if answer else []
         if answer is None or got != sorted(question["answers"]):
             wrong.append(question["id"])
-        assert not (got and question["type"] == "unanswerable"), f"{question['id']}: {got} is invented"
+        assert not (got and question["type"] == "unanswerable"), (
+            f"{question['id']}: {got} is invented"
+        )
     assert len(wrong) <= (1 - ENOUGH) * len(asked), wrong
     of_dialogue = [question["id"] for question in asked if question["id"].startswith("films-hp-")]
     assert len(of_dialogue) == (5 if name == "films" else 0) and not {*of_dialogue} & {*wrong}
@@ -73,7 +79,11 @@ def test_rules_answers_enough_and_invents_nothing(
 
 @pytest.mark.parametrize(
     "question",
-    ["Where was Andrei Tarkovsky buried?", "When was Stalker born?", "When did Stalker win an Oscar?"],
+    [
+        "Where was Andrei Tarkovsky buried?",
+        "When was Stalker born?",
+        "When did Stalker win an Oscar?",
+    ],
 )
 def test_another_time_or_place_is_no_answer(question: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT)

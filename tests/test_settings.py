@@ -17,7 +17,13 @@ def test_fast_is_the_default_of_every_system() -> None:
 
 
 def test_paper_has_the_published_values() -> None:
-    published = {"theta": 3, "answers_in_context": 100, "v_limit": 600, "query_num": 40, "temperature": 0.0}
+    published = {
+        "theta": 3,
+        "answers_in_context": 100,
+        "v_limit": 600,
+        "query_num": 40,
+        "temperature": 0.0,
+    }
     assert {name: getattr(profile("paper"), name) for name in published} == published
     assert not profile("paper").fast
 

@@ -15,7 +15,17 @@ from small import DIRECTED, HOMONYMS, chatty, qir, vertex
 
 import kgwb
 from kgwb.errors import CONTROLS
-from kgwb.flow import Answer, Candidate, CandidateQuery, Context, Link, Retrieved, Turn, Value, decision
+from kgwb.flow import (
+    Answer,
+    Candidate,
+    CandidateQuery,
+    Context,
+    Link,
+    Retrieved,
+    Turn,
+    Value,
+    decision,
+)
 from kgwb.kg.survey import survey
 from kgwb.llm import Scripted
 from kgwb.run import Run
@@ -64,7 +74,9 @@ def shown(made: Step, **more: object) -> str:
 
 
 def plain(markup: str) -> str:
-    text = html.unescape(re.sub("<[^>]+>", " ", re.sub("<style>.*?</style>", "", markup, flags=re.S)))
+    text = html.unescape(
+        re.sub("<[^>]+>", " ", re.sub("<style>.*?</style>", "", markup, flags=re.S))
+    )
     return " ".join(text.split())
 
 
@@ -77,7 +89,9 @@ def step(key: str, output: object, *, parent: str = "", **more: object) -> Step:
 
 def test_a_decision_leaves_out_reasons_scores_and_the_names_of_unknowns() -> None:
     assert decision(Classified("dependent", "a")) == decision(Classified("dependent", "b"))
-    assert decision(Link("A", ARRIVAL)) == decision(Link("A", replace(ARRIVAL, score=0.1), (ARRIVAL,), "why"))
+    assert decision(Link("A", ARRIVAL)) == decision(
+        Link("A", replace(ARRIVAL, score=0.1), (ARRIVAL,), "why")
+    )
     assert decision(Link("A", ARRIVAL)) != decision(Link("A", None))
     renamed = QIR((Fact("Arrival", "directed by", "?who"),), "?who")
     assert decision(QIR((FACT,), "?x")) == decision(renamed)
@@ -137,7 +151,9 @@ def test_any_record_has_a_line_and_its_fields_that_can_do_nothing_to_a_terminal(
 # --- tree
 
 
-def test_the_tree_shows_agents_under_their_supervisors_and_the_triples_of_the_answer(run: Run) -> None:
+def test_the_tree_shows_agents_under_their_supervisors_and_the_triples_of_the_answer(
+    run: Run,
+) -> None:
     told = tree(run.steps, run.calls)
     assert "├─ qir: ⟨Arrival, " in told
     assert re.search(r"├─ understanding: .*\n│  └─ classifier: self-contained", told)
@@ -163,7 +179,9 @@ def test_the_step_at_the_top_of_an_execution_can_be_shown() -> None:
 
 def test_the_tree_shows_failed_attempts_notes_and_errors() -> None:
     attempt = Attempt("", "well...", (CheckResult("well-formed JSON", "no JSON"),))
-    failed = Step("qir", "qir", "", "", {}, QIR, attempts=[attempt], notes=["cut"], error="no valid reply")
+    failed = Step(
+        "qir", "qir", "", "", {}, QIR, attempts=[attempt], notes=["cut"], error="no valid reply"
+    )
     told = tree([failed])
     assert "qir: failed: no valid reply" in told
     assert "attempt 1 failed: well-formed JSON: no JSON" in told
@@ -233,7 +251,9 @@ def test_candidates_stand_in_rows_with_the_chosen_one_marked() -> None:
 
 def test_the_words_that_decided_or_changed_are_marked() -> None:
     made = Classified("dependent", "nothing before 'he' says what it stands for")
-    asked = Step("c", "c", "", "", {"question": "Where did he meet the other?"}, Classified, made, done=True)
+    asked = Step(
+        "c", "c", "", "", {"question": "Where did he meet the other?"}, Classified, made, done=True
+    )
     assert 'Where did <mark class="filled">he</mark> meet the other?' in shown(asked)
     assert "<mark" not in shown(step("c", Classified("self-contained", "a name stands in it")))
     rephrased = record_html(Rephrased("When was Denis Villeneuve born?", "When was he born?"))
@@ -256,7 +276,9 @@ def test_the_cuts_of_queries_are_counted_and_a_kept_one_has_its_prefixes() -> No
     assert "120 combinations, 2 kept (query_num)" in record_html(Generated((QUERY, QUERY), 120))
     query = replace(QUERY, sparql=f"SELECT ?x WHERE {{ <{EX}Arrival> <{EX}director> ?x . }}")
     chosen = plain(record_html(Selection((query,), ("director",))))
-    assert f"PREFIX org : &lt;{EX}&gt;" in chosen or f"PREFIX org: <{EX}>" in chosen.replace(" :", ":")
+    assert f"PREFIX org : &lt;{EX}&gt;" in chosen or f"PREFIX org: <{EX}>" in chosen.replace(
+        " :", ":"
+    )
 
 
 @pytest.mark.parametrize(
@@ -283,20 +305,30 @@ def test_sparql_is_highlighted_and_laid_out() -> None:
     assert laid_out("ASK {\n ?a ?b ?c}") == "ASK {\n ?a ?b ?c}"
 
 
-@pytest.mark.parametrize("text", ["", "}}}} {", '"unended', HOSTILE, "SELECT 文 § <a", "ASK{?a?b?c.}"])
+@pytest.mark.parametrize(
+    "text", ["", "}}}} {", '"unended', HOSTILE, "SELECT 文 § <a", "ASK{?a?b?c.}"]
+)
 def test_any_text_can_be_highlighted(text: str) -> None:
     shown = html.unescape(re.sub(r"</?(?:span|pre)\b[^>]*>", "", sparql(text, Around())))
     assert "".join(shown.split()) == "".join(text.split())
 
 
-def test_an_answer_shows_names_apart_huge_literals_cut_names_of_its_support_and_its_reason() -> None:
+def test_an_answer_shows_names_apart_huge_literals_cut_names_of_its_support_and_its_reason() -> (
+    None
+):
     films = [URIRef(EX + "Dune_1984"), URIRef(EX + "Dune_2021")]
-    assert "Dune (Dune_1984)" in record_html(Answer("list", tuple(Value(film, "Dune") for film in films)))
-    elsewhere = Answer("list", (Value(films[0], "Dune"), Value(URIRef("http://b/Dune_1984"), "Dune")))
+    assert "Dune (Dune_1984)" in record_html(
+        Answer("list", tuple(Value(film, "Dune") for film in films))
+    )
+    elsewhere = Answer(
+        "list", (Value(films[0], "Dune"), Value(URIRef("http://b/Dune_1984"), "Dune"))
+    )
     assert "Dune (http://b/Dune_1984)" in record_html(elsewhere)
     assert "Villeneuve (" not in record_html(ANSWER)
     text = Literal("x" * 12_345)
-    huge = Answer("list", (Value(text, str(text), ((SUPPORT[0], SUPPORT[1], text),)),), text="many x")
+    huge = Answer(
+        "list", (Value(text, str(text), ((SUPPORT[0], SUPPORT[1], text),)),), text="many x"
+    )
     assert "x" * 301 not in record_html(huge)
     assert "(12,345 letters)" in record_html(huge)
     named = replace(ANSWER, names=((SUPPORT[0], "Arrival's sequel"),))
@@ -308,7 +340,9 @@ def test_an_answer_shows_names_apart_huge_literals_cut_names_of_its_support_and_
 
 def test_ten_thousand_values_cost_no_more_than_those_that_are_shown() -> None:
     people = [URIRef(f"{EX}p{n}") for n in range(10_000)]
-    answer = Answer("list", tuple(Value(one, "Person", ((SUPPORT[0], SUPPORT[1], one),)) for one in people))
+    answer = Answer(
+        "list", tuple(Value(one, "Person", ((SUPPORT[0], SUPPORT[1], one),)) for one in people)
+    )
     begun = time.perf_counter()
     shown, said = record_html(answer), lines(answer)
     assert time.perf_counter() - begun < 5
@@ -322,7 +356,11 @@ def test_a_label_of_a_megabyte_is_cut_wherever_it_is_shown() -> None:
     vertex, text = URIRef(EX + "x" * MEGA), "x" * MEGA
     candidate = Candidate(vertex, text, 1.0, (text,), text, (text,))
     values: list[object] = [
-        Answer("list", (Value(vertex, text, ((vertex, vertex, Literal(text)),)),), names=((vertex, text),)),
+        Answer(
+            "list",
+            (Value(vertex, text, ((vertex, vertex, Literal(text)),)),),
+            names=((vertex, text),),
+        ),
         Answer("list", (Value(vertex, text),), text=text),
         Link("x", candidate, (candidate,)),
         Retrieved("x", (candidate,)),
@@ -344,7 +382,8 @@ def test_differences_show_both_outputs_of_steps_that_differ(run: Run) -> None:
     told = difference_text(run.diff(other))
     assert re.match(r"\d+ of \d+ steps differ", told)
     assert re.search(
-        r"qir: changed in inputs, output.*\n  first:  ⟨Arrival, (?:.*\n)+?  second: ⟨Dune: Part Two, ", told
+        r"qir: changed in inputs, output.*\n  first:  ⟨Arrival, (?:.*\n)+?  second: ⟨Dune: Part Two, ",
+        told,
     )
     assert "entity_linking[Arrival]: only in first" in told
     page = plain(run.diff(other)._repr_html_())
@@ -360,7 +399,10 @@ def test_the_time_of_a_step_is_shown_without_that_of_the_steps_it_supervises() -
     shown = waterfall(run.steps, run.calls)
     assert re.search(r"qir model 2\d ms", plain(shown))
     assert not re.search(r"understanding[^a-z]* model", plain(shown))
-    assert re.findall(r'padding-left:(\d)em" title="(?:query_planning|matching)"', shown) == ["0", "1"]
+    assert re.findall(r'padding-left:(\d)em" title="(?:query_planning|matching)"', shown) == [
+        "0",
+        "1",
+    ]
     assert "(recorded)" in plain(waterfall(run.go().steps, run.calls))
     assert waterfall([], {}) == ""
 
@@ -391,9 +433,14 @@ def test_what_came_in_names_the_step_it_came_from(run: Run) -> None:
         ("Which films are there?", ("12",), ""),
     ],
 )
-def test_an_answer_of_the_wrong_kind_says_so(question: str, values: tuple[str, ...], words: str) -> None:
+def test_an_answer_of_the_wrong_kind_says_so(
+    question: str, values: tuple[str, ...], words: str
+) -> None:
     terms = [URIRef(value) if value.startswith("http") else Literal(value) for value in values]
-    assert doubt(question, Answer("list", tuple(Value(t, t.rpartition("/")[2]) for t in terms))) == words
+    assert (
+        doubt(question, Answer("list", tuple(Value(t, t.rpartition("/")[2]) for t in terms)))
+        == words
+    )
 
 
 def test_a_survey_is_a_page_to_unfold_and_lines_for_a_terminal() -> None:

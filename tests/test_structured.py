@@ -25,7 +25,9 @@ class Reply(BaseModel):
     number: int
 
 
-SMALL = Check[Reply]("small", lambda reply: "" if reply.number < 10 else f"{reply.number} is not below 10")
+SMALL = Check[Reply](
+    "small", lambda reply: "" if reply.number < 10 else f"{reply.number} is not below 10"
+)
 KIND = Check[Reply]("kind", lambda reply: "rude word" if reply.word == "rude" else "")
 GRAPH = films()
 GOOD = {"word": "a", "number": 1}
@@ -37,13 +39,18 @@ def run_with(*lines: Any, last_resort: Any = None, **settings: Any) -> tuple[Run
     @agent("asking")
     def asking(question: str, run: Run) -> int:
         variables, checks = {"question": question}, (SMALL, KIND)
-        return ask("made_up/split", variables, Reply, run, checks=checks, last_resort=last_resort).number
+        return ask(
+            "made_up/split", variables, Reply, run, checks=checks, last_resort=last_resort
+        ).number
 
     def number_asked(question: Any, dialogue: Any, run: Run) -> Answer:
         number = asking(question.text, run)
         return Answer("count", (Value(Literal(number), str(number)),))
 
-    model, system = Scripted({"made_up/split": list(lines)}), System("asks", number_asked, (asking,))
+    model, system = (
+        Scripted({"made_up/split": list(lines)}),
+        System("asks", number_asked, (asking,)),
+    )
     how: Any = {"prompts": Prompts(texts=TEXTS), "settings": profile("fast", **settings)}
     return Run(system, "Why?", kg=GRAPH, models=model, **how), model
 
@@ -67,7 +74,11 @@ def run_with(*lines: Any, last_resort: Any = None, **settings: Any) -> tuple[Run
 def test_the_json_in_a_reply_is_found(text: str, finish_reason: str) -> None:
     reply, results = judge(text, finish_reason, Reply, (SMALL,))
     assert reply == Reply(word="a", number=1)
-    assert [(r.name, r.problem) for r in results] == [(WELL_FORMED, ""), (RIGHT_FORM, ""), ("small", "")]
+    assert [(r.name, r.problem) for r in results] == [
+        (WELL_FORMED, ""),
+        (RIGHT_FORM, ""),
+        ("small", ""),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -87,12 +98,24 @@ def test_the_json_in_a_reply_is_found(text: str, finish_reason: str) -> None:
         ("[1, 2]", "stop", RIGHT_FORM, "dictionary or instance of Reply"),
         ('{"word": "a"}', "stop", RIGHT_FORM, "number: Field required"),
         ('{"word": "a", "number": 1, "sure": true}', "stop", RIGHT_FORM, "sure: Extra inputs"),
-        ('{"word": "a", "number": 1.5}', "stop", RIGHT_FORM, "number: Input should be a valid integer"),
+        (
+            '{"word": "a", "number": 1.5}',
+            "stop",
+            RIGHT_FORM,
+            "number: Input should be a valid integer",
+        ),
         ('{"word": "a", "number": NaN}', "stop", RIGHT_FORM, "number"),
-        ('{"word": ["a"], "number": {}}', "stop", RIGHT_FORM, "word: Input should be a valid string; number"),
+        (
+            '{"word": ["a"], "number": {}}',
+            "stop",
+            RIGHT_FORM,
+            "word: Input should be a valid string; number",
+        ),
     ],
 )
-def test_what_is_no_reply_is_told_apart(text: str, finish_reason: str, check: str, problem: str) -> None:
+def test_what_is_no_reply_is_told_apart(
+    text: str, finish_reason: str, check: str, problem: str
+) -> None:
     reply, results = judge(text, finish_reason, Reply, (SMALL,))
     assert reply is None
     assert (results[-1].name, problem in results[-1].problem) == (check, True), results
@@ -101,8 +124,13 @@ def test_what_is_no_reply_is_told_apart(text: str, finish_reason: str, check: st
 def test_show_error_shows_the_last_reply_and_what_is_wrong_with_it() -> None:
     run, model = run_with(" ", "no idea", {"word": "rude", "number": 12}, GOOD, GOOD, theta=5)
     run.go()
-    first, empty, second, third = [request.messages for request in model.requests]  # the last is not asked
-    assert [message.role for message in empty] == ["user", "user"]  # some servers refuse an empty message
+    first, empty, second, third = [
+        request.messages for request in model.requests
+    ]  # the last is not asked
+    assert [message.role for message in empty] == [
+        "user",
+        "user",
+    ]  # some servers refuse an empty message
     assert "the reply is empty" in empty[-1].content
     assert second[: len(first)] == first
     assert [(message.role, message.content) for message in second[len(first) :]] == [
@@ -131,7 +159,9 @@ def test_ask_afresh_repeats_the_same_request_and_numbers_the_repeats() -> None:
 @pytest.mark.parametrize("repair", ["show_error", "ask_afresh"])
 @pytest.mark.parametrize("theta", [1, 2, 4])
 def test_after_theta_attempts_all_replies_are_in_the_error(repair: str, theta: int) -> None:
-    run, model = run_with(*[{"word": "a", "number": 20 + n} for n in range(5)], theta=theta, repair=repair)
+    run, model = run_with(
+        *[{"word": "a", "number": 20 + n} for n in range(5)], theta=theta, repair=repair
+    )
     with pytest.raises(InvalidReplyError) as caught:
         run.go()
     assert model.calls() == theta
@@ -147,7 +177,9 @@ def test_the_last_resort_may_take_the_last_reply_that_had_the_form() -> None:
     replies = [{"word": "a", "number": 11}, {"word": "a", "number": 12}, "nothing"]
     run, _ = run_with(*replies, last_resort=lambda reply: reply.number < 30)
     assert str(run.go().answer) == "12"
-    assert run["asking"].notes == ["no reply passed every check in 3 attempts; the last one is used as it is"]
+    assert run["asking"].notes == [
+        "no reply passed every check in 3 attempts; the last one is used as it is"
+    ]
     run, _ = run_with(*replies, last_resort=lambda reply: reply.number > 30)
     with pytest.raises(InvalidReplyError):
         run.go()
@@ -159,7 +191,11 @@ def test_a_reply_of_the_server_is_kept_whole() -> None:
     run.go()
     kept = run.calls[run["asking"].attempts[0].call].result
     assert (kept.mode, kept.model, kept.tries) == ("schema", "m-1", 2)
-    assert (run.totals.prompt_tokens, run.totals.completion_tokens, run.totals.model_calls) == (11, 7, 1)
+    assert (run.totals.prompt_tokens, run.totals.completion_tokens, run.totals.model_calls) == (
+        11,
+        7,
+        1,
+    )
 
 
 JSON = st.recursive(

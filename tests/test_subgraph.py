@@ -34,7 +34,9 @@ from kgwb.show.subgraph import (
 from kgwb.show.terms import Around
 
 BORN = {
-    "chatty_kg/qir": qir("Arrival | directed by | ?x", "?x | birth place | ?place", target="?place"),
+    "chatty_kg/qir": qir(
+        "Arrival | directed by | ?x", "?x | birth place | ?place", target="?place"
+    ),
     "chatty_kg/predicate_selection": predicates(["director"], ["birth place"]),
 }
 
@@ -71,7 +73,9 @@ def star(leaves: int, label: str = "leaf") -> Subgraph:
 # --- what the record says
 
 
-def test_linked_bound_answer_and_support_are_told_apart_also_without_a_graph(tmp_path: Path) -> None:
+def test_linked_bound_answer_and_support_are_told_apart_also_without_a_graph(
+    tmp_path: Path,
+) -> None:
     run = born()
     found = subgraph(run)
     assert roles(found) == {
@@ -187,7 +191,12 @@ def test_expanding_adds_both_directions_and_leaves_noise_out() -> None:
 def test_every_predicate_has_its_turn() -> None:
     kg = films(FILMS + "".join(f":x{n} :aaa :denis ." for n in range(30)))
     found = expand(kg, subgraph(directed()), iri("denis"), most=4)
-    assert {edge.label for edge in found.edges} == {"director", "aaa", "birth place", "number of children"}
+    assert {edge.label for edge in found.edges} == {
+        "director",
+        "aaa",
+        "birth place",
+        "number of children",
+    }
     assert found.remarks == ("Denis Villeneuve: 4 of 34 more triples shown",)
 
 
@@ -199,7 +208,9 @@ def test_what_has_no_triples_of_its_own_is_refused(term: Literal | BNode) -> Non
 
 def test_a_vertex_of_200_000_triples_is_cut_quickly(tmp_path: Path) -> None:
     file = tmp_path / "hub.nt"
-    file.write_text("".join(f"<{iri(f's{n}')}> <{iri('p')}> <{iri('hub')}> .\n" for n in range(200_000)))
+    file.write_text(
+        "".join(f"<{iri(f's{n}')}> <{iri('p')}> <{iri('hub')}> .\n" for n in range(200_000))
+    )
     kg = open_kg(file)
     begun = time.perf_counter()
     found = expand(kg, Subgraph((Node(iri("hub"), "hub"),)), iri("hub"))
@@ -256,7 +267,9 @@ def test_no_two_nodes_overlap(found: Subgraph) -> None:
 @pytest.mark.parametrize("ends", ["aa", "ab ba ab", "ab bc ca", "ab cd"])
 def test_loops_parallels_triangles_and_parts_are_drawn(ends: str) -> None:
     nodes = tuple(Node(iri(name), name) for name in sorted({*ends} - {" "}))
-    edges = tuple(Edge((iri(s), iri(f"p{n}"), iri(o)), f"p{n}") for n, (s, o) in enumerate(ends.split()))
+    edges = tuple(
+        Edge((iri(s), iri(f"p{n}"), iri(o)), f"p{n}") for n, (s, o) in enumerate(ends.split())
+    )
     found = Subgraph(nodes, edges)
     lines = re.findall(r'd="(M[^"]* C[^"]*)"', svg(found))
     assert len(set(lines)) == len(edges)  # no line hides another
@@ -272,7 +285,12 @@ def test_the_tables_name_every_triple_its_roles_and_its_answers() -> None:
 
 @pytest.mark.parametrize(
     ("text", "short"),
-    [("Arrival", "Arrival"), ("a" * 28, "a" * 28), ("a" * 29, "a" * 27 + "…"), ("電" * 20, "電" * 13 + "…")],
+    [
+        ("Arrival", "Arrival"),
+        ("a" * 28, "a" * 28),
+        ("a" * 29, "a" * 27 + "…"),
+        ("電" * 20, "電" * 13 + "…"),
+    ],
 )
 def test_labels_are_shortened_by_their_width(text: str, short: str) -> None:
     assert shorten(text, 28) == short

@@ -12,12 +12,17 @@ from kgwb.systems import system
 
 TRIAD = system("triad")
 QUESTION = "Where was the director of Dune born?"
-TEMPLATE = "SELECT DISTINCT ?city WHERE { <Dune> <directed by> ?person . ?person <born in> ?city . }"
+TEMPLATE = (
+    "SELECT DISTINCT ?city WHERE { <Dune> <directed by> ?person . ?person <born in> ?city . }"
+)
 
 
 def triplets(*parts: str) -> dict[str, Any]:
     """The reply for triplets written "Dune | directed by | ?person"."""
-    return {"reason": "so", "triplets": [[part.strip() for part in text.split("|")] for text in parts]}
+    return {
+        "reason": "so",
+        "triplets": [[part.strip() for part in text.split("|")] for text in parts],
+    }
 
 
 def template(sparql: str = TEMPLATE) -> dict[str, str]:

@@ -19,7 +19,13 @@ from kgwb.show.run import agent_of
 from kgwb.show.tell import compared, line, outcome
 
 VARIES = "varies by itself"
-OUTCOMES = {"fixed": "ok", "broken": "bad", VARIES: "stale", "still lost": "none", "still right": "off"}
+OUTCOMES = {
+    "fixed": "ok",
+    "broken": "bad",
+    VARIES: "stale",
+    "still lost": "none",
+    "still right": "off",
+}
 """What can become of a question, with the sign it is shown by."""
 FIRST = ("fixed", "broken")
 P = 0.05
@@ -39,7 +45,9 @@ def answers_of(row: Row) -> Html:
     what = h.note(h.short(row["error"]), kind="bad") if row["error"] else values_of(row, "answers")
     columns = ", ".join(f"{name} {score:.2f}" for name, score in row.get("by_column", {}).items())
     return h.join(
-        h.div("", sign_of(row)), what, h.div("soft", "by column: ", columns) if columns and lost(row) else ""
+        h.div("", sign_of(row)),
+        what,
+        h.div("soft", "by column: ", columns) if columns and lost(row) else "",
     )
 
 
@@ -55,7 +63,9 @@ def values_of(row: Row, name: str) -> Html:
 
     cells = row.get("table" if name == "answers" else "gold_table") or [[value] for value in values]
     lines = [[shown(cell) for cell in line] for line in cells[:MOST_VALUES]]
-    written = h.table((), lines) if len(cells[0]) > 1 else h.join(*(h.div("", *line) for line in lines))
+    written = (
+        h.table((), lines) if len(cells[0]) > 1 else h.join(*(h.div("", *line) for line in lines))
+    )
     return h.join(written, h.and_more(len(cells) - MOST_VALUES))
 
 
@@ -72,7 +82,9 @@ class Change:
     """The agent that took it; "" if none differs, UNKNOWN if a run was not kept."""
 
 
-def changes(before: Measured, after: Measured, finished: Callable[[], object] = lambda: None) -> list[Change]:
+def changes(
+    before: Measured, after: Measured, finished: Callable[[], object] = lambda: None
+) -> list[Change]:
     """What became of the questions with gold that both have, in the order of OUTCOMES."""
     words = {(True, False): "fixed", (False, True): "broken", (True, True): "still lost"}
     known = []
@@ -125,7 +137,9 @@ class Effect:
         agents: dict[str, Counter[str]] = {}
         for change in self.changes:
             agents.setdefault(change.agent, Counter())[change.outcome] += 1
-        most = sorted(agents.items(), key=lambda item: (-item[1]["fixed"] - item[1]["broken"], item[0]))
+        most = sorted(
+            agents.items(), key=lambda item: (-item[1]["fixed"] - item[1]["broken"], item[0])
+        )
         self.by_agent = dict(most)
         """By the agent whose decision differs first, those that fixed and broke the most first."""
 
@@ -146,14 +160,20 @@ class Effect:
         """
         stable = {change.before["id"] for change in self.changes if change.outcome != VARIES}
         sides = [
-            [row for key, row in each.rows.items() if key in stable] for each in (self.first, self.other)
+            [row for key, row in each.rows.items() if key in stable]
+            for each in (self.first, self.other)
         ]
         pair = compare(sides[0], sides[1], measure)
         low, high = pair.interval
         figures = (str(Group("", side).figure(measure)) for side in sides)
         chance = f"{'may be' if pair.p > P else 'more than'} chance (p {pair.p:.3f})"
         chance = chance if pair.better or pair.worse else "no answer differs"
-        return str(pair.questions), *figures, f"{pair.difference:+.3f} [{low:+.3f}, {high:+.3f}]", chance
+        return (
+            str(pair.questions),
+            *figures,
+            f"{pair.difference:+.3f} [{low:+.3f}, {high:+.3f}]",
+            chance,
+        )
 
     def changed(self) -> Iterator[Html]:
         """The prompts' differences line by line, then what else differs."""
@@ -168,7 +188,9 @@ class Effect:
                 yield h.div("soft", f"prompts/{name}.md differs; no kept run used it")
             else:
                 number, lines = h.changes(text.splitlines(), now.splitlines())
-                head = h.join(h.span("mono", f"prompts/{name}.md "), h.aside(h.count(number, "line")))
+                head = h.join(
+                    h.span("mono", f"prompts/{name}.md "), h.aside(h.count(number, "line"))
+                )
                 yield h.fold(head, lines, unfolded=True, key=f"prompt-{self.other.name}-{name}")
         rest = changed_entries({**old, "prompts": {}}, {**new, "prompts": {}})
         yield from (h.div("", h.clean(entry)) for entry in rest)
@@ -179,10 +201,14 @@ class Effect:
         yield h.div("row", *(h.state_sign(sign, text, pill=True) for sign, text in signs))
         rows = []
         try:
-            rows = [(self.other.name, NAMES[name], *self._compared(name)) for name in WITH_INTERVALS]
+            rows = [
+                (self.other.name, NAMES[name], *self._compared(name)) for name in WITH_INTERVALS
+            ]
         except InputError as exc:
             yield h.note(f"{self.other.name} cannot be compared: {exc}", kind="bad")
-        yield h.table(("", "measure", "questions", self.first.name, self.other.name, "difference", ""), rows)
+        yield h.table(
+            ("", "measure", "questions", self.first.name, self.other.name, "difference", ""), rows
+        )
         if varying := self.counts[VARIES]:
             why = "asked again with the same words, a decision of theirs came out otherwise"
             yield h.note(f"{h.count(varying, 'question')} left out: {why}.", kind="calm")
@@ -201,7 +227,11 @@ class Effect:
             parts = []
             for agent in dict.fromkeys(change.agent for change in group):
                 mine = [change for change in group if change.agent == agent]
-                title = f"first decision that differs: {h.spoken(agent)}" if agent else "no decision differs"
+                title = (
+                    f"first decision that differs: {h.spoken(agent)}"
+                    if agent
+                    else "no decision differs"
+                )
                 rows = [
                     (
                         link(self.other, change),
@@ -241,13 +271,17 @@ def winners(effects: Sequence[Effect]) -> Iterator[Html]:
     for agent in dict.fromkeys(agent for effect in effects for agent in effect.by_agent if agent):
         counts = [effect.by_agent.get(agent, Counter()) for effect in effects]
         texts = [f"{each['fixed']} fixed, {each['broken']} broken" for each in counts]
-        rows.append((h.spoken(agent), *_best([each["fixed"] - each["broken"] for each in counts], texts)))
+        rows.append(
+            (h.spoken(agent), *_best([each["fixed"] - each["broken"] for each in counts], texts))
+        )
     yield h.table(("by agent", *(effect.other.name for effect in effects)), rows)
     sets, rows = [effects[0].first, *(effect.other for effect in effects)], []
     for key, row in sets[0].rows.items():
         asked = [each for each in (measured.rows.get(key) for measured in sets) if each]
         if len(asked) == len(sets) and len({each.get("f1") for each in asked}) > 1:
-            rows.append((h.short(row["question"]), *_best([r["f1"] for r in asked], [*map(sign_of, asked)])))
+            rows.append(
+                (h.short(row["question"]), *_best([r["f1"] for r in asked], [*map(sign_of, asked)]))
+            )
     yield h.div("across", h.table(("by question", *(measured.name for measured in sets)), rows))
 
 
@@ -255,4 +289,6 @@ def _best(values: Sequence[float], cells: Sequence[object]) -> list[object]:
     """The cells, those of the largest value named the best where the values differ."""
     most, apart = max(values), len({*values}) > 1
     pairs = zip(values, cells, strict=True)
-    return [h.join(tag("b", c), " ", tag("b", "best")) if apart and v == most else c for v, c in pairs]
+    return [
+        h.join(tag("b", c), " ", tag("b", "best")) if apart and v == most else c for v, c in pairs
+    ]

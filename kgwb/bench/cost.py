@@ -83,9 +83,13 @@ def stages(system: System, steps: Iterable[Step]) -> dict[str, float]:
 
     A step within a step of a stage is part of it.
     """
-    titled = [(title.removesuffix(" ↻").lower(), agents) for title, agents in system.stages if title]
+    titled = [
+        (title.removesuffix(" ↻").lower(), agents) for title, agents in system.stages if title
+    ]
     known = oracle(system.name)
-    stage_of = known.STAGES if known else {agent: title for title, agents in titled for agent in agents}
+    stage_of = (
+        known.STAGES if known else {agent: title for title, agents in titled for agent in agents}
+    )
     seconds = dict.fromkeys(stage_of.values(), 0.0)
     within: set[str] = set()
     for step in steps:  # supervisors come before what they supervise
@@ -102,7 +106,9 @@ def used(calls: Sequence[Call]) -> dict[str, Any]:
     models: dict[str, Counter[str]] = {}
     for call in calls:
         if call.kind == "model":
-            tokens = {name: getattr(call.result, name) for name in ("prompt_tokens", "completion_tokens")}
+            tokens = {
+                name: getattr(call.result, name) for name in ("prompt_tokens", "completion_tokens")
+            }
             models.setdefault(call.request["model"], Counter()).update({"calls": 1, **tokens})
     totals = Totals.of(calls, 0, sum(call.seconds for call in calls))
     counts = {name: getattr(totals, name) for name in COUNTS}
@@ -133,7 +139,9 @@ def costs(rows: Collection[Mapping[str, Any]], prices: Prices | None = None) -> 
     if prices:
         figures[prices.currency] = [prices.money(row) for row in rows if "models" in row]
     return {
-        name: Cost(len(column), float(sum(column)), *numpy.quantile(column or [0.0], [0.5, 0.95]).tolist())
+        name: Cost(
+            len(column), float(sum(column)), *numpy.quantile(column or [0.0], [0.5, 0.95]).tolist()
+        )
         for name, column in figures.items()
     }
 
@@ -155,7 +163,9 @@ class Budget:
             except ValueError as exc:
                 raise InputError(f"{name} cannot be {limit!r}", hint="give a number") from exc
             if not self.limits[name] > 0:  # nor is NaN
-                raise InputError(f"the budget {name}={limit} is not above 0", hint="give a larger one")
+                raise InputError(
+                    f"the budget {name}={limit} is not above 0", hint="give a larger one"
+                )
         self.prices = prices or load_prices()
         self.used = dict.fromkeys(limits, 0.0)
 

@@ -22,7 +22,13 @@ from kgwb.show.html import Html, clean, div, page
 from kgwb.show.html import table as html_table
 
 WITH_INTERVALS = {"f1": "F1", "paper_f1": "paper F1"}
-MEANS = {"precision": "precision", "recall": "recall", "lenient": "lenient F1", "hits1": "P@1", "mrr": "MRR"}
+MEANS = {
+    "precision": "precision",
+    "recall": "recall",
+    "lenient": "lenient F1",
+    "hits1": "P@1",
+    "mrr": "MRR",
+}
 MEANS |= {"hit5": "Hit@5", "exact": "exact", "paper_precision": "paper P"}
 NAMES = WITH_INTERVALS | MEANS
 """What the measures are called, in the order of their columns."""
@@ -57,7 +63,9 @@ class Measured:
         graph = open_kg(source) if isinstance(source, str) else source
         if graph.identity != self.config.get("kg"):
             hint = "name that graph with kg=... (--kg), or measure anew with kgwb bench"
-            raise InputError(f"{self.folder} was measured on another graph than {graph.source}", hint=hint)
+            raise InputError(
+                f"{self.folder} was measured on another graph than {graph.source}", hint=hint
+            )
         return graph
 
     @property
@@ -84,13 +92,19 @@ class Measured:
     def losses(self) -> dict[tuple[str, str], Counter[str]]:
         """By agent in flow order (else by the reason) and stage: lost answers by hops, "" being all."""
         system = self.config.get("system")
-        flow = [spec.name for spec in systems.system(system).agents] if system in systems.names() else []
+        flow = (
+            [spec.name for spec in systems.system(system).agents]
+            if system in systems.names()
+            else []
+        )
         order = {name: place for place, name in enumerate(flow)}
         losses: dict[tuple[str, str], Counter[str]] = {}
         for line in self.ladder.values():
             blamed = (line["agent"] or line["why"].partition(";")[0], line["stage"] or "–")
             losses.setdefault(blamed, Counter()).update({"", str(line.get("hops", ""))})
-        return dict(sorted(losses.items(), key=lambda loss: (order.get(loss[0][0], len(order)), loss[0])))
+        return dict(
+            sorted(losses.items(), key=lambda loss: (order.get(loss[0][0], len(order)), loss[0]))
+        )
 
     @property
     def headline(self) -> str:
@@ -117,7 +131,12 @@ class Table(NamedTuple):
         lines = [[clean(cell) for cell in row] for row in (self.heads, *self.rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         return "\n".join(
-            "  ".join([first.ljust(widths[0]), *(c.rjust(w) for c, w in zip(rest, widths[1:], strict=True))])
+            "  ".join(
+                [
+                    first.ljust(widths[0]),
+                    *(c.rjust(w) for c, w in zip(rest, widths[1:], strict=True)),
+                ]
+            )
             for first, *rest in lines
         )
 
@@ -146,10 +165,16 @@ def spent(sets: Sets, prices: Prices | None = None) -> Table:
     """What a question cost, of every kind of cost; money only where every model has a price."""
     priced = None if without_prices(sets, prices) else prices
     by_set = [costs(measured.rows.values(), priced) for measured in sets]
-    heads = [f"{what}{measured.tail}" for measured in sets for what in ("total", "median", "95th percentile")]
+    heads = [
+        f"{what}{measured.tail}"
+        for measured in sets
+        for what in ("total", "median", "95th percentile")
+    ]
     rows: list[Sequence[object]] = []
     for name in dict.fromkeys(name for each in by_set for name in each):
-        amounts = [amount for each in by_set for amount in each.get(name, (0, None, None, None))[1:]]
+        amounts = [
+            amount for each in by_set for amount in each.get(name, (0, None, None, None))[1:]
+        ]
         rows.append((name, *("" if amount is None else f"{amount:,.6g}" for amount in amounts)))
     return Table(["a question", *heads], rows)
 
@@ -167,9 +192,14 @@ def without_prices(sets: Sets, prices: Prices | None) -> list[str]:
 
 def losses(sets: Sets) -> Table:
     """Lost answers by agent, by stage and in all, each by hops; no rows if none is known of."""
-    hops = sorted({hop for measured in sets for counts in measured.losses.values() for hop in counts})
+    hops = sorted(
+        {hop for measured in sets for counts in measured.losses.values() for hop in counts}
+    )
     columns = [(measured, hop) for measured in sets for hop in hops]
-    heads = [f"hops {hop}{measured.tail}" if hop else f"answers{measured.tail}" for measured, hop in columns]
+    heads = [
+        f"hops {hop}{measured.tail}" if hop else f"answers{measured.tail}"
+        for measured, hop in columns
+    ]
     blamed = list(dict.fromkeys(key for measured in sets for key in measured.losses))
     lines = [(name, stage, [(name, stage)]) for name, stage in blamed]
     for stage in dict.fromkeys(stage for _, stage in blamed):
@@ -177,7 +207,10 @@ def losses(sets: Sets) -> Table:
     lines += [("all", "", blamed)] if blamed else []
     rows = []
     for name, stage, keys in lines:
-        counts = (sum(each.losses[key][hop] for key in keys if key in each.losses) for each, hop in columns)
+        counts = (
+            sum(each.losses[key][hop] for key in keys if key in each.losses)
+            for each, hop in columns
+        )
         rows.append((name, stage, *counts))
     return Table(["lost at", "stage", *heads], rows)
 
@@ -189,5 +222,7 @@ def linking(sets: Sets) -> Table:
         for of, words in (("linked", "linked"), ("candidates", "among the candidates")):
             shares = [recall([*measured.rows.values()], what, of) for measured in sets]
             if any(share is not None for share in shares):
-                rows.append((f"gold {what} {words}", *("–" if s is None else f"{s:.3f}" for s in shares)))
+                rows.append(
+                    (f"gold {what} {words}", *("–" if s is None else f"{s:.3f}" for s in shares))
+                )
     return Table(["recall of linking", *(measured.name for measured in sets)], rows)

@@ -58,14 +58,18 @@ def load_questions(path: str | Path, language: str | None = None) -> list[BenchQ
             ids[id_] = 1
             changes = {"id": id_}
             if question.translations and (language or not own):
-                changes["language"], changes["question"] = _nearest(question.translations, language or "en")
+                changes["language"], changes["question"] = _nearest(
+                    question.translations, language or "en"
+                )
             questions.append(question.model_copy(update=changes))
     if not questions:
         raise InputError(f"{path} holds no question", hint=KNOWN)
     if language and not any(question.translations for question in questions):
         languages = {question.language for question in questions if question.language}
         wanted = _parts(language)[0]
-        questions = [each for each in questions if not each.language or _parts(each.language)[0] == wanted]
+        questions = [
+            each for each in questions if not each.language or _parts(each.language)[0] == wanted
+        ]
         if not questions:
             hint = f"its questions are in {', '.join(sorted(languages))}"
             raise InputError(f"{path} holds no question in {language}", hint=hint)
@@ -74,7 +78,9 @@ def load_questions(path: str | Path, language: str | None = None) -> list[BenchQ
 
 def save_questions(questions: Iterable[BenchQuestion], path: str | Path) -> None:
     """Write kgwb's own JSON lines, which ``load_questions`` reads back the same. Raises InputError."""
-    rows = (json.dumps(each.model_dump(exclude_defaults=True), ensure_ascii=False) for each in questions)
+    rows = (
+        json.dumps(each.model_dump(exclude_defaults=True), ensure_ascii=False) for each in questions
+    )
     with disk.explained(f"cannot write to {path}", "give another file"):
         disk.replace(Path(path), (row + "\n" for row in rows), disk.AS_JSON)
 
@@ -101,7 +107,9 @@ def _questions(form: type[_Form], entry: object, number: int, where: str) -> lis
         return list(form.model_validate(entry).questions(number))
     except ValidationError as exc:
         errors = exc.errors(include_url=False)
-        problems = "; ".join(f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in errors)
+        problems = "; ".join(
+            f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in errors
+        )
         raise InputError(f"{where}: {problems}", hint=f"fix the entry; {KNOWN}") from exc
     except ValueError as exc:
         raise InputError(f"{where}: {exc}", hint="fix the entry, or leave it out") from exc
@@ -124,7 +132,8 @@ class _Answers(BaseModel):
 
     variables: tuple[str, ...] | None = Field(None, validation_alias=AliasPath("head", "vars"))
     bindings: Annotated[
-        tuple[dict[str, _Cell], ...] | None, Field(validation_alias=AliasPath("results", "bindings"))
+        tuple[dict[str, _Cell], ...] | None,
+        Field(validation_alias=AliasPath("results", "bindings")),
     ] = None
     boolean: bool | None = None
 
@@ -152,7 +161,9 @@ class _Qald(BaseModel):
     answers: tuple[_Answers, ...] = ()
 
     def questions(self, number: int) -> Iterator[BenchQuestion]:
-        texts = [(each.language, text) for each in self.question if (text := (each.string or "").strip())]
+        texts = [
+            (each.language, text) for each in self.question if (text := (each.string or "").strip())
+        ]
         if not texts:
             raise ValueError("question: there is no text in any language")
         values = [values for result in self.answers if (values := result.values()) is not None]
@@ -169,7 +180,10 @@ class _LcQuad(BaseModel, extra="allow"):
 
     id: Lexical = Field(validation_alias=AliasChoices("_id", "uid"))
     sparql: str | None = Field(
-        None, validation_alias=AliasChoices("sparql_query", "sparql_wikidata", "sparql_dbpedia18", "query")
+        None,
+        validation_alias=AliasChoices(
+            "sparql_query", "sparql_wikidata", "sparql_dbpedia18", "query"
+        ),
     )
 
     def questions(self, number: int) -> Iterator[BenchQuestion]:
@@ -227,12 +241,16 @@ def _entries(path: Path) -> tuple[type[_Form], str, Iterable[tuple[int, object]]
     except (OSError, UnicodeDecodeError) as exc:
         hint = "give a file of questions, in UTF-8"
         raise InputError(f"cannot read the questions {path}: {exc}", hint=hint) from exc
-    lines = [(number, line.strip()) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    lines = [
+        (number, line.strip()) for number, line in enumerate(text.split("\n"), 1) if line.strip()
+    ]
     if not lines:
         raise InputError(f"{path} holds no question", hint=KNOWN)
     first = lines[0][1]
     if _METAQA.fullmatch(first):
-        folder = next((part for part in reversed(path.parts) if re.fullmatch("[123]-hop", part)), "")
+        folder = next(
+            (part for part in reversed(path.parts) if re.fullmatch("[123]-hop", part)), ""
+        )
         fields: dict[str, Any] = {"language": "en", "hops": int(folder[0]) if folder else None}
         asked: list[tuple[int, object]] = []
         for number, line in lines:
@@ -249,7 +267,9 @@ def _entries(path: Path) -> tuple[type[_Form], str, Iterable[tuple[int, object]]
             return _Qald, "question", enumerate(entries, 1)
         case {"data": [*entries]}:
             return _Dialogue, "dialogue", enumerate(entries, 1)
-        case [*entries] if any(isinstance(entry, dict) and {*_LC_QUAD} & {*entry} for entry in entries):
+        case [*entries] if any(
+            isinstance(entry, dict) and {*_LC_QUAD} & {*entry} for entry in entries
+        ):
             return _LcQuad, "question", enumerate(entries, 1)
     if first[0] == "{" and isinstance(_data(first), dict):
         return _Own, "line", [(number, _data(line)) for number, line in lines]

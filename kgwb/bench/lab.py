@@ -15,7 +15,16 @@ from kgwb import llm, systems
 from kgwb.bench.cost import Budget, Prices, used
 from kgwb.bench.figures import Measured
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.results import FOR_PEOPLE, Results, Row, changed_entries, locked, lost, run_file, verdict
+from kgwb.bench.results import (
+    FOR_PEOPLE,
+    Results,
+    Row,
+    changed_entries,
+    locked,
+    lost,
+    run_file,
+    verdict,
+)
 from kgwb.bench.runner import Bench, Earlier, Setup, fingerprint, run_name
 from kgwb.errors import InputError, KgwbError
 from kgwb.flow import counted
@@ -79,7 +88,11 @@ class Lab:
         self.kg = self.earlier.graph(kg)
         specs = {**({"": model} if model else {}), **(models or {})}
         self._given = {name: llm.model(each) for name, each in specs.items()}
-        kept = {name: self._measured_with(name) for name in self.earlier.models if name not in self._given}
+        kept = {
+            name: self._measured_with(name)
+            for name in self.earlier.models
+            if name not in self._given
+        }
         self.models = {**kept, **self._given}
 
     def _measured_with(self, agent: str) -> ChatModel:
@@ -88,13 +101,19 @@ class Lab:
         fits = model is not None and model.name == self.earlier.models[agent]
         return model if model and fits else self.earlier.model(agent)
 
-    def changed(self, prompts: Prompts | None = None, settings: Mapping[str, str] | None = None) -> Setup:
+    def changed(
+        self, prompts: Prompts | None = None, settings: Mapping[str, str] | None = None
+    ) -> Setup:
         """What was measured with other prompts (those that are there now), and settings as they were typed.
 
         Raises SettingError, and InputError where nothing differs from what was measured.
         """
         config, form, typed = self.earlier.config, self.system.settings, settings or {}
-        known = {name: value for name, value in config.get("settings", {}).items() if name in form.names()}
+        known = {
+            name: value
+            for name, value in config.get("settings", {}).items()
+            if name in form.names()
+        }
         present = form(**known)
         new = form.of_profile(present.profile, texts=True, **typed)
         changed = present.changed(**{name: getattr(new, name) for name in typed})
@@ -131,7 +150,9 @@ class Lab:
             number = min(len(missed), len(right))
             chosen = {*missed, *(right[place * len(right) // number] for place in range(number))}
             if not missed:
-                raise InputError("no answer was lost", hint="choose what is asked again, as --only all")
+                raise InputError(
+                    "no answer was lost", hint="choose what is asked again, as --only all"
+                )
         last = Counter[str]()
         for row in rows:
             if row["id"] in chosen and "dialogue" in row:
@@ -139,16 +160,25 @@ class Lab:
         questions = []
         for row in rows:
             if row["id"] in chosen or row.get("turn", 0) < last[row.get("dialogue", "")]:
-                data = {name: row[name] for name in ("id", "question", *KEYS, "turn") if name in row}
+                data = {
+                    name: row[name] for name in ("id", "question", *KEYS, "turn") if name in row
+                }
                 data |= {"answers": row["gold"], "columns": row.get("columns", ())}
                 if labels := row.get("labels", {}):
-                    data["answer_labels"] = [labels.get(value, value) for value in row["gold"] or ()]
+                    data["answer_labels"] = [
+                        labels.get(value, value) for value in row["gold"] or ()
+                    ]
                 questions.append(BenchQuestion(**data, rows=row.get("gold_table", ())))
         return questions
 
     def _kinds(self, row: Row) -> set[str]:
         """Every word that names a line."""
-        kinds = {"all", row["id"], verdict(row), *(f"{name}={row[name]}" for name in KEYS if name in row)}
+        kinds = {
+            "all",
+            row["id"],
+            verdict(row),
+            *(f"{name}={row[name]}" for name in KEYS if name in row),
+        }
         kinds |= {"lost"} if lost(row) else set()
         kinds |= {"errors"} if row["error"] is not None else set()
         return kinds | {f"blamed={self.earlier.ladder.get(row['id'], {}).get('agent')}"}
@@ -221,7 +251,9 @@ class Lab:
         With ``repeats`` whatever differs is asked so often, before and after the change. The budget counts
         what is paid for, not what is recorded. Returns which budget stopped it, or "".
         """
-        models = {name: self._measured_with(name) for name in self.earlier.models} if repeats > 1 else {}
+        models = (
+            {name: self._measured_with(name) for name in self.earlier.models} if repeats > 1 else {}
+        )
         earlier = Earlier(self.earlier.folder.resolve(), models, repeats)
         how: Any = {"workers": workers, "budget": budget or Budget({}), "finished": finished}
         with locked(folder):

@@ -16,7 +16,13 @@ from kgwb.bench.metrics import score
 from kgwb.bench.questions import BenchQuestion, answer_strings, conversations, read_gold, with_gold
 from kgwb.bench.results import Line, Lines, Results, Row, lost, run_file
 from kgwb.bench.runner import Setup, Watch, Work, work_off
-from kgwb.errors import GraphUnreachableError, InputError, ModelUnreachableError, OverrideError, QuestionError
+from kgwb.errors import (
+    GraphUnreachableError,
+    InputError,
+    ModelUnreachableError,
+    OverrideError,
+    QuestionError,
+)
 from kgwb.flow import Dialogue, Turn, from_data
 from kgwb.kg.base import Graph
 from kgwb.run import Run
@@ -74,7 +80,9 @@ def where_lost(
     for turns in conversations(questions):
         dialogue = Dialogue()
         for question in turns:
-            if question.id in missed and not stands(lines.rows.get(question.id), missed[question.id]):
+            if question.id in missed and not stands(
+                lines.rows.get(question.id), missed[question.id]
+            ):
                 works.append(work(question, dialogue))
             turn = from_data(rows.get(question.id, {}).get("remembered"), Turn | None)
             dialogue = Dialogue((*dialogue.turns, turn)) if turn else dialogue
@@ -93,8 +101,17 @@ def climb(
     setup: Setup, question: BenchQuestion, row: Row, dialogue: Dialogue, folder: Path, watch: Watch
 ) -> Row:
     """The line of one lost answer. Raises Cancelled, and what says nothing about any agent."""
-    line: Row = {name: row[name] for name in ("id", "hops", "type", "question", "f1", "error") if name in row}
-    line |= {"agent": None, "stage": None, "mended_by": None, "rungs": {}, "model_calls": 0, "why": ""}
+    line: Row = {
+        name: row[name] for name in ("id", "hops", "type", "question", "f1", "error") if name in row
+    }
+    line |= {
+        "agent": None,
+        "stage": None,
+        "mended_by": None,
+        "rungs": {},
+        "model_calls": 0,
+        "why": "",
+    }
     if (gold := gold_of(question, setup.kg)) is None:
         return line | {"why": NO_GOLD}
     try:
@@ -117,7 +134,9 @@ def gold_of(question: BenchQuestion, kg: Graph) -> Gold | None:
         return None
     names = kg.names(sorted(URIRef(iri) for iri in gold.vertices | gold.predicates))
     standalone = (question.standalone or "") if question.dialogue is not None else ""
-    return replace(gold, names={f"<{iri}>": name for iri, name in names.items()}, standalone=standalone)
+    return replace(
+        gold, names={f"<{iri}>": name for iri, name in names.items()}, standalone=standalone
+    )
 
 
 def climbed(run: Run, gold: Gold, question: BenchQuestion, setup: RunSetup, watch: Watch) -> Row:
@@ -151,7 +170,9 @@ def _executed(run: Run, question: BenchQuestion, watch: Watch) -> float:
     error = watch.execute(run)
     if isinstance(run.error, ModelUnreachableError | GraphUnreachableError):
         raise run.error
-    return 0.0 if error is not None else score(answer_strings(run.answer), question.answers or ()).f1
+    return (
+        0.0 if error is not None else score(answer_strings(run.answer), question.answers or ()).f1
+    )
 
 
 def recall(rows: Sequence[Row], what: str, of: str = "linked") -> float | None:
@@ -159,5 +180,7 @@ def recall(rows: Sequence[Row], what: str, of: str = "linked") -> float | None:
 
     Over the questions whose gold query has any; None if there is none.
     """
-    linked = [counts for row in rows if (counts := row.get("linking", {}).get(what)) and counts["gold"]]
+    linked = [
+        counts for row in rows if (counts := row.get("linking", {}).get(what)) and counts["gold"]
+    ]
     return sum(each[of] / each["gold"] for each in linked) / len(linked) if linked else None

@@ -88,7 +88,9 @@ def score(answers: Sequence[str], gold: Iterable[str], table: Cells = ()) -> Sco
     if not 1 < len(columns) <= MOST_COLUMNS:
         return replace(whole, lenient=whole.f1)
     choices = chain(*(combinations(columns, size) for size in range(1, len(columns))))
-    return replace(whole, lenient=max([whole.f1, *(_score([*chain(*c)], gold).f1 for c in choices)]))
+    return replace(
+        whole, lenient=max([whole.f1, *(_score([*chain(*c)], gold).f1 for c in choices)])
+    )
 
 
 def by_column(names: Sequence[str], gold: Cells, table: Cells) -> dict[str, float]:
@@ -114,14 +116,20 @@ def _score(answers: Sequence[str], gold: Sequence[str]) -> Scores:
     precision, recall, first = len(ranks) / len(values), len(ranks) / len(right), ranks[0]
     f1 = 2 * precision * recall / (precision + recall)
     exact = float(precision == recall == 1)
-    return Scores(precision, recall, f1, float(first == 1), 1 / first, float(first <= 5), exact, precision)
+    return Scores(
+        precision, recall, f1, float(first == 1), 1 / first, float(first <= 5), exact, precision
+    )
 
 
 def score_row(row: Mapping[str, Any]) -> Scores | None:
     """The scores of a line of a results file, from its answers and gold; None if it has no gold."""
     if row["gold"] is None:
         return None
-    return score(row["answers"], row["gold"], row.get("table", ())) if row["error"] is None else NOTHING
+    return (
+        score(row["answers"], row["gold"], row.get("table", ()))
+        if row["error"] is None
+        else NOTHING
+    )
 
 
 # --- averages
@@ -185,10 +193,15 @@ def groups(rows: Rows) -> list[Group]:
     parts = [Group("all", rows)]
     empty = [row for row in rows if row["gold"] == []]
     if empty and len(empty) < len(rows):
-        parts += [Group("answerable", [row for row in rows if row["gold"]]), Group("unanswerable", empty)]
+        parts += [
+            Group("answerable", [row for row in rows if row["gold"]]),
+            Group("unanswerable", empty),
+        ]
     for name in ("hops", "type", "language", "source"):
         values = sorted({str(row[name]) for row in rows if name in row})
-        parts += [Group(f"{name} {v}", [row for row in rows if str(row.get(name)) == v]) for v in values]
+        parts += [
+            Group(f"{name} {v}", [row for row in rows if str(row.get(name)) == v]) for v in values
+        ]
     return parts
 
 
@@ -219,21 +232,29 @@ class Comparison:
         return self.other - self.one
 
 
-def compare(one: Rows, other: Rows, measure: str = "f1", *, resamples: int = RESAMPLES) -> Comparison:
+def compare(
+    one: Rows, other: Rows, measure: str = "f1", *, resamples: int = RESAMPLES
+) -> Comparison:
     """Another result set against one, question by question.
 
     Raises InputError for an unknown measure, if they share no question with gold, or if a gold differs.
     """
     if measure not in MEASURES:
-        raise InputError(f"there is no measure {measure!r}", hint=f"choose one of {', '.join(MEASURES)}")
-    sides = [{row["id"]: scores for row in rows if (scores := score_row(row))} for rows in (one, other)]
+        raise InputError(
+            f"there is no measure {measure!r}", hint=f"choose one of {', '.join(MEASURES)}"
+        )
+    sides = [
+        {row["id"]: scores for row in rows if (scores := score_row(row))} for rows in (one, other)
+    ]
     before, after = sides
     shared = [key for key in before if key in after]
     changes = {key: getattr(after[key], measure) - getattr(before[key], measure) for key in shared}
     golds, others = ({row["id"]: row["gold"] for row in rows} for rows in (one, other))
     if differing := [key for key in shared if set(golds[key]) != set(others[key])]:
         hint = "compare results of one question set on one graph"
-        raise InputError(f"the gold of {len(differing)} questions differs, as of {differing[0]}", hint=hint)
+        raise InputError(
+            f"the gold of {len(differing)} questions differs, as of {differing[0]}", hint=hint
+        )
     if not shared:
         hint = "see with_gold, or compare one question set"
         raise InputError("no question with gold to measure", hint=hint)
@@ -268,7 +289,9 @@ def retention(dialogue: Rows, standalone: Rows) -> float | None:
     if both.unpaired:
         first = ", ".join(both.unpaired[:5])
         hint = "ask both ways: the dialogues, and standalone_forms(questions)"
-        raise InputError(f"{len(both.unpaired)} questions have no counterpart or gold: {first}", hint=hint)
+        raise InputError(
+            f"{len(both.unpaired)} questions have no counterpart or gold: {first}", hint=hint
+        )
     return 100 * both.one / both.other if both.other else None
 
 
@@ -342,5 +365,6 @@ def _needed(escapes: str) -> str:
     except UnicodeDecodeError:
         return escapes.upper()
     return "".join(
-        char if char > "\x9f" or _UNRESERVED.fullmatch(char) else quote(char, safe="") for char in text
+        char if char > "\x9f" or _UNRESERVED.fullmatch(char) else quote(char, safe="")
+        for char in text
     )

@@ -88,7 +88,8 @@ def standalone_forms(questions: Iterable[BenchQuestion]) -> list[BenchQuestion]:
     """The same questions outside their dialogues: what ``retention`` sets the dialogues against."""
     alone: dict[str, Any] = {"dialogue": None, "turn": 0}
     return [
-        each.model_copy(update={"question": each.standalone or each.question, **alone}) for each in questions
+        each.model_copy(update={"question": each.standalone or each.question, **alone})
+        for each in questions
     ]
 
 
@@ -145,7 +146,9 @@ def with_gold(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQuesti
     labels. Where this fails ``answers`` stays None and ``gold_error`` says why.
     """
     answered = [_answered(each, kg) if each.answers is None else each for each in questions]
-    values = dict.fromkeys(value for each in answered for value in each.answers or () if "://" in value)
+    values = dict.fromkeys(
+        value for each in answered for value in each.answers or () if "://" in value
+    )
     names: dict[str, str] = {}
     with suppress(GraphError):  # without labels, the last parts of the IRIs are shown
         iris = [iri for value in values if writable(iri := URIRef(value))]
@@ -153,7 +156,9 @@ def with_gold(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQuesti
     return [
         each
         if each.answer_labels or names.keys().isdisjoint(each.answers or ())
-        else each.model_copy(update={"answer_labels": tuple(names.get(v, v) for v in each.answers or ())})
+        else each.model_copy(
+            update={"answer_labels": tuple(names.get(v, v) for v in each.answers or ())}
+        )
         for each in answered
     ]
 
@@ -171,14 +176,19 @@ def with_queries(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQue
     relations = {word: named[name] for word, name in METAQA.items() if name in named}
     for place, each in enumerate(questions):
         words = (each.path or "").split("_to_")
-        steps = [(word, relations.get(later if word == "movie" else word)) for word, later in pairwise(words)]
+        steps = [
+            (word, relations.get(later if word == "movie" else word))
+            for word, later in pairwise(words)
+        ]
         entity = each.topic_entity or ""  # it may be given by its label
         known = "://" in entity and writable(URIRef(entity))
         if known and steps and all(relation for _, relation in steps) and not each.sparql:
             topic = n3(URIRef(entity))
             ends = [topic, *(f"?x{number}" for number in range(1, len(steps))), "?x"]
             patterns = [
-                f"{here} {relation} {there} ." if word == "movie" else f"{there} {relation} {here} ."
+                f"{here} {relation} {there} ."
+                if word == "movie"
+                else f"{there} {relation} {here} ."
                 for (word, relation), (here, there) in zip(steps, pairwise(ends), strict=True)
             ]
             query = f"SELECT DISTINCT ?x WHERE {{ {' '.join(patterns)} FILTER(?x != {topic}) }}"
@@ -204,7 +214,10 @@ def _answered(question: BenchQuestion, kg: Graph) -> BenchQuestion:
                 rows: list[list[str | None]] = [[term_string(Literal(kg.ask(sparql)))]]
             else:
                 result = kg.select(sparql)
-                rows = [[None if cell is None else term_string(cell) for cell in row] for row in result.rows]
+                rows = [
+                    [None if cell is None else term_string(cell) for cell in row]
+                    for row in result.rows
+                ]
                 if result.cut:
                     many = f"the gold query has more than {len(rows)} rows"
                     raise GraphError(f"{many}: open the graph with more")
@@ -218,7 +231,9 @@ def _answered(question: BenchQuestion, kg: Graph) -> BenchQuestion:
             raise GraphError("the question set gives neither answers nor a gold query")
     except GraphError as exc:
         return question.model_copy(update={"gold_error": exc.message})
-    return question.model_copy(update={"answers": tuple(dict.fromkeys(answers)), "gold_error": None})
+    return question.model_copy(
+        update={"answers": tuple(dict.fromkeys(answers)), "gold_error": None}
+    )
 
 
 def _of_labels(labels: tuple[str, ...], kg: Graph) -> list[str]:
@@ -230,6 +245,8 @@ def _of_labels(labels: tuple[str, ...], kg: Graph) -> list[str]:
             names = kg.names(vertices)
             vertices = tuple(vertex for vertex in vertices if names[vertex] == label)
         if len(vertices) != 1:
-            raise GraphError(f"{len(bearers.get(label, ()))} vertices of the graph are called {label!r}")
+            raise GraphError(
+                f"{len(bearers.get(label, ()))} vertices of the graph are called {label!r}"
+            )
         answers.append(str(vertices[0]))
     return answers

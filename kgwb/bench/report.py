@@ -17,7 +17,16 @@ from urllib.parse import quote
 from kgwb import disk, systems
 from kgwb.bench.changes import MOST_VALUES, Change, Effect, Link, answers_of, values_of, winners
 from kgwb.bench.cost import Prices, costs
-from kgwb.bench.figures import NAMES, Measured, Sets, linking, losses, quality, spent, without_prices
+from kgwb.bench.figures import (
+    NAMES,
+    Measured,
+    Sets,
+    linking,
+    losses,
+    quality,
+    spent,
+    without_prices,
+)
 from kgwb.bench.metrics import score_row
 from kgwb.bench.results import VERDICTS, Row, entries_of, label_of, lost, run_file, verdict
 from kgwb.errors import InputError, KgwbError
@@ -54,7 +63,9 @@ class Report:
         finished: Callable[[], object] = lambda: None,
     ) -> None:
         if not folders:
-            raise InputError("there is nothing to report on", hint="name a folder of kgwb bench --out")
+            raise InputError(
+                "there is nothing to report on", hint="name a folder of kgwb bench --out"
+            )
         paths = [Path(os.path.realpath(folder)) for folder in folders]  # links in a circle, too
         if len({*paths}) < len(paths):
             raise InputError("a folder is named twice", hint="give each once")
@@ -88,7 +99,9 @@ class Report:
         with disk.explained(f"cannot write {path}", "give another file"):
             if not _is_ours(path):
                 hint = "give another file, or delete that one"
-                raise InputError(f"cannot write {path}: what is there is no report of kgwb", hint=hint)
+                raise InputError(
+                    f"cannot write {path}: what is there is no report of kgwb", hint=hint
+                )
             pages = dict(self._run_pages())
             title = f"Benchmark {', '.join(measured.name for measured in self.sets)}"
 
@@ -96,21 +109,29 @@ class Report:
                 """A text that leads to the page of a run; None if the run was not kept."""
                 if (file := run_file(measured.folder, row)) is None:
                     return None
-                shown = os.path.relpath(pages.get(file, file), os.path.dirname(os.path.realpath(path)))
-                return tag("a", text, href=quote(shown), title=f'kgwb.debug(kgwb.load_run("{file}"))')
+                shown = os.path.relpath(
+                    pages.get(file, file), os.path.dirname(os.path.realpath(path))
+                )
+                return tag(
+                    "a", text, href=quote(shown), title=f'kgwb.debug(kgwb.load_run("{file}"))'
+                )
 
             def after(measured: Measured, change: Change) -> object:
                 text = h.short(change.after["question"])
                 return link(measured, change.after, text) or text
 
             sections = (*self._sections(after), *_questions(self.sets, link))
-            disk.replace(path, [standalone(title, tag("h1", title, class_="h1"), *sections)], "replace")
+            disk.replace(
+                path, [standalone(title, tag("h1", title, class_="h1"), *sections)], "replace"
+            )
         return path
 
     def _run_pages(self) -> Iterator[tuple[Path, Path]]:
         """The file of every run that was kept, with its page."""
         for measured in self.sets:
-            for file in filter(None, (run_file(measured.folder, row) for row in measured.rows.values())):
+            for file in filter(
+                None, (run_file(measured.folder, row) for row in measured.rows.values())
+            ):
                 shown = file.with_suffix(".html")
                 if shown.is_symlink() or not _is_ours(shown):  # a link may lead anywhere
                     continue
@@ -168,15 +189,21 @@ class Report:
         return h.page(*self._sections(lambda measured, change: h.short(change.after["question"])))
 
     def __repr__(self) -> str:
-        sizes = (f"{measured.name}: {h.count(len(measured.rows), 'question')}" for measured in self.sets)
+        sizes = (
+            f"{measured.name}: {h.count(len(measured.rows), 'question')}" for measured in self.sets
+        )
         return f"Report({'; '.join(sizes)})"
 
     def _sections(self, link: Link) -> Iterator[Html]:
         """The headlines and what changed; the rest folded."""
         for measured in self.sets:
             counts = Counter(map(verdict, measured.rows.values()))
-            shown = (word for word in VERDICTS if counts[word] or word not in ("error", "without gold"))
-            signs = (h.state_sign(VERDICTS[word], f"{counts[word]} {word}", pill=True) for word in shown)
+            shown = (
+                word for word in VERDICTS if counts[word] or word not in ("error", "without gold")
+            )
+            signs = (
+                h.state_sign(VERDICTS[word], f"{counts[word]} {word}", pill=True) for word in shown
+            )
             figure = f"F1 {measured.groups['all'].figure('f1') or '–'}"
             yield h.div("row", tag("b", measured.name), *signs, tag("b", figure))
         yield from self.changed(link)
@@ -242,7 +269,9 @@ def _measured(sets: Sets) -> Iterator[Html]:
         for agent, model in measured.models.items():
             words += ["--agent-model", f"{agent}={model}"] if agent else ["--model", model]
         words += ["--profile", chosen]
-        usual = systems.profile(chosen, system=system if system in systems.names() else "").to_data()
+        usual = systems.profile(
+            chosen, system=system if system in systems.names() else ""
+        ).to_data()
         for name, value in entries.items():
             kind, _, setting = name.partition(" ")
             if kind == "settings" and usual.get(setting) != value:
@@ -285,7 +314,8 @@ def _published(sets: Sets, name: str) -> Iterator[Html]:
         if known.get("questions", len(measured.rows)) != len(measured.rows):
             sizes = f"{len(measured.rows):,} questions, the published set {known['questions']:,}"
             yield h.note(
-                f"{measured.name} has {sizes}: these figures are not of the same questions.", kind="bad"
+                f"{measured.name} has {sizes}: these figures are not of the same questions.",
+                kind="bad",
             )
     rows: list[tuple[object, ...]] = []
     for entry in (entry for entry in data["published"] if entry["set"] == name):
@@ -294,7 +324,9 @@ def _published(sets: Sets, name: str) -> Iterator[Html]:
             if (group := measured.groups.get(part)) and (figure := group.figure(measure)):
                 value = tag("b", f"{100 * figure.value:.2f}")
                 rows.append((part, NAMES[measure], value, tag("b", measured.name), "measured here"))
-        source = h.join("published: ", entry["source"], f"; {entry['note']}" if "note" in entry else "")
+        source = h.join(
+            "published: ", entry["source"], f"; {entry['note']}" if "note" in entry else ""
+        )
         for who, printed in entry["figures"].items():
             rows.append((part, NAMES[measure], f"{printed:.2f}", who, source))
     yield h.table(("questions", "measure", "per cent", "system", "where from"), dict.fromkeys(rows))
@@ -309,7 +341,9 @@ def _spent(sets: Sets, prices: Prices | None) -> Iterator[Html]:
                 label = (name.partition(", ")[2] or "in all") + measured.tail
                 text = f"{h.seconds(cost.median)}, 95 % within {h.seconds(cost.p95)}"
                 chart.append(Bar(label, cost.median, text, cost.median, cost.p95, number))
-    yield h.bars("Seconds a question by stage: the median, and a line to the 95th percentile", chart)
+    yield h.bars(
+        "Seconds a question by stage: the median, and a line to the 95th percentile", chart
+    )
     yield spent(sets, prices).html()
 
 
@@ -337,7 +371,11 @@ def _lost(sets: Sets) -> Iterator[Html]:
 def _questions(sets: Sets, link: Callable[[Measured, Row, object], Html | None]) -> Iterator[Html]:
     yield tag("h2", "Every question", class_="title")
     yield Html(FILTER)
-    by_set = (f"{head}{measured.tail}" for measured in sets for head in ("answers", "F1", "lost at", "run"))
+    by_set = (
+        f"{head}{measured.tail}"
+        for measured in sets
+        for head in ("answers", "F1", "lost at", "run")
+    )
     heads = ("id", "hops", "type", "question", "gold", *by_set)
     ids = dict.fromkeys(key for measured in sets for key in measured.rows)
 
@@ -355,11 +393,18 @@ def _questions(sets: Sets, link: Callable[[Measured, Row, object], Html | None])
             cells.append(line.get("agent") or line.get("why") or "")
             shown = link(measured, its, "run") or h.aside("not kept")
             cells.append(h.join(shown, " ", h.aside(h.seconds(its["seconds"]))))
-        kinds = [f"{'lost ' if lost(its) else ''}{'error' if its['error'] else ''}" for its in rows if its]
+        kinds = [
+            f"{'lost ' if lost(its) else ''}{'error' if its['error'] else ''}"
+            for its in rows
+            if its
+        ]
         if len({its and its.get("f1") for its in rows}) > 1:
             kinds.append("differs")
         return tag(
-            "tr", *(tag("td", cell) for cell in cells), id=f"question-{number}", class_=" ".join(kinds)
+            "tr",
+            *(tag("td", cell) for cell in cells),
+            id=f"question-{number}",
+            class_=" ".join(kinds),
         )
 
     head = tag("thead", tag("tr", *(tag("th", tag("button", head)) for head in heads)))

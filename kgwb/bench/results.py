@@ -173,9 +173,13 @@ class Results(Lines):
                     raise InputError(f"{path} is not JSON: {exc}", hint=hint) from exc
                 if changes := "; ".join(changed_entries(earlier, config)):
                     hint = f"{_ANOTHER}, go back to that set-up, or delete the folder to begin anew"
-                    raise InputError(f"{folder} holds results of another set-up: {changes}", hint=hint)
+                    raise InputError(
+                        f"{folder} holds results of another set-up: {changes}", hint=hint
+                    )
             if earlier != config:
-                disk.replace(path, [json.dumps(config, indent=2, ensure_ascii=False), "\n"], disk.AS_JSON)
+                disk.replace(
+                    path, [json.dumps(config, indent=2, ensure_ascii=False), "\n"], disk.AS_JSON
+                )
         super().__init__(results)
 
     def retry_errors(self) -> None:
@@ -187,7 +191,9 @@ class Results(Lines):
 
     def of(self, questions: Sequence[BenchQuestion]) -> list[Row]:
         """The lines of these questions. Raises InputError if one of them was asked otherwise then."""
-        rows = [(question, self.rows[question.id]) for question in questions if question.id in self.rows]
+        rows = [
+            (question, self.rows[question.id]) for question in questions if question.id in self.rows
+        ]
         for question, row in rows:
             if (row["question"], row["gold"]) != (question.question, question.gold):
                 where = f"{self.path} holds another question or gold under the id {question.id!r}"
@@ -201,7 +207,11 @@ def read_results(folder: str | Path) -> tuple[dict[str, Any], list[Row]]:
         config = _read_config(Path(folder) / CONFIG)
     except (OSError, ValueError, RecursionError) as exc:
         inside = sorted(str(path.parent) for path in Path(folder).glob(f"*/{CONFIG}"))
-        which = f"a folder in it: {', '.join(inside[:9])}" if inside else "the --out folder of a benchmark"
+        which = (
+            f"a folder in it: {', '.join(inside[:9])}"
+            if inside
+            else "the --out folder of a benchmark"
+        )
         raise InputError(f"{folder} holds no results: {exc}", hint=f"give {which}") from exc
     return config, list(Lines(Path(folder) / RESULTS, writable=False).rows.values())
 
@@ -218,7 +228,13 @@ def run_file(folder: Path, row: Row) -> Path | None:
         return None
 
 
-VERDICTS = {"right": "ok", "wrong": "bad", "unanswered": "none", "error": "bad", "without gold": "off"}
+VERDICTS = {
+    "right": "ok",
+    "wrong": "bad",
+    "unanswered": "none",
+    "error": "bad",
+    "without gold": "off",
+}
 """How an answer can be, with the sign it is shown by."""
 
 
@@ -254,8 +270,14 @@ def _json_line(row: Row) -> str:
 
 def entries_of(config: Mapping[str, Any]) -> dict[str, Any]:
     """What a configuration says, down to single settings: ``{"settings theta": 3, ...}``."""
-    parts = {name: value if isinstance(value, dict) else {"": value} for name, value in config.items()}
-    return {f"{name} {part}".strip(): entry for name, about in parts.items() for part, entry in about.items()}
+    parts = {
+        name: value if isinstance(value, dict) else {"": value} for name, value in config.items()
+    }
+    return {
+        f"{name} {part}".strip(): entry
+        for name, about in parts.items()
+        for part, entry in about.items()
+    }
 
 
 def changed_entries(earlier: Mapping[str, Any], present: Mapping[str, Any]) -> Iterator[str]:

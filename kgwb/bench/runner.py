@@ -20,7 +20,13 @@ from urllib.parse import quote
 from kgwb.aside import undisturbed
 from kgwb.bench.cost import Budget, stages, used
 from kgwb.bench.metrics import NOTHING, by_column, score
-from kgwb.bench.questions import BenchQuestion, answer_strings, conversations, read_gold, term_string
+from kgwb.bench.questions import (
+    BenchQuestion,
+    answer_strings,
+    conversations,
+    read_gold,
+    term_string,
+)
 from kgwb.bench.results import RUNS, Result, Results, Row, changed_entries, lost, run_file
 from kgwb.errors import (
     Cancelled,
@@ -39,7 +45,9 @@ from kgwb.run.record import Call, difference
 from kgwb.systems import oracle
 from kgwb.version import __version__
 
-LIBRARIES = "numpy ollama openai oxrdflib pydantic pyoxigraph rdflib sentence-transformers torch".split()
+LIBRARIES = (
+    "numpy ollama openai oxrdflib pydantic pyoxigraph rdflib sentence-transformers torch".split()
+)
 """Libraries whose versions are kept beside results."""
 SaveRuns = bool | Literal["lost"]
 
@@ -70,9 +78,13 @@ class Setup(RunSetup):
     def config(self, questions: Sequence[BenchQuestion] = ()) -> dict[str, Any]:
         """What results depend on, as JSON data; those of another configuration are not mixed with them."""
         texts = (
-            json.dumps(each.model_dump(), ensure_ascii=False, separators=(",", ":")) for each in questions
+            json.dumps(each.model_dump(), ensure_ascii=False, separators=(",", ":"))
+            for each in questions
         )
-        folders = (self.system.name, "linking")  # any system may link entities by the shared prompts
+        folders = (
+            self.system.name,
+            "linking",
+        )  # any system may link entities by the shared prompts
         paths = [path for folder in folders for path in shipped_folder().glob(f"{folder}/*.md")]
         prompts = sorted(f"{path.parent.name}/{path.stem}" for path in paths)
         return {
@@ -170,7 +182,11 @@ def work_off(
     left = iter(works)
     ended: SimpleQueue[Future[Any]] = SimpleQueue()
     waiting: dict[Future[Any], Work] = {}
-    pool = ThreadPoolExecutor(executor, "kgwb-bench") if isinstance(executor, int) else nullcontext(executor)
+    pool = (
+        ThreadPoolExecutor(executor, "kgwb-bench")
+        if isinstance(executor, int)
+        else nullcontext(executor)
+    )
 
     def submit_next(running: Executor, work: Work, result: Any = None) -> None:
         with suppress(StopIteration):
@@ -363,7 +379,10 @@ def _resume(run: Run, kept: Path | None, watch: Watch) -> str | None:
         run.resume(kept)
     recorded = set(run.calls)
     error = watch.execute(run)
-    if isinstance(run.error, InvalidReplyError) and {each.call for each in run.error.attempts} <= recorded:
+    if (
+        isinstance(run.error, InvalidReplyError)
+        and {each.call for each in run.error.attempts} <= recorded
+    ):
         for step in run.steps:
             if step.error and step.attempts and not step.attempts[-1].accepted:
                 run.refresh(step.key)
@@ -375,7 +394,9 @@ def row_of(question: BenchQuestion, run: Run | None, error: str | None) -> Row:
     """The line of the results file; an error counts 0 throughout, and without gold there are no scores."""
     answer = run.answer if run is not None and error is None else None
     answers = answer_strings(answer)
-    about = {name: getattr(question, name) for name in ("id", "hops", "type", "language", "dialogue")}
+    about = {
+        name: getattr(question, name) for name in ("id", "hops", "type", "language", "dialogue")
+    }
     about["turn"] = question.turn or None
     row: Row = {name: value for name, value in about.items() if value is not None}
     if run is not None and run.settings.own_knowledge:

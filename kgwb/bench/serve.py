@@ -57,9 +57,16 @@ def one_query(run: Run) -> str:
         return NO_ANSWER
     if answer.kind == "boolean" or answer.columns:
         return answer.queries[-1]
-    results = {call.request["query"]: call.result for call in run.calls.values() if call.kind == "select"}
+    results = {
+        call.request["query"]: call.result for call in run.calls.values() if call.kind == "select"
+    }
     columns = [
-        _Column(query, name, frozenset(row[place] for row in rows.rows) - {None}, len(rows.variables) == 1)
+        _Column(
+            query,
+            name,
+            frozenset(row[place] for row in rows.rows) - {None},
+            len(rows.variables) == 1,
+        )
         for query in answer.queries
         if (rows := results.get(query))
         for place, name in enumerate(rows.variables)
@@ -106,7 +113,10 @@ def _union(columns: Sequence[_Column], only: str = "", head: str = "DISTINCT ?{}
     if others:
         name = "value_"
         renamed = zip(columns, parts, strict=True)
-        parts = [f"{{ SELECT (?{column.name} AS ?value_) WHERE {{ {part} }} }}" for column, part in renamed]
+        parts = [
+            f"{{ SELECT (?{column.name} AS ?value_) WHERE {{ {part} }} }}"
+            for column, part in renamed
+        ]
     return f"SELECT {head.format(name)} WHERE {{ {' UNION '.join(parts)}{only.format(name)} }}"
 
 
@@ -123,10 +133,15 @@ class Service(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, address: tuple[str, int], setups: Mapping[str, Setup], *, workers: int = 4) -> None:
+    def __init__(
+        self, address: tuple[str, int], setups: Mapping[str, Setup], *, workers: int = 4
+    ) -> None:
         """Raises InputError if the address cannot be listened on."""
         self.setups = setups
-        self._free, self._connections = BoundedSemaphore(workers), BoundedSemaphore(workers + WAITING)
+        self._free, self._connections = (
+            BoundedSemaphore(workers),
+            BoundedSemaphore(workers + WAITING),
+        )
         if not address[0].strip():  # to the operating system that is every address of this machine
             hint = "give 127.0.0.1 for this machine only, or 0.0.0.0 for all who can reach it"
             raise InputError("the host is empty", hint=hint)
@@ -134,7 +149,9 @@ class Service(ThreadingHTTPServer):
             super().__init__(address, _Handler)
         except (OSError, OverflowError, TypeError, ValueError) as exc:
             hint = "give another --port (0 takes a free one) or --host"
-            raise InputError(f"cannot listen on {address[0]}:{address[1]}: {exc}", hint=hint) from exc
+            raise InputError(
+                f"cannot listen on {address[0]}:{address[1]}: {exc}", hint=hint
+            ) from exc
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Give a connection a thread, as soon as there are few enough."""
@@ -194,13 +211,19 @@ class _Handler(BaseHTTPRequestHandler):
         except ValueError as exc:
             self._fail(HTTPStatus.BAD_REQUEST, f"this is no address: {exc}", ask)
             return
-        fields = {name: values[-1] for name, values in parse_qs(parts.query, errors="replace").items()}
+        fields = {
+            name: values[-1] for name, values in parse_qs(parts.query, errors="replace").items()
+        }
         dataset, question = fields.get("dataset"), fields.get("question")
         if parts.path not in ("", "/"):
             self._fail(HTTPStatus.NOT_FOUND, f"there is nothing at {parts.path}", ask)
         elif dataset is None or question is None:
             missing = "dataset" if dataset is None else "question"
-            self._fail(HTTPStatus.BAD_REQUEST, f"{missing!r} is missing", f"{ask}?dataset=IRI&question=TEXT")
+            self._fail(
+                HTTPStatus.BAD_REQUEST,
+                f"{missing!r} is missing",
+                f"{ask}?dataset=IRI&question=TEXT",
+            )
         elif dataset not in known and ANY not in known:
             hint = f"ask one of {', '.join(known)}"
             self._fail(HTTPStatus.NOT_FOUND, f"no dataset {dataset!r} is served", hint)

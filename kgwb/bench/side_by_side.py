@@ -76,7 +76,13 @@ class SideBySide:
             return f"{h.count(len(each.support), 'triple')}, {own} alone" if each.run.answer else ""
 
         rows: list[tuple[object, ...]] = [
-            ("answer", *(f"failed: {each.error}" if each.error else str(each.run.answer) for each in asked)),
+            (
+                "answer",
+                *(
+                    f"failed: {each.error}" if each.error else str(each.run.answer)
+                    for each in asked
+                ),
+            ),
             ("stands on", *map(stands_on, asked)),
             ("shared by all", *(len(shared) if each.support else "" for each in asked)),
             ("model calls", *(used.model_calls for used in totals)),
@@ -84,7 +90,9 @@ class SideBySide:
             ("time", *(h.seconds(used.seconds) for used in totals)),
         ]
         if any(each.f1 is not None for each in asked):
-            rows.insert(1, ("F1", *("–" if each.f1 is None else f"{each.f1:.2f}" for each in asked)))
+            rows.insert(
+                1, ("F1", *("–" if each.f1 is None else f"{each.f1:.2f}" for each in asked))
+            )
             rows.append(("lost at", *(each.lost for each in asked)))
         cells = [tuple(h.short(h.clean(cell), most) for cell in row) for row in rows]
         return Table(("", *(each.system for each in asked)), cells)
@@ -96,10 +104,14 @@ class SideBySide:
         for triple, _ in bearers.most_common():
             marks = ("yes" if triple in each.support else "" for each in self.asked)
             rows.append((h.clean(triple_text(triple, self.names)), *marks))
-        return Table(("the triples that answers stand on", *(each.system for each in self.asked)), rows)
+        return Table(
+            ("the triples that answers stand on", *(each.system for each in self.asked)), rows
+        )
 
 
-def ask_all(setups: Sequence[Setup], question: str | BenchQuestion, dialogue: Dialogue) -> SideBySide:
+def ask_all(
+    setups: Sequence[Setup], question: str | BenchQuestion, dialogue: Dialogue
+) -> SideBySide:
     """Ask the system of each set-up; a ``BenchQuestion`` has gold that tells which are right.
 
     A system that fails has its error in its column, and the others go on. An answer that is not right is

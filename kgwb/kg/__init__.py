@@ -79,7 +79,9 @@ def open_kg(
     if not isinstance(source, str | os.PathLike):
         return LocalGraph.of(source, vocabulary=vocabulary, limits=limits)
     if dialect is not None:
-        raise SettingError("a dialect is for endpoints, and this is a file", hint="leave dialect out")
+        raise SettingError(
+            "a dialect is for endpoints, and this is a file", hint="leave dialect out"
+        )
     graph = LocalGraph.open(_existing(source), vocabulary=vocabulary, limits=limits, cache=cache)
     graph.source = str(source)  # as the person wrote it: a sample's name, not where it lies
     return graph
@@ -105,7 +107,10 @@ def _existing(source: str | os.PathLike[str]) -> Path:
             return path
     except UnicodeEncodeError as error:  # no run file and no page could say where the graph is
         raise GraphFileError(f"the name {name} is not UTF-8", hint="rename it") from error
-    except (OSError, RuntimeError) as error:  # a name that is too long, or ~ of a user who is not there
+    except (
+        OSError,
+        RuntimeError,
+    ) as error:  # a name that is too long, or ~ of a user who is not there
         reason = getattr(error, "strerror", None) or error
         raise GraphFileError(f"{name} cannot be opened: {reason}", hint=hint) from error
     raise GraphFileError(f"there is no file or folder {name}", hint=hint)
@@ -117,4 +122,6 @@ def sample_path(name: str) -> Path:
     for folder in (package.parent / "sample_kgs", package / "_data" / "sample_kgs"):
         if name in SAMPLES and (folder / f"{name}.ttl").exists():
             return folder / f"{name}.ttl"
-    raise GraphFileError(f"there is no sample {name!r}", hint=f"the samples are {', '.join(SAMPLES)}")
+    raise GraphFileError(
+        f"there is no sample {name!r}", hint=f"the samples are {', '.join(SAMPLES)}"
+    )

@@ -81,7 +81,9 @@ def patterns_of(sparql: str) -> tuple[tuple[Pattern, ...], str]:
     """The triple patterns and the filters of a conjunctive SELECT or ASK. Raises QueryError for any other."""
     parts = parts_of(sparql)
     if parts.other:
-        hint = "use triple patterns and FILTERs only; other queries can be run, but not be taken apart"
+        hint = (
+            "use triple patterns and FILTERs only; other queries can be run, but not be taken apart"
+        )
         raise QueryError(f"the query holds {parts.other}", hint=hint)
     if not parts.patterns:
         raise QueryError("the query has no triple pattern", hint="write at least one in WHERE { }")
@@ -93,14 +95,18 @@ def _parts(sparql: str) -> Parts:
     known: dict[BNode, BNode] = {}
 
     def renamed(node: Any) -> BNode | None:  # so that blank nodes have the same names each time
-        return known.setdefault(node, BNode(f"_{len(known) + 1}")) if isinstance(node, BNode) else None
+        return (
+            known.setdefault(node, BNode(f"_{len(known) + 1}")) if isinstance(node, BNode) else None
+        )
 
     try:
         with parsing():
             algebra = translateQuery(traverse(parseQuery(sparql), visitPost=renamed)).algebra
             filters, other = _conjunction(algebra.p)
     except (*NO_QUERY, SPARQLError, NotImplementedError, RecursionError) as error:
-        raise QueryError(f"rdflib does not read the query: {error}", hint="write it more plainly") from error
+        raise QueryError(
+            f"rdflib does not read the query: {error}", hint="write it more plainly"
+        ) from error
     present = list(nodes(algebra, _ABSENT))
     triples = [triple for node in present if node.name == "BGP" for triple in node.triples]
     if any(isinstance(predicate, Path) for _, predicate, _ in triples):
@@ -108,7 +114,9 @@ def _parts(sparql: str) -> Parts:
     patterns = tuple(dict.fromkeys((_end(s), _end(p), _end(o)) for s, p, o in triples))
     if algebra.name == "AskQuery":
         return Parts("boolean", (), patterns, filters, other)
-    counted = [node.vars for node in present if node.name == "Aggregate_Count" and _COUNT.search(sparql)][:1]
+    counted = [
+        node.vars for node in present if node.name == "Aggregate_Count" and _COUNT.search(sparql)
+    ][:1]
     asked = tuple(f"?{name}" for name in counted or algebra.PV)
     return Parts("count" if counted else "list", asked, patterns, filters, other)
 
@@ -152,7 +160,9 @@ def _written(node: Any) -> str:
         right = _listed(node.other) if isinstance(node.other, list) else _written(node.other)
         return f"({_written(node.expr)} {node.op} {right})"
     if name == node.name or name.endswith("EXISTS"):
-        raise NotImplementedError("EXISTS" if name.endswith("EXISTS") else "arithmetic or a foreign function")
+        raise NotImplementedError(
+            "EXISTS" if name.endswith("EXISTS") else "arithmetic or a foreign function"
+        )
     return name + _listed(value for key, value in node.items() if key != "_vars")
 
 
@@ -178,7 +188,9 @@ def filtered(patterns: Iterable[Pattern], filters: str) -> str:
 
 def unknowns_of(patterns: Iterable[Pattern]) -> tuple[str, ...]:
     """The variables of triple patterns, in order of appearance."""
-    return tuple(dict.fromkeys(end for pattern in patterns for end in pattern if end.startswith("?")))
+    return tuple(
+        dict.fromkeys(end for pattern in patterns for end in pattern if end.startswith("?"))
+    )
 
 
 def term_of(text: str) -> Term:

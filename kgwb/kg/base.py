@@ -85,7 +85,9 @@ class Vocabulary:
     def plus(self, **more: Iterable[str]) -> Vocabulary:
         """This vocabulary with ``more`` at the end of the fields named: ``plus(noise=["http://..."])``."""
         data = to_data(self)
-        data |= {name: [*dict.fromkeys([*data[name], *map(str, added)])] for name, added in more.items()}
+        data |= {
+            name: [*dict.fromkeys([*data[name], *map(str, added)])] for name, added in more.items()
+        }
         vocabulary: Vocabulary = from_data(data, Vocabulary)
         return vocabulary
 
@@ -136,7 +138,9 @@ def vocabulary_of(name: str) -> Vocabulary:
         return vocabulary
     except ValidationError as error:
         first = error.errors()[0]
-        problem = f"{first['msg']} in {'.'.join(map(str, first['loc'])) or 'it'}: {first['input']!r}"
+        problem = (
+            f"{first['msg']} in {'.'.join(map(str, first['loc'])) or 'it'}: {first['input']!r}"
+        )
     except (OSError, ValueError, RecursionError) as error:
         problem = str(error)
     raise SettingError(f"the vocabulary {name} cannot be used: {problem}", hint=hint)
@@ -160,9 +164,13 @@ class Limits:
     def __post_init__(self) -> None:
         seconds, rows = self.query_timeout_s, self.row_limit
         if not (isinstance(seconds, int | float) and 0 < seconds < LONGEST_S):
-            raise SettingError(f"query_timeout_s cannot be {seconds!r}", hint="give seconds, above 0")
+            raise SettingError(
+                f"query_timeout_s cannot be {seconds!r}", hint="give seconds, above 0"
+            )
         if not (isinstance(rows, int) and rows > 0):
-            raise SettingError(f"row_limit cannot be {rows!r}", hint="give a whole number of rows, above 0")
+            raise SettingError(
+                f"row_limit cannot be {rows!r}", hint="give a whole number of rows, above 0"
+            )
 
 
 @dataclass(frozen=True, slots=True)

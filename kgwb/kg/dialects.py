@@ -81,7 +81,9 @@ class Dialect:
         values["test"] = (" || " if stage == "any word" else " && ").join(map(_contains, words))
         parts = [
             Template(self.pattern).substitute(values, text=quoted(text), p=predicate)
-            for text in (Template(self.text).substitute(words=each, **self.names) for each in searched)
+            for text in (
+                Template(self.text).substitute(words=each, **self.names) for each in searched
+            )
             for predicate in (labels if "$p " in self.pattern else [""])
         ]
         if not parts:
@@ -89,7 +91,9 @@ class Dialect:
         where = parts[0] if len(parts) == 1 else " UNION ".join(f"{{ {part} }}" for part in parts)
         only = f" && ?p IN ({values['labels']})" if "?p " in self.pattern else ""
         order = ""
-        if stage == "any word":  # most, and the longest, of the words first: a LIMIT keeps "The Ex" for "the"
+        if (
+            stage == "any word"
+        ):  # most, and the longest, of the words first: a LIMIT keeps "The Ex" for "the"
             held = (f"IF({_contains(word)}, {len(word) ** 2}, 0)" for word in words)
             order = f"DESC({' + '.join(held)}) "
         head = "".join(f"PREFIX {prefix}\n" for prefix in self.prefixes.splitlines())
@@ -240,7 +244,9 @@ def named(dialect: str | Dialect) -> Dialect:
         return dialect
     name, _, argument = str(dialect).partition(":")
     if name not in DIALECTS:
-        raise SettingError(f"no dialect named {name!r}", hint=f"choose one of {', '.join(DIALECTS)}")
+        raise SettingError(
+            f"no dialect named {name!r}", hint=f"choose one of {', '.join(DIALECTS)}"
+        )
     dialect = replace(DIALECTS[name], argument=argument or DIALECTS[name].argument)
     _ = dialect.names  # raises where the argument is not of its form
     return dialect

@@ -43,7 +43,9 @@ class Embeddings:
     None does not.
     """
 
-    def __init__(self, name: str | None = None, *, folder: Path | None = None, trusted: bool = True) -> None:
+    def __init__(
+        self, name: str | None = None, *, folder: Path | None = None, trusted: bool = True
+    ) -> None:
         """Not ``trusted``, because a file names them, they are loaded only if they are the chosen ones."""
         chosen = os.environ.get("KGWB_EMBEDDINGS") or DEFAULT
         self.name = name or chosen
@@ -57,7 +59,9 @@ class Embeddings:
         if self._trusted:
             _load(self.name)
 
-    def similarity(self, phrase: str, names: Sequence[str], spelling: float = 0.0) -> tuple[float, ...]:
+    def similarity(
+        self, phrase: str, names: Sequence[str], spelling: float = 0.0
+    ) -> tuple[float, ...]:
         """Cosine of the phrase with each name, -1 to 1, rounded to 4 digits so that machines agree.
 
         ``spelling`` is the share, 0 to 1, of the cosine of character trigrams in it: "directed" and
@@ -72,7 +76,9 @@ class Embeddings:
             vectors = self._vectors_of([phrase, *names])
         close = (1 - spelling) * (np.stack(vectors[1:]) @ vectors[0])
         if spelling:
-            close = close + spelling * (np.stack([_trigrams(name) for name in names]) @ _trigrams(phrase))
+            close = close + spelling * (
+                np.stack([_trigrams(name) for name in names]) @ _trigrams(phrase)
+            )
         return tuple(round(float(cosine), 4) for cosine in close)
 
     def encode(self, texts: Sequence[str]) -> list[Any]:
@@ -94,7 +100,9 @@ class Embeddings:
             self._vectors.clear()
         if missing := [text for text in dict.fromkeys(texts) if text not in self._vectors]:
             sql = "SELECT vector FROM vectors WHERE text = ?"
-            rows = self._on_disk(lambda disk: [disk.execute(sql, (text,)).fetchone() for text in missing])
+            rows = self._on_disk(
+                lambda disk: [disk.execute(sql, (text,)).fetchone() for text in missing]
+            )
             for text, row in zip(missing, rows or (), strict=False):
                 if row:
                     self._vectors[text] = np.frombuffer(row[0], dtype=np.float32)
@@ -102,7 +110,9 @@ class Embeddings:
             vectors = dict(zip(missing, self.encode(missing), strict=True))
             self._vectors |= vectors
             data = [(text, vector.astype("float32").tobytes()) for text, vector in vectors.items()]
-            self._on_disk(lambda disk: disk.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", data))
+            self._on_disk(
+                lambda disk: disk.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", data)
+            )
         return [self._vectors[text] for text in texts]
 
     def _on_disk(self, work: Callable[[sqlite3.Connection], T]) -> T | None:

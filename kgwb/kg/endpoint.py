@@ -34,8 +34,15 @@ from kgwb.kg.transport import AGENT, Address, Reply, ask, read_term, sent
 
 REMEMBERED_S = 30 * 24 * 3600
 """After this time an endpoint is probed again: it may have got an index."""
-_LABELS, _HITS, _WORDS, _LETTERS = 20, 50, 3, 4  # labels to choose from; hits; words asked for, of 4 letters
-_VALUES = 200  # at once in a query: Virtuoso 7.2.5 loses rows of a VALUES of some 700, and says nothing
+_LABELS, _HITS, _WORDS, _LETTERS = (
+    20,
+    50,
+    3,
+    4,
+)  # labels to choose from; hits; words asked for, of 4 letters
+_VALUES = (
+    200  # at once in a query: Virtuoso 7.2.5 loses rows of a VALUES of some 700, and says nothing
+)
 _SPELLINGS = 4  # of a label
 _NAMED = 100  # IRIs at once
 _WIKIBASE_HITS, _WIKIBASE_CHARS = 50, 250  # that its API gives, and takes
@@ -78,7 +85,9 @@ class Endpoint:
 
     def without(self, *triples: Triple) -> Endpoint:
         """See Graph. Raises GraphError for a label that is searched by an API, which knows no muting."""
-        if not self.dialect.pattern and any(triple[1] in self.vocabulary.labels for triple in triples):
+        if not self.dialect.pattern and any(
+            triple[1] in self.vocabulary.labels for triple in triples
+        ):
             raise GraphError(
                 "a label cannot be muted where an API searches the labels",
                 hint='open the graph with dialect="generic", which searches by SPARQL',
@@ -92,7 +101,9 @@ class Endpoint:
         """See Graph."""
         return self._select(query, whole=False)
 
-    def _select(self, query: str, magic: str = "", *, whole: bool = True, intact: bool = False) -> Rows:
+    def _select(
+        self, query: str, magic: str = "", *, whole: bool = True, intact: bool = False
+    ) -> Rows:
         """The rows of a query; ``whole`` where its use cannot say that some are missing.
 
         ``magic`` as for the gate; ``intact``, their texts are too: a broken one is an error.
@@ -146,7 +157,9 @@ class Endpoint:
             raise GraphTimeoutError(what, hint="ask for less, or raise query_timeout_s") from None
         except (SyntaxError, ValueError) as error:
             raise reply.wrong(getattr(error, "msg", error)) from error
-        if not triples and b"error" in reply.body.lower():  # in a comment, or as JSON-LD that says nothing
+        if (
+            not triples and b"error" in reply.body.lower()
+        ):  # in a comment, or as JSON-LD that says nothing
             raise reply.wrong("no triples, but an error")
         return triples
 
@@ -163,7 +176,11 @@ class Endpoint:
         if (dialect := self.__dict__.get("dialect")) and dialect.name == "virtuoso":
             # Virtuoso takes up to twice this time; then it sends what it has, which beats hanging up on it.
             parameters.append(("timeout", str(max(1000, int(self.limits.query_timeout_s * 500)))))
-        text = f"{request.text}\nLIMIT {self.limits.row_limit + 1}" if request.unlimited else request.text
+        text = (
+            f"{request.text}\nLIMIT {self.limits.row_limit + 1}"
+            if request.unlimited
+            else request.text
+        )
         try:
             reply = ask(self._address, text, request.form, self.limits, parameters)
         except QueryError as error:
@@ -186,7 +203,11 @@ class Endpoint:
         words, query = spelled(text), ""
         exact = self._spelled([text])
         for stage in STAGES:
-            matching = self._matching(self.dialect, text, words, 4 * limit, stage) if words else ([], query)
+            matching = (
+                self._matching(self.dialect, text, words, 4 * limit, stage)
+                if words
+                else ([], query)
+            )
             if matching is None:
                 continue
             rows, query = exact + matching[0], matching[1]
@@ -202,11 +223,21 @@ class Endpoint:
             return {}
         _, languages = self._labelling
         at_once = max(1, _VALUES // (_SPELLINGS * max(1, len(languages))))
-        rows = [row for n in range(0, len(wanted), at_once) for row in self._spelled(wanted[n : n + at_once])]
+        rows = [
+            row
+            for n in range(0, len(wanted), at_once)
+            for row in self._spelled(wanted[n : n + at_once])
+        ]
         by_key: dict[str, set[URIRef]] = {}
-        for hit in self._searchable([Hit(URIRef(iri), label, 1.0) for iri, label in rows], len(rows)):
+        for hit in self._searchable(
+            [Hit(URIRef(iri), label, 1.0) for iri, label in rows], len(rows)
+        ):
             by_key.setdefault(normal(hit.label), set()).add(hit.iri)
-        return {label: tuple(sorted(by_key[key])) for label in labels if (key := normal(label)) in by_key}
+        return {
+            label: tuple(sorted(by_key[key]))
+            for label in labels
+            if (key := normal(label)) in by_key
+        }
 
     def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:
         """See Graph."""
@@ -214,7 +245,9 @@ class Endpoint:
         for start in range(0, len(iris), _NAMED):
             chunk = [iri for iri in dict.fromkeys(iris[start : start + _NAMED]) if writable(iri)]
             labels |= self._labels(chunk, preferred=True)
-            labels |= self._labels([iri for iri in chunk if str(iri) not in labels], preferred=False)
+            labels |= self._labels(
+                [iri for iri in chunk if str(iri) not in labels], preferred=False
+            )
         return {iri: labels.get(str(iri)) or local_name(iri) for iri in iris}
 
     @cached_property
@@ -234,13 +267,21 @@ class Endpoint:
         """What a dialect finds, and what it asked; None where it has no such stage."""
         if not dialect.pattern:
             api, limits = dialect.names["api"], self.limits
-            return search_wikibase(api, text, limit, self.vocabulary, limits) if stage == STAGES[0] else None
+            return (
+                search_wikibase(api, text, limit, self.vocabulary, limits)
+                if stage == STAGES[0]
+                else None
+            )
         query = dialect.search_query(words, limit, stage, self.vocabulary)
         return (self._vertices(query, dialect.magic, intact=intact), query) if query else None
 
     def _spelled(self, labels: Sequence[str]) -> _Labels:
         """The vertices, with their label, of labels spelled like this but for capitals."""
-        forms = {form for text in labels for form in (text, text.lower(), text.title(), text.capitalize())}
+        forms = {
+            form
+            for text in labels
+            for form in (text, text.lower(), text.title(), text.capitalize())
+        }
         predicates, languages = self._labelling
         literals = [Literal(form, lang=tag or None) for form in sorted(forms) for tag in languages]
         if not literals:
@@ -252,7 +293,9 @@ class Endpoint:
 
     def _vertices(self, query: str, magic: str = "", *, intact: bool = True) -> _Labels:
         rows = self._select(query, magic, intact=intact).rows
-        return [(str(v), str(label)) for v, label in rows if v and label is not None and writable(v)]
+        return [
+            (str(v), str(label)) for v, label in rows if v and label is not None and writable(v)
+        ]
 
     def _searchable(self, hits: Sequence[Hit], limit: int) -> tuple[Hit, ...]:
         """The first hits but for predicates and classes, which have names and are not searched for."""
@@ -270,7 +313,9 @@ class Endpoint:
         (predicates, _), languages = self._labelling, self.vocabulary.languages
         if not (iris and predicates):
             return {}
-        tests = (f"LANGMATCHES(LANG(?l), {quoted(tag)})" if tag else 'LANG(?l) = ""' for tag in languages)
+        tests = (
+            f"LANGMATCHES(LANG(?l), {quoted(tag)})" if tag else 'LANG(?l) = ""' for tag in languages
+        )
         only = f"FILTER({' || '.join(tests)})" if preferred else ""
         rows = self._select(
             f"SELECT ?v ?p ?l WHERE {{ {one_of('?v', iris)} {one_of('?p', predicates)}"
@@ -317,9 +362,14 @@ class Endpoint:
                 label = max(labels, key=lambda each: (len(_words(each)), -len(each), each))
                 break
         hints = f"{self.identity} {self.server}".lower()
-        usable = [dialect for name, dialect in DIALECTS.items() if dialect.whole and name != "generic"]
+        usable = [
+            dialect for name, dialect in DIALECTS.items() if dialect.whole and name != "generic"
+        ]
         hinted = [dialect for dialect in usable if any(hint in hints for hint in dialect.hints)]
-        likely = [*hinted, *(dialect for dialect in usable if dialect.blind and dialect not in hinted)]
+        likely = [
+            *hinted,
+            *(dialect for dialect in usable if dialect.blind and dialect not in hinted),
+        ]
         finding = (dialect for dialect in likely if label and self._finds(dialect, label))
         dialect = next(finding, DIALECTS["generic"])
         if not label:
@@ -327,17 +377,24 @@ class Endpoint:
         try:
             disk.replace(file, [json.dumps({"endpoint": self.identity, "dialect": dialect.name})])
         except OSError as error:
-            _log.warning("%s cannot be written (%s); the endpoint will be probed again", file, error)
+            _log.warning(
+                "%s cannot be written (%s); the endpoint will be probed again", file, error
+            )
         return replace(dialect, known="probed")
 
     def _finds(self, dialect: Dialect, label: str) -> bool:
         """Whether a label with these words comes back."""
         words = _words(label)
         try:
-            rows, _ = self._matching(dialect, label, words, _HITS, STAGES[0], intact=False) or ([], "")
+            rows, _ = self._matching(dialect, label, words, _HITS, STAGES[0], intact=False) or (
+                [],
+                "",
+            )
         except GraphTimeoutError as error:
             message = f"{error.message} (asked for a label in the dialect {dialect.name})"
-            raise GraphTimeoutError(message, hint='name the dialect: dialect="generic", for one') from error
+            raise GraphTimeoutError(
+                message, hint='name the dialect: dialect="generic", for one'
+            ) from error
         except GraphError:
             self.ask("ASK { ?s ?p ?o }")  # is it the dialect that fails, or the endpoint?
             return False
@@ -374,7 +431,12 @@ def search_wikibase(
     language = next(filter(None, vocabulary.languages), "en")
     limits = replace(limits, byte_limit=min(limits.byte_limit, _WIKIBASE_BYTES))
     words = " ".join(text.split())[:_WIKIBASE_CHARS]
-    parameters = {"action": "wbsearchentities", "format": "json", "search": words, "language": language}
+    parameters = {
+        "action": "wbsearchentities",
+        "format": "json",
+        "search": words,
+        "language": language,
+    }
     parameters |= {"uselang": language, "limit": str(min(limit, _WIKIBASE_HITS))}
     for kind in ("item", "property"):
         url = f"{api}?{urlencode({**parameters, 'type': kind})}"
@@ -384,7 +446,9 @@ def search_wikibase(
             reply = _Reply.model_validate_json(body)
         except ValidationError as error:
             start = body[:200].decode(errors="replace")
-            raise GraphError(f"{url} sent what is no list of entities: {start!r}", hint=_CHECK_API) from error
+            raise GraphError(
+                f"{url} sent what is no list of entities: {start!r}", hint=_CHECK_API
+            ) from error
         if reply.error:
             reason = str(reply.error.get("info", "it does not say why"))[:500]
             raise GraphError(f"{url} rejects the search: {reason}", hint=_CHECK_API)

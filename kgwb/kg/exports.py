@@ -16,7 +16,9 @@ from kgwb.kg.text import local_name
 def network(answer: Answer) -> nx.MultiDiGraph[str]:
     """Vertices and literals as nodes with id, type and label, triples as edges with id and label."""
     graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
-    names: Mapping[Term, str] = dict(answer.names) | {value.term: value.label for value in answer.values}
+    names: Mapping[Term, str] = dict(answer.names) | {
+        value.term: value.label for value in answer.values
+    }
 
     def node(term: Term) -> str:
         key = json.dumps(term_to_data(term))
@@ -51,7 +53,10 @@ def to_cypher(answer: Answer) -> str:
     def written(data: Mapping[str, str]) -> str:
         return f"{{id: {json.dumps(data['id'])}, label: {json.dumps(data['label'])}}}"
 
-    parts = [f"({names[key]}:{data['type'].title()} {written(data)})" for key, data in graph.nodes.items()]
+    parts = [
+        f"({names[key]}:{data['type'].title()} {written(data)})"
+        for key, data in graph.nodes.items()
+    ]
     for start, end, data in graph.edges(data=True):
         parts.append(f"({names[start]})-[:RELATION {written(data)}]->({names[end]})")
     return "CREATE " + ",\n  ".join(parts) + ";\n" if parts else ""

@@ -44,7 +44,9 @@ FORMATS = {
 }
 _KNOWN = f"known are {', '.join(FORMATS)}, each also with .gz"
 _FIX = "fix the file there, fetch it again, or convert it with another tool"
-_REMOTE = "JSON-LD contexts are not fetched: write the context into the file, or convert it to Turtle"
+_REMOTE = (
+    "JSON-LD contexts are not fetched: write the context into the file, or convert it to Turtle"
+)
 _CHECKSUMS = "checksums.json"
 _FIRST_FILES, _HEAD_BYTES = 5, 20_000
 _PREFIX = re.compile(
@@ -66,7 +68,9 @@ def open_files(
     """
     files = [path] if path.is_file() else sorted(path.rglob("*"))
     files = [file for file in files if _suffix(file) in FORMATS and file.is_file()]
-    files = [file for file in files if not any(part[0] == "." for part in file.relative_to(path).parts)]
+    files = [
+        file for file in files if not any(part[0] == "." for part in file.relative_to(path).parts)
+    ]
     if not files:
         here = f"there is no RDF file in the folder {path}"
         raise GraphFileError(
@@ -79,7 +83,9 @@ def open_files(
             cached = _cached(cache_dir() / "graphs" / digest, path, files, vocabulary)
             return (*cached, identity, prefixes)
         except _DAMAGED as error:
-            _log.warning("%s is loaded into memory: the cache folder cannot be used (%s)", path, error)
+            _log.warning(
+                "%s is loaded into memory: the cache folder cannot be used (%s)", path, error
+            )
     store = Store()
     _load(store, path, files)
     return store, LabelIndex.build(collect(store, vocabulary)), identity, prefixes
@@ -121,10 +127,14 @@ def _fingerprint(path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> s
 def _load(store: Store, path: Path, files: Sequence[Path]) -> None:
     # Relative IRIs must not depend on where the file lies.
     bases = [f"file:///{quote(os.fsencode(file.relative_to(path.parent)))}" for file in files]
-    sources = [(file, FORMATS[_suffix(file)], base, True) for file, base in zip(files, bases, strict=True)]
+    sources = [
+        (file, FORMATS[_suffix(file)], base, True) for file, base in zip(files, bases, strict=True)
+    ]
     try:
         with parsed(sources) as quads:
-            store.bulk_load(quads, RdfFormat.N_QUADS, lenient=True)  # the IRIs were checked by the parser
+            store.bulk_load(
+                quads, RdfFormat.N_QUADS, lenient=True
+            )  # the IRIs were checked by the parser
     except SyntaxError as error:
         hint = _REMOTE if "remote contexts" in error.msg else _FIX
         message = f"{error.filename} does not parse: {error.msg}"
@@ -158,7 +168,9 @@ def _cached(
         LabelIndex.build(collect(store, vocabulary), graph / "labels.sqlite").close()
         del store  # which closes it
         (graph / _CHECKSUMS).write_text(json.dumps(_checksums(graph)), encoding="utf-8")
-        if _fingerprint(path, files, vocabulary) != folder.name:  # other triples under its name, for ever
+        if (
+            _fingerprint(path, files, vocabulary) != folder.name
+        ):  # other triples under its name, for ever
             raise GraphFileError(f"{path} changed while it was read", hint="open it again")
         try:
             os.rename(graph, folder)

@@ -78,7 +78,9 @@ def facts_of(survey: Survey) -> Facts:
         numbers = [p for p in each.inner if any(v.of in NUMERIC for v in p.values)]
         for beside in (p for p in each.inner if len(numbers) == 1 and p is not numbers[0]):
             if 1 < (kinds := sum(values.distinct for values in beside.values)) <= 12:
-                amounts[Amount(each.predicate, numbers[0].predicate, beside.predicate, kinds)] = None
+                amounts[Amount(each.predicate, numbers[0].predicate, beside.predicate, kinds)] = (
+                    None
+                )
     return Facts(one_way, tuple(amounts))
 
 
@@ -90,18 +92,26 @@ def findings_of(kg: Graph, sparql: str, result: Rows | bool, facts: Facts) -> It
         rows = result.rows
         if result.cut:
             yield Finding(f"the result was cut at {counted(len(rows), 'row')}", wrong=True)
-        if all(cell is None or str(cell) == "0" for row in rows for cell in row):  # or there are none
+        if all(
+            cell is None or str(cell) == "0" for row in rows for cell in row
+        ):  # or there are none
             yield from _empty(sparql, kg)
         for place, column in enumerate(result.variables):
             cells = [row[place] for row in rows]
             if empty := cells.count(None):
                 text = f"?{column} is empty in {empty} of {counted(len(cells), 'row')}"
                 yield Finding(text, wrong=empty == len(cells))
-            texts = [c for c in cells if isinstance(c, Literal) and c.datatype in (None, XSD.string)]
+            texts = [
+                c for c in cells if isinstance(c, Literal) and c.datatype in (None, XSD.string)
+            ]
             if texts and len(texts) == len(cells) and all(map(NUMBER.fullmatch, texts)):
-                yield Finding(f"?{column} holds numbers kept as texts: as they are, 9 is greater than 10")
+                yield Finding(
+                    f"?{column} holds numbers kept as texts: as they are, 9 is greater than 10"
+                )
         if twice := len(rows) - len(set(rows)):
-            yield Finding(f"{counted(twice, 'row')} repeat another one; DISTINCT leaves them out", wrong=True)
+            yield Finding(
+                f"{counted(twice, 'row')} repeat another one; DISTINCT leaves them out", wrong=True
+            )
         yield from _level(sparql, result.variables, rows, kg)
     yield from _terms(sparql, facts, kg)
 
@@ -111,7 +121,9 @@ def _empty(sparql: str, kg: Graph) -> Iterator[Finding]:
     with suppress(GraphError):
         parts = parts_of(sparql)
         patterns = [pattern for pattern in parts.patterns if PATH not in pattern][:MOST_PATTERNS]
-        if len(patterns) < len(parts.patterns) or parts.other:  # part of it: each pattern for itself
+        if (
+            len(patterns) < len(parts.patterns) or parts.other
+        ):  # part of it: each pattern for itself
             lonely = [pattern for pattern in patterns if not _holds(kg, pattern)]
             culprits: Sequence[Pattern | str] = ()
         else:
@@ -144,11 +156,15 @@ def _words(pattern: Pattern, kg: Graph) -> str:
     """A pattern with the names of its terms."""
     iris = [URIRef(end[1:-1]) for end in pattern if end.startswith("<")]
     names = kg.names(iris) if iris else {}
-    named = {f"<{iri}>": f"{short_name(iri)} {quoted(names.get(iri) or local_name(iri))}" for iri in iris}
+    named = {
+        f"<{iri}>": f"{short_name(iri)} {quoted(names.get(iri) or local_name(iri))}" for iri in iris
+    }
     return " ".join(named.get(end, end) for end in pattern)
 
 
-def _level(sparql: str, columns: Sequence[str], rows: Sequence[Row], kg: Graph) -> Iterator[Finding]:
+def _level(
+    sparql: str, columns: Sequence[str], rows: Sequence[Row], kg: Graph
+) -> Iterator[Finding]:
     """Whether rows beyond a LIMIT are level with the last one within it."""
     with suppress(GraphError, ValueError):
         text, rest = checked(sparql).text, outline(sparql).rest
@@ -180,10 +196,16 @@ def _terms(sparql: str, facts: Facts, kg: Graph) -> Iterator[Finding]:
         used = [predicate[1:-1] for _, predicate, _ in parts.patterns]
         for pattern in parts.patterns if not parts.other else ():
             s, p, o = pattern
-            if URIRef(p[1:-1]) in facts.one_way and used.count(p[1:-1]) == 1 and not o.startswith('"'):
+            if (
+                URIRef(p[1:-1]) in facts.one_way
+                and used.count(p[1:-1]) == 1
+                and not o.startswith('"')
+            ):
                 turned = ((o, p, s) if each == pattern else each for each in parts.patterns)
                 if n := _number(kg, filtered(turned, parts.filters)):
-                    yield Finding(f"{short_name(p[1:-1])} the other way round has {counted(n, 'match')}")
+                    yield Finding(
+                        f"{short_name(p[1:-1])} the other way round has {counted(n, 'match')}"
+                    )
         for amount in facts.amounts:
             if {str(amount.of), str(amount.number)} <= {*used} and str(amount.unit) not in used:
                 beside = f"{short_name(amount.unit)}, of which there are {amount.kinds}"

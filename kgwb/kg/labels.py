@@ -72,7 +72,9 @@ class LabelIndex:
 
     def __init__(self, connection: sqlite3.Connection, path: Path | None = None) -> None:
         self._connection, self._path = connection, path
-        self._lock = threading.Lock()  # always released: an interrupt can hit any other way of lending
+        self._lock = (
+            threading.Lock()
+        )  # always released: an interrupt can hit any other way of lending
         self._spellings: dict[str, dict[str, float]] = {}
         self.close = weakref.finalize(self, connection.close)
 
@@ -87,7 +89,9 @@ class LabelIndex:
     @classmethod
     def build(cls, labels: Iterable[Label], path: Path | None = None) -> LabelIndex:
         """An index in a file, or in memory."""
-        connection = sqlite3.connect(path or ":memory:", check_same_thread=False, isolation_level=None)
+        connection = sqlite3.connect(
+            path or ":memory:", check_same_thread=False, isolation_level=None
+        )
         # In memory no disk is needed, not even for what is sorted: it may be full
         sorting = "" if path else "PRAGMA temp_store=MEMORY;"
         connection.executescript(
@@ -98,7 +102,9 @@ class LabelIndex:
         connection.execute("BEGIN")
         connection.executemany("INSERT INTO unsorted VALUES (?, ?, ?, ?, ?)", rows)
         # Short labels first: where rows are cut, those left out are the ones that say most besides.
-        connection.execute(f"INSERT INTO labels ({_COLUMNS}) SELECT * FROM unsorted ORDER BY {_COLUMNS}")
+        connection.execute(
+            f"INSERT INTO labels ({_COLUMNS}) SELECT * FROM unsorted ORDER BY {_COLUMNS}"
+        )
         connection.execute("DROP TABLE unsorted")
         connection.execute("INSERT INTO words (rowid, key) SELECT id, key FROM labels WHERE length")
         connection.execute("COMMIT")
@@ -128,7 +134,9 @@ class LabelIndex:
             count.update(numbers)
             for number in numbers:
                 weight[number] += 1 / log(2 + len(numbers))
-        best = sorted(count, key=lambda number: (-count[number], -weight[number], number))[: 4 * limit]
+        best = sorted(count, key=lambda number: (-count[number], -weight[number], number))[
+            : 4 * limit
+        ]
         labels = self._rows(f"{_ROWS} id IN {_GIVEN}", json.dumps(best))
         verbatim = len(spellings) < len(asked)
         how = ("any word" if verbatim else "close spelling") if labels else "nothing"
@@ -138,16 +146,22 @@ class LabelIndex:
         """For each text that is, in normal form, the whole label of some vertex: those vertices, by IRI."""
         keys = {label: normal(label) for label in labels}
         bearers: dict[str, set[str]] = {}
-        for iri, _, key in self._rows(f"{_ROWS} length AND key IN {_GIVEN}", json.dumps([*keys.values()])):
+        for iri, _, key in self._rows(
+            f"{_ROWS} length AND key IN {_GIVEN}", json.dumps([*keys.values()])
+        ):
             bearers.setdefault(key, set()).add(iri)
         return {
-            label: tuple(map(URIRef, sorted(bearers[key]))) for label, key in keys.items() if key in bearers
+            label: tuple(map(URIRef, sorted(bearers[key])))
+            for label, key in keys.items()
+            if key in bearers
         }
 
     def names(self, iris: Sequence[URIRef]) -> dict[URIRef, str]:
         """A name to show for each IRI: its preferred label, else its local name as words."""
         names = dict(
-            self._rows(f"SELECT iri, text FROM labels WHERE shown AND iri IN {_GIVEN}", json.dumps(iris))
+            self._rows(
+                f"SELECT iri, text FROM labels WHERE shown AND iri IN {_GIVEN}", json.dumps(iris)
+            )
         )
         return {iri: names.get(str(iri)) or local_name(iri) for iri in iris}
 
@@ -165,13 +179,17 @@ class LabelIndex:
             self._spellings[word] = dict(sorted(near, key=lambda pair: (-pair[1], pair[0]))[:5])
         return self._spellings[word]
 
-    def _rows(self, sql: str, *values: Any, read: Callable[[sqlite3.Cursor], list[Any]] = list) -> list[Any]:
+    def _rows(
+        self, sql: str, *values: Any, read: Callable[[sqlite3.Cursor], list[Any]] = list
+    ) -> list[Any]:
         try:
             with self._lock:
                 return read(self._connection.execute(sql, values))
         except sqlite3.DatabaseError as error:  # the cached file was damaged since it was opened
             what = f"the label index {self._path} cannot be read: {error}"
-            raise GraphFileError(what, hint="open the graph again: what is damaged is made anew") from error
+            raise GraphFileError(
+                what, hint="open the graph again: what is damaged is made anew"
+            ) from error
 
 
 def _near(word: str, until: float, terms: Iterable[tuple[str]]) -> list[tuple[str, float]]:
@@ -199,13 +217,24 @@ def collect(store: Store, vocabulary: Vocabulary) -> list[Label]:
     # The labels of every IRI with their rank: first those in a preferred language, then by predicate
     ranked: dict[str, list[tuple[bool, int, int, str]]] = {}
     with ThreadPoolExecutor(1) as executor:
-        asked = executor.submit(_things, store, vocabulary)  # meanwhile, as both mostly wait for Oxigraph
+        asked = executor.submit(
+            _things, store, vocabulary
+        )  # meanwhile, as both mostly wait for Oxigraph
         for order, predicate in enumerate(vocabulary.labels):
             for quad in store.quads_for_pattern(None, NamedNode(predicate), None, None):
                 label = quad.object
-                if isinstance(label, Literal) and isinstance(quad.subject, NamedNode) and label.value.strip():
+                if (
+                    isinstance(label, Literal)
+                    and isinstance(quad.subject, NamedNode)
+                    and label.value.strip()
+                ):
                     language = language_rank(label.language or "", vocabulary.languages)
-                    rank = (language >= len(vocabulary.languages), order, language, label.value.strip())
+                    rank = (
+                        language >= len(vocabulary.languages),
+                        order,
+                        language,
+                        label.value.strip(),
+                    )
                     ranked.setdefault(quad.subject.value, []).append(rank)
         facts, unlabelled, schema = asked.result()
     schema &= ranked.keys()
@@ -236,7 +265,9 @@ def _things(store: Store, vocabulary: Vocabulary) -> tuple[tuple[str, str], set[
     facts = f"?v ?p ?o FILTER({only})", f"?s ?p ?v FILTER({only})"
     # MINUS on distinct terms is far faster than FILTER NOT EXISTS: it compares numbers and reads no text.
     labelled = f"MINUS {{ {one_of('?l', vocabulary.labels)} ?v ?l ?text }}"
-    unlabelled = _column(store, *(f"{{ SELECT DISTINCT ?v {{ {fact} }} }} {labelled}" for fact in facts))
+    unlabelled = _column(
+        store, *(f"{{ SELECT DISTINCT ?v {{ {fact} }} }} {labelled}" for fact in facts)
+    )
     classes = f"{one_of('?c', SCHEMA_CLASSES)} ?v {n3(RDF.type)} ?c"
     typed = f"{one_of('?t', vocabulary.types)} ?s ?t ?v", classes
     return facts, unlabelled, predicates | _column(store, *typed)

@@ -68,7 +68,11 @@ class LocalGraph:
 
     @classmethod
     def of(
-        cls, graph: rdflib.Graph, *, vocabulary: Vocabulary | None = None, limits: Limits | None = None
+        cls,
+        graph: rdflib.Graph,
+        *,
+        vocabulary: Vocabulary | None = None,
+        limits: Limits | None = None,
     ) -> LocalGraph:
         """A copy of an rdflib Graph or Dataset as it is now. Raises GraphFileError if it is empty."""
         vocabulary, store = vocabulary or Vocabulary(), ox.Store()
@@ -77,9 +81,13 @@ class LocalGraph:
         try:
             store.extend(cast(ox.Quad, to_ox(fact)) for fact in facts)
         except ValueError as error:
-            raise GraphFileError(f"the rdflib graph holds what RDF does not allow: {error}") from error
+            raise GraphFileError(
+                f"the rdflib graph holds what RDF does not allow: {error}"
+            ) from error
         if not len(store):
-            raise GraphFileError("the rdflib graph holds no triple", hint="parse a file into it first")
+            raise GraphFileError(
+                "the rdflib graph holds no triple", hint="parse a file into it first"
+            )
         lines = "\n".join(sorted(map(str, store)))
         digest = hashlib.sha256(f"{CACHE_VERSION}\n{vocabulary!r}\n{lines}".encode()).hexdigest()
         labels = LabelIndex.build(collect(store, vocabulary))
@@ -120,7 +128,9 @@ class LocalGraph:
 
     def construct(self, query: str) -> tuple[Triple, ...]:
         """See Graph."""
-        return self._ask(query, ("construct", "describe"), partial(triples_of, most=self.limits.row_limit))
+        return self._ask(
+            query, ("construct", "describe"), partial(triples_of, most=self.limits.row_limit)
+        )
 
     def __repr__(self) -> str:
         return f"LocalGraph({self.source!r})"
@@ -129,7 +139,9 @@ class LocalGraph:
         parsed = checked(query, *forms, allow_service=self.limits.allow_service)
         if parsed.undeclared:
             prefixes = ":, ".join(parsed.undeclared)
-            raise QueryError(f"the query does not declare {prefixes}:", hint="begin it with PREFIX lines")
+            raise QueryError(
+                f"the query does not declare {prefixes}:", hint="begin it with PREFIX lines"
+            )
         text = hide(parsed.text, self.muted)
         until = time.monotonic() + self.limits.query_timeout_s
 

@@ -44,7 +44,11 @@ class MiniLM:
             header = json.loads(opened.read(length))
         self._weights: dict[str, Any] = {
             name: np.memmap(
-                file, np.float32, "r", 8 + length + tensor["data_offsets"][0], tuple(tensor["shape"])
+                file,
+                np.float32,
+                "r",
+                8 + length + tensor["data_offsets"][0],
+                tuple(tensor["shape"]),
             ).view(np.ndarray)
             for name, tensor in header.items()
             if tensor.get("dtype") == "F32"
@@ -60,7 +64,9 @@ class MiniLM:
         for place, text in enumerate(texts):
             ids = self._tokenizer.encode(text).ids
             by_length.setdefault(len(ids), []).append((place, ids))
-        vectors = np.empty((len(texts), self._weights["embeddings.LayerNorm.bias"].size), np.float32)
+        vectors = np.empty(
+            (len(texts), self._weights["embeddings.LayerNorm.bias"].size), np.float32
+        )
 
         def put(batch: Sequence[tuple[int, list[int]]]) -> None:
             places, ids_of = zip(*batch, strict=True)
@@ -95,10 +101,13 @@ class MiniLM:
             name = f"encoder.layer.{layer}"
             attended = self._attention(states, texts, f"{name}.attention.self")
             states = self._norm(
-                states + self._dense(attended, f"{name}.attention.output.dense"), f"{name}.attention.output"
+                states + self._dense(attended, f"{name}.attention.output.dense"),
+                f"{name}.attention.output",
             )
             inner = _gelu(self._dense(states, f"{name}.intermediate.dense"))
-            states = self._norm(states + self._dense(inner, f"{name}.output.dense"), f"{name}.output")
+            states = self._norm(
+                states + self._dense(inner, f"{name}.output.dense"), f"{name}.output"
+            )
         means = states.reshape(texts, length, -1).mean(1)
         unit: Floats = means / np.linalg.norm(means, axis=1, keepdims=True)
         return unit

@@ -36,7 +36,9 @@ def mute(muted: Triples, more: Sequence[Triple]) -> Triples:
     """Triples to mute beside others. Raises QueryError for a blank node, which no query names, and a text."""
     for triple in more:
         if not all(isinstance(term, URIRef | BNode | Literal) for term in triple):
-            hint = "take a triple of value.support, or write each of its terms as rdflib.URIRef(...)"
+            hint = (
+                "take a triple of value.support, or write each of its terms as rdflib.URIRef(...)"
+            )
             raise QueryError(f"{triple!s:.200} is no triple of IRIs and literals", hint=hint)
         _ = [n3(term) for term in triple]
     return tuple(dict.fromkeys((*muted, *more)))
@@ -56,7 +58,9 @@ def hide(query: str, muted: Triples) -> str:
     if asked.form == "describe":
         raise _cannot("what DESCRIBE gives is the engine's choice", "use CONSTRUCT")
     text, tokens = asked.text, lexed(asked.text)[0]
-    form = next(token for token in tokens if token[0].lower() == asked.form and token.lastgroup == "word")
+    form = next(
+        token for token in tokens if token[0].lower() == asked.form and token.lastgroup == "word"
+    )
     blocks = _blocks(tokens)
     parts: list[str] = []
     prologue, total, place = text[: form.start()], 0, 0
@@ -156,9 +160,14 @@ class _Block:
             return " ".join([text, *filters])
         for label in re.findall(r"_:[\w.-]*\w", text):
             if re.search(rf"{re.escape(label)}\b", self.outside):
-                raise _cannot(f"the blank node {label} stands in several groups", "write a variable for it")
+                raise _cannot(
+                    f"the blank node {label} stands in several groups", "write a variable for it"
+                )
         ends = [end for pattern in self.patterns for end in pattern]
-        nodes = {node: self._new() for node in dict.fromkeys(end for end in ends if isinstance(end, BNode))}
+        nodes = {
+            node: self._new()
+            for node in dict.fromkeys(end for end in ends if isinstance(end, BNode))
+        }
         self.subjects |= {nodes[node] for node in nodes if node in self.subjects}
         named = [(nodes.get(s, s), p, nodes.get(o, o)) for s, p, o in self.patterns]
         columns = " ".join(dict.fromkeys(f"?{end}" for end in ends if isinstance(end, Variable)))
@@ -180,7 +189,9 @@ class _Block:
         for triple in self.muted:
             pairs = list(zip(pattern, triple, strict=True))
             if all(_may_be(end, term, self.subjects) for end, term in pairs):
-                tests = dict.fromkeys(_is(end, term) for end, term in pairs if isinstance(end, Variable))
+                tests = dict.fromkeys(
+                    _is(end, term) for end, term in pairs if isinstance(end, Variable)
+                )
                 yield f"FILTER(!({' && '.join(tests) or '1 = 1'}))"
 
     def _plain(self, pattern: Pattern) -> str:
@@ -198,7 +209,9 @@ class _Block:
             return " ".join(map(self._plain, zip(ends, p.args, ends[1:], strict=False)))
         if isinstance(p, AlternativePath):
             return " UNION ".join(f"{{ {self._plain((s, way, o))} }}" for way in p.args)
-        raise _cannot(f"the path {p.n3()} leads over its predicate", "use / | ^ instead of * + ? ! in it")
+        raise _cannot(
+            f"the path {p.n3()} leads over its predicate", "use / | ^ instead of * + ? ! in it"
+        )
 
 
 def _may_be(end: Any, term: Term, subjects: Set[Any]) -> bool:
@@ -213,7 +226,9 @@ def _may_be(end: Any, term: Term, subjects: Set[Any]) -> bool:
 
 
 def _is(variable: Variable, term: Term) -> str:
-    if not isinstance(term, Literal):  # not sameTerm, which Virtuoso denies of IRIs that VALUES binds
+    if not isinstance(
+        term, Literal
+    ):  # not sameTerm, which Virtuoso denies of IRIs that VALUES binds
         return f"?{variable} = {n3(term)}"
     # Virtuoso compares what may be an IRI with a literal only after it was asked which of them it is, and
     # denies that equal numbers and dates are the same term
@@ -230,7 +245,9 @@ def _leads_over(path: Any, predicate: URIRef) -> bool:
     """Whether a path may take a triple of the predicate."""
     if not isinstance(path, Path):
         return bool(path == predicate)
-    inner = getattr(path, "args", None) or [getattr(path, "arg", None) or getattr(path, "path", None)]
+    inner = getattr(path, "args", None) or [
+        getattr(path, "arg", None) or getattr(path, "path", None)
+    ]
     return isinstance(path, NegatedPath) or any(_leads_over(step, predicate) for step in inner)
 
 

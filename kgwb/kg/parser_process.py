@@ -41,11 +41,17 @@ class _Output:
 
 def _limit(kind: int, most: int) -> None:
     _, hard = resource.getrlimit(kind)
-    with suppress(ValueError, OSError):  # macOS refuses some limits; a crash still ends this process alone
-        resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+    with suppress(
+        ValueError, OSError
+    ):  # macOS refuses some limits; a crash still ends this process alone
+        resource.setrlimit(
+            kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard)
+        )
 
 
-def _convert(path: str, media_type: str, base_iri: str, rename: bool, memory: int, output: int) -> None:
+def _convert(
+    path: str, media_type: str, base_iri: str, rename: bool, memory: int, output: int
+) -> None:
     _limit(resource.RLIMIT_AS, memory)
     source: Any = open(path, "rb")  # noqa: SIM115 (the process ends soon)
     if path.lower().endswith(".gz"):

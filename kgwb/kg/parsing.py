@@ -57,7 +57,9 @@ def parsed(
         process = subprocess.Popen(COMMAND, stdin=PIPE, stdout=PIPE, stderr=PIPE)
     except OSError as error:
         message = f"the process that parses RDF cannot be started: {error}"
-        raise GraphError(message, hint="close other programs, or files that this one holds open") from error
+        raise GraphError(
+            message, hint="close other programs, or files that this one holds open"
+        ) from error
     with process:
         assert process.stdin and process.stdout and process.stderr
         lines: deque[bytes] = deque(maxlen=20)

@@ -93,7 +93,9 @@ def predicates(kg: Graph, *vertices: URIRef | Literal) -> tuple[tuple[URIRef, Di
     hidden = kg.vocabulary.hidden
     shown = {(p, str(d)) for p, d in rows if isinstance(p, URIRef) and p not in hidden}
     directions: tuple[Direction, ...] = ("out", "in")
-    return tuple((p, d) for p in sorted({p for p, _ in shown}) for d in directions if (p, d) in shown)
+    return tuple(
+        (p, d) for p in sorted({p for p, _ in shown}) for d in directions if (p, d) in shown
+    )
 
 
 def labelling(kg: Graph) -> tuple[tuple[URIRef, ...], tuple[str, ...]]:
@@ -102,11 +104,15 @@ def labelling(kg: Graph) -> tuple[tuple[URIRef, ...], tuple[str, ...]]:
     The languages, "" for none, are all, or the preferred and the commonest of a sample.
     """
     labels, languages = kg.vocabulary.labels, kg.vocabulary.languages
-    there = kg.select(f"SELECT ?p WHERE {{ {one_of('?p', labels)} FILTER EXISTS {{ ?v ?p ?label }} }}").rows
+    there = kg.select(
+        f"SELECT ?p WHERE {{ {one_of('?p', labels)} FILTER EXISTS {{ ?v ?p ?label }} }}"
+    ).rows
     predicates = tuple(predicate for predicate in labels if (predicate,) in there)
     if not predicates:
         return (), ()
-    subqueries = (f"SELECT ?label WHERE {{ ?v {n3(iri)} ?label }} LIMIT {SAMPLE}" for iri in predicates)
+    subqueries = (
+        f"SELECT ?label WHERE {{ ?v {n3(iri)} ?label }} LIMIT {SAMPLE}" for iri in predicates
+    )
     parts = " UNION ".join(f"{{ {subquery} }}" for subquery in subqueries)
     rows = kg.select(
         f"SELECT ?tag (COUNT(*) AS ?n) WHERE {{ {parts} BIND(LANG(?label) AS ?tag) }}"
@@ -134,7 +140,8 @@ def schema(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:
     suspects = sorted({vertex for (vertex,) in rows if isinstance(vertex, URIRef)})
     # One bounded subquery each, as in ``degrees``: a class can have millions of instances.
     parts = " UNION ".join(
-        f"{{ SELECT ({n3(iri)} AS ?v) ?p WHERE {{ ?s ?p {n3(iri)} }} LIMIT {INCOMING} }}" for iri in suspects
+        f"{{ SELECT ({n3(iri)} AS ?v) ?p WHERE {{ ?s ?p {n3(iri)} }} LIMIT {INCOMING} }}"
+        for iri in suspects
     )
     described = kg.select(f"SELECT DISTINCT ?v WHERE {{ {parts} {fact} }}").rows if suspects else ()
     return frozenset(suspects) - {vertex for (vertex,) in described}
@@ -145,18 +152,26 @@ def counted(number: Term | None) -> int:
     try:
         return int(str(number))
     except ValueError as error:
-        raise QueryError(f"the graph counted {number!r}", hint="ask again, or try another graph") from error
+        raise QueryError(
+            f"the graph counted {number!r}", hint="ask again, or try another graph"
+        ) from error
 
 
 def triples_at(
-    kg: Graph, subjects: Sequence[Term], predicates: Sequence[Term], objects: Sequence[Term], most: int
+    kg: Graph,
+    subjects: Sequence[Term],
+    predicates: Sequence[Term],
+    objects: Sequence[Term],
+    most: int,
 ) -> tuple[list[Triple], bool]:
     """Triples with one of each of these, or with any where there are none; and whether these are all.
 
     In order; without blank nodes and, where no predicate is given, without noise, labels and descriptions.
     """
     wanted = zip("spo", (subjects, predicates, objects), strict=True)
-    values = "".join(f"VALUES ?{n} {{ {' '.join(map(n3, terms))} }} " for n, terms in wanted if terms)
+    values = "".join(
+        f"VALUES ?{n} {{ {' '.join(map(n3, terms))} }} " for n, terms in wanted if terms
+    )
     rows = kg.select(f"SELECT DISTINCT ?s ?p ?o WHERE {{ {values}?s ?p ?o }} LIMIT {most}").rows
     hidden = set() if predicates else {*kg.vocabulary.hidden} - {*kg.vocabulary.types}
     triples = [
@@ -192,7 +207,9 @@ def holding(kg: Graph, predicates: Sequence[URIRef], name: str) -> tuple[Held, .
     return tuple(
         Held(URIRef(p), o, counted(n))
         for p, o, n in rows
-        if p and o is not None and whole.search(normal(local_part(o) if isinstance(o, URIRef) else o))
+        if p
+        and o is not None
+        and whole.search(normal(local_part(o) if isinstance(o, URIRef) else o))
     )
 
 
@@ -218,7 +235,9 @@ def support(
 
     def collect(only: str) -> None:
         columns = " ".join(unknowns)
-        rows = kg.select(f"SELECT DISTINCT {columns} WHERE {{ {only}{where(query)} }} LIMIT {SUPPORT_ROWS}")
+        rows = kg.select(
+            f"SELECT DISTINCT {columns} WHERE {{ {only}{where(query)} }} LIMIT {SUPPORT_ROWS}"
+        )
         for row in rows.rows:
             binding = dict(zip(unknowns, row, strict=True))
             supporting = triples.get(binding[target])
@@ -260,9 +279,13 @@ def support_of(
     def cell(term: Term | None) -> str:
         return n3(term) if term is not None and sayable(term) else "UNDEF"
 
-    cells = dict.fromkeys(" ".join(cell(row[place]) for place in free_places) for row in rows[:ROWS])
+    cells = dict.fromkeys(
+        " ".join(cell(row[place]) for place in free_places) for row in rows[:ROWS]
+    )
     values = f"VALUES ({names}) {{ {' '.join(f'({line})' for line in cells)} }}" if names else ""
-    binding = re.search(r"\bBIND\b", parts.where, re.IGNORECASE)  # whose variable must not be there before
+    binding = re.search(
+        r"\bBIND\b", parts.where, re.IGNORECASE
+    )  # whose variable must not be there before
     body = f"{{ {parts.where} }}" if binding else parts.where
     # The columns that each solution gives by itself, as BINDs: no aggregate, and nothing made of one
     binds, grouped = "", set[str]()
@@ -306,8 +329,14 @@ def there(kg: Graph, triples: Collection[Triple]) -> set[Triple]:
     held = set(triples) - set(asked)
     for start in range(0, len(asked), AT_ONCE):
         lines = " ".join(f"({' '.join(map(n3, t))})" for t in asked[start : start + AT_ONCE])
-        rows = kg.select(f"SELECT ?s ?p ?o WHERE {{ VALUES (?s ?p ?o) {{ {lines} }} ?s ?p ?o }}").rows
-        held |= {(s, p, o) for s, p, o in rows if s is not None and isinstance(p, URIRef) and o is not None}
+        rows = kg.select(
+            f"SELECT ?s ?p ?o WHERE {{ VALUES (?s ?p ?o) {{ {lines} }} ?s ?p ?o }}"
+        ).rows
+        held |= {
+            (s, p, o)
+            for s, p, o in rows
+            if s is not None and isinstance(p, URIRef) and o is not None
+        }
     return held
 
 

@@ -133,9 +133,13 @@ def checked(query: str, *forms: Form, allow_service: bool = False, magic: str = 
         raise _wrong(query, escape.start(), "it is unclear whether this is an escape", _UNESCAPED)
     for escape in _ESCAPE.finditer(query):
         code = int(escape[1][2:], 16)
-        harmless = chr(code).isalnum() if code < 0x80 else code >= 0xA0 and not 0xD800 <= code < 0xE000
+        harmless = (
+            chr(code).isalnum() if code < 0x80 else code >= 0xA0 and not 0xD800 <= code < 0xE000
+        )
         if not harmless or code > 0x10FFFF:
-            raise _wrong(query, escape.start(1), f"the escape {escape[1]} may end a token", _UNESCAPED)
+            raise _wrong(
+                query, escape.start(1), f"the escape {escape[1]} may end a token", _UNESCAPED
+            )
     tokens, text, shape = lexed(query)
     if not allow_service and (function := _reaching_function(tokens)):
         raise _needs_leave(f"calls {function}, by which an engine may do more than read")
@@ -153,7 +157,9 @@ def checked(query: str, *forms: Form, allow_service: bool = False, magic: str = 
     try:
         try:
             parsed = _parsed(shape)
-        except NO_QUERY:  # a "<" without spaces may be less-than in the text and an IRI in the shape
+        except (
+            NO_QUERY
+        ):  # a "<" without spaces may be less-than in the text and an IRI in the shape
             parsed = _parsed(re.sub(_UNICODE, "u", text))
     except NO_QUERY:
         raise _broken(text, shape, undeclared, bool(words)) from None
@@ -210,10 +216,14 @@ def n3(term: Term) -> str:
     """
     if isinstance(term, URIRef):
         if not writable(term):
-            raise QueryError(f"{str(term)!r} is not an IRI", hint="percent-encode what an IRI may not hold")
+            raise QueryError(
+                f"{str(term)!r} is not an IRI", hint="percent-encode what an IRI may not hold"
+            )
         return f"<{term}>"
     if isinstance(term, BNode):
-        raise QueryError(f"the blank node _:{term} cannot be asked for", hint="ask by an IRI or a literal")
+        raise QueryError(
+            f"the blank node _:{term} cannot be asked for", hint="ask by an IRI or a literal"
+        )
     if term.language:
         if not LANGUAGE.fullmatch(term.language):
             raise QueryError(f"{term.language!r} is not a language tag")
@@ -259,7 +269,9 @@ def quoted(text: str) -> str:
     if HALF.search(text):
         raise QueryError(f"{text!r} holds half a character", hint="read the text as UTF-8")
     # A backslash before a "u" is kept apart from an escape by escaping the letter (see _AMBIGUOUS).
-    escaped = re.sub(r"\\\\([uU])", lambda match: rf"\\\u00{ord(match[1]):02X}", str(text).translate(_QUOTED))
+    escaped = re.sub(
+        r"\\\\([uU])", lambda match: rf"\\\u00{ord(match[1]):02X}", str(text).translate(_QUOTED)
+    )
     return f'"{escaped}"'
 
 
@@ -273,7 +285,9 @@ def lexed(query: str) -> tuple[list[re.Match[str]], str, str]:
         if token is None and query[position : position + 2] in ("\\u", "\\U"):
             hint = "escapes are read inside strings and IRIs only; write the characters themselves"
             place = _place(query, position)
-            raise QueryRefusedError(f"the query hides what it says behind an escape {place}", hint=hint)
+            raise QueryRefusedError(
+                f"the query hides what it says behind an escape {place}", hint=hint
+            )
         if token is None:
             char = query[position]
             what = "a string that does not end" if char in "\"'" else f"the character {char!r}"
@@ -333,7 +347,8 @@ def _parsed(shape: str) -> Checked:
     return Checked(
         form=query.name.removesuffix("Query").lower(),
         unlimited=not (query.name == "AskQuery" or limited or query.valuesClause),
-        monotone=not ranked and not any(kind in _NOT_MONOTONE or "Aggregate_" in kind for kind in kinds),
+        monotone=not ranked
+        and not any(kind in _NOT_MONOTONE or "Aggregate_" in kind for kind in kinds),
         variables=tuple(str(column.var or column.evar) for column in query.projection or ()),
         services=kinds["ServiceGraphPattern"],
     )
@@ -343,19 +358,29 @@ def _broken(text: str, shape: str, undeclared: tuple[str, ...], service: bool) -
     """What to say of a text that is no query; Oxigraph's parser knows best where it breaks."""
     if update := _UPDATE.search(shape):
         hint = "only SELECT, ASK, CONSTRUCT and DESCRIBE are sent"
-        return QueryRefusedError(f"the query would change the graph ({update[1].upper()})", hint=hint)
+        return QueryRefusedError(
+            f"the query would change the graph ({update[1].upper()})", hint=hint
+        )
     position, expected = len(text), "SELECT, ASK, CONSTRUCT or DESCRIBE" if not text.strip() else ""
     tokens = sum(token.lastgroup != "space" for token in _TOKEN.finditer(shape))
     try:
         if not service and tokens <= MAX_EXPLAINED:
-            with suppress(RuntimeError, ValueError, OSError):  # it parses there, and cannot be executed
+            with suppress(
+                RuntimeError, ValueError, OSError
+            ):  # it parses there, and cannot be executed
                 pyoxigraph.Store().query(text, prefixes=dict.fromkeys(undeclared, "x:"))
     except SyntaxError as error:
-        if match := re.match(r"error at (\d+):(\d+): expected (?:one of )?(.*)", error.msg, re.DOTALL):
+        if match := re.match(
+            r"error at (\d+):(\d+): expected (?:one of )?(.*)", error.msg, re.DOTALL
+        ):
             lines = text.split("\n")[: int(match[1])]
             position = sum(len(line) + 1 for line in lines[:-1]) + int(match[2]) - 1
-            expected = ", ".join(item for item in match[3].split(", ") if re.fullmatch(_READABLE, item))
-    return _wrong(text, position, f"expected {expected}" if expected else "what follows cannot stand here")
+            expected = ", ".join(
+                item for item in match[3].split(", ") if re.fullmatch(_READABLE, item)
+            )
+    return _wrong(
+        text, position, f"expected {expected}" if expected else "what follows cannot stand here"
+    )
 
 
 def _too_large() -> QueryError:
@@ -365,7 +390,9 @@ def _too_large() -> QueryError:
 
 
 def _needs_leave(what: str) -> QueryRefusedError:
-    return QueryRefusedError(f"the query {what}", hint="open the graph with allow_service=True to allow it")
+    return QueryRefusedError(
+        f"the query {what}", hint="open the graph with allow_service=True to allow it"
+    )
 
 
 def _place(text: str, position: int) -> str:

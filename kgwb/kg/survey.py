@@ -148,7 +148,8 @@ class Survey(Shown):
         texts = {
             each.predicate
             for each in used
-            if each.unnamed or any(v.sort in ("string", "IRI") or "@" in v.sort for v in each.values)
+            if each.unnamed
+            or any(v.sort in ("string", "IRI") or "@" in v.sort for v in each.values)
         }
         return () if self.sampled else tuple(sorted(texts - {*hidden}))
 
@@ -208,7 +209,11 @@ class _Surveyor:
     def look(self) -> Survey:
         """Everything that is asked."""
         triples = self.number("*", "?s ?p ?o")
-        if triples is None and self.refused and not self.rows("SELECT ?s WHERE { ?s ?p ?o } LIMIT 1"):
+        if (
+            triples is None
+            and self.refused
+            and not self.rows("SELECT ?s WHERE { ?s ?p ?o } LIMIT 1")
+        ):
             raise self.refused
         self.large = triples is None or triples > LARGE
         self.types = self._there(self.kg.vocabulary.types)
@@ -236,11 +241,18 @@ class _Surveyor:
         labelled, languages = self._labels(schema)
         totals = self._totals(sizes, parents)
         both_ways = self._both_ways(used, by_predicate)
-        described = [*by_predicate, *(p.predicate for each in used.values() for p in each), *iris, *unused]
+        described = [
+            *by_predicate,
+            *(p.predicate for each in used.values() for p in each),
+            *iris,
+            *unused,
+        ]
         described = list(dict.fromkeys(filter(writable, described)))
         notes = self.answer(lambda: describe(self.kg, described)) or {}
         classes = [
-            _class(iri, names.get(iri, ""), sizes.get(iri, 0), totals[iri], parents.get(iri, ()), used)
+            _class(
+                iri, names.get(iri, ""), sizes.get(iri, 0), totals[iri], parents.get(iri, ()), used
+            )
             for iri in dict.fromkeys((*sizes, *totals))
         ]
         return Survey(
@@ -252,7 +264,9 @@ class _Surveyor:
             languages=languages,
             unused=unused,
             both_ways=both_ways,
-            notes=tuple((iri, notes[iri].description) for iri in sorted(notes) if notes[iri].description),
+            notes=tuple(
+                (iri, notes[iri].description) for iri in sorted(notes) if notes[iri].description
+            ),
             names=tuple(sorted(names.items())),
             sampled=bool(self.shares),
             queries=self.queries,
@@ -277,11 +291,15 @@ class _Surveyor:
     def rows(self, query: str, keys: int = 0) -> list[tuple[Any, ...]]:
         """The rows whose first ``keys`` terms are IRIs: some engines give a row for no group at all."""
         rows: Sequence[tuple[Any, ...]] = self.answer(lambda: self.kg.select(query).rows) or ()
-        return [row for row in rows if all(isinstance(k, URIRef) and writable(k) for k in row[:keys])]
+        return [
+            row for row in rows if all(isinstance(k, URIRef) and writable(k) for k in row[:keys])
+        ]
 
     def grouped(self, by: str, numbers: str, pattern: str) -> list[tuple[Any, ...]]:
         """Numbers by variables that stand for IRIs."""
-        return self.rows(f"SELECT {by} {numbers} WHERE {{ {pattern} }} GROUP BY {by}", by.count("?"))
+        return self.rows(
+            f"SELECT {by} {numbers} WHERE {{ {pattern} }} GROUP BY {by}", by.count("?")
+        )
 
     def number(self, what: str, pattern: str) -> int | None:
         """How many solutions, or different values of a variable, a pattern has."""
@@ -291,23 +309,31 @@ class _Surveyor:
     def counts(self, key: str, what: str, pattern: str) -> dict[URIRef, int]:
         """The number of each IRI that a pattern binds the key to, the largest first."""
         rows = self.grouped(key, f"(COUNT({what}) AS ?n)", pattern)
-        return dict(sorted(((iri, counted(n)) for iri, n in rows), key=lambda pair: (-pair[1], pair[0])))
+        return dict(
+            sorted(((iri, counted(n)) for iri, n in rows), key=lambda pair: (-pair[1], pair[0]))
+        )
 
     def _there(self, predicates: Sequence[URIRef]) -> str:
         """A path over those of the predicates that the graph has: the others cost an engine time."""
-        rows = self.rows(f"SELECT ?p WHERE {{ {one_of('?p', predicates)} FILTER EXISTS {{ ?s ?p ?o }} }}")
+        rows = self.rows(
+            f"SELECT ?p WHERE {{ {one_of('?p', predicates)} FILTER EXISTS {{ ?s ?p ?o }} }}"
+        )
         return "|".join(n3(iri) for iri in predicates if (iri,) in rows) or NONE
 
     # --- classes and their instances
 
     def _schema(self, used: Iterable[URIRef]) -> list[URIRef]:
         """Classes and predicates that something is said of: they are no things."""
-        rows = self.rows(f"SELECT ?v WHERE {{ {one_of('?v', used)} FILTER EXISTS {{ ?v ?a ?b }} }}", 1)
+        rows = self.rows(
+            f"SELECT ?v WHERE {{ {one_of('?v', used)} FILTER EXISTS {{ ?v ?a ?b }} }}", 1
+        )
         declared = f"{one_of('?m', self.meta)} ?v ({self.types}) ?m"
         rows += self.rows(f"SELECT DISTINCT ?v WHERE {{ {declared} }}", 1) if self.meta else []
         return sorted({v for (v,) in rows})
 
-    def _instances(self, sizes: dict[URIRef, int], things: int | None, schema: Sequence[URIRef]) -> None:
+    def _instances(
+        self, sizes: dict[URIRef, int], things: int | None, schema: Sequence[URIRef]
+    ) -> None:
         """Make the pattern that binds every instance ?v, or those of a sample, to its classes ?c."""
         if self.large or self.only:
             # Instances by name: joined with a subquery that has a LIMIT, Virtuoso reads the whole graph
@@ -320,7 +346,10 @@ class _Surveyor:
             ]
             bare = f"?v ?any ?value FILTER(isIRI(?v)) BIND({n3(UNTYPED)} AS ?c)"
             any_ = bare if self.types == NONE else f"?v ({self.types}) ?c"
-            pattern = " UNION ".join(parts) or f"{{ SELECT DISTINCT ?v ?c WHERE {{ {any_} }} LIMIT {each} }}"
+            pattern = (
+                " UNION ".join(parts)
+                or f"{{ SELECT DISTINCT ?v ?c WHERE {{ {any_} }} LIMIT {each} }}"
+            )
             rows = self.rows(f"SELECT ?v ?c WHERE {{ {pattern} }}", 2)
             here = Counter(c for _, c in rows)
             sizes.update({c: n for c, n in here.items() if c not in sizes})
@@ -361,7 +390,9 @@ class _Surveyor:
         # few predicates, most of them with literals, and no label
         ways: list[str] = []
         if any(v.sort == "node" for sorts in values.values() for v in sorts):
-            ways += [f"?v ?p ?b FILTER(isBlank(?b)) FILTER NOT EXISTS {{ ?b ({self.types}) ?t }} ?b ?q ?o"]
+            ways += [
+                f"?v ?p ?b FILTER(isBlank(?b)) FILTER NOT EXISTS {{ ?b ({self.types}) ?t }} ?b ?q ?o"
+            ]
         literal: dict[Any, dict[Any, bool]] = defaultdict(dict)
         for (c, p), sorts in values.items():
             literal[c][p] = all(v.sort not in ("class", "IRI", "node") for v in sorts)
@@ -374,14 +405,22 @@ class _Surveyor:
         ]
         if structure:
             kinds = f"{one_of('?t', structure)} ?b ({self.types}) ?t"
-            ways += [f"?v ?p ?b . {kinds} . ?b ?q ?o FILTER(?q NOT IN ({self.types.replace('|', ', ')}))"]
+            ways += [
+                f"?v ?p ?b . {kinds} . ?b ?q ?o FILTER(?q NOT IN ({self.types.replace('|', ', ')}))"
+            ]
         inner: dict[tuple[Any, ...], list[Property]] = defaultdict(list)
         for nodes in ways:
-            for (c, p, q), each in sorted(self._values(3, "?c ?p ?q", f"{self.of} {nodes}").items()):
+            for (c, p, q), each in sorted(
+                self._values(3, "?c ?p ?q", f"{self.of} {nodes}").items()
+            ):
                 n = sum(v.triples for v in each)
-                inner[c, p].append(Property(q, n, n, tuple(_whole(v, None, not self.shares) for v in each)))
+                inner[c, p].append(
+                    Property(q, n, n, tuple(_whole(v, None, not self.shares) for v in each))
+                )
         few = self._few(values)
-        loose = sorted({p for (_, p), sorts in values.items() if any(v.sort == "IRI" for v in sorts)})
+        loose = sorted(
+            {p for (_, p), sorts in values.items() if any(v.sort == "IRI" for v in sorts)}
+        )
         nameless = f"{one_of('?p', loose)} {self.of} ?v ?p ?o FILTER(isIRI(?o))"
         nameless += f" FILTER NOT EXISTS {{ ?o ({self.labels}) ?label }}"
         rows = self.grouped("?c ?p", "(COUNT(DISTINCT ?o) AS ?n)", nameless) if loose else []
@@ -391,7 +430,9 @@ class _Surveyor:
         for c, p, *counts in self.grouped("?c ?p", numbers, facts):
             whole = tuple(_whole(v, few.get((c, p)), not self.shares) for v in values[c, p])
             things, n = (self._scaled(c, number) for number in counts)
-            used[c].append(Property(p, things, n, whole, tuple(inner[c, p]), unnamed.get((c, p), 0)))
+            used[c].append(
+                Property(p, things, n, whole, tuple(inner[c, p]), unnamed.get((c, p), 0))
+            )
         return used
 
     def _scaled(self, c: URIRef, n: Any) -> int:
@@ -401,7 +442,9 @@ class _Surveyor:
     def _values(self, keys: int, by: str, facts: str) -> dict[tuple[Any, ...], list[Values]]:
         """What the ?o of a pattern are, by its keys, and by their class or datatype; the commonest first."""
         n, d, pattern = "COUNT(*)", "COUNT(DISTINCT ?o)", facts
-        if not self.kg.remote:  # takes Oxigraph half the time; of Virtuoso 7 it may have no row at all
+        if (
+            not self.kg.remote
+        ):  # takes Oxigraph half the time; of Virtuoso 7 it may have no row at all
             n, d = "SUM(?m)", "COUNT(*)"
             pattern = f"{{ SELECT {by} ?o (COUNT(*) AS ?m) WHERE {{ {facts} }} GROUP BY {by} ?o }}"
         values: dict[tuple[Any, ...], list[Values]] = defaultdict(list)
@@ -428,7 +471,9 @@ class _Surveyor:
             some.sort(key=lambda v: (-v.triples, v.sort, str(v.of)))
         return values
 
-    def _few(self, values: Mapping[tuple[Any, ...], list[Values]]) -> dict[tuple[Any, ...], list[Term]]:
+    def _few(
+        self, values: Mapping[tuple[Any, ...], list[Values]]
+    ) -> dict[tuple[Any, ...], list[Term]]:
         """All values of the predicates that have few, classes apart."""
         pairs = [
             (c, p)
@@ -441,7 +486,9 @@ class _Surveyor:
         few: dict[tuple[Any, ...], list[Term]] = defaultdict(list)
         for start in range(0, len(pairs), 300):
             these = " ".join(f"({n3(c)} {n3(p)})" for c, p in pairs[start : start + 300])
-            query = f"SELECT DISTINCT ?c ?p ?o WHERE {{ VALUES (?c ?p) {{ {these} }} {of} ?v ?p ?o }}"
+            query = (
+                f"SELECT DISTINCT ?c ?p ?o WHERE {{ VALUES (?c ?p) {{ {these} }} {of} ?v ?p ?o }}"
+            )
             for c, p, o in self.rows(query, 2):
                 few[c, p].append(o)
         return few
@@ -457,7 +504,9 @@ class _Surveyor:
         )
         return tuple(sorted({p for (p,) in rows} - classes))
 
-    def _both_ways(self, used: Used, triples: Mapping[URIRef, int]) -> tuple[tuple[URIRef, int, int], ...]:
+    def _both_ways(
+        self, used: Used, triples: Mapping[URIRef, int]
+    ) -> tuple[tuple[URIRef, int, int], ...]:
         """Of predicates a tenth of whose triples at least stay within a class."""
         within: Counter[URIRef] = Counter()
         for c, properties in used.items():
@@ -502,7 +551,9 @@ def _ancestors(iris: Iterable[URIRef], parents: Parents) -> list[URIRef]:
     return list(above)
 
 
-def _class(iri: URIRef, name: str, size: int, total: int, above: Iterable[URIRef], used: Used) -> Class:
+def _class(
+    iri: URIRef, name: str, size: int, total: int, above: Iterable[URIRef], used: Used
+) -> Class:
     properties = tuple(sorted(used.get(iri, ()), key=lambda p: (-p.things, p.predicate)))
     if iri == UNTYPED:
         return Class(None, "without a class", size, total, (), properties)
@@ -516,10 +567,14 @@ def _whole(values: Values, few: list[Term] | None, all_seen: bool) -> Values:
 
     def sort(term: Term) -> str:
         if isinstance(term, Literal):
-            return f"text@{term.language}" if term.language else local_part(term.datatype or "string")
+            return (
+                f"text@{term.language}" if term.language else local_part(term.datatype or "string")
+            )
         return "IRI" if isinstance(term, URIRef) else "node"
 
-    mine = [term for term in few if sort(term) == (values.sort if values.sort != "class" else "IRI")]
+    mine = [
+        term for term in few if sort(term) == (values.sort if values.sort != "class" else "IRI")
+    ]
     if len(mine) != values.distinct:
         return values
     return replace(values, examples=tuple(sorted(mine, key=str)), whole=all_seen)
@@ -531,7 +586,9 @@ def _iris_of(used: Used) -> Iterator[URIRef]:
         for each in (*properties, *(inner for p in properties for inner in p.inner)):
             yield each.predicate
             for values in each.values:
-                yield from (term for term in (values.of, *values.examples) if isinstance(term, URIRef))
+                yield from (
+                    term for term in (values.of, *values.examples) if isinstance(term, URIRef)
+                )
 
 
 # --- questions to try
@@ -552,8 +609,12 @@ def tries(kg: Graph, seen: Survey) -> Iterator[Try]:
     """Questions about well described things of the largest classes; to be run before they are offered."""
     labels, hidden, called = {*kg.vocabulary.labels}, kg.vocabulary.hidden, dict(seen.names)
     types = "|".join(map(n3, kg.vocabulary.types))
-    kinds = sorted(seen.classes, key=lambda kind: labels.isdisjoint(p.predicate for p in kind.properties))
-    predicates = [[p.predicate for p in kind.properties if p.predicate not in hidden] for kind in kinds]
+    kinds = sorted(
+        seen.classes, key=lambda kind: labels.isdisjoint(p.predicate for p in kind.properties)
+    )
+    predicates = [
+        [p.predicate for p in kind.properties if p.predicate not in hidden] for kind in kinds
+    ]
     nouns = [[iri for iri in iris if not called[iri].endswith(NO_NOUN)] for iris in predicates]
     asked = [
         (place, kind, facts[place])
@@ -563,7 +624,11 @@ def tries(kg: Graph, seen: Survey) -> Iterator[Try]:
     ]
     for place, kind, predicate in asked:
         with suppress(GraphError):
-            of = f"?v ({types}) {n3(kind.iri)} FILTER(isIRI(?v))" if kind.iri else _without_class(types)
+            of = (
+                f"?v ({types}) {n3(kind.iri)} FILTER(isIRI(?v))"
+                if kind.iri
+                else _without_class(types)
+            )
             rows = kg.select(
                 "SELECT ?v (COUNT(?any) AS ?n) (SAMPLE(?one) AS ?o) WHERE { { SELECT DISTINCT ?v ?one"
                 f" WHERE {{ {of} ?v {n3(predicate)} ?one }} LIMIT 200 }} ?v ?any ?value }}"
@@ -573,6 +638,10 @@ def tries(kg: Graph, seen: Survey) -> Iterator[Try]:
             names = kg.names([v for v, _ in things]) if things else {}
             alone = kg.exact([names[v] for v, _ in things]) if things else {}
             # Each question is about another instance, which has a name of its own
-            own = [(v, o) for v, o in (*things[place:], *things[:place]) if len(alone.get(names[v], ())) == 1]
+            own = [
+                (v, o)
+                for v, o in (*things[place:], *things[:place])
+                if len(alone.get(names[v], ())) == 1
+            ]
             if own:
                 yield Try(f"What is the {called[predicate]} of {names[own[0][0]]}?", own[0][1])

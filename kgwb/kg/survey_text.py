@@ -108,7 +108,9 @@ def _merged(members: Sequence[Class]) -> tuple[Property, ...]:
         values = _merged_values([values for p in same for values in p.values])
         inner = next((p.inner for p in sorted(same, key=lambda p: -p.things) if p.inner), ())
         things, triples = sum(p.things for p in same), sum(p.triples for p in same)
-        merged.append(Property(predicate, things, triples, values, inner, max(p.unnamed for p in same)))
+        merged.append(
+            Property(predicate, things, triples, values, inner, max(p.unnamed for p in same))
+        )
     return tuple(sorted(merged, key=lambda p: (-p.things, p.predicate)))
 
 
@@ -123,7 +125,9 @@ def _merged_values(values: Sequence[Values]) -> tuple[Values, ...]:
         ordered = tuple(examples) if whole else _ends([*examples])
         distinct = max(len(examples), *(values.distinct for values in same))
         triples = sum(values.triples for values in same)
-        merged.append(replace(same[0], triples=triples, distinct=distinct, examples=ordered, whole=whole))
+        merged.append(
+            replace(same[0], triples=triples, distinct=distinct, examples=ordered, whole=whole)
+        )
     return tuple(sorted(merged, key=lambda v: -v.triples))
 
 
@@ -149,10 +153,14 @@ class Writer:
         for group in self.groups:
             iris = [member.iri for member in group.members if member.iri]
             for each in group.properties:
-                examples = (term for v in each.values for term in v.examples if isinstance(term, URIRef))
+                examples = (
+                    term for v in each.values for term in v.examples if isinstance(term, URIRef)
+                )
                 iris += [each.predicate, *examples, *(inner.predicate for inner in each.inner)]
             spaces.update(split(iri)[0] for iri in iris)
-        self.prefixes: dict[str, str] = {str(space): KNOWN_PREFIXES[str(space)] for space in (RDF, RDFS, XSD)}
+        self.prefixes: dict[str, str] = {
+            str(space): KNOWN_PREFIXES[str(space)] for space in (RDF, RDFS, XSD)
+        }
         for space, _ in (each for each in spaces.most_common(20) if not ODD.search(each[0])):
             if space not in self.prefixes:
                 self.prefixes[space] = prefix_of(space, self.prefixes.values())
@@ -169,7 +177,9 @@ class Writer:
         """A CURIE, with its label where that says more."""
         name = self.names.get(str(iri), "")
         same = re.sub(r"\W", "", name).lower() == re.sub(r"\W|_", "", local_part(iri)).lower()
-        return self.curie(iri) + ("" if not name or same or name == local_name(iri) else f" {quoted(name)}")
+        return self.curie(iri) + (
+            "" if not name or same or name == local_name(iri) else f" {quoted(name)}"
+        )
 
     def title(self, group: Group) -> str:
         """A class with its number of instances."""
@@ -179,8 +189,13 @@ class Writer:
         """The sort of values, with all of them where they are few, else with some."""
         sort = self.curie(str(values.of)) if values.sort == "class" else values.sort
         sort = sort if values.sort == "class" or re.fullmatch(r"[\w@.-]+", sort) else "literal"
-        shown = [self.named(term) if isinstance(term, URIRef) else quoted(term) for term in values.examples]
-        if values.whole and 0 < len(shown) <= (MOST_THINGS if sort[0] == "<" or ":" in sort else FEW):
+        shown = [
+            self.named(term) if isinstance(term, URIRef) else quoted(term)
+            for term in values.examples
+        ]
+        if values.whole and 0 < len(shown) <= (
+            MOST_THINGS if sort[0] == "<" or ":" in sort else FEW
+        ):
             return ("" if sort == "string" else f"{sort}: only ") + ", ".join(shown)
         if values.sort in ("class", "IRI", "node"):
             return f"{sort}, such as {shown[0]}" if values.sort == "IRI" and shown else sort
@@ -196,18 +211,27 @@ class Writer:
         triples = f" ({each.triples} triples)" if each.triples > each.things else ""
         head = f"  {self.named(each.predicate)}: {count}{triples}"
         if each.inner:
-            use = [f"{self.named(p.predicate)} {' or '.join(map(self.values, p.values))}" for p in each.inner]
+            use = [
+                f"{self.named(p.predicate)} {' or '.join(map(self.values, p.values))}"
+                for p in each.inner
+            ]
             kind = self.values(each.values[0]) if each.values else "node"
             return f"{head} -> {kind} with {'; '.join(use)}"
         # The values with those of alike classes together
         groups = [self.group_of.get(v.of) if v.sort == "class" else None for v in each.values]
-        heads = [group.head.iri if group else v.of for v, group in zip(each.values, groups, strict=True)]
+        heads = [
+            group.head.iri if group else v.of for v, group in zip(each.values, groups, strict=True)
+        ]
         several = {head for head, times in Counter(heads).items() if times > 2}
         pairs = zip(each.values, heads, strict=True)
-        values = _merged_values([replace(v, of=head) if head in several else v for v, head in pairs])
+        values = _merged_values(
+            [replace(v, of=head) if head in several else v for v, head in pairs]
+        )
         sorts = list(dict.fromkeys(map(self.values, values)))[:SORTS]
         arrow = " ->" if any(v.sort in ("class", "IRI", "node") for v in each.values) else ""
-        nameless = ", no label" if each.unnamed and [v.sort for v in each.values[:1]] == ["IRI"] else ""
+        nameless = (
+            ", no label" if each.unnamed and [v.sort for v in each.values[:1]] == ["IRI"] else ""
+        )
         return f"{head}{arrow} {' or '.join(sorts)}{nameless}{self.note(each.predicate)}"
 
     def note(self, iri: str | None) -> str:
@@ -225,7 +249,11 @@ class Writer:
         """A class with its predicates and those that lead to it."""
         title = f"{self.title(group)} instances"
         if len(group.members) > 1:
-            own = f"{group.head.size} of the class itself" if group.head.size else "each of one subclass"
+            own = (
+                f"{group.head.size} of the class itself"
+                if group.head.size
+                else "each of one subclass"
+            )
             title += f", {own}: {self._tree(group.head, (group.head.iri,), Counter())}"
         lines = [title + self.note(group.head.iri)]
         lines += [self.property(each, group.size) for each in group.properties]
@@ -235,12 +263,18 @@ class Writer:
             for each in other.properties if other is not group and other.head.iri else ():
                 n = sum(v.triples for v in each.values if v.of in mine)
                 if n:
-                    incoming[f"{self.curie(str(other.head.iri))} {self.curie(each.predicate)} {n}"] += n
+                    incoming[
+                        f"{self.curie(str(other.head.iri))} {self.curie(each.predicate)} {n}"
+                    ] += n
         if incoming:
-            lines.append(f"  from others: {'; '.join(text for text, _ in incoming.most_common(INCOMING))}")
+            lines.append(
+                f"  from others: {'; '.join(text for text, _ in incoming.most_common(INCOMING))}"
+            )
         return "\n".join(lines)
 
-    def _tree(self, top: Class, above: tuple[URIRef | None, ...], ways: Counter[URIRef | None]) -> str:
+    def _tree(
+        self, top: Class, above: tuple[URIRef | None, ...], ways: Counter[URIRef | None]
+    ) -> str:
         """The subclasses of a class with their instances, each with its own in brackets."""
         kinds = []
         for each in self.survey.classes:
@@ -249,7 +283,9 @@ class Writer:
             ways[each.iri] += 1
             deep = len(above) > DEEPEST or ways[each.iri] > MOST_WAYS
             below = "" if deep else self._tree(each, (*above, each.iri), ways)
-            kinds.append(f"{self.named(str(each.iri))} {each.total}{f' [{below}]' if below else ''}")
+            kinds.append(
+                f"{self.named(str(each.iri))} {each.total}{f' [{below}]' if below else ''}"
+            )
         return first_few(kinds, SUBCLASSES)
 
     def remarks(self, shown: Collection[str]) -> Iterator[str]:
@@ -315,7 +351,9 @@ class Ids:
     def knowing(self, names: Iterable[tuple[Iri, str]]) -> Ids:
         """With these names, and a prefix for each of their namespaces."""
         known, prefixes = dict(self.names) | dict(names), dict(self.prefixes)
-        for space in sorted({split(iri)[0] for iri in known} - {*USUAL_SPACES.values(), *prefixes.values()}):
+        for space in sorted(
+            {split(iri)[0] for iri in known} - {*USUAL_SPACES.values(), *prefixes.values()}
+        ):
             prefixes[prefix_of(space, {*USUAL_SPACES, *prefixes})] = space
         return Ids(tuple(prefixes.items()), tuple(sorted(known.items())))
 

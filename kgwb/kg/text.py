@@ -29,7 +29,9 @@ KNOWN_PREFIXES = {str(namespace): prefix for prefix, namespace in rdflib.Graph()
 }
 """Prefixes that everybody knows, by namespace."""
 
-_FOLDED = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
+_FOLDED = str.maketrans(
+    {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"}
+)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -43,7 +45,9 @@ def normal(text: str) -> str:
         decomposed = unicodedata.normalize("NFKD", folded).translate(_FOLDED)
         # Marks of class 0 are vowels (Indic scripts) and belong to the word; the others are accents.
         folded = "".join(
-            char if _in_word(char) else " " for char in decomposed if not unicodedata.combining(char)
+            char if _in_word(char) else " "
+            for char in decomposed
+            if not unicodedata.combining(char)
         )
         return " ".join(folded.split()) or text.casefold().strip()
     return " ".join(re.findall(r"[a-z0-9]+", folded)) or folded.strip()

@@ -22,7 +22,13 @@ from rdflib import XSD, Literal
 from SPARQLWrapper import JSON, POST, TURTLE, SPARQLWrapper
 
 from kgwb.aside import aside
-from kgwb.errors import GraphError, GraphTimeoutError, GraphUnreachableError, QueryError, SettingError
+from kgwb.errors import (
+    GraphError,
+    GraphTimeoutError,
+    GraphUnreachableError,
+    QueryError,
+    SettingError,
+)
 from kgwb.flow import Term, term_from_data
 from kgwb.kg.base import Limits
 from kgwb.kg.sparql import HALF, Form
@@ -63,7 +69,9 @@ class Address:
         try:
             parts = urlsplit(url)
             _ = parts.port
-            valid = "@" not in f"{parts.path}{parts.query}{parts.fragment}"  # else a login ended too early
+            valid = (
+                "@" not in f"{parts.path}{parts.query}{parts.fragment}"
+            )  # else a login ended too early
         except ValueError:  # without urllib's words, which may hold a password
             valid = False
         if not valid:
@@ -153,7 +161,11 @@ class Reply:
     def wrong(self, problem: object) -> GraphError:
         """That it is no result."""
         start = self.body[:1000].decode("utf-8", errors="replace").strip()
-        what = "a web page" if start[:1] == "<" and self.kind[-3:] != "xml" else "what is no SPARQL result"
+        what = (
+            "a web page"
+            if start[:1] == "<" and self.kind[-3:] != "xml"
+            else "what is no SPARQL result"
+        )
         message = f"the endpoint sent {what} ({self.kind}): {cut(start, 200)!r}; {problem}"
         return GraphError(without(message, self.hidden), hint=_CHECK_PAGE)
 
@@ -200,14 +212,19 @@ def ask(
     except GraphError as error:
         if not any(hidden):
             raise
-        kind, message, hint = type(error), without(error.message, hidden), without(error.hint, hidden)
+        kind, message, hint = (
+            type(error),
+            without(error.message, hidden),
+            without(error.hint, hidden),
+        )
     raise kind(message, hint=hint)  # on its own: what urllib raises holds what was sent
 
 
 def sent(url: str, request: Request, limits: Limits) -> Reply:
     """The whole reply to a request; raises what ``ask`` does, naming ``url``."""
     late = GraphTimeoutError(
-        f"{url} took longer than {limits.query_timeout_s:g} s", hint="ask for less, or raise query_timeout_s"
+        f"{url} took longer than {limits.query_timeout_s:g} s",
+        hint="ask for less, or raise query_timeout_s",
     )
     try:  # Aside, as the socket's own timeout begins anew with every byte.
         return aside(lambda: _answer(url, request, limits), most_s=limits.query_timeout_s)
@@ -216,7 +233,9 @@ def sent(url: str, request: Request, limits: Limits) -> Reply:
     except URLError as error:
         if isinstance(error.reason, TimeoutError):
             raise late from error
-        raise GraphUnreachableError(f"{url} cannot be reached: {error.reason}", hint=_CHECK) from error
+        raise GraphUnreachableError(
+            f"{url} cannot be reached: {error.reason}", hint=_CHECK
+        ) from error
     except http.client.InvalidURL:  # its words may hold the password of a proxy
         problem = "it, or what HTTP_PROXY or HTTPS_PROXY says, is no address"
         raise GraphUnreachableError(f"{url} cannot be asked: {problem}", hint=_CHECK) from None
@@ -234,7 +253,9 @@ class _SameServer(HTTPRedirectHandler):
     ) -> Request:
         fp.close()  # urllib reads it to its end, however far that is
         check_redirect(req.full_url, newurl)
-        return Request(newurl, req.data, req.headers, origin_req_host=req.origin_req_host, unverifiable=True)
+        return Request(
+            newurl, req.data, req.headers, origin_req_host=req.origin_req_host, unverifiable=True
+        )
 
 
 @cache
@@ -274,7 +295,9 @@ def _answer(url: str, request: Request, limits: Limits) -> Reply:
         partial = response.status == 206 or headers.get("X-SQL-State") == "S1TAT"
         most = headers.get("X-SPARQL-MaxRows", "")
         most_rows = int(most[:18]) if most.isdecimal() else None
-        return Reply(body, headers.get_content_type(), partial, most_rows, headers.get("Server", ""))
+        return Reply(
+            body, headers.get_content_type(), partial, most_rows, headers.get("Server", "")
+        )
 
 
 def _read(response: Any, until: float, most: int) -> bytes:

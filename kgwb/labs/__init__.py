@@ -52,13 +52,17 @@ class Work:
         tried.hints = min(tried.hints + 1, len(asked.hints))
         self._write(self.path)
         number = f"hint {tried.hints} of {len(asked.hints)}: "
-        return Remark(asked, "hint", number + asked.hints[tried.hints - 1] if asked.hints else "no hints")
+        return Remark(
+            asked, "hint", number + asked.hints[tried.hints - 1] if asked.hints else "no hints"
+        )
 
     def hand_in(self, student: str, folder: str | Path = ".") -> Path:
         """Write the file to hand in, named after the student. Raises InputError."""
         name = harmless(" ".join(student.split()))[:200]
         if not name:
-            raise InputError("a hand-in needs your name", hint='give it: lab.hand_in("Ada Lovelace")')
+            raise InputError(
+                "a hand-in needs your name", hint='give it: lab.hand_in("Ada Lovelace")'
+            )
         self.done.student = name
         safe = re.sub(r"\W+", "-", name)[:80].strip("-") or "student"
         path = Path(folder) / f"lab{self.lab.number}-{safe}.json"

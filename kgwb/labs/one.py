@@ -121,9 +121,14 @@ def vertex(iri: str) -> str:
     "It is a single predicate, a noun made from the verb of the question.",
 )
 def predicates(names: list[str]) -> str:
-    qir = {"facts": [{"subject": "Vertigo", "relation": "composed", "object": "?who"}], "target": "?who"}
+    qir = {
+        "facts": [{"subject": "Vertigo", "relation": "composed", "object": "?who"}],
+        "target": "?who",
+    }
     run = _ask(MUSIC, until="query_generator", qir=qir)
-    queries = [query for query in run.output("query_generator").queries if set(query.predicates) & {*names}]
+    queries = [
+        query for query in run.output("query_generator").queries if set(query.predicates) & {*names}
+    ]
     if not queries:
         return f"no candidate query has a predicate named {', '.join(names)[:80] or 'so'}"
     chosen = {"predicates": names, "queries": [to_data(query) for query in queries]}
@@ -168,7 +173,11 @@ def _lost(number: int) -> None:
         if not wrong and not edited <= {*agents}:
             strange = sorted(edited - {*agents})[0]
             return f"the answer is right, but {strange} was not the first step that went wrong"
-        return f"that step is worth the change, but {wrong}" if wrong and edited <= {*agents} else wrong
+        return (
+            f"that step is worth the change, but {wrong}"
+            if wrong and edited <= {*agents}
+            else wrong
+        )
 
 
 for _number in LOST:

@@ -14,7 +14,14 @@ from kgwb.labs.tasks import HandIn, Lab, Task, Tried, lab_of, read, write
 from kgwb.show import html as h
 from kgwb.show.html import Html
 
-SIGNS = {"right": "ok", "wrong": "bad", "hint": "hand", "solved": "ok", "tried": "bad", "open": "off"}
+SIGNS = {
+    "right": "ok",
+    "wrong": "bad",
+    "hint": "hand",
+    "solved": "ok",
+    "tried": "bad",
+    "open": "off",
+}
 STUCK = 3
 """Tries after which an unsolved task, or one that took all hints, counts as one where somebody got stuck."""
 
@@ -79,8 +86,12 @@ class Collected:
         for name, task in lab_of(self.lab).tasks.items():
             stuck = self.stuck(name)
             tail = f", stuck: {h.clean(', '.join(stuck))}" if stuck else ""
-            lines.append(f"  {name:<5} {task.title:<60.60} {self.solved(name)} of {number} solved{tail}")
-        lines += [f"  not read: {h.clean(name)}: {h.clean(why)}" for name, why in self.refused.items()]
+            lines.append(
+                f"  {name:<5} {task.title:<60.60} {self.solved(name)} of {number} solved{tail}"
+            )
+        lines += [
+            f"  not read: {h.clean(name)}: {h.clean(why)}" for name, why in self.refused.items()
+        ]
         return "\n".join(lines)
 
 
@@ -110,7 +121,11 @@ def collect(folder: str | Path) -> list[Collected]:
         except InputError as exc:
             refused[file.name] = exc.message.removeprefix(f"{file.name} is ")
     return [
-        Collected(number, tuple(work for _, work in sorted(students.items())), refused if place == 0 else {})
+        Collected(
+            number,
+            tuple(work for _, work in sorted(students.items())),
+            refused if place == 0 else {},
+        )
         for place, (number, students) in enumerate(sorted(by_lab.items()))
     ] or [Collected(1, (), refused)]
 

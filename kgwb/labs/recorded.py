@@ -59,5 +59,7 @@ def of_system(system: str) -> tuple[Recorded, ...]:
         if graph != LOST and owner == system:
             row, run = questions(graph)[int(number) - 1], recording(name)
             labels = frozenset(run.answer.labels if run.answer else ())
-            rows.append(Recorded(name, row["question"], labels, frozenset(row["answer_labels"]), run.totals))
+            rows.append(
+                Recorded(name, row["question"], labels, frozenset(row["answer_labels"]), run.totals)
+            )
     return tuple(rows)

@@ -111,8 +111,12 @@ def read(path: Path) -> HandIn:
             raise InputError(f"{path.name} is no hand-in: it is too large", hint=hint)
         return HandIn.model_validate_json(path.read_bytes())
     except OSError as exc:
-        raise InputError(f"cannot read {path}: {exc.strerror or exc}", hint="check the path") from exc
+        raise InputError(
+            f"cannot read {path}: {exc.strerror or exc}", hint="check the path"
+        ) from exc
     except ValidationError as exc:
         problem = exc.errors()[0]
         where = ".".join(map(str, problem["loc"]))
-        raise InputError(f"{path.name} is no hand-in: {where} {problem['msg']}".strip(), hint=hint) from exc
+        raise InputError(
+            f"{path.name} is no hand-in: {where} {problem['msg']}".strip(), hint=hint
+        ) from exc

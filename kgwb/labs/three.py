@@ -35,7 +35,9 @@ SHOWN = {"C", "E", "F"}
     "Take the mean over both graphs, and do not round before: two of the systems are close to each other.",
 )
 def best(system: str) -> str:
-    return _highest(system, lambda rows: fmean(row.f1 for row in rows), "another system has a higher mean F1")
+    return _highest(
+        system, lambda rows: fmean(row.f1 for row in rows), "another system has a higher mean F1"
+    )
 
 
 @LAB.task(
@@ -57,10 +59,16 @@ def cheapest(system: str) -> str:
 )
 def mistaken(names: list[str]) -> str:
     rows = {name: of_system(name) for name in systems()}
-    right = {name for name in rows if any(row.labels and not row.labels & row.gold for row in rows[name])}
+    right = {
+        name for name in rows if any(row.labels and not row.labels & row.gold for row in rows[name])
+    }
     if extra := sorted({*names} - right):
         known = extra[0] in rows
-        return f"{extra[0]} never gave only wrong values" if known else f"the systems are {', '.join(rows)}"
+        return (
+            f"{extra[0]} never gave only wrong values"
+            if known
+            else f"the systems are {', '.join(rows)}"
+        )
     return "" if {*names} == right else "there is one more"
 
 

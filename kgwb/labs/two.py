@@ -20,10 +20,15 @@ MUSIC, BOOKS = (
     "Who composed the music for Psycho?",
     "Who wrote the novels that films by Andrei Tarkovsky are based on?",
 )
-RIGHT = {MUSIC: {"Bernard Herrmann"}, BOOKS: {"Arkady Strugatsky", "Boris Strugatsky", "Stanisław Lem"}}
+RIGHT = {
+    MUSIC: {"Bernard Herrmann"},
+    BOOKS: {"Arkady Strugatsky", "Boris Strugatsky", "Stanisław Lem"},
+}
 REST = {"question_type": "list", "beyond": []}
 REPLIES = tuple(
-    json.dumps({"entities": names, "unknowns": ["?who"], "triples": triples, "target": "?who", **REST})
+    json.dumps(
+        {"entities": names, "unknowns": ["?who"], "triples": triples, "target": "?who", **REST}
+    )
     if names is not None
     else "Sure! The composer of Psycho is Bernard Herrmann."
     for names, triples in (
@@ -41,7 +46,9 @@ TOLERANCE = 0.005
     "Write a prompt file for the QIR agent",
     "Five header lines between two lines of ---, then [system] and [user]; CONTRIBUTING.md shows the form.",
     "The one variable is {{question}}, and it belongs under [user].",
-    "Name every field of the reply, with what goes into it: " + ", ".join(QirReply.model_fields) + ".",
+    "Name every field of the reply, with what goes into it: "
+    + ", ".join(QirReply.model_fields)
+    + ".",
 )
 def prompt(text: str) -> str:
     parsed = parse("chatty_kg/qir", text)
@@ -50,7 +57,9 @@ def prompt(text: str) -> str:
         return "this agent fills in one variable, question"
     fields = [*QirReply.model_fields, *TripleReply.model_fields]
     if missing := [name for name in fields if name not in written]:
-        return f"it does not ask for {missing[0]}: the model cannot know that the reply must have it"
+        return (
+            f"it does not ask for {missing[0]}: the model cannot know that the reply must have it"
+        )
     if "?" not in written.replace("{{question}}", ""):
         return "it does not say how an unknown is written"
     return "" if "json" in written.casefold() else "it does not say in which form to reply"
@@ -102,7 +111,9 @@ def broken(reply: str) -> str:
     labels = set(run.answer.labels) if run.answer else set()
     if labels == RIGHT[MUSIC]:
         return "it passes, and its answer is right: find one whose answer is wrong"
-    return "" if labels else "it passes, and nothing is answered: find one that answers, but wrongly"
+    return (
+        "" if labels else "it passes, and nothing is answered: find one that answers, but wrongly"
+    )
 
 
 @LAB.task(
@@ -130,7 +141,9 @@ def blamed(agent: str) -> str:
     if agent not in {spec.name for spec in lost[0].run.system.agents}:
         return "Chatty-KG has no agent of that name; write it as the steps do"
     first = [  # the agent that decided not to answer, else the one that chose the queries
-        "qir" if any(getattr(step.output, "beyond", ()) for step in each.run.steps) else "predicate_selection"
+        "qir"
+        if any(getattr(step.output, "beyond", ()) for step in each.run.steps)
+        else "predicate_selection"
         for each in lost
     ]
     most = max(map(first.count, first))
@@ -155,7 +168,9 @@ def _played(question: str, reply: str) -> str:
 def _run(question: str, reply: str, until: str | None = None) -> Run:
     """The question with this reply for the QIR agent, and ``rules`` for the others."""
     written = Scripted({"chatty_kg/qir": [reply] * 3})
-    return Workbench(graph("films"), model("rules"), models={"qir": written}).begin(question).go(until)
+    return (
+        Workbench(graph("films"), model("rules"), models={"qir": written}).begin(question).go(until)
+    )
 
 
 def _passes(question: str, reply: str) -> bool:

@@ -39,7 +39,14 @@ __all__ = [
     "model",
 ]
 
-FORMS = ("rules", "human", "openai:MODEL", "openai:MODEL@http://HOST:PORT/v1", "ollama:MODEL", "replay:FILE")
+FORMS = (
+    "rules",
+    "human",
+    "openai:MODEL",
+    "openai:MODEL@http://HOST:PORT/v1",
+    "ollama:MODEL",
+    "replay:FILE",
+)
 SERVERS: dict[str, Callable[..., RemoteModel]] = {"openai": OpenAIModel, "ollama": OllamaModel}
 KINDS: dict[str, Callable[..., ChatModel]] = {}
 """What makes a model of a kind from the rest of its specification; ``kgwb.run.recorded`` adds its own."""
@@ -64,7 +71,9 @@ def model(spec: ChatModel | str, **options: Any) -> ChatModel:
     name, _, address = re.sub("@(?=https?://)", "\n", rest, count=1).partition("\n")
     if kind in SERVERS and name:
         return SERVERS[kind](name, **options | ({"base_url": address} if address else {}))
-    raise UnknownModelError(f"no model named {shown(spec)!r}", hint=f"write it as one of {', '.join(FORMS)}")
+    raise UnknownModelError(
+        f"no model named {shown(spec)!r}", hint=f"write it as one of {', '.join(FORMS)}"
+    )
 
 
 @dataclass(frozen=True, slots=True)

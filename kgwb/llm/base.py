@@ -80,7 +80,9 @@ class ChatModel(Protocol):
     remote: bool
     """Whether a call may take long and should run where a cancel can leave it behind."""
 
-    def complete(self, request: ChatRequest, kg: Graph | None, cancel: threading.Event) -> ChatReply:
+    def complete(
+        self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
+    ) -> ChatReply:
         """Answer one request; ``kg`` is the run's graph, for models that look mentions up themselves.
 
         Raises a ModelError. Invalid text is not an error here: the caller validates.

@@ -57,11 +57,15 @@ class Human(ChatModel):
         """Answer a request. Raises ModelError if it does not wait any more."""
         with self._lock:
             if self._replies.get(asked, "") is not None:
-                raise ModelError("nobody waits for this reply", hint="run the agent again, then reply")
+                raise ModelError(
+                    "nobody waits for this reply", hint="run the agent again, then reply"
+                )
             self._replies[asked] = text
         self._tell()
 
-    def complete(self, request: ChatRequest, kg: Graph | None, cancel: threading.Event) -> ChatReply:
+    def complete(
+        self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
+    ) -> ChatReply:
         """What the person replies; ``timeout_s`` of the request does not apply.
 
         Raises Cancelled, and ModelError if nobody listens.

@@ -49,7 +49,10 @@ class OllamaModel(RemoteModel):
         # 0.0.0.0, where a server listens, is no place to call
         url = checked_url(host.replace("//0.0.0.0", "//127.0.0.1"))
         name = f"ollama:{model}" + (f"@{url}" if url != OLLAMA_URL else "")
-        hints = "check the environment variable OLLAMA_API_KEY", f"fetch it with: ollama pull {model}"
+        hints = (
+            "check the environment variable OLLAMA_API_KEY",
+            f"fetch it with: ollama pull {model}",
+        )
         super().__init__(name, model, url, Form(("schema", "json", "prompt")), hints)
         self._context = LEAST_CONTEXT
 
@@ -73,7 +76,9 @@ class OllamaModel(RemoteModel):
         }
         left_out = form.without if request.seed is not None else form.without | {"seed"}
         options = {name: value for name, value in options.items() if name not in left_out}
-        answer = chat(self.model, chat_messages(request), format=shape, stream=stream, options=options)
+        answer = chat(
+            self.model, chat_messages(request), format=shape, stream=stream, options=options
+        )
         for part in answer if stream else (answer,):
             yield ChatReply(
                 text=part.message.content or "",
@@ -111,9 +116,13 @@ class OllamaModel(RemoteModel):
             return status_failure(error.status_code, words, getattr(response, "headers", {}))
         if isinstance(error, ConnectionError) or type(error).__name__ == "ConnectError":
             return Failure("connection", "no connection; is Ollama running?", transient=True)
-        if isinstance(error, pydantic.ValidationError):  # the SDK takes every line for an object of its own
+        if isinstance(
+            error, pydantic.ValidationError
+        ):  # the SDK takes every line for an object of its own
             few = error.error_count() < 100
-            return Failure("nonsense", str(error.errors()[0]["input"]) if few else "no list of models")
+            return Failure(
+                "nonsense", str(error.errors()[0]["input"]) if few else "no list of models"
+            )
         return super()._failure(error)
 
     def _key(self) -> str:

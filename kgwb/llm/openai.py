@@ -71,7 +71,9 @@ class OpenAIModel(RemoteModel):
         self._client = openai.OpenAI(
             api_key=key or "no-key-needed", base_url=url, max_retries=0, http_client=client
         )
-        weakref.finalize(self, self._client.close)  # else its open sockets wait for the garbage collector
+        weakref.finalize(
+            self, self._client.close
+        )  # else its open sockets wait for the garbage collector
 
     def _parts(self, form: Form, request: ChatRequest) -> Iterator[ChatReply]:
         mode = form.modes[0]
@@ -89,14 +91,20 @@ class OpenAIModel(RemoteModel):
             "model": self.model,
             "messages": chat_messages(request),
             "max_tokens": request.max_output_tokens,
-            "max_completion_tokens": request.max_output_tokens if "max_tokens" in form.without else None,
+            "max_completion_tokens": request.max_output_tokens
+            if "max_tokens" in form.without
+            else None,
             "temperature": request.temperature,
             "seed": request.seed,
             "stream": True,
             "stream_options": None if "stream" in form.without else {"include_usage": True},
             "response_format": shape,
         }
-        body = {name: value for name, value in body.items() if value is not None and name not in form.without}
+        body = {
+            name: value
+            for name, value in body.items()
+            if value is not None and name not in form.without
+        }
         create: Any = self._client.chat.completions.create
         answer = create(**body, timeout=_timeout(request.timeout_s))
         if "stream" not in form.without:
@@ -115,7 +123,9 @@ class OpenAIModel(RemoteModel):
 
         if isinstance(error, openai.APIStatusError):
             words = _words(error.body) or error.message
-            return status_failure(error.status_code, words, error.response.headers, str(error.param or ""))
+            return status_failure(
+                error.status_code, words, error.response.headers, str(error.param or "")
+            )
         if isinstance(error, openai.APIConnectionError) and isinstance(error.__cause__, Exception):
             error = error.__cause__
         return super()._failure(error)
@@ -145,7 +155,9 @@ def _part(answer: Any) -> ChatReply:
         model=str(answer.model or ""),
         prompt_tokens=token_count(getattr(answer.usage, "prompt_tokens", 0)),
         completion_tokens=token_count(getattr(answer.usage, "completion_tokens", 0)),
-        finish_reason="refusal" if refusal else str(getattr(choice, "finish_reason", None) or whole),
+        finish_reason="refusal"
+        if refusal
+        else str(getattr(choice, "finish_reason", None) or whole),
     )
 
 

@@ -49,7 +49,14 @@ MOST_DOCUMENT_BYTES = 2_000_000
 """Bytes of a JSON document in it, which is a line of a stream: what is made of it may take 300 times that."""
 MOST_LETTERS = 1_000_000
 """Length of a reply's text; a longer one would be sent back with what is wrong with it."""
-OPTIONAL = ("max_tokens", "max_completion_tokens", "stream_options", "stream", "temperature", "seed")
+OPTIONAL = (
+    "max_tokens",
+    "max_completion_tokens",
+    "stream_options",
+    "stream",
+    "temperature",
+    "seed",
+)
 """Fields of a request that some servers refuse."""
 
 _TRANSIENT = frozenset({408, 409, 429})
@@ -102,7 +109,9 @@ class Form:
 
     def gentler(self, failure: Failure, *, with_schema: bool) -> Form | None:
         """The form without what the server seems to refuse: a field it names, else the enforcement."""
-        if (failure.status not in (400, 422) and not failure.formal) or failure.param in self.without:
+        if (
+            failure.status not in (400, 422) and not failure.formal
+        ) or failure.param in self.without:
             return None
         named = failure.param or failure.text
         if "response_format" not in named:
@@ -135,7 +144,9 @@ class RemoteModel(ChatModel):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
-    def complete(self, request: ChatRequest, kg: Graph | None, cancel: threading.Event) -> ChatReply:
+    def complete(
+        self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
+    ) -> ChatReply:
         """The model's answer; raises Cancelled or a ModelError (unreachable, timeout, refused).
 
         It is streamed where the server can: a cancel then closes the connection, and the server stops.
@@ -158,7 +169,11 @@ class RemoteModel(ChatModel):
                 break
             if gentler := form.gentler(outcome, with_schema=with_schema):
                 form, repeats = gentler, 0
-            elif outcome.transient and repeats < REPEATS and (outcome.wait_s or 0.0) <= LONGEST_WAIT_S:
+            elif (
+                outcome.transient
+                and repeats < REPEATS
+                and (outcome.wait_s or 0.0) <= LONGEST_WAIT_S
+            ):
                 cancel.wait(BACKOFF_S * 2**repeats if outcome.wait_s is None else outcome.wait_s)
                 repeats += 1
             else:
@@ -219,7 +234,9 @@ class RemoteModel(ChatModel):
         except Exception as error:  # noqa: BLE001  # of an SDK that reads what any server may send
             return self._failure(error)
 
-    def _read(self, form: Form, request: ChatRequest, watch: Callable[[], None]) -> ChatReply | Failure:
+    def _read(
+        self, form: Form, request: ChatRequest, watch: Callable[[], None]
+    ) -> ChatReply | Failure:
         """The reply to one request, put together from its parts, without the key."""
         started, keys, abandoned = time.perf_counter(), self._keys(), threading.Event()
         parts: list[ChatReply] = []
@@ -253,7 +270,9 @@ class RemoteModel(ChatModel):
 
     def _listed(self, timeout_s: float) -> tuple[str, ...] | Failure:
         def listed() -> tuple[str, ...]:
-            return tuple(sorted(without(str(name), self._keys()) for name in self._names(timeout_s) if name))
+            return tuple(
+                sorted(without(str(name), self._keys()) for name in self._names(timeout_s) if name)
+            )
 
         return self._tried(listed, 1.5 * timeout_s)
 
@@ -340,13 +359,20 @@ def client_of(make: Callable[..., T], url: str) -> T:
 def _bound(response: Any) -> None:
     """Unpack a body; a reply that is too long is a ValueError, a late one a TimeoutError, an error is cut."""
     source, abandoned = response.stream, _abandoned.get()
-    coding = response.headers.pop("content-encoding", "")  # so httpx, which has no bound, unpacks nothing
-    response.encoding = "utf-8"  # whatever it says: JSON is UTF-8, and Python has codecs that are no charset
+    coding = response.headers.pop(
+        "content-encoding", ""
+    )  # so httpx, which has no bound, unpacks nothing
+    response.encoding = (
+        "utf-8"  # whatever it says: JSON is UTF-8, and Python has codecs that are no charset
+    )
     finished = False
     until = time.monotonic() + response.request.extensions["timeout"]["read"]
 
     def error() -> Iterator[bytes]:
-        with closing(source), suppress(ValueError):  # the status counts, also with a body that is unreadable
+        with (
+            closing(source),
+            suppress(ValueError),
+        ):  # the status counts, also with a body that is unreadable
             yield from received(source, coding, ERROR_BYTES, until)
 
     def reply() -> Iterator[bytes]:
@@ -390,7 +416,9 @@ def transport_errors() -> tuple[type[Exception], ...]:
 def scrub(text: str, keys: Iterable[str] = ()) -> str:
     """An excerpt of a server's words in one line, with everything masked that is, or looks like, a key."""
     # Cut first: what follows takes far more time and memory than a text of this size
-    text = " ".join(_KEY_LIKE.sub(MASK, without(text[: 2 * ERROR_BYTES], keys)[:ERROR_BYTES]).split())
+    text = " ".join(
+        _KEY_LIKE.sub(MASK, without(text[: 2 * ERROR_BYTES], keys)[:ERROR_BYTES]).split()
+    )
     return text if len(text) <= EXCERPT else text[:EXCERPT] + " …"
 
 
@@ -409,6 +437,7 @@ def checked_url(url: str) -> str:
         )
     if not usable or re.search(r"\s", url):
         raise UnknownModelError(
-            f"{shown(url)!r} is not the address of a server", hint="write it like http://localhost:8000/v1"
+            f"{shown(url)!r} is not the address of a server",
+            hint="write it like http://localhost:8000/v1",
         )
     return url.rstrip("/")

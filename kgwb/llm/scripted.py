@@ -52,7 +52,9 @@ class Scripted(ChatModel):
         """How many requests came, for one task or for all."""
         return sum(task is None or request.task == task for request in self.requests)
 
-    def complete(self, request: ChatRequest, kg: Graph | None, cancel: threading.Event) -> ChatReply:
+    def complete(
+        self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
+    ) -> ChatReply:
         """The next scripted answer; raises what the script says, ModelError if it has none, Cancelled."""
         started = time.perf_counter()
         with self._lock:

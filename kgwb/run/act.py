@@ -49,7 +49,9 @@ def tool_of(function: Callable[..., Any], *, kind: Kind = "code") -> type[Tool]:
     parameters = inspect.signature(function).parameters
     by_system = [name for name, each in parameters.items() if each.kind is each.KEYWORD_ONLY]
     hints = get_type_hints(function, include_extras=True)
-    fields: dict[str, Any] = {name: (hints[name], ...) for name in parameters if name not in by_system}
+    fields: dict[str, Any] = {
+        name: (hints[name], ...) for name in parameters if name not in by_system
+    }
 
     @wraps(function)
     def use(self: Tool, *rest: Any) -> Any:
@@ -91,7 +93,9 @@ def act(
     """
     uses: list[Use] = []
     for number in range(1, limit + 1):
-        so_far = "\n\n".join(f"{place}. {use}" for place, use in enumerate(uses, 1)) or "nothing yet"
+        so_far = (
+            "\n\n".join(f"{place}. {use}" for place, use in enumerate(uses, 1)) or "nothing yet"
+        )
         now = {**variables, "so_far": so_far, "left": limit - number + 1}
         reply: Any = ask(prompt, now, _reply(tuple(tools)), run, checks=checks)
         action: Tool = reply.action
@@ -113,5 +117,8 @@ def _reply(tools: tuple[type[Tool], ...]) -> type[BaseModel]:
     """What a model replies in each turn: a thought, and one of the tools with its arguments."""
     actions: Any = Union[tools]  # noqa: UP007  # of a tuple
     return create_model(
-        "ActionReply", __config__=ConfigDict(extra="forbid"), thought=(str, ...), action=(actions, ...)
+        "ActionReply",
+        __config__=ConfigDict(extra="forbid"),
+        thought=(str, ...),
+        action=(actions, ...),
     )

@@ -75,7 +75,12 @@ def remembered(run: Any, links: Iterable[Link] | None = None, standalone: str = 
         links = [step.output for step in run.steps if step.done and isinstance(step.output, Link)]
     linked = {link.entity: link.vertex.iri for link in links if link.vertex}
     return Turn(
-        run.question, answer.labels, standalone, tuple(linked), tuple(linked.values()), answer.vertices
+        run.question,
+        answer.labels,
+        standalone,
+        tuple(linked),
+        tuple(linked.values()),
+        answer.vertices,
     )
 
 

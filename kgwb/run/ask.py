@@ -90,11 +90,15 @@ def ask(
             complaint = Message("user", f"That reply cannot be used:\n{problems}\n{again}")
             asked = (*messages, *echo, complaint)
     if formed is not None and last_resort is not None and last_resort(formed):
-        run.note(f"no reply passed every check in {settings.theta} attempts; the last one is used as it is")
+        run.note(
+            f"no reply passed every check in {settings.theta} attempts; the last one is used as it is"
+        )
         return formed
     raise InvalidReplyError(
         f"{prompt}: no valid reply in {settings.theta} attempts; the last one failed "
-        + "; ".join(f"{check.name} ({check.problem})" for check in attempts[-1].checks if check.problem),
+        + "; ".join(
+            f"{check.name} ({check.problem})" for check in attempts[-1].checks if check.problem
+        ),
         attempts,
         hint="look at the attempts, then edit the prompt, put a result in by hand, or take a stronger model",
     )
@@ -120,7 +124,9 @@ def judge(
             if not problem:
                 errors = exc.errors(include_url=False)[:5]
                 wrong = ((".".join(map(str, error["loc"])), error["msg"]) for error in errors)
-                problem = "; ".join(f"{where}: {words}" if where else words for where, words in wrong)
+                problem = "; ".join(
+                    f"{where}: {words}" if where else words for where, words in wrong
+                )
         except RecursionError:  # what can just be read may be nested too deeply to be written
             pass
         else:

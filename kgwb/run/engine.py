@@ -184,7 +184,11 @@ class Engine:
 
     def _asked_of(self, model_name: str, request: ChatRequest) -> dict[str, Any]:
         """What a call of a model is recorded under; ``rules`` reads the graph too."""
-        asked: dict[str, Any] = {"model": model_name, "task": request.task, "content": request.content()}
+        asked: dict[str, Any] = {
+            "model": model_name,
+            "task": request.task,
+            "content": request.content(),
+        }
         if model_name.partition(":")[0] == "rules":
             asked["graph"] = self.kg.identity
             asked |= {"muted": to_data(self.kg.muted, Triples)} if self.kg.muted else {}
@@ -242,7 +246,9 @@ class Engine:
         try:
             with ThreadPoolExecutor(self.settings.workers, thread_name_prefix="kgwb") as pool:
                 pairs = zip(items, sinks, strict=True)
-                futures = [pool.submit(copy_context().run, branch, item, sink) for item, sink in pairs]
+                futures = [
+                    pool.submit(copy_context().run, branch, item, sink) for item, sink in pairs
+                ]
         finally:
             self._here().steps.extend(step for sink in sinks for step in sink)
         return _all_of([future.result for future in futures])
@@ -268,7 +274,9 @@ class Engine:
             self._append(prompt={"name": name, "text": text})
         return text
 
-    def execute(self, spec: AgentSpec, inputs: Mapping[str, Any], function: Callable[[], Any]) -> Any:
+    def execute(
+        self, spec: AgentSpec, inputs: Mapping[str, Any], function: Callable[[], Any]
+    ) -> Any:
         """One step: take the value put in by hand, or run the agent; stop where the goal says."""
         self._stop_if_cancelled()
         parent = self._here()
@@ -314,7 +322,9 @@ class Engine:
         until = time.monotonic() + LEFT_S
         while not self._busy.acquire(timeout=LOOK_S):
             if not self._cancel.is_set() or time.monotonic() > until:
-                raise SettingError("this run is being executed already", hint="wait for it, or cancel it")
+                raise SettingError(
+                    "this run is being executed already", hint="wait for it, or cancel it"
+                )
         try:
             if cancel.is_set():  # whoever wanted this execution left while it waited
                 raise Cancelled
@@ -338,7 +348,9 @@ class Engine:
             self.status = "paused"
         except Cancelled:
             self.status = "cancelled"
-        except KeyboardInterrupt:  # raised by an agent or a model; those of a person hit the main thread
+        except (
+            KeyboardInterrupt
+        ):  # raised by an agent or a model; those of a person hit the main thread
             self.status = "cancelled"
             raise
         except BaseException as exc:
@@ -444,10 +456,14 @@ class Engine:
     def _here(self) -> Frame:
         frame = _frame.get(None)
         if frame is None:
-            raise SettingError("an agent works only inside a run", hint="use Run.go, or Workbench.ask")
+            raise SettingError(
+                "an agent works only inside a run", hint="use Run.go, or Workbench.ask"
+            )
         return frame
 
-    def _check_override(self, spec: AgentSpec, key: str, value: Any, inputs: Mapping[str, Any]) -> None:
+    def _check_override(
+        self, spec: AgentSpec, key: str, value: Any, inputs: Mapping[str, Any]
+    ) -> None:
         problems = tuple(spec.check(value, *inputs.values())) if spec.check else ()
         if problems:
             hint = "change the value put in, or restore the step"

@@ -40,7 +40,9 @@ class Prompt:
     examples: tuple[tuple[int, str], ...] = ()
     """Each with the place of the message that it belongs to."""
 
-    def fill(self, variables: Mapping[str, Any], exemplars: int | None = None) -> tuple[Message, ...]:
+    def fill(
+        self, variables: Mapping[str, Any], exemplars: int | None = None
+    ) -> tuple[Message, ...]:
         """The messages with every variable replaced, once: braces inside a value stay as they are.
 
         At most ``exemplars`` of the examples follow the message that they belong to; None shows all.
@@ -60,17 +62,24 @@ class Prompt:
             name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             for name, value in variables.items()
         }
-        texts = [VARIABLE.sub(lambda match: shown[match[1]], message.content) for message in self.messages]
+        texts = [
+            VARIABLE.sub(lambda match: shown[match[1]], message.content)
+            for message in self.messages
+        ]
         for place, example in self.examples[:exemplars]:
             texts[place] += f"\n\nExample\n{example}"
-        return tuple(Message(message.role, text) for message, text in zip(self.messages, texts, strict=True))
+        return tuple(
+            Message(message.role, text) for message, text in zip(self.messages, texts, strict=True)
+        )
 
 
 @lru_cache(maxsize=256)
 def parse(name: str, text: str) -> Prompt:
     """Take a prompt file apart. Raises PromptError listing everything wrong with it at once."""
     if not NAME.fullmatch(name):  # it becomes a path, and must not lead out of its folder
-        raise PromptError(f"{name!r} is no name of a prompt", hint="prompts are named like chatty_kg/qir")
+        raise PromptError(
+            f"{name!r} is no name of a prompt", hint="prompts are named like chatty_kg/qir"
+        )
     parts = re.split(r"^---\s*$", text, maxsplit=2, flags=re.MULTILINE)
     if len(parts) != 3 or parts[0].strip():
         hint = "begin the file with header lines between two `---`"
@@ -80,7 +89,9 @@ def parse(name: str, text: str) -> Prompt:
         key, colon, value = line.partition(":")
         if not colon:
             hint = "write it as name: value"
-            raise PromptError(f"prompt {name}: header line {line!r} is not `name: value`", hint=hint)
+            raise PromptError(
+                f"prompt {name}: header line {line!r} is not `name: value`", hint=hint
+            )
         header[key.strip()] = value.strip()
     pieces = ROLE.split(parts[2])
     messages: list[Message] = []
@@ -93,7 +104,9 @@ def parse(name: str, text: str) -> Prompt:
     declared = tuple(re.findall(r"\w+", header.get("variables", "")))
     used = {variable for message in messages for variable in VARIABLE.findall(message.content)}
     problems = [f"has no header line {line}" for line in HEADER if line not in header]
-    problems += [f"uses {word}, which its header does not declare" for word in sorted(used - set(declared))]
+    problems += [
+        f"uses {word}, which its header does not declare" for word in sorted(used - set(declared))
+    ]
     problems += [f"declares {word} and never uses it" for word in sorted(set(declared) - used)]
     if examples and examples[0][0] < 0:
         problems.append("begins with an [example], which belongs after a message")

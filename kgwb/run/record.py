@@ -86,7 +86,9 @@ class Call:
         step, taken_at, seconds = from_data(
             (data["step"], data["taken_at"], data["seconds"]), tuple[str, str, float]
         )
-        return cls(key, kind, step, from_data(request, dict[str, Any]), repeat, result, taken_at, seconds)
+        return cls(
+            key, kind, step, from_data(request, dict[str, Any]), repeat, result, taken_at, seconds
+        )
 
 
 _canonical = json.JSONEncoder(
@@ -244,7 +246,9 @@ class RunFile:
                     _, first = next(disk.json_lines(self.path), (0, None))
                 if not isinstance(first, dict) or "kgwb_run" not in first:
                     hint = "choose another name for the run; this file was left as it is"
-                    raise RunFileError(f"{self.path} is there already and is not a kgwb run file", hint=hint)
+                    raise RunFileError(
+                        f"{self.path} is there already and is not a kgwb run file", hint=hint
+                    )
             disk.replace(self.path, map(_line, entries), "surrogatepass")
 
     def lines(self) -> Iterator[dict[str, Any]]:
@@ -286,7 +290,9 @@ class RunFile:
     def _writing(self) -> Iterator[None]:
         if self.path.suffix == ".gz":
             hint = "give a name without .gz, and gzip the file when the run has ended"
-            raise RunFileError(f"a run is not written to {self.path}: it is kept as plain lines", hint=hint)
+            raise RunFileError(
+                f"a run is not written to {self.path}: it is kept as plain lines", hint=hint
+            )
         try:
             yield
         except OSError as exc:
@@ -337,7 +343,9 @@ class Differences(Shown, tuple[StepDifference, ...]):
     def parting(self) -> StepDifference | None:
         """The first step of both that decided otherwise, else the first of one alone, if there is any."""
         unequal = [pair for pair in self.leaves if pair.status != "same" and pair.decides]
-        return next((pair for pair in unequal if pair.first and pair.second), next(iter(unequal), None))
+        return next(
+            (pair for pair in unequal if pair.first and pair.second), next(iter(unequal), None)
+        )
 
 
 def difference(first: Mapping[str, Step], second: Mapping[str, Step]) -> Differences:
@@ -347,9 +355,12 @@ def difference(first: Mapping[str, Step], second: Mapping[str, Step]) -> Differe
     """
     renamed = dict(zip(decision(list(first)), first, strict=True))
     second = {
-        renamed.get(key, own): second[own] for key, own in zip(decision(list(second)), second, strict=True)
+        renamed.get(key, own): second[own]
+        for key, own in zip(decision(list(second)), second, strict=True)
     }
-    places: dict[str, tuple[int, bool, int]] = {}  # after which step of both, of which run, and its number
+    places: dict[
+        str, tuple[int, bool, int]
+    ] = {}  # after which step of both, of which run, and its number
     for keys, others in ((first, second), (second, first)):
         shared = -1
         for number, key in enumerate(keys):

@@ -49,7 +49,9 @@ class RecordedGraph:
 
     def recorded_by(self, record: Recorder) -> RecordedGraph:
         """The same graph in another run."""
-        about: dict[str, Any] = {name: getattr(self, name) for name in ("identity", "vocabulary", "muted")}
+        about: dict[str, Any] = {
+            name: getattr(self, name) for name in ("identity", "vocabulary", "muted")
+        }
         return RecordedGraph(self.inner, record, **about)
 
     @property
@@ -61,7 +63,9 @@ class RecordedGraph:
         """See Graph."""
         inner = self.inner.without(*triples) if self.inner else None
         muted, record = mute(self.muted, triples), self._record
-        return RecordedGraph(inner, record, identity=self.identity, vocabulary=self.vocabulary, muted=muted)
+        return RecordedGraph(
+            inner, record, identity=self.identity, vocabulary=self.vocabulary, muted=muted
+        )
 
     def _call(self, kind: str, asked: Mapping[str, Any], make: Callable[[Graph], T]) -> T:
         inner = self.inner
@@ -76,7 +80,9 @@ class RecordedGraph:
         return self._call("ask", {"query": hide(query, self.muted)}, lambda kg: kg.ask(query))
 
     def construct(self, query: str) -> tuple[Triple, ...]:
-        return self._call("construct", {"query": hide(query, self.muted)}, lambda kg: kg.construct(query))
+        return self._call(
+            "construct", {"query": hide(query, self.muted)}, lambda kg: kg.construct(query)
+        )
 
     def search(self, text: str, limit: int) -> Found:
         asked = {"text": text, "limit": limit, **self._without}
@@ -121,12 +127,16 @@ class Replay(ChatModel):
             replies = [(call.request["content"], call.result) for call in calls]
             return cls(replies, name=f"replay:{Path(path).name}")
         except DAMAGED as exc:
-            raise RunFileError(f"{path} is damaged: {exc!r}", hint="restore the file from a copy") from exc
+            raise RunFileError(
+                f"{path} is damaged: {exc!r}", hint="restore the file from a copy"
+            ) from exc
 
     def __repr__(self) -> str:
         return f"Replay({self.name!r}, {sum(map(len, self._replies.values()))} replies)"
 
-    def complete(self, request: ChatRequest, kg: Graph | None, cancel: threading.Event) -> ChatReply:
+    def complete(
+        self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
+    ) -> ChatReply:
         """The recorded reply, with its recorded cost; raises NotRecordedError if there is none."""
         key = _key(request.content())
         with self._lock:

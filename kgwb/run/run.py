@@ -15,7 +15,14 @@ from typing import Any
 from kgwb import disk, llm
 from kgwb.aside import undisturbed
 from kgwb.display import Shown
-from kgwb.errors import InputError, OverrideError, QuestionError, RunFileError, SettingError, Stopped
+from kgwb.errors import (
+    InputError,
+    OverrideError,
+    QuestionError,
+    RunFileError,
+    SettingError,
+    Stopped,
+)
 from kgwb.flow import Dialogue, Question, Triple, Triples, Turn, adapter, from_data, to_data
 from kgwb.kg import Source, open_kg
 from kgwb.kg.base import Graph, Vocabulary
@@ -24,7 +31,17 @@ from kgwb.llm.base import ChatModel, ChatRequest
 from kgwb.run.agents import System
 from kgwb.run.engine import Engine, Goal
 from kgwb.run.prompts import Prompts
-from kgwb.run.record import DAMAGED, FORMAT, Call, Differences, RunFile, Step, Totals, difference, now
+from kgwb.run.record import (
+    DAMAGED,
+    FORMAT,
+    Call,
+    Differences,
+    RunFile,
+    Step,
+    Totals,
+    difference,
+    now,
+)
 from kgwb.run.recorded import RecordedGraph
 from kgwb.settings import Settings
 from kgwb.version import __version__
@@ -44,9 +61,13 @@ class Setup:
     prompts: Prompts
     embeddings: Embeddings
 
-    def begin(self, question: str, dialogue: Dialogue | None = None, path: str | Path | None = None) -> Run:
+    def begin(
+        self, question: str, dialogue: Dialogue | None = None, path: str | Path | None = None
+    ) -> Run:
         """A run of one question, not executed yet; see Run."""
-        setup = {field.name: getattr(self, field.name) for field in fields(Setup)}  # not what a subclass adds
+        setup = {
+            field.name: getattr(self, field.name) for field in fields(Setup)
+        }  # not what a subclass adds
         return Run(question=question, dialogue=dialogue, path=path, **setup)
 
 
@@ -82,7 +103,9 @@ class Run(Shown, Engine):
         self.question = check_question(question, self.settings)
         self.dialogue = dialogue or Dialogue()
         by_agent = models if isinstance(models, Mapping) else {"": models}
-        self.models = {name: llm.model(model) for name, model in by_agent.items() if model is not None}
+        self.models = {
+            name: llm.model(model) for name, model in by_agent.items() if model is not None
+        }
         self._know(*(name for name in self.models if name))
         self.prompts = Prompts.of(prompts)
         self.embeddings = embeddings or Embeddings()
@@ -91,7 +114,11 @@ class Run(Shown, Engine):
         self.turn: Turn | None = None
         """What a dialogue remembers of the latest execution that came to an end, until an edit."""
         kg = None if kg is None else open_kg(kg)
-        self.kg = kg.recorded_by(self.call) if isinstance(kg, RecordedGraph) else RecordedGraph(kg, self.call)
+        self.kg = (
+            kg.recorded_by(self.call)
+            if isinstance(kg, RecordedGraph)
+            else RecordedGraph(kg, self.call)
+        )
         self.recorded_status, self.recorded_position = "", 0
         """How the latest execution in the file of a loaded run ended, and the steps done then."""
         self._begun: frozenset[str] = frozenset()
@@ -161,7 +188,9 @@ class Run(Shown, Engine):
         except (ValueError, TypeError) as exc:
             name = getattr(form, "__name__", str(form))
             wrong = re.sub(r"\s*For further information visit \S+", "", str(exc))
-            raise OverrideError(f"{key}: {wrong}", hint=f"give a {name}, or its fields as JSON data") from exc
+            raise OverrideError(
+                f"{key}: {wrong}", hint=f"give a {name}, or its fields as JSON data"
+            ) from exc
         current = self.by_key.get(key)
         if current is not None:
             self._check_override(spec, key, typed, current.inputs)
@@ -219,7 +248,9 @@ class Run(Shown, Engine):
         path = changes.pop("path", None)
         names = ("question", "dialogue", *(field.name for field in fields(Setup)))
         if unknown := sorted(set(changes) - set(names)):
-            raise SettingError(f"a run has no {', '.join(unknown)}", hint=f"change {', '.join(names)}")
+            raise SettingError(
+                f"a run has no {', '.join(unknown)}", hint=f"change {', '.join(names)}"
+            )
         if isinstance(changes.get("models"), Mapping):
             changes["models"] = {**self.models, **changes["models"]}
         forked = Run(**{name: getattr(self, name) for name in names} | changes)
@@ -264,7 +295,9 @@ class Run(Shown, Engine):
         """What the latest execution used."""
         used = dict.fromkeys(key for step in self.steps for key in step.calls)
         live = sum(step.live_calls for step in self.steps)
-        return Totals.of((self.calls[key] for key in used if key in self.calls), live, self._seconds)
+        return Totals.of(
+            (self.calls[key] for key in used if key in self.calls), live, self._seconds
+        )
 
     @property
     def by_key(self) -> dict[str, Step]:
@@ -275,14 +308,18 @@ class Run(Shown, Engine):
         """What a step of the latest execution yielded. Raises SettingError if it is not done."""
         reached = self[step]
         if not reached.done:
-            raise SettingError(f"step {step} is not done", hint="run on until it is: run.go(until=...)")
+            raise SettingError(
+                f"step {step} is not done", hint="run on until it is: run.go(until=...)"
+            )
         return reached.output
 
     def __getitem__(self, step: str) -> Step:
         """A step of the latest execution by key, or by agent where it has one step."""
         key = self._key_of(step)
         if key not in self.by_key:
-            raise SettingError(f"step {step} was not reached", hint="run on until it is: run.go(until=...)")
+            raise SettingError(
+                f"step {step} was not reached", hint="run on until it is: run.go(until=...)"
+            )
         return self.by_key[key]
 
     # --- on disk (docs/run_format.md) ---------------------------------------------------------------------
@@ -307,7 +344,9 @@ class Run(Shown, Engine):
                 self.calls[call.key] = call
                 self.recorded_status = ""  # an execution that began after the last one ended
             elif "prompt" in entry:
-                self.prompts = self.prompts.with_text(entry["prompt"]["name"], entry["prompt"]["text"])
+                self.prompts = self.prompts.with_text(
+                    entry["prompt"]["name"], entry["prompt"]["text"]
+                )
             elif "override" in entry:
                 key, value = entry["override"]["step"], entry["override"]["value"]
                 if value is None:
@@ -346,7 +385,10 @@ class Run(Shown, Engine):
             "question": self.question,
             "dialogue": to_data(self.dialogue),
             "settings": self.settings.to_data(),
-            "models": {**self._recorded_models, **{name: model.name for name, model in self.models.items()}},
+            "models": {
+                **self._recorded_models,
+                **{name: model.name for name, model in self.models.items()},
+            },
             "embeddings": self.embeddings.name,
             "graph": self.kg.identity,
             "source": self.kg.source,
@@ -408,13 +450,17 @@ class Run(Shown, Engine):
             run.id, run.created = from_data([header["id"], header["created"]], tuple[str, str])
             vocabulary = from_data(header["vocabulary"], Vocabulary)
             identity = from_data(header["graph"], str)
-            run.kg = RecordedGraph(kg, run.call, identity=identity, vocabulary=vocabulary, muted=muted)
+            run.kg = RecordedGraph(
+                kg, run.call, identity=identity, vocabulary=vocabulary, muted=muted
+            )
             run._recorded_models = from_data(header["models"], dict[str, str])
             run._read(lines)
         except RunFileError:
             raise
         except (*DAMAGED, InputError) as exc:
-            raise RunFileError(f"{path} is damaged: {exc!r}", hint="restore the file from a copy") from exc
+            raise RunFileError(
+                f"{path} is damaged: {exc!r}", hint="restore the file from a copy"
+            ) from exc
         if resume:
             disk.cut_unfinished(file.path)
             run._file = file
@@ -468,14 +514,18 @@ class Run(Shown, Engine):
                 supervisors.add(step.key)
                 above = step.parent
         self._begun = frozenset(step.key for step in before)
-        self.position = min(self.position, sum(step.done and step.key not in supervisors for step in before))
+        self.position = min(
+            self.position, sum(step.done and step.key not in supervisors for step in before)
+        )
 
 
 def check_question(text: str, settings: Settings) -> str:
     """The question, trimmed. Raises QuestionError if it is empty or far too long."""
     words = text.split() if isinstance(text, str) else []
     if not words:
-        raise QuestionError("the question is empty", hint="ask something, for example: Who directed Arrival?")
+        raise QuestionError(
+            "the question is empty", hint="ask something, for example: Who directed Arrival?"
+        )
     if len(words) > settings.max_question_words:
         raise QuestionError(
             f"the question has {len(words):,} words; at most {settings.max_question_words:,} are taken",

@@ -32,13 +32,17 @@ def comparison(first: Side, second: Side) -> Html:
     """Two executions: their answers, and their steps beside each other."""
     heads = []
     for letter, (name, standing) in zip(LETTERS, (first, second), strict=True):
-        title = h.div("row lead", letter, h.tag("b", name), h.span("soft small", set_up(standing.run)))
+        title = h.div(
+            "row lead", letter, h.tag("b", name), h.span("soft small", set_up(standing.run))
+        )
         heads.append(h.div("", title, answer_banner(standing)))
     whole, less, stands = first.standing, second.standing, Html()
     muted = [triple for triple in less.run.kg.muted if triple not in whole.run.kg.muted]
     if muted and whole.ended and less.ended and whole.answer and less.answer is not None:
         words = h.count(len(muted), "muted triple") if muted[1:] else "this triple"
-        if {value.terms for value in whole.answer.values} == {value.terms for value in less.answer.values}:
+        if {value.terms for value in whole.answer.values} == {
+            value.terms for value in less.answer.values
+        }:
             sign = h.state_sign("ok", f"The answer stands without {words}.")
         else:
             sign = h.state_sign("none", f"The answer does not stand without {words}.")
@@ -74,12 +78,18 @@ def _steps_beside(differences: Differences, *runs: Run) -> Html:
     for same, group in groupby(differences.leaves, lambda pair: pair.status == "same"):
         if same:
             pairs = list(group)
-            equal = (f"{h.spoken(agent_of(pair.key))}: {outcome(pair.first)}" for pair in pairs if pair.first)
+            equal = (
+                f"{h.spoken(agent_of(pair.key))}: {outcome(pair.first)}"
+                for pair in pairs
+                if pair.first
+            )
             head = h.aside(f"{h.count(len(pairs), 'step')} the same")
             folded = h.fold(head, ", ".join(equal), key=f"same-{len(rows)}")
             rows.append(h.div("cmp same", h.span("sign", "="), h.div("wide", folded)))
         else:
-            rows += [_row(pair, tile(pair, small=True) or h.span("sign", "≠"), names) for pair in group]
+            rows += [
+                _row(pair, tile(pair, small=True) or h.span("sign", "≠"), names) for pair in group
+            ]
     heads = h.div("cmp", h.span("sign"), h.span("caption", "step"), *LETTERS) if rows else ""
     if (parting := differences.parting) is not None:
         prefixes = prefixes_of(runs[0]) if runs else {}
@@ -101,12 +111,18 @@ def _parting(pair: StepDifference, tile: Html | None, around: Around) -> Html:
             decided = view(side.output, replace(around, steps=(side,)))
         else:
             decided = h.note(outcome(side), kind="bad")
-        sign = h.state_sign("hand", "by hand") if side is not None and side.origin == "by hand" else ""
+        sign = (
+            h.state_sign("hand", "by hand") if side is not None and side.origin == "by hand" else ""
+        )
         sides.append(h.div("", h.div("row", letter, sign), decided))
     return h.div(
         "decide",
         h.div("row", tile, h.span("caption", "First decision that differs")),
-        h.div("row", h.tag("h3", h.spoken(step.agent), class_="title"), h.span("soft", subject_text(step))),
+        h.div(
+            "row",
+            h.tag("h3", h.spoken(step.agent), class_="title"),
+            h.span("soft", subject_text(step)),
+        ),
         h.div("ab", *sides),
     )
 
@@ -142,17 +158,25 @@ def _parts(step: Step | None, names: h.Names) -> dict[str, list[str]]:
     replies = []
     for attempt in step.attempts:
         replies += attempt.reply.splitlines()
-        replies += [f"✗ failed: {check.name}: {check.problem}" for check in attempt.checks if check.problem]
+        replies += [
+            f"✗ failed: {check.name}: {check.problem}" for check in attempt.checks if check.problem
+        ]
     output_lines = compared(step.output, names) if step.done else [outcome(step)]
     calls = []
     for call in (step.known[key] for key in step.calls if key in step.known):
         if call.kind == "model":
-            prompt = "".join(f"\n{role}:\n{text}" for role, text in call.request["content"]["messages"])
+            prompt = "".join(
+                f"\n{role}:\n{text}" for role, text in call.request["content"]["messages"]
+            )
             calls += f"model {call.request['model']}{prompt}".splitlines()
         else:
-            asked = [value for name, value in call.request.items() if name in ("query", "text", "phrase")]
+            asked = [
+                value for name, value in call.request.items() if name in ("query", "text", "phrase")
+            ]
             calls += [f"{call.kind}: {text}" for text in asked]
-    inputs = [(name, text) for name, value in step.inputs.items() for text in compared(value, names)]
+    inputs = [
+        (name, text) for name, value in step.inputs.items() for text in compared(value, names)
+    ]
     return {
         "yielded": [*output_lines, *(f"note: {note}" for note in step.notes)],
         "came in": [f"{name}: {text}" for name, text in inputs],

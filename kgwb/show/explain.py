@@ -80,7 +80,9 @@ def missing(record: Any) -> str:
 def _(link: flow.Link) -> str:
     if link.vertex is not None:
         return ""
-    near = ", ".join(f"{candidate.label} ({candidate.score:.2f})" for candidate in link.candidates[:NEAR])
+    near = ", ".join(
+        f"{candidate.label} ({candidate.score:.2f})" for candidate in link.candidates[:NEAR]
+    )
     closest = f"nearest are {near}" if near else "the graph has no label like it"
     return f"no vertex for “{link.entity}”: {closest}"
 
@@ -100,7 +102,9 @@ def _name(term: str, names: Names) -> str:
 def authors(steps: Iterable[Step], part: Pattern | str, names: Names) -> list[str]:
     """Who put a part into a query: "relation_linking[...] wrote the predicate director"."""
     # A supervisor comes before the steps it supervises, so that the last one of a part is its author.
-    outputs = ((step.key, record) for step in steps if step.done for record in records_in(step.output))
+    outputs = (
+        (step.key, record) for step in steps if step.done for record in records_in(step.output)
+    )
     wrote = {written: key for key, record in outputs for written in written_by(record)}
     filters = [("filters", part)] if isinstance(part, str) else []
     parts = filters or [("predicate", part[1]), ("vertex", part[0]), ("vertex", part[2])]
@@ -132,7 +136,9 @@ def _(value: Blocking, around: Around) -> Html:
     for part in dict.fromkeys((*value.culprits, *value.unmatched)):
         reasons = ["without it the query has rows"] if part in value.culprits else []
         reasons += ["nothing in the graph matches it"] if part in value.unmatched else []
-        wrote = "; ".join(authors(around.steps, part, around.names)) or "no step of this run wrote it"
+        wrote = (
+            "; ".join(authors(around.steps, part, around.names)) or "no step of this run wrote it"
+        )
         head = tag("b", short(part_text(part, around.names)))
         shown.append(div("", head, f": {', and '.join(reasons)}. ", aside(f"{wrote}.")))
     nothing = "Each pattern has matches, but no one of them brings rows back once removed."
@@ -152,14 +158,20 @@ def whereabouts(kg: Graph, name: str, asked: flow.Retrieved | flow.Link, limit: 
         there = kg.ask(f"ASK {{ {{ <{bare}> ?p ?o }} UNION {{ ?s ?q <{bare}> }} }}")
         vertices = [URIRef(bare)] if there else []
     else:
-        same = [candidate.iri for candidate in asked.candidates if normal(candidate.label) == normal(name)]
+        same = [
+            candidate.iri
+            for candidate in asked.candidates
+            if normal(candidate.label) == normal(name)
+        ]
         vertices = list(dict.fromkeys([*same, *kg.exact([name]).get(name, ())]))[:NEAR]
     if not vertices:
         near = ", ".join(hit.label for hit in kg.search(name, NEAR).hits) if name else ""
         words = f"the graph has no vertex called {name!r}"
         return [f"{words}; nearest are {near}" if near else words]
     names = kg.names(vertices)
-    places = {candidate.iri: (place, candidate) for place, candidate in enumerate(asked.candidates, 1)}
+    places = {
+        candidate.iri: (place, candidate) for place, candidate in enumerate(asked.candidates, 1)
+    }
     hits = kg.search(asked.entity, FARTHER * limit).hits if set(vertices) - places.keys() else ()
     ranks = {hit.iri: rank for rank, hit in enumerate(hits, 1)}
     lines = []
@@ -167,7 +179,9 @@ def whereabouts(kg: Graph, name: str, asked: flow.Retrieved | flow.Link, limit: 
         if iri in places:
             place, candidate = places[iri]
             by_name = is_iri or normal(candidate.label) == normal(name)
-            where = f"is candidate {place}" + ("" if by_name else f", found by its label {candidate.label!r}")
+            where = f"is candidate {place}" + (
+                "" if by_name else f", found by its label {candidate.label!r}"
+            )
         elif iri not in ranks:
             where = f"is in the graph, but no label of it is found by the words of {asked.entity!r}"
         elif ranks[iri] > limit:
@@ -190,7 +204,11 @@ class Examples:
 
 
 def examples(
-    kg: Graph, ends: tuple[str, str], predicate: URIRef, direction: flow.Direction, steps: Iterable[Step]
+    kg: Graph,
+    ends: tuple[str, str],
+    predicate: URIRef,
+    direction: flow.Direction,
+    steps: Iterable[Step],
 ) -> Examples:
     """Some triples of a predicate at the vertices that the ends of its fact were linked to, or from anywhere.
 
@@ -254,7 +272,10 @@ def _(value: Executed, around: Around) -> Html:
     if value.truth is not None:
         return div("", tag("b", str(value.truth).lower()), aside(" (ASK)"))
     around, result = around.named(value.names), value.rows
-    rows = [["" if cell is None else term(cell, around) for cell in row] for row in result.rows[:MOST_ROWS]]
+    rows = [
+        ["" if cell is None else term(cell, around) for cell in row]
+        for row in result.rows[:MOST_ROWS]
+    ]
     cut = "; the result was cut there by the row limit" if result.cut else ""
     heads = [f"?{variable}" for variable in result.variables]
     number = tag("b", count(len(result.rows), "row"))
@@ -271,7 +292,9 @@ def edited(query: flow.CandidateQuery, sparql: str) -> flow.CandidateQuery:
     if asked != wanted:
         hint = "keep what the query asks for, as the answer is made of it"
         raise QueryError(f"the query is {asked} where {wanted} is expected", hint=hint)
-    known = {pattern[1]: name for pattern, name in zip(query.patterns, query.predicates, strict=False)}
+    known = {
+        pattern[1]: name for pattern, name in zip(query.patterns, query.predicates, strict=False)
+    }
     predicates = tuple(known.get(predicate) or _name(predicate, {}) for _, predicate, _ in patterns)
     return replace(query, sparql=sparql, patterns=patterns, predicates=predicates, filters=filters)
 

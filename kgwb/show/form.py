@@ -27,14 +27,28 @@ from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.tell import line
 
-Kind = Literal["text", "iri", "number", "flag", "choice", "texts", "table", "group", "json", "ticks"]
+Kind = Literal[
+    "text", "iri", "number", "flag", "choice", "texts", "table", "group", "json", "ticks"
+]
 """``texts`` is a text a line, ``table`` a group a row; ``choice`` is one of several, ``ticks`` are any."""
 Typed = Mapping[str, str]
 """What stands in the inputs by their names; a box that is not ticked has none."""
 MOST_FORM_ROWS = 60
 """A longer table is typed as JSON."""
-PLAIN: Mapping[str, Kind] = {"string": "text", "number": "number", "integer": "number", "boolean": "flag"}
-EMPTY: Mapping[Kind, Any] = {"text": "", "iri": "", "number": 0, "flag": False, "texts": [], "table": []}
+PLAIN: Mapping[str, Kind] = {
+    "string": "text",
+    "number": "number",
+    "integer": "number",
+    "boolean": "flag",
+}
+EMPTY: Mapping[Kind, Any] = {
+    "text": "",
+    "iri": "",
+    "number": 0,
+    "flag": False,
+    "texts": [],
+    "table": [],
+}
 HINTS = {"texts": "one a line", "json": "JSON", "number": "a number", "iri": "http://..."}
 BY_HAND = "chosen by hand"
 NO_DATA = object()
@@ -66,7 +80,9 @@ def form_of(form: Any) -> Field:
     if whole.kind != "group" or not is_dataclass(form):
         return whole
     marks = marks_of(form)  # type: ignore[arg-type]
-    return replace(whole, fields=tuple(part for part in whole.fields if marks.get(part.name) != "hidden"))
+    return replace(
+        whole, fields=tuple(part for part in whole.fields if marks.get(part.name) != "hidden")
+    )
 
 
 def field_of(
@@ -82,18 +98,24 @@ def field_of(
         del target["$ref"]
         return field_of(target, name, defs, *seen, reference)
     if "const" in schema or "enum" in schema:
-        return replace(as_json, kind="choice", choices=tuple(schema.get("enum", [schema.get("const")])))
+        return replace(
+            as_json, kind="choice", choices=tuple(schema.get("enum", [schema.get("const")]))
+        )
     if isinstance(schema.get("items"), Mapping):
         item = field_of(schema["items"], "", defs, *seen)
         if item.kind in ("json", "text"):
             return as_json if item.kind == "json" else replace(as_json, kind="texts")
         columns = item.fields if item.kind == "group" else (item,)
         fitting = (
-            replace(column, kind="json") if column.name and column.kind in ("group", "table") else column
+            replace(column, kind="json")
+            if column.name and column.kind in ("group", "table")
+            else column
             for column in columns
         )
         return replace(as_json, kind="table", fields=tuple(fitting))
-    parts = tuple(field_of(part, key, defs, *seen) for key, part in schema.get("properties", {}).items())
+    parts = tuple(
+        field_of(part, key, defs, *seen) for key, part in schema.get("properties", {}).items()
+    )
     kind: Kind = "group" if parts else PLAIN.get(schema.get("type", ""), "json")
     return replace(as_json, kind="iri" if (name, kind) == ("iri", "text") else kind, fields=parts)
 
@@ -112,12 +134,16 @@ def fitted(field: Field, data: Any) -> Field:
     if field.kind == "ticks":  # in an order of their own
         return field
     if field.kind == "group" and isinstance(data, Mapping):
-        field = replace(field, fields=tuple(fitted(part, data.get(part.name)) for part in field.fields))
+        field = replace(
+            field, fields=tuple(fitted(part, data.get(part.name)) for part in field.fields)
+        )
     if field.kind == "table" and isinstance(data, list) and len(data) > MOST_FORM_ROWS:
         return replace(field, kind="json")
     with suppress(OverrideError, TypeError, KeyError, ValueError, AttributeError):
         # equal as JSON: in Python, True is 1
-        if json.dumps(read(field, typed(field, data)), sort_keys=True) == json.dumps(data, sort_keys=True):
+        if json.dumps(read(field, typed(field, data)), sort_keys=True) == json.dumps(
+            data, sort_keys=True
+        ):
             return field
     return replace(field, kind="json")
 
@@ -147,7 +173,9 @@ def typed(field: Field, data: Any, path: str = "") -> dict[str, str]:
         case "texts":
             parts = [{name: "\n".join(data)}]
         case _:
-            parts = [{name: json.dumps(data, ensure_ascii=False) if field.kind == "json" else str(data)}]
+            parts = [
+                {name: json.dumps(data, ensure_ascii=False) if field.kind == "json" else str(data)}
+            ]
     return {key: text for part in parts for key, text in part.items()}
 
 
@@ -159,12 +187,18 @@ def read(field: Field, values: Typed) -> Any:
         place, name = (*above, field.label), path or "value"
         match field.kind:
             case "group":
-                return {member.name: part(member, _at(path, member.name), *place) for member in field.fields}
+                return {
+                    member.name: part(member, _at(path, member.name), *place)
+                    for member in field.fields
+                }
             case "table":
                 rows = []
                 for number, n in enumerate(_rows(values, path), 1):
                     columns = enumerate(field.fields)
-                    cells = {c.name: part(c, _at(path, n, k), *place, f"row {number}") for k, c in columns}
+                    cells = {
+                        c.name: part(c, _at(path, n, k), *place, f"row {number}")
+                        for k, c in columns
+                    }
                     rows.append(cells.get("", cells))
                 return rows
             case "ticks":
@@ -178,7 +212,9 @@ def read(field: Field, values: Typed) -> Any:
 
     data = part(field, "")
     if problems:
-        raise OverrideError("; ".join(problems), hint="fix these fields; the others stay as they are")
+        raise OverrideError(
+            "; ".join(problems), hint="fix these fields; the others stay as they are"
+        )
     return data
 
 
@@ -205,7 +241,9 @@ def _read_text(field: Field, text: str) -> Any:
             value = text.strip().removeprefix("<").removesuffix(">")
             if not (re.match(r"[A-Za-z][\w+.-]*:.", value) and writable(value)):
                 source = "copy one from a table of results or from your graph"
-                raise ValueError(f"{text!r} is not an IRI; {source}, as in http://example.org/Arrival")
+                raise ValueError(
+                    f"{text!r} is not an IRI; {source}, as in http://example.org/Arrival"
+                )
         case "number":
             value = _number(text.strip())
         case "choice":
@@ -232,7 +270,9 @@ def record_of(data: Any, form: Any) -> Any:
     except ValidationError as exc:
         wrong = []
         for error in exc.errors(include_url=False)[:5]:
-            parts = (f"row {part + 1}" if isinstance(part, int) else str(part) for part in error["loc"])
+            parts = (
+                f"row {part + 1}" if isinstance(part, int) else str(part) for part in error["loc"]
+            )
             wrong.append(": ".join(filter(None, (", ".join(parts), error["msg"]))))
         raise OverrideError("; ".join(wrong), hint="fix these fields") from exc
 
@@ -247,7 +287,11 @@ def with_row(field: Field, values: Typed, path: str, *, less: bool = False) -> d
         raise OverrideError(f"{path!r} is not a row of a table", hint="press a button beside a row")
     table = _at("", *parts)
     if less:
-        return {name: text for name, text in values.items() if not name.startswith(f"{_at(table, row)}.")}
+        return {
+            name: text
+            for name, text in values.items()
+            if not name.startswith(f"{_at(table, row)}.")
+        }
     end = max(_rows(values, table), default=-1) + 1
     cells = ((k, fitted(column, blank(column))) for k, column in enumerate(field.fields))
     added = [typed(column, blank(column), _at(table, end, k)) for k, column in cells]
@@ -267,19 +311,25 @@ def inputs(field: Field, values: Typed, path: str = "", revision: int = 0) -> Ht
             return h.div("stack", *parts)
         case "table":
             grid = f"grid-template-columns: repeat({len(field.fields)}, minmax(0, 1fr)) 24px"
-            heads = h.div("triple-in", *(h.span("caption", each.label) for each in field.fields), style=grid)
+            heads = h.div(
+                "triple-in", *(h.span("caption", each.label) for each in field.fields), style=grid
+            )
             lines = []
             for n in _rows(values, path):
                 columns = enumerate(field.fields)
                 cells = (inputs(column, values, _at(path, n, k), revision) for k, column in columns)
-                less = h.button("take this row out", "less", "bad", "ghost square", arg=_at(path, n))
+                less = h.button(
+                    "take this row out", "less", "bad", "ghost square", arg=_at(path, n)
+                )
                 lines.append(h.div("triple-in", *cells, less, style=grid))
             more = h.button("Another row", "more", "plus", "ghost", arg=path or "value")
             return h.div("stack tight", heads, *lines, more)
         case "ticks":
             ticks = []
             for n, label in enumerate(field.labels):
-                box = h.tag("input", type="checkbox", name=_at(path, n), checked=_at(path, n) in values)
+                box = h.tag(
+                    "input", type="checkbox", name=_at(path, n), checked=_at(path, n) in values
+                )
                 ticks.append(h.tag("label", box, " ", h.tag("bdi", label), class_="tick"))
             return h.div("stack tight scroll", *ticks)
     return _input(field, values, path, revision)
@@ -296,11 +346,14 @@ def _input(field: Field, values: Typed, path: str, revision: int) -> Html:
     if field.kind == "choice":
         labels = enumerate(field.labels or map(str, field.choices))
         options = (
-            h.tag("option", h.short(text, 120), value=n, selected=str(n) == value) for n, text in labels
+            h.tag("option", h.short(text, 120), value=n, selected=str(n) == value)
+            for n, text in labels
         )
         return h.tag("select", *options, **named)
     if field.kind not in ("texts", "json") and len(value) <= 80 and "\n" not in value:
-        return h.tag("input", type="text", value=value, placeholder=hint, autocomplete="off", **named)
+        return h.tag(
+            "input", type="text", value=value, placeholder=hint, autocomplete="off", **named
+        )
     height = min(max(value.count("\n") + 1, len(value) // 80, 2), 12)
     return h.tag("textarea", "\n", value, rows=height, placeholder=hint, **named)
 
@@ -312,7 +365,9 @@ def choices(step: Step) -> dict[str, Field]:
         return fields
     marks = marks_of(step.form)  # type: ignore[arg-type]
     for name, hint in get_type_hints(step.form).items():
-        wanted = next((arg for arg in get_args(hint) if isinstance(arg, type) and is_dataclass(arg)), None)
+        wanted = next(
+            (arg for arg in get_args(hint) if isinstance(arg, type) and is_dataclass(arg)), None
+        )
         if wanted is None or marks[name] == "hidden":
             continue
         offered = [record for source in step.inputs.values() for record in _offered(source, wanted)]
@@ -353,7 +408,9 @@ class StepForm:
             if not step.done:
                 names = {part.name for part in whole.fields} - self.offered.keys()
                 came_in = {name: step.inputs[name] for name in names & step.inputs.keys()}
-                data |= {name: to_data(value) for name, value in came_in.items() if value is not None}
+                data |= {
+                    name: to_data(value) for name, value in came_in.items() if value is not None
+                }
             data = {part.name: data[part.name] for part in whole.fields}
             fields = tuple(self.offered.get(part.name, part) for part in whole.fields)
             whole = replace(whole, fields=fields)
@@ -428,7 +485,9 @@ def prompt_form(  # noqa: PLR0913  # what stands in a form
     original = split_prompt(file)[1] if file is not None else ""
     edited = text != original
     header = dict(line.split(":", 1) for line in front.splitlines() if ":" in line)
-    strategy, reply, source = (header.get(key, "").strip() for key in ("strategy", "reply", "source"))
+    strategy, reply, source = (
+        header.get(key, "").strip() for key in ("strategy", "reply", "source")
+    )
     state = "no such file now" if file is None else "edited" if edited else "as in the file"
     about = (
         h.span("mono", f"prompts/{name}.md"),
@@ -439,7 +498,9 @@ def prompt_form(  # noqa: PLR0913  # what stands in a form
     words = re.findall(r"\w+", header.get("variables", ""))
     variables = (h.tag("mark", "{{" + word + "}}", class_="var mono") for word in words)
     actions = (
-        h.button("Try once", "try", "run", "primary", title="in this run only; the file stays as it is"),
+        h.button(
+            "Try once", "try", "run", "primary", title="in this run only; the file stays as it is"
+        ),
         h.button("Save to file", "save"),
         h.button("Back to the file", "revert"),
         h.span("hint", "Try runs this agent again; what follows becomes stale."),
@@ -480,9 +541,13 @@ def editor(text: str, revision: object) -> Html:
 def sent(request: ChatRequest | None, *, what: str = "As it will be sent") -> Html:
     """The messages as the model gets them, folded, with their size."""
     if request is None:
-        words = "Nothing to send yet: the agents before this one must run first, or it asks no model."
+        words = (
+            "Nothing to send yet: the agents before this one must run first, or it asks no model."
+        )
         return h.div("soft", words)
-    values = [value for value in request.variables.values() if isinstance(value, str) and len(value) > 1]
+    values = [
+        value for value in request.variables.values() if isinstance(value, str) and len(value) > 1
+    ]
     filled_in = "|".join(map(re.escape, sorted(values, key=len, reverse=True)))
     parts = []
     for message in request.messages:

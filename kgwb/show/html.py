@@ -159,7 +159,9 @@ def page(*contents: object) -> Html:
 
 def with_style(markup: Html) -> Html:
     """A section with the rules of the style sheet for the classes that occur in it."""
-    there = {name for names in set(re.findall(r'class="([^"]*)"', markup)) for name in names.split()}
+    there = {
+        name for names in set(re.findall(r'class="([^"]*)"', markup)) for name in names.split()
+    }
     rules = "".join(rule for classes, rule in _rules() if not classes or classes & there)
     return Html(markup.replace(">", f"><style>{rules}</style>", 1))
 
@@ -176,7 +178,9 @@ def _rules() -> tuple[tuple[frozenset[str], str], ...]:
     """The rules of the style sheet, each with the classes that its selectors name."""
     rules, anywhere = [], {"kg", "light", "dark", "theme-light", "theme-dark"}
     for rule in re.findall(r"[^{}]+\{(?:[^{}]|\{[^{}]*\})*\}", style()):
-        names = re.sub(r"\{[^{}]*\}|:not\([^()]*\)", " ", rule)  # what must not occur need not be there
+        names = re.sub(
+            r"\{[^{}]*\}|:not\([^()]*\)", " ", rule
+        )  # what must not occur need not be there
         rules.append((frozenset(re.findall(r"\.([A-Za-z][\w-]*)", names)) - anywhere, rule.strip()))
     return tuple(rules)
 
@@ -201,7 +205,14 @@ def state_sign(state: str, word: str, *, pill: bool = False) -> Html:
 
 
 def button(
-    label: str, do: str, sign: str = "", class_: str = "", *, key: str = "", off: bool = False, **more: Any
+    label: str,
+    do: str,
+    sign: str = "",
+    class_: str = "",
+    *,
+    key: str = "",
+    off: bool = False,
+    **more: Any,
 ) -> Html:
     """A button that sends ``do``, and ``arg`` with it; one that is ``off`` stays, and does nothing.
 
@@ -210,14 +221,21 @@ def button(
     square = "square" in class_.split()
     alone = square or (sign and "fold" in class_.split())
     text = "" if square else span("long", label) if alone else label
-    sent = {"type": "button", "data_do": do, "data_arg": more.pop("arg", None), "data_key": key or None}
+    sent = {
+        "type": "button",
+        "data_do": do,
+        "data_arg": more.pop("arg", None),
+        "data_key": key or None,
+    }
     state = {"aria_keyshortcuts": key or None, "aria_disabled": "true" if off else None}
     words = {"title": label if alone else None, "aria_label": label if alone else None, **more}
     signs = (icon(sign) if sign else "", text)
     return tag("button", *signs, class_=f"btn {class_}".strip(), **sent, **state, **words)
 
 
-def tabs(options: Iterable[tuple[str, str, object]], chosen: str, do: str, *, bare: bool = False) -> Html:
+def tabs(
+    options: Iterable[tuple[str, str, object]], chosen: str, do: str, *, bare: bool = False
+) -> Html:
     """Views to choose from: each name, its label, and a number beside it."""
 
     def tab(name: str, label: str, number: object) -> Html:
@@ -226,7 +244,9 @@ def tabs(options: Iterable[tuple[str, str, object]], chosen: str, do: str, *, ba
         selected = str(name == chosen).lower()
         return tag("button", text, role="tab", type="button", **sent, aria_selected=selected)
 
-    return div(f"tabs{' bare' if bare else ''}", *(tab(*option) for option in options), role="tablist")
+    return div(
+        f"tabs{' bare' if bare else ''}", *(tab(*option) for option in options), role="tablist"
+    )
 
 
 def bar(share: float) -> Html:
@@ -243,7 +263,9 @@ def fold(summary: object, *contents: object, unfolded: bool = False, key: str = 
     """A summary that opens; only the summary if there is nothing in it."""
     if not any(contents):
         return div("", summary)
-    return tag("details", tag("summary", summary), div("", *contents), open=unfolded, id=key or None)
+    return tag(
+        "details", tag("summary", summary), div("", *contents), open=unfolded, id=key or None
+    )
 
 
 def table(heads: Sequence[object], rows: Iterable[Sequence[object]], *, of: int = 0) -> Html:
@@ -306,7 +328,9 @@ def bars(title: str, figures: Sequence[Bar], most: float = 0.0) -> Html:
     for figure in figures:
         numbers = figure.value, figure.low, figure.high - figure.low
         value, low, width = (f"{number / most * 100:.1f}%" for number in numbers)
-        drawn = div("bar", tag("i", style=f"width:{value}"), tag("s", style=f"left:{low};width:{width}"))
+        drawn = div(
+            "bar", tag("i", style=f"width:{value}"), tag("s", style=f"left:{low};width:{width}")
+        )
         name = span("cut", figure.label, title=figure.label)
         series = ("sparql", "person", "ok", "code")[figure.series % 4]
         rows.append(div(f"hbar {series}", name, drawn, span("num", figure.text)))
@@ -373,7 +397,9 @@ def changes(before: list[str], after: list[str]) -> tuple[int, Html]:
     unequal = ((old, new) for same, old, new in aligned(before, after) if not same)
     pairs = [pair for old, new in unequal for pair in zip_longest(old, new)]
     for old, new in pairs[:MOST_ROWS]:
-        first, second = word_changes(short(old or "", MOST_COMPARED), short(new or "", MOST_COMPARED))
+        first, second = word_changes(
+            short(old or "", MOST_COMPARED), short(new or "", MOST_COMPARED)
+        )
         rows += [div("del", first, data_s="−")] if old is not None else []
         rows += [div("ins", second, data_s="+")] if new is not None else []
     return len(pairs), div("diff", *rows, left_out(len(pairs) - MOST_ROWS))
@@ -382,7 +408,9 @@ def changes(before: list[str], after: list[str]) -> tuple[int, Html]:
 def highlighted(text: str, pattern: str, class_: str = "filled") -> Html:
     """A text with all marked that a regular expression without groups matches; nothing by an empty one."""
     parts = re.split(f"({pattern})", text) if pattern else [text]
-    return join(*(tag("mark", part, class_=class_) if n % 2 else safe(part) for n, part in enumerate(parts)))
+    return join(
+        *(tag("mark", part, class_=class_) if n % 2 else safe(part) for n, part in enumerate(parts))
+    )
 
 
 def marked(text: str, words: Iterable[str]) -> Html:

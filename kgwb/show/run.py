@@ -31,7 +31,13 @@ SIGNS = {
     "done": ("ok", "done"),
 }
 """The icon and the word of each state of a step."""
-LOOKS = {"failed": "lit isbad", "stale": "isstale", "not needed": "unused", "done": "lit", "running": "lit"}
+LOOKS = {
+    "failed": "lit isbad",
+    "stale": "isstale",
+    "not needed": "unused",
+    "done": "lit",
+    "running": "lit",
+}
 """How an agent looks in the flow strip by the first of these states that one of its steps has."""
 STATUS = {
     "new": "Not run yet",
@@ -126,7 +132,12 @@ def _outcome_of(answer: Answer, spent: Totals) -> tuple[str, str, str, str]:
     reason = answer.reason.removeprefix(f"{NOT_HERE}: ")
     if reason.startswith(CANNOT_EXPRESS):
         return "none", "Not answered", "The question was not answered", f"{reason} · {cost}"
-    return "none", "Not in this graph", "No answer in this graph", f"{reason} · {cost}" if reason else cost
+    return (
+        "none",
+        "Not in this graph",
+        "No answer in this graph",
+        f"{reason} · {cost}" if reason else cost,
+    )
 
 
 WANTED = {
@@ -150,7 +161,11 @@ def doubt(question: str, answer: Answer) -> str:
         if isinstance(value.term, Literal):
             datatype = str(value.term.datatype or "").rpartition("#")[2].casefold()
             kind = "a number" if re.fullmatch(r"[-+]?[\d.,]+", text) else "a text"
-            if "date" in datatype or datatype.startswith("g") or re.fullmatch(r"-?\d{4}(-\d\d){0,2}", text):
+            if (
+                "date" in datatype
+                or datatype.startswith("g")
+                or re.fullmatch(r"-?\d{4}(-\d\d){0,2}", text)
+            ):
                 kind = "a date"
         if kind not in fits:
             odd.append(f"{h.short(value.label, 60)} is {kind}")
@@ -174,7 +189,9 @@ def answer_banner(standing: Standing, more: object = "") -> Html:
 
 def set_up(run: Run) -> str:
     """ "chatty_kg · rules · fast · without Arrival — director → Denis Villeneuve", a triple that is muted."""
-    models = ", ".join(dict.fromkeys(model.name for model in run.models.values())) or "recorded replies"
+    models = (
+        ", ".join(dict.fromkeys(model.name for model in run.models.values())) or "recorded replies"
+    )
     parts = [run.system.name, h.clean(models), run.settings.profile]
     if run.kg.muted:
         names = names_of(run)
@@ -206,12 +223,20 @@ def _node(standing: Standing, agent: str, chosen: bool) -> Html:
     state = next((state for state in LOOKS if state in states), "not run")
     by_hand = any(step.origin == "by hand" for step in mine)
     stops = not standing.run.breakpoints.isdisjoint({agent, *(step.key for step in mine)})
-    classes = ["node", LOOKS.get(state, "waiting"), "ishand" * by_hand, "chosen" * chosen, "stop" * stops]
+    classes = [
+        "node",
+        LOOKS.get(state, "waiting"),
+        "ishand" * by_hand,
+        "chosen" * chosen,
+        "stop" * stops,
+    ]
     times = h.span("times", f"×{len(mine)}") if len(mine) > 1 else ""
     tile = h.span(f"kind {kind}", h.icon("bad" if state == "failed" else kind), times)
     sent = {"type": "button", "data_do": "choose", "data_arg": mine[0].key if mine else agent}
     words = f"{h.spoken(agent)}: {h.KINDS[kind]}, {SIGNS[state][1]}"
-    face = h.tag("button", tile, h.span("name", h.spoken(agent)), **sent, title=words, tabindex="-1")
+    face = h.tag(
+        "button", tile, h.span("name", h.spoken(agent)), **sent, title=words, tabindex="-1"
+    )
     return h.tag("li", face, class_=" ".join(filter(None, classes)))
 
 
@@ -259,10 +284,15 @@ def timeline(standing: Standing, chosen: str) -> Html:
     """A line for each step: breakpoint, tile, name, outcome, and its time over a bar."""
     rows, run = _rows(standing), standing.run
     above = {step.parent for step in standing.steps.values()} | {*run.system.supervisors}
-    longest = max((row.step.seconds for row in rows if row.step and row.key not in above), default=0) or 1.0
+    longest = (
+        max((row.step.seconds for row in rows if row.step and row.key not in above), default=0)
+        or 1.0
+    )
     here = next((place for place, row in enumerate(rows) if row.key == chosen), 0)
     reached = {step.key for step in run.steps}
-    done = [n for n, row in enumerate(rows) if row.key in reached and standing.state(row.key) != "stale"]
+    done = [
+        n for n, row in enumerate(rows) if row.key in reached and standing.state(row.key) != "stale"
+    ]
     lines = []
     for place, row in enumerate(rows):
         key = {here - 1: "k ArrowUp", here + 1: "j ArrowDown"}.get(place)
@@ -272,7 +302,9 @@ def timeline(standing: Standing, chosen: str) -> Html:
     return h.tag("ol", *lines, class_="tl", aria_label="steps of the run")
 
 
-def _line(standing: Standing, row: Row, chosen: bool, key: str | None, above: bool, longest: float) -> Html:
+def _line(
+    standing: Standing, row: Row, chosen: bool, key: str | None, above: bool, longest: float
+) -> Html:
     step, agent, state = row.step, agent_of(row.key), standing.state(row.key)
     name, kind = h.spoken(agent), kind_at(standing.run, agent)
     looks = {"stale": "isstale", "ahead": "ahead"}.get(state, "")
@@ -282,7 +314,11 @@ def _line(standing: Standing, row: Row, chosen: bool, key: str | None, above: bo
         "button",
         **{"class_": "gut", "type": "button", "tabindex": "-1"},
         **{"data_do": "stop", "data_arg": row.key, "data_key": "b" if chosen else None},
-        **{"aria_pressed": str(stops).lower(), "aria_label": f"stop after {name}", "title": "stop here (b)"},
+        **{
+            "aria_pressed": str(stops).lower(),
+            "aria_label": f"stop after {name}",
+            "title": "stop here (b)",
+        },
     )
     words = "not needed" if step is None and state == "not needed" else ""
     if step is not None and step.done and state not in ("stale", "failed"):
@@ -310,7 +346,9 @@ def _line(standing: Standing, row: Row, chosen: bool, key: str | None, above: bo
 def _row_sign(step: Step | None, state: str, above: bool) -> Html:
     if state in ("failed", "stale", "running") and not above:
         return h.state_sign(*SIGNS[state])
-    return h.state_sign("hand", "by hand") if step is not None and step.origin == "by hand" else Html()
+    return (
+        h.state_sign("hand", "by hand") if step is not None and step.origin == "by hand" else Html()
+    )
 
 
 def _not_asked(step: Step | None, kind: str) -> bool:
@@ -326,7 +364,10 @@ def step_head(standing: Standing, key: str, controls: object = "") -> Html:
     by_hand = step is not None and step.origin == "by hand" and state == "done"
     sign, word = ("hand", "by hand") if by_hand else SIGNS[state]
     silent = _not_asked(step, kind)
-    facts = [h.span(f"kindword {kind}", h.KINDS[kind]), h.span("", "was not asked") if silent else ""]
+    facts = [
+        h.span(f"kindword {kind}", h.KINDS[kind]),
+        h.span("", "was not asked") if silent else "",
+    ]
     if step is not None and (step.done or step.error):
         facts += _cost_and_origin(step, run.calls)
         facts.append(h.aside(f"by {run.model_name(agent)}") if step.attempts else "")
@@ -341,7 +382,10 @@ def step_head(standing: Standing, key: str, controls: object = "") -> Html:
 def _cost_and_origin(step: Step, calls: Mapping[str, Call]) -> list[Html | str]:
     """What a step cost, and whether it asked anybody just now."""
     origin = {"record": "from the record", "live": "asked live"}.get(step.origin, "")
-    return [h.aside(" · ".join(cost_of(step, calls))), h.aside(origin) if step.calls and origin else ""]
+    return [
+        h.aside(" · ".join(cost_of(step, calls))),
+        h.aside(origin) if step.calls and origin else "",
+    ]
 
 
 def step_notes(step: Step | None) -> Html:
@@ -360,8 +404,12 @@ def came_in(step: Step, around: Around) -> Html:
     parts = []
     for name, value in step.inputs.items():
         makers = (other for other in earlier if other.done and other.output is value)
-        maker = next((h.spoken(other.agent) for other in makers if other.key != step.parent), "the question")
-        shown = view(value, around) if says_more(value) else h.div("body", h.tag("bdi", line(value)))
+        maker = next(
+            (h.spoken(other.agent) for other in makers if other.key != step.parent), "the question"
+        )
+        shown = (
+            view(value, around) if says_more(value) else h.div("body", h.tag("bdi", line(value)))
+        )
         lead = h.div("lead", h.tag("b", h.spoken(name)), h.aside(f" from {maker}"))
         parts.append(h.div("part", lead, shown))
     return h.join(*parts)
@@ -371,7 +419,11 @@ def attempts(step: Step, calls: Mapping[str, Call]) -> Html:
     """The prompt as it was sent, the reply as it came, and each check by name."""
     shown = []
     for number, attempt in enumerate(step.attempts, 1):
-        sign = h.state_sign("ok", "accepted") if attempt.accepted else h.state_sign("bad", "not accepted")
+        sign = (
+            h.state_sign("ok", "accepted")
+            if attempt.accepted
+            else h.state_sign("bad", "not accepted")
+        )
         checks = [
             h.div("row", h.state_sign("bad", check.name), h.span("", check.problem))
             if check.problem
@@ -384,9 +436,13 @@ def attempts(step: Step, calls: Mapping[str, Call]) -> Html:
             cost = f"{call.request['model']} · {tokens} · {h.seconds(call.seconds)}"
             messages = call.request["content"]["messages"]
             lines = (h.join(h.span("role", role), text, "\n") for role, text in messages)
-            sent = h.fold(h.aside("the prompt as it was sent"), h.preformatted(*lines), key=f"sent-{number}")
+            sent = h.fold(
+                h.aside("the prompt as it was sent"), h.preformatted(*lines), key=f"sent-{number}"
+            )
         title = h.div("row", h.tag("b", f"Attempt {number}"), sign, h.aside(cost))
-        shown.append(h.div("stack tight", title, h.preformatted(attempt.reply), h.div("row", *checks), sent))
+        shown.append(
+            h.div("stack tight", title, h.preformatted(attempt.reply), h.div("row", *checks), sent)
+        )
     return h.div("body stack", *shown) if shown else h.div("body soft", "This step asked no model.")
 
 
@@ -422,7 +478,9 @@ def waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
         bars = (h.tag("i", class_=kind, style=width) for kind, width in widths)
         rows.append(h.div("fall", name, h.span("lane", *bars), figures))
         begun += sum(times.values())
-    sums = ", ".join(f"{name} {h.seconds(sum(times[name] for times in spent.values()))}" for name in kinds)
+    sums = ", ".join(
+        f"{name} {h.seconds(sum(times[name] for times in spent.values()))}" for name in kinds
+    )
     total = f"{h.seconds(whole)} in all: {sums}. Steps are laid end to end, also those that ran side by side."
     return h.div("stack tight", *rows, h.aside(total))
 
@@ -440,7 +498,9 @@ def run_body(run: Run) -> Html:
     return h.join(
         head(run),
         answer_banner(standing),
-        h.div("body stack", *answer_parts(answer, known)) if answered and answer is not None else "",
+        h.div("body stack", *answer_parts(answer, known))
+        if answered and answer is not None
+        else "",
         flow_strip(standing),
         h.div("steps", *_folded(standing, known, by_supervisor(standing.steps.values()))),
         h.div("band", time) if run.steps else "",
@@ -464,9 +524,13 @@ def _folded(
         tile = h.kind_tile(kind, small=True, hollow=_not_asked(step, kind))
         face = h.span("go", tile, name, h.span("ms", h.seconds(step.seconds)))
         rows = [(h.spoken(name), h.tag("bdi", line(value))) for name, value in step.inputs.items()]
-        inside = _inside(step, around, standing.run.calls, h.table((), rows), supervises=bool(below))
+        inside = _inside(
+            step, around, standing.run.calls, h.table((), rows), supervises=bool(below)
+        )
         unfolded = bool(step.error) or (bool(below) and depth < 1)
-        yield h.tag("details", h.tag("summary", face, style=f"--d:{depth}"), inside, *below, open=unfolded)
+        yield h.tag(
+            "details", h.tag("summary", face, style=f"--d:{depth}"), inside, *below, open=unfolded
+        )
 
 
 def _inside(

@@ -45,7 +45,9 @@ DESCRIBED = 20
 """Arrows described to who cannot see the picture; the table has them all."""
 ANSWERS = 5
 """Answers named in one row of the table."""
-NOTHING = div("body", "No vertex is linked yet: run on until an entity of the question has its vertex.")
+NOTHING = div(
+    "body", "No vertex is linked yet: run on until an entity of the question has its vertex."
+)
 CLASSES = {"linked": "linked", "unknown": "via", "answer": "ans"}
 BELOW = {"linked": "“{}”", "unknown": "{}", "reached": "{}", "answer": "the answer"}
 """What stands under a node's label: its roles as far as they are a matter of words."""
@@ -90,7 +92,9 @@ class Node:
     @property
     def shape(self) -> str:
         """What it is in a picture: the most telling of its roles, "literal", or "neighbour"."""
-        kinds: set[str] = {"unknown" if role.kind == "reached" else role.kind for role in self.roles}
+        kinds: set[str] = {
+            "unknown" if role.kind == "reached" else role.kind for role in self.roles
+        }
         kinds |= {"literal"} if isinstance(self.term, RdfLiteral) else set()
         shapes = ("answer", "linked", "unknown", "literal", "support")
         return next((shape for shape in shapes if shape in kinds), "neighbour")
@@ -151,10 +155,18 @@ def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
     A subclass of Answer answers a part of the question: it stands for the run's answer until there is one.
     Asks nobody but a local graph, and that for names only; may raise its GraphError.
     """
-    records = [record for step in tuple(run.steps) if step.done for record in records_in(step.output)]
-    reached = [record for record in reversed(records) if isinstance(record, Answer) and not record.ungrounded]
+    records = [
+        record for step in tuple(run.steps) if step.done for record in records_in(step.output)
+    ]
+    reached = [
+        record
+        for record in reversed(records)
+        if isinstance(record, Answer) and not record.ungrounded
+    ]
     so_far = (partial for partial in reached if partial or type(partial) is Answer)
-    answer = run.answer if run.answer and not run.answer.ungrounded else next(so_far, Answer("list"))
+    answer = (
+        run.answer if run.answer and not run.answer.ungrounded else next(so_far, Answer("list"))
+    )
     linked = [record.vertex.iri for record in records if isinstance(record, Link) and record.vertex]
     shown = _cut(list(dict.fromkeys(linked)), answer, most)
     answers, known, order = shown[1], dict[Part, dict[Role, None]](), list(WORDS)
@@ -163,7 +175,9 @@ def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
     queries = {record.sparql: record for record in records if isinstance(record, CandidateQuery)}
     for query in (queries[sparql] for sparql in answer.queries if sparql in queries):
         for value in answers:
-            parts += _matched(query, meant if len(meant) == len(query.patterns) else (), value.support)
+            parts += _matched(
+                query, meant if len(meant) == len(query.patterns) else (), value.support
+            )
     parts += [(value.term, Role("answer")) for value in answers if type(answer) is Answer]
     for triple in (triple for value in answers for triple in value.support):
         parts += [(part, Role("support")) for part in (triple, triple[0], triple[2])]
@@ -171,7 +185,9 @@ def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
         known.setdefault(part, {})[role] = None
 
     def roles_of(part: Part) -> tuple[Role, ...]:
-        return tuple(sorted(known.get(part, ()), key=lambda role: (order.index(role.kind), role.detail)))
+        return tuple(
+            sorted(known.get(part, ()), key=lambda role: (order.index(role.kind), role.detail))
+        )
 
     names = {str(iri): name for iri, name in answer.names} | names_of(run)
     names |= {str(value.term): value.label for value in answers}
@@ -184,7 +200,9 @@ def drawn(answer: Answer) -> Subgraph:
     return _labelled(_cut([], answer, MOST), names, lambda part: support)
 
 
-def _labelled(shown: Shown, names: dict[str, str], roles_of: Callable[[Part], tuple[Role, ...]]) -> Subgraph:
+def _labelled(
+    shown: Shown, names: dict[str, str], roles_of: Callable[[Part], tuple[Role, ...]]
+) -> Subgraph:
     nodes, answers, cut = shown
     triples = dict.fromkeys(triple for value in answers for triple in value.support)
     return Subgraph(
@@ -246,7 +264,9 @@ def _bindings(
     rest = [pattern for pattern in patterns if pattern is not first]
     for triple in triples:
         more = dict(binding)
-        if all(more.setdefault(text, part) == part for text, part in zip(first, triple, strict=True)):
+        if all(
+            more.setdefault(text, part) == part for text, part in zip(first, triple, strict=True)
+        ):
             yield from _bindings(rest, triples, more)
 
 
@@ -266,7 +286,10 @@ def expand(kg: Graph, subgraph: Subgraph, node: Term, most: int = 20) -> Subgrap
         kind = "blank node" if isinstance(node, BNode) else "literal"
         raise SettingError(f"a {kind} cannot be expanded", hint="choose a vertex that has an IRI")
     triples, whole = _around(kg, node)
-    drawn, there = {edge.triple for edge in subgraph.edges}, {other.term for other in subgraph.nodes}
+    drawn, there = (
+        {edge.triple for edge in subgraph.edges},
+        {other.term for other in subgraph.nodes},
+    )
     further = [triple for triple in triples if triple not in drawn]
     chosen = further[:most]
     new = dict.fromkeys(end for triple in chosen for end in triple[::2] if end not in there)
@@ -295,7 +318,9 @@ def _around(kg: Graph, vertex: URIRef) -> tuple[list[Triple], bool]:
     for subject, predicate, object_ in rows.rows:
         if isinstance(predicate, URIRef) and predicate not in kg.vocabulary.hidden:
             triple = (subject or vertex, predicate, object_ or vertex)
-            ways.setdefault((str(predicate), subject is not None and subject != vertex), set()).add(triple)
+            ways.setdefault((str(predicate), subject is not None and subject != vertex), set()).add(
+                triple
+            )
     in_turn = zip_longest(*(sorted(ways[way], key=str) for way in sorted(ways)))
     outward = sum(row[0] is None for row in rows.rows)
     whole = not rows.cut and max(outward, len(rows.rows) - outward) < LOOK
@@ -328,7 +353,9 @@ def layout(subgraph: Subgraph) -> Layout:
     ends = tuple((numbers[edge.triple[0]], numbers[edge.triple[2]]) for edge in subgraph.edges)
     sizes = []
     for node in subgraph.nodes:
-        widths = [text_width(line, 11 if below else 13) for below, line in enumerate(box_lines(node))]
+        widths = [
+            text_width(line, 11 if below else 13) for below, line in enumerate(box_lines(node))
+        ]
         sizes.append((max(*widths, 30.0) + 26, LINE * len(widths) + (14 if _round(node) else 10)))
     columns = list(_columns(subgraph.nodes, ends))
     row = max((height for _, height in sizes), default=0) + APART
@@ -369,7 +396,9 @@ def shorten(text: str, most: int) -> str:
 
 def text_width(text: str, size: float) -> float:
     """About how many pixels a text takes in a sans-serif font."""
-    shares = (1.0 if east_asian_width(char) in "WF" else 0.74 if char.isupper() else 0.57 for char in text)
+    shares = (
+        1.0 if east_asian_width(char) in "WF" else 0.74 if char.isupper() else 0.57 for char in text
+    )
     return sum(shares) * size
 
 
@@ -386,7 +415,8 @@ def _columns(nodes: Sequence[Node], ends: Iterable[tuple[int, int]]) -> Iterator
     firsts = [min(part, key=rank) for part in nx.connected_components(graph)]
     for layer in nx.bfs_layers(graph, sorted(firsts)):
         above = {
-            node: fmean([rows[other] for other in graph[node] if other in rows] or [0]) for node in layer
+            node: fmean([rows[other] for other in graph[node] if other in rows] or [0])
+            for node in layer
         }
         order = sorted(layer, key=lambda node: (above[node], node))
         rows = {node: row / len(order) for row, node in enumerate(order)}
@@ -401,7 +431,9 @@ def lit_parts(subgraph: Subgraph, lit: Value | None) -> dict[str, list[int]] | N
     terms = {lit.term, *(end for triple in lit.support for end in triple[::2])}
     return {
         "nodes": [number for number, node in enumerate(subgraph.nodes) if node.term in terms],
-        "edges": [number for number, edge in enumerate(subgraph.edges) if edge.triple in lit.support],
+        "edges": [
+            number for number, edge in enumerate(subgraph.edges) if edge.triple in lit.support
+        ],
     }
 
 
@@ -435,10 +467,16 @@ def svg(subgraph: Subgraph, lit: Value | None = None, do: str = "") -> Html:
         corner |= {"rx": place.height / 2 if _round(node) else 5}
         box = tag("rect", class_="nd", width=place.width, height=place.height, **corner)
         first, *below = box_lines(node)
-        texts = [tag("text", first, x=place.x, y=place.y + (-1 if below else 4), text_anchor="middle")]
+        texts = [
+            tag("text", first, x=place.x, y=place.y + (-1 if below else 4), text_anchor="middle")
+        ]
         for line in below:
-            texts.append(tag("text", line, x=place.x, y=place.y + 13, text_anchor="middle", class_="sub"))
-        nodes.append(tag("g", tag("title", about(node)), box, *texts, class_=class_, **sent, **role))
+            texts.append(
+                tag("text", line, x=place.x, y=place.y + 13, text_anchor="middle", class_="sub")
+            )
+        nodes.append(
+            tag("g", tag("title", about(node)), box, *texts, class_=class_, **sent, **role)
+        )
     title = f"Subgraph: {count(len(nodes), 'node')}, {count(len(labels), 'triple')}"
     return tag(
         "svg",
@@ -482,7 +520,9 @@ def is_pale(edge: Edge) -> bool:
 
 def box_lines(node: Node) -> list[str]:
     """What is written into the box of a node: its label, and what it is."""
-    below = ", ".join(BELOW[role.kind].format(role.detail) for role in node.roles if role.kind in BELOW)
+    below = ", ".join(
+        BELOW[role.kind].format(role.detail) for role in node.roles if role.kind in BELOW
+    )
     return [shorten(text, BOX_CHARS) for text in (node.label, *filter(None, [below]))]
 
 

@@ -22,8 +22,22 @@ MOST_LINES, MOST_WORDS, MOST_VALUE = 12, 5, 50
 """Classes in a terminal, predicates on the line of each, and letters of a value."""
 UNORDERED = ("string", "boolean", "anyURI", "IRI", "class", "node")
 LANGUAGES = {
-    **{"": "no language", "ar": "Arabic", "de": "German", "en": "English", "es": "Spanish", "fr": "French"},
-    **{"it": "Italian", "ja": "Japanese", "ko": "Korean", "nl": "Dutch", "pl": "Polish", "pt": "Portuguese"},
+    **{
+        "": "no language",
+        "ar": "Arabic",
+        "de": "German",
+        "en": "English",
+        "es": "Spanish",
+        "fr": "French",
+    },
+    **{
+        "it": "Italian",
+        "ja": "Japanese",
+        "ko": "Korean",
+        "nl": "Dutch",
+        "pl": "Polish",
+        "pt": "Portuguese",
+    },
     **{"ru": "Russian", "zh": "Chinese"},
 }
 
@@ -41,7 +55,9 @@ def lines(survey: Survey) -> Iterator[str]:
     largest = [kind for kind in survey.classes if kind.total]
     for kind in largest[:MOST_LINES]:
         shown = [p for p in kind.properties if p.predicate not in hidden][:MOST_WORDS]
-        uses = [f"{_cut(term_text(p.predicate, names))} {_percent(p.things, kind.size)}" for p in shown]
+        uses = [
+            f"{_cut(term_text(p.predicate, names))} {_percent(p.things, kind.size)}" for p in shown
+        ]
         uses = uses or h.first_of(_below(survey, kind), MOST_WORDS)
         yield f"{h.clean(_cut(kind.name, 22)):<24}{kind.total:>9,}  {h.clean(', '.join(uses))}"
     if left := h.and_more(len(largest) - MOST_LINES):
@@ -95,7 +111,9 @@ def page(survey: Survey, around: Around, under: object = "", words: str | None =
     What is typed to search for is sent as ``find``; without ``words``, nothing can be typed.
     """
     shown = _numbers(survey).items()
-    big = (h.div("", h.div("big", "–" if n is None else f"{n:,}"), h.aside(noun)) for noun, n in shown)
+    big = (
+        h.div("", h.div("big", "–" if n is None else f"{n:,}"), h.aside(noun)) for noun, n in shown
+    )
     some = "It is large: what classes have, and how often, is estimated by some instances of the largest."
     label = "Search classes and predicates"
     about = {"type": "text", "name": "words", "id": "find", "value": words, "aria_label": label}
@@ -119,7 +137,9 @@ def classes(survey: Survey, around: Around, words: str = "", *, opened: bool = F
     notes = {str(iri): text for iri, text in survey.notes}
 
     def named(p: Property) -> bool:
-        parts = ((around.names.get(str(each.predicate), ""), each.predicate) for each in (p, *p.inner))
+        parts = (
+            (around.names.get(str(each.predicate), ""), each.predicate) for each in (p, *p.inner)
+        )
         return any(_matches(words, name, iri) for name, iri in parts)
 
     matching: list[tuple[Class, tuple[Property, ...]]] = []
@@ -132,15 +152,21 @@ def classes(survey: Survey, around: Around, words: str = "", *, opened: bool = F
     rows = []
     for place, (kind, some) in enumerate(matching[:MOST_CLASSES]):
         below = ", ".join(h.first_of(_below(survey, kind), MOST_PROPERTIES))
-        lead = tuple(filter(None, (notes.get(str(kind.iri), ""), f"Subclasses: {below}" if below else "")))
+        lead = tuple(
+            filter(None, (notes.get(str(kind.iri), ""), f"Subclasses: {below}" if below else ""))
+        )
         shown = replace(kind, properties=some or kind.properties)
         unfolded = bool(some) or (opened and not place)
         rows.append(_class(shown, kind.total / most, lead, around, notes, unfolded=unfolded))
     rest = [kind for kind, _ in matching[MOST_CLASSES:]]
     smaller = ", ".join(f"{_cut(kind.name)} {kind.total:,}" for kind in rest)
-    more = h.fold(h.aside(h.count(len(rest), "smaller class")), smaller, key="classes") if rest else ""
+    more = (
+        h.fold(h.aside(h.count(len(rest), "smaller class")), smaller, key="classes") if rest else ""
+    )
     nothing = (
-        "" if matching else h.aside("no class and no predicate has these words" if words else "no class")
+        ""
+        if matching
+        else h.aside("no class and no predicate has these words" if words else "no class")
     )
     return h.div("band kinds", *rows, more, nothing)
 
@@ -170,7 +196,9 @@ def _class(
     rows = []
     for p in shown:  # and each path through the nodes that it leads to
         rows.append(_row((p.predicate,), p, kind.size, around, notes.get(str(p.predicate), "")))
-        rows += [_row((p.predicate, inner.predicate), inner, p.triples, around, "") for inner in p.inner]
+        rows += [
+            _row((p.predicate, inner.predicate), inner, p.triples, around, "") for inner in p.inner
+        ]
     first = (h.div("soft", h.tag("bdi", h.short(text))) for text in lead)
     inside = (*first, *rows, h.left_out(len(kind.properties) - len(shown)))
     return h.fold(face, *inside, unfolded=unfolded, key=f"class-{kind.iri}-{unfolded}")
@@ -178,11 +206,15 @@ def _class(
 
 def _row(path: tuple[URIRef, ...], p: Property, of: int, around: Around, about: str) -> Html:
     name = " / ".join(term_text(iri, around.names) for iri in path)
-    known = h.span("", h.tag("bdi", name, title=h.short(about) or None), " ", curie(path[-1], around))
+    known = h.span(
+        "", h.tag("bdi", name, title=h.short(about) or None), " ", curie(path[-1], around)
+    )
     share = p.things / of if of else 0.0
     number = h.span("num", _percent(p.things, of or 1), title=f"{p.things:,} of {of:,}")
     sorts = []
-    for v in p.values[:MOST_SORTS]:  # a class with their number, or a datatype with the least and greatest
+    for v in p.values[
+        :MOST_SORTS
+    ]:  # a class with their number, or a datatype with the least and greatest
         kind, _, language = v.sort.partition("@")
         sort = {"node": "structure", "IRI": "without a class"}.get(kind, kind)
         sort = f"{LANGUAGES.get(language, _cut(language))} {sort}" if language else sort
@@ -195,26 +227,37 @@ def _row(path: tuple[URIRef, ...], p: Property, of: int, around: Around, about: 
         else:
             text = h.join(": ", h.between(", ", shown[:3]), ", …") if shown else Html()
         sorts.append(
-            h.join(h.tag("bdi", sort), f" {v.triples:,}" if v.sort in ("class", "IRI") else "", text)
+            h.join(
+                h.tag("bdi", sort), f" {v.triples:,}" if v.sort in ("class", "IRI") else "", text
+            )
         )
     more = h.and_more(len(p.values) - MOST_SORTS)
     loose = f"{p.unnamed:,} without a name" if p.unnamed else ""
-    return h.div("hbar prop", known, h.bar(share), number, h.span("soft", h.dotted(*sorts, more, loose)))
+    return h.div(
+        "hbar prop", known, h.bar(share), number, h.span("soft", h.dotted(*sorts, more, loose))
+    )
 
 
 def _band(survey: Survey) -> Html:
     """The labels by language; then what is declared and not used, and what is asserted both ways."""
     names = {str(iri): name for iri, name in survey.names}
-    labels = h.div("row", h.span("caption", "Labels"), *(h.span("chip", text) for text in _labels(survey)))
+    labels = h.div(
+        "row", h.span("caption", "Labels"), *(h.span("chip", text) for text in _labels(survey))
+    )
     both = [f"{term_text(iri, names)} ({n:,} of {of:,})" for iri, of, n in survey.both_ways if n]
     unused = [term_text(iri, names) for iri in survey.unused]
-    lists = (("unused", "Declared and never used", unused), ("both", "Asserted in both directions", both))
+    lists = (
+        ("unused", "Declared and never used", unused),
+        ("both", "Asserted in both directions", both),
+    )
     folds = [
         h.fold(f"{title}: {len(items):,}", ", ".join(h.first_of(items, 200)), key=key)
         for key, title, items in lists
         if items
     ]
     unlabelled = (
-        h.aside(f"{h.count(survey.unlabelled, 'thing')} without a label") if survey.unlabelled else ""
+        h.aside(f"{h.count(survey.unlabelled, 'thing')} without a label")
+        if survey.unlabelled
+        else ""
     )
     return h.div("band stack tight", labels, unlabelled, *folds)

@@ -106,7 +106,10 @@ def compared(value: Any, names: Mapping[str, str] | None = None) -> list[str]:
     if isinstance(value, list | tuple):
         return [text for part in value for text in compared(part, names)]
     if isinstance(value, Answer):
-        return [line(value), *(h.clean(triple_text(triple, names or {})) for triple in value.support)]
+        return [
+            line(value),
+            *(h.clean(triple_text(triple, names or {})) for triple in value.support),
+        ]
     return [part_line(value), *_parts(value, None)]
 
 
@@ -141,7 +144,11 @@ def view(value: Any, around: Around) -> Html:
     if isinstance(value, list | tuple):
         return h.div("body", parts_table(value, around)) if value else h.div("body soft", "nothing")
     if not is_dataclass(value):
-        text = h.preformatted(value) if "\n" in str(value) else h.tag("bdi", h.short(str(value), MOST_LINE))
+        text = (
+            h.preformatted(value)
+            if "\n" in str(value)
+            else h.tag("bdi", h.short(str(value), MOST_LINE))
+        )
         return h.div("body", text)
     pieces = [h.div("b", line(value))]
     for name, part, mark in shown_fields(value):
@@ -168,7 +175,11 @@ def parts_table(parts: Sequence[Any], around: Around) -> Html:
     if not is_dataclass(parts[0]):
         return h.table((), [(cell(part, "", around),) for part in parts])
     marks = {name: mark for name, _, mark in shown_fields(parts[0])}
-    used = [name for name in marks if any(getattr(part, name, None) not in ("", (), None) for part in parts)]
+    used = [
+        name
+        for name in marks
+        if any(getattr(part, name, None) not in ("", (), None) for part in parts)
+    ]
     heads = ["IRI" if name == "iri" else h.spoken(name) for name in used]
     rows = [[cell(getattr(part, name, ""), marks[name], around) for name in used] for part in parts]
     return h.table(heads, rows)
@@ -196,11 +207,17 @@ def choice_rows(lines: Sequence[object], taken: int, nothing: str, around: Aroun
     rows = []
     for place, contents in [*enumerate(lines), (-1, h.span("soft", nothing))]:
         here = place == taken
-        click = h.span("btn ghost", "take this one" if place >= 0 else "take none") if around.live else ""
+        click = (
+            h.span("btn ghost", "take this one" if place >= 0 else "take none")
+            if around.live
+            else ""
+        )
         sign = h.span("take", h.state_sign("ok", "taken") if here else click)
         sent = {"data_do": "take", "data_arg": place, "id": f"take-{place}"} if around.live else {}
         state: dict[str, object] = {"type": "button", "aria_pressed": str(here).lower(), **sent}
-        row = h.tag("button", h.span("mark"), h.span("grow", contents), sign, class_="cand", **state)
+        row = h.tag(
+            "button", h.span("mark"), h.span("grow", contents), sign, class_="cand", **state
+        )
         rows.append(h.tag("li", row, class_="taken" if here else None))
     return h.tag("ol", *rows, class_="rows")
 
@@ -223,7 +240,10 @@ def _(value: flow.Link, around: Around) -> Html:
 def _(value: flow.Retrieved, around: Around) -> Html:
     rows = []
     for place, candidate in enumerate(value.candidates[: h.MOST_ROWS], 1):
-        bar, number = h.span("minibar", h.bar(candidate.score)), h.span("num", f"{candidate.score:.2f}")
+        bar, number = (
+            h.span("minibar", h.bar(candidate.score)),
+            h.span("num", f"{candidate.score:.2f}"),
+        )
         score = h.span("take row", bar, number)
         line = h.span("grow", _candidate(candidate, around))
         rows.append(h.tag("li", h.div("cand plain", h.span("num", place), line, score)))
@@ -255,9 +275,15 @@ def _among(asked: flow.Retrieved | flow.Link, around: Around) -> Html:
         return Html()
     label = f"Is this among the candidates for “{asked.entity}”?"
     named = {"type": "text", "name": "name", "placeholder": "a name or an IRI", "id": "among"}
-    typed = h.tag("label", h.span("", label), h.tag("input", **named, aria_label=label), class_="f grow")
+    typed = h.tag(
+        "label", h.span("", label), h.tag("input", **named, aria_label=label), class_="f grow"
+    )
     look = h.button("Look for it", "where")
-    degrees = h.button("Show degrees", "degrees") if asked.candidates and "degrees" not in around.more else ""
+    degrees = (
+        h.button("Show degrees", "degrees")
+        if asked.candidates and "degrees" not in around.more
+        else ""
+    )
     form = h.tag("form", typed, look, degrees, class_="row ends controls", data_do="where")
     return h.div("band stack", form, shown_of("where", around))
 
@@ -272,7 +298,13 @@ def shown_of(question: str, around: Around) -> Html:
 
 
 def query_block(
-    number: int, query: str, around: Around, *, head: object = "", usable: bool = False, empty: bool = False
+    number: int,
+    query: str,
+    around: Around,
+    *,
+    head: object = "",
+    usable: bool = False,
+    empty: bool = False,
 ) -> Html:
     """A query as it reads; where the person may, to edit and run, and why it is empty if it is."""
     shown = sparql(query, around)
@@ -293,7 +325,9 @@ def query_block(
     form = h.tag("form", typed, h.div("row controls", *buttons), class_="stack tight", **sent)
     editor = h.fold(h.aside("edit and run"), form, key=key, unfolded=unfolded)
     answers = (shown_of(f"{question} {number}", around) for question in ("query", "why"))
-    return h.div("", head, h.div("edited", editor, shown), *answers)  # open, it is in the text's place
+    return h.div(
+        "", head, h.div("edited", editor, shown), *answers
+    )  # open, it is in the text's place
 
 
 @view.register
@@ -316,14 +350,18 @@ def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
         parts.append(h.table(value.columns, rows, of=len(value.values)))
     shown = []
     for number, item in enumerate(value.values[: h.MOST_ROWS], 1):
-        support = triples(item.support, around, [item.term]) if item.support else h.aside("no triple")
+        support = (
+            triples(item.support, around, [item.term]) if item.support else h.aside("no triple")
+        )
         label = Html()  # the triples show the name of an answer that is an end of them
         if not any(str(end) == str(item.term) for triple in item.support for end in triple[::2]):
             exact = term(item.term, around) if str(item.term) != item.label else ""
             exact = curie(item.term, around) if isinstance(item.term, URIRef) else exact
             name = item.label if item.row else around.names.get(str(item.term), item.label)
             label = h.div("row", h.tag("b", h.short(name)), exact)
-        shown.append(h.div("row top", h.span("num", number), h.div("grow stack tight", label, support)))
+        shown.append(
+            h.div("row top", h.span("num", number), h.div("grow stack tight", label, support))
+        )
     if value.columns:
         parts.append(h.fold(h.aside("the triples that each row stands on"), *shown, key="support"))
         shown = []
@@ -346,10 +384,14 @@ def _told_apart(answer: flow.Answer, around: Around) -> Around:
     vertices = (value for value in answer.values[: h.MOST_ROWS] if isinstance(value.term, URIRef))
     labels = {str(value.term): value.label for value in vertices}
     alike: dict[str, list[str]] = {}
-    support = (triple for value in answer.values[: h.MOST_ROWS] for triple in value.support[:MOST_SUPPORT])
+    support = (
+        triple for value in answer.values[: h.MOST_ROWS] for triple in value.support[:MOST_SUPPORT]
+    )
     iris = {str(term) for triple in support for term in triple if isinstance(term, URIRef)}
     for iri in sorted({*iris, *labels}):
-        alike.setdefault(around.names.get(iri) or labels.get(iri) or local_name(iri), []).append(iri)
+        alike.setdefault(around.names.get(iri) or labels.get(iri) or local_name(iri), []).append(
+            iri
+        )
     names = dict(around.names)
     for name, same in alike.items():
         tails = [re.split(r"[/#:]", iri.rstrip("/#:"))[-1] for iri in same]

@@ -166,7 +166,9 @@ def candidate_line(candidate: Candidate, around: Around) -> Html:
     """Label and types of a vertex, then its CURIE and what else sets it apart from others."""
     about = h.short(candidate.description) or h.short(", ".join(candidate.relations[:6]))
     types = (h.span("type", h.short(name)) for name in candidate.types[:3])
-    under = h.span("under soft", curie(candidate.iri, around), h.join(" · ", about) if about else "")
+    under = h.span(
+        "under soft", curie(candidate.iri, around), h.join(" · ", about) if about else ""
+    )
     return h.join(h.span("row", h.tag("b", h.short(candidate.label)), *types), under)
 
 
@@ -179,7 +181,9 @@ def laid_out(text: str) -> str:
     for kind, word in LEXER.get_tokens(body):
         if kind is Keyword and word.upper() == "FILTER":
             lines.append((depth, ""))
-        for part in word if kind is Punctuation else (word,):  # the lexer gives signs together: "}."
+        for part in (
+            word if kind is Punctuation else (word,)
+        ):  # the lexer gives signs together: "}."
             depth += (part == "{") - (part == "}")
             if part == "}":
                 lines.append((depth, ""))
@@ -200,12 +204,16 @@ def readable(text: str, around: Around) -> str:
             return match[0]
         namespace, local = split(match["iri"])
         prefix = around.prefix_of(namespace)
-        plain = re.fullmatch(r"[A-Za-z_][\w-]*", local, re.ASCII) and re.fullmatch(r"[A-Za-z]\w*", prefix)
+        plain = re.fullmatch(r"[A-Za-z_][\w-]*", local, re.ASCII) and re.fullmatch(
+            r"[A-Za-z]\w*", prefix
+        )
         if not plain or used.setdefault(prefix, namespace) != namespace:
             return match[0]
         return f"{prefix}:{local}"
 
-    body = re.sub(r"\"(?:[^\"\\]|\\.)*\"|<(?P<iri>[A-Za-z][\w+.-]*:[^<>\"\s]+)>", cut, laid_out(text))
+    body = re.sub(
+        r"\"(?:[^\"\\]|\\.)*\"|<(?P<iri>[A-Za-z][\w+.-]*:[^<>\"\s]+)>", cut, laid_out(text)
+    )
     return "".join(f"PREFIX {prefix}: <{namespace}>\n" for prefix, namespace in used.items()) + body
 
 
@@ -226,7 +234,11 @@ def legend(query: str, around: Around) -> Html:
         whole or spaces.get(prefix, "") + local
         for whole, prefix, local in re.findall(r"<([^<>\s]+)>|([\w-]+):([\w-]+)", body)
     ]
-    rows = [(curie(iri, around), around.names[iri]) for iri in dict.fromkeys(iris) if iri in around.names]
+    rows = [
+        (curie(iri, around), around.names[iri])
+        for iri in dict.fromkeys(iris)
+        if iri in around.names
+    ]
     if not rows:
         return Html()
     shown = h.table(("term", "label"), rows[: h.MOST_ROWS])

@@ -68,7 +68,9 @@ def _step_lines(
     yield f"{paint(clean(step.key), 'key', color)}: {first}  {cost}"
     yield from [] if brief else map(clean, rest)
     for number, attempt in enumerate(step.attempts, 1):
-        failed = "; ".join(f"{check.name}: {check.problem}" for check in attempt.checks if check.problem)
+        failed = "; ".join(
+            f"{check.name}: {check.problem}" for check in attempt.checks if check.problem
+        )
         if failed:
             yield paint(clean(f"attempt {number} failed: {failed}"), "failure", color)
     for note in step.notes:
@@ -89,7 +91,10 @@ def cost_of(step: Step, calls: Mapping[str, Call]) -> list[str]:
         "query": sum(kind in QUERIES for kind in kinds),
         "label search": sum(kind in SEARCHES for kind in kinds),
     }
-    return [*(count(number, noun) for noun, number in numbers.items() if number), seconds(step.seconds)]
+    return [
+        *(count(number, noun) for noun, number in numbers.items() if number),
+        seconds(step.seconds),
+    ]
 
 
 def totals_text(totals: Totals) -> str:
@@ -107,7 +112,11 @@ def differing(differences: Differences) -> str:
     if not number:
         return "no step differs"
     parting = differences.parting
-    first = f"the first decision that differs is {clean(parting.key)}" if parting else "no decision differs"
+    first = (
+        f"the first decision that differs is {clean(parting.key)}"
+        if parting
+        else "no decision differs"
+    )
     return f"{number} of {count(len(differences), 'step')} differ; {first}"
 
 
@@ -123,7 +132,10 @@ def difference_text(differences: Differences) -> str:
                 [] if step is None else compared(step.output) if step.done else [outcome(step)]
                 for step in (pair.first, pair.second)
             )
-            for side, texts, others in (("first:", first, set(second)), ("second:", second, set(first))):
+            for side, texts, others in (
+                ("first:", first, set(second)),
+                ("second:", second, set(first)),
+            ):
                 unequal = [text for text in texts if text not in others] or texts[:1]
                 shown += [f"  {side:<8}{text}" for text in unequal]
     return "\n".join(shown)

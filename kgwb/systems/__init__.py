@@ -77,7 +77,9 @@ def load_run(
     """
     header = next(RunFile(Path(path)).lines())
     models = llm.model(model) if isinstance(model, str) else model
-    run = Run.load(path, system(header.get("system", "chatty_kg")), kg=kg, models=models, resume=resume)
+    run = Run.load(
+        path, system(header.get("system", "chatty_kg")), kg=kg, models=models, resume=resume
+    )
     try:
         return run.go(until=run.recorded_position if run.recorded_status == "paused" else None)
     except KgwbError:
@@ -85,4 +87,6 @@ def load_run(
             raise
         return run
     except DAMAGED as exc:
-        raise RunFileError(f"{path} is damaged: {exc!r}", hint="restore the file from a copy") from exc
+        raise RunFileError(
+            f"{path} is damaged: {exc!r}", hint="restore the file from a copy"
+        ) from exc

@@ -32,7 +32,9 @@ class Gold:
 
     @property
     def vertices(self) -> frozenset[str]:
-        return frozenset(end[1:-1] for s, _, o in self.patterns for end in (s, o) if end.startswith("<"))
+        return frozenset(
+            end[1:-1] for s, _, o in self.patterns for end in (s, o) if end.startswith("<")
+        )
 
     @property
     def predicates(self) -> frozenset[str]:
@@ -77,7 +79,9 @@ def read(sparql: str, vocabulary: Vocabulary) -> Gold | None:
     except GraphError:
         return None
     hidden = vocabulary.hidden
-    patterns = tuple(p for p in parts.patterns if p[1][0] == "<" and URIRef(p[1][1:-1]) not in hidden)
+    patterns = tuple(
+        p for p in parts.patterns if p[1][0] == "<" and URIRef(p[1][1:-1]) not in hidden
+    )
     unknowns = [end for s, _, o in patterns for end in (s, o) if end.startswith("?")]
     target = next((name for name in (*parts.asked, *unknowns) if name in unknowns), "")
     if not patterns or (parts.kind != "boolean" and not target):

@@ -88,7 +88,9 @@ def relations_of(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ..
     for triple, shown in (("?v ?p ?o", "{}"), ("?o ?p ?v", "{} (incoming)")):
         rows = run.kg.select(f"SELECT DISTINCT ?v ?p WHERE {{ {one_of('?v', iris)} {triple} }}")
         hidden = run.kg.vocabulary.hidden
-        iris_only = [(v, p) for v, p in rows.rows if isinstance(v, URIRef) and isinstance(p, URIRef)]
+        iris_only = [
+            (v, p) for v, p in rows.rows if isinstance(v, URIRef) and isinstance(p, URIRef)
+        ]
         pairs = [(v, p) for v, p in iris_only if v in by_vertex and p not in hidden]
         names = run.kg.names([p for _, p in pairs])
         for vertex, name in sorted((v, names[p]) for v, p in pairs):
@@ -121,7 +123,9 @@ def select(retrieved: Retrieved, question: str, context: Context, run: Run) -> L
     if not run.settings.fast:
         return _as_published(retrieved, run)
     if len(candidates) == 1 and candidates[0].score >= 1:
-        return Link(retrieved.entity, candidates[0], candidates, "the only vertex with exactly this label")
+        return Link(
+            retrieved.entity, candidates[0], candidates, "the only vertex with exactly this label"
+        )
     if before := linked_before(retrieved, question, context):
         return Link(retrieved.entity, before, candidates, "linked so before in this dialogue")
 
@@ -135,18 +139,29 @@ def select(retrieved: Retrieved, question: str, context: Context, run: Run) -> L
         same = label.casefold().strip() == reply.label.casefold().strip()
         return "" if same else f"candidate {reply.number} is {label!r}, not {reply.label!r}"
 
-    variables = {"question": question, "entity": retrieved.entity, "candidates": numbered(candidates)}
+    variables = {
+        "question": question,
+        "entity": retrieved.entity,
+        "candidates": numbered(candidates),
+    }
     check = Check[VertexReply](IN_LIST, among)
     reply = ask("linking/vertex_selection", variables, VertexReply, run, checks=(check,))
     if reply.number == 0:
-        return Link(retrieved.entity, None, candidates, reply.reason or "none of the candidates is meant")
+        return Link(
+            retrieved.entity, None, candidates, reply.reason or "none of the candidates is meant"
+        )
     return Link(retrieved.entity, candidates[reply.number - 1], candidates, reply.reason)
 
 
 def numbered(candidates: Sequence[Candidate]) -> list[dict[str, object]]:
     """Candidates as a model sees them."""
     return [
-        {"number": number, "label": c.label, "type": ", ".join(c.types), "description": c.description}
+        {
+            "number": number,
+            "label": c.label,
+            "type": ", ".join(c.types),
+            "description": c.description,
+        }
         | ({"relations": list(c.relations)} if c.relations else {})
         for number, c in enumerate(candidates, 1)
     ]
@@ -163,7 +178,9 @@ def linked_before(retrieved: Retrieved, question: str, context: Context) -> Cand
     known = {entity.casefold(): iri for turn in turns for entity, iri in turn}.get(name)
     before = next((candidate for candidate in retrieved.candidates if candidate.iri == known), None)
     asked = _telling(question) - _telling(name)
-    if before is None or any(asked & _words_of(c) - _words_of(before) for c in retrieved.candidates):
+    if before is None or any(
+        asked & _words_of(c) - _words_of(before) for c in retrieved.candidates
+    ):
         return None
     return before
 
@@ -186,16 +203,25 @@ def _as_published(retrieved: Retrieved, run: Run) -> Link:
     by_label: dict[str, list[Candidate]] = {}
     for candidate in candidates:
         by_label.setdefault(candidate.label.casefold(), []).append(candidate)
-    variables = {"entity": retrieved.entity, "labels": [same[0].label for same in by_label.values()]}
-    label_known = Check[LabelReply](IN_LIST, lambda r: _unlisted(r.label, r.label.casefold() in by_label))
-    chosen = ask("linking/vertex_selection_labels", variables, LabelReply, run, checks=(label_known,)).label
+    variables = {
+        "entity": retrieved.entity,
+        "labels": [same[0].label for same in by_label.values()],
+    }
+    label_known = Check[LabelReply](
+        IN_LIST, lambda r: _unlisted(r.label, r.label.casefold() in by_label)
+    )
+    chosen = ask(
+        "linking/vertex_selection_labels", variables, LabelReply, run, checks=(label_known,)
+    ).label
     same = by_label[chosen.casefold()]
     if len(same) == 1:
         return Link(retrieved.entity, same[0], candidates, f"chosen by its label, {chosen!r}")
     names = {local_part(candidate.iri): candidate for candidate in same}
     variables = {"entity": retrieved.entity, "names": list(names)}
     name_known = Check[NameReply](IN_LIST, lambda r: _unlisted(r.name, r.name in names))
-    name = ask("linking/vertex_selection_names", variables, NameReply, run, checks=(name_known,)).name
+    name = ask(
+        "linking/vertex_selection_names", variables, NameReply, run, checks=(name_known,)
+    ).name
     return Link(retrieved.entity, names[name], candidates, "chosen by its local name")
 
 

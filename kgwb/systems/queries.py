@@ -40,7 +40,9 @@ def names_in(rows: Iterable[Row], run: Run) -> Mapping[URIRef, str]:
     return run.kg.names(sorted({cell for row in rows for cell in row if isinstance(cell, URIRef)}))
 
 
-def supports(sparql: str, columns: Sequence[str], rows: Sequence[Row], run: Run) -> Mapping[Row, Triples]:
+def supports(
+    sparql: str, columns: Sequence[str], rows: Sequence[Row], run: Run
+) -> Mapping[Row, Triples]:
     """Triples by row, see ``support_of``; where the graph does not say, none, and the step notes why."""
     try:
         return support_of(run.kg, sparql, columns, rows)

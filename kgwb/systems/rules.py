@@ -27,7 +27,9 @@ def vertex(
     same = [c for c in candidates if normal(c["label"]) == name]
     holding = [c for c in candidates if {*name.split()} <= {*normal(c["label"]).split()}]
     likest = same or holding or candidates
-    best = max(likest, key=lambda c: (normal(c["label"]).startswith(name), _alike(entity, c["label"])))
+    best = max(
+        likest, key=lambda c: (normal(c["label"]).startswith(name), _alike(entity, c["label"]))
+    )
     if not holding and _alike(entity, best["label"]) < NEAR_ENOUGH:
         return {"reason": f"no label is like {entity!r}", "number": 0, "label": ""}
     if len(same) > 1:
@@ -61,7 +63,9 @@ def local_name(entity: str, names: Sequence[str]) -> dict[str, Any]:
 
 def _alike(name: str, text: str) -> float:
     """The ratio of matching characters."""
-    return SequenceMatcher(None, normal(name)[:LETTERS], normal(text)[:LETTERS], autojunk=False).ratio()
+    return SequenceMatcher(
+        None, normal(name)[:LETTERS], normal(text)[:LETTERS], autojunk=False
+    ).ratio()
 
 
 def _content(text: str) -> set[str]:

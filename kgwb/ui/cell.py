@@ -12,7 +12,15 @@ from kgwb.errors import GraphError, InputError, KgwbError, PromptError
 from kgwb.kg.queries import degrees
 from kgwb.run.record import Step
 from kgwb.show import explain
-from kgwb.show.form import StepForm, followed, prompt_form, split_prompt, taken, with_row, with_template
+from kgwb.show.form import (
+    StepForm,
+    followed,
+    prompt_form,
+    split_prompt,
+    taken,
+    with_row,
+    with_template,
+)
 from kgwb.show.html import Html, button, div, join, note, short, span, tabs, tag
 from kgwb.show.run import agent_of, attempts, came_in, kind_at, step_head, step_notes, subject_text
 from kgwb.show.tell import DEGREE_CAP, outcome, view
@@ -22,8 +30,12 @@ from kgwb.ui.human import Person
 from kgwb.ui.live import Event, Live, Part, failure, progress
 from kgwb.ui.session import Session, Worker
 
-FORM_HINT = "The checks that judge a model judge you too. What follows is stale until it is run again."
-REPLAY = "A recording without its graph: nothing more can be asked. Open it with its graph, by kg=..."
+FORM_HINT = (
+    "The checks that judge a model judge you too. What follows is stale until it is run again."
+)
+REPLAY = (
+    "A recording without its graph: nothing more can be asked. Open it with its graph, by kg=..."
+)
 BY_HAND = "Its result was put in by hand. Try once takes that out again, and asks the model."
 
 
@@ -37,7 +49,9 @@ class StepPanel(Live):
         self.session, self.run = session, session.run
         self.wanted = key  # the agent or the step that is shown
         self.section = ""  # the chosen section; empty for the one that fits
-        self.drafts: dict[str, str] = {}  # templates of prompts as they were typed, by the step's key
+        self.drafts: dict[
+            str, str
+        ] = {}  # templates of prompts as they were typed, by the step's key
         self.revision = 0  # raised whenever Python overwrites what was typed
         self.asking = Worker()
         self.person = Person(session, self)
@@ -61,7 +75,10 @@ class StepPanel(Live):
         steps = self.session.steps
         if self.wanted in steps or (not self.framed and "[" in self.wanted):
             return self.wanted
-        return next((step.key for step in steps.values() if step.agent == agent_of(self.wanted)), self.wanted)
+        return next(
+            (step.key for step in steps.values() if step.agent == agent_of(self.wanted)),
+            self.wanted,
+        )
 
     @property
     def step(self) -> Step | None:
@@ -93,11 +110,15 @@ class StepPanel(Live):
             chosen = "result"
         which, stale = Html(), Html()
         if not self.framed and len(steps := self.session.steps_of(agent_of(key))) > 1:
-            subjects = [(other.key, short(subject_text(other), 60) or other.key, "") for other in steps]
+            subjects = [
+                (other.key, short(subject_text(other), 60) or other.key, "") for other in steps
+            ]
             which = div("band", tabs(subjects, key, "which", bare=True))
         if standing.state(key) == "stale":
             words = "Stale: something before it was changed. What is shown is from before; press "
-            stale = div("body notes", note(words, tag("b", "Continue" if self.framed else "Run again"), "."))
+            stale = div(
+                "body notes", note(words, tag("b", "Continue" if self.framed else "Run again"), ".")
+            )
         return join(
             step_head(standing, key, div("row controls", *self._controls(step))),
             which,
@@ -109,7 +130,10 @@ class StepPanel(Live):
 
     def sections(self, key: str, step: Step | None) -> list[tuple[str, str, object]]:
         """The sections there are, as tabs; an agent that asks no model has no prompt."""
-        sections: list[tuple[str, str, object]] = [("result", "Result", ""), ("in", "What came in", "")]
+        sections: list[tuple[str, str, object]] = [
+            ("result", "Result", ""),
+            ("in", "What came in", ""),
+        ]
         if kind_at(self.run, agent_of(key)) in ("model", "person") or (step and step.prompts):
             number = len(step.attempts) if step and len(step.attempts) > 1 else ""
             sections += [("prompt", "Prompt", ""), ("attempts", "Attempts", number)]
@@ -123,7 +147,9 @@ class StepPanel(Live):
         about = {"key": "Enter", "title": "up to the end of this agent (Enter)"}
         yield button("Run again" if done else "Run", "run", "run", class_, off=busy, **about)
         off = busy or not (step and step.calls)
-        yield button("Ask anew", "anew", "stale", "fold", off=off, title="have its calls made again")
+        yield button(
+            "Ask anew", "anew", "stale", "fold", off=off, title="have its calls made again"
+        )
         if step is not None and step.origin == "by hand":
             yield button("Undo the edit", "restore", "hand", off=busy)
         if busy and (not self.framed or self.asking.busy):
@@ -170,7 +196,11 @@ class StepPanel(Live):
     def _prompt_name(self, key: str) -> str:
         """The prompt file of a step: what it used, what it will use, or what a file is named."""
         agent, versions = agent_of(key), reversed(self.session.versions)
-        steps = [known[key] for known in (self.session.steps, *(v.steps for v in versions)) if key in known]
+        steps = [
+            known[key]
+            for known in (self.session.steps, *(v.steps for v in versions))
+            if key in known
+        ]
         for step in (*steps, *self.session.steps_of(agent)):
             if step.prompts:
                 return step.prompts[-1]
@@ -187,13 +217,20 @@ class StepPanel(Live):
         draft, problem, request = self.drafts.get(key), "", None
         if not self.session.busy:
             try:
-                request = self.session.peek(key, name, used if draft is None else with_template(used, draft))
+                request = self.session.peek(
+                    key, name, used if draft is None else with_template(used, draft)
+                )
             except KgwbError as exc:
                 problem = exc.message
         remark = f"{BASELINE}." if self.run.model_name(agent_of(key)) == "rules" else ""
         if step is not None and step.origin == "by hand":
             remark = BY_HAND
-        about = {"request": request, "problem": problem, "remark": remark, "revision": self.revision}
+        about = {
+            "request": request,
+            "problem": problem,
+            "remark": remark,
+            "revision": self.revision,
+        }
         return prompt_form(name, self._in_file(name), used, draft, **about)  # type: ignore[arg-type]
 
     def _in_file(self, name: str) -> str | None:
@@ -294,7 +331,9 @@ class StepPanel(Live):
         """Ask the graph about the step's result, on a thread that a cancel leaves behind."""
         step, graph = self.session.steps[self.key], self.run.graph
         if graph is None:
-            raise InputError("this run is a replay: there is no graph to ask", hint="open it with kg=...")
+            raise InputError(
+                "this run is a replay: there is no graph to ask", hint="open it with kg=..."
+            )
 
         def watch() -> None:
             if self.asking.cancelled:
@@ -307,10 +346,17 @@ class StepPanel(Live):
         self.asking.do("asking the graph", work)
 
     def do_where(self, event: Event) -> None:
-        name, output = str(event["form"].get("name", "")).strip(), self.session.steps[self.key].output
+        name, output = (
+            str(event["form"].get("name", "")).strip(),
+            self.session.steps[self.key].output,
+        )
         if not name:
-            raise InputError("nothing was typed to look for", hint="type a name or an IRI, then look again")
-        self._ask("where", lambda kg: explain.whereabouts(kg, name, output, self.run.settings.v_limit))
+            raise InputError(
+                "nothing was typed to look for", hint="type a name or an IRI, then look again"
+            )
+        self._ask(
+            "where", lambda kg: explain.whereabouts(kg, name, output, self.run.settings.v_limit)
+        )
 
     def do_degrees(self, event: Event) -> None:
         iris = [candidate.iri for candidate in self.session.steps[self.key].output.candidates]
@@ -318,7 +364,11 @@ class StepPanel(Live):
 
     def do_examples(self, event: Event) -> None:
         place, output = int(event["arg"]), self.session.steps[self.key].output
-        ends, predicate, steps = output.fact.ends, output.predicates[place], self.session.steps.values()
+        ends, predicate, steps = (
+            output.fact.ends,
+            output.predicates[place],
+            self.session.steps.values(),
+        )
         iri, direction = predicate.iri, predicate.direction
         self._ask(f"examples {place}", lambda kg: explain.examples(kg, ends, iri, direction, steps))
 
@@ -361,8 +411,14 @@ class AgentCell(StepPanel):
         if self.person.asked is not None:
             return person
         session = self.session
-        elsewhere = session.failure is not None and not session.busy and not (self.step and self.step.error)
-        failed = div("band", failure(session.failure), role="alert") if elsewhere and session.failure else ""
+        elsewhere = (
+            session.failure is not None and not session.busy and not (self.step and self.step.error)
+        )
+        failed = (
+            div("band", failure(session.failure), role="alert")
+            if elsewhere and session.failure
+            else ""
+        )
         busy = session.busy or session.loading.busy
         return join(person, self.panel(), div("band soft", busy, " …") if busy else "", failed)
 

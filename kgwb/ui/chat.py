@@ -155,7 +155,9 @@ class Chat(Live):
         self.revision = 0
         self.survey = None if workbench.kg.remote else survey_of(workbench.kg)
         super().__init__(self.conversation, *([self.survey] if self.survey else []))
-        if (shell := get_ipython()) is not None:  # a cell may have asked: a workbench has no listeners
+        if (
+            shell := get_ipython()
+        ) is not None:  # a cell may have asked: a workbench has no listeners
             shell.events.register("post_run_cell", lambda _: self.redraw())
 
     @property
@@ -193,7 +195,9 @@ class Chat(Live):
         models = ", ".join(dict.fromkeys(model.name for model in bench.setup.models.values()))
         about = f"about {h.clean(bench.kg.source)} · {bench.setup.system.name} · {h.clean(models)}"
         forget = h.button("New dialogue", "forget", class_="ghost", off=self.working)
-        head = h.div("head", h.tag("h2", "Chat", class_="title"), h.span("soft small grow", about), forget)
+        head = h.div(
+            "head", h.tag("h2", "Chat", class_="title"), h.span("soft small grow", about), forget
+        )
         turns = map(self._turn, range(len(self.conversation.turns)), self.conversation.turns)
         return h.join(head, h.tag("ol", *turns, class_="turns", aria_live="polite"))
 
@@ -223,18 +227,28 @@ class Chat(Live):
         parts = [h.div("row", place, question, marks, controls)]
         if heard:
             parts.append(h.div("inner", h.aside("understood as "), h.tag("b", heard)))
-        parts.append(h.div(f"inner a {'run' if sign == 'wait' else sign}", h.tag("bdi", h.short(big))))
-        parts.append(h.div("inner meta row", h.dotted(h.state_sign(sign, word), h.span("", h.short(under)))))
+        parts.append(
+            h.div(f"inner a {'run' if sign == 'wait' else sign}", h.tag("bdi", h.short(big)))
+        )
+        parts.append(
+            h.div("inner meta row", h.dotted(h.state_sign(sign, word), h.span("", h.short(under))))
+        )
         if self.conversation.stale(number) and run.status != "running":
             remark = h.aside(" what was said before it has changed since")
             parts.append(h.div("inner", h.state_sign("stale", "stale"), remark))
         if (before := self.conversation.replaced.get(run.id)) is not None:
             asked = f"“{before.question}”: " if before.question != run.question else ""
-            parts.append(h.div("inner soft", f"before: {h.short(h.clean(f'{asked}{before.answer}'))}"))
+            parts.append(
+                h.div("inner soft", f"before: {h.short(h.clean(f'{asked}{before.answer}'))}")
+            )
         if number == self.rewording:
-            typed = text_field("question", "The question in other words", run.question, id=f"words-{number}")
+            typed = text_field(
+                "question", "The question in other words", run.question, id=f"words-{number}"
+            )
             row = h.div("row", typed, h.button("Ask it so", "correct", "run", arg=number))
-            parts.append(h.tag("form", row, data_do="correct", data_arg=number, class_="inner controls"))
+            parts.append(
+                h.tag("form", row, data_do="correct", data_arg=number, class_="inner controls")
+            )
         return h.tag("li", *parts, self._open(run) if opened else "", id=f"turn-{number}")
 
     def _open(self, run: Run) -> Html:
@@ -253,7 +267,10 @@ class Chat(Live):
         return h.div("well inner stack", *parts, controls)
 
     def _ask(self) -> Html:
-        source, turns = h.short(h.clean(self.conversation.workbench.kg.source), 40), self.conversation.turns
+        source, turns = (
+            h.short(h.clean(self.conversation.workbench.kg.source), 40),
+            self.conversation.turns,
+        )
         about = {
             **{"name": "question", "id": "question", "rows": 2, "data_key": "Enter"},
             **{"data_rev": self.revision, "aria_label": "Your question"},
@@ -261,7 +278,9 @@ class Chat(Live):
         }
         asked = {run.question for run in turns}
         examples = [
-            h.tag("button", question, class_="chip", type="button", data_do="fill", data_arg=question)
+            h.tag(
+                "button", question, class_="chip", type="button", data_do="fill", data_arg=question
+            )
             for question in (self.survey.answered if self.survey else ())
             if question not in asked
         ]

@@ -38,7 +38,9 @@ class Glance(Worker):
         self.kg = kg
         self.seen: Survey | None = None
         self.words = ""  # what is searched for in the survey
-        self.answered: dict[str, Answer] = {}  # questions that ``rules`` answered, with what it answered
+        self.answered: dict[
+            str, Answer
+        ] = {}  # questions that ``rules`` answered, with what it answered
         self.do("looking at the graph", self._look)
 
     def _look(self) -> None:
@@ -46,7 +48,9 @@ class Glance(Worker):
         self.busy = "trying questions on it"
         self.tell()
         system, rules, names = systems.system("chatty_kg"), llm.model("rules"), Embeddings(LEXICAL)
-        for text, known_answer in islice(chain(known(self.kg.source), tries(self.kg, seen)), MOST_TRIED):
+        for text, known_answer in islice(
+            chain(known(self.kg.source), tries(self.kg, seen)), MOST_TRIED
+        ):
             if len(self.answered) == OFFERED or self.cancelled:
                 break
             answer = None
@@ -64,7 +68,13 @@ class Glance(Worker):
         if (seen := self.seen) is None:
             return join(head, progress(self))
         chips = [
-            span("chip", state_sign("ok", ""), short(question), " ", aside(short(str(answer), MOST_ANSWER)))
+            span(
+                "chip",
+                state_sign("ok", ""),
+                short(question),
+                " ",
+                aside(short(str(answer), MOST_ANSWER)),
+            )
             for question, answer in self.answered.items()
         ]
         caption = span("caption", "Questions it can answer: asked just now")
@@ -78,7 +88,10 @@ def known(source: str) -> list[Try]:
     with suppress(GraphFileError, OSError):
         text = sample_path(source).with_suffix(".questions.jsonl").read_text(encoding="utf-8")
         questions = [json.loads(line)["question"] for line in text.splitlines()]
-        return [Try(question, None) for question in questions[: len(questions) // 2 : len(questions) // 6]]
+        return [
+            Try(question, None)
+            for question in questions[: len(questions) // 2 : len(questions) // 6]
+        ]
     return []
 
 

@@ -13,7 +13,16 @@ from kgwb.run.record import difference
 from kgwb.show import explain
 from kgwb.show.compare import Side, comparison
 from kgwb.show.html import Html, aside, button, clean, div, fold, join, note, span, tabs, tag
-from kgwb.show.run import Standing, agent_of, answer_banner, flow_strip, head, run_body, timeline, waterfall
+from kgwb.show.run import (
+    Standing,
+    agent_of,
+    answer_banner,
+    flow_strip,
+    head,
+    run_body,
+    timeline,
+    waterfall,
+)
 from kgwb.show.tell import answer_parts, records_in, view
 from kgwb.show.terms import around, triple_key
 from kgwb.show.text import differing
@@ -55,7 +64,9 @@ class Debugger(StepPanel):
         standing, chosen, busy = self.session.standing(), self.key, self.session.busy
         gold = div("", aside("the right answer is "), tag("b", self.gold)) if self.gold else ""
         number = len(self.session.versions) + len(self.others)
-        options = [(name, label, number if name == "compare" else "") for name, label in VIEWS.items()]
+        options = [
+            (name, label, number if name == "compare" else "") for name, label in VIEWS.items()
+        ]
         stop = button("Cancel", "cancel", "stop") if busy else ""
         loading = self.session.loading.busy
         waits = [aside(f"{loading} …")] if loading and not busy else []
@@ -67,7 +78,9 @@ class Debugger(StepPanel):
             "group",
             button("To the start", "start", "start", "square", off=working or not begun),
             button("Back", "back", "back", "square", off=working or not begun),
-            button("Step", "step", "step", off=working or ended, key="s", title="run one more step"),
+            button(
+                "Step", "step", "step", off=working or ended, key="s", title="run one more step"
+            ),
             button("Continue", "go", "run", primary, off=working or ended, key="c", title=until),
         )
         controls = (transport, stop, *waits, span("grow"), views)
@@ -95,9 +108,13 @@ class Debugger(StepPanel):
         if answer is not None and run.status == "done":
             parts = answer_parts(answer, around(run, mutable=self.mutable))
             parts.append(explain.why(answer, steps))
-            if last := next((step for step in steps[::-1] if step.done and step.output == answer), None):
+            if last := next(
+                (step for step in steps[::-1] if step.done and step.output == answer), None
+            ):
                 known = self._around(last)
-                parts += [view(known.more[name], known) for name in known.more if name.startswith("why")]
+                parts += [
+                    view(known.more[name], known) for name in known.more if name.startswith("why")
+                ]
         bars = waterfall(steps, run.calls)
         return div("body stack", *parts, fold(aside("Where the time went"), bars, key="time"))
 
@@ -113,18 +130,28 @@ class Debugger(StepPanel):
         if self.others:
             name, other = self.others[-1]
             side = Side(name, other.standing())
-            shown = div("body soft", f"{name}: {other.busy} …") if other.busy else comparison(now, side)
+            shown = (
+                div("body soft", f"{name}: {other.busy} …") if other.busy else comparison(now, side)
+            )
         elif self.session.versions:
             stale = note("Some steps are stale: continue to the end to compare them too.")
             sides = comparison(Side("as it was", self.session.versions[-1]), now)
             shown = join(div("body notes", stale) if now.standing.stale else "", sides)
         else:
-            hint = "Nothing to compare yet: edit a step, then continue; or put the question otherwise."
+            hint = (
+                "Nothing to compare yet: edit a step, then continue; or put the question otherwise."
+            )
             shown = div("body soft", hint)
         names = ("fast", "paper")
         profiles = (button(f"The same under profile {name}", "profile", arg=name) for name in names)
         model = text_field("model", "another model", placeholder="openai:gpt-4o", id="other-model")
-        form = tag("form", model, button("The same with this model", "model"), class_="row", data_do="model")
+        form = tag(
+            "form",
+            model,
+            button("The same with this model", "model"),
+            class_="row",
+            data_do="model",
+        )
         return join(shown, div("band stack controls", div("row", *profiles), form))
 
     def do_choose(self, event: Event) -> None:
@@ -146,7 +173,9 @@ class Debugger(StepPanel):
         """Step, continue, or go back, and show the step that is done last. Raises SettingError at the end."""
         name, session = event["do"], self.session
         if name in ("step", "go") and session.standing().ended:
-            raise SettingError("the run has come to its end", hint="go back, edit a step, or ask anew")
+            raise SettingError(
+                "the run has come to its end", hint="go back, edit a step, or ask anew"
+            )
         self.followed, self.section, self.shown = True, "", "step"
         moves = {"step": session.step, "go": session.go, "back": session.back}
         moves.get(name, lambda: session.go(0))()
@@ -167,7 +196,9 @@ class Debugger(StepPanel):
         answers = [record for record in records_in(tuple(outputs)) if isinstance(record, Answer)]
         known = {triple_key(triple): triple for answer in answers for triple in answer.support}
         if (triple := known.get(str(event["arg"]))) is None or self.run.graph is None:
-            raise SettingError("no answer stands on this triple any more", hint="mute one that is shown")
+            raise SettingError(
+                "no answer stands on this triple any more", hint="mute one that is shown"
+            )
         self.fork("one triple muted", kg=self.run.graph.without(triple))
 
     def fork(self, name: str, **changes: Any) -> None:
@@ -183,13 +214,18 @@ class ComparisonPanel(Live):
     """Two executions, each a run or a session, side by side by step; it follows what is done to them."""
 
     def __init__(
-        self, first: Run | Session, second: Run | Session, names: tuple[str, str] = ("first", "second")
+        self,
+        first: Run | Session,
+        second: Run | Session,
+        names: tuple[str, str] = ("first", "second"),
     ) -> None:
         self.runs, self.names = (first, second), names
         super().__init__(*(run for run in self.runs if isinstance(run, Session)))
 
     def _sides(self) -> list[Side]:
-        standings = (run.standing() if isinstance(run, Session) else Standing.of(run) for run in self.runs)
+        standings = (
+            run.standing() if isinstance(run, Session) else Standing.of(run) for run in self.runs
+        )
         return list(map(Side, self.names, standings))
 
     def view(self) -> Html:

@@ -64,7 +64,9 @@ class Person(Part):
             return self._idle() if self.humans else Html()
         asked, request, run = waiting[0], waiting[0].request, self.session.run
         # Which of the steps waits for the reply; none if the request is not theirs
-        steps = [each for each in (*run.steps, *self.begun.values()) if request.task in each.prompts]
+        steps = [
+            each for each in (*run.steps, *self.begun.values()) if request.task in each.prompts
+        ]
         steps = [each for each in steps if not (each.done or each.error)]
         variables = list(request.variables.values())
         about = [each for each in steps if each.subject in variables]  # entities side by side
@@ -82,19 +84,25 @@ class Person(Part):
         place = h.aside(f"· attempt {len(attempts) + 1} of {run.settings.theta}")
         sign = h.state_sign("wait", "waits for you", pill=True)
         title = h.div("row", h.tag("h3", name, class_="title"), sign, more)
-        kind = h.div("row small", h.span("kindword person", "you answer in the place of a model"), place)
+        kind = h.div(
+            "row small", h.span("kindword person", "you answer in the place of a model"), place
+        )
         head = h.div("head", h.kind_tile("person"), h.div("grow", title, kind))
         wrong: Html | str = ""
         if attempts:
             failed = (check for check in attempts[-1].checks if check.problem)
             lines = (h.join(check.name, ": ", check.problem, h.tag("br")) for check in failed)
             words = h.tag("b", "Your last reply cannot be used: ")
-            wrong = h.div("body notes", h.note(words, h.tag("br"), *lines, kind="bad"), role="alert")
+            wrong = h.div(
+                "body notes", h.note(words, h.tag("br"), *lines, kind="bad"), role="alert"
+            )
         purpose = run.prompts.load(request.task).header["purpose"] if step else ""
         context = [
             h.div("", h.aside(f"{h.spoken(name)} "), h.span("ent", h.short(value)))
             for name, value in request.variables.items()
-            if isinstance(value, str) and 0 < len(value) < SHORT and name not in ("question", "dialogue")
+            if isinstance(value, str)
+            and 0 < len(value) < SHORT
+            and name not in ("question", "dialogue")
         ]
         question = h.div("question", str(request.variables.get("question", run.question)))
         caption = h.span("caption", "The question")
@@ -104,7 +112,9 @@ class Person(Part):
 
     def _idle(self) -> Html:
         session = self.session
-        attempts = session.failure.attempts if isinstance(session.failure, InvalidReplyError) else None
+        attempts = (
+            session.failure.attempts if isinstance(session.failure, InvalidReplyError) else None
+        )
         for step in session.steps.values():
             if tuple(step.attempts) == attempts:
                 words = f"No reply of yours to {h.spoken(step.key)} passed its checks: ask this step anew."
@@ -117,14 +127,22 @@ class Person(Part):
         error = self.asking.failure
         wrong = h.div("band", failure(error), role="alert") if error else ""
         model = text_field("model", "model", value="rules", id="beside-model")
-        ask = h.div("row", h.aside("What would a model say to "), h.tag("b", h.spoken(mine.agent)), model)
-        form = h.tag("form", ask, h.button("Ask it", "beside", "model"), data_do="beside", class_="row")
-        return h.join(calm, h.div("band stack controls", form, h.aside(self.asking.busy), self.beside), wrong)
+        ask = h.div(
+            "row", h.aside("What would a model say to "), h.tag("b", h.spoken(mine.agent)), model
+        )
+        form = h.tag(
+            "form", ask, h.button("Ask it", "beside", "model"), data_do="beside", class_="row"
+        )
+        return h.join(
+            calm, h.div("band stack controls", form, h.aside(self.asking.busy), self.beside), wrong
+        )
 
     def _played(self) -> Step | None:
         """The latest step in which a person replied."""
         for step in reversed([*self.session.steps.values()]):
-            if step.done and any(step.known[key].request.get("model") == Human.name for key in step.calls):
+            if step.done and any(
+                step.known[key].request.get("model") == Human.name for key in step.calls
+            ):
                 return step
         return None
 
@@ -133,8 +151,12 @@ class Person(Part):
         rows: Html | str = ""
         if options:
             number = self.values.get("number", "")
-            picked = next((n for n, option in enumerate(options) if str(option["number"]) == number), 0)
-            choices = (_option(n, option, n == picked) for n, option in [*enumerate(options), (-1, {})])
+            picked = next(
+                (n for n, option in enumerate(options) if str(option["number"]) == number), 0
+            )
+            choices = (
+                _option(n, option, n == picked) for n, option in [*enumerate(options), (-1, {})]
+            )
             rows = h.tag("ol", *choices, class_="rows")
             kept = tuple(part for part in fields.fields if part.name not in options[0])
             fields = Field("", "group", fields=kept)
@@ -205,10 +227,16 @@ class Person(Part):
     def _options(self) -> list[dict[str, Any]]:
         """What the request offers to choose from, where a reply names one by its number."""
         request = self.asked.request if self.asked else None
-        if request is None or self.as_json or "number" not in (request.schema or {}).get("properties", {}):
+        if (
+            request is None
+            or self.as_json
+            or "number" not in (request.schema or {}).get("properties", {})
+        ):
             return []
         lists = (value for value in request.variables.values() if isinstance(value, list) and value)
-        numbered = (rows for rows in lists if all(isinstance(row, dict) and "number" in row for row in rows))
+        numbered = (
+            rows for rows in lists if all(isinstance(row, dict) and "number" in row for row in rows)
+        )
         return next(numbered, [])
 
     def _typed(self, event: Event) -> dict[str, str]:
@@ -229,9 +257,14 @@ def _option(number: int, option: Mapping[str, Any], chosen: bool) -> Html:
     words = h.span("soft", "none of these is meant")
     if number >= 0:
         values = [value for name, value in option.items() if name not in ("number", "label")]
-        about = [", ".join(map(str, value)) if isinstance(value, list) else str(value) for value in values]
+        about = [
+            ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            for value in values
+        ]
         label = h.tag("b", h.short(str(option.get("label", number))))
         words = h.span("grow", label, h.span("under soft", h.short(" · ".join(about))))
     return h.tag(
-        "li", h.tag("label", radio, h.span("mark"), words, h.span("take"), class_="cand"), class_="pickable"
+        "li",
+        h.tag("label", radio, h.span("mark"), words, h.span("take"), class_="cand"),
+        class_="pickable",
     )

@@ -65,12 +65,16 @@ class PromptLab(Live):
     def _show(self, *folders: Path) -> None:
         self.folders = list(dict.fromkeys([*self.folders, *folders]))
         self.report = Report(self.lab.earlier.folder, *self.folders) if self.folders else None
-        _ = self.report.effects if self.report else None  # computed here, on the thread that waits for it
+        _ = (
+            self.report.effects if self.report else None
+        )  # computed here, on the thread that waits for it
 
     def view(self) -> Html:
         return join(
             self._head(),
-            self._editor() if self.chosen else note("No run was kept: measure with --save-runs.", kind="bad"),
+            self._editor()
+            if self.chosen
+            else note("No run was kept: measure with --save-runs.", kind="bad"),
             progress(self.worker),
             self._page(live=True),
             self.inside("debugger") if self.debugger else "",
@@ -90,7 +94,9 @@ class PromptLab(Live):
         text = self.drafts.get(self.chosen, template)
         edited = {name for name in self.drafts if self._text(name) != self.texts[name]}
         labels = {name: spoken(name.rpartition("/")[2]) for name in self.texts}
-        options = [(name, label, "edited" if name in edited else "") for name, label in labels.items()]
+        options = [
+            (name, label, "edited" if name in edited else "") for name, label in labels.items()
+        ]
         busy = bool(self.worker.busy)
         hints = {
             "only": "which (lost and as many right): lost, wrong, errors, right, all, blamed=AGENT, an id",
@@ -100,7 +106,10 @@ class PromptLab(Live):
         width = {"only": "grow", "repeats": "", "budget": ""}
         fields = (
             tag(
-                "label", span("", hint), text_field(name, hint, self.options[name]), class_=f"f {width[name]}"
+                "label",
+                span("", hint),
+                text_field(name, hint, self.options[name]),
+                class_=f"f {width[name]}",
             )
             for name, hint in hints.items()
         )
@@ -147,11 +156,15 @@ class PromptLab(Live):
         Raises InputError, and PromptError for a prompt that cannot be used.
         """
         form = event.get("form", {})
-        self.options |= {name: str(form.get(name, text)).strip() for name, text in self.options.items()}
+        self.options |= {
+            name: str(form.get(name, text)).strip() for name, text in self.options.items()
+        }
         if "template" in form:
             self.drafts[self.chosen] = str(form["template"]).replace("\r\n", "\n")
         if not self.options["repeats"].isdecimal() or not 1 <= int(self.options["repeats"]) <= 100:
-            raise InputError(f"{self.options['repeats']!r} is no number of times", hint="type 1 to 100")
+            raise InputError(
+                f"{self.options['repeats']!r} is no number of times", hint="type 1 to 100"
+            )
         prompts = Prompts(texts={})
         for name in self.texts:
             prompts = prompts.with_text(name, self._text(name))
@@ -168,7 +181,9 @@ class PromptLab(Live):
         setup, questions, repeats = self._typed(event)
 
         def work() -> None:
-            self.estimate = str(self.lab.estimate(setup, questions, prices=self.prices, repeats=repeats))
+            self.estimate = str(
+                self.lab.estimate(setup, questions, prices=self.prices, repeats=repeats)
+            )
 
         self.worker.do("looking at what is recorded", work)
 
@@ -178,7 +193,9 @@ class PromptLab(Live):
         setup, questions, repeats = self._typed(event)
         limits = [part.partition("=") for part in self.options["budget"].split()]
         budget = Budget({name: limit for name, _, limit in limits}, self.prices)
-        names = [name.rpartition("/")[2] for name in self.texts if self._text(name) != self.texts[name]]
+        names = [
+            name.rpartition("/")[2] for name in self.texts if self._text(name) != self.texts[name]
+        ]
         folder = self.lab.folder_of(setup, ", ".join(names) or "prompts")
         asked: list[Row] = []
 
@@ -205,7 +222,9 @@ class PromptLab(Live):
             self._show(folder)
             if stopped:
                 hint = "ask again: it goes on from there"
-                raise InputError(f"stopped with {count(len(asked), 'question')} asked: {stopped}", hint=hint)
+                raise InputError(
+                    f"stopped with {count(len(asked), 'question')} asked: {stopped}", hint=hint
+                )
 
         self.worker.do("asking again", work)
 
@@ -225,4 +244,6 @@ class PromptLab(Live):
     def __repr__(self) -> str:
         effects = self.report.effects if self.report else []
         lines = (line for effect in effects for line in effect.lines())
-        return "\n".join([f"PromptLab({self.lab.earlier.name}: {self.lab.earlier.headline})", *lines])
+        return "\n".join(
+            [f"PromptLab({self.lab.earlier.name}: {self.lab.earlier.headline})", *lines]
+        )

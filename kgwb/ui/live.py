@@ -168,7 +168,11 @@ class Live(Part, anywidget.AnyWidget):
             body = div("body", failure(exc))
         remark = div("band", note(self.remark, kind="calm"), role="status") if self.remark else ""
         failed = div("band", failure(self.problem), role="alert") if self.problem else ""
-        about = {"data_seen": seen, "data_say": clean(self.spoken()) or None, "id": f"kg-{id(self):x}"}
+        about = {
+            "data_seen": seen,
+            "data_say": clean(self.spoken()) or None,
+            "id": f"kg-{id(self):x}",
+        }
         return section(body, remark, failed, **about, aria_busy=str(self.working).lower())
 
     def static(self) -> str:

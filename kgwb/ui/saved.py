@@ -40,11 +40,15 @@ def keep_html(notebook: dict[str, Any]) -> None:
     """Put the HTML of kgwb's widgets from the state that a page saved into the outputs that show them."""
     saved = notebook.get("metadata", {}).get("widgets", {}).get(STATE, {}).get("state", {})
     states = ((name, widget.get("state", {})) for name, widget in saved.items())
-    mine = {name: state for name, state in states if str(state.get("_anywidget_id")).startswith("kgwb.")}
+    mine = {
+        name: state for name, state in states if str(state.get("_anywidget_id")).startswith("kgwb.")
+    }
     for data in _outputs(notebook):
         state = mine.get(data.get(VIEW, {}).get("model_id"), {})
         if html := state.get("html"):
-            data["text/html"] = with_style(Html(html.replace("<section", "<section data-static", 1)))
+            data["text/html"] = with_style(
+                Html(html.replace("<section", "<section data-static", 1))
+            )
     for name, state in mine.items():
         for known in (name, str(state.get("layout")).removeprefix("IPY_MODEL_")):
             saved.pop(known, None)

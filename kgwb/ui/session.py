@@ -89,12 +89,16 @@ class Worker:
             except KgwbError as exc:
                 self.failure = exc
             except BaseException as exc:  # noqa: BLE001  # a bug must not leave the worker busy; it is shown
-                self.failure = KgwbError(f"{type(exc).__name__}: {exc}", hint="please report this as a bug")
+                self.failure = KgwbError(
+                    f"{type(exc).__name__}: {exc}", hint="please report this as a bug"
+                )
             ended = promise
             with self._lock:
                 if self.failure is not None:
                     self._drop()
-                self.busy, work, promise = self._tasks.popleft() if self._tasks else ("", None, ended)
+                self.busy, work, promise = (
+                    self._tasks.popleft() if self._tasks else ("", None, ended)
+                )
                 self.cancelled = False
             try:
                 self.tell()
@@ -157,11 +161,16 @@ class Session(Worker):
         super().__init__()
         self.run = run
         self.versions: list[Standing] = []  # the run before each edit, oldest first
-        self.loading = Worker()  # loads the embeddings from the start, so that no agent is charged with it
+        self.loading = (
+            Worker()
+        )  # loads the embeddings from the start, so that no agent is charged with it
         self._steps: dict[str, Step] = run.by_key
         self._reached: set[str] = set(self._steps)  # keys of the steps of the latest execution
         self._stale: set[str] = set()
-        self._whole = run.totals, run.answer  # of the execution that reached furthest, as the steps are
+        self._whole = (
+            run.totals,
+            run.answer,
+        )  # of the execution that reached furthest, as the steps are
         self._moved = False  # whether the run has gone on since its steps were taken over
         self._peeked: dict[tuple[str, str, str], ChatRequest | None] = {}
         if run.graph is not None:
@@ -328,7 +337,9 @@ class Session(Worker):
     def _execute(self, label: str, work: Work) -> Future[None]:
         def execute() -> None:
             try:
-                while (loading := self.loading.worker) and loading.is_alive() and not self.cancelled:
+                while (
+                    (loading := self.loading.worker) and loading.is_alive() and not self.cancelled
+                ):
                     self.busy = self.loading.busy or self.busy
                     loading.join(TELL_S)
                 if not self.cancelled:
@@ -379,7 +390,9 @@ class Session(Worker):
                 self.versions.append(version)
             order = list(self._steps)
             first = min((order.index(key) for key in keys if key in order), default=len(order))
-            self._stale.update(order[first:])  # the edited steps and all after them, and their supervisors
+            self._stale.update(
+                order[first:]
+            )  # the edited steps and all after them, and their supervisors
             above = self._steps[order[first]].parent if order[first:] else ""
             while above in self._steps:
                 self._stale.add(above)

@@ -58,7 +58,9 @@ class SubgraphPanel(Live):
         self.shown = ""  # the chosen view; empty for the one that fits
         self.lit, self.picked = 0, -1
         """The answer whose support stands out, and the node that is looked at; -1 for none."""
-        self.about: dict[int, Description] = {}  # the graph's descriptions of nodes, by their numbers
+        self.about: dict[
+            int, Description
+        ] = {}  # the graph's descriptions of nodes, by their numbers
         self.asking = Worker()
         self._outputs: object = None
         self._linked: object = None
@@ -163,7 +165,9 @@ class SubgraphPanel(Live):
         self.lit = answers[0] if answers else self.lit
         term, about = node.term, self.about
         if kg and isinstance(term, URIRef) and number not in about:
-            self.asking.do("asking the graph", lambda: about.update({number: describe(kg, [term])[term]}))
+            self.asking.do(
+                "asking the graph", lambda: about.update({number: describe(kg, [term])[term]})
+            )
 
     def do_expand(self, event: Event) -> None:
         kg, before = self.session.run.graph, self.subgraph
@@ -195,8 +199,12 @@ def page() -> str:
     """
     nonce = secrets.token_hex(16)
     # Even if something in the page wanted to, it may load nothing, and run nothing but these scripts.
-    policy = f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'unsafe-inline'; img-src data:"
-    scripts = (f'<script nonce="{nonce}">{path.read_text("utf-8")}</script>' for path in (VIS, SCRIPT))
+    policy = (
+        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'unsafe-inline'; img-src data:"
+    )
+    scripts = (
+        f'<script nonce="{nonce}">{path.read_text("utf-8")}</script>' for path in (VIS, SCRIPT)
+    )
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{STYLE}</style></head>'
@@ -216,7 +224,9 @@ def graph(subgraph: Subgraph) -> dict[str, Any]:
         }
         shape = "ellipse" if node.shape == "unknown" else "box"
         network.add_node(number, harmless("\n".join(picture.box_lines(node))), shape, **look)
-    for number, (edge, ends, bend) in enumerate(zip(subgraph.edges, drawn.ends, drawn.bends, strict=True)):
+    for number, (edge, ends, bend) in enumerate(
+        zip(subgraph.edges, drawn.ends, drawn.bends, strict=True)
+    ):
         turn = {"enabled": True, "type": "curvedCCW" if bend > 0 else "curvedCW", "roundness": 0.2}
         look = {
             "label": harmless(picture.shorten(edge.label, picture.ARROW_CHARS)),

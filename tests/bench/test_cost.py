@@ -79,7 +79,11 @@ def test_seconds_by_stage_count_every_step_once() -> None:
         Step(key, key.partition("[")[0], "", parent.strip("-"), {}, str, seconds=float(seconds))
         for key, parent, seconds in map(str.split, spent.split(";"))
     ]
-    assert stages(CHATTY, steps) == {"understanding": 3.0, "linking": 5.0, "execution and selection": 13.0}
+    assert stages(CHATTY, steps) == {
+        "understanding": 3.0,
+        "linking": 5.0,
+        "execution and selection": 13.0,
+    }
 
 
 def test_a_system_that_names_no_stages_for_the_papers_has_those_it_declares() -> None:
@@ -94,23 +98,35 @@ def test_every_agent_of_chatty_kg_but_the_supervisor_of_all_stages_has_a_stage()
 
 def test_median_and_percentile_over_the_questions_that_have_the_figure(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
-        {"seconds": float(n), "stages": {"linking": n / 2}, "model_calls": 2, **used(n * 1_000_000, 0)}
+        {
+            "seconds": float(n),
+            "stages": {"linking": n / 2},
+            "model_calls": 2,
+            **used(n * 1_000_000, 0),
+        }
         for n in range(1, 5)
     ]
     rows.append({"seconds": 5.0, "model_calls": 3, "queries": 1})  # an older line
     kinds = costs(rows, prices(tmp_path))
     assert kinds["seconds"] == Cost(5, 15.0, 3.0, pytest.approx(4.8))
     assert kinds["seconds, linking"] == Cost(4, 5.0, 1.25, pytest.approx(1.925))
-    assert (kinds["model calls"].total, kinds["prompt tokens"].total, kinds["EUR"].total) == (11, 10**7, 20.0)
+    assert (kinds["model calls"].total, kinds["prompt tokens"].total, kinds["EUR"].total) == (
+        11,
+        10**7,
+        20.0,
+    )
     assert costs([])["seconds"] == Cost(0, 0.0, 0.0, 0.0)
 
 
 QUESTIONS = [
-    BenchQuestion(id=str(n), question="Who directed Arrival?", answers=(str(iri("denis")),)) for n in range(6)
+    BenchQuestion(id=str(n), question="Who directed Arrival?", answers=(str(iri("denis")),))
+    for n in range(6)
 ]
 
 
-def bench(folder: Path, budget: Budget | None, workers: int = 1) -> tuple[Bench, list[dict[str, Any]]]:
+def bench(
+    folder: Path, budget: Budget | None, workers: int = 1
+) -> tuple[Bench, list[dict[str, Any]]]:
     replies = {
         name: ChatReply(json.dumps(reply), prompt_tokens=10, completion_tokens=5)
         for name, reply in DIRECTED.items()
@@ -148,7 +164,9 @@ def test_what_runs_when_the_budget_is_used_up_is_kept(tmp_path: Path) -> None:
     assert 1 <= len(bench(tmp_path, Budget({"tokens": 30}), workers=4)[1]) <= 4
 
 
-@pytest.mark.parametrize(("name", "limit"), [("euros", 1), *(("tokens", n) for n in (float("nan"), -1, 0))])
+@pytest.mark.parametrize(
+    ("name", "limit"), [("euros", 1), *(("tokens", n) for n in (float("nan"), -1, 0))]
+)
 def test_a_budget_is_a_known_one_above_nothing(name: str, limit: float) -> None:
     with pytest.raises(InputError, match=r"'euros' is no budget|is not above 0"):
         Budget({name: limit})

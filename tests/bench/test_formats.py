@@ -23,7 +23,10 @@ def qald(**changes: Any) -> dict[str, Any]:
     wordings = [{"language": language, "string": text} for language, text in texts]
     answers = [results({"d": {"type": "uri", "value": "http://e.org/v"}}, head={"vars": ["d"]})]
     question = {"id": 7, "question": [*wordings, {"language": "ru"}], "query": {"sparql": DIRECTOR}}
-    return {"dataset": {"id": "made-up"}, "questions": [{**question, "answers": answers, **changes}]}
+    return {
+        "dataset": {"id": "made-up"},
+        "questions": [{**question, "answers": answers, **changes}],
+    }
 
 
 def results(*rows: dict[str, Any], **others: Any) -> dict[str, Any]:
@@ -31,7 +34,9 @@ def results(*rows: dict[str, Any], **others: Any) -> dict[str, Any]:
 
 
 def lcquad(**fields: Any) -> list[dict[str, Any]]:
-    return [{"uid": 5, "sparql_wikidata": "ASK { ?s ?p ?o }", "NNQT_question": "Is {it} <so>", **fields}]
+    return [
+        {"uid": 5, "sparql_wikidata": "ASK { ?s ?p ?o }", "NNQT_question": "Is {it} <so>", **fields}
+    ]
 
 
 def dialogues(**changes: Any) -> dict[str, Any]:
@@ -53,20 +58,33 @@ def test_qald(tmp_path: Path) -> None:
     said = (("de", "Wer?"), ("de", "Wer nur?"), ("en", "Who?"), ("pt_BR", "Quem?"))
     [question] = read(tmp_path, qald())
     gold: dict[str, Any] = {"sparql": DIRECTOR, "answers": ("http://e.org/v",), "type": "factoid"}
-    assert question == BenchQuestion(id="7", question="Who?", language="en", translations=said, **gold)
+    assert question == BenchQuestion(
+        id="7", question="Who?", language="en", translations=said, **gold
+    )
 
 
 @pytest.mark.parametrize(
     ("language", "chosen"),
-    [("de", "Wer?"), ("pt", "Quem?"), ("pt-br", "Quem?"), ("ru", "Who?"), ("en-GB", "Who?"), (None, "Who?")],
+    [
+        ("de", "Wer?"),
+        ("pt", "Quem?"),
+        ("pt-br", "Quem?"),
+        ("ru", "Who?"),
+        ("en-GB", "Who?"),
+        (None, "Who?"),
+    ],
 )
-def test_the_language_wanted_its_like_or_english(tmp_path: Path, language: str | None, chosen: str) -> None:
+def test_the_language_wanted_its_like_or_english(
+    tmp_path: Path, language: str | None, chosen: str
+) -> None:
     [question] = read(tmp_path, qald(), language)
     assert question.question == chosen
     assert (question.language, chosen) in question.translations
 
 
-def test_of_questions_that_have_one_wording_each_those_in_the_language_are_taken(tmp_path: Path) -> None:
+def test_of_questions_that_have_one_wording_each_those_in_the_language_are_taken(
+    tmp_path: Path,
+) -> None:
     rows = [{"id": language, "question": "Who?", "language": language} for language in ("en", "de")]
     lines = "\n".join(map(json.dumps, rows))
     assert [question.id for question in read(tmp_path, lines, "de")] == ["de"]
@@ -81,7 +99,10 @@ def test_of_questions_that_have_one_wording_each_those_in_the_language_are_taken
     [
         ([results({"c": {"type": "literal", "value": 5}})], ("5",)),
         ([results({"b": {"value": "x"}, "a": {"value": "y"}}, head={"vars": ["a", "b"]})], ("y",)),
-        ([results({"a": {"value": "y"}}, {"b": {"value": "x"}}, head={"vars": ["a", "b"]})], ("y",)),
+        (
+            [results({"a": {"value": "y"}}, {"b": {"value": "x"}}, head={"vars": ["a", "b"]})],
+            ("y",),
+        ),
         ([results()], ()),
         ([results({"x": {"value": "1"}}), results({"x": {"value": "2"}})], ("1", "2")),
         ([{"head": {}, "results": {}, "boolean": False}], ("false",)),
@@ -106,7 +127,9 @@ def test_the_gold_of_qald(tmp_path: Path, answers: list[Any], gold: tuple[str, .
         (None, None),
     ],
 )
-def test_the_type_follows_from_the_gold_query(tmp_path: Path, sparql: str | None, kind: str | None) -> None:
+def test_the_type_follows_from_the_gold_query(
+    tmp_path: Path, sparql: str | None, kind: str | None
+) -> None:
     assert read(tmp_path, qald(query={"sparql": sparql}))[0].type == kind
 
 
@@ -121,7 +144,12 @@ def test_the_type_follows_from_the_gold_query(tmp_path: Path, sparql: str | None
 )
 def test_lc_quad(tmp_path: Path, fields: dict[str, Any], text: str) -> None:
     [question] = read(tmp_path, lcquad(**fields))
-    assert (question.id, question.question, question.type, question.answers) == ("5", text, "boolean", None)
+    assert (question.id, question.question, question.type, question.answers) == (
+        "5",
+        text,
+        "boolean",
+        None,
+    )
 
 
 def test_text2sparql(tmp_path: Path) -> None:
@@ -141,13 +169,19 @@ def test_metaqa_as_released(tmp_path: Path) -> None:
     folder = tmp_path / "2-hop"
     folder.mkdir()
     one, two = read(folder, "who made [Dune] and why\tA|B C\n\n[X] is what\t2014\n")
-    assert (one.id, one.question, one.topic_entity, one.hops) == ("1", "who made Dune and why", "Dune", 2)
+    assert (one.id, one.question, one.topic_entity, one.hops) == (
+        "1",
+        "who made Dune and why",
+        "Dune",
+        2,
+    )
     assert (one.answers, one.answer_labels, two.answer_labels) == (None, ("A", "B C"), ("2014",))
 
 
 def test_gold_may_be_written_as_json_booleans_and_numbers(tmp_path: Path) -> None:
     [question] = read(
-        tmp_path, '\ufeff{"id": 7, "question": "?", "answers": [true, 3, "x"], "mine": "ignored"}\n\n'
+        tmp_path,
+        '\ufeff{"id": 7, "question": "?", "answers": [true, 3, "x"], "mine": "ignored"}\n\n',
     )
     assert (question.id, question.answers) == ("7", ("true", "3", "x"))
 
@@ -167,13 +201,25 @@ def test_gold_may_be_written_as_json_booleans_and_numbers(tmp_path: Path) -> Non
         ("Who directed Arrival?", "no question set that kgwb knows"),
         ({"rows": []}, "line 1: id: Field required"),
         ('{"id": "1", "question": "?"}\n{', "line 2: not JSON"),
-        ('{"id": "1", "question": "?", "answers": "x"}', "line 1: answers: Input should be a valid tuple"),
+        (
+            '{"id": "1", "question": "?", "answers": "x"}',
+            "line 1: answers: Input should be a valid tuple",
+        ),
         ('{"id": "1", "question": "?"}\n' * 2, "line 2: the id '1' was used before"),
         ({"questions": [*qald()["questions"], {"id": 8}]}, "question 2: question: Field required"),
         ({"questions": ["x"]}, "question 1: : Input should be a valid dictionary"),
-        (qald(question=[{"language": "en"}]), "question 1: question: there is no text in any language"),
-        (qald(answers=[{"head": {"vars": [["x"]]}, "results": {"bindings": [{}]}}]), "question 1: .*vars"),
-        (qald(answers=[{"results": {"bindings": [{"x": {"type": "uri"}}]}}]), "question 1: .*value"),
+        (
+            qald(question=[{"language": "en"}]),
+            "question 1: question: there is no text in any language",
+        ),
+        (
+            qald(answers=[{"head": {"vars": [["x"]]}, "results": {"bindings": [{}]}}]),
+            "question 1: .*vars",
+        ),
+        (
+            qald(answers=[{"results": {"bindings": [{"x": {"type": "uri"}}]}}]),
+            "question 1: .*value",
+        ),
         ([*lcquad(), {"uid": 6}], "question 2: there is no text"),
         ([{"corrected_question": "Who?"}], "question 1: _id: Field required"),
         (dialogues(queries=["x"]), "dialogue 1: dialogue, original and queries differ in length"),
@@ -183,7 +229,9 @@ def test_gold_may_be_written_as_json_booleans_and_numbers(tmp_path: Path) -> Non
         ("questions:\n- id: 1\n  query: {sparql: x}", "question 1: question: Field required"),
     ],
 )
-def test_a_broken_file_is_named_with_its_entry(tmp_path: Path, content: Any, complaint: str) -> None:
+def test_a_broken_file_is_named_with_its_entry(
+    tmp_path: Path, content: Any, complaint: str
+) -> None:
     with pytest.raises(InputError) as caught:
         read(tmp_path, content)
     assert caught.value.message.startswith((f"{tmp_path / 'file'}, ", f"{tmp_path / 'file'} "))
@@ -222,7 +270,9 @@ SAVED = [qald(), qald(answers=[results()]), lcquad(), dialogues(), "who made [Du
 
 @pytest.mark.parametrize("content", [*SAVED, {"id": 1, "question": "\ud800"}])
 @pytest.mark.parametrize("language", [None, "de", "en-GB"])
-def test_what_is_saved_is_read_back_the_same(tmp_path: Path, content: Any, language: str | None) -> None:
+def test_what_is_saved_is_read_back_the_same(
+    tmp_path: Path, content: Any, language: str | None
+) -> None:
     if language == "de" and content not in SAVED[:2]:
         language = None  # these are in English alone
     questions = read(tmp_path, content, language)
@@ -262,11 +312,15 @@ def test_the_answers_and_languages_of_qald_9_are_all_kept() -> None:
     path = published("formats/qald-9-train-multilingual.json")
     questions = load_questions(path)
     text = path.read_text(encoding="utf-8")
-    assert sum(len(one.translations) for one in questions) == len(re.findall(r'"string" : "(?!\s*")', text))
+    assert sum(len(one.translations) for one in questions) == len(
+        re.findall(r'"string" : "(?!\s*")', text)
+    )
     assert sum(one.type == "boolean" for one in questions) == len(
         re.findall(r'"boolean" : (?:true|false)', text)
     )
-    distinct = [len(set(re.findall(r'"value" : (".*")', part))) for part in text.split('"answertype" :')[1:]]
+    distinct = [
+        len(set(re.findall(r'"value" : (".*")', part))) for part in text.split('"answertype" :')[1:]
+    ]
     assert [len(one.answers or ()) for one in questions if one.type != "boolean"] == list(
         filter(None, distinct)
     )
@@ -274,12 +328,18 @@ def test_the_answers_and_languages_of_qald_9_are_all_kept() -> None:
     assert portuguese == {"pt": 399, "en": 9}  # the four in "pt_BR" have no text
 
 
-@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.questions.jsonl")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", sorted(SAMPLES.glob("*.questions.jsonl")), ids=lambda path: path.name
+)
 def test_the_samples_questions_keep_what_they_say(path: Path) -> None:
     raw = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     questions = load_questions(path)
     kept = [json.loads(one.model_dump_json()) for one in questions]
-    assert all(kept[number][field] == value for number, row in enumerate(raw) for field, value in row.items())
+    assert all(
+        kept[number][field] == value
+        for number, row in enumerate(raw)
+        for field, value in row.items()
+    )
 
 
 def published(name: str) -> Path:

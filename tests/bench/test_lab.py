@@ -36,11 +36,15 @@ class Counting(ChatModel):
     remote = False
     name = "rules"
 
-    def __init__(self, change: Callable[[ChatRequest, dict[str, Any]], dict[str, Any]] | None = None) -> None:
+    def __init__(
+        self, change: Callable[[ChatRequest, dict[str, Any]], dict[str, Any]] | None = None
+    ) -> None:
         self.calls: Counter[str] = Counter()
         self.change, self.rules = change, llm.model("rules")
 
-    def complete(self, request: ChatRequest, kg: Graph | None, cancel: threading.Event) -> ChatReply:
+    def complete(
+        self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
+    ) -> ChatReply:
         self.calls[request.task] += 1
         reply = self.rules.complete(request, kg, cancel)
         if self.change is None:
@@ -59,7 +63,9 @@ def questions() -> list[BenchQuestion]:
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory, graph: Graph, questions: list[BenchQuestion]) -> Path:
+def measured(
+    tmp_path_factory: pytest.TempPathFactory, graph: Graph, questions: list[BenchQuestion]
+) -> Path:
     """The 60 questions of films, measured with every run kept."""
     folder = tmp_path_factory.mktemp("lab") / "first"
     setup = Setup.of(kgwb.Workbench(graph, Counting(), embeddings=Embeddings("lexical")))
@@ -75,7 +81,9 @@ def wrong_director(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any
     """Asks for the composer where the changed prompt asks who directed Arrival."""
     changed = "Take care." in request.messages[-1].content
     if request.task == QIR and changed and "Who directed Arrival?" in request.messages[-1].content:
-        reply["triples"] = [{**triple, "predicate": "music written by"} for triple in reply["triples"]]
+        reply["triples"] = [
+            {**triple, "predicate": "music written by"} for triple in reply["triples"]
+        ]
     return reply
 
 
@@ -94,7 +102,9 @@ def test_only_the_changed_agent_is_asked_again_and_what_its_changed_results_chan
     assert model.calls == {QIR: 60, "chatty_kg/predicate_selection": 1}
     assert estimate.calls[0] == 60 <= sum(model.calls.values()) <= estimate.calls[1]
     assert sum(row["paid"]["model_calls"] for row in after.rows.values()) == 61
-    [broken] = [change for change in changes(Measured.read(measured), after) if change.outcome == "broken"]
+    [broken] = [
+        change for change in changes(Measured.read(measured), after) if change.outcome == "broken"
+    ]
     assert (broken.before["id"], broken.agent) == ("films-001", "qir")
 
 
@@ -111,12 +121,16 @@ def test_lost_questions_are_asked_and_as_many_that_were_right_with_the_turns_bef
     wrong = {key for key in missed if all_rows[key]["answers"]}
     with_earlier = {"films-001", "films-women-1", "films-women-2", *wrong}
     assert {q.id for q in lab.choose(["wrong", "films-001"])} == with_earlier
-    assert all(question.type == "count" for question in lab.choose(["type=count"]) if not question.turn)
+    assert all(
+        question.type == "count" for question in lab.choose(["type=count"]) if not question.turn
+    )
     with pytest.raises(InputError, match=r"no question of .* is 'blamed=qir'"):
         lab.choose(["blamed=qir"])
 
 
-def test_a_budget_stops_it_and_the_same_command_goes_on(measured: Path, graph: Graph, tmp_path: Path) -> None:
+def test_a_budget_stops_it_and_the_same_command_goes_on(
+    measured: Path, graph: Graph, tmp_path: Path
+) -> None:
     model = Counting()
     lab = Lab(measured, kg=graph, model=model)
     setup, chosen = lab.changed(edited()), lab.choose(["type=count"])
@@ -141,12 +155,16 @@ def test_exactly_the_questions_that_vary_by_themselves_are_marked(
 
     def varying(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any]:
         text = request.messages[-1].content
-        question = next((q for q in ("Who directed Arrival?", "How long is Seven Samurai?") if q in text), "")
+        question = next(
+            (q for q in ("Who directed Arrival?", "How long is Seven Samurai?") if q in text), ""
+        )
         old = "Who wrote the novel Solaris?" in text and "Take care." not in text
         if request.task == QIR and (question or old):
             asked[text] += 1
             if asked[text] % 2 == (1 if old else 0):
-                reply["triples"] = [{**triple, "predicate": "composer"} for triple in reply["triples"]]
+                reply["triples"] = [
+                    {**triple, "predicate": "composer"} for triple in reply["triples"]
+                ]
         return reply
 
     lab = Lab(measured, kg=graph, model=Counting(varying))
@@ -155,7 +173,11 @@ def test_exactly_the_questions_that_vary_by_themselves_are_marked(
     lab.ask(setup, chosen, tmp_path / "again")
     lab.ask(setup, chosen, tmp_path / "again", repeats=3)  # what was asked once is asked more often
     rows = Measured.read(tmp_path / "again").rows
-    assert {key for key, row in rows.items() if row["varies"]} == {"films-001", "films-005", "films-027"}
+    assert {key for key, row in rows.items() if row["varies"]} == {
+        "films-001",
+        "films-005",
+        "films-027",
+    }
     assert {row["varies"] for row in rows.values()} == {"qir", ""}
     effect = Effect(Measured.read(measured, "first"), Measured.read(tmp_path / "again", "again"))
     assert effect.counts == {"varies by itself": 3, "still right": 2}
@@ -174,10 +196,15 @@ def test_from_bench_to_the_page_in_two_commands(here: Path, capsys: Capture) -> 
     first, *_, page = capsys.readouterr().out.splitlines()
     assert first.startswith("mine.") and "8 questions, 8 to " in first
     text = Path(page).read_text()
-    places = [text.index(part) for part in ("Take care.", "first decision that", "What was measured")]
+    places = [
+        text.index(part) for part in ("Take care.", "first decision that", "What was measured")
+    ]
     assert places == sorted(places)
     assert "0 fixed" in text and "4 still lost" in text and "4 still right" in text
-    assert main(["retry", "r", "--each", "theta=1,4", "--only", "all", "--budget", "model_calls=500"]) == 0
+    assert (
+        main(["retry", "r", "--each", "theta=1,4", "--only", "all", "--budget", "model_calls=500"])
+        == 0
+    )
     page = capsys.readouterr().out.splitlines()[-1]
     assert Path(page) == Path("r/retries/report.html")
     assert "Which is best, by agent and by question" in Path(page).read_text()
@@ -198,7 +225,12 @@ def test_a_matrix_names_the_best_by_agent_and_by_question(
     assert row.count("best") == 2 and row.index("right") < row.index("unanswered")
     lines = list(report.headline())
     assert (
-        "bad: 0 fixed, 1 broken, 1 still right" in lines and "good: 0 fixed, 0 broken, 2 still right" in lines
+        "bad: 0 fixed, 1 broken, 1 still right" in lines
+        and "good: 0 fixed, 0 broken, 2 still right" in lines
     )
     opened = report.debug("films-001", number=1, agent="qir", kg=graph)
-    assert opened.key == "qir" and "the right answer is" in opened.view() and opened.run.graph is not None
+    assert (
+        opened.key == "qir"
+        and "the right answer is" in opened.view()
+        and opened.run.graph is not None
+    )

@@ -55,7 +55,9 @@ class Model:
                 return vertex(1, told["candidates"][0]["label"])
             case "predicate_selection":
                 known = {True: "director", False: "birth place"}
-                right = [(known["direct" in r["triple"][1]], r["predicates"]) for r in told["relations"]]
+                right = [
+                    (known["direct" in r["triple"][1]], r["predicates"]) for r in told["relations"]
+                ]
                 return predicates(*([p] if p in some else [] for p, some in right))
             case "rephraser":
                 return {"question": QUESTION}
@@ -92,7 +94,12 @@ ODD_RELATION = qir("Arrival | director | ?d", "?d | number of city | ?city", tar
     ("wrong", "settings", "agent", "mended_by"),
     [
         ({"qir": qir("Arrival | directed by | ?d")}, {}, "qir", "QIR"),
-        ({"qir": qir("Alien | directed by | ?d", "?d | born in | ?c", target="?c")}, {}, "qir", "QIR"),
+        (
+            {"qir": qir("Alien | directed by | ?d", "?d | born in | ?c", target="?c")},
+            {},
+            "qir",
+            "QIR",
+        ),
         ({"qir": "no reply"}, {"theta": 1}, "qir", "QIR"),
         ({"predicate_selection": predicates([], [])}, {}, "predicate_selection", "selection"),
         ({"predicate_selection": WRONG_PREDICATES}, {}, "predicate_selection", "selection"),
@@ -112,7 +119,11 @@ def test_the_agent_that_lost_the_answer_is_named(
     ("wrong", "mention", "agent"),
     [
         ({"vertex_selection": vertex(2, "Dune")}, "Dune", "vertex_selection"),
-        ({"vertex_selection": {"reason": "none", "number": 0, "label": ""}}, "Dune", "vertex_selection"),
+        (
+            {"vertex_selection": {"reason": "none", "number": 0, "label": ""}},
+            "Dune",
+            "vertex_selection",
+        ),
         ({}, "The Desert Planet", "entity_retriever"),
     ],
 )
@@ -120,7 +131,9 @@ def test_a_wrong_vertex_is_the_choice_s_or_the_search_s_fault(
     tmp_path: Path, wrong: dict[str, Any], mention: str, agent: str
 ) -> None:
     """The search is to blame only for what it did not offer; the question does not hold the label."""
-    asked = question("1", f"Who directed {mention} then?", "SELECT ?d { :dune :director ?d }", "denis")
+    asked = question(
+        "1", f"Who directed {mention} then?", "SELECT ?d { :dune :director ?d }", "denis"
+    )
     wrong = {"qir": qir(f"{mention} | directed by | ?d"), **wrong}
     [line] = climbed(tmp_path, Model(**wrong), asked)
     assert (line["agent"], line["stage"], line["mended_by"]) == (agent, "linking", "vertices")
@@ -164,12 +177,27 @@ def test_what_even_the_gold_query_does_not_mend_is_named_as_such(
 @pytest.mark.parametrize(
     ("text", "query", "answers", "agent"),
     [
-        ("How many films?", "SELECT (COUNT(DISTINCT ?f) AS ?n) { ?f :director :denis }", "3", "qir"),
+        (
+            "How many films?",
+            "SELECT (COUNT(DISTINCT ?f) AS ?n) { ?f :director :denis }",
+            "3",
+            "qir",
+        ),
         ("Is Arrival by Denis Villeneuve?", "ASK { :arrival :director :denis }", "true", "qir"),
-        ("What runs longest?", "SELECT ?f { ?f :runtime ?t } ORDER BY DESC(?t) LIMIT 1", "arrival", ""),
+        (
+            "What runs longest?",
+            "SELECT ?f { ?f :runtime ?t } ORDER BY DESC(?t) LIMIT 1",
+            "arrival",
+            "",
+        ),
         ("What runs 116 minutes?", "SELECT ?f { ?f :runtime 116 }", "arrival", ""),
         ("By whom?", "SELECT ?d { { :arrival :director ?d } UNION { :dune :x ?d } }", "denis", ""),
-        ("Who?", "SELECT ?d { :arrival :director|:author ?d . :arrival :starring ?s }", "denis", ""),
+        (
+            "Who?",
+            "SELECT ?d { :arrival :director|:author ?d . :arrival :starring ?s }",
+            "denis",
+            "",
+        ),
     ],
 )
 def test_every_form_of_gold_query_mends_an_answer(
@@ -196,12 +224,16 @@ def test_what_the_gold_does_not_change_is_not_asked_again(tmp_path: Path) -> Non
     assert (model.asked, line["model_calls"]) == (2, 0)
 
 
-def test_the_ladder_goes_on_where_it_stopped_and_climbs_again_for_another_result(tmp_path: Path) -> None:
+def test_the_ladder_goes_on_where_it_stopped_and_climbs_again_for_another_result(
+    tmp_path: Path,
+) -> None:
     lost = [ASKED.model_copy(update={"id": id_}) for id_ in "123"]
     model = Model(predicate_selection=predicates([], []))
     lines = climbed(tmp_path, model, *lost)
     whole = (tmp_path / LADDER).read_bytes()
-    (tmp_path / LADDER).write_bytes(whole[: whole.rindex(b"{") + 9])  # killed in the middle of the last line
+    (tmp_path / LADDER).write_bytes(
+        whole[: whole.rindex(b"{") + 9]
+    )  # killed in the middle of the last line
     model.asked = 0
     assert climbed(tmp_path, model, *lost) == lines
     assert model.asked == 2
@@ -281,7 +313,9 @@ def test_the_gold_query_of_a_metaqa_path_gives_its_gold_answers(metaqa: Path) ->
 
 
 def test_a_path_without_its_graph_has_no_gold_query() -> None:
-    asked = BenchQuestion(id="1", question="?", answers=(), topic_entity=EX + "m", path="movie_to_year")
+    asked = BenchQuestion(
+        id="1", question="?", answers=(), topic_entity=EX + "m", path="movie_to_year"
+    )
     assert with_queries([asked], films()) == [asked]
 
 

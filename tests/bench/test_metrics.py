@@ -30,14 +30,29 @@ SAME = [
     ("3999", "3999.0", "+3.999E3", "3999.", "39990e-1"),
     ("0", "-0", "0.0", "0e5", "-.0"),
     ("123456789012345678901234567890", "123456789012345678901234567890.0"),
-    ("2001-07-20", "2001-07-20T00:00:00", "2001-07-20T00:00:00.000Z", "2001-07-20Z", "2001-07-20+02:00"),
+    (
+        "2001-07-20",
+        "2001-07-20T00:00:00",
+        "2001-07-20T00:00:00.000Z",
+        "2001-07-20Z",
+        "2001-07-20+02:00",
+    ),
     ("2001-07-20", "2001-07-20T00:00:00+02:00"),
-    ("2001-07-20T14:30:00+02:00", "2001-07-20T12:30:00Z", "2001-07-20T12:30:00.0", "2001-07-20T12:30:00"),
+    (
+        "2001-07-20T14:30:00+02:00",
+        "2001-07-20T12:30:00Z",
+        "2001-07-20T12:30:00.0",
+        "2001-07-20T12:30:00",
+    ),
     ("-0044-03-15", "-0044-03-15T00:00:00Z"),
     ("12001-01-01", "12001-01-01T00:00:00Z"),
     ("HTTP://E.org:80/a", "http://e.org/a"),
     ("https://e.org:443", "https://e.org/"),
-    ("http://e.org/Trois-Rivi%C3%A8res", "http://e.org/Trois-Rivi%c3%a8res", "http://e.org/Trois-Rivières"),
+    (
+        "http://e.org/Trois-Rivi%C3%A8res",
+        "http://e.org/Trois-Rivi%c3%a8res",
+        "http://e.org/Trois-Rivières",
+    ),
     ("http://e.org/%7Euser", "http://e.org/~user"),
     ("http://e.org/a%2fb", "http://e.org/a%2Fb"),
     ("http://e.org/%e9", "http://e.org/%E9"),
@@ -87,7 +102,11 @@ def test_values_that_differ(one: str, other: str) -> None:
         ([A, B], [A], Scores(0.5, 1.0, 2 / 3, 1.0, 1.0, 1.0, 0.0, 0.5)),
         ([B, A], [A], Scores(0.5, 1.0, 2 / 3, 0.0, 0.5, 1.0, 0.0, 0.5)),
         ([A], [A, B], Scores(1.0, 0.5, 2 / 3, 1.0, 1.0, 1.0, 0.0, 1.0)),
-        (["3", "3.0", "4"], ["4"], Scores(0.5, 1.0, 2 / 3, 0.0, 0.5, 1.0, 0.0, 0.5)),  # 4 comes second
+        (
+            ["3", "3.0", "4"],
+            ["4"],
+            Scores(0.5, 1.0, 2 / 3, 0.0, 0.5, 1.0, 0.0, 0.5),
+        ),  # 4 comes second
         ([*"bcdef", A], [A], Scores(1 / 6, 1.0, 2 / 7, 0.0, 1 / 6, 0.0, 0.0, 1 / 6)),
         (["2016.0"], ["2016", "+2016"], EVERYTHING),
         ([], [], EVERYTHING),
@@ -114,7 +133,12 @@ GOLD_TABLE = [["412", "EUR"], ["97.5", "EUR"]]
     [
         ([["412.0", "EUR"], ["97.50", "EUR"]], 1.0, 1.0, {"amount": 1.0, "currency": 1.0}),
         ([["EUR", "412"], ["EUR", "97.5"]], 1.0, 1.0, {"amount": 1.0, "currency": 1.0}),
-        ([["pilot", "412", "EUR"], ["tug", "97.5", "EUR"]], 0.75, 1.0, {"amount": 1.0, "currency": 1.0}),
+        (
+            [["pilot", "412", "EUR"], ["tug", "97.5", "EUR"]],
+            0.75,
+            1.0,
+            {"amount": 1.0, "currency": 1.0},
+        ),
         ([["412", None], ["97.5", None]], 0.8, 0.8, {"amount": 1.0, "currency": 0.0}),
         ([["413", "EUR"]], 0.4, 0.5, {"amount": 0.0, "currency": 1.0}),
         ([], 0.0, 0.0, {"amount": 0.0, "currency": 0.0}),
@@ -141,7 +165,9 @@ WORKED = [
     row(6, [A], [A, B], type="list", hops=2),
     row(7, ["5.0"], ["5"], type="count"),
     row(8, ["2001-07-20"], ["2001-07-20T00:00:00Z"]),
-    row(9, ["7", "7.0", "8"], ["8"], type="count"),  # a tie: "7" and "7.0" are one value, 8 is second
+    row(
+        9, ["7", "7.0", "8"], ["8"], type="count"
+    ),  # a tie: "7" and "7.0" are one value, 8 is second
     row(10, [A], [A], error="no reply"),  # an error is no abstention
     row(11, [A], None),  # no gold: in no average
 ]
@@ -168,7 +194,15 @@ def test_the_figures_of_a_set_worked_out_by_hand() -> None:
 def test_averages_by_hops_type_and_language_are_over_those_that_have_them() -> None:
     parts = {group.name: group for group in groups(WORKED)}
     kinds = ["type count", "type factoid", "type list"]
-    assert [*parts] == ["all", "answerable", "unanswerable", "hops 2", *kinds, "language de", "language en"]
+    assert [*parts] == [
+        "all",
+        "answerable",
+        "unanswerable",
+        "hops 2",
+        *kinds,
+        "language de",
+        "language en",
+    ]
     assert (len(parts["unanswerable"].rows), parts["unanswerable"].scores.exact) == (2, 0.5)
     assert parts["type factoid"].scores.f1 == pytest.approx(2 / 4)
     assert parts["type factoid"].scores.paper_f1 == pytest.approx(0.75 / 1.25)  # P 3/4, R 2/4
@@ -198,7 +232,9 @@ TABLE_5 = [
 def test_the_papers_own_figures_follow_from_its_convention(
     precision: float, recall: float, f1: float
 ) -> None:
-    assert Scores(0, recall, 0, 0, paper_precision=precision).paper_f1 == pytest.approx(f1, abs=0.01)
+    assert Scores(0, recall, 0, 0, paper_precision=precision).paper_f1 == pytest.approx(
+        f1, abs=0.01
+    )
 
 
 # --- two result sets
@@ -222,7 +258,11 @@ def test_a_comparison_names_what_changed_and_leaves_ties_out() -> None:
     found = compare(
         yes_and_no("110010"), [*yes_and_no("011110"), row(9, [], [A]), row(5, [A], None)][:7], "f1"
     )
-    assert (found.questions, found.one, found.other) == (6, pytest.approx(3 / 6), pytest.approx(4 / 6))
+    assert (found.questions, found.one, found.other) == (
+        6,
+        pytest.approx(3 / 6),
+        pytest.approx(4 / 6),
+    )
     assert found.difference == pytest.approx(1 / 6)
     assert (found.better, found.worse, found.unpaired) == (("2", "3"), ("0",), ("9",))
 
@@ -253,7 +293,9 @@ def test_the_bootstrap_interval_is_that_of_theory_and_repeatable() -> None:
 
 def test_every_measure_can_be_compared() -> None:
     for measure in MEASURES:
-        assert compare(yes_and_no("0000"), yes_and_no("1111"), measure, resamples=10).difference == 1
+        assert (
+            compare(yes_and_no("0000"), yes_and_no("1111"), measure, resamples=10).difference == 1
+        )
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,13 @@ import rdflib
 from rdflib import Literal, URIRef
 
 from kgwb import bench
-from kgwb.bench.questions import BenchQuestion, conversations, standalone_forms, standard, term_string
+from kgwb.bench.questions import (
+    BenchQuestion,
+    conversations,
+    standalone_forms,
+    standard,
+    term_string,
+)
 from kgwb.flow import Term
 from kgwb.kg import Graph, open_kg
 
@@ -81,7 +87,9 @@ def test_gold_is_run_where_it_is_missing(
         ({"answer_labels": ("Twin",)}, "2 vertices"),
     ],
 )
-def test_gold_that_cannot_be_had_is_told_and_the_question_kept(given: dict[str, object], error: str) -> None:
+def test_gold_that_cannot_be_had_is_told_and_the_question_kept(
+    given: dict[str, object], error: str
+) -> None:
     kg = open_kg(rdflib.Graph().parse(data=GRAPH, format="turtle"), row_limit=3)
     good = BenchQuestion(id="2", question="?", sparql="ASK { ?s ?p ?o }")
     bad, other = bench.with_gold([BenchQuestion(id="1", question="?", **given), good], kg)  # type: ignore[arg-type]
@@ -92,17 +100,27 @@ def test_gold_that_cannot_be_had_is_told_and_the_question_kept(given: dict[str, 
 
 @pytest.mark.parametrize("entity", ["http://e/a b", "Alien://{3}", "http://e/<\ud800>"])
 def test_a_topic_entity_that_is_no_iri_has_no_gold_query(kg: Graph, entity: str) -> None:
-    odd = BenchQuestion(id="1", question="?", answers=(), topic_entity=entity, path="movie_to_director")
+    odd = BenchQuestion(
+        id="1", question="?", answers=(), topic_entity=entity, path="movie_to_director"
+    )
     good = odd.model_copy(update={"topic_entity": EX + "arrival"})
-    named = open_kg(rdflib.Graph().parse(data=f"<{EX}arrival> <{EX}directed_by> <{EX}villeneuve> ."))
+    named = open_kg(
+        rdflib.Graph().parse(data=f"<{EX}arrival> <{EX}directed_by> <{EX}villeneuve> .")
+    )
     assert [bool(one.sparql) for one in bench.with_queries([odd, good], named)] == [False, True]
 
 
 @pytest.mark.parametrize(
     ("written", "sent"),
     [
-        (" SELECT DISTINCT COUNT(?uri) WHERE {}", " SELECT DISTINCT (COUNT(?uri) AS ?count) WHERE {}"),
-        ("SELECT COUNT(DISTINCT ?uri AS ?uri) WHERE {}", "SELECT (COUNT(DISTINCT ?uri) AS ?count) WHERE {}"),
+        (
+            " SELECT DISTINCT COUNT(?uri) WHERE {}",
+            " SELECT DISTINCT (COUNT(?uri) AS ?count) WHERE {}",
+        ),
+        (
+            "SELECT COUNT(DISTINCT ?uri AS ?uri) WHERE {}",
+            "SELECT (COUNT(DISTINCT ?uri) AS ?count) WHERE {}",
+        ),
         ("select count(*) {}", "select (COUNT(*) AS ?count) {}"),
         ("SELECT (COUNT(?x) AS ?c) WHERE {}", "SELECT (COUNT(?x) AS ?c) WHERE {}"),
         ("SELECT ?x {} ORDER BY COUNT(?x)", "SELECT ?x {} ORDER BY COUNT(?x)"),

@@ -38,11 +38,19 @@ CONFIG = {
 def row(id_: str, answers: list[str], gold: list[str] | None, **more: Any) -> dict[str, Any]:
     f1 = float(set(answers) == set(gold or ())) if gold is not None else None
     given = {"question": f"What is {id_}?", "answers": answers, "gold": gold, "seconds": 1.0}
-    used = {"model_calls": 2, "queries": 3, "prompt_tokens": 1000, "completion_tokens": 10, "error": None}
+    used = {
+        "model_calls": 2,
+        "queries": 3,
+        "prompt_tokens": 1000,
+        "completion_tokens": 10,
+        "error": None,
+    }
     return {"id": id_, **given, **used, **({} if f1 is None else {"f1": f1}), **more}
 
 
-def folder(path: Path, *rows: dict[str, Any], ladder: tuple[dict[str, Any], ...] = (), **config: Any) -> Path:
+def folder(
+    path: Path, *rows: dict[str, Any], ladder: tuple[dict[str, Any], ...] = (), **config: Any
+) -> Path:
     path.mkdir(parents=True)
     (path / "config.json").write_text(json.dumps(CONFIG | config))
     (path / "results.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
@@ -59,7 +67,9 @@ STAGES = ("understanding", "linking", "execution and selection")
 ROWS = (
     row("a", ["1"], ["1"], hops=1, type="count", seconds=1.0, stages=dict.fromkeys(STAGES, 0.1)),
     row("b", ["2"], ["1"], hops=1, type="count", seconds=2.0, stages=dict.fromkeys(STAGES, 0.2)),
-    row("c", [], ["http://e/x"], hops=2, type="list", seconds=3.0, stages=dict.fromkeys(STAGES, 0.3)),
+    row(
+        "c", [], ["http://e/x"], hops=2, type="list", seconds=3.0, stages=dict.fromkeys(STAGES, 0.3)
+    ),
     row("d", ["http://e/x"], ["http://e/x"], hops=2, type="list", seconds=10.0),
     row("e", ["9"], None),
 )
@@ -136,7 +146,9 @@ def test_what_was_measured_can_be_repeated(tmp_path: Path) -> None:
 
 
 def test_money_is_told_or_why_not(tmp_path: Path) -> None:
-    used = {"openai:gpt-4o": {"calls": 1, "prompt_tokens": 2_000_000, "completion_tokens": 1_000_000}}
+    used = {
+        "openai:gpt-4o": {"calls": 1, "prompt_tokens": 2_000_000, "completion_tokens": 1_000_000}
+    }
     measured = folder(tmp_path / "one", row("a", ["1"], ["1"], models=used))
     table = tmp_path / "prices.toml"
     entry = 'currency = "EUR"\n[[price]]\nmodel = "openai:*"\ninput = 2\noutput = 10\n'
@@ -162,11 +174,21 @@ def test_published_figures_stand_beside_only_where_the_set_is_named(tmp_path: Pa
 
 
 def test_two_result_sets_are_compared(tmp_path: Path) -> None:
-    better = (ROWS[0] | {"answers": ["7"], "f1": 0.0}, ROWS[1] | {"answers": ["1"], "f1": 1.0}, *ROWS[2:])
+    better = (
+        ROWS[0] | {"answers": ["7"], "f1": 0.0},
+        ROWS[1] | {"answers": ["1"], "f1": 1.0},
+        *ROWS[2:],
+    )
     first, second = folder(tmp_path / "one", *ROWS), folder(tmp_path / "two", *better[:4])
     made = page(tmp_path, first, second)
     same = ["0.500 [0.000, 1.000]"] * 2
-    assert made.lines("two")[0] == ["F1", "4", *same, "+0.000 [-0.750, +0.750]", "may be chance (p 1.000)"]
+    assert made.lines("two")[0] == [
+        "F1",
+        "4",
+        *same,
+        "+0.000 [-0.750, +0.750]",
+        "may be chance (p 1.000)",
+    ]
     assert [line[0] for line in made.lines("two")[1:]] == ["paper F1"]
     assert made.lines("not known: its run was not kept") == [["1", "1", "1", "1"]]
     assert made.lines("What is b?") == [["wrong 2", "right 1", "1", "–", "–"]]
@@ -186,7 +208,9 @@ def test_every_question_is_a_row_that_leads_to_its_run(tmp_path: Path) -> None:
     measured = folder(tmp_path / "one", kept, gone, ladder=(lost(name, "qir"),))
     run.save(measured / kept["run"])
     made = page(tmp_path, measured)
-    assert made.lines(name) == [["1", "list", f"What is {name}?", "y", "wrong x", "0.00", "qir", "run 1.0 s"]]
+    assert made.lines(name) == [
+        ["1", "list", f"What is {name}?", "y", "wrong x", "0.00", "qir", "run 1.0 s"]
+    ]
     assert made.lines("gone")[0][-1] == "not kept 1.0 s"
     assert "one/runs/a%20b%252Fc%23%3F.html" in made.links
     shown = Page((measured / "runs" / f"{name}.html").read_text())
@@ -220,7 +244,9 @@ def test_only_a_report_is_replaced_by_a_report(
     before = {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in measured.iterdir()}
     assert main(["report", str(measured), "--out", str(measured / name)]) == 2
     assert "no report of kgwb" in capsys.readouterr().err
-    assert {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in measured.iterdir()} == before
+    assert {
+        path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in measured.iterdir()
+    } == before
     (measured / "report.html").touch()
     assert [main(["report", str(measured)]) for _ in range(2)] == [0, 0]
 
@@ -230,7 +256,9 @@ def test_a_damaged_run_says_so_on_its_page(tmp_path: Path) -> None:
     assert "What to do" in Page(run_page(tmp_path / "a.jsonl")).text
 
 
-def test_a_lost_question_opens_in_the_debugger_with_its_gold_and_the_agent_to_blame(tmp_path: Path) -> None:
+def test_a_lost_question_opens_in_the_debugger_with_its_gold_and_the_agent_to_blame(
+    tmp_path: Path,
+) -> None:
     kept = row("z", ["y"], ["http://e/Gold_Value"], run="runs/z.jsonl")
     measured = folder(tmp_path / "one", *ROWS[:2], kept, ladder=(lost("z", "qir"),))
     workbench(Scripted(DIRECTED)).ask("Who directed Arrival?").save(measured / "runs" / "z.jsonl")
@@ -268,11 +296,19 @@ def hostile(tmp_path: Path) -> Iterator[Path]:
     some = cycle([*texts(1_000), *IRIS])
     for number in range(2):
         rows = [
-            row(str(k) + next(some), [next(some), next(some)], [next(some)], type=next(some), hops=next(some))
+            row(
+                str(k) + next(some),
+                [next(some), next(some)],
+                [next(some)],
+                type=next(some),
+                hops=next(some),
+            )
             | {"question": next(some), "error": next(some) if k % 3 == 0 else None}
             for k in range(12)
         ]
-        ladder = tuple(lost(one["id"], next(some), next(some)) | {"error": one["error"]} for one in rows)
+        ladder = tuple(
+            lost(one["id"], next(some), next(some)) | {"error": one["error"]} for one in rows
+        )
         config = {"source": next(some), "models": {next(some): next(some)}}
         config[next(some)] = {next(some): next(some)}
         yield folder(tmp_path / f"<b>{number}", *rows, ladder=ladder, **config)
@@ -282,7 +318,10 @@ def test_hostile_texts_stay_text(tmp_path: Path) -> None:
     folders = [*hostile(tmp_path)]
     report = Report(*folders, published="qald-9")
     text = report.save(tmp_path / "report.html").read_text()
-    made, plain = Page(text), page(tmp_path, folder(tmp_path / "plain", *ROWS, ladder=LADDER), folders[0])
+    made, plain = (
+        Page(text),
+        page(tmp_path, folder(tmp_path / "plain", *ROWS, ladder=LADDER), folders[0]),
+    )
     assert made.odd == []
     assert set(made.tags) <= set(plain.tags) | {"mark", "b"}
     assert (made.tags.count("script"), text.count("<style>")) == (1, 2)
@@ -294,7 +333,15 @@ def test_hostile_texts_stay_text(tmp_path: Path) -> None:
     repr(report).encode()
 
 
-OUTSIDE = ["{other}", "../x.jsonl", "runs/../../x.jsonl", "runs", "runs/link.jsonl", "runs/\0", "x" * 5000]
+OUTSIDE = [
+    "{other}",
+    "../x.jsonl",
+    "runs/../../x.jsonl",
+    "runs",
+    "runs/link.jsonl",
+    "runs/\0",
+    "x" * 5000,
+]
 
 
 @pytest.mark.parametrize("run", [*OUTSIDE, "runs/a.jsonl"])  # the page of the last is a link
@@ -340,11 +387,20 @@ WRONG: dict[str, list[Any]] = {
         ({"ladder.jsonl": "[]\n"}, "ladder.jsonl, line 1, is no result"),
         ({"ladder.jsonl": '{"id": "b", "f1": 0, "error": null}\n'}, "line 1, is no result: agent"),
         *(
-            ({"results.jsonl": json.dumps({k: v for k, v in ROWS[0].items() if k != name}) + "\n"}, name)
+            (
+                {
+                    "results.jsonl": json.dumps({k: v for k, v in ROWS[0].items() if k != name})
+                    + "\n"
+                },
+                name,
+            )
             for name in ("id", "question", "gold", "answers", "error", "seconds", "queries", "f1")
         ),
         *(
-            ({"results.jsonl": json.dumps(ROWS[0] | {name: value}) + "\n"}, f"line 1, is no result: {name}")
+            (
+                {"results.jsonl": json.dumps(ROWS[0] | {name: value}) + "\n"},
+                f"line 1, is no result: {name}",
+            )
             for name, values in WRONG.items()
             for value in values
         ),

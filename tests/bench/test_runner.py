@@ -42,11 +42,15 @@ GRAPH = """
 """
 SECOND: dict[str, Any] = {"dialogue": "d", "turn": 2}
 QUESTIONS = [
-    BenchQuestion(id="1", question="director of Arrival", answers=(EX + "villeneuve",), hops=1, type="list"),
+    BenchQuestion(
+        id="1", question="director of Arrival", answers=(EX + "villeneuve",), hops=1, type="list"
+    ),
     BenchQuestion(id="2", question="year of Arrival", answers=("2016", "2017"), hops=1),
     BenchQuestion(id="3", question="director of Atlantis", answers=()),
     BenchQuestion(id="d2", question="birthPlace of him", answers=(EX + "trois",), hops=1, **SECOND),
-    BenchQuestion(id="d1", question="director of Dune", answers=(EX + "villeneuve",), dialogue="d", turn=1),
+    BenchQuestion(
+        id="d1", question="director of Dune", answers=(EX + "villeneuve",), dialogue="d", turn=1
+    ),
 ]
 
 
@@ -93,12 +97,26 @@ def test_a_line_has_exactly_these_fields(tmp_path: Path) -> None:
     assert isinstance(row.pop("seconds"), float)
     assert (turn["dialogue"], turn["turn"]) == ("d", 2)
     assert turn["remembered"]["question"] == "birthPlace of him"
-    tokens, ones = {"prompt_tokens": 0, "completion_tokens": 0}, "precision hits1 mrr hit5 paper_precision"
+    tokens, ones = (
+        {"prompt_tokens": 0, "completion_tokens": 0},
+        "precision hits1 mrr hit5 paper_precision",
+    )
     assert row == {
         **{"id": "2", "hops": 1, "question": "year of Arrival"},
         **{"answers": ["2016"], "gold": ["2016", "2017"]},
-        **{"recall": 0.5, "f1": 2 / 3, "exact": 0.0, "lenient": 2 / 3, **dict.fromkeys(ones.split(), 1.0)},
-        **{"model_calls": 1, "queries": 1, **tokens, "models": {"scripted": {"calls": 1, **tokens}}},
+        **{
+            "recall": 0.5,
+            "f1": 2 / 3,
+            "exact": 0.0,
+            "lenient": 2 / 3,
+            **dict.fromkeys(ones.split(), 1.0),
+        },
+        **{
+            "model_calls": 1,
+            "queries": 1,
+            **tokens,
+            "models": {"scripted": {"calls": 1, **tokens}},
+        },
         **{"stages": {}, "error": None},  # the toy does not name its stages
     }
     assert timeless(lines(tmp_path)) == timeless(bench(tmp_path))
@@ -121,7 +139,10 @@ def test_side_by_side_gives_the_same_and_a_dialogue_in_order(tmp_path: Path, wor
 
 
 def test_a_question_without_gold_is_not_scored_and_an_empty_one_is_an_error(tmp_path: Path) -> None:
-    asked = [BenchQuestion(id="1", question="director of Arrival"), BenchQuestion(id="2", question=" ")]
+    asked = [
+        BenchQuestion(id="1", question="director of Arrival"),
+        BenchQuestion(id="2", question=" "),
+    ]
     row, empty = bench(tmp_path, questions=asked)
     assert (row["answers"], row["gold"], "f1" in row) == ([EX + "villeneuve"], None, False)
     assert empty["error"] == "the question is empty"
@@ -135,7 +156,9 @@ def dask() -> Iterator[Executor]:
     from distributed import Client, LocalCluster
 
     with (
-        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
+        LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+        ) as cluster,
         Client(cluster) as client,
         client.get_executor() as pool,
     ):
@@ -144,7 +167,11 @@ def dask() -> Iterator[Executor]:
 
 @pytest.mark.parametrize(
     "executor",
-    [lambda: ThreadPoolExecutor(3), lambda: ProcessPoolExecutor(2, mp_context=get_context("spawn")), dask],
+    [
+        lambda: ThreadPoolExecutor(3),
+        lambda: ProcessPoolExecutor(2, mp_context=get_context("spawn")),
+        dask,
+    ],
 )
 def test_any_executor_asks_the_same(tmp_path: Path, executor: Any) -> None:
     """Other processes make the set-up anew from its recipe; the lines are written here."""
@@ -176,15 +203,30 @@ def test_the_configuration_tells_what_is_needed_to_repeat_it(tmp_path: Path) -> 
     assert {"python", "rdflib", "pyoxigraph", "torch", "openai"} < {*config["versions"]}
     assert config["questions"]["count"] == len(QUESTIONS)
     assert config["questions"] != given.config(QUESTIONS[1:])["questions"]
-    assert {*replace(given, system=CHATTY).config()["prompts"]} >= {"chatty_kg/qir", "chatty_kg/rephraser"}
+    assert {*replace(given, system=CHATTY).config()["prompts"]} >= {
+        "chatty_kg/qir",
+        "chatty_kg/rephraser",
+    }
 
 
 def test_lines_of_an_older_kgwb_are_read(tmp_path: Path) -> None:
     bench(tmp_path)
-    new = ("stages", "prompt_tokens", "completion_tokens", "models", "remembered", "dialogue", "turn")
-    old = [{name: value for name, value in row.items() if name not in new} for row in lines(tmp_path)]
+    new = (
+        "stages",
+        "prompt_tokens",
+        "completion_tokens",
+        "models",
+        "remembered",
+        "dialogue",
+        "turn",
+    )
+    old = [
+        {name: value for name, value in row.items() if name not in new} for row in lines(tmp_path)
+    ]
     (tmp_path / RESULTS).write_text("".join(json.dumps(row) + "\n" for row in old))
-    assert bench(tmp_path) == sorted(old, key=lambda row: [one.id for one in QUESTIONS].index(row["id"]))
+    assert bench(tmp_path) == sorted(
+        old, key=lambda row: [one.id for one in QUESTIONS].index(row["id"])
+    )
     assert read_results(tmp_path)[1] == old
     assert costs(old)["seconds"].questions == len(old)
 
@@ -223,7 +265,9 @@ def test_a_question_that_fails_is_written_and_the_others_go_on(tmp_path: Path) -
 
     rows = {row["id"]: row for row in bench(tmp_path, setup(Scripted(fails_for_dune)))}
     assert (rows["d1"]["error"], rows["d1"]["f1"], rows["1"]["f1"]) == ("no route", 0.0, 1.0)
-    assert rows["d2"]["error"].startswith("IndexError")  # the toy has a bug: nobody was answered before
+    assert rows["d2"]["error"].startswith(
+        "IndexError"
+    )  # the toy has a bug: nobody was answered before
     results = Results(tmp_path, setup().config())
     results.retry_errors()
     assert [row["f1"] for row in Bench(setup(), results).run(QUESTIONS)][-2:] == [1.0, 1.0]
@@ -237,8 +281,12 @@ def test_a_result_that_could_not_be_read_again_is_an_error_of_its_own_line(
         return ChatReply("ok", prompt_tokens=tokens if "Dune" in request.messages[0].content else 1)
 
     bench(tmp_path, setup(Scripted(odd_for_dune)))
-    assert {row["id"]: row["f1"] for row in read_results(tmp_path)[1] if not row["error"]}["1"] == 1.0
-    [error] = [row["error"] for row in bench(tmp_path, setup(Scripted(odd_for_dune))) if row["error"]]
+    assert {row["id"]: row["f1"] for row in read_results(tmp_path)[1] if not row["error"]}[
+        "1"
+    ] == 1.0
+    [error] = [
+        row["error"] for row in bench(tmp_path, setup(Scripted(odd_for_dune))) if row["error"]
+    ]
     assert error.startswith("its result cannot be kept: prompt_tokens: ")
 
 
@@ -357,12 +405,26 @@ def test_a_question_tried_again_goes_on_from_its_kept_run(
 
 
 @pytest.mark.usefixtures("here")
-def test_dialogues_and_their_questions_asked_alone_in_one_go(capsys: pytest.CaptureFixture[str]) -> None:
+def test_dialogues_and_their_questions_asked_alone_in_one_go(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     directed, born = ["https://kgwb.example/films/Denis_Villeneuve"], ["1967-10-03"]
     other = "When was Atlantis born?"  # so that F1 differs
     turns = [
-        {"id": "1", "question": "Who directed Arrival?", "answers": directed, "dialogue": "d", "turn": 1},
-        {"id": "2", "question": "When was he born?", "answers": born, **SECOND, "standalone": other},
+        {
+            "id": "1",
+            "question": "Who directed Arrival?",
+            "answers": directed,
+            "dialogue": "d",
+            "turn": 1,
+        },
+        {
+            "id": "2",
+            "question": "When was he born?",
+            "answers": born,
+            **SECOND,
+            "standalone": other,
+        },
         {"id": "3", "question": "Who directed Arrival?", "answers": ["nobody"]},
     ]
     Path("q.jsonl").write_text("\n".join(map(json.dumps, turns)))

@@ -72,11 +72,16 @@ def answered(run: Run) -> set[str]:
 @pytest.mark.parametrize(
     ("system", "sample", "profile", "most"),
     [
-        *(("chatty_kg", *rest, 999) for rest in product(("films", "wikidata_slice"), ("fast", "paper"))),
+        *(
+            ("chatty_kg", *rest, 999)
+            for rest in product(("films", "wikidata_slice"), ("fast", "paper"))
+        ),
         *(("dog", sample, "fast", 20) for sample in ("films", "scholars")),
     ],
 )
-def test_one_query_has_the_values_of_the_answer(system: str, sample: str, profile: str, most: int) -> None:
+def test_one_query_has_the_values_of_the_answer(
+    system: str, sample: str, profile: str, most: int
+) -> None:
     kg, right = kgwb.open_kg(sample), 0
     setup = Setup.of(kgwb.Workbench(kg, system=system, settings=kgwb.profile(profile)))
     kinds = set()
@@ -203,7 +208,9 @@ def test_no_answer_is_a_query_without_solutions_and_says_why() -> None:
         ("/", "DELETE", 501, "Unsupported method"),
     ],
 )
-def test_a_request_that_cannot_be_answered(target: str, method: str, status: int, said: str) -> None:
+def test_a_request_that_cannot_be_answered(
+    target: str, method: str, status: int, said: str
+) -> None:
     with serving(at=FILMS) as service:
         seen, told = get(service.url, target, method)
     assert (seen, set(told)) == (status, {"error", "hint"})
@@ -293,7 +300,9 @@ def test_requests_that_never_end_hold_few_threads_and_only_for_a_while(
     before = threading.active_count()
     with serving(workers=1) as service, ExitStack() as opened, ThreadPoolExecutor(1) as pool:
         address: Any = service.server_address[:2]
-        held = [opened.enter_context(socket.create_connection(address, timeout=60)) for _ in range(30)]
+        held = [
+            opened.enter_context(socket.create_connection(address, timeout=60)) for _ in range(30)
+        ]
         for one in held[1:]:
             one.sendall(b"GET / HT")
         asked = pool.submit(get, service.url, dataset="d", question="Who directed Arrival?")
@@ -317,7 +326,10 @@ def test_requests_that_never_end_hold_few_threads_and_only_for_a_while(
         (("--kg", "films", "--port", "99999"), "cannot listen on 127.0.0.1:99999"),
         (("--kg", "films", "--host", "192.0.2.1"), "cannot listen on 192.0.2.1:8000"),
         (("--kg", "films", "--host", "\udcff"), "cannot listen on"),
-        (("--kg", "films", "--dialect", "generic"), "a dialect is for endpoints, and this is a file"),
+        (
+            ("--kg", "films", "--dialect", "generic"),
+            "a dialect is for endpoints, and this is a file",
+        ),
         (
             ("--kg=films", "--dataset=a=http://127.0.0.1:9", "--dialect=generic", "--port=99999"),
             "cannot listen on 127.0.0.1:99999",
@@ -359,8 +371,15 @@ def client(name: str, *arguments: str | Path) -> None:
         "from text2sparql_client.context import ApplicationContext\n"
         "command(obj=ApplicationContext(debug=False))"
     )
-    env = {**os.environ, "PYTHONPATH": str(CLIENT), "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
-    subprocess.run([sys.executable, "-c", code, *map(str, arguments)], env=env, check=True, timeout=100)
+    env = {
+        **os.environ,
+        "PYTHONPATH": str(CLIENT),
+        "NO_PROXY": "127.0.0.1",
+        "no_proxy": "127.0.0.1",
+    }
+    subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)], env=env, check=True, timeout=100
+    )
 
 
 @contextmanager
@@ -389,9 +408,15 @@ def test_the_challenges_client_scores_kgwb(tmp_path: Path) -> None:
         {"id": number, "question": {"en": one.question}, "query": {"sparql": one.sparql}}
         for number, one in enumerate(asked, 1)
     ]
-    file.write_text(yaml.safe_dump({"dataset": {"id": FILMS, "prefix": "films"}, "questions": entries}))
-    said, right, found, scores = (tmp_path / f"{name}.json" for name in ("said", "right", "found", "scores"))
-    with command("--dataset", f"{FILMS}=films", "--dataset", "http://example.org/cars/=cars") as url:
+    file.write_text(
+        yaml.safe_dump({"dataset": {"id": FILMS, "prefix": "films"}, "questions": entries})
+    )
+    said, right, found, scores = (
+        tmp_path / f"{name}.json" for name in ("said", "right", "found", "scores")
+    )
+    with command(
+        "--dataset", f"{FILMS}=films", "--dataset", "http://example.org/cars/=cars"
+    ) as url:
         log = ("--answers-db", tmp_path / "db", "--retries", "0", "--retries-log", tmp_path / "log")
         client("ask", file, url, *log, "-o", said)
     with endpoint("films") as graph:

@@ -35,15 +35,32 @@ def test_a_wrong_answer_names_where_it_was_lost() -> None:
         sparql="PREFIX f: <https://kgwb.example/films/> SELECT ?x { f:Arrival f:screenwriter ?x }",
     )
     [asked] = kgwb.Workbench(kgwb.open_kg("films")).ask_all(question, ["chatty_kg"]).asked
-    assert asked.f1 == 0 and asked.lost in {spec.name for spec in systems.system("chatty_kg").agents}
+    assert asked.f1 == 0 and asked.lost in {
+        spec.name for spec in systems.system("chatty_kg").agents
+    }
 
 
-def test_the_terminal_asks_and_measures_several(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["ask", "--kg", "films", "--systems", "dog,surveyor", "Who directed Arrival?"]) == 0
+def test_the_terminal_asks_and_measures_several(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        cli.main(["ask", "--kg", "films", "--systems", "dog,surveyor", "Who directed Arrival?"])
+        == 0
+    )
     assert "rules has no rule for surveyor" in capsys.readouterr().out
     questions = tmp_path / "questions.jsonl"
-    questions.write_text(f'{{"id": "1", "question": "Who directed Arrival?", "answers": ["{DENIS}"]}}\n')
-    command = ["bench", "--kg", "films", "--questions", str(questions), "--out", str(tmp_path / "out")]
+    questions.write_text(
+        f'{{"id": "1", "question": "Who directed Arrival?", "answers": ["{DENIS}"]}}\n'
+    )
+    command = [
+        "bench",
+        "--kg",
+        "films",
+        "--questions",
+        str(questions),
+        "--out",
+        str(tmp_path / "out"),
+    ]
     assert cli.main([*command, "--systems", "chatty_kg,surveyor"]) == 0
     shown = capsys.readouterr().out.partition("side by side:")[2]
     assert "all, chatty_kg" in shown and "all, surveyor" in shown

@@ -37,7 +37,12 @@ from browser.scripts import BACKGROUND, CHANGE_THEME, READY, REST, SHOW, WATCH
 from browser.servers import Server
 
 CHROMIUM = next(
-    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
+    (
+        found
+        for name in ("chromium", "chromium-browser", "google-chrome")
+        if (found := shutil.which(name))
+    ),
+    "",
 )
 """The program; empty if there is none."""
 FLAGS = (
@@ -67,7 +72,9 @@ KINDS = dict.fromkeys(STEPS, "step") | dict.fromkeys(VIEWS, "view")
 ALLOWED = {
     "lab": (),
     # Notebook 7.6 asks for the settings of a plugin that it does not have, with every notebook it opens.
-    "notebook": (r"page error: TypeError: Cannot read properties of undefined \(reading 'schema'\)",),
+    "notebook": (
+        r"page error: TypeError: Cannot read properties of undefined \(reading 'schema'\)",
+    ),
     # Voila 0.5's own template wants the icons of its spinner from there; the request is blocked here.
     "voila": (
         r"request to https://cdn\.jsdelivr\.net/npm/@fortawesome/fontawesome-free@%5E5/css/[a-z4-]+\.min\.css",
@@ -219,7 +226,9 @@ class NotebookPage:
         found = self.problems()
         for part in parts:
             assert any(part in problem for problem in found), f"{part!r} is in none of {found}"
-        self._problems = [problem for problem in found if not any(part in problem for part in parts)]
+        self._problems = [
+            problem for problem in found if not any(part in problem for part in parts)
+        ]
 
     def assert_clean(self) -> None:
         """Fail if anything went wrong."""
@@ -246,7 +255,9 @@ class NotebookPage:
         own = re.escape(self.server.origin)
         self.page.route(re.compile(rf"^(?!{own}/|data:|blob:|about:)"), self._on_foreign_request)
         self.page.on("console", self._on_console)
-        self.page.on("pageerror", lambda error: self._note(f"page error: {error.name}: {error.message}"))
+        self.page.on(
+            "pageerror", lambda error: self._note(f"page error: {error.name}: {error.message}")
+        )
         self.page.on("crash", lambda _: self._note("the page crashed"))
         self.page.on("websocket", self._on_websocket)
 
@@ -350,18 +361,24 @@ class Cell:
     def field(self, label: str) -> Locator:
         """The text area, box or list of that label: one that ipywidgets wrote, or one that stands above."""
         above = self.output.locator(".widget-vbox").filter(
-            has=self.page.page.locator(":scope > .widget-html:first-child").get_by_text(label, exact=True)
+            has=self.page.page.locator(":scope > .widget-html:first-child").get_by_text(
+                label, exact=True
+            )
         )
         inputs = above.locator(":scope > :nth-child(2)").locator("textarea, input, select")
         return self.output.get_by_label(label, exact=True).or_(inputs).first
 
     def tab(self, label: str, *, until: str = "") -> Cell:
         """Click the tab of that label."""
-        return self.click(self.output.get_by_role("tab", name=re.compile(rf"^{label}( \d+)?$")), until=until)
+        return self.click(
+            self.output.get_by_role("tab", name=re.compile(rf"^{label}( \d+)?$")), until=until
+        )
 
     def row(self, name: str) -> Locator:
         """The lines of a debugger's timeline for an agent."""
-        return self.output.locator(".tl .go").filter(has=self.page.page.get_by_text(name, exact=True))
+        return self.output.locator(".tl .go").filter(
+            has=self.page.page.get_by_text(name, exact=True)
+        )
 
     def frame(self) -> FrameLocator:
         """What is in the frame of the output."""
@@ -393,7 +410,9 @@ class Cell:
         (self.field(where) if isinstance(where, str) else where).fill(text)
         return self
 
-    def wait(self, text: str | re.Pattern[str], *, gone: bool = False, timeout_ms: int = WAIT_MS) -> Cell:
+    def wait(
+        self, text: str | re.Pattern[str], *, gone: bool = False, timeout_ms: int = WAIT_MS
+    ) -> Cell:
         """Wait until a text is visible in the output, or until it is gone."""
         shown = expect(self.show().output)
         verb = shown.not_to_contain_text if gone else shown.to_contain_text

@@ -72,7 +72,15 @@ played.begin("Who directed Arrival?")
 played.cell("qir")
 """
 AGENTS = (
-    *("translator", "context", "classifier", "rephraser", "qir", "entity_retriever", "vertex_selection"),
+    *(
+        "translator",
+        "context",
+        "classifier",
+        "rephraser",
+        "qir",
+        "entity_retriever",
+        "vertex_selection",
+    ),
     *("relation_linking", "query_generator", "predicate_selection", "execution"),
 )
 """Those of Chatty-KG, in flow order."""
@@ -221,7 +229,8 @@ SUBJECTS = {
     "debugger_answer": Subject("begun().debug()", show_answer),
     "debugger_muted": Subject("begun().debug()", mute),
     "all_systems": Subject(
-        "kgwb.Workbench(kgwb.open_kg('films')).ask_all('Which films did Denis Villeneuve direct?')", nothing
+        "kgwb.Workbench(kgwb.open_kg('films')).ask_all('Which films did Denis Villeneuve direct?')",
+        nothing,
     ),
     "debugger_graph": Subject("begun().debug()", show_graph),
     "run": Subject("finished().runs[-1]", nothing),
@@ -253,7 +262,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make screenshots", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"any of: {', '.join(SUBJECTS)}")
     parser.add_argument("--folder", type=Path, default=Path("build/screenshots"))
-    parser.add_argument("--scale", type=float, default=1, help="pixels of the picture for one of the page")
+    parser.add_argument(
+        "--scale", type=float, default=1, help="pixels of the picture for one of the page"
+    )
     given = parser.parse_args()
     names = given.names or list(SUBJECTS)
     if unknown := sorted(set(names) - set(SUBJECTS)):

@@ -23,7 +23,12 @@ COMMANDS = {
         *("--IdentityProvider.token=", "--ServerApp.ip=127.0.0.1", "--ServerApp.port={port}"),
     ),
     "notebook": (
-        *("notebook", "--no-browser", "--allow-root", "--JupyterNotebookApp.expose_app_in_browser=True"),
+        *(
+            "notebook",
+            "--no-browser",
+            "--allow-root",
+            "--JupyterNotebookApp.expose_app_in_browser=True",
+        ),
         *("--IdentityProvider.token=", "--ServerApp.ip=127.0.0.1", "--ServerApp.port={port}"),
     ),
     "voila": (
@@ -71,7 +76,9 @@ class Server:
         """Write a notebook of code cells; its name."""
         made = nbformat.v4.new_notebook(
             cells=[nbformat.v4.new_code_cell(cell) for cell in cells],
-            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+            metadata={
+                "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}
+            },
         )
         nbformat.write(made, self.folder / "notebooks" / notebook)
         return notebook
@@ -91,7 +98,9 @@ def copy_project(folder: Path) -> None:
     """Copy what a notebook uses, so that a page that saves changes nothing here."""
     for name in CARRIED:
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
+            )
         else:
             shutil.copy(ROOT / name, folder / name)
 

@@ -47,7 +47,9 @@ def test_every_agent_is_run_by_its_button_in_flow_order(page: NotebookPage) -> N
 
 def test_the_result_is_open_and_only_who_asks_a_model_has_a_prompt(page: NotebookPage) -> None:
     for name in RESULTS:
-        assert agent(page, name).output.get_by_role("tab", name="Result", selected=True).is_visible()
+        assert (
+            agent(page, name).output.get_by_role("tab", name="Result", selected=True).is_visible()
+        )
     assert agent(page, "context").output.get_by_role("tab", name="Prompt").count() == 0
 
 

@@ -64,25 +64,34 @@ def page(lab: Site) -> Iterator[NotebookPage]:
 @pytest.mark.parametrize(
     ("question", "why"),
     [
-        ("The Arrivals of Nobody", "no vertex for “The Arrivals of Nobody”: nearest are Arrival (0.51)"),
+        (
+            "The Arrivals of Nobody",
+            "no vertex for “The Arrivals of Nobody”: nearest are Arrival (0.51)",
+        ),
         ("shoe size", "no predicate is like “shoe size”: nearest are birth date (0.00)"),
     ],
 )
 def test_an_empty_answer_says_what_the_graph_does_not_have(
     page: NotebookPage, question: str, why: str
 ) -> None:
-    cell = page.cell(question).run().wait("No answer in this graph").wait("Why is it empty?").wait(why)
+    cell = (
+        page.cell(question).run().wait("No answer in this graph").wait("Why is it empty?").wait(why)
+    )
     expect(cell.row("execution")).to_have_attribute("aria-current", "step")
     cell.tab("Answer", until="Where the time went").wait(why)
 
 
-def test_a_click_on_a_row_takes_a_query_and_one_without_rows_says_which_pattern(page: NotebookPage) -> None:
+def test_a_click_on_a_row_takes_a_query_and_one_without_rows_says_which_pattern(
+    page: NotebookPage,
+) -> None:
     why = "?x1 — release date → ?answer: without it the query has rows"
     cell, debugger = (
         page.cell('cell("predicate_selection")').run().wait("kept"),
         page.cell("debug(run)").run(),
     )
-    cell.click(cell.output.locator("summary", has_text="other candidate queries"), until="first book")
+    cell.click(
+        cell.output.locator("summary", has_text="other candidate queries"), until="first book"
+    )
     row = cell.output.locator("tr", has_text="first book").filter(has_text="release date").first
     cell.click(row.get_by_text("take this one"), until="by hand")
     debugger.wait("Stale").click("Continue", until="No answer in this graph")
@@ -92,9 +101,13 @@ def test_a_click_on_a_row_takes_a_query_and_one_without_rows_says_which_pattern(
     debugger.click("Continue", until="2001-11-16")
 
 
-def test_a_query_has_the_graphs_own_prefixes_and_is_edited_where_it_is_shown(page: NotebookPage) -> None:
+def test_a_query_has_the_graphs_own_prefixes_and_is_edited_where_it_is_shown(
+    page: NotebookPage,
+) -> None:
     cell = page.cell("debug(run)")
-    cell.click(cell.output.locator("summary", has_text="The SPARQL it came from"), until="PREFIX fl:")
+    cell.click(
+        cell.output.locator("summary", has_text="The SPARQL it came from"), until="PREFIX fl:"
+    )
     assert "<https://kgwb.example/films/>" in cell.text
     shown, typed = cell.output.locator("pre.src:visible"), cell.output.get_by_label("SPARQL")
     expect(shown).to_contain_text("fl:Harry_Potter")
@@ -131,7 +144,9 @@ def test_a_triple_is_muted_and_it_is_told_whether_the_answer_stands(page: Notebo
     cell.wait("without Arrival — director → Denis Villeneuve")
 
 
-def test_embeddings_load_from_the_start_and_a_press_meanwhile_waits_its_turn(page: NotebookPage) -> None:
+def test_embeddings_load_from_the_start_and_a_press_meanwhile_waits_its_turn(
+    page: NotebookPage,
+) -> None:
     cell = page.cell("loaded = ").run().wait("loading the embeddings, once")
     cell.click("Continue").wait("Loading the embeddings, once")
     assert cell.output.locator(".tl .offrow").count() == cell.output.locator(".tl .go").count()

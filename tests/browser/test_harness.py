@@ -31,12 +31,18 @@ BROKEN = {
     "a cell fails": ("1 / 0", "kernel: ZeroDivisionError"),
     "a cell's error is shown": ("1 / 0", "error output: "),
     "a click fails": ("button(fail)", "kernel: ValueError: in vain"),
-    "a thread fails": ("button(threading.Thread(target=fail).start)", "kernel, stderr: Exception in thread"),
+    "a thread fails": (
+        "button(threading.Thread(target=fail).start)",
+        "kernel, stderr: Exception in thread",
+    ),
     "an observer fails": (
         "box = widgets.IntText(); box.observe(lambda _: fail()); button(lambda: box.set_trait('value', 3))",
         "kernel: ValueError: in vain",
     ),
-    "something is written to stderr": ("import sys; print('oh', file=sys.stderr)", "kernel, stderr: oh"),
+    "something is written to stderr": (
+        "import sys; print('oh', file=sys.stderr)",
+        "kernel, stderr: oh",
+    ),
     "a script complains": ("Javascript('console.error(\"no good\")')", "console: no good"),
     "a script fails": (
         "Javascript('setTimeout(() => { throw new Error(\"late\") })')",

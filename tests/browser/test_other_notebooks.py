@@ -48,7 +48,9 @@ workbench.begin("Who directed Arrival?")
 def test_edits_are_compared_and_a_prompt_is_saved_to_its_file(lab: Site) -> None:
     with lab.visit("11_edit_and_rerun.ipynb") as page:
         page.run_all()
-        comparison = page.cell("other.replace").wait("1997-06-26").wait("First decision that differs")
+        comparison = (
+            page.cell("other.replace").wait("1997-06-26").wait("First decision that differs")
+        )
         first, *rest = comparison.output.locator(".decide, .cmp").all()
         assert "first book" in first.inner_text(), "the first decision stands on top, in full"
         assert rest
@@ -56,7 +58,9 @@ def test_edits_are_compared_and_a_prompt_is_saved_to_its_file(lab: Site) -> None
         debugger.row("qir").click()
         debugger.tab("Edit as a form", until="Use this result")
         debugger.fill(debugger.output.locator("input[name='facts.0.1']"), "first book")
-        debugger.click("Use this result", until="by hand").click("Continue", until="No answer in this graph")
+        debugger.click("Use this result", until="by hand").click(
+            "Continue", until="No answer in this graph"
+        )
         debugger.wait("?x1 — release date → ?answer: without it the query has rows")
         cell.wait("by hand").tab("Prompt").wait("Its result was put in by hand.")
         cell.click("Try once").wait("by hand", gone=True)
@@ -89,8 +93,12 @@ def test_a_person_plays_an_agent(lab: Site) -> None:
 def test_a_dialogue_is_held_with_the_newest_turn_in_view(lab: Site) -> None:
     with lab.visit("13_your_own_graph.ipynb") as page:
         page.run_all()
-        chooser = page.cell("GraphChooser").wait("Your graph at a glance").wait("What is the keeper of")
-        chooser.wait("bornIn").fill("Search classes and predicates", "KEEPER").wait("bornIn", gone=True)
+        chooser = (
+            page.cell("GraphChooser").wait("Your graph at a glance").wait("What is the keeper of")
+        )
+        chooser.wait("bornIn").fill("Search classes and predicates", "KEEPER").wait(
+            "bornIn", gone=True
+        )
         cell = page.cell("workbench.chat()").click("New dialogue").wait("A new dialogue has begun")
         cell.fill(cell.output.locator("#question"), "Who is the keeper of Otto?")
         cell.output.locator("#question").press("Enter")
@@ -131,8 +139,12 @@ def test_a_walk_is_run_hop_by_hop_and_its_debate_is_read(lab: Site) -> None:
 def test_a_local_graph_is_built_turn_by_turn_and_edited(lab: Site) -> None:
     with lab.visit("41_robodata.ipynb") as page:
         page.run_all()
-        page.cell('run["turn[turn 6]"]').wait("8 nodes, 15 edges").wait("EVAL_LOCAL").wait("Hermann Weyl")
-        page.cell('workbench.cell("produce")').wait("influenced by").tab("Attempts").wait("accepted")
+        page.cell('run["turn[turn 6]"]').wait("8 nodes, 15 edges").wait("EVAL_LOCAL").wait(
+            "Hermann Weyl"
+        )
+        page.cell('workbench.cell("produce")').wait("influenced by").tab("Attempts").wait(
+            "accepted"
+        )
         page.cell("workbench.subgraph()").wait("David Hilbert").tab("Table").wait("supports")
         cell = page.cell('workbench.cell("update")').wait("fetch_relationship_from_node")
         cell.tab("Edit as a form", until="Use this result")
@@ -145,7 +157,9 @@ def test_both_tools_are_used_and_the_answer_cites_them(lab: Site) -> None:
     with lab.visit("20_ragonite.ipynb") as page:
         page.run_all()
         tables = page.cell('workbench.cell("ragonite")').wait("birth_place")
-        tables.click(tables.output.locator("summary", has_text="film_director")).wait("CREATE TABLE")
+        tables.click(tables.output.locator("summary", has_text="film_director")).wait(
+            "CREATE TABLE"
+        )
         page.cell('workbench.cell("sql")').wait("SELECT").wait("row")
         page.cell('workbench.cell("passages")').wait("Hayao Miyazaki")
         page.cell('workbench.cell("answerer")').wait("cited")

@@ -58,4 +58,7 @@ def test_a_report_opens_alone(chromium: Browser, report: Path, scheme: str, brig
 
 
 def read(report: Path) -> list[dict[str, float]]:
-    return [json.loads(line) for line in (report.parent / "films" / "results.jsonl").read_text().splitlines()]
+    return [
+        json.loads(line)
+        for line in (report.parent / "films" / "results.jsonl").read_text().splitlines()
+    ]

@@ -20,7 +20,9 @@ def test_a_notebook_that_was_not_run_shows_what_it_carries(lab: Site) -> None:
         assert "model not found" not in page.text.casefold()
 
 
-def test_a_notebook_that_a_person_ran_and_saved_shows_its_widgets_without_their_kernel(lab: Site) -> None:
+def test_a_notebook_that_a_person_ran_and_saved_shows_its_widgets_without_their_kernel(
+    lab: Site,
+) -> None:
     cells = (MADE, "debugger", "workbench.cell('qir')")
     with lab.visit(lab.server.write("saved.ipynb", *cells)) as page:
         page.run_all()
@@ -28,7 +30,9 @@ def test_a_notebook_that_a_person_ran_and_saved_shows_its_widgets_without_their_
         page.cell(2).wait("Arrival")
         page.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
         page.reload()
-        page.cell(1).wait("Denis Villeneuve").tab("Answer", until="Where the time went")  # its kernel lives
+        page.cell(1).wait("Denis Villeneuve").tab(
+            "Answer", until="Where the time went"
+        )  # its kernel lives
         page.page.evaluate("jupyterapp.serviceManager.sessions.shutdownAll()")
         page.page.evaluate("jupyterapp.commands.execute('docmanager:save')")
         page.reload()

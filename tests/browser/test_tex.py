@@ -5,7 +5,9 @@ from __future__ import annotations
 from browser.harness import Site
 
 MARKUP = "<img src='http://example.invalid/x.png'> <script>throw Error('ran')</script>"
-TEX = r"from $5 to $10, \(a\), \[b\], $$c$$, \begin{align}d\end{align}, $\color{white}{e}$ " + MARKUP
+TEX = (
+    r"from $5 to $10, \(a\), \[b\], $$c$$, \begin{align}d\end{align}, $\color{white}{e}$ " + MARKUP
+)
 MADE = rf'''
 import kgwb, rdflib
 from IPython.display import HTML
@@ -41,7 +43,9 @@ SHOWN = {
 def test_tex_is_shown_letter_for_letter(site: Site) -> None:
     with site.visit(site.server.write("tex.ipynb", MADE, *SHOWN, "HTML('<p>$x$</p>')")) as page:
         page.run_all()
-        page.cell("<p>$x$").show().output.locator("mjx-container").wait_for()  # the page does typeset
+        page.cell("<p>$x$").show().output.locator(
+            "mjx-container"
+        ).wait_for()  # the page does typeset
         for view in ("Answer", "Subgraph", "Compare"):
             page.cell("workbench.debug()").tab(view)
         page.cell("workbench.debug()").tab("Step")

@@ -123,11 +123,14 @@ def _openai(text: str, body: dict[str, Any]) -> Right:
         data = {**head, "object": "chat.completion", "choices": [choice], "usage": usage}
         return Right("application/json", json.dumps(data).encode())
     parts: list[dict[str, Any]] = [
-        {"choices": [{"index": 0, "delta": {"content": part}, "finish_reason": None}]} for part in _cut(text)
+        {"choices": [{"index": 0, "delta": {"content": part}, "finish_reason": None}]}
+        for part in _cut(text)
     ]
     parts.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": usage})
     lines = [json.dumps({**head, "object": "chat.completion.chunk", **part}) for part in parts]
-    return Right("text/event-stream", "".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"]).encode())
+    return Right(
+        "text/event-stream", "".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"]).encode()
+    )
 
 
 def _ollama(text: str, body: dict[str, Any]) -> Right:
@@ -149,7 +152,9 @@ def _cut(text: str) -> list[str]:
 def large_graph(folder: Path) -> Path:
     """A file of 15,000 labels, large enough to be kept in the cache folder."""
     path, label = folder / "large.nt", "<http://www.w3.org/2000/01/rdf-schema#label>"
-    path.write_text("".join(f'<urn:v{n}> {label} "vertex {n} of the large graph" .\n' for n in range(15_000)))
+    path.write_text(
+        "".join(f'<urn:v{n}> {label} "vertex {n} of the large graph" .\n' for n in range(15_000))
+    )
     return path
 
 
@@ -226,7 +231,9 @@ def _wrong(change: Callable[[Right], Right], **options: Any) -> Fault:
 
 
 def _replaced(*pairs: tuple[bytes, bytes]) -> Callable[[Right], Right]:
-    return lambda right: Right(right.kind, reduce(lambda body, pair: body.replace(*pair), pairs, right.body))
+    return lambda right: Right(
+        right.kind, reduce(lambda body, pair: body.replace(*pair), pairs, right.body)
+    )
 
 
 def _swollen(right: Right) -> Right:
@@ -234,7 +241,9 @@ def _swollen(right: Right) -> Right:
     if "triples" in right.kind:
         return Right(right.kind, right.body * (TEN_MB // len(right.body)))
     if "sparql" not in right.kind:
-        return Right(right.kind, right.body.replace(b'"content": "', b'"content": "' + b"x" * TEN_MB, 1))
+        return Right(
+            right.kind, right.body.replace(b'"content": "', b'"content": "' + b"x" * TEN_MB, 1)
+        )
     data = json.loads(right.body)
     if "boolean" in data or not data["results"]["bindings"]:
         data["comment"] = "x" * TEN_MB
@@ -249,10 +258,14 @@ def _error_later(right: Right) -> Right:
     return Right(right.kind, _half(right.body) + b"\n" + event + error + b"\n")
 
 
-html = _wrong(lambda _: Right("text/html", b"<!DOCTYPE html><html><body><h1>Welcome</h1></body></html>"))
+html = _wrong(
+    lambda _: Right("text/html", b"<!DOCTYPE html><html><body><h1>Welcome</h1></body></html>")
+)
 error_inside = _wrong(lambda _: Right("application/json", b'{"error": "out of memory"}'))
 error_in_words = _wrong(
-    lambda _: Right("text/plain", b"Virtuoso 42000 Error The estimated execution time exceeds the limit")
+    lambda _: Right(
+        "text/plain", b"Virtuoso 42000 Error The estimated execution time exceeds the limit"
+    )
 )
 error_later = _wrong(_error_later)
 partial = _wrong(lambda right: right, status=206)
@@ -261,6 +274,8 @@ big = _wrong(_swollen)
 cut_by_length = _wrong(_replaced((b'"stop"', b'"length"'), (b'\\"', b"")))
 broken_iri = _wrong(_replaced((b"http://example.org/", b"http://example.org/\xff")))
 broken_text = _wrong(
-    _replaced(*((start, start + b"\xff") for start in (b'"content": "', b'"type":"literal","value":"')))
+    _replaced(
+        *((start, start + b"\xff") for start in (b'"content": "', b'"type":"literal","value":"'))
+    )
 )
 """No UTF-8 in what the model writes, or in a literal."""

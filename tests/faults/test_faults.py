@@ -47,7 +47,9 @@ ASKS: dict[str, Callable[[Graph], object]] = {
         kg.select(f"SELECT ?film ?name {{ ?film <{EX}director> {DENIS} ; {LABEL} ?name }}").rows
     ),
     "ask": lambda kg: kg.ask(f"ASK {{ ?film <{EX}director> {DENIS} }}"),
-    "construct": lambda kg: sorted(kg.construct(f"CONSTRUCT WHERE {{ ?film <{EX}director> {DENIS} }}")),
+    "construct": lambda kg: sorted(
+        kg.construct(f"CONSTRUCT WHERE {{ ?film <{EX}director> {DENIS} }}")
+    ),
     "search": lambda kg: kg.search("Dune", 5).hits,
     "exact": lambda kg: kg.exact(["Arrival"]),
     "names": lambda kg: kg.names([URIRef(EX + "denis")]),
@@ -101,7 +103,10 @@ class Town:
         models = {place: open_model(f"{place}:tiny@{self.of(place).url}") for place in MODEL_PLACES}
         texts = {f"tour/{place}": prompt("before", "after {{before}}") for place in MODEL_PLACES}
         kg = Endpoint(self.of("graph").url, dialect="generic")
-        given: dict[str, Any] = {"prompts": Prompts(texts=texts), "embeddings": Embeddings("lexical")}
+        given: dict[str, Any] = {
+            "prompts": Prompts(texts=texts),
+            "embeddings": Embeddings("lexical"),
+        }
         return Run(TOUR, "What is it?", kg=kg, models=models, path=path, **given)
 
     def asked(self) -> list[tuple[str, str]]:
@@ -153,7 +158,11 @@ FAULTS: dict[str, tuple[faulty.Fault | None, str, dict[str, str]]] = {
     "error inside": (faulty.error_inside, WRONG, {}),
     "error in words": (faulty.error_in_words, WRONG, {}),
     "error later": (faulty.error_later, WRONG, {}),
-    "partial": (faulty.partial, LATE, {"select": CUT, "ask": SAME, **dict.fromkeys(MODEL_PLACES, SAME)}),
+    "partial": (
+        faulty.partial,
+        LATE,
+        {"select": CUT, "ask": SAME, **dict.fromkeys(MODEL_PLACES, SAME)},
+    ),
     "big": (faulty.big, WRONG, {**dict.fromkeys(GRAPH_PLACES, SAME), "select": CUT}),
     "endless": (faulty.endless, WRONG, {}),
     "broken IRI": (faulty.broken_iri, WRONG, {"ask": SAME, **dict.fromkeys(MODEL_PLACES, SAME)}),
@@ -218,7 +227,11 @@ def _new(now: list[tuple[str, str]], known: list[tuple[str, str]]) -> list[tuple
 
 def _as_stated(run: Run, place: str, expected: str, logged: str) -> None:
     notes, output = run[place].notes, run.output(place)
-    assert (expected == REPLACED) == ("\ufffd" in output) == ("not UTF-8" in logged and expected == REPLACED)
+    assert (
+        (expected == REPLACED)
+        == ("\ufffd" in output)
+        == ("not UTF-8" in logged and expected == REPLACED)
+    )
     if expected == CUT and place == "select":
         assert any("was cut" in note for note in notes)
 
@@ -274,7 +287,9 @@ PARTIAL = {
 
 @pytest.mark.parametrize("state", [False, True])
 @pytest.mark.parametrize("query", PARTIAL)
-def test_a_part_is_an_answer_only_where_it_cannot_be_wrong(town: Town, query: str, state: bool) -> None:
+def test_a_part_is_an_answer_only_where_it_cannot_be_wrong(
+    town: Town, query: str, state: bool
+) -> None:
     town.of("graph").fault = faulty.partial_state if state else faulty.partial
     kg, text = Endpoint(town.of("graph").url, dialect="generic"), query.replace("PART", PART)
     asks = {"SELECT": lambda: kg.select(text).cut, "ASK": lambda: kg.ask(text)}

@@ -50,7 +50,9 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Path,
         return
     command = ["mount", "-t", "tmpfs", "-o", f"size={FULL_AFTER}", "tmpfs", str(folder)]
     if os.geteuid() or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("no small disk can be mounted here: run the tests as root; the limit stands for it")
+        pytest.skip(
+            "no small disk can be mounted here: run the tests as root; the limit stands for it"
+        )
     try:
         yield folder, partial(_filled, folder)
     finally:
@@ -166,7 +168,9 @@ def test_a_benchmark_stops_and_goes_on(disk: tuple[Path, Full]) -> None:
     with full(), pytest.raises(InputError, match=FULL):
         results.retry_errors()
     assert ((out / RESULTS).read_bytes(), len(results.rows)) == (written, written.count(b"\n"))
-    assert [row["id"] for row in _bench(out).run(QUESTIONS)] == [question.id for question in QUESTIONS]
+    assert [row["id"] for row in _bench(out).run(QUESTIONS)] == [
+        question.id for question in QUESTIONS
+    ]
     lines = (out / RESULTS).read_text().splitlines()
     assert len({json.loads(line)["id"] for line in lines}) == len(lines) == len(QUESTIONS)
 
@@ -182,7 +186,10 @@ def test_a_benchmark_that_cannot_begin_says_so(disk: tuple[Path, Full]) -> None:
 
 
 def test_a_graph_that_cannot_be_cached_is_opened_in_memory(
-    disk: tuple[Path, Full], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    disk: tuple[Path, Full],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     folder, full = disk
     source = large_graph(tmp_path)
@@ -229,7 +236,9 @@ def test_a_prompt_that_cannot_be_saved_leaves_the_earlier_one(disk: tuple[Path, 
 def test_output_to_a_full_disk_is_an_error_in_words(form: list[str]) -> None:
     command = [sys.executable, "-m", "kgwb", "ask", "--kg", "films", *form, "Who directed Stalker?"]
     with Path("/dev/full").open("w") as output:
-        done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(
+            command, stdout=output, stderr=subprocess.PIPE, text=True, check=False
+        )
     assert done.returncode == 2
     assert "kgwb: the output cannot be written: No space left on device" in done.stderr
     assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr

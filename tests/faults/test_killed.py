@@ -120,7 +120,11 @@ class Benchmark:
         with self.questions.open("w", encoding="utf-8") as file:
             for n in range(10, 10 + FILM_COUNT):
                 dialogue = {"dialogue": f"d{n % 2}", "turn": n} if n < 16 else {}
-                asked = {"id": str(n), "question": f"Who directed Film {n}?", "answers": [f"{EX}d{n}"]}
+                asked = {
+                    "id": str(n),
+                    "question": f"Who directed Film {n}?",
+                    "answers": [f"{EX}d{n}"],
+                }
                 file.write(json.dumps(asked | dialogue) + "\n")
         self.model = model_server("openai", _of_films)
 
@@ -170,12 +174,16 @@ def test_a_benchmark_killed_again_and_again_asks_no_question_twice(benchmark: Be
     assert killed == KILLS
     assert benchmark.finish("killed") == whole
     assert len(seen) <= usual + KILLS * WORKERS * CALLS_A_QUESTION
-    told = Counter(json.dumps(asked.data["messages"]) for asked in seen if asked.data)  # else cut off
+    told = Counter(
+        json.dumps(asked.data["messages"]) for asked in seen if asked.data
+    )  # else cut off
     assert max(told.values()) <= KILLS + 1
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"kgwb": "0.1', None])
-def test_a_benchmark_killed_before_its_first_result_begins_anew(tmp_path: Path, torn: bytes | None) -> None:
+def test_a_benchmark_killed_before_its_first_result_begins_anew(
+    tmp_path: Path, torn: bytes | None
+) -> None:
     (tmp_path / RESULTS).touch()
     if torn is not None:
         (tmp_path / CONFIG).write_bytes(torn)
@@ -229,7 +237,9 @@ print(kg.identity, rows, hits, sum(map(sum, close)), flush=True)
 def opener(path: Path) -> subprocess.Popen[str]:
     """A process that opens the graph when it reads a line."""
     pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    process = subprocess.Popen([sys.executable, "-c", OPENING.format(path=str(path))], text=True, **pipes)
+    process = subprocess.Popen(
+        [sys.executable, "-c", OPENING.format(path=str(path))], text=True, **pipes
+    )
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
     return process
 
@@ -259,7 +269,9 @@ def test_processes_share_one_cold_cache(tmp_path: Path, damaged: bool) -> None:
         (folder,) = graphs.iterdir()
         (folder / "labels.sqlite").write_bytes(b"broken")
     assert "v4711" in opened(*(opener(path) for _ in range(3)))
-    assert [entry.name for entry in graphs.iterdir()] == [entry.name for entry in graphs.glob("[!.]*")]
+    assert [entry.name for entry in graphs.iterdir()] == [
+        entry.name for entry in graphs.glob("[!.]*")
+    ]
     assert len(list(graphs.iterdir())) == 1
 
 

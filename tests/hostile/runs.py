@@ -68,7 +68,9 @@ def parrot(request: ChatRequest, texts: Sequence[str]) -> dict[str, Any]:
     said = request.variables
     match request.task.rpartition("/")[2]:
         case "qir":
-            facts = [(texts[0], texts[6], "?x"), (texts[4], texts[3], "?x")][: 1 + len(texts[0]) % 2]
+            facts = [(texts[0], texts[6], "?x"), (texts[4], texts[3], "?x")][
+                : 1 + len(texts[0]) % 2
+            ]
             triples = [
                 {"subject": s.lstrip("? ") or "x", "predicate": p.strip() or "p", "object": o}
                 for s, p, o in facts
@@ -78,7 +80,10 @@ def parrot(request: ChatRequest, texts: Sequence[str]) -> dict[str, Any]:
         case "vertex_selection":
             return {"reason": texts[3], "number": 1, "label": said["candidates"][0]["label"]}
         case "predicate_selection":
-            return {"reasoning": texts[2], "predicates": [one["predicates"] for one in said["relations"]]}
+            return {
+                "reasoning": texts[2],
+                "predicates": [one["predicates"] for one in said["relations"]],
+            }
         case "answer_writer":
             return {"sentence": f"{texts[1]} {' '.join(said['answer'])}"}
     return {"question": texts[7]}
@@ -123,7 +128,13 @@ class Page(HTMLParser):
             self._open.append(tag)
         self.parts |= {(tag, ""), *((tag, name) for name, _ in attrs)}
         for name, value in attrs:
-            if name.startswith("on") or name in ("src", "srcdoc", "action", "formaction", "xlink:href"):
+            if name.startswith("on") or name in (
+                "src",
+                "srcdoc",
+                "action",
+                "formaction",
+                "xlink:href",
+            ):
                 self.odd.append(f"{tag} {name}={value}")
             if name == "href" and not re.match(r"https?://", value or ""):
                 self.odd.append(f"a link to {value}")

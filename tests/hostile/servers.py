@@ -43,7 +43,9 @@ class Seen:
         return json.loads(self.body) if self.body.startswith("{") else None
 
     def __str__(self) -> str:
-        return "\n".join((f"{self.method} {self.path}", *map(": ".join, self.headers.items()), self.body))
+        return "\n".join(
+            (f"{self.method} {self.path}", *map(": ".join, self.headers.items()), self.body)
+        )
 
 
 class Server:

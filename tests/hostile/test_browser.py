@@ -26,7 +26,9 @@ EVENTS = """
 for (const one of document.querySelectorAll("*"))
   for (const name of ["mouseover", "focus", "toggle", "load", "error"]) one.dispatchEvent(new Event(name));
 """
-TOOLTIP = "id => { document.body.append(nodes.get(id).title); return nodes.get(id).title.textContent; }"
+TOOLTIP = (
+    "id => { document.body.append(nodes.get(id).title); return nodes.get(id).title.textContent; }"
+)
 ODD = "script, img, iframe, object, embed, base, link, template, meta:not([charset])"
 MODEL = """
 const given = %s;
@@ -40,7 +42,8 @@ def test_nothing_runs_in_a_browser(tmp_path: Path) -> None:
     if not CHROMIUM:
         leave_out("Chromium is not here; on Debian and Ubuntu: apt install chromium")
     runs = [
-        hostile_run(bundle, number) for number, bundle in zip(range(SHOWN), bundles(texts()), strict=False)
+        hostile_run(bundle, number)
+        for number, bundle in zip(range(SHOWN), bundles(texts()), strict=False)
     ]
     saved = tmp_path / "page.html"
     forms = [html for run in runs for _, html in static_forms(run, runs[0])]
@@ -62,20 +65,27 @@ def test_nothing_runs_in_a_browser(tmp_path: Path) -> None:
         assert links
         assert page.locator(ODD).count() == 0
         show_frames(page, runs)
-        assert [frame.evaluate("typeof window.ran") for frame in page.frames] == ["undefined"] * (FRAMES + 1)
+        assert [frame.evaluate("typeof window.ran") for frame in page.frames] == ["undefined"] * (
+            FRAMES + 1
+        )
         assert page.evaluate("typeof ran") == "undefined"
         # had a script been let in, it would have run and been seen
         page.goto(saved.as_uri())
-        page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x: onerror=window.ran=1>')")
+        page.evaluate(
+            "document.body.insertAdjacentHTML('beforeend', '<img src=x: onerror=window.ran=1>')"
+        )
         page.wait_for_function("window.ran === 1")
     assert dialogs == []
-    assert [url for url in asked if not url.startswith(("file:", "about:", "blob:", "data:", "x:"))] == []
+    assert [
+        url for url in asked if not url.startswith(("file:", "about:", "blob:", "data:", "x:"))
+    ] == []
 
 
 def show_frames(page: Page, runs: list[Run]) -> None:
     """Subgraphs as the widget's own script shows them, each node pointed at until its tooltip is there."""
     page.add_script_tag(
-        content=script().replace("export default { render };", "window.render = render;"), type="module"
+        content=script().replace("export default { render };", "window.render = render;"),
+        type="module",
     )
     page.wait_for_function("typeof window.render === 'function'")
     page.evaluate("document.body.replaceChildren()")
@@ -90,6 +100,11 @@ def show_frames(page: Page, runs: list[Run]) -> None:
             frame.evaluate("id => network.body.emitter.emit('hoverNode', {node: id})", number)
             text = frame.evaluate(TOOLTIP, number)
             tooltips += bool(text)
-            assert frame.evaluate("document.querySelectorAll('img, iframe, script:not([nonce])').length") == 0
+            assert (
+                frame.evaluate(
+                    "document.querySelectorAll('img, iframe, script:not([nonce])').length"
+                )
+                == 0
+            )
         assert element.get_attribute("sandbox") == "allow-scripts"
     assert tooltips > FRAMES

@@ -53,7 +53,9 @@ def test_what_a_graph_says_stays_a_value() -> None:
         run = ragonite(model, "Who?", kg=kg).go()
         assert model.calls() == 4
         for table in run.output("ragonite").tables:
-            rows = database(kg, SETTINGS, run.embeddings).sql(f"SELECT * FROM {table.name}", SETTINGS)
+            rows = database(kg, SETTINGS, run.embeddings).sql(
+                f"SELECT * FROM {table.name}", SETTINGS
+            )
             assert rows.error == ""
         for request in model.requests:
             for name in {"schema", "sources"} & request.variables.keys():
@@ -66,7 +68,9 @@ def test_what_a_graph_says_stays_a_value() -> None:
 
 def test_hostile_arguments_are_feedback() -> None:
     for bundle in bundles(texts(80)):
-        model = Scripted(script(sql(bundle[0]), use("passages", question=bundle[1]), sql(bundle[2])))
+        model = Scripted(
+            script(sql(bundle[0]), use("passages", question=bundle[1]), sql(bundle[2]))
+        )
         run = ragonite(model).go()
         assert run.status == "done"
         assert run.output("sql[turn 1]").error

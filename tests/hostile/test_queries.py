@@ -75,17 +75,23 @@ def shape(query: str) -> str:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_no_label_changes_what_an_engine_is_asked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_label_changes_what_an_engine_is_asked(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The query for a hostile text has the form of that for as many harmless words of the same lengths."""
     sent: list[str] = []
     with serving() as server:
         kg: Any = open_kg(f"{server.url}/sparql", dialect=name + ARGUMENTS.get(name, ""))
-        monkeypatch.setattr("kgwb.kg.endpoint.ask", lambda _, text, *more: sent.append(text) or NOTHING)
+        monkeypatch.setattr(
+            "kgwb.kg.endpoint.ask", lambda _, text, *more: sent.append(text) or NOTHING
+        )
         shapes(kg, "once", sent)  # what is learnt of the graph before the first search
         asked = 0
         for text in LABELS if name in ("generic", "virtuoso") else LABELS[::10]:
             tame = " ".join(
-                f"{'abcdefghijklmnopqrstuvwxyz'[n % 26]}{n}".ljust(len(word), "x")[: max(len(word), 1)]
+                f"{'abcdefghijklmnopqrstuvwxyz'[n % 26]}{n}".ljust(len(word), "x")[
+                    : max(len(word), 1)
+                ]
                 for n, word in enumerate(spelled(text))
             )
             hostile, harmless = shapes(kg, text, sent), shapes(kg, tame or "-", sent)
@@ -95,7 +101,9 @@ def test_no_label_changes_what_an_engine_is_asked(name: str, monkeypatch: pytest
         assert not server.seen or name == "wikidata"
 
 
-NOTHING = Reply(b'{"head": {"vars": []}, "results": {"bindings": []}, "boolean": false}', "text/json", False)
+NOTHING = Reply(
+    b'{"head": {"vars": []}, "results": {"bindings": []}, "boolean": false}', "text/json", False
+)
 
 
 def shapes(kg: Any, text: str, sent: list[str]) -> set[str]:
@@ -110,7 +118,9 @@ def shapes(kg: Any, text: str, sent: list[str]) -> set[str]:
 
 def test_every_label_is_found_and_read_as_it_was_written() -> None:
     made = rdflib.Graph()
-    vertices = {URIRef(f"http://example.org/v{n}"): text for n, text in enumerate(LABELS) if text.strip()}
+    vertices = {
+        URIRef(f"http://example.org/v{n}"): text for n, text in enumerate(LABELS) if text.strip()
+    }
     for vertex, text in vertices.items():
         made.add((vertex, RDFS.label, Literal(text)))
     kg = open_kg(made)
@@ -184,7 +194,9 @@ def test_prompts_are_filled_once() -> None:
             if call.request["task"].endswith("qir"):
                 assert run["qir"].inputs["question"].strip() in told
             for braces in ("{{question}}", "{{entity}}", "{{candidates}}"):
-                assert told.count(braces) >= run.question.count(braces) * ("qir" in call.request["task"])
+                assert told.count(braces) >= run.question.count(braces) * (
+                    "qir" in call.request["task"]
+                )
 
 
 # --- what would change, load, or ask elsewhere
@@ -281,7 +293,9 @@ def test_nothing_but_reading_reaches_an_engine(server: Server) -> None:
             except GraphError as error:
                 assert "no SPARQL" in str(error) or "sent" in str(error), error
     assert len(local.store) == before  # type: ignore[attr-defined]
-    assert refused > 0.9 * 8 * len(FORBIDDEN), "nearly all are refused; a disguise may make one harmless"
+    assert refused > 0.9 * 8 * len(FORBIDDEN), (
+        "nearly all are refused; a disguise may make one harmless"
+    )
 
 
 def recorded() -> Run:
@@ -326,7 +340,9 @@ def test_what_is_put_in_by_hand_does_not_reach_it(patterns: bool, kg: Graph) -> 
             live.go()
 
 
-def test_a_run_file_with_a_forbidden_override_asks_nothing(tmp_path: Path, kg: Graph, server: Server) -> None:
+def test_a_run_file_with_a_forbidden_override_asks_nothing(
+    tmp_path: Path, kg: Graph, server: Server
+) -> None:
     path = recorded().save(tmp_path / "run.jsonl")
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     header = json.loads(lines[0]) | {"source": f"{server.url}/sparql"}
@@ -347,7 +363,11 @@ def test_a_run_file_with_a_forbidden_override_asks_nothing(tmp_path: Path, kg: G
 def test_what_a_model_says_does_not_reach_it(kg: Graph, server: Server) -> None:
     for query in FORBIDDEN[::15]:
         triple = {"subject": query, "predicate": query, "object": f"?x {query}"}
-        said = qir("a | b | ?x") | {"entities": [query], "target": "?x } " + query, "triples": [triple]}
+        said = qir("a | b | ?x") | {
+            "entities": [query],
+            "target": "?x } " + query,
+            "triples": [triple],
+        }
         model = Scripted(lambda request, said=said: said)
         with suppress(KgwbError):
             chatty(query, model, kg).go()

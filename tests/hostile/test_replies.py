@@ -33,7 +33,17 @@ from triads import TEMPLATE, TWO_HOPS, choice, template, triplets
 
 from hostile.corpus import HALVES, NUL, ORDERS, PLAIN, outcomes, texts
 from kgwb.errors import InvalidReplyError
-from kgwb.flow import Answer, Candidate, CandidateQuery, Context, Dialogue, Question, Retrieved, Turn, Value
+from kgwb.flow import (
+    Answer,
+    Candidate,
+    CandidateQuery,
+    Context,
+    Dialogue,
+    Question,
+    Retrieved,
+    Turn,
+    Value,
+)
 from kgwb.llm import Scripted
 from kgwb.run import Run, System
 from kgwb.run import act as acting
@@ -84,7 +94,9 @@ GENERATED = Generated(QUERIES, len(QUERIES))
 LINKED = Linked(
     (),
     tuple(
-        LinkedRelation(fact, tuple(RankedPredicate(iri(n), n.replace(" ", "_"), "out", 0.5) for n in "ab"))
+        LinkedRelation(
+            fact, tuple(RankedPredicate(iri(n), n.replace(" ", "_"), "out", 0.5) for n in "ab")
+        )
         for fact in FACTS
     ),
 )
@@ -116,16 +128,32 @@ class Case:
 
 
 ASKED = "Who starred in Dune and in Arrival?"
-RELATIONS = Relations("Dune", (Relation("director", "out", (iri("d"),)), Relation("sequel of", "in", ())))
+RELATIONS = Relations(
+    "Dune", (Relation("director", "out", (iri("d"),)), Relation("sequel of", "in", ()))
+)
 FILLED = Filled("list", triples=(("Dune", "director", "Denis"), ("Dune", "director", 'say "hi"')))
 SOLVED = (Solved("Dune", "director", "Denis"),)
-MENTIONS, PART = Mentions(ASKED, (Mention("Dune", CANDIDATES),)), Part("org:Film 4", ("Film",), ("Story",))
-TRIPLETS = (triads.Triplet("Dune", "directed by", "?person"), triads.Triplet("?person", "born in", "?city"))
-AROUND = tuple(triads.Relation(iri(f"r{n}"), name, "out" if n % 2 else "in") for n, name in enumerate(NAMES))
+MENTIONS, PART = (
+    Mentions(ASKED, (Mention("Dune", CANDIDATES),)),
+    Part("org:Film 4", ("Film",), ("Story",)),
+)
+TRIPLETS = (
+    triads.Triplet("Dune", "directed by", "?person"),
+    triads.Triplet("?person", "born in", "?city"),
+)
+AROUND = tuple(
+    triads.Relation(iri(f"r{n}"), name, "out" if n % 2 else "in") for n, name in enumerate(NAMES)
+)
 KEPT = tuple(triads.Filled(query, ("Dune",), query.sparql, ("Denis",), 1) for query in QUERIES)
 SLOTS = {"Dune", "directed by", "born in"}
-SOURCES = (Source("passages", "Dune", "It is a film."), Source("sql", "SELECT 1", "", ("1",), (("1",),)))
-CHOSEN = {"tool_selector": (*RAGONITE_TOOLS["none"], Finish), "tool_selector_sparql": (Sparql, Finish)}
+SOURCES = (
+    Source("passages", "Dune", "It is a film."),
+    Source("sql", "SELECT 1", "", ("1",), (("1",),)),
+)
+CHOSEN = {
+    "tool_selector": (*RAGONITE_TOOLS["none"], Finish),
+    "tool_selector_sparql": (Sparql, Finish),
+}
 """The tools of RAGonite, by prompt."""
 
 
@@ -173,16 +201,26 @@ def _slots_only(reply: Any) -> bool:
     """A query for one thing, whose every name is one of the triplets', read by rdflib itself."""
     named = {" ".join(name.split()).casefold() for name in re.findall(r"<([^<>]*)>", reply.sparql)}
     numbered = {name: f"<urn:{n}>" for n, name in enumerate(sorted(named))}
-    bare = re.sub(r"<([^<>]*)>", lambda name: numbered[" ".join(name[1].split()).casefold()], reply.sparql)
+    bare = re.sub(
+        r"<([^<>]*)>", lambda name: numbered[" ".join(name[1].split()).casefold()], reply.sparql
+    )
     read = prepareQuery(bare).algebra
     one = read.name == "AskQuery" or len(read.PV) == 1
-    return one and named == {name.casefold() for name in SLOTS} and ":" not in re.sub("<[^<>]*>", "", bare)
+    return (
+        one
+        and named == {name.casefold() for name in SLOTS}
+        and ":" not in re.sub("<[^<>]*>", "", bare)
+    )
 
 
 def _whole_triplets(reply: Any) -> bool:
     ends = [end.strip() for parts in reply.triplets for end in (parts[0], parts[2])]
-    variables = all(re.fullmatch(r"\?[A-Za-z_]\w*", end, re.ASCII) for end in ends if end.startswith("?"))
-    whole = all("".join(parts[3:]).strip() == "" and all(map(str.strip, parts)) for parts in reply.triplets)
+    variables = all(
+        re.fullmatch(r"\?[A-Za-z_]\w*", end, re.ASCII) for end in ends if end.startswith("?")
+    )
+    whole = all(
+        "".join(parts[3:]).strip() == "" and all(map(str.strip, parts)) for parts in reply.triplets
+    )
     return variables and whole and any(not end.startswith("?") for end in ends)
 
 
@@ -231,7 +269,9 @@ POSITION = Position(
 def _in_machine(state: str, reply: Any) -> bool:
     """Whether the next state is one that this one leads to, and every tool one that it has."""
     mine = {action["tool"] for valid in DECISIONS[state] for action in valid.get("actions", ())}
-    return reply.next in WAYS[state.lower()] and all(a.tool in mine for a in getattr(reply, "actions", ()))
+    return reply.next in WAYS[state.lower()] and all(
+        a.tool in mine for a in getattr(reply, "actions", ())
+    )
 
 
 def _cited(reply: Any) -> bool:
@@ -323,7 +363,9 @@ CASES = {
         Case(
             "predicate_selection_published",
             lambda run: queries.select_queries(GENERATED, "Who?", LINKED, run),
-            tuple({"reasoning": "", "predicates": said} for said in (["director"], [*NAMES, "other"])),
+            tuple(
+                {"reasoning": "", "predicates": said} for said in (["director"], [*NAMES, "other"])
+            ),
             lambda reply: bool(set(reply.predicates) & set(NAMES)),
             PAPER,
         ),
@@ -337,7 +379,9 @@ CASES = {
             "relation_filtering",
             lambda run: hop.filter_relation(RELATIONS, ASKED, run),
             tuple(filtering(name) for name in ("director", "~sequel of", "")),
-            lambda reply: " ".join(reply.relation.split()).casefold() in ("", *map(str, RELATIONS.found)),
+            lambda reply: (
+                " ".join(reply.relation.split()).casefold() in ("", *map(str, RELATIONS.found))
+            ),
         ),
         Case(
             "answer_trying",
@@ -375,7 +419,9 @@ CASES = {
         ),
         Case(
             "reviewer",
-            lambda run: drafter.review("draft", MENTIONS, PART, Draft("ASK { }"), Executed("ASK { }"), run),
+            lambda run: drafter.review(
+                "draft", MENTIONS, PART, Draft("ASK { }"), Executed("ASK { }"), run
+            ),
             (FINE, revise("SELECT * { ?a ?b ?c }", "a"), NOT_HERE),
             lambda reply: (
                 reply.verdict in ("fine", "revise", "not in this graph")
@@ -465,11 +511,17 @@ CASES = {
                 prompt,
                 _selects(prompt),
                 valid,
-                lambda reply, names=names: reply.action.tool in names,  # SQL is judged by SQLite, as it runs
+                lambda reply, names=names: (
+                    reply.action.tool in names
+                ),  # SQL is judged by SQLite, as it runs
             )
             for prompt, valid, names in (
                 ("tool_selector", (sql(), passages(), FINISH), ("sql", "passages", "finish")),
-                ("tool_selector_sparql", (use("sparql", query="ASK { }"), FINISH), ("sparql", "finish")),
+                (
+                    "tool_selector_sparql",
+                    (use("sparql", query="ASK { }"), FINISH),
+                    ("sparql", "finish"),
+                ),
             )
         ),
         Case(
@@ -537,14 +589,18 @@ def test_valid_replies_are_accepted(name: str) -> None:
 def test_no_spoilt_reply_is_accepted_wrongly(name: str) -> None:
     valid = CASES[name].valid
     tried = outcomes(
-        MUTATED, st.integers(0, 2**60), lambda number: accepted(name, spoilt(valid, random.Random(number)))
+        MUTATED,
+        st.integers(0, 2**60),
+        lambda number: accepted(name, spoilt(valid, random.Random(number))),
     )
     assert 0 < sum(tried) < len(tried), "some do no harm, some do"
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_no_free_text_is_accepted_wrongly(name: str) -> None:
-    schema_words = sorted(json.dumps(word) for word in re.findall(r"\w+", json.dumps(CASES[name].valid)))[:40]
+    schema_words = sorted(
+        json.dumps(word) for word in re.findall(r"\w+", json.dumps(CASES[name].valid))
+    )[:40]
     pieces = st.sampled_from(
         [*'{}[]:,"\\ \n', *schema_words, "true", "null", "1", "-0", "1e999", *HALVES, *texts(200)]
     )
@@ -639,7 +695,10 @@ def test_a_model_that_obeys_a_label_is_turned_away_recorded_and_shown(order: str
     run = chatty("Who directed it?", Scripted(replies), kg, settings=Settings(theta=len(disobeyed)))
     with pytest.raises(InvalidReplyError) as caught:
         run.go()
-    said = [line if isinstance(line, str) else json.dumps(line, ensure_ascii=False) for line in disobeyed]
+    said = [
+        line if isinstance(line, str) else json.dumps(line, ensure_ascii=False)
+        for line in disobeyed
+    ]
     assert [attempt.reply for attempt in caught.value.attempts] == said
     step = next(step for step in run.steps if step.agent == "vertex_selection")
     assert [attempt.reply for attempt in step.attempts] == said
@@ -654,14 +713,18 @@ def test_a_model_that_obeys_a_label_is_turned_away_recorded_and_shown(order: str
 def accepted(name: str, text: str) -> bool:
     """Whether a reply is accepted; fails if that is wrong."""
     reply_class, checks = door(name)
-    finish = random.Random(len(text)).choice(("stop", "stop", "length", "refusal", "content_filter", "?"))
+    finish = random.Random(len(text)).choice(
+        ("stop", "stop", "length", "refusal", "content_filter", "?")
+    )
     reply, results = judge(text, finish, reply_class, checks)
     assert results
     assert (reply is None) <= any(result.problem for result in results)
     if reply is None or any(result.problem for result in results):
         return False
     assert CASES[name].offered(reply), f"not on the list: {text[:500]!r}"
-    assert any(fits(reply_class, data, reply) for data in objects(text)), f"has not the form: {text[:500]!r}"
+    assert any(fits(reply_class, data, reply) for data in objects(text)), (
+        f"has not the form: {text[:500]!r}"
+    )
     assert not re.search("[\ud800-\udfff]", str(reply.model_dump()))
     return True
 
@@ -702,7 +765,9 @@ JUNK: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def spoilt(valid: tuple[Mapping[str, Any], ...], chance: random.Random, *, huge: bool = True) -> str:
+def spoilt(
+    valid: tuple[Mapping[str, Any], ...], chance: random.Random, *, huge: bool = True
+) -> str:
     """A valid reply with something done to it, or its text with something done to that."""
     data: Any = json.loads(json.dumps(chance.choice(valid)))
     for _ in range(chance.choice((0, 1, 1, 1, 2, 3))):
@@ -716,7 +781,13 @@ def spoilt(valid: tuple[Mapping[str, Any], ...], chance: random.Random, *, huge:
 def _place(data: Any, chance: random.Random) -> tuple[Any, Any]:
     """A container inside the data, and a key of it."""
     while True:
-        keys = list(data) if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ()
+        keys = (
+            list(data)
+            if isinstance(data, dict)
+            else range(len(data))
+            if isinstance(data, list)
+            else ()
+        )
         if not keys:
             return None, None
         key = chance.choice(list(keys))
@@ -747,8 +818,8 @@ def _drop(data: Any, chance: random.Random) -> Any:
 def _rename(data: Any, chance: random.Random) -> Any:
     if isinstance(data, dict) and data:
         key = chance.choice(list(data))
-        data[chance.choice((key.upper(), f"{key} ", f"{key}\u200b", key.replace("e", "е"), ""))] = data.pop(
-            key
+        data[chance.choice((key.upper(), f"{key} ", f"{key}\u200b", key.replace("e", "е"), ""))] = (
+            data.pop(key)
         )
     return data
 
@@ -756,7 +827,10 @@ def _rename(data: Any, chance: random.Random) -> Any:
 def _add(data: Any, chance: random.Random) -> Any:
     junk = chance.choice((*JUNK, chance.choice(texts())))
     if isinstance(data, dict):
-        return {**data, chance.choice(("confidence", "iri", "Number", "", "__class__", "model_config")): junk}
+        return {
+            **data,
+            chance.choice(("confidence", "iri", "Number", "", "__class__", "model_config")): junk,
+        }
     return [*data, junk] if isinstance(data, list) else data
 
 
@@ -767,7 +841,16 @@ def _near(value: Any, chance: random.Random) -> Any:
     if isinstance(value, int):
         small = value % 10**9
         return chance.choice(
-            (value + 1, -value, value + 10**6, str(value), float(small), small + 0.5, bool(value), [value])
+            (
+                value + 1,
+                -value,
+                value + 10**6,
+                str(value),
+                float(small),
+                small + 0.5,
+                bool(value),
+                [value],
+            )
         )
     changes: tuple[str, ...] = (
         value.upper(), value.swapcase(), f" {value}", f"{value}\n", f"\u200f{value}",
@@ -794,7 +877,9 @@ DATA_MUTATIONS: tuple[Callable[[Any, random.Random], Any], ...] = (
     _at(_near),
     _at(_near),
     _at(_deep),
-    lambda data, chance: chance.choice(([data], {"reply": data}, [data, data], json.dumps(data), None, [])),
+    lambda data, chance: chance.choice(
+        ([data], {"reply": data}, [data, data], json.dumps(data), None, [])
+    ),
 )
 
 
@@ -823,7 +908,9 @@ TEXT_MUTATIONS: tuple[Callable[[str, Any, random.Random], str], ...] = (
     lambda text, valid, chance: text.replace("}", ",}").replace("]", ",]"),
     lambda text, valid, chance: text.replace(":", ": // why\n", 1),
     lambda text, valid, chance: f"\ufeff{text}",
-    lambda text, valid, chance: text.replace(chance.choice(text or " "), chance.choice('"\\\x00{\ud800'), 1),
+    lambda text, valid, chance: text.replace(
+        chance.choice(text or " "), chance.choice('"\\\x00{\ud800'), 1
+    ),
     lambda text, valid, chance: re.sub("[a-z]", _escaped, text, count=chance.randint(0, 9)),
     lambda text, valid, chance: "{" * chance.choice((1, 50, 300)) + text,
     lambda text, valid, chance: "[" * chance.choice((1, 90, 2_000)) + text,

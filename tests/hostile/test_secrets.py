@@ -42,7 +42,10 @@ SECRETS = tuple(
     form
     for secret in (KEY, ODD_KEY, PASSWORD, API_KEY)
     for form in (secret, quote(secret), quote(secret, safe=""))
-) + tuple(base64.b64encode(secret.encode()).decode()[:-4] for secret in (f"reader:{PASSWORD}", KEY, ODD_KEY))
+) + tuple(
+    base64.b64encode(secret.encode()).decode()[:-4]
+    for secret in (f"reader:{PASSWORD}", KEY, ODD_KEY)
+)
 STATUSES = (200, 206, 301, 400, 401, 403, 404, 429, 500, 503)
 
 
@@ -87,9 +90,17 @@ def openai_says(status: int) -> Callable[[Seen], Said]:
             return status, headers, {"error": {"message": message, "param": key, "code": key}}
         if seen.method == "GET":
             return 200, headers, {"data": [{"id": key}, {"id": f"model-{key}"}]}
-        message = {"role": "assistant", "content": f'{{"label": "{key}", "headers": "{key}"}} {echo(seen)}'}
+        message = {
+            "role": "assistant",
+            "content": f'{{"label": "{key}", "headers": "{key}"}} {echo(seen)}',
+        }
         choice = {"index": 0, "message": message, "finish_reason": key}
-        said = {"id": key, "model": f"model {key}", "choices": [choice], "usage": {"prompt_tokens": 1}}
+        said = {
+            "id": key,
+            "model": f"model {key}",
+            "choices": [choice],
+            "usage": {"prompt_tokens": 1},
+        }
         return 200, headers, said
 
     return answer
@@ -217,7 +228,9 @@ def test_a_password_that_an_endpoint_sends_back_is_kept_nowhere(
                 assert_kept("an answer", ask())
             except KgwbError as error:
                 assert_kept("the error", told(error))
-        assert any(API_KEY in str(seen.fields) for seen in server.seen), "it was sent, and came back"
+        assert any(API_KEY in str(seen.fields) for seen in server.seen), (
+            "it was sent, and came back"
+        )
         run = chatty("Who directed Arrival?", Scripted(DIRECTED), kg, path=tmp_path / "kept.jsonl")
         try:
             run.go()
@@ -227,7 +240,13 @@ def test_a_password_that_an_endpoint_sends_back_is_kept_nowhere(
 
 
 @pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:9", "http://127.0.0.1:9/a b", "http://kgwb.invalid", "http://127.0.0.1:9/\x7f"]
+    "url",
+    [
+        "http://127.0.0.1:9",
+        "http://127.0.0.1:9/a b",
+        "http://kgwb.invalid",
+        "http://127.0.0.1:9/\x7f",
+    ],
 )
 def test_an_endpoint_that_is_not_there(url: str) -> None:
     kg = graph(url, dialect="generic")
@@ -246,7 +265,10 @@ FORMS = {
     "in an address": ("{}/sparql?graph=http://h/?k9Zq2ofit", ["k9Zq2"]),
     "in the path": ("{}/sparql;jsessionid=k9Zq2ofit", ["k9Zq2"]),
 } | {
-    name: (f"{{}}/sparql?{name}=k9Zq2ofit&default-graph-uri={PLAIN[0]}&format={PLAIN[1]}", ["k9Zq2"])
+    name: (
+        f"{{}}/sparql?{name}=k9Zq2ofit&default-graph-uri={PLAIN[0]}&format={PLAIN[1]}",
+        ["k9Zq2"],
+    )
     for name in (
         "sig signature jwt code sid session SessionID credential bearer private pw pin login key access_token"
         " k unheard-of"
@@ -277,21 +299,39 @@ def test_an_address_is_shown_without_its_secrets(
                 kg.select("SELECT * { ?s ?p ?o }")
             seen = [repr(kg), kg.source, kg.identity, str(caught.value)]
             cli.main(["ask", "--kg", url, "--save", str(out / "run"), "Who directed Arrival?"])
-            cli.main(["bench", "--kg", url, "--questions", str(questions), "--out", str(out), "--save-runs"])
+            cli.main(
+                [
+                    "bench",
+                    "--kg",
+                    url,
+                    "--questions",
+                    str(questions),
+                    "--out",
+                    str(out),
+                    "--save-runs",
+                ]
+            )
             cli.main(["doctor", "--kg", url])
             cli.main(["serve", "--kg", url, "--dataset", f"http://d={url}", "--port", "0"])
             cli.main(["serve", "--dataset", f"={url}"])
             with pytest.raises(SystemExit):
                 cli.main(["serve", "--kgs", url])
             assert server.seen
-        seen += [*capsys.readouterr(), *(file.read_text() for file in out.rglob("*") if file.is_file())]
+        seen += [
+            *capsys.readouterr(),
+            *(file.read_text() for file in out.rglob("*") if file.is_file()),
+        ]
         for secret in hidden:
-            assert [text[max(0, at - 99) : at + 99] for text in seen if (at := text.find(secret)) >= 0] == []
+            assert [
+                text[max(0, at - 99) : at + 99] for text in seen if (at := text.find(secret)) >= 0
+            ] == []
         assert "default-graph-uri" not in url or all(value in kg.source for value in PLAIN)
 
 
 def test_two_endpoints_are_two_and_one_is_one_whatever_its_key() -> None:
-    urls = [f"http://h/sparql?{rest}" for rest in ("", "k=1", "k=2", "k=1&key=1", "graph=a", "graph=b")]
+    urls = [
+        f"http://h/sparql?{rest}" for rest in ("", "k=1", "k=2", "k=1&key=1", "graph=a", "graph=b")
+    ]
     assert len({open_kg(url).identity for url in urls}) == len(urls)
     for one, same in (("http://a:b@h/sparql?key=1", "http://h/sparql?key=2"), (urls[1], urls[1])):
         assert open_kg(one).identity == open_kg(same).identity
@@ -303,7 +343,20 @@ def test_a_hint_of_kgwb_is_not_masked() -> None:
     assert "https://USER:PASSWORD@host/sparql" in caught.value.hint
 
 
-SHAPES = ("?key", "://", "://a:", "://@a", "&key=", ";", "?" * 70, "key", "@", ":/", "k" * 81 + "=?", "a b ")
+SHAPES = (
+    "?key",
+    "://",
+    "://a:",
+    "://@a",
+    "&key=",
+    ";",
+    "?" * 70,
+    "key",
+    "@",
+    ":/",
+    "k" * 81 + "=?",
+    "a b ",
+)
 
 
 def test_what_a_server_says_is_cut_before_it_is_searched() -> None:
@@ -311,7 +364,11 @@ def test_what_a_server_says_is_cut_before_it_is_searched() -> None:
 
     def answer(seen: Seen) -> Said:
         shape = SHAPES[int(seen.path.partition("?")[0].removeprefix("/"))]
-        return 200, {"Content-Type": "application/json"}, {"error": shape * (1_000_000 // len(shape))}
+        return (
+            200,
+            {"Content-Type": "application/json"},
+            {"error": shape * (1_000_000 // len(shape))},
+        )
 
     code = (
         "import kgwb, sys\nfrom kgwb.errors import KgwbError\n"
@@ -337,13 +394,23 @@ def test_masking_takes_time_in_proportion(shape: str) -> None:
 
 ODD = {
     "v": {"type": "uri", "value": "http://e/ \x1b[31mred\x1b]0;t\x07\u202e"},
-    "n": {"type": "literal", "value": "\x1b[31mx", "datatype": "http://www.w3.org/2001/XMLSchema#integer"},
-    "b": {"type": "literal", "value": "maybe", "datatype": "http://www.w3.org/2001/XMLSchema#boolean"},
+    "n": {
+        "type": "literal",
+        "value": "\x1b[31mx",
+        "datatype": "http://www.w3.org/2001/XMLSchema#integer",
+    },
+    "b": {
+        "type": "literal",
+        "value": "maybe",
+        "datatype": "http://www.w3.org/2001/XMLSchema#boolean",
+    },
 }
 
 
 @pytest.mark.parametrize("logging_by", ["", "logging.basicConfig();"])
-def test_what_a_library_says_of_odd_terms_acts_on_no_terminal(logging_by: str, tmp_path: Path) -> None:
+def test_what_a_library_says_of_odd_terms_acts_on_no_terminal(
+    logging_by: str, tmp_path: Path
+) -> None:
     """Whoever set up logging still sees that something was said."""
     run = chatty("Who directed Arrival?", Scripted(DIRECTED)).go().save(tmp_path / "run")
     lines = run.read_text()
@@ -364,7 +431,9 @@ def test_what_a_library_says_of_odd_terms_acts_on_no_terminal(logging_by: str, t
     assert logging_by or not done.stderr
 
 
-UNCLEAR = [f"http://reader:{mark.join(PASSWORD.split('/'))}@h/sparql?apikey={API_KEY}" for mark in "/?#"]
+UNCLEAR = [
+    f"http://reader:{mark.join(PASSWORD.split('/'))}@h/sparql?apikey={API_KEY}" for mark in "/?#"
+]
 
 
 @pytest.mark.parametrize(
@@ -416,7 +485,9 @@ def test_the_command_line_and_its_folders(
             kg = address(server.url)
             setup = ["--kg", kg, "--model", f"openai:m@{models.url}/v1"]
             out = tmp_path / f"out{status}"
-            cli.main(["ask", *setup, "--save", str(out / "run.jsonl"), "--json", "Who directed Arrival?"])
+            cli.main(
+                ["ask", *setup, "--save", str(out / "run.jsonl"), "--json", "Who directed Arrival?"]
+            )
             cli.main(["ask", *setup, "Who directed Arrival?"])
             given = ["--questions", str(questions), "--out", str(out / "bench"), "--save-runs"]
             cli.main(["bench", *setup, *given])

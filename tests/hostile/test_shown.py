@@ -98,14 +98,21 @@ def test_static_forms_show_text_and_nothing_else(batch: int) -> None:
             if where == "run":
                 label, question = plain(bundle[0]), plain(bundle[7])
                 assert as_shown(question) in page.text
-                assert as_shown(label) in page.text, "the label is there as it is, but for what acts"
+                assert as_shown(label) in page.text, (
+                    "the label is there as it is, but for what acts"
+                )
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_texts_for_a_terminal_do_nothing_to_it(batch: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_texts_for_a_terminal_do_nothing_to_it(
+    batch: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     for bundle, run in runs(batch):
         print_run(run, True)
-        shown = [*map(repr, (run, run.diff(harmless_runs()[0]), *run.steps)), tree(run.steps, run.calls)]
+        shown = [
+            *map(repr, (run, run.diff(harmless_runs()[0]), *run.steps)),
+            tree(run.steps, run.calls),
+        ]
         for text in (*shown, capsys.readouterr().out):
             assert not CONTROLS.search(text), f"{text!r:.300} of {bundle!r:.300}"
             text.encode()
@@ -162,22 +169,30 @@ def test_the_chat_shows_text_and_nothing_else() -> None:
 
 def surveyed(bundle: tuple[str, ...]) -> Survey:
     """A survey that has each text as the name or description of a class or predicate, a value, a language."""
-    kinds, words = [URIRef(f"http://example.org/{n}") for n in range(len(bundle))], map(Literal, bundle)
+    kinds, words = (
+        [URIRef(f"http://example.org/{n}") for n in range(len(bundle))],
+        map(Literal, bundle),
+    )
     values = [
         Values("string", XSD.string, 3, 3, (word, *map(Literal, bundle[:2])), n % 2 == 0)
         for n, word in enumerate(words)
     ]
-    values += [Values("class", kinds[0], 2, 1, (kinds[1],)), Values(f"text@{bundle[0]}", None, 1, 1, ())]
+    values += [
+        Values("class", kinds[0], 2, 1, (kinds[1],)),
+        Values(f"text@{bundle[0]}", None, 1, 1, ()),
+    ]
     inner = Property(kinds[2], 1, 1, tuple(values))
     used = tuple(
-        Property(iri, 1, 2, (value,), (inner,), 1) for iri, value in zip(kinds, values, strict=False)
+        Property(iri, 1, 2, (value,), (inner,), 1)
+        for iri, value in zip(kinds, values, strict=False)
     )
     return Survey(
         triples=9,
         things=9,
         predicates=9,
         classes=tuple(
-            Class(iri, name, 2, 3, (kinds[0],), used) for iri, name in zip(kinds, bundle, strict=True)
+            Class(iri, name, 2, 3, (kinds[0],), used)
+            for iri, name in zip(kinds, bundle, strict=True)
         ),
         unlabelled=1,
         languages=tuple((text, 1) for text in bundle),
@@ -253,7 +268,9 @@ def test_what_is_no_iri_is_shown_and_not_asked_for(value: str) -> None:
     before = len(run.calls)
     with pytest.raises(GraphError):
         run.replace(chosen.key, link).go()
-    assert not [call for call in [*run.calls.values()][before:] if value in str(call.request.get("query"))]
+    assert not [
+        call for call in [*run.calls.values()][before:] if value in str(call.request.get("query"))
+    ]
 
 
 def test_every_form_holds_what_it_shows() -> None:

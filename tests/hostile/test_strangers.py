@@ -100,12 +100,37 @@ def load(path: Path) -> Any:
 
 
 ODD: dict[str, list[Any]] = {
-    "system": [*"../../evil os chatty_kg.pipeline __pycache__ /etc".split(), "", None, 1, ["chatty_kg"]],
-    "models": [{"": "replay:/etc/passwd"}, {"": "openai:x@http://{url}/v1"}, {"qir": 1}, [], "x", None],
-    "embeddings": [*"/etc ../../evil http://{url}/model some/model lexical\x00".split(), 1, None, []],
+    "system": [
+        *"../../evil os chatty_kg.pipeline __pycache__ /etc".split(),
+        "",
+        None,
+        1,
+        ["chatty_kg"],
+    ],
+    "models": [
+        {"": "replay:/etc/passwd"},
+        {"": "openai:x@http://{url}/v1"},
+        {"qir": 1},
+        [],
+        "x",
+        None,
+    ],
+    "embeddings": [
+        *"/etc ../../evil http://{url}/model some/model lexical\x00".split(),
+        1,
+        None,
+        [],
+    ],
     "source": [*"http://{url}/sparql /etc/passwd ../../x".split(), None, {"a": 1}],
     "graph": [*"http://{url}/sparql /etc/passwd".split(), None, 5, ["x"]],
-    "prompts": [{"../../tmp/evil": "x"}, {"/etc/passwd": "x"}, {"chatty_kg/qir": 1}, ["x"], "x", None],
+    "prompts": [
+        {"../../tmp/evil": "x"},
+        {"/etc/passwd": "x"},
+        {"chatty_kg/qir": 1},
+        ["x"],
+        "x",
+        None,
+    ],
     "settings": [
         *({"theta": -1}, {"theta": 10**400}, {"evil": 1}, [], None, {"temperature": "hot"}),
         *({"workers": True}, {"profile": "evil"}, {"model_timeout_s": float("nan")}),
@@ -117,7 +142,9 @@ ODD: dict[str, list[Any]] = {
     "created": [None, [], 1, "<b>"],
     "kgwb_run": [0, 2, True, "1", None, 1.0, [], 10**30],
 }
-HEADERS: list[dict[str, Any]] = [{field: value} for field, values in ODD.items() for value in values]
+HEADERS: list[dict[str, Any]] = [
+    {field: value} for field, values in ODD.items() for value in values
+]
 HEADERS.append({"kgwb": ["x"], "kgwb_run": 2})
 
 
@@ -145,13 +172,18 @@ ENTRIES: tuple[Any, ...] = (
     {"call": {"kind": "__import__", "request": {}, "repeat": 0, "key": "x"}},
     *({"call": value} for value in (None, {"kind": []})),
     *({"end": {"status": "paused", "position": place}} for place in ("../../x", -1, 10**30)),
-    *({"end": value} for value in ({"status": [], "position": None}, 1, {"status": "done", "position": []})),
+    *(
+        {"end": value}
+        for value in ({"status": [], "position": None}, 1, {"status": "done", "position": []})
+    ),
     *(1, "call", [], ["call"], None, {}, {"step": {"key": "x"}}),
 )
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: json.dumps(entry)[:60])
-def test_whatever_an_entry_says_nothing_is_opened(entry: Any, saved: list[str], tmp_path: Path) -> None:
+def test_whatever_an_entry_says_nothing_is_opened(
+    entry: Any, saved: list[str], tmp_path: Path
+) -> None:
     prompt = json.dumps(json.loads(saved[0])["prompts"]["chatty_kg/qir"])
     line = json.dumps(entry).replace('"{prompt}"', prompt)
     assert_harmless("".join([*saved, line + "\n"]).encode(), tmp_path)
@@ -171,7 +203,9 @@ def test_a_file_nested_to_any_depth(depth: int, saved: list[str], tmp_path: Path
 
 def test_spoilt_run_files_load_or_are_refused(saved: list[str], tmp_path: Path) -> None:
     def loaded(number: int) -> str:
-        made = assert_harmless(spoilt(saved, random.Random(number)), tmp_path, widgets_too=number % 20 == 0)
+        made = assert_harmless(
+            spoilt(saved, random.Random(number)), tmp_path, widgets_too=number % 20 == 0
+        )
         return type(made).__name__
 
     assert {"Run", "RunFileError"} <= {*outcomes(MUTATED, st.integers(0, 2**60), loaded)}
@@ -232,7 +266,12 @@ def assert_shown(run: Any, *, widgets_too: bool = False) -> None:
 # --- paths
 
 
-NAMES = ["", "a\x00b", "a\nb", *"../x ../../etc/x /etc/x a/../../x . .. a//b a/ ~/x a\\..\\x C:x".split()]
+NAMES = [
+    "",
+    "a\x00b",
+    "a\nb",
+    *"../x ../../etc/x /etc/x a/../../x . .. a//b a/ ~/x a\\..\\x C:x".split(),
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -246,7 +285,9 @@ def test_the_name_of_a_prompt_does_not_lead_out_of_its_folder(name: str, tmp_pat
     assert [*tmp_path.rglob("*")] == [tmp_path / "in", folder]
 
 
-def test_saving_a_strangers_run_writes_where_the_person_says(saved: list[str], tmp_path: Path) -> None:
+def test_saving_a_strangers_run_writes_where_the_person_says(
+    saved: list[str], tmp_path: Path
+) -> None:
     path, out = tmp_path / "run.jsonl", tmp_path / "out.jsonl"
     header = {**json.loads(saved[0]), "id": "../../evil", "source": "/etc/evil"}
     path.write_text("".join([json.dumps(header) + "\n", *saved[1:]]), encoding="utf-8")
@@ -264,7 +305,9 @@ def test_a_recording_with_odd_replies_is_refused(tmp_path: Path) -> None:
             for entry in entries:
                 if entry.get("call", {}).get("kind") == "model":
                     entry["call"]["reply"][field] = junk
-            path.write_text("".join(json.dumps(entry) + "\n" for entry in entries), encoding="utf-8")
+            path.write_text(
+                "".join(json.dumps(entry) + "\n" for entry in entries), encoding="utf-8"
+            )
             with suppress(RunFileError, NotRecordedError, kgwb.errors.InvalidReplyError):
                 chatty("Who directed Arrival?", Replay.from_file(path)).go()  # type: ignore[arg-type]
 

@@ -29,7 +29,15 @@ THERE = set(films().construct("CONSTRUCT WHERE { ?s ?p ?o }"))
 def invented(number: int) -> list[list[str]]:
     """Support elements, most of them wrong: ids wrongly combined, ids that there are not, hostile texts."""
     chance = random.Random(SEED + number)
-    ids = ["orgx:dune", "orgx:denis", "orgx:lynch", "orgx:amy", "orgx:director", "orgx:starring", "wdt:S1"]
+    ids = [
+        "orgx:dune",
+        "orgx:denis",
+        "orgx:lynch",
+        "orgx:amy",
+        "orgx:director",
+        "orgx:starring",
+        "wdt:S1",
+    ]
     ids += [f"<{iri('dune')}>", str(iri("denis")), '"Dune"', "Dune", *WHOLE[:40], *IRIS, *NO_IRIS]
     ids = [each for each in ids if not HALF.search(each)]
     lengths = (chance.choice((0, 1, 2, 3, 3, 3, 4)) for _ in range(ELEMENTS))
@@ -40,7 +48,9 @@ def test_no_invented_support_is_shown_as_if_it_were_in_the_graph() -> None:
     wrong = 0
     for number in range(RUNS):
         elements = [*invented(number), PROVEN[0]]
-        run, _ = answered(produce=produce(*elements, answers=[each[0] for each in elements if each]))
+        run, _ = answered(
+            produce=produce(*elements, answers=[each[0] for each in elements if each])
+        )
         local = run.output("local_graph[turn 5]")
         [sentence] = run.output("produce").sentences
         assert run.answer
@@ -73,7 +83,10 @@ def uses(state: str, text: str) -> list[dict[str, object]]:
     """Each tool of a state with one text for every argument."""
     kinds = {"string": text, "array": [text], "integer": 20}
     return [
-        {name: kinds[shape["type"]] for name, shape in form.model_json_schema()["properties"].items()}
+        {
+            name: kinds[shape["type"]]
+            for name, shape in form.model_json_schema()["properties"].items()
+        }
         | {"tool": form.spec.name}
         for form in TOOLS[state]  # type: ignore[index]
     ]

@@ -42,7 +42,9 @@ def test_what_a_graph_says_stands_in_quotes_before_surveyor() -> None:
     none = f"SELECT ?f {{ ?f <{iri('director')}> <{iri('film')}> }}"
     for number, bundle in enumerate(bundles(LABELS)):
         words = tuple(f"INJECTED {text}" for text in bundle)
-        replies = script(draft(sparql), [revise(none), FINE], mention(words[0], words[2], classes=words[5:6]))
+        replies = script(
+            draft(sparql), [revise(none), FINE], mention(words[0], words[2], classes=words[5:6])
+        )
         model = Scripted(replies)
         surveyor(model, "Who?", kg=graph(words, IRIS[number % len(IRIS)])).go()
         assert model.calls() == 4
@@ -74,7 +76,9 @@ def test_no_iri_ends_the_brackets_that_it_stands_in(text: str) -> None:
     prefixes = tuple((prefix, space) for space, prefix in writer.prefixes.items())
     assert not any(ODD.search(space) for _, space in prefixes), "they are written into queries"
     injected = ("INJECTED",)
-    candidates = tuple(Candidate(kind, *injected, 1, injected, relations=injected) for kind in kinds)
+    candidates = tuple(
+        Candidate(kind, *injected, 1, injected, relations=injected) for kind in kinds
+    )
     held = tuple(Held(kind, kind, 2) for kind in kinds)
     assert_quoted(names_text(Mentions("Who?", (Mention("INJECTED", candidates, held),)), prefixes))
     rows = tuple((kind, Literal("INJECTED |\n"), None) for kind in kinds)
@@ -82,6 +86,8 @@ def test_no_iri_ends_the_brackets_that_it_stands_in(text: str) -> None:
     assert_quoted(result_text(executed, 8))
     query = f"SELECT ?a {{ ?a <{iri('of')}> ?b . ?b <{iri('n')}> ?c }}"
     amounts = tuple(Amount(iri("of"), iri("n"), kind, 2) for kind in kinds)
-    findings = [str(each) for each in findings_of(films(), query, Rows(("a",), ()), Facts(amounts=amounts))]
+    findings = [
+        str(each) for each in findings_of(films(), query, Rows(("a",), ()), Facts(amounts=amounts))
+    ]
     assert_quoted("\n".join(each for each in findings if "beside" in each))
     assert sum("beside" in each for each in findings) == len(kinds)

@@ -47,10 +47,13 @@ LABEL, NAME = f"<{RDFS.label}>", f"<{FOAF.name}>"
 TWO = Vocabulary(labels=(RDFS.label, FOAF.name))
 ONLY = f"FILTER(isIRI(?v) && ?p IN ({LABEL}, {NAME}))"
 HELD = (
-    'DESC(IF(CONTAINS(LCASE(STR(?label)), "ada"), 9, 0) + IF(CONTAINS(LCASE(STR(?label)), "love"), 16, 0)) '
+    'DESC(IF(CONTAINS(LCASE(STR(?label)), "ada"), 9, 0) '
+    '+ IF(CONTAINS(LCASE(STR(?label)), "love"), 16, 0)) '
 )
 ARGUMENTS = {"graphdb-connector": ":people/label", "neptune": ":https://search.example"}
-SPARQL = [named(name + ARGUMENTS.get(name, "")) for name, dialect in DIALECTS.items() if dialect.pattern]
+SPARQL = [
+    named(name + ARGUMENTS.get(name, "")) for name, dialect in DIALECTS.items() if dialect.pattern
+]
 LUCENE = ("ada AND love", "ada* AND love*", "ada OR love")
 
 
@@ -61,7 +64,10 @@ def staged(pattern: str, *texts: str) -> list[str | None]:
 
 def union(pattern: str) -> str:
     """A pattern once with each of the two predicates."""
-    return " UNION ".join(f"{{ {pattern.replace('?p', predicate)} }}" for predicate in (LABEL, NAME)) + " "
+    return (
+        " UNION ".join(f"{{ {pattern.replace('?p', predicate)} }}" for predicate in (LABEL, NAME))
+        + " "
+    )
 
 
 TEXTS: dict[str, list[str | None]] = {
@@ -72,7 +78,8 @@ TEXTS: dict[str, list[str | None]] = {
     "jena": staged(union('?v text:query (?p "(TEXT)" 70) . ?v ?p ?label'), *LUCENE),
     "graphdb-fts": staged('?label onto:fts ("TEXT" "*" 70) . ?v ?p ?label ', *LUCENE),
     "rdf4j": staged(
-        union('?v search:matches [ search:query "TEXT" ; search:property ?p ] . ?v ?p ?label'), *LUCENE
+        union('?v search:matches [ search:query "TEXT" ; search:property ?p ] . ?v ?p ?label'),
+        *LUCENE,
     ),
     "blazegraph": staged(
         "?label bds:search TEXT ; bds:maxRank 70 . ?v ?p ?label ",
@@ -136,8 +143,14 @@ def test_each_stage_is_asked_in_the_engines_own_words(dialect: Dialect) -> None:
 
 def test_short_words_get_no_wildcard_where_the_engine_refuses_it() -> None:
     for name, dialect in DIALECTS.items():
-        query = dialect.search_query(["ada"], 7, "prefix", TWO) if dialect.whole and dialect.pattern else None
-        assert (query is not None) == (name in ("jena", "graphdb-fts", "rdf4j", "blazegraph", "stardog"))
+        query = (
+            dialect.search_query(["ada"], 7, "prefix", TWO)
+            if dialect.whole and dialect.pattern
+            else None
+        )
+        assert (query is not None) == (
+            name in ("jena", "graphdb-fts", "rdf4j", "blazegraph", "stardog")
+        )
 
 
 SIGNS_OF_QUERIES = "\"'\\{}[]()<>;#*?~^:/$&|!+-\r\n\x00ANDORTo 東"
@@ -169,14 +182,20 @@ def _oxigraph_parses(query: str) -> None:
 
 
 def test_names_of_a_site_are_checked() -> None:
-    assert '("ada" "en" 70)' in (named("graphdb-fts:en").search_query(["ada"], 7, "all words", TWO) or "")
+    assert '("ada" "en" 70)' in (
+        named("graphdb-fts:en").search_query(["ada"], 7, "all words", TWO) or ""
+    )
     assert str(named("generic")) == "generic (named)"
     own = Dialect("mine", "?v ?p ?label FILTER($test)")
     assert Endpoint("http://127.0.0.1:9/sparql", dialect=own).dialect is own
     for wrong in (
         *("", "sesame", "virtuoso:x", "neptune", "neptune:ftp://search.example"),
         *("neptune:https://ada:secret@search.example", "neptune:https://search.example?key=secret"),
-        *('neptune:https://search.example" . ?s ?p ?o . #', "graphdb-connector", "graphdb-connector:people"),
+        *(
+            'neptune:https://search.example" . ?s ?p ?o . #',
+            "graphdb-connector",
+            "graphdb-connector:people",
+        ),
         *("graphdb-connector:people> . ?s ?p ?o/label", "graphdb-connector:people/label:(x"),
     ):
         with pytest.raises(SettingError) as caught:
@@ -194,7 +213,10 @@ def test_the_engines_own_service_is_ours_alone(magic: str) -> None:
     for query, given_magic in (
         (own, ""),  # whoever wrote it
         (own, "http://example.org/other"),
-        (f"SELECT ?v {{ SERVICE <{magic}> {{ ?v ?p ?o }} SERVICE <http://e/s> {{ ?v ?p ?o }} }}", magic),
+        (
+            f"SELECT ?v {{ SERVICE <{magic}> {{ ?v ?p ?o }} SERVICE <http://e/s> {{ ?v ?p ?o }} }}",
+            magic,
+        ),
         (f"SELECT ?v {{ SERVICE <{magic}> {{ SERVICE <http://e/s> {{ ?v ?p ?o }} }} }}", magic),
         (f"SELECT ?v {{ SERVICE SILENT <{magic}> {{ ?v ?p ?o }} }}", magic),
         (f"PREFIX m: <{magic}> SELECT ?v {{ SERVICE m: {{ ?v ?p ?o }} }}", magic),
@@ -229,13 +251,19 @@ SIGNS = {
 }
 
 
-OTHERS = {"ignores": (200, NONE), "refuses": (400, b"what is that?"), "fails": (500, b"no such function")}
+OTHERS = {
+    "ignores": (200, NONE),
+    "refuses": (400, b"what is that?"),
+    "fails": (500, b"no such function"),
+}
 
 
 class Fake:
     """An engine over the graph of ``people`` that knows one dialect, and what it does with the ``others``."""
 
-    def __init__(self, people: LocalGraph, sign: str, others: str = "ignores", name: str = "") -> None:
+    def __init__(
+        self, people: LocalGraph, sign: str, others: str = "ignores", name: str = ""
+    ) -> None:
         self.people, self.sign, self.others, self.name = people, sign, others, name
         self.url, self.asked, self.stopped = "", list[str](), threading.Event()
 
@@ -331,7 +359,12 @@ def test_a_memory_that_is_damaged_or_old_is_made_again(engine: Engine) -> None:
     fake = engine(SIGNS["jena"])
     assert Endpoint(fake.url).dialect.name == "jena"
     (file,) = cache_dir().rglob("*.json")
-    for damage in ("", "\xff\xfe", "[]", *map('{{"dialect": {}}}'.format, ('"sesame"', "[]", '"neptune"'))):
+    for damage in (
+        "",
+        "\xff\xfe",
+        "[]",
+        *map('{{"dialect": {}}}'.format, ('"sesame"', "[]", '"neptune"')),
+    ):
         file.write_text(damage, encoding="latin-1")
         assert str(Endpoint(fake.url).dialect) == "jena (probed)", damage
         assert json.loads(file.read_bytes())["dialect"] == "jena"
@@ -343,7 +376,10 @@ def test_a_memory_that_is_damaged_or_old_is_made_again(engine: Engine) -> None:
 
 
 def test_a_memory_that_cannot_be_written_is_said(
-    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    engine: Engine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("KGWB_CACHE", str(tmp_path / "file"))
@@ -391,7 +427,12 @@ def wikibase() -> Iterator[Wikibase]:
 
 
 def _entity(iri: str, label: str, match: str, kind: str = "label") -> dict[str, Any]:
-    return {"id": iri[-3:], "concepturi": iri, "label": label, "match": {"type": kind, "text": match}}
+    return {
+        "id": iri[-3:],
+        "concepturi": iri,
+        "label": label,
+        "match": {"type": kind, "text": match},
+    }
 
 
 def test_wikidata_is_searched_by_its_own_api(engine: Engine, wikibase: Wikibase) -> None:
@@ -410,7 +451,12 @@ def test_wikidata_is_searched_by_its_own_api(engine: Engine, wikibase: Wikibase)
     (asked,) = wikibase.asked
     assert asked.pop("agent").startswith("kgwb/")
     language = {"language": "en", "uselang": "en"}
-    wanted = {"action": "wbsearchentities", "search": "douglas adams", "limit": "20", "type": "item"}
+    wanted = {
+        "action": "wbsearchentities",
+        "search": "douglas adams",
+        "limit": "20",
+        "type": "item",
+    }
     assert asked == {"format": "json", **language, **wanted}
 
 
@@ -496,15 +542,24 @@ def test_noise_is_hidden_and_facts_are_not() -> None:
         assert {RDF.type, OWL.sameAs} <= set(vocabulary.noise)
         assert all(predicate in vocabulary.hidden for predicate in vocabulary.labels)
     wikidata, dbpedia = VOCABULARIES["wikidata"].hidden, VOCABULARIES["dbpedia"].hidden
-    for iri in ("prop/P31", "prop/statement/P31", "prop/qualifier/P580", "prop/direct-normalized/P214"):
+    for iri in (
+        "prop/P31",
+        "prop/statement/P31",
+        "prop/qualifier/P580",
+        "prop/direct-normalized/P214",
+    ):
         assert URIRef("http://www.wikidata.org/" + iri) in wikidata
     assert URIRef("http://www.wikidata.org/prop/direct/P31") not in wikidata
     assert URIRef("http://dbpedia.org/ontology/wikiPageWikiLink") in dbpedia
     assert URIRef("http://dbpedia.org/ontology/birthPlace") not in dbpedia
 
 
-def test_a_vocabulary_can_be_extended_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = VOCABULARIES["default"].plus(noise=["http://e/p", "http://e/p", RDF.type], languages=["de"])
+def test_a_vocabulary_can_be_extended_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = VOCABULARIES["default"].plus(
+        noise=["http://e/p", "http://e/p", RDF.type], languages=["de"]
+    )
     assert mine.noise == (*Vocabulary().noise, URIRef("http://e/p"))
     assert all(isinstance(iri, URIRef) for iri in mine.noise)
     assert mine.languages == ("en", "", "de")
@@ -520,7 +575,16 @@ def test_a_vocabulary_can_be_extended_and_kept(tmp_path: Path, monkeypatch: pyte
 
 
 UNUSABLE = (
-    *("[]", "{", '{"labels": 1}', '{"label": []}', "\xff", None, '{"labels": []}', '{"labels": [1]}'),
+    *(
+        "[]",
+        "{",
+        '{"labels": 1}',
+        '{"label": []}',
+        "\xff",
+        None,
+        '{"labels": []}',
+        '{"labels": [1]}',
+    ),
     *('{"labels": ["a b"]}', '{"labels": ["label"]}', '{"languages": ["en\\") || (\\"a"]}'),
 )
 
@@ -535,7 +599,9 @@ def test_a_vocabulary_that_cannot_be_used_is_said(tmp_path: Path, text: str | No
     assert "dbpedia" in caught.value.hint
 
 
-def test_both_can_be_named_on_the_command_line(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+def test_both_can_be_named_on_the_command_line(
+    engine: Engine, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["ask", "--kg", engine("").url, "--dialect", "sesame", "Who?"]) == 2
     assert "no dialect named 'sesame'" in capsys.readouterr().err
     assert main(["ask", "--kg", "films", "--vocabulary", "freebase", "Who?"]) == 2

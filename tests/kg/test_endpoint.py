@@ -29,7 +29,11 @@ EX = "http://example.org/"
 ADA, LONDON = URIRef(EX + "ada"), URIRef(EX + "london")
 KIND = "application/sparql-results+json"
 RESULT = '{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "literal", "value": "%s"}}]}}'
-SELECT, ASK, CONSTRUCT = "SELECT ?x { ?x ?p ?o }", "ASK { ?s ?p ?o }", "CONSTRUCT WHERE { ?s ?p ?o }"
+SELECT, ASK, CONSTRUCT = (
+    "SELECT ?x { ?x ?p ?o }",
+    "ASK { ?s ?p ?o }",
+    "CONSTRUCT WHERE { ?s ?p ?o }",
+)
 
 
 def said(body: Any, status: int = 200, kind: str = KIND, **headers: str) -> Said:
@@ -65,7 +69,10 @@ def test_labels_are_searched_by_the_generic_dialect(kg: Endpoint, people: LocalG
     loose = kg.search("Countess Lovelace", 5)
     assert (loose.how, loose.hits[0].iri) == ("any word", ADA)
     assert {kg.search(text, 5).how for text in ("xyzzy", '"} ; DROP ALL # \\', "")} == {"nothing"}
-    assert kg.exact(["ada lovelace", "LONDON", "nobody"]) == {"ada lovelace": (ADA,), "LONDON": (LONDON,)}
+    assert kg.exact(["ada lovelace", "LONDON", "nobody"]) == {
+        "ada lovelace": (ADA,),
+        "LONDON": (LONDON,),
+    }
 
 
 def test_nothing_but_reading_is_sent(kg: Endpoint, server: Server) -> None:
@@ -143,7 +150,12 @@ FAULTS: list[tuple[str, Said, type[GraphError], str]] = [
     (SELECT, said(RESULT[:40]), GraphError, "broken JSON"),
     (SELECT, said('{"rows": []}', kind="application/json"), GraphError, "no SPARQL result"),
     (SELECT, said("[]", kind="application/json"), GraphError, "no SPARQL result"),
-    (SELECT, said(RESULT.replace("literal", "triple"), kind="text/json"), GraphError, "no SPARQL result"),
+    (
+        SELECT,
+        said(RESULT.replace("literal", "triple"), kind="text/json"),
+        GraphError,
+        "no SPARQL result",
+    ),
     (SELECT, said(RESULT, Content_Length="9999"), GraphUnreachableError, "broke off"),
     (SELECT, said("Virtuoso 37000 Error SP030: at 'x'", 400), QueryError, "SP030: at 'x'"),
     (SELECT, said("who are you", 401), GraphUnreachableError, "who are you"),
@@ -151,22 +163,49 @@ FAULTS: list[tuple[str, Said, type[GraphError], str]] = [
     (SELECT, said("too many", 429), GraphUnreachableError, "too many"),
     (SELECT, said("stack overflow", 500), GraphUnreachableError, "stack overflow"),
     (SELECT, said("gateway timeout", 504), GraphTimeoutError, "gave up"),
-    (SELECT, said(iter(lambda: time.sleep(0.05) or b" ", b"")), GraphTimeoutError, "longer than 1 s"),
-    (SELECT, said('{"error": "no memory", ' + (TABLE % ('["x"]', "[]"))[1:]), GraphError, "no memory"),
+    (
+        SELECT,
+        said(iter(lambda: time.sleep(0.05) or b" ", b"")),
+        GraphTimeoutError,
+        "longer than 1 s",
+    ),
+    (
+        SELECT,
+        said('{"error": "no memory", ' + (TABLE % ('["x"]', "[]"))[1:]),
+        GraphError,
+        "no memory",
+    ),
     (SELECT, said(TABLE % ('["y"]', ROW.replace("x", "y") % '"1"')), GraphError, "no column of x"),
     (SELECT, said(TABLE % ('["x"]', '["zz"]')), GraphError, "no list of rows"),
     (SELECT, said(TABLE % ('["x"]', '"xyz"')), GraphError, "no list of rows"),
     (SELECT, said(TABLE % ('"x"', "[]")), GraphError, "no list of names"),
     (SELECT, said(TABLE % ('["x"]', ROW % '["http://a"]')), GraphError, "not an RDF term"),
-    (SELECT, said(RESULT.replace("literal", "uri") % r"http://a\ud800"), GraphError, "not an RDF term"),
+    (
+        SELECT,
+        said(RESULT.replace("literal", "uri") % r"http://a\ud800"),
+        GraphError,
+        "not an RDF term",
+    ),
     (ASK, said('{"boolean": false, "exception": "no memory"}'), GraphError, "no memory"),
     (ASK, said(TABLE % ('["x"]', "[]")), GraphError, "neither true nor false"),
-    (ASK, said(TABLE % ('["__ASK_RETVAL"]', '[{"__ASK_RETVAL": {"value": "true"}}]')), GraphError, "true"),
-    (CONSTRUCT, said("# Error: no memory", kind="text/turtle"), GraphError, "no triples, but an error"),
+    (
+        ASK,
+        said(TABLE % ('["__ASK_RETVAL"]', '[{"__ASK_RETVAL": {"value": "true"}}]')),
+        GraphError,
+        "true",
+    ),
+    (
+        CONSTRUCT,
+        said("# Error: no memory", kind="text/turtle"),
+        GraphError,
+        "no triples, but an error",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("query", "reply", "error", "says"), FAULTS, ids=[row[3] for row in FAULTS])
+@pytest.mark.parametrize(
+    ("query", "reply", "error", "says"), FAULTS, ids=[row[3] for row in FAULTS]
+)
 def test_what_is_no_answer_is_not_taken_for_one(
     query: str, reply: Said, error: type[GraphError], says: str
 ) -> None:
@@ -186,7 +225,13 @@ def test_what_is_no_address_is_said(url: str) -> None:
     "options",
     [
         *({"query_timeout_s": wrong} for wrong in (-1, float("nan"), "5")),
-        *({"row_limit": 0}, {"row_limit": "5"}, {"dialect": 5}, {"vocabulary": 5}, {"dialect": "generic"}),
+        *(
+            {"row_limit": 0},
+            {"row_limit": "5"},
+            {"dialect": 5},
+            {"vocabulary": 5},
+            {"dialect": "generic"},
+        ),
     ],
     ids=str,
 )

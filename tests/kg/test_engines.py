@@ -54,7 +54,9 @@ def texts(file: LocalGraph, most: int) -> Iterator[tuple[str, str, str]]:
 
 def vertices(file: LocalGraph) -> list[URIRef]:
     """Some 2,000 of the IRIs that something is said of, or all."""
-    iris = sorted({quad.subject.value for quad in file.store if isinstance(quad.subject, NamedNode)})
+    iris = sorted(
+        {quad.subject.value for quad in file.store if isinstance(quad.subject, NamedNode)}
+    )
     return [URIRef(iri) for iri in iris[:: len(iris) // 2000 + 1]]
 
 
@@ -87,7 +89,9 @@ def differences(kg: Endpoint, file: LocalGraph, most: int = 60) -> Iterator[str]
         "degrees": lambda graph: queries.degrees(graph, iris, 5),
         "predicates": lambda graph: [queries.predicates(graph, iri) for iri in iris],
         "ask": lambda graph: [graph.ask(f"ASK {{ {one} }}") for one in (*asked, "<urn:x> ?p ?o")],
-        "construct": lambda graph: [set(graph.construct(f"CONSTRUCT WHERE {{ {one} }}")) for one in asked],
+        "construct": lambda graph: [
+            set(graph.construct(f"CONSTRUCT WHERE {{ {one} }}")) for one in asked
+        ],
         "select": partial(_told_of, every[:200]),
     }.items():
         there, here = ask(kg), ask(file)
@@ -118,12 +122,23 @@ def _told_of(iris: Sequence[URIRef], graph: Endpoint | LocalGraph) -> set[tuple[
 # --- Virtuoso
 
 SEARCHED = [
-    *("Ada Lovelace", "lovelace ADA", "ada", "babb char", "Countess Lovelace", "LONDON", "Londres", "zzz"),
+    *(
+        "Ada Lovelace",
+        "lovelace ADA",
+        "ada",
+        "babb char",
+        "Countess Lovelace",
+        "LONDON",
+        "Londres",
+        "zzz",
+    ),
     *("O'Brien", "Łukasz", "", '"near" and or not * ? ( , ;', "ada } ; DROP ALL #", "a\\' OR 1"),
 ]
 
 
-def test_odd_names_are_found_as_in_the_file(virtuoso: Engine, people: LocalGraph, people_file: Path) -> None:
+def test_odd_names_are_found_as_in_the_file(
+    virtuoso: Engine, people: LocalGraph, people_file: Path
+) -> None:
     kg = Endpoint(virtuoso.load(people_file))
     for text in SEARCHED:
         there, here = kg.search(text, 5), people.search(text, 5)
@@ -140,8 +155,12 @@ def test_virtuoso_searches_and_reads_a_graph_as_its_file(
     assert str(kg.dialect) == "virtuoso (probed)"
     for kind, text, label in texts(file, 25):
         there, here = kg.search(text, 10), file.search(text, 10)
-        known = plain(here, label)  # else Virtuoso's index has other words: "Linköping", "D.C.", "2.0"
-        if not known or kind == "too many words":  # a limit of 40 cuts what has "of" or "the" elsewhere
+        known = plain(
+            here, label
+        )  # else Virtuoso's index has other words: "Linköping", "D.C.", "2.0"
+        if (
+            not known or kind == "too many words"
+        ):  # a limit of 40 cuts what has "of" or "the" elsewhere
             there, here = best(there), best(here)
         if known or kind == "whole" or (kind == "other case" and "." not in label):
             assert (there.how, told(there.hits)) == (here.how, told(here.hits)), (kind, text)
@@ -156,7 +175,9 @@ def test_words_with_accents_are_not_found_without_them(virtuoso: Engine) -> None
 
 
 def test_the_sites_own_row_limit_is_told(virtuoso: Engine) -> None:
-    everything = Endpoint(virtuoso.sparql, dialect="virtuoso", limits=Limits(row_limit=2 * MAX_ROWS))
+    everything = Endpoint(
+        virtuoso.sparql, dialect="virtuoso", limits=Limits(row_limit=2 * MAX_ROWS)
+    )
     rows = everything.select("SELECT ?s ?o { ?s a ?o . ?p a ?q }")
     assert (len(rows.rows), rows.cut) == (MAX_ROWS, True)
 
@@ -164,7 +185,9 @@ def test_the_sites_own_row_limit_is_told(virtuoso: Engine) -> None:
 def test_any_number_of_rows_is_sorted(virtuoso: Engine, metaqa: Path) -> None:
     """Virtuoso refuses to sort more than 10,000 rows for a query with a LIMIT, which Endpoint adds."""
     for file, most in (sample_path("films"), None), (metaqa, MAX_ROWS):
-        rows = Endpoint(virtuoso.load(file)).select("SELECT ?s ?p ?o { ?s ?p ?o } ORDER BY ?s ?p ?o")
+        rows = Endpoint(virtuoso.load(file)).select(
+            "SELECT ?s ?p ?o { ?s ?p ?o } ORDER BY ?s ?p ?o"
+        )
         subjects = [row[0] for row in rows.rows]
         assert subjects == sorted(subjects) and len(rows.rows) > 500
         assert (rows.cut, len(rows.rows)) == (most is not None, most or len(rows.rows))
@@ -178,7 +201,9 @@ def test_any_number_of_rows_is_sorted(virtuoso: Engine, metaqa: Path) -> None:
         "SELECT ?s { ?s ?p ?o FILTER(REGEX(STR(?o), '(')) }",
     ],
 )
-def test_what_is_wrong_with_a_query_is_no_failure_of_the_server(virtuoso: Engine, query: str) -> None:
+def test_what_is_wrong_with_a_query_is_no_failure_of_the_server(
+    virtuoso: Engine, query: str
+) -> None:
     with pytest.raises(QueryError, match="Virtuoso 22"):
         Endpoint(virtuoso.load(sample_path("films"))).select(query)
 
@@ -240,7 +265,9 @@ def test_whole_labels_are_found_in_every_language_of_the_graph(oxigraph: Engine)
 
 
 def test_a_graph_without_labels_is_asked_for_none(oxigraph: Engine, tmp_path: Path) -> None:
-    (tmp_path / "bare.ttl").write_text("<http://e.x/ada> <http://e.x/bornIn> <http://e.x/oldLondon> .")
+    (tmp_path / "bare.ttl").write_text(
+        "<http://e.x/ada> <http://e.x/bornIn> <http://e.x/oldLondon> ."
+    )
     kg = Endpoint(oxigraph.load(tmp_path / "bare.ttl"))
     assert (kg.exact(["london"]), kg.search("london", 5).how) == ({}, "nothing")
     assert set(kg.names([URIRef("http://e.x/oldLondon")]).values()) == {"old london"}

@@ -59,7 +59,15 @@ REFUSED = [
 BROKEN = [
     "SELECT * { ?s ?p ?o FILTER(?a<?b&&'>'&&\"'\"=\"'\") SERVICE <http://e/s> { ?s ?p '\"' } }",
     'SELECT * { ?s ?p ?o FILTER(?a<?b#>"""\r) SERVICE <http://e/s> { ?s ?p ?o }#"""\n) }',
-    *("", "   # nothing", "hello", "SELECT", "SELECT * { ?s ?p ?o", "SELECT * { ?s ?p ?o } }", "\ud800"),
+    *(
+        "",
+        "   # nothing",
+        "hello",
+        "SELECT",
+        "SELECT * { ?s ?p ?o",
+        "SELECT * { ?s ?p ?o } }",
+        "\ud800",
+    ),
     'SELECT * { ?s ?p "never ends }',
     r'SELECT * { ?s ?p "\q" }',
     r'SELECT * { ?s ?p "a\u0022 . SERVICE <http://e/s> { ?s ?p " }',
@@ -141,7 +149,11 @@ def test_no_text_is_read_for_long(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["SELECT * { SERVICE <http://e/sparql> { ?s ?p ?o } }", "SELECT (bif:exec('status()') AS ?x) {}"]
+    "query",
+    [
+        "SELECT * { SERVICE <http://e/sparql> { ?s ?p ?o } }",
+        "SELECT (bif:exec('status()') AS ?x) {}",
+    ],
 )
 def test_what_needs_leave_passes_by_leave(query: str) -> None:
     assert checked(query, allow_service=True).form == "select"

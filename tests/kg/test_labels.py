@@ -33,9 +33,13 @@ FILMS = {
 
 def index(path: Path | None = None) -> LabelIndex:
     labels = [
-        Label(EX + name, text, not n, True) for name, texts in FILMS.items() for n, text in enumerate(texts)
+        Label(EX + name, text, not n, True)
+        for name, texts in FILMS.items()
+        for n, text in enumerate(texts)
     ]
-    return LabelIndex.build([*labels, Label(EX + "directedBy", "was directed by", True, False)], path)
+    return LabelIndex.build(
+        [*labels, Label(EX + "directedBy", "was directed by", True, False)], path
+    )
 
 
 shared = index()
@@ -74,20 +78,26 @@ def test_scores_tell_exact_from_near() -> None:
 
 
 def test_the_limit_keeps_exact_matches() -> None:
-    labels = [Label(f"{EX}{n:03}", "war" if n > 90 else f"w{n} war", True, True) for n in range(100)]
+    labels = [
+        Label(f"{EX}{n:03}", "war" if n > 90 else f"w{n} war", True, True) for n in range(100)
+    ]
     hits = LabelIndex.build(labels).search("War", 5).hits
     assert [hit.iri for hit in hits] == [URIRef(f"{EX}{n:03}") for n in range(91, 96)]
     assert shared.search("the", 0).hits == ()
 
 
 def test_a_vertex_comes_once_by_its_best_label() -> None:
-    labels = [Label(EX + "a", text, False, True) for text in ("Ada King", "Ada", "Ada Lovelace, Countess")]
+    labels = [
+        Label(EX + "a", text, False, True) for text in ("Ada King", "Ada", "Ada Lovelace, Countess")
+    ]
     (hit,) = LabelIndex.build(labels).search("ada", 10).hits
     assert (hit.label, hit.score) == ("Ada", 1)
 
 
 def test_exact_takes_whole_labels_only() -> None:
-    found = shared.exact(["tom hanks", "Tom", "OCEANS ELEVEN", "ocean's eleven", "!!!", "the boy who lived"])
+    found = shared.exact(
+        ["tom hanks", "Tom", "OCEANS ELEVEN", "ocean's eleven", "!!!", "the boy who lived"]
+    )
     assert [*found] == ["tom hanks", "ocean's eleven", "!!!", "the boy who lived"]
     assert found["tom hanks"] == (URIRef(EX + "hanks"), URIRef(EX + "hanks2"))
     assert len(shared.exact([f"{n}" for n in range(2000)] + ["the"])) == 1
@@ -114,7 +124,9 @@ def test_a_flood_of_words_is_cut_short() -> None:
 
 
 def test_short_labels_are_kept_where_there_are_many() -> None:
-    labels = [Label(f"{EX}{n:04}", f"war {'and peace ' * (n % 7)}{n}", True, True) for n in range(700)]
+    labels = [
+        Label(f"{EX}{n:04}", f"war {'and peace ' * (n % 7)}{n}", True, True) for n in range(700)
+    ]
     hits = LabelIndex.build(labels).search("war", 5).hits
     assert [hit.label for hit in hits] == ["war 0", "war 7", "war 14", "war 21", "war 28"]
 
@@ -141,7 +153,12 @@ def test_names_are_read_from_iris() -> None:
 
 
 def test_normal_form() -> None:
-    texts = {"  Ørsted &  Straße_1 ": "orsted strasse 1", "É\x00e": "e e", "¿?": "¿?", "ﬁve": "five"}
+    texts = {
+        "  Ørsted &  Straße_1 ": "orsted strasse 1",
+        "É\x00e": "e e",
+        "¿?": "¿?",
+        "ﬁve": "five",
+    }
     assert {text: normal(text) for text in texts} == texts
 
 

@@ -33,7 +33,9 @@ SOURCES = {
     '<rdf:Description rdf:about="http://e/s"><e:p>o</e:p></rdf:Description></rdf:RDF>',
     "a.jsonld": '{"@id": "http://e/s", "http://e/p": "o"}',
 }
-SOURCES |= {f"marked{Path(name).suffix}": f"\ufeff{text}" for name, text in SOURCES.items()}  # by Windows
+SOURCES |= {
+    f"marked{Path(name).suffix}": f"\ufeff{text}" for name, text in SOURCES.items()
+}  # by Windows
 SOURCES |= {"a.xml": SOURCES["a.rdf"], "A.JSON": SOURCES["a.jsonld"]}
 SOURCES["a.owl"] = '<!DOCTYPE rdf:RDF [<!ENTITY e "http://e/">]>' + SOURCES["a.rdf"].replace(
     "http://e/", "&e;"
@@ -53,7 +55,11 @@ def test_every_format_opens(tmp_path: Path, name: str, text: str, packed: bool) 
 @pytest.mark.parametrize(
     ("name", "text", "prefixes"),
     [
-        ("a.ttl", "@prefix e: <http://e/> . @prefix : <http://f/> . e:s e:p :o .", {"http://e/": "e"}),
+        (
+            "a.ttl",
+            "@prefix e: <http://e/> . @prefix : <http://f/> . e:s e:p :o .",
+            {"http://e/": "e"},
+        ),
         ("a.ttl", "PREFIX e:<http://e#>\nprefix x: <http://e#> e:s e:p e:o .", {"http://e#": "e"}),
         ("a.rdf", SOURCES["a.rdf"], {"http://e/": "e", str(rdflib.RDF): "rdf"}),
         ("a.nt", SOURCES["a.nt"], {}),
@@ -64,7 +70,9 @@ def test_a_graph_keeps_the_prefixes_of_its_author(
 ) -> None:
     (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
     assert LocalGraph.open(tmp_path).prefixes == prefixes
-    graph = rdflib.Graph().parse(data=text, format={"a.nt": "nt", "a.rdf": "xml"}.get(name, "turtle"))
+    graph = rdflib.Graph().parse(
+        data=text, format={"a.nt": "nt", "a.rdf": "xml"}.get(name, "turtle")
+    )
     assert prefixes.items() <= {**LocalGraph.of(graph).prefixes, "http://e#": "e"}.items()
 
 
@@ -88,7 +96,9 @@ def test_an_rdflib_graph_is_copied(people_file: Path) -> None:
 
 
 def test_named_graphs_are_asked_together(tmp_path: Path) -> None:
-    (tmp_path / "a.nq").write_text(f"<http://e/r> <http://e/p> <http://e/s> <http://e/g> .\n{TRIPLE}")
+    (tmp_path / "a.nq").write_text(
+        f"<http://e/r> <http://e/p> <http://e/s> <http://e/g> .\n{TRIPLE}"
+    )
     kg = LocalGraph.open(tmp_path)
     assert kg.ask("ASK { <http://e/r> <http://e/p>/<http://e/p> <http://e/o> }")
     assert kg.ask("ASK { GRAPH <http://e/g> { <http://e/r> ?p ?o } }")
@@ -106,10 +116,16 @@ def test_opening_needs_no_network_library() -> None:
         ("plain.nt.gz", TRIPLE.encode(), "no whole gzip"),
         ("long.nt", b'<http://e/s> <http://e/p> "' + b"a" * 20_000_000, "maximal size"),
         ("utf16.ttl", "<http://e/s> <http://e/p> 1 .".encode("utf-16"), "UTF-16"),
-        ("context.jsonld", b'{"@context": "http://schema.org", "name": "x"}', "contexts are not fetched"),
+        (
+            "context.jsonld",
+            b'{"@context": "http://schema.org", "name": "x"}',
+            "contexts are not fetched",
+        ),
     ],
 )
-def test_what_cannot_be_opened_says_what_to_do(tmp_path: Path, name: str, content: bytes, says: str) -> None:
+def test_what_cannot_be_opened_says_what_to_do(
+    tmp_path: Path, name: str, content: bytes, says: str
+) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(GraphFileError, match=says) as caught:
         open_kg(tmp_path / name)
@@ -127,7 +143,9 @@ def test_a_parser_that_does_not_finish_is_an_error(
         assert open_kg(people_file)
     finally:
         signal.signal(signal.SIGCHLD, before)
-    monkeypatch.setattr(parsing, "COMMAND", (sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"))
+    monkeypatch.setattr(
+        parsing, "COMMAND", (sys.executable, "-c", "import os; os.kill(os.getpid(), 9)")
+    )
     with pytest.raises(GraphFileError, match="does not parse"):
         open_kg(people_file)
     monkeypatch.setattr(parsing, "COMMAND", (str(tmp_path / "none"),))
@@ -146,7 +164,9 @@ def test_a_broken_file_is_told_with_line_and_column(tmp_path: Path) -> None:
 def test_terms_are_those_of_rdflib(tmp_path: Path) -> None:
     path = tmp_path / "a.ttl"
     string = "http://www.w3.org/2001/XMLSchema#string"
-    path.write_text(f'<http://e/s> <http://e/p> 7, "01"^^<http://e/t>, "x"@en-GB, "y"^^<{string}>, [] .')
+    path.write_text(
+        f'<http://e/s> <http://e/p> 7, "01"^^<http://e/t>, "x"@en-GB, "y"^^<{string}>, [] .'
+    )
     terms = {row[0] for row in open_kg(path).select("SELECT ?o { ?s ?p ?o }").rows}
     typed = Literal("01", datatype=URIRef("http://e/t"))
     literals = {term for term in terms if isinstance(term, Literal)}
@@ -178,11 +198,16 @@ def test_forms_and_prefixes_are_checked(people: LocalGraph) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["SELECT (COUNT(*) AS ?n) { ?a ?p ?b . ?c ?q ?d . ?e ?r ?f }", "SELECT * { ?a ?p ?b . ?c ?q ?d }"],
+    [
+        "SELECT (COUNT(*) AS ?n) { ?a ?p ?b . ?c ?q ?d . ?e ?r ?f }",
+        "SELECT * { ?a ?p ?b . ?c ?q ?d }",
+    ],
 )
 def test_a_query_that_takes_too_long_is_left(tmp_path: Path, query: str) -> None:
     path = tmp_path / "a.nt"
-    path.write_text("".join(f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> .\n" for n in range(400)))
+    path.write_text(
+        "".join(f"<http://e/{n}> <http://e/p> <http://e/{n + 1}> .\n" for n in range(400))
+    )
     kg = open_kg(path, query_timeout_s=0.02, row_limit=10**9)
     started = time.monotonic()
     with pytest.raises(GraphTimeoutError, match="longer than"):
@@ -228,9 +253,12 @@ def test_a_large_file_is_loaded_once(cached: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    "damaged", ["labels.sqlite", "checksums.json", "store/*.sst", "store/MANIFEST*", "store/CURRENT", "store"]
+    "damaged",
+    ["labels.sqlite", "checksums.json", "store/*.sst", "store/MANIFEST*", "store/CURRENT", "store"],
 )
-def test_a_damaged_cache_is_made_anew(cached: Path, damaged: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_cache_is_made_anew(
+    cached: Path, damaged: str, caplog: pytest.LogCaptureFixture
+) -> None:
     LocalGraph.open(cached)
     for victim in sorted(_folder().glob(damaged)):
         if victim.is_dir():
@@ -262,7 +290,9 @@ def test_a_file_that_changes_while_it_is_read_is_not_cached(
     assert len(LocalGraph.open(cached).store) == 20
 
 
-def test_a_cache_damaged_while_it_is_open_is_an_error_until_it_is_opened_again(cached: Path) -> None:
+def test_a_cache_damaged_while_it_is_open_is_an_error_until_it_is_opened_again(
+    cached: Path,
+) -> None:
     kg, labels = LocalGraph.open(cached), _folder() / "labels.sqlite"
     labels.write_bytes(bytes(labels.stat().st_size))
     with pytest.raises(GraphFileError, match="label index"):
@@ -297,4 +327,7 @@ def test_vertices_are_described_and_their_triples_counted_and_named(people: Loca
     nobody = URIRef(EX + "nobody")
     assert queries.degrees(people, [ADA, CHARLES, nobody], 3) == {ADA: 3, CHARLES: 3, nobody: 0}
     assert queries.degrees(people, [LONDON], 100) == {LONDON: 5}
-    assert queries.predicates(people, ADA) == ((URIRef(EX + "bornIn"), "out"), (URIRef(EX + "knows"), "in"))
+    assert queries.predicates(people, ADA) == (
+        (URIRef(EX + "bornIn"), "out"),
+        (URIRef(EX + "knows"), "in"),
+    )

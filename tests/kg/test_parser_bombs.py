@@ -18,7 +18,9 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # as a program it does not know where the tests are
+sys.path.insert(
+    0, str(Path(__file__).parents[1])
+)  # as a program it does not know where the tests are
 from hostile.servers import Said, Seen, serving
 
 from kgwb.errors import GraphError, GraphTimeoutError
@@ -29,7 +31,9 @@ S_P, P = "<http://e/s> <http://e/p> ", "<http://e/p> "
 PROLOGUE = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">'
 
 
-def nested(start: str, opening: str, middle: str, closing: str, end: str = "", depth: int = 5_000) -> str:
+def nested(
+    start: str, opening: str, middle: str, closing: str, end: str = "", depth: int = 5_000
+) -> str:
     return start + opening * depth + middle + closing * depth + end
 
 
@@ -57,8 +61,12 @@ BOMBS: dict[str, str] = {
     "included.jsonld": nested("", '{"@included":', '{"http://e/p": "x"}', "}"),
     "arrays.jsonld": nested('{"http://e/p":', "[", '"x"', "]", "}", 200_000),
     "open.jsonld": "[" * 1_000_000,
-    "json.jsonld": nested('{"http://e/p": {"@type": "@json", "@value": ', "[", "", "]", "}}", 200_000),
-    "contexts.jsonld": nested('{"@context":', '{"a":{"@id":"http://e/a","@context":', "{}", "}}", "}"),
+    "json.jsonld": nested(
+        '{"http://e/p": {"@type": "@json", "@value": ', "[", "", "]", "}}", 200_000
+    ),
+    "contexts.jsonld": nested(
+        '{"@context":', '{"a":{"@id":"http://e/a","@context":', "{}", "}}", "}"
+    ),
     "wide_contexts.jsonld": f'{{"@context": {{{WIDE}}}, "http://e/p": '
     + nested("", INNER, "1", "}", "}", 200),
     "remote_context.jsonld": '{"@context": "http://127.0.0.1:9/context", "p": "x"}',
@@ -66,7 +74,9 @@ BOMBS: dict[str, str] = {
     "resources.rdf": xml(nested("", '<e:p rdf:parseType="Resource">', "", "</e:p>")),
     "literal.rdf": xml(nested('<e:p rdf:parseType="Literal">', "<e:a>", "", "</e:a>", "</e:p>")),
     "laughs.rdf": laughs(10),
-    "quadratic.owl": xml("<e:p>" + "&a;" * 100_000 + "</e:p>", '<!ENTITY a "' + "a" * 100_000 + '">'),
+    "quadratic.owl": xml(
+        "<e:p>" + "&a;" * 100_000 + "</e:p>", '<!ENTITY a "' + "a" * 100_000 + '">'
+    ),
     "recursive.rdf": xml("<e:p>&a;</e:p>", '<!ENTITY a "&b;"><!ENTITY b "&a;">'),
     "external.rdf": xml("<e:p>&a;</e:p>", '<!ENTITY a SYSTEM "file:///etc/passwd">'),
     "parameter.rdf": xml("<e:p>&b;</e:p>", "<!ENTITY % a \"<!ENTITY b 'x'>\">%a;"),
@@ -96,7 +106,9 @@ def test_no_parser_bomb_ends_the_process_or_takes_its_memory() -> None:
     assert len(BOMBS) * len(DOORS) == 102
     done = subprocess.run([sys.executable, __file__], capture_output=True, text=True, check=False)
     outcomes = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(outcomes) == 102, f"ended with {done.returncode} after {outcomes[-1:]}: {done.stderr[-500:]}"
+    assert len(outcomes) == 102, (
+        f"ended with {done.returncode} after {outcomes[-1:]}: {done.stderr[-500:]}"
+    )
     assert not [outcome for outcome in outcomes if outcome["bytes"] > MOST_BYTES]
     ended = {(outcome["door"], outcome["name"]): outcome["error"] for outcome in outcomes}
     for door in DOORS:

@@ -86,7 +86,10 @@ def test_the_branches_of_a_union_and_optional_parts_stand_where_they_hold() -> N
 @pytest.mark.parametrize(("made", "by"), [("", "?d"), ("BIND(STR(?d) AS ?name)", "?name")])
 def test_a_group_stands_on_what_was_counted(made: str, by: str) -> None:
     query = f"SELECT {by} (COUNT(?f) AS ?n) WHERE {{ ?f :director ?d {made} }} GROUP BY {by}"
-    counted = {"3": directed("arrival", "dune", "sicario"), "1": directed("lynchs_dune", by="lynch")}
+    counted = {
+        "3": directed("arrival", "dune", "sicario"),
+        "1": directed("lynchs_dune", by="lynch"),
+    }
     assert {row[1]: triples for row, triples in supported(query).items()} == counted
     whole = "SELECT (COUNT(?f) AS ?n) ((COUNT(?f) * 2) AS ?m) WHERE { ?f :director :denis }"
     assert supported(whole) == {("3", "6"): directed("arrival", "dune", "sicario")}
@@ -113,7 +116,9 @@ def test_blank_nodes_of_the_graph_are_shown_and_those_of_a_query_have_names_of_t
     for row, triples in support_of(kg, sparql, rows.variables, rows.rows).items():
         [price] = [triple for triple in triples if triple[1] == iri("price")]
         [amount] = [triple for triple in triples if triple[1] == iri("amount")]
-        assert (price[0], amount[2]) == row and isinstance(price[2], BNode) and price[2] == amount[0]
+        assert (
+            (price[0], amount[2]) == row and isinstance(price[2], BNode) and price[2] == amount[0]
+        )
     same = supported("SELECT ?x WHERE { _:x :price ?y . ?x :price ?z }", priced)
     assert sorted(same) == [("a",), ("b",)]
 

@@ -56,9 +56,17 @@ def uses(kind: Class) -> dict[str, Property]:
 
 def test_a_graph_is_counted_without_its_schema() -> None:
     seen = survey(films(ODD))
-    assert {kind.name: kind.size for kind in seen.classes} == {"without a class": 9, "film": 5, "Story": 1}
+    assert {kind.name: kind.size for kind in seen.classes} == {
+        "without a class": 9,
+        "film": 5,
+        "Story": 1,
+    }
     assert seen.classes[-1].iri is None
-    assert (seen.triples, seen.things, seen.unlabelled) == (len(rdflib.Graph().parse(data=ODD)), 14, 1)
+    assert (seen.triples, seen.things, seen.unlabelled) == (
+        len(rdflib.Graph().parse(data=ODD)),
+        14,
+        1,
+    )
     assert seen.languages == (("", 13), ("de", 1))
     film = uses(kinds(seen)["film"])
     assert (film["director"].things, film["starring"].things, film["starring"].triples) == (4, 2, 3)
@@ -69,7 +77,13 @@ def test_a_graph_is_counted_without_its_schema() -> None:
 def test_instances_of_subclasses_count_once_for_their_superclasses() -> None:
     seen = kinds(survey(films(SHOP)))
     sizes = {name: (kind.size, kind.total) for name, kind in seen.items()}
-    expected = {"Machine": (0, 3), "Crane": (1, 2), "Gantry": (2, 2), "Tractor": (1, 1), "Unit": (1, 1)}
+    expected = {
+        "Machine": (0, 3),
+        "Crane": (1, 2),
+        "Gantry": (2, 2),
+        "Tractor": (1, 1),
+        "Unit": (1, 1),
+    }
     assert sizes == expected  # :b is typed as a crane too
     assert seen["Gantry"].parents == (iri("Crane"),)
 
@@ -79,7 +93,10 @@ def test_values_are_told_by_class_datatype_and_language() -> None:
     gantry, tractor = uses(kinds(seen)["Gantry"]), uses(kinds(seen)["Tractor"])
     [status], [built], [port] = (gantry[name].values for name in ("status", "built", "port"))
     assert (status.sort, status.examples, status.whole) == ("string", (Literal("running"),), True)
-    assert (built.sort, [str(date) for date in built.examples]) == ("date", ["1999-01-01", "2001-02-03"])
+    assert (built.sort, [str(date) for date in built.examples]) == (
+        "date",
+        ["1999-01-01", "2001-02-03"],
+    )
     assert (port.sort, port.of, gantry["port"].unnamed) == ("IRI", None, 1)
     assert {(v.sort, v.of, v.triples) for v in gantry["nextTo"].values} == {
         ("class", iri("Gantry"), 2),
@@ -107,7 +124,9 @@ def test_what_is_declared_described_and_asserted_in_reverse() -> None:
 
 
 def test_all_values_are_there_where_they_are_few() -> None:
-    many = "".join(f':n{n} a :Node ; :even {n % 2} ; :number {n} ; :third "{n % 3}" .' for n in range(30))
+    many = "".join(
+        f':n{n} a :Node ; :even {n % 2} ; :number {n} ; :third "{n % 3}" .' for n in range(30)
+    )
     node = uses(kinds(survey(films(f"@prefix : <http://example.org/> . {many}")))["Node"])
     [even], [number], [third] = (node[name].values for name in ("even", "number", "third"))
     assert (even.whole, [str(term) for term in even.examples]) == (True, ["0", "1"])
@@ -116,12 +135,16 @@ def test_all_values_are_there_where_they_are_few() -> None:
 
 
 def test_a_graph_without_types_has_one_class_of_all() -> None:
-    seen = survey(films('@prefix : <http://example.org/> . :a :knows :b . :b :age 3 . :c :knows "x" .'))
+    seen = survey(
+        films('@prefix : <http://example.org/> . :a :knows :b . :b :age 3 . :c :knows "x" .')
+    )
     [only] = seen.classes
     assert (only.iri, only.size, {*uses(only)}) == (None, 3, {"knows", "age"})
 
 
-def limited(kg: Graph, monkeypatch: pytest.MonkeyPatch, ask: Callable[[str, Any], Rows]) -> list[str]:
+def limited(
+    kg: Graph, monkeypatch: pytest.MonkeyPatch, ask: Callable[[str, Any], Rows]
+) -> list[str]:
     """Have ``ask`` answer the graph's queries, which are returned as they come."""
     select, asked = kg.select, list[str]()
 
@@ -150,7 +173,9 @@ def test_of_a_large_graph_some_instances_of_each_class_are_looked_at(
     asked = limited(kg, monkeypatch, ask)
     seen = survey(kg)
     assert (seen.sampled, seen.things, seen.triples is None) == (True, None, not counted)
-    assert {name: kind.total for name, kind in kinds(seen).items()} == {n: k.total for n, k in whole.items()}
+    assert {name: kind.total for name, kind in kinds(seen).items()} == {
+        n: k.total for n, k in whole.items()
+    }
     director, label = (uses(kinds(seen)["film"])[name] for name in ("director", "label"))
     assert (label.things, director.things) == (79, 79)  # 10 were looked at
     assert not any(v.whole for kind in seen.classes for p in kind.properties for v in p.values)
@@ -198,7 +223,9 @@ def test_a_row_of_no_group_and_one_that_no_query_can_name_are_no_classes(
 
     def ask(query: str, select: Callable[[str], Rows]) -> Rows:
         rows = select(query)
-        odd = [tuple(Literal(0) if name in ("n", "d", "things") else None for name in rows.variables)]
+        odd = [
+            tuple(Literal(0) if name in ("n", "d", "things") else None for name in rows.variables)
+        ]
         if query.startswith("SELECT ?c (COUNT"):
             odd.append((URIRef("http://e/a b>"), Literal(3)))
         return replace(rows, rows=(*rows.rows, *odd)) if "GROUP BY" in query else rows
@@ -230,7 +257,9 @@ def test_a_survey_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         assert asked
     asked.clear()
     os.utime(file, (0, 0))
-    assert (replace(survey(kg), seconds=0), asked) == (replace(first, seconds=0), []), "a file is known"
+    assert (replace(survey(kg), seconds=0), asked) == (replace(first, seconds=0), []), (
+        "a file is known"
+    )
     kg.remote = True
     survey(kg)
     assert asked, "an endpoint may have changed since"
@@ -266,7 +295,11 @@ def test_an_endpoint_is_seen_as_its_file_is(
 ) -> None:
     server: engines.Engine = request.getfixturevalue(engine)
     (tmp_path / f"shop_{engine}.ttl").write_text(SHOP, encoding="utf-8")
-    for file in (sample_path("films"), sample_path("wikidata_slice"), tmp_path / f"shop_{engine}.ttl"):
+    for file in (
+        sample_path("films"),
+        sample_path("wikidata_slice"),
+        tmp_path / f"shop_{engine}.ttl",
+    ):
         kg = open_kg(server.load(file))
         there = survey(kg)
         assert told(there) == told(survey(open_kg(file)))

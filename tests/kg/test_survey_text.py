@@ -67,7 +67,9 @@ def test_classes_that_are_not_alike_stay_apart() -> None:
 
 
 def test_many_values_are_told_by_their_ends() -> None:
-    many = "".join(f':n{n} a :N ; :size {n} ; :day "20{n:02}-01-01" ; :name "n{n}" .' for n in range(40))
+    many = "".join(
+        f':n{n} a :N ; :size {n} ; :day "20{n:02}-01-01" ; :name "n{n}" .' for n in range(40)
+    )
     written = writer(f"@prefix : <{EX}> . {many}")
     [text] = map(written.group, written.groups)
     assert "org:size: all integer 0 … 39" in text
@@ -80,7 +82,9 @@ def lattice(depth: int, width: int) -> Survey:
     parents = {kind: tuple(above) for above, below in pairwise(levels) for kind in below}
     use = Property(iri("p"), 1, 1, (Values("integer", None, 1, 1, (Literal(1),)),))
     kinds = [kind for level in levels for kind in level]
-    classes = tuple(Class(kind, short_name(kind), 1, 1, parents.get(kind, ()), (use,)) for kind in kinds)
+    classes = tuple(
+        Class(kind, short_name(kind), 1, 1, parents.get(kind, ()), (use,)) for kind in kinds
+    )
     return Survey(1, 1, 1, classes, 0, ())
 
 
@@ -93,7 +97,9 @@ def test_a_tree_of_classes_is_told_however_deep_or_tangled_it_is(depth: int, wid
 
 def test_a_circle_of_classes_ends_and_values_that_are_not_known_are_left_out() -> None:
     a, b, use = iri("A"), iri("B"), (Property(iri("p"), 1, 1, (), (), 3),)
-    written = Writer(Survey(1, 1, 1, (Class(a, "A", 1, 2, (b,), use), Class(b, "B", 1, 2, (a,), use)), 0, ()))
+    written = Writer(
+        Survey(1, 1, 1, (Class(a, "A", 1, 2, (b,), use), Class(b, "B", 1, 2, (a,), use)), 0, ())
+    )
     [lines] = (written.group(group).splitlines() for group in written.groups)
     assert lines[0] == "org:A 2 instances, 1 of the class itself: org:B 2"
     assert lines[1].rstrip() == "  org:p: all"
@@ -119,12 +125,15 @@ def test_a_name_is_one_that_a_query_can_hold(value: str, written: str) -> None:
 
 def test_terms_are_plain_or_in_quotes_or_in_brackets() -> None:
     assert [
-        plain(term) for term in (None, Literal(3), Literal("2001-02-03"), Literal('a\n"b"'), iri("a"))
+        plain(term)
+        for term in (None, Literal(3), Literal("2001-02-03"), Literal('a\n"b"'), iri("a"))
     ] == [*("nothing", "3", "2001-02-03", '"a \\"b\\""', f"<{EX}a>")]
     assert quoted("word " * 20, 12) == '"word word wo…"'
     assert (short_name(iri("a")), short_name("mailto:a@b")) == ("a", "<mailto:a@b>")
     assert bracketed(str(RDF.type)) == f"<{RDF.type}>"
-    assert Writer(Survey(0, 0, 0, (Class(URIRef("http://e/>x/A"), "A", 1, 1),), 0, ())).prefixes.keys() == {
+    assert Writer(
+        Survey(0, 0, 0, (Class(URIRef("http://e/>x/A"), "A", 1, 1),), 0, ())
+    ).prefixes.keys() == {
         "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
         "http://www.w3.org/2000/01/rdf-schema#",
         "http://www.w3.org/2001/XMLSchema#",

@@ -147,11 +147,17 @@ class OpenAIServer(ModelServer):
         message = {"role": "assistant", "content": content, **message}
         choices = [{"index": 0, "finish_reason": finish, "message": message}]
         usage = {"prompt_tokens": 12, "completion_tokens": 5, "total_tokens": 17}
-        return Answer({"object": "chat.completion", "model": "tiny-1", "choices": choices, "usage": usage})
+        return Answer(
+            {"object": "chat.completion", "model": "tiny-1", "choices": choices, "usage": usage}
+        )
 
     @staticmethod
-    def error(status: int, message: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> Answer:
-        return Answer({"error": {"message": message, "type": "error", **more}}, status, headers or {})
+    def error(
+        status: int, message: str, *, headers: Mapping[str, str] | None = None, **more: Any
+    ) -> Answer:
+        return Answer(
+            {"error": {"message": message, "type": "error", **more}}, status, headers or {}
+        )
 
     @staticmethod
     def beginning(text: str) -> str:
@@ -163,7 +169,9 @@ class OpenAIServer(ModelServer):
 
     def chat(self, body: dict[str, Any]) -> Answer:
         if body["model"] not in self.model_names:
-            return self.error(404, f"The model {body['model']} does not exist", code="model_not_found")
+            return self.error(
+                404, f"The model {body['model']} does not exist", code="model_not_found"
+            )
         used = {*body, body.get("response_format", {}).get("type")}
         if refused := sorted(self.refuses & used):
             named = refused[0] if refused[0] in body else "response_format"
@@ -176,7 +184,11 @@ class OpenAIServer(ModelServer):
         message = choices[0].get("message") if choices else None
         if not message:
             return answer
-        usage = answer.body.get("usage") if body.get("stream_options", {}).get("include_usage") else None
+        usage = (
+            answer.body.get("usage")
+            if body.get("stream_options", {}).get("include_usage")
+            else None
+        )
         events = openai_events(message, choices[0].get("finish_reason"), usage)
         return replace(answer, body=sse(*events, "[DONE]"), headers=EVENT_STREAM | answer.headers)
 
@@ -198,7 +210,9 @@ class OllamaServer(ModelServer):
         return Answer({"model": "tiny", "message": message, **end, **changes})
 
     @staticmethod
-    def error(status: int, message: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> Answer:
+    def error(
+        status: int, message: str, *, headers: Mapping[str, str] | None = None, **more: Any
+    ) -> Answer:
         return Answer({"error": message}, status, headers or {})
 
     @staticmethod
@@ -231,7 +245,11 @@ EVENT_STREAM = {"Content-Type": "text/event-stream"}
 
 def openai_events(message: dict[str, Any], finish: str | None, usage: Any) -> list[dict[str, Any]]:
     """The chunks of a reply: its role, its text in pieces, why it ended, what it cost."""
-    text = [{name: piece} for name in ("content", "refusal") for piece in _pieces(message.get(name) or "")]
+    text = [
+        {name: piece}
+        for name in ("content", "refusal")
+        for piece in _pieces(message.get(name) or "")
+    ]
     chunks = [
         {"model": "tiny-1", "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
         for delta in ({"role": "assistant"}, *text)
@@ -242,14 +260,19 @@ def openai_events(message: dict[str, Any], finish: str | None, usage: Any) -> li
 
 def ollama_parts(body: dict[str, Any]) -> list[dict[str, Any]]:
     """The lines of a reply: its text in pieces, then the end with the counts."""
-    messages = [{"role": "assistant", "content": piece} for piece in _pieces(body["message"]["content"])]
+    messages = [
+        {"role": "assistant", "content": piece} for piece in _pieces(body["message"]["content"])
+    ]
     parts = [{"model": "tiny", "message": message, "done": False} for message in messages]
     return [*parts, {**body, "message": {"role": "assistant", "content": ""}}]
 
 
 def sse(*events: Any) -> str:
     """A stream of events; text is sent as it is."""
-    texts = (event if isinstance(event, str) else json.dumps(event, ensure_ascii=False) for event in events)
+    texts = (
+        event if isinstance(event, str) else json.dumps(event, ensure_ascii=False)
+        for event in events
+    )
     return "".join(f"data: {text}\n\n" for text in texts)
 
 
@@ -299,7 +322,9 @@ def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
         def _end(self, answer: Answer) -> None:
             self.close_connection |= answer.end != "whole" or answer.sent is not None
             if answer.end == "reset":
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.connection.setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+                )
                 os.close(self.connection.detach())  # at once, without a farewell
             elif answer.end == "stall":
                 server.closing.wait(60)

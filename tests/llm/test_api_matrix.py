@@ -25,7 +25,13 @@ from model_servers import (
 )
 from page import wait_for
 
-from kgwb.errors import Cancelled, ModelError, ModelRefusedError, ModelTimeoutError, ModelUnreachableError
+from kgwb.errors import (
+    Cancelled,
+    ModelError,
+    ModelRefusedError,
+    ModelTimeoutError,
+    ModelUnreachableError,
+)
 from kgwb.llm import Message
 
 Api = type[ModelServer]
@@ -223,7 +229,9 @@ OF_OPENAI = [
 )
 def test_a_200_without_a_reply_is_an_error(server: ModelServer, answer: Answer, seen: str) -> None:
     server.always = answer
-    with pytest.raises(ModelUnreachableError, match=f"other than a model's reply: .*{seen}") as caught:
+    with pytest.raises(
+        ModelUnreachableError, match=f"other than a model's reply: .*{seen}"
+    ) as caught:
         complete(server.tiny())
     assert len(str(caught.value)) < 700
 
@@ -252,21 +260,27 @@ def test_a_key_never_shows(server: ModelServer, key: str, echo: str) -> None:
 
 @pytest.mark.parametrize("how", ["refused", "broken off"])
 def test_a_server_that_cannot_stream_is_not_asked_to_again(server: ModelServer, how: str) -> None:
-    server.queue.append(server.error(400, "cannot stream") if how == "refused" else half(type(server)))
+    server.queue.append(
+        server.error(400, "cannot stream") if how == "refused" else half(type(server))
+    )
     model = server.tiny()
     assert [complete(model).text, complete(model).text] == [GOETHE, GOETHE]
     assert [bool(body.get("stream")) for body in server.chats] == [True, False, False]
 
 
 @pytest.mark.parametrize("how", ["cancel", "timeout"])
-def test_whoever_leaves_frees_the_server(openai_server: OpenAIServer, how: str, monkeypatch: Any) -> None:
+def test_whoever_leaves_frees_the_server(
+    openai_server: OpenAIServer, how: str, monkeypatch: Any
+) -> None:
     """The connection is closed in the middle of the reply, while the server still sends."""
     monkeypatch.setattr("kgwb.llm.remote.CONNECT_S", 0.2)
     openai_server.always = half(OpenAIServer, end="drip")
     cancel = threading.Event()
     model = openai_server.tiny()
     if how == "cancel":
-        threading.Thread(target=lambda: (wait_for(lambda: openai_server.chats), cancel.set())).start()
+        threading.Thread(
+            target=lambda: (wait_for(lambda: openai_server.chats), cancel.set())
+        ).start()
         with pytest.raises(Cancelled):
             model.complete(ask(timeout_s=60.0), None, cancel)
     else:

@@ -61,7 +61,9 @@ ANSWERED = {
     "Polar Carrier - which flag?": ["Norway"],
     "Under which flag does the Polar Carrier sail?": ["Norway"],
     "I need the IMO number of the Polar Carrier, please.": ["9578250"],
-    "We saw the Polar Carrier today. Any idea whose ship that is? I mean the owner.": ["Tarn Shipping"],
+    "We saw the Polar Carrier today. Any idea whose ship that is? I mean the owner.": [
+        "Tarn Shipping"
+    ],
     "In what year was the Polar Carrier built?": ["2007"],
     "Who built QC-7?": ["Tarn Shipping"],
     "Who is in charge of Procurement?": ["Ada Byron"],
@@ -91,7 +93,9 @@ NOT_SAID = (
 
 
 @pytest.mark.parametrize(("question", "values"), ANSWERED.items())
-def test_a_question_is_read_by_what_the_graph_says(question: str, values: list[str], kg: Graph) -> None:
+def test_a_question_is_read_by_what_the_graph_says(
+    question: str, values: list[str], kg: Graph
+) -> None:
     assert list(answer_of(Workbench(kg, "rules").ask(question)).labels) == values
 
 

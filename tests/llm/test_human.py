@@ -80,9 +80,9 @@ def test_where_nobody_is_a_run_fails_and_says_what_to_do(monkeypatch: pytest.Mon
 def test_who_answers_another_run_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kgwb.llm.human.ALONE_S", 0.1)
     human, mine, other = Human(), threading.Event(), threading.Event()
-    human.listeners[lambda: [human.reply("me", asked) for asked in human.waiting if asked.cancel is mine]] = (
-        mine
-    )
+    human.listeners[
+        lambda: [human.reply("me", asked) for asked in human.waiting if asked.cancel is mine]
+    ] = mine
     assert human.complete(ask(), None, mine).text == "me"
     with pytest.raises(ModelError, match="nobody is here"):
         human.complete(ask(), None, other)
@@ -92,12 +92,17 @@ def test_a_person_plays_all_agents_of_a_question_and_is_replayed(tmp_path: Path)
     human = Human()
     wrong = qir("Arrival | directed by | Denis")  # no unknown
     right = qir("Arrival | directed by | ?person")
-    script = {"chatty_kg/qir": [wrong, right], "chatty_kg/predicate_selection": [predicates(["director"])]}
+    script = {
+        "chatty_kg/qir": [wrong, right],
+        "chatty_kg/predicate_selection": [predicates(["director"])],
+    }
     answering(human, lambda asked: json.dumps(script[asked.request.task].pop(0)))
     run = chatty("Who directed Arrival?", human).go()  # type: ignore[arg-type]
     assert str(run.answer) == "Denis Villeneuve"
     first, second = run["qir"].attempts
-    assert [check.name for check in first.checks if check.problem] == ["at least one unknown unless boolean"]
+    assert [check.name for check in first.checks if check.problem] == [
+        "at least one unknown unless boolean"
+    ]
     assert second.accepted
     again = load_run(run.save(tmp_path / "run.jsonl"))
     assert (again.answer, again.status, again.model_name("qir")) == (run.answer, "done", "human")

@@ -69,18 +69,31 @@ def test_the_address_comes_from_the_environment_or_an_option(
     monkeypatch.setenv(variable, value)
     spec = name.partition("@")[0]
     assert model(spec).name == name
-    assert model(spec, base_url="http://localhost:8000/v1/").name == f"{spec}@http://localhost:8000/v1"
+    assert (
+        model(spec, base_url="http://localhost:8000/v1/").name == f"{spec}@http://localhost:8000/v1"
+    )
 
 
 ALL_FORMS = ", ".join(FORMS)
-NO_NAMES = ("", *"gpt-4o openai openai: ollama:@http://localhost rules:fast replay: azure:gpt-4o".split())
+NO_NAMES = (
+    "",
+    *"gpt-4o openai openai: ollama:@http://localhost rules:fast replay: azure:gpt-4o".split(),
+)
 NO_URLS = ("ftp://host", "http://", "http://host:x", "http://a b")
 WITH_KEYS = ("http://me:THEKEY@host/v1", "http://host/v1?api-key=THEKEY")
 EU = {"base_url": "https://eu.api.openai.com/v1"}
 REFUSED = [
     *((spec, {}, "no model named", ALL_FORMS) for spec in NO_NAMES),
-    *((f"{wrong}{url}", {}, "no model named", ALL_FORMS) for wrong in ("opnai:a@", "") for url in WITH_KEYS),
-    *((f"{kind}:a", {"base_url": url}, "not the address", "") for kind in SERVERS for url in NO_URLS),
+    *(
+        (f"{wrong}{url}", {}, "no model named", ALL_FORMS)
+        for wrong in ("opnai:a@", "")
+        for url in WITH_KEYS
+    ),
+    *(
+        (f"{kind}:a", {"base_url": url}, "not the address", "")
+        for kind in SERVERS
+        for url in NO_URLS
+    ),
     *((f"{kind}:a@{url}", {}, "must not hold", "") for kind in SERVERS for url in WITH_KEYS),
     *(("openai:gpt-4o", options, "OPENAI_API_KEY is not set", "`rules`") for options in ({}, EU)),
 ]
@@ -100,7 +113,13 @@ def test_what_names_no_model_is_refused_with_what_to_do(
 
 
 def test_the_kinds_and_what_a_server_needs() -> None:
-    assert [state.kind for state in available(0.2)] == ["rules", "human", "openai", "ollama", "replay"]
+    assert [state.kind for state in available(0.2)] == [
+        "rules",
+        "human",
+        "openai",
+        "ollama",
+        "replay",
+    ]
     assert status("rules").usable
     assert "replay:FILE" in status("replay").detail
     assert not status("openai").usable
@@ -115,7 +134,9 @@ def test_servers_that_run(
     for kind, url in (("openai", openai_server.url), ("ollama", ollama_server.url)):
         assert status(kind) == ModelStatus(kind, True, f"{url} has 2 models", ("small", "tiny"))
     ollama_server.model_names = []
-    assert status("ollama") == ModelStatus("ollama", False, f"{ollama_server.url} answers, but has no models")
+    assert status("ollama") == ModelStatus(
+        "ollama", False, f"{ollama_server.url} answers, but has no models"
+    )
     monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
     assert status("ollama").detail.startswith("http://127.0.0.1:9 cannot be reached")
 
@@ -123,14 +144,21 @@ def test_servers_that_run(
 @pytest.mark.parametrize(
     ("listing", "detail"),
     [
-        (Answer({"error": {"message": "bad sk-proj-0123456789abcdefTHEKEY"}}, 401), "answers 401: bad ***"),
+        (
+            Answer({"error": {"message": "bad sk-proj-0123456789abcdefTHEKEY"}}, 401),
+            "answers 401: bad ***",
+        ),
         (Answer({}, delay_s=10), "no reply from"),
         (Answer("<html>Welcome</html>"), "other than a model's reply: <html>Welcome"),
         (Answer({"data": [{"name": "tiny"}]}), "answers, but has no models"),
     ],
 )
 def test_servers_that_do_not_list_their_models(
-    openai_server: OpenAIServer, key: str, monkeypatch: pytest.MonkeyPatch, listing: Answer, detail: str
+    openai_server: OpenAIServer,
+    key: str,
+    monkeypatch: pytest.MonkeyPatch,
+    listing: Answer,
+    detail: str,
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", openai_server.url)
     monkeypatch.setattr(openai_server, "listing", lambda: listing)

@@ -14,7 +14,10 @@ def test_a_request_carries_schema_and_options(ollama_server: OllamaServer) -> No
     (body,) = ollama_server.chats
     assert (body["model"], body["stream"], body["format"]) == ("tiny", True, SCHEMA)
     assert body["options"] == {"temperature": 0.0, "seed": 7, "num_predict": 2048, "num_ctx": 4096}
-    assert [message["content"] for message in body["messages"]] == ["Answer in JSON.", "Who wrote Faust?"]
+    assert [message["content"] for message in body["messages"]] == [
+        "Answer in JSON.",
+        "Who wrote Faust?",
+    ]
 
 
 def test_the_context_grows_with_the_prompt_and_stays(ollama_server: OllamaServer) -> None:

@@ -28,8 +28,13 @@ def test_a_request_carries_the_schema_and_asks_for_a_stream(openai_server: OpenA
     streamed = {"stream": True, "stream_options": {"include_usage": True}}
     named = {"name": "chatty_kg_qir", "strict": True, "schema": SCHEMA}
     form = {"response_format": {"type": "json_schema", "json_schema": named}}
-    assert openai_server.chats == [{"model": "tiny", "messages": messages, **limits, **streamed, **form}]
-    free = {"type": "object", "additionalProperties": {"type": "string"}}  # which cannot be called strict
+    assert openai_server.chats == [
+        {"model": "tiny", "messages": messages, **limits, **streamed, **form}
+    ]
+    free = {
+        "type": "object",
+        "additionalProperties": {"type": "string"},
+    }  # which cannot be called strict
     complete(openai_server.tiny(), schema=free)
     loose = {"type": "json_schema", "json_schema": named | {"strict": False, "schema": free}}
     assert openai_server.chats[-1]["response_format"] == loose
@@ -50,11 +55,19 @@ def test_a_connection_is_used_again(openai_server: OpenAIServer) -> None:
     ("refuses", "mode", "formats"),
     [
         ({"json_schema"}, "json", ["json_schema", *["json_object"] * 2]),
-        ({"json_schema", "json_object"}, "prompt", ["json_schema", *["json_object"] * 2, None, None]),
+        (
+            {"json_schema", "json_object"},
+            "prompt",
+            ["json_schema", *["json_object"] * 2, None, None],
+        ),
     ],
 )
 def test_a_refused_way_to_enforce_the_form_is_tried_once(
-    openai_server: OpenAIServer, refuses: set[str], mode: str, formats: list[str | None], says_param: bool
+    openai_server: OpenAIServer,
+    refuses: set[str],
+    mode: str,
+    formats: list[str | None],
+    says_param: bool,
 ) -> None:
     openai_server.refuses, openai_server.says_param = refuses, says_param
     model = openai_server.tiny()
@@ -63,7 +76,9 @@ def test_a_refused_way_to_enforce_the_form_is_tried_once(
     assert [(reply.mode, reply.tries) for reply in replies] == [(mode, len(formats) - 1), (mode, 1)]
 
 
-def test_one_refusal_does_not_condemn_a_server_that_honours_schemas(openai_server: OpenAIServer) -> None:
+def test_one_refusal_does_not_condemn_a_server_that_honours_schemas(
+    openai_server: OpenAIServer,
+) -> None:
     model = openai_server.tiny()
     complete(model)
     for refusal in (Answer({"detail": "no"}, 422), error(400, "bad", param="response_format")):
@@ -119,10 +134,14 @@ def test_openai_itself_is_asked_in_its_newer_words(
     openai_server: OpenAIServer, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resolve = socket.getaddrinfo
-    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *how, **more: resolve("127.0.0.1", *how, **more))
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda host, *how, **more: resolve("127.0.0.1", *how, **more)
+    )
     url = openai_server.url.replace("127.0.0.1", "eu.api.openai.com")
     complete(OpenAIModel("tiny", base_url=url))
-    assert {"max_tokens", "max_completion_tokens"} & {*openai_server.chats[0]} == {"max_completion_tokens"}
+    assert {"max_tokens", "max_completion_tokens"} & {*openai_server.chats[0]} == {
+        "max_completion_tokens"
+    }
 
 
 def test_many_threads_share_one_model(openai_server: OpenAIServer) -> None:
@@ -159,7 +178,9 @@ def test_a_cancel_ends_the_wait_for_a_repeat(openai_server: OpenAIServer) -> Non
         ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], {}, "ab"),
     ],
 )
-def test_odd_contents_and_counts(openai_server: OpenAIServer, content: Any, usage: Any, text: str) -> None:
+def test_odd_contents_and_counts(
+    openai_server: OpenAIServer, content: Any, usage: Any, text: str
+) -> None:
     openai_server.always = Answer({**reply_of(content).body, "usage": usage})
     reply = complete(openai_server.tiny())
     assert (reply.text, reply.prompt_tokens, reply.completion_tokens) == (text, 0, 0)
@@ -187,7 +208,9 @@ def test_a_refused_key_says_what_to_do(
     assert len(openai_server.chats) == 1
 
 
-def test_keys_with_odd_characters(openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_with_odd_characters(
+    openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-THEKEY–with–dashes")
     with pytest.raises(UnknownModelError) as caught:
         openai_server.tiny()

@@ -16,7 +16,10 @@ from kgwb.llm import ChatReply, Message, OllamaModel, OpenAIModel, RemoteModel, 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine makes a slow model
 POETS = {
     "type": "object",
-    "properties": {"poet": {"enum": ["Goethe", "Schiller"]}, "born": {"type": "integer", "default": 0}},
+    "properties": {
+        "poet": {"enum": ["Goethe", "Schiller"]},
+        "born": {"type": "integer", "default": 0},
+    },
     "required": ["poet", "born"],
     "additionalProperties": False,
 }

@@ -89,7 +89,9 @@ def test_the_question_type_is_read_from_its_words(question: str, kind: str, kg: 
     assert grammar.read(question, kg).kind == kind
 
 
-@pytest.mark.parametrize("question", ["Which films did Ada Byron not direct?", "Who was born before 1900?"])
+@pytest.mark.parametrize(
+    "question", ["Which films did Ada Byron not direct?", "Who was born before 1900?"]
+)
 def test_what_it_cannot_read_it_does_not_answer(question: str) -> None:
     with pytest.raises(ModelError, match="rules does not read"):
         grammar.read(question, None)
@@ -129,7 +131,10 @@ def test_a_task_without_a_rule_is_refused() -> None:
 
 
 def test_rules_names_no_benchmark_and_no_sample_entity() -> None:
-    files = Path(kgwb.__file__).parent.rglob("**/*rules*/*.py"), Path(kgwb.__file__).parent.rglob("rules.py")
+    files = (
+        Path(kgwb.__file__).parent.rglob("**/*rules*/*.py"),
+        Path(kgwb.__file__).parent.rglob("rules.py"),
+    )
     texts = [path.read_text(encoding="utf-8") for paths in files for path in paths]
     assert len(texts) > 5
     assert "metaqa" not in " ".join(texts).casefold()

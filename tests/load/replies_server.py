@@ -71,7 +71,12 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(self.server.delay_s)
             if reply is None:
                 self.server.note(0, "unknown")
-                said = {"error": {"message": f"nobody recorded {body['messages']!r}", "type": "server_error"}}
+                said = {
+                    "error": {
+                        "message": f"nobody recorded {body['messages']!r}",
+                        "type": "server_error",
+                    }
+                }
                 self._send(500, "application/json", json.dumps(said).encode())
             elif body.get("stream"):
                 self.server.note(0, "streamed")
@@ -95,11 +100,17 @@ class Handler(BaseHTTPRequestHandler):
 
 def key_of(messages: list[dict[str, str]]) -> str:
     """What a reply is found by: roles and contents."""
-    return json.dumps([[message["role"], message["content"]] for message in messages], ensure_ascii=False)
+    return json.dumps(
+        [[message["role"], message["content"]] for message in messages], ensure_ascii=False
+    )
 
 
 def _whole(reply: str) -> dict[str, Any]:
-    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": reply}}
+    choice = {
+        "index": 0,
+        "finish_reason": "stop",
+        "message": {"role": "assistant", "content": reply},
+    }
     return {"id": "c", "object": "chat.completion", "created": 0, "model": "recorded", "choices": [choice],
             "usage": USAGE}  # fmt: skip
 

@@ -57,7 +57,9 @@ def test_two_thousand_questions(
     figures = load(given)
     nothing_wrong(figures, given, capsys)
     assert figures.growth_mb <= GROWTH * figures.first_quarter_mb
-    assert figures.connections <= 4 * WORKERS  # settings.workers entities of each question at the same time
+    assert (
+        figures.connections <= 4 * WORKERS
+    )  # settings.workers entities of each question at the same time
 
 
 @pytest.mark.parametrize("how", ["bench, saved", "workbenches"])
@@ -88,7 +90,9 @@ def test_what_is_wrong_is_noticed(recording: Recording, tmp_path: Path) -> None:
     (tmp_path / "runs.json").write_text(
         json.dumps([dict.fromkeys(runs, "another"), failed]), encoding="utf-8"
     )
-    changed = replace(recording, replies=str(tmp_path / "replies.json"), runs=str(tmp_path / "runs.json"))
+    changed = replace(
+        recording, replies=str(tmp_path / "replies.json"), runs=str(tmp_path / "runs.json")
+    )
     figures = load(Load(changed, str(tmp_path / "out"), 30, WORKERS))
     assert figures.errors
     assert len(figures.different) == figures.asked == 30

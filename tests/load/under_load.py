@@ -124,7 +124,9 @@ class Figures:
 def record(source: str, questions: Path, folder: Path, most: int = 2_000) -> Recording:
     """Ask each question of the file (at most so many) alone, in another process; files go to ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
-    recording = Recording(source, str(questions), str(folder / "replies.json"), str(folder / "runs.json"))
+    recording = Recording(
+        source, str(questions), str(folder / "replies.json"), str(folder / "runs.json")
+    )
     _elsewhere("record", {"recording": asdict(recording), "most": most})
     return recording
 
@@ -208,9 +210,13 @@ def fingerprint(run: Run) -> str:
         for name in ("seconds", "origin", "live_calls"):
             del data[name]
         data["calls"] = [calls[key] for key in step.calls]
-        data["attempts"] = [{**attempt, "call": calls[attempt["call"]]} for attempt in data["attempts"]]
+        data["attempts"] = [
+            {**attempt, "call": calls[attempt["call"]]} for attempt in data["attempts"]
+        ]
         steps.append(data)
-    return _digest([run.question, to_data(run.dialogue), to_data(run.answer), steps, sorted(calls.values())])
+    return _digest(
+        [run.question, to_data(run.dialogue), to_data(run.answer), steps, sorted(calls.values())]
+    )
 
 
 def _content(call: Call) -> Any:
@@ -230,7 +236,9 @@ class Watch:
     """Compares runs as they end, and samples what the process takes."""
 
     def __init__(self, given: Load) -> None:
-        self.expected, self.failed = json.loads(Path(given.recording.runs).read_text(encoding="utf-8"))
+        self.expected, self.failed = json.loads(
+            Path(given.recording.runs).read_text(encoding="utf-8")
+        )
         self.figures = Figures()
         self.given = given
         self.lock = threading.Lock()
@@ -257,7 +265,9 @@ class Watched(System):
     """A system whose finished runs are compared."""
 
     def __init__(self, watch: Watch, system: System) -> None:
-        super().__init__(system.name, self._answer, (), remember=self._remember, settings=system.settings)
+        super().__init__(
+            system.name, self._answer, (), remember=self._remember, settings=system.settings
+        )
         self.watch, self.system, self.agents = watch, system, system.agents
 
     def _answer(self, question: Question, dialogue: Dialogue, run: Run) -> Answer:
@@ -313,7 +323,9 @@ def _by_bench(
 
     results = Results(folder, setup.config())
     saved = given.how == "bench, saved"
-    rows = Bench(setup, results, workers=given.workers, save_runs=saved, finished=finished).run(asked)
+    rows = Bench(setup, results, workers=given.workers, save_runs=saved, finished=finished).run(
+        asked
+    )
     figures = watch.figures
     failed = [row for row in rows if row["error"] is not None]
     figures.errors = [row["error"] for row in failed if row["question"] not in watch.failed]
@@ -323,7 +335,11 @@ def _by_bench(
         figures.out_of_place.append("the lines are not what the callback was told, in its order")
     if sorted(row["id"] for row in lines) != sorted(one.id for one in asked):
         figures.out_of_place.append(f"{len(lines)} lines for {len(asked)} questions")
-    wrong = [one.id for one, row in zip(asked, rows, strict=True) if (one.id, one.question) != _asked(row)]
+    wrong = [
+        one.id
+        for one, row in zip(asked, rows, strict=True)
+        if (one.id, one.question) != _asked(row)
+    ]
     figures.out_of_place += wrong
     if saved:
         figures.out_of_place += _unlike(rows, folder)
@@ -342,7 +358,9 @@ def _unlike(rows: Sequence[dict[str, Any]], folder: Path) -> list[str]:
         entries = list(RunFile(folder / RUNS / f"{quote(row['id'], safe='')}.jsonl").lines())
         calls = sum("call" in entry and entry["call"]["kind"] == "model" for entry in entries)
         steps = {entry["step"]["key"] for entry in entries if "step" in entry}
-        elsewhere = [entry for entry in entries if "call" in entry and entry["call"]["step"] not in steps]
+        elsewhere = [
+            entry for entry in entries if "call" in entry and entry["call"]["step"] not in steps
+        ]
         if (entries[0]["question"], calls) != (row["question"], row["model_calls"]) or elsewhere:
             found.append(row["id"])
     return found
@@ -406,7 +424,9 @@ def open_files() -> list[str]:
 def replies_server(replies: Path, delay_s: float) -> Iterator[str]:
     """The address of a server that answers as recorded; it ends with the block, or with this process."""
     command = [sys.executable, str(HERE.with_name("replies_server.py")), str(replies), str(delay_s)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin is not None and process.stdout is not None
         try:
             yield process.stdout.readline().strip()

@@ -74,9 +74,12 @@ def test_steps_saved_runs_and_recordings_ask_nothing_twice(
 
 
 @pytest.mark.parametrize(
-    ("name", "until"), [("chatty_kg", 3), ("dog", 3), ("robodata", 3), ("surveyor", "drafter"), ("triad", 3)]
+    ("name", "until"),
+    [("chatty_kg", 3), ("dog", 3), ("robodata", 3), ("surveyor", "drafter"), ("triad", 3)],
 )
-def test_a_graph_that_is_gone_ends_the_run(name: str, until: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_graph_that_is_gone_ends_the_run(
+    name: str, until: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     question, replies = ASKED[name]
     kg = films()
     run = run_of(system(name), question, Scripted(replies), kg=kg).go(until=until)

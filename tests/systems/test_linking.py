@@ -30,7 +30,9 @@ def selected(
 ) -> Any:
     retrieved = Retrieved("Dune", candidates)
     return alone(
-        lambda run: select(retrieved, question, Context(earlier), run), {name: list(replies)}, **options
+        lambda run: select(retrieved, question, Context(earlier), run),
+        {name: list(replies)},
+        **options,
     )
 
 
@@ -56,14 +58,24 @@ def test_homonyms_and_near_labels_are_the_models_choice(candidates: tuple[Candid
     link, _, model = selected(candidates, reply)
     assert (link.vertex, link.reason, model.calls()) == (candidates[-1], "by the year", 1)
     link, _, _ = selected(candidates, vertex(0, "", "it asks for a sand dune"))
-    assert (link.vertex, link.reason, link.candidates) == (None, "it asks for a sand dune", candidates)
+    assert (link.vertex, link.reason, link.candidates) == (
+        None,
+        "it asks for a sand dune",
+        candidates,
+    )
 
 
 def test_the_model_sees_what_tells_homonyms_apart() -> None:
     _, _, model = selected(DUNES, vertex(1, "Dune"))
     assert model.requests[0].variables["candidates"] == [
         {"number": 1, "label": "Dune", "type": "film", "description": ""},
-        {"number": 2, "label": "Dune", "type": "film", "description": "of 1984", "relations": ["director"]},
+        {
+            "number": 2,
+            "label": "Dune",
+            "type": "film",
+            "description": "of 1984",
+            "relations": ["director"],
+        },
     ]
 
 
@@ -74,7 +86,10 @@ def test_the_model_sees_what_tells_homonyms_apart() -> None:
         (vertex(-1, "Dune"), "there is no candidate -1"),
         (vertex(1, "Dune (1984)"), "candidate 1 is 'Dune', not 'Dune (1984)'"),
         (vertex(0, "Dune"), "number 0 means none, but a label is given"),
-        ({"reason": "", "number": "one", "label": "Dune"}, "number: Input should be a valid integer"),
+        (
+            {"reason": "", "number": "one", "label": "Dune"},
+            "number: Input should be a valid integer",
+        ),
     ],
 )
 def test_the_vertex_validator_turns_away_what_is_not_in_the_list(reply: Any, problem: str) -> None:
@@ -90,9 +105,14 @@ def test_the_vertex_validator_turns_away_what_is_not_in_the_list(reply: Any, pro
 
 def test_as_published_labels_are_chosen_and_checked() -> None:
     replies = [{"label": "Dunes"}, {"label": "story of your life"}]
-    link, run, model = selected((*DUNES, *NEAR), *replies, name="vertex_selection_labels", settings=PAPER)
+    link, run, model = selected(
+        (*DUNES, *NEAR), *replies, name="vertex_selection_labels", settings=PAPER
+    )
     assert link.vertex == NEAR[0]
-    assert model.requests[0].variables == {"entity": "Dune", "labels": ["Dune", "Story of Your Life"]}
+    assert model.requests[0].variables == {
+        "entity": "Dune",
+        "labels": ["Dune", "Story of Your Life"],
+    }
     assert model.requests[0].messages == model.requests[1].messages  # asked afresh
     assert run["vertex_selection"].attempts[0].checks[-1].problem == "'Dunes' is not in the list"
 
@@ -103,7 +123,9 @@ def test_as_published_homonyms_cost_a_second_call_over_local_names() -> None:
         "vertex_selection_names": [{"name": "Dune"}, {"name": "lynchs_dune"}],
     }
     retrieved = Retrieved("Dune", DUNES)
-    link, _, model = alone(lambda run: select(retrieved, "Who?", Context(), run), replies, settings=PAPER)
+    link, _, model = alone(
+        lambda run: select(retrieved, "Who?", Context(), run), replies, settings=PAPER
+    )
     assert (link.vertex, model.calls()) == (DUNES[1], 3)
 
 
@@ -126,8 +148,18 @@ EARLIER = (Turn("Is Dune long?", entities=("dune",), linked=(iri("dune"),)),)
     [
         ("Who directed Dune?", EARLIER, DUNES[0], 0),
         ("Who directed the Dune of 1984?", EARLIER, DUNES[1], 1),  # it says this of the other alone
-        ("Who directed Dune?", (Turn("Emma?", entities=("Emma",), linked=(iri("emma"),)),), DUNES[1], 1),
-        ("Who directed Dune?", (Turn("Dune?", entities=("Dune",), linked=(iri("planet"),)),), DUNES[1], 1),
+        (
+            "Who directed Dune?",
+            (Turn("Emma?", entities=("Emma",), linked=(iri("emma"),)),),
+            DUNES[1],
+            1,
+        ),
+        (
+            "Who directed Dune?",
+            (Turn("Dune?", entities=("Dune",), linked=(iri("planet"),)),),
+            DUNES[1],
+            1,
+        ),
     ],
 )
 def test_a_name_keeps_its_vertex_through_the_dialogue_unless_it_may_mean_another_now(
@@ -140,12 +172,16 @@ def test_a_name_keeps_its_vertex_through_the_dialogue_unless_it_may_mean_another
 # --- candidates
 
 MANY_DUNES = (
-    FILMS + ':dune rdfs:comment "film of 2021" . :dunes rdfs:label "Dunes of Arabia" ; :director :denis .'
+    FILMS
+    + ':dune rdfs:comment "film of 2021" . :dunes rdfs:label "Dunes of Arabia" ; :director :denis .'
 )
 
 
 def test_homonyms_are_told_apart_by_type_description_and_relations() -> None:
-    novel = MANY_DUNES + ':novel a :Novel ; rdfs:label "Dune" ; :author :ted . :Novel rdfs:label "novel" .'
+    novel = (
+        MANY_DUNES
+        + ':novel a :Novel ; rdfs:label "Dune" ; :author :ted . :Novel rdfs:label "novel" .'
+    )
     retrieved, _, _ = alone(lambda run: retrieve("dune", run), kg=films(novel))
     shown = {candidate.iri: candidate for candidate in retrieved.candidates}
     assert set(shown) == {iri("dune"), iri("lynchs_dune"), iri("novel")}  # exact labels only
@@ -161,7 +197,13 @@ def test_homonyms_are_told_apart_by_type_description_and_relations() -> None:
     [
         ("winter", Settings(shown_candidates=4), [f"Winter film {n}" for n in range(4)], 9, []),
         ("Arrival", Settings(), ["Arrival"], 1, []),  # exact, and nothing to distinguish
-        ("Dune", Settings(v_limit=1), ["Dune"], 1, ["v_limit cut the search for 'Dune' at 1 vertices"]),
+        (
+            "Dune",
+            Settings(v_limit=1),
+            ["Dune"],
+            1,
+            ["v_limit cut the search for 'Dune' at 1 vertices"],
+        ),
         ("Dune", PAPER, ["Dune", "Dune"], 2, []),
         ("Xyzzy", Settings(), [], 0, []),
     ],
@@ -169,9 +211,14 @@ def test_homonyms_are_told_apart_by_type_description_and_relations() -> None:
 def test_the_best_candidates_are_shown_and_what_is_cut_is_noted(
     text: str, settings: Settings, labels: list[str], number: int, notes: list[str]
 ) -> None:
-    many = MANY_DUNES + "".join(f':w{n} rdfs:label "Winter film {n}" ; :director :denis .' for n in range(9))
+    many = MANY_DUNES + "".join(
+        f':w{n} rdfs:label "Winter film {n}" ; :director :denis .' for n in range(9)
+    )
     retrieved, run, _ = alone(lambda run: retrieve(text, run), kg=films(many), settings=settings)
-    assert ([candidate.label for candidate in retrieved.candidates], retrieved.found) == (labels, number)
+    assert ([candidate.label for candidate in retrieved.candidates], retrieved.found) == (
+        labels,
+        number,
+    )
     assert run["entity_retriever"].notes == notes
     if text == "Arrival" or settings is PAPER:  # labels alone, so no query
         assert all(not (c.types or c.description or c.relations) for c in retrieved.candidates)

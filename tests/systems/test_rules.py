@@ -28,7 +28,9 @@ def reply(task: str, kg: Graph | None = None, **variables: Any) -> Any:
     return json.loads(Rules(Embeddings("lexical")).complete(request, kg, threading.Event()).text)
 
 
-@pytest.mark.parametrize(("name", "first"), [("ragonite", "tool_selector"), ("surveyor", "mention_finder")])
+@pytest.mark.parametrize(
+    ("name", "first"), [("ragonite", "tool_selector"), ("surveyor", "mention_finder")]
+)
 def test_rules_cannot_write_queries_and_say_so(name: str, first: str) -> None:
     with pytest.raises(ModelError, match=f"no rule for {name}/{first}"):
         Workbench(films(), "rules", system=name).ask("Which films did Denis Villeneuve direct?")
@@ -52,7 +54,12 @@ def test_rules_answers_enough_of_a_sample_and_invents_nothing(
     ],
 )
 def test_rules_reaches_the_targets_on_metaqa(
-    name: str, settings: Any, every: int, targets: Any, metaqa: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    settings: Any,
+    every: int,
+    targets: Any,
+    metaqa: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Targets are Hits@1 by number of hops, of one question in so many; all of them take a minute."""
     monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT)
@@ -68,8 +75,20 @@ EARLIER = [
     {"question": "What is Echo based on?", "answers": ["Fog over Elm"], "about": ["Echo"]},
 ]
 HOMONYMS = [
-    {"number": 1, "label": "Echo", "type": "film", "description": "of 1987", "relations": ["director"]},
-    {"number": 2, "label": "Echo", "type": "novel", "description": "novel by A", "relations": ["author"]},
+    {
+        "number": 1,
+        "label": "Echo",
+        "type": "film",
+        "description": "of 1987",
+        "relations": ["director"],
+    },
+    {
+        "number": 2,
+        "label": "Echo",
+        "type": "novel",
+        "description": "novel by A",
+        "relations": ["author"],
+    },
 ]
 
 
@@ -102,7 +121,9 @@ def test_a_follow_up_is_made_standalone(question: str, turns: int, standalone: s
 def test_a_question_with_a_name_stands_alone() -> None:
     question = "Who directed films that share a poet with Echo?"
     assert reply("chatty_kg/classifier", KG, question=question)["label"] == "self-contained"
-    assert reply("chatty_kg/rephraser", KG, question=question, dialogue=[]) == {"question": question}
+    assert reply("chatty_kg/rephraser", KG, question=question, dialogue=[]) == {
+        "question": question
+    }
 
 
 @pytest.mark.parametrize(
@@ -117,14 +138,20 @@ def test_hostile_text_does_no_harm(question: str) -> None:
     ("question", "number"), [("Who wrote the novel Echo?", 2), ("Who made Echo of 1987?", 1)]
 )
 def test_homonyms_are_told_apart_by_year_and_description(question: str, number: int) -> None:
-    vertex = reply("linking/vertex_selection", KG, question=question, entity="Echo", candidates=HOMONYMS)
+    vertex = reply(
+        "linking/vertex_selection", KG, question=question, entity="Echo", candidates=HOMONYMS
+    )
     assert vertex["number"] == number
 
 
-@pytest.mark.parametrize(("names", "kept"), [(["director", "shoe size"], ["director"]), (["shoe size"], [])])
+@pytest.mark.parametrize(
+    ("names", "kept"), [(["director", "shoe size"], ["director"]), (["shoe size"], [])]
+)
 def test_a_predicate_must_be_like_the_relation(names: list[str], kept: list[str]) -> None:
     relations = [{"triple": ["Echo", "director", "?answer"], "predicates": names}]
-    assert reply("chatty_kg/predicate_selection", question="", relations=relations)["predicates"] == [kept]
+    assert reply("chatty_kg/predicate_selection", question="", relations=relations)[
+        "predicates"
+    ] == [kept]
 
 
 # --- in DoG: the debate, relations and answers
@@ -138,7 +165,9 @@ def debated(question: str, entity: str, answer: str) -> list[str]:
     """What expert, critic and linguist propose."""
     debate: list[Any] = []
     for role in ("simplifying_expert", "critic", "linguist"):
-        debate.append(reply(f"dog/{role}", question=question, solved=solved(entity, answer), debate=debate))
+        debate.append(
+            reply(f"dog/{role}", question=question, solved=solved(entity, answer), debate=debate)
+        )
     return [remark["question"] for remark in debate]
 
 
@@ -185,9 +214,13 @@ def test_the_critic_rewords_what_does_not_say_what_is_left() -> None:
         ("[Echo]", ["genre"], ""),
     ],
 )
-def test_a_relation_is_chosen_by_name_and_direction(question: str, relations: list[str], chosen: str) -> None:
+def test_a_relation_is_chosen_by_name_and_direction(
+    question: str, relations: list[str], chosen: str
+) -> None:
     entity = question.partition("[")[2].partition("]")[0]
-    filtered = reply("dog/relation_filtering", question=question, entity=entity, relations=relations)
+    filtered = reply(
+        "dog/relation_filtering", question=question, entity=entity, relations=relations
+    )
     assert filtered["relation"] == chosen
 
 
@@ -208,6 +241,9 @@ def test_a_relation_is_chosen_by_name_and_direction(question: str, relations: li
 def test_an_answer_is_tried(question: str, triples: list[str], answers: list[str]) -> None:
     split = [triple.split("|") for triple in triples]
     heads = dict.fromkeys(triple[0] for triple in split)
-    results = [{"entity": head, "triples": [t for t in split if t[0] == head], "note": ""} for head in heads]
+    results = [
+        {"entity": head, "triples": [t for t in split if t[0] == head], "note": ""}
+        for head in heads
+    ]
     tried = reply("dog/answer_trying", question=question, found=results)
     assert (tried["sufficient"], tried["answers"]) == ("yes" if answers else "no", answers)

@@ -18,7 +18,12 @@ QUESTION = "Who directed Arrival?"
 
 
 def cell(
-    agent: str, script: object = DIRECTED, question: str = QUESTION, *, done: bool = False, **options: object
+    agent: str,
+    script: object = DIRECTED,
+    question: str = QUESTION,
+    *,
+    done: bool = False,
+    **options: object,
 ) -> tuple[AgentCell, Session, Scripted]:
     """The cell of an agent, of a run that is ``done`` or not begun."""
     model = Scripted(script, **options)  # type: ignore[arg-type]
@@ -48,7 +53,9 @@ def test_the_prompt_is_shown_before_it_is_sent_and_the_result_after_every_run() 
 
 
 def test_every_attempt_is_shown_with_its_checks() -> None:
-    made, _, _ = cell("qir", {**DIRECTED, "chatty_kg/qir": [{"nonsense": 1}, DIRECTED["chatty_kg/qir"]]})
+    made, _, _ = cell(
+        "qir", {**DIRECTED, "chatty_kg/qir": [{"nonsense": 1}, DIRECTED["chatty_kg/qir"]]}
+    )
     do(made, "Run")
     do(made, "Attempts")
     assert "Attempt 1 not accepted" in text(made)
@@ -90,7 +97,9 @@ def test_a_prompt_that_its_agent_cannot_fill_is_said_and_not_used() -> None:
 
 
 def test_after_an_edit_by_hand_the_prompt_stays_editable() -> None:
-    made, session, model = cell("qir", {**DIRECTED, "chatty_kg/qir": [DIRECTED["chatty_kg/qir"]] * 2})
+    made, session, model = cell(
+        "qir", {**DIRECTED, "chatty_kg/qir": [DIRECTED["chatty_kg/qir"]] * 2}
+    )
     do(made, "Run")
     do(made, "Edit as a form")
     do(made, "Use this result", **{"facts.0.1": "made by"})
@@ -169,7 +178,9 @@ def test_an_agent_with_several_steps_lets_one_choose() -> None:
         "chatty_kg/qir": qir("Arrival | starring | ?actor", "?film | starring | ?actor"),
         "chatty_kg/predicate_selection": predicates(["starring"], ["starring"]),
     }
-    made, session, _ = cell("relation_linking", script, "Who starred in Arrival and what?", done=True)
+    made, session, _ = cell(
+        "relation_linking", script, "Who starred in Arrival and what?", done=True
+    )
     keys = [step.key for step in session.steps_of("relation_linking")]
     assert made.key == keys[0]
     do(made, "?film, starring, ?actor")
@@ -218,7 +229,11 @@ def test_a_query_is_edited_where_it_is_shown_run_and_used() -> None:
     assert "PREFIX org: <http://example.org/>" in text(made)
     do(made, "Run query")
     assert "1 row" in text(made)
-    starring = page(made).values(page(made).find("Run query").form)["sparql"].replace("director", "starring")
+    starring = (
+        page(made)
+        .values(page(made).find("Run query").form)["sparql"]
+        .replace("director", "starring")
+    )
     do(made, "Run query", sparql=starring)
     assert "2 rows" in text(made)
     do(made, "Use this query", sparql=starring)

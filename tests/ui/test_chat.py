@@ -64,7 +64,12 @@ def chat() -> Chat:
 def test_turns_are_asked_one_after_another_the_newest_in_view(chat: Chat) -> None:
     assert answers(chat.conversation) == ["Denis Villeneuve", "Gentilly"]
     shown = text(chat)
-    for part in (FIRST, "understood as Where was Denis Villeneuve born?", "Gentilly", "stands on 1 triple"):
+    for part in (
+        FIRST,
+        "understood as Where was Denis Villeneuve born?",
+        "Gentilly",
+        "stands on 1 triple",
+    ):
         assert part in shown
     assert ('data-follow="2"' in chat.html, typed(chat)) == (True, "")
     assert repr(chat).startswith("Chat(2 turns on ")
@@ -78,7 +83,9 @@ def test_a_question_asked_while_another_is_answered_waits_its_turn_and_is_said_t
     wait_for(lambda: f"waits its turn: answering “{SECOND}”" in text(chat))
     wait_for(lambda: len(chat.conversation.turns) == 1)
     settle(chat.conversation)
-    assert answers(chat.conversation) == ["Denis Villeneuve", "Gentilly"], "it knows what came before"
+    assert answers(chat.conversation) == ["Denis Villeneuve", "Gentilly"], (
+        "it knows what came before"
+    )
     assert "waits its turn" not in text(chat)
 
 
@@ -105,7 +112,9 @@ def test_examples_are_of_this_graph_and_were_answered() -> None:
     assert typed(chat) == "What is the director of Arrival?"
 
 
-def test_a_turn_that_a_cell_asked_is_shown_once_the_cell_has_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_that_a_cell_asked_is_shown_once_the_cell_has_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     cells = EventManager(None, available_events)
     monkeypatch.setattr(chats, "get_ipython", lambda: SimpleNamespace(events=cells))
     bench = workbench(Scripted(knows), KG)
@@ -120,7 +129,10 @@ def test_a_turn_that_a_cell_asked_is_shown_once_the_cell_has_run(monkeypatch: py
 
 def test_a_question_that_cannot_be_asked_stays_in_the_field() -> None:
     chat = chat_with()
-    for question, said in (("", "the question is empty"), ("word " * 2000, "at most 1,000 are taken")):
+    for question, said in (
+        ("", "the question is empty"),
+        ("word " * 2000, "at most 1,000 are taken"),
+    ):
         say(chat, question)
         assert said in text(chat)
     assert typed(chat).startswith("word")
@@ -147,15 +159,21 @@ def test_other_words_for_a_turn_make_the_later_ones_stale_until_they_are_run_aga
     press(chat, "Run the later turns again")
     settle(chat.conversation)
     assert answers(chat.conversation)[:2] == ["Ted Chiang", "Port Jefferson"]
-    assert asked(model) - before == {"qir": 2, "rephraser": 1}, "the third turn asks what it has asked"
+    assert asked(model) - before == {"qir": 2, "rephraser": 1}, (
+        "the third turn asks what it has asked"
+    )
     shown = text(chat)
     assert ("stale" in shown, "before: Gentilly" in shown) == (False, True)
     assert f"before: “{FIRST}”: Denis Villeneuve" in shown
 
 
-def test_values_put_in_by_hand_stay_in_a_turn_run_again_but_not_under_other_words(chat: Chat) -> None:
+def test_values_put_in_by_hand_stay_in_a_turn_run_again_but_not_under_other_words(
+    chat: Chat,
+) -> None:
     second = session_of(chat.conversation.turns[1])
-    second.replace("rephraser", {"question": "Where was Amy Adams born?", "original": SECOND}).result()
+    second.replace(
+        "rephraser", {"question": "Where was Amy Adams born?", "original": SECOND}
+    ).result()
     second.go().result()
     chat.conversation.correct(0, WRITER).result()
     chat.conversation.rerun().result()

@@ -46,9 +46,14 @@ def test_a_sample_is_open_at_once_and_seen_at_a_glance() -> None:
     assert "director" in chooser.static(), "where nobody can search all is shown"
     chooser.update({"do": "find", "value": ""})
     assert repr(chooser) == "GraphChooser(films)"
-    assert "2,863" in GraphChooser().static()  # of a graph that was looked at, also without a kernel
+    assert (
+        "2,863" in GraphChooser().static()
+    )  # of a graph that was looked at, also without a kernel
     before = chooser.kg
-    for name, said in (("nowhere.ttl", "there is no file or folder nowhere.ttl"), (NOWHERE, "127.0.0.1:9")):
+    for name, said in (
+        ("nowhere.ttl", "there is no file or folder nowhere.ttl"),
+        (NOWHERE, "127.0.0.1:9"),
+    ):
         shown = choose(chooser, name)
         assert said in shown and "What to do:" in shown and "2,863" in shown
         assert chooser.kg is before
@@ -62,7 +67,9 @@ def test_a_graph_is_chosen_by_a_click_or_by_its_name(tmp_path: Path) -> None:
     settle(chooser.opening)
     assert chooser.name == "cars"
     label = "<img src=x onerror=alert(1)>"
-    (tmp_path / "mine.ttl").write_text(FILMS.replace('"Dune"', f'"{label}"') + ":quiet :runtime 9 .")
+    (tmp_path / "mine.ttl").write_text(
+        FILMS.replace('"Dune"', f'"{label}"') + ":quiet :runtime 9 ."
+    )
     shown = choose(chooser, str(tmp_path / "mine.ttl"))
     assert "without a class 9" in shown and "1 thing without a label" in shown
     assert "What is the director of Arrival? Denis Villeneuve" in shown
@@ -73,7 +80,11 @@ def test_a_graph_is_chosen_by_a_click_or_by_its_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["http://me:word@host/sparql", "https://host/sparql?apikey=word", "sk-abcdefghijklmnopqrstuvwxyz"],
+    [
+        "http://me:word@host/sparql",
+        "https://host/sparql?apikey=word",
+        "sk-abcdefghijklmnopqrstuvwxyz",
+    ],
 )
 def test_a_secret_is_taken_out_of_the_widget(address: str) -> None:
     chooser = GraphChooser(start="")
@@ -83,7 +94,10 @@ def test_a_secret_is_taken_out_of_the_widget(address: str) -> None:
 
 def test_classes_of_one_name_are_told_apart_and_found_by_label_or_iri() -> None:
     seen = survey(
-        films(FILMS + ':Story rdfs:label "same" . :Film rdfs:label "same" . :basedOn rdfs:label "from" .')
+        films(
+            FILMS
+            + ':Story rdfs:label "same" . :Film rdfs:label "same" . :basedOn rdfs:label "from" .'
+        )
     )
     for words in ("same", "story", "from", "BasedOn", "same film", "author"):
         shown = shown_classes(seen, Around(), words)

@@ -32,7 +32,9 @@ def chatty_debugger(
 def rows(made: Debugger) -> dict[str, Element]:
     """The lines of the timeline by key."""
     return {
-        one.attributes["data-arg"]: one for one in page(made).elements if one.attributes.get("class") == "go"
+        one.attributes["data-arg"]: one
+        for one in page(made).elements
+        if one.attributes.get("class") == "go"
     }
 
 
@@ -115,7 +117,9 @@ def test_unused_agents_stand_greyed_where_they_would_work() -> None:
 
 
 def test_an_edit_in_the_middle_is_gone_on_from() -> None:
-    made, session, model = debugger({**SCRIPT, "made_up/guess": [unsure("one"), *[sure("two")] * 2]})
+    made, session, model = debugger(
+        {**SCRIPT, "made_up/guess": [unsure("one"), *[sure("two")] * 2]}
+    )
     do(made, "Continue")
     session.replace("split", ("Arrival",)).result()
     assert "Stale" in text(made)
@@ -191,7 +195,9 @@ def test_a_saved_run_opens_without_model_or_graph(tmp_path: Path) -> None:
 def test_a_finished_run_goes_no_further() -> None:
     made, session, model = debugger()
     do(made, "Continue")
-    assert {page(made).find(name).attributes["aria-disabled"] for name in ("Step", "Continue")} == {"true"}
+    assert {page(made).find(name).attributes["aria-disabled"] for name in ("Step", "Continue")} == {
+        "true"
+    }
     made.update({"do": "go"})
     assert "come to its end" in text(made)
     assert ("three" in made.static(), repr(made)) == (True, repr(session.run))
@@ -223,7 +229,11 @@ def test_the_keys_of_the_page() -> None:
     made, _ = chatty_debugger()
     do(made, "Continue")
     choose(made, "qir")
-    keyed = {one.attributes["data-key"]: one for one in page(made).elements if "data-key" in one.attributes}
+    keyed = {
+        one.attributes["data-key"]: one
+        for one in page(made).elements
+        if "data-key" in one.attributes
+    }
     assert keyed["j ArrowDown"].attributes["data-arg"] == "query_planning"
     assert keyed["b"].attributes["data-arg"] == "qir"
     assert {"s", "c", "Enter"} <= set(keyed)

@@ -108,7 +108,9 @@ def test_a_model_plays_the_same_step_beside(desk: Desk) -> None:
 
 def test_a_vertex_is_chosen_by_its_row() -> None:
     human = Human()
-    run = chatty("Who directed Dune?", Scripted(DIRECTED | {"chatty_kg/qir": qir("Dune | directed by | ?x")}))
+    run = chatty(
+        "Who directed Dune?", Scripted(DIRECTED | {"chatty_kg/qir": qir("Dune | directed by | ?x")})
+    )
     run.models["vertex_selection"] = human
     session = session_of(run)
     cell = AgentCell(session, "vertex_selection")
@@ -201,5 +203,7 @@ def test_after_too_many_invalid_replies_it_says_what_to_do(desk: Desk) -> None:
 
 
 def test_the_person_of_every_agent_is_the_same() -> None:
-    run = Run(Desk().run.system, "Who?", kg=None, models={"qir": model("human"), "": model("human")})
+    run = Run(
+        Desk().run.system, "Who?", kg=None, models={"qir": model("human"), "": model("human")}
+    )
     assert run.model_for("qir") is run.model_for("classifier")

@@ -17,7 +17,8 @@ from kgwb.llm.base import ChatRequest
 
 DENIS = ("http://example.org/denis",)
 QUESTIONS = [
-    BenchQuestion(id=name, question=f"Who directed {name}?", answers=DENIS) for name in ("Arrival", "Sicario")
+    BenchQuestion(id=name, question=f"Who directed {name}?", answers=DENIS)
+    for name in ("Arrival", "Sicario")
 ]
 KG = films()
 
@@ -43,7 +44,9 @@ def template(lab: kgwb.PromptLab) -> str:
     return lab.texts["chatty_kg/qir"].partition("\n---\n")[2].strip("\n")
 
 
-def test_an_edited_prompt_is_asked_again_and_a_question_opens_in_the_debugger(measured: Path) -> None:
+def test_an_edited_prompt_is_asked_again_and_a_question_opens_in_the_debugger(
+    measured: Path,
+) -> None:
     model = Scripted(careless)
     lab = kgwb.PromptLab(measured, kg=KG, model=model)
     assert "1 right, 1 lost (1 wrong, 0 unanswered, 0 errors)" in text(lab)
@@ -87,6 +90,8 @@ def test_what_cannot_be_asked_is_said(measured: Path) -> None:
 
 def test_a_model_at_an_address_of_the_folder_is_not_asked(measured: Path) -> None:
     config = measured / "config.json"
-    config.write_text(config.read_text().replace('"scripted"', '"openai:x@http://elsewhere.example/v1"'))
+    config.write_text(
+        config.read_text().replace('"scripted"', '"openai:x@http://elsewhere.example/v1"')
+    )
     with pytest.raises(InputError, match="with a model at an address of its own"):
         kgwb.PromptLab(measured, kg=KG)

@@ -8,15 +8,24 @@ from kgwb.ui.saved import STATE, VIEW, keep_html, leave_html
 def notebook(**state: Any) -> dict[str, Any]:
     html = "<section data-static>{} as displayed</section>"
     outputs: list[Any] = [
-        {"data": {VIEW: {"model_id": name}, "text/html": html.format(name)}} for name in ("mine", "old")
+        {"data": {VIEW: {"model_id": name}, "text/html": html.format(name)}}
+        for name in ("mine", "old")
     ]
-    outputs += [{"data": {VIEW: {"model_id": "slider"}, "text/plain": "Slider()"}}, {"text": "printed"}]
+    outputs += [
+        {"data": {VIEW: {"model_id": "slider"}, "text/plain": "Slider()"}},
+        {"text": "printed"},
+    ]
     cells = [{"cell_type": "markdown"}, {"cell_type": "code", "outputs": outputs}]
     return {"cells": cells, "metadata": {"widgets": {STATE: {"state": state}}} if state else {}}
 
 
 def test_a_saved_notebook_has_the_latest_html_of_its_widgets_and_not_their_state() -> None:
-    mine = {"_anywidget_id": "kgwb.ui.debugger.Debugger", "layout": "IPY_MODEL_l", "_css": "", "_esm": ""}
+    mine = {
+        "_anywidget_id": "kgwb.ui.debugger.Debugger",
+        "layout": "IPY_MODEL_l",
+        "_css": "",
+        "_esm": "",
+    }
     now = {**mine, "html": '<section class="kg" id="kg-1">now</section>'}
     saved = notebook(mine={"state": now}, l={"state": {}}, slider={"state": {"value": 3}})
     keep_html(saved)

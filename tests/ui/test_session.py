@@ -22,7 +22,9 @@ DOWN = ModelError("the server is down", hint="start it")
 
 
 def directed(**changed: Any) -> tuple[Session, Scripted]:
-    model = Scripted({**DIRECTED, **{f"chatty_kg/{name}": reply for name, reply in changed.items()}})
+    model = Scripted(
+        {**DIRECTED, **{f"chatty_kg/{name}": reply for name, reply in changed.items()}}
+    )
     return Session(chatty(QUESTION, model)), model
 
 
@@ -90,7 +92,9 @@ def test_a_cancel_and_a_failure_drop_what_waits(how: str) -> None:
 def test_what_ends_soon_is_told_once_and_those_preferred_are_told_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("kgwb.ui.session.TELL_S", 0.5)  # so that a pause of a busy machine still is soon
+    monkeypatch.setattr(
+        "kgwb.ui.session.TELL_S", 0.5
+    )  # so that a pause of a busy machine still is soon
     worker, told = Worker(), list[str]()
     first, second = (lambda: told.append("first")), (lambda: told.append("second"))
     worker.listen(first)
@@ -156,7 +160,9 @@ def test_a_prompt_is_seen_with_another_text() -> None:
 # --- stale
 
 
-def test_what_follows_an_edit_is_stale_until_it_is_run_again(done: tuple[Session, Scripted]) -> None:
+def test_what_follows_an_edit_is_stale_until_it_is_run_again(
+    done: tuple[Session, Scripted],
+) -> None:
     session, _ = done
     assert set(states(session).values()) == {"done"}
     before = session.steps["qir"].output
@@ -173,7 +179,9 @@ def test_what_follows_an_edit_is_stale_until_it_is_run_again(done: tuple[Session
     assert (session.steps["qir"].output, session.steps["qir"].origin) == (before, "record")
 
 
-def test_running_less_far_makes_nothing_stale_and_is_kept_whole(done: tuple[Session, Scripted]) -> None:
+def test_running_less_far_makes_nothing_stale_and_is_kept_whole(
+    done: tuple[Session, Scripted],
+) -> None:
     session, model = done
     session.go("qir").result()
     now = states(session)

@@ -22,7 +22,9 @@ from kgwb.ui.debugger import Debugger
 from kgwb.ui.session import Session
 from kgwb.ui.subgraph import SubgraphPanel, graph, page
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 
 
 def panel(run: Run | None = None) -> SubgraphPanel:
@@ -197,7 +199,9 @@ class Shown:
 
     def style(self, **style: str) -> None:
         """Change how the frame is shown, as the widget around it does."""
-        self.page.evaluate("(style) => Object.assign(document.querySelector('iframe').style, style)", style)
+        self.page.evaluate(
+            "(style) => Object.assign(document.querySelector('iframe').style, style)", style
+        )
         self.page.wait_for_timeout(300)
 
     def sides(self) -> list[tuple[float, float]]:
@@ -252,7 +256,9 @@ def test_the_page_draws_answers_messages_and_asks_nothing(show: Any) -> None:
     assert shown.asked == []
 
 
-def test_in_a_narrow_frame_labels_stay_readable_and_the_question_begins_at_the_left(show: Any) -> None:
+def test_in_a_narrow_frame_labels_stay_readable_and_the_question_begins_at_the_left(
+    show: Any,
+) -> None:
     shown = show(subgraph(born()))
     shown.style(width="250px")
     assert shown.frame.evaluate("network.getScale()") == pytest.approx(0.6)
@@ -302,6 +308,8 @@ def test_the_page_may_run_and_load_nothing_else(show: Any) -> None:
     assert shown.said  # the browser tells of both refusals
     assert shown.asked == []
     assert (
-        shown.frame.evaluate("(() => { try { return !parent.document } catch { return 'refused' } })()")
+        shown.frame.evaluate(
+            "(() => { try { return !parent.document } catch { return 'refused' } })()"
+        )
         == "refused"
     )

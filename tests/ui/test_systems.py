@@ -72,7 +72,9 @@ def retried() -> Run:
 RUNS: dict[str, Callable[[], Run]] = {
     "dog": walked,
     "ragonite": retold,
-    "ragonite finished": lambda: ragonite.answered(ragonite.sql(), ragonite.passages(), ragonite.FINISH)[0],
+    "ragonite finished": lambda: ragonite.answered(
+        ragonite.sql(), ragonite.passages(), ragonite.FINISH
+    )[0],
     "robodata": lambda: machine.answered(settings={"metacognition": True})[0],
     "surveyor": revised,
     "triad": retried,
@@ -94,7 +96,9 @@ def read(run: Run, key: str) -> str:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_every_agent_has_a_cell_and_the_debugger_shows_every_view_and_steps_through(name: str) -> None:
+def test_every_agent_has_a_cell_and_the_debugger_shows_every_view_and_steps_through(
+    name: str,
+) -> None:
     session = session_of(RUNS[name]())
     answer, worked = session.run.answer, {step.agent for step in session.run.steps}
     idle = [spec.name for spec in session.run.system.agents if spec.name not in worked]
@@ -131,7 +135,14 @@ RECORDS: dict[str, dict[str, list[str]]] = {
         "answer": ["Arrival", "director", "Denis Villeneuve"],
     },
     "robodata refused": {
-        "turn[turn 5]": ["5 turns", "EVAL_REMOTE", "start", "now", "thought so", "Timothée Chalamet"],
+        "turn[turn 5]": [
+            "5 turns",
+            "EVAL_REMOTE",
+            "start",
+            "now",
+            "thought so",
+            "Timothée Chalamet",
+        ],
         "remote[turn 3]": ["EVAL_REMOTE comes next", "sparql_query", "DROP ALL"],
         "search_entities": ["2 rows", "entity", "types"],
         "sparql_query": ["error", "change the graph"],
@@ -142,7 +153,11 @@ RECORDS: dict[str, dict[str, list[str]]] = {
         "mention_finder": ["Which films did Denis Villeneuve direct?", "about Film"],
         "value_finder[Denis Villeneuve]": ["Denis Villeneuve"],
         "drafter": ["Which films did Denis", "list film", "director", "assumed shorts are films"],
-        "executor[draft]": ["0 rows", "nothing in the graph matches", "the other way round it holds"],
+        "executor[draft]": [
+            "0 rows",
+            "nothing in the graph matches",
+            "the other way round it holds",
+        ],
         "reviewer[draft]": ["revised", "before", "after", "OPTIONAL"],
         "executor[revision 1]": ["3 rows", "116", "?minutes is empty in 2 of 3 rows"],
         "reviewer[revision 1]": ["fine"],
@@ -191,7 +206,9 @@ DEBATED = [f"linguist {debate.LEFT}", "relation filtering director", "answer try
         (retried, ["try 1 · parsing: back to parsing", "try 2 · parsing: a query; changed: ⟨Dune"]),
     ],
 )
-def test_the_timeline_tells_each_role_and_each_try(make: Callable[[], Run], parts: list[str]) -> None:
+def test_the_timeline_tells_each_role_and_each_try(
+    make: Callable[[], Run], parts: list[str]
+) -> None:
     shown = text(Debugger(session_of(make())))
     assert [part for part in parts if part not in shown] == []
 
@@ -199,7 +216,11 @@ def test_the_timeline_tells_each_role_and_each_try(make: Callable[[], Run], part
 def test_results_are_put_in_by_hand_and_by_a_form() -> None:
     run = walked()
     role = run["critic[hop 1/round 1]"].output.role
-    words = {"role": role, "words": "mine", "question": "In which place was [Denis Villeneuve] born?"}
+    words = {
+        "role": role,
+        "words": "mine",
+        "question": "In which place was [Denis Villeneuve] born?",
+    }
     run.replace("critic[hop 1/round 1]", words).go()
     assert run["critic"].origin == "by hand"
     with pytest.raises(OverrideError, match="empty"):
@@ -239,7 +260,9 @@ def test_an_ungrounded_answer_says_so_wherever_it_is_shown() -> None:
         "step": read(run, "own_knowledge"),
         "debugger": text(Debugger(session_of(run))),
     }
-    assert [name for name, shown in places.items() if "Quebec" in shown and UNGROUNDED not in shown] == []
+    assert [
+        name for name, shown in places.items() if "Quebec" in shown and UNGROUNDED not in shown
+    ] == []
     assert all("Quebec" in shown for shown in places.values())
     assert "Quebec" not in [node.label for node in subgraph(run).nodes]
     own = {"own_fact": {"answer": "Rome"}, "settings": {"own_knowledge": True}}

@@ -48,7 +48,9 @@ class Rules(ChatModel):
     def __init__(self, embeddings: Embeddings | None = None) -> None:
         self.embeddings = embeddings or Embeddings()
 
-    def complete(self, request: ChatRequest, kg: Graph | None, cancel: threading.Event) -> ChatReply:
+    def complete(
+        self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
+    ) -> ChatReply:
         """The reply to one task. Raises ModelError for a task that has no rule: loading a system adds its."""
         if request.task not in _rules:
             hint = "choose another model for this agent"
@@ -64,7 +66,10 @@ def like(relation: str, names: Sequence[str], embeddings: Embeddings) -> list[st
     if ", " in relation:  # all parts of a value without a name
         return [name for name in names if name in relation.split(", ")]
     event = _event(relation)
-    if event not in ("", relation):  # where one was buried is no birth place, though both are places
+    if event not in (
+        "",
+        relation,
+    ):  # where one was buried is no birth place, though both are places
         names = [name for name in names if not name.endswith((" by", "er", "or"))]
         close = embeddings.similarity(event, [_event(name) or event for name in names], SPELLING)
         names = [name for name, c in zip(names, close, strict=True) if c >= RELEVANT]

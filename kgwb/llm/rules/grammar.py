@@ -62,7 +62,9 @@ class Chunk:
     def phrase(self) -> str:
         """The words of a relation; the last one, if of a known family, replaced by the noun for it."""
         last = self.words[-1]
-        whole = SENSE_OF.get("_".join(self.words)) or " ".join((*self.words[:-1], SENSE_OF.get(last, last)))
+        whole = SENSE_OF.get("_".join(self.words)) or " ".join(
+            (*self.words[:-1], SENSE_OF.get(last, last))
+        )
         return " ".join(dict.fromkeys(whole.split()))
 
 
@@ -85,20 +87,31 @@ def read(question: str, kg: Graph | None) -> Reading:
 def read_tokens(tokens: Sequence[Token], mentioned: Sequence[Mention], kg: Graph | None) -> Reading:
     """What the grammar reads in words of which it is known what they name; raises as ``read`` does."""
     words, names = [token.lower for token in tokens], [*mentioned]
-    unread = [w for n, w in enumerate(words) if w in UNREAD and not any(m.first <= n < m.last for m in names)]
+    unread = [
+        w
+        for n, w in enumerate(words)
+        if w in UNREAD and not any(m.first <= n < m.last for m in names)
+    ]
     if unread:
         hint = "reword the question, or choose another model"
-        raise ModelError(f"rules does not read {unread[0]!r}, and would answer another question", hint=hint)
+        raise ModelError(
+            f"rules does not read {unread[0]!r}, and would answer another question", hint=hint
+        )
     last = len(words) - 1
     kind = singular(words[-1]) if words else ""
-    stated = words[-2:-1] in (["a"], ["an"]) or ([kind] != words[-1:] and en.BEING & {*words[-3:-1]})
+    stated = words[-2:-1] in (["a"], ["an"]) or (
+        [kind] != words[-1:] and en.BEING & {*words[-3:-1]}
+    )
     if kg and names and names[-1].last <= last and stated and kg.exact([kind]):
         names.append(Mention(last, last + 1, kind))  # was X a chemist, were they also chemists
     groups = _groups(words, names)
     goes_on = any(
-        t.lower in en.WH and n and (t.opens or "and" in words[n - 4 : n]) for n, t in enumerate(tokens)
+        t.lower in en.WH and n and (t.opens or "and" in words[n - 4 : n])
+        for n, t in enumerate(tokens)
     )
-    asks = words[:1] and words[0] in en.AUXILIARIES and not ({*words[1:2]} & en.POLITE) and not goes_on
+    asks = (
+        words[:1] and words[0] in en.AUXILIARIES and not ({*words[1:2]} & en.POLITE) and not goes_on
+    )
     counts = {("how", "many"), ("how", "much"), ("the", "number")} & {*pairwise(words)}
     facts: list[Fact] = []
     target = "?answer"
@@ -107,7 +120,9 @@ def read_tokens(tokens: Sequence[Token], mentioned: Sequence[Mention], kg: Graph
     for group in groups:
         left, start = words[start : group[0].first], group[-1].last
         right = [word for word in words[start:] if len(group) == 1 or word != "together"]
-        chain = _chain(left, right if group is groups[-1] else [], first=group is groups[0]) or chain
+        chain = (
+            _chain(left, right if group is groups[-1] else [], first=group is groups[0]) or chain
+        )
         subject = asks and group is groups[0] and len(groups) > 1  # what is spoken of
         if subject:
             target = "?subject" if chain else group[0].text
@@ -148,7 +163,9 @@ def _chain(left: Sequence[str], right: Sequence[str], *, first: bool) -> list[St
     opened = fronted or subject or bool(hint)
     outer = [replace(chunk, left=True) for chunk in _chunks(left, "@")]
     inner = _chunks(right, ".")
-    at = len(inner)  # where the chunks begin that close the question's clause, and do not belong to the name
+    at = len(
+        inner
+    )  # where the chunks begin that close the question's clause, and do not belong to the name
     if right[:1] == ["'s"]:
         at = next((n for n, chunk in enumerate(inner) if n and chunk.verb), at)
     elif not asked_left or (subject and any(chunk.verb for chunk in inner)):
@@ -162,7 +179,11 @@ def _chain(left: Sequence[str], right: Sequence[str], *, first: bool) -> list[St
     rights = _relations_right(closing)
     if rights:
         lefts = [chunk for chunk in lefts if not chunk.asked]
-        if lefts and rights[0].words[0] in ("begin", "start", "end"):  # when did production of X start
+        if lefts and rights[0].words[0] in (
+            "begin",
+            "start",
+            "end",
+        ):  # when did production of X start
             lefts[0], rights = replace(lefts[0], words=(*lefts[0].words, *rights[0].words)), []
     if not (asked_left or asked_right or any(chunk.verb for chunk in rights)):
         phrases = {chunk.phrase for chunk in lefts}  # was the music for X composed
@@ -204,7 +225,9 @@ def _chunks(words: Sequence[str], end: str) -> list[Chunk]:
         if word.startswith("co-"):
             close("co")
             current, same = [word[3:]], True
-        elif word in ("common", "together") and (current or chunks):  # have an actor in common with X
+        elif word in ("common", "together") and (
+            current or chunks
+        ):  # have an actor in common with X
             close(word)
             chunks[-1] = replace(chunks[-1], same=True)
         elif word in ("same", "share", "shares", "shared", "common"):
@@ -228,16 +251,25 @@ def _relations_left(chunks: Sequence[Chunk]) -> list[Chunk]:
     """Those chunks before the name that are relations, outermost first."""
     kept: list[Chunk] = []
     for number, chunk in enumerate(chunks):
-        if chunk.before == "same" and kept and kept[-1].verb:  # acted in the same film, directed by the same
+        if (
+            chunk.before == "same" and kept and kept[-1].verb
+        ):  # acted in the same film, directed by the same
             kept[-1] = replace(kept[-1], same=True)
             continue
         later = chunks[number + 1 :]
-        is_object = bool(kept) and kept[-1].verb and not chunk.joint  # it is the object of the verb before it
+        is_object = (
+            bool(kept) and kept[-1].verb and not chunk.joint
+        )  # it is the object of the verb before it
         if is_object and not chunk.verb and chunk.words[-1] in SENSE_OF:
             kept[-1] = replace(kept[-1], words=chunk.words)
         elif chunk.joint == "for" and chunk.after == "of":
             kept.append(replace(chunk, same=True))  # films for the director of X
-        elif chunk.after in ("by", "with") or chunk.verb or chunk.same or not _is_type(chunk, later, kept):
+        elif (
+            chunk.after in ("by", "with")
+            or chunk.verb
+            or chunk.same
+            or not _is_type(chunk, later, kept)
+        ):
             kept.append(chunk)
     return kept
 
@@ -256,7 +288,9 @@ def _is_type(chunk: Chunk, later: Sequence[Chunk], kept: Sequence[Chunk]) -> boo
     if chunk.after in ("share", "shares", "co", "verb", "that", "which", "who", "whose", "where"):
         return True
     be = chunk.after in en.AUXILIARIES
-    within = bool(kept) and (chunk.words[-1] in en.PLACES or (be and chunk.before == "of"))  # the city of X
+    within = bool(kept) and (
+        chunk.words[-1] in en.PLACES or (be and chunk.before == "of")
+    )  # the city of X
     return within or (be and any(c.verb for c in later[:1]))
 
 
@@ -277,7 +311,9 @@ def _steps(chunks: Sequence[Chunk], hint: str, site: str) -> list[Step]:
     steps: list[Step] = []
     for chunk in chunks:
         says = chunk.phrase
-        of_maker = chunk.left and chunk.after in ("by", "with") and not chunk.verb and not chunk.same
+        of_maker = (
+            chunk.left and chunk.after in ("by", "with") and not chunk.verb and not chunk.same
+        )
         back = chunk.left and (chunk.verb or of_maker)
         if of_maker:
             says = MADE_BY if chunk.after == "by" else HAS
@@ -290,5 +326,7 @@ def _steps(chunks: Sequence[Chunk], hint: str, site: str) -> list[Step]:
             back = not back  # who directed X: X, directed by, who
         steps += [(says, back), (says, not back)] if chunk.same else [(says, back)]
     if site and steps and en.EVENTS[site in ("city", "town")] & {*chunks[-1].words}:
-        steps.append((SENSE_OF.get(site, f"{site} located in"), False))  # where it was, and in which country
+        steps.append(
+            (SENSE_OF.get(site, f"{site} located in"), False)
+        )  # where it was, and in which country
     return steps or [(site or hint, False)] * bool(hint)

@@ -50,7 +50,9 @@ def read(question: str, kg: Graph | None, embeddings: Embeddings) -> grammar.Rea
     if kg is None or reading.kind == "boolean":
         return reading
     exact = kg.exact([name.text for name in names]) if names else {}
-    vertices = {n: called for n in names if (called := exact.get(n.text) or _nearly_called(n.text, kg))}
+    vertices = {
+        n: called for n in names if (called := exact.get(n.text) or _nearly_called(n.text, kg))
+    }
     written = [name for name in vertices if name.text != name.text.casefold()] or [*vertices][-1:]
     if len(written) != 1:
         return reading
@@ -63,15 +65,23 @@ def read(question: str, kg: Graph | None, embeddings: Embeddings) -> grammar.Rea
     at_name = [says for subject, says, object_ in reading.facts if name in (subject, object_)][:1]
     figures: list[str] = []
     if WHO & {*words} and not grammar.wanted(words)[0] and len(reading.facts) == 1:
-        people = [each for each in predicates if not each.kinds or not all(map(_is_figure, each.kinds))]
+        people = [
+            each for each in predicates if not each.kinds or not all(map(_is_figure, each.kinds))
+        ]
         predicates, figures = people, [each.name for each in predicates if each not in people]
     named = [each.name for each in predicates]
     relations = [says.removesuffix(" by") for says in at_name]
     kept = [called for says in relations for called in like(says, named, embeddings)]
     figure = any(like(says, figures, embeddings) for says in relations)
-    counted = next((b for a, b in pairwise(words) if a == "many" and SENSE_OF.get(b) not in at_name), "")
-    kinds = [each for each in predicates if each.name in kept and each.kinds and len(reading.facts) == 1]
-    uncounted = counted not in FUNCTIONAL and not any(asked.names_kind(counted, each) for each in kinds)
+    counted = next(
+        (b for a, b in pairwise(words) if a == "many" and SENSE_OF.get(b) not in at_name), ""
+    )
+    kinds = [
+        each for each in predicates if each.name in kept and each.kinds and len(reading.facts) == 1
+    ]
+    uncounted = counted not in FUNCTIONAL and not any(
+        asked.names_kind(counted, each) for each in kinds
+    )
     if (kinds and uncounted) or (figure and not kept):
         return reading._replace(facts=((name, counted or "who", "?answer"),), target="?answer")
     strange = [says for _, says, _ in reading.facts if not {*says.split()} <= FAMILIES]
@@ -104,7 +114,9 @@ def _nearly_called(name: str, kg: Graph) -> Sequence[URIRef]:
 
 def _two_steps_away(kg: Graph, vertices: Sequence[URIRef]) -> Collection[str]:
     """The names of predicates one or two steps away from vertices."""
-    steps = " ".join(f"{{ ?{a} ?{p} ?{b} }} UNION {{ ?{b} ?{p} ?{a} }}" for a, p, b in ("vpx", "xqy"))
+    steps = " ".join(
+        f"{{ ?{a} ?{p} ?{b} }} UNION {{ ?{b} ?{p} ?{a} }}" for a, p, b in ("vpx", "xqy")
+    )
     hidden = ", ".join(map(n3, sorted(kg.vocabulary.hidden)))
     query = f"SELECT DISTINCT ?p ?q WHERE {{ {one_of('?v', vertices)} {steps} FILTER(?p NOT IN ({hidden})) }}"
     ends = {term for row in kg.select(query).rows for term in row if isinstance(term, URIRef)}
@@ -125,7 +137,9 @@ def _predicates(kg: Graph, vertices: Sequence[URIRef]) -> list[Predicate]:
     inside = kg.select(  # a query of its own: Virtuoso loses rows of two OPTIONALs
         f"SELECT DISTINCT ?p ?q WHERE {{ {one_of('?v', vertices)} ?v ?p ?o . ?o ?q ?x FILTER(isBlank(?o)) }}"
     ).rows
-    names = kg.names(sorted({term for row in (*rows, *inside) for term in row if isinstance(term, URIRef)}))
+    names = kg.names(
+        sorted({term for row in (*rows, *inside) for term in row if isinstance(term, URIRef)})
+    )
     hidden = kg.vocabulary.hidden
     parts = [(p, q) for p, q in inside if isinstance(q, URIRef) and q not in hidden]
     kinds: dict[tuple[URIRef, bool], set[URIRef]] = {}
@@ -159,12 +173,17 @@ class Asked:
         """
         if grammar.wanted(self.words)[0] == "date":
             texts = [" ".join([each.name, *each.kinds]).lower() for each in predicates]
-            predicates = [p for p, text in zip(predicates, texts, strict=True) if en.TIMES & {*text.split()}]
+            predicates = [
+                p for p, text in zip(predicates, texts, strict=True) if en.TIMES & {*text.split()}
+            ]
         close = [{n: self._closeness(n, each) for n in self.content} for each in predicates]
         like_it = [n for n, each in enumerate(close) if max(each.values(), default=0.0) >= SURE]
         fitting = like_it
         if not like_it:
-            kinds = [any(self.names_kind(self.words[m], each) for m in self.content) for each in predicates]
+            kinds = [
+                any(self.names_kind(self.words[m], each) for m in self.content)
+                for each in predicates
+            ]
             fitting = [n for n, named in enumerate(kinds) if named] or [*range(len(predicates))]
             if len(fitting) != 1:
                 return None
@@ -182,7 +201,9 @@ class Asked:
 
     def _asks(self, n: int) -> bool:
         """Whether a word asks for something else: after "what", before "of", or as one that is known to."""
-        before = [word for word in self.words[:n] if word not in en.BEING | en.DETERMINERS | en.ACTIVE]
+        before = [
+            word for word in self.words[:n] if word not in en.BEING | en.DETERMINERS | en.ACTIVE
+        ]
         asked = bool(before) and before[-1] in ("what", "which", "many")
         of = self.words[n + 1 : n + 2] == ["of"] and not en.WH & {*self.words[n + 2 : n + 3]}
         return self.words[n] not in en.VAGUE and (asked or of or self.words[n] in SENSE_OF)

@@ -19,7 +19,9 @@ def _listed(*names: str) -> Iterator[frozenset[str]]:
 
 WH, AUXILIARIES, HAVING, NATIONS = _listed("wh", "auxiliaries", "having", "nations")
 LIGHT_VERBS, VERB_FORMS, BEING, ACTIVE = _listed("light_verbs", "verb_forms", "being", "active")
-DETERMINERS, PREPOSITIONS, RELATIVES, FILLERS = _listed("determiners", "prepositions", "relatives", "fillers")
+DETERMINERS, PREPOSITIONS, RELATIVES, FILLERS = _listed(
+    "determiners", "prepositions", "relatives", "fillers"
+)
 IMPERATIVES, JOINING, NOUN_NEXT, ASKING = _listed("imperatives", "joining", "noun_next", "asking")
 TIMES, PLACES, PRONOUNS, SMALL_TALK = _listed("times", "places", "pronouns", "small_talk")
 POLITE, VAGUE = _listed("polite", "vague")
@@ -117,7 +119,11 @@ def marked(text: str, tokens: Sequence[Token]) -> list[Mention]:
     return [
         Mention(inside[0], inside[-1] + 1, mark[1])
         for mark in MARKED.finditer(text)
-        if (inside := [n for n, token in enumerate(tokens) if mark.start() <= token.start < mark.end()])
+        if (
+            inside := [
+                n for n, token in enumerate(tokens) if mark.start() <= token.start < mark.end()
+            ]
+        )
     ]
 
 
@@ -152,7 +158,9 @@ def _capital_runs(tokens: Sequence[Token]) -> list[tuple[int, int]]:
         joined = n > 1 and tokens[n - 1].lower in JOINING
         if n and _named(token) and runs and runs[-1][1] >= n - joined and n - runs[-1][0] < 18:
             runs[-1] = (runs[-1][0], n + 1)
-        elif _named(token) and not token.text.isdigit() and (n or any(map(str.isdigit, token.text))):
+        elif (
+            _named(token) and not token.text.isdigit() and (n or any(map(str.isdigit, token.text)))
+        ):
             runs.append((n, n + 1))
     return runs
 

@@ -56,7 +56,9 @@ def build_context(dialogue: Dialogue, run: Run) -> Context:
     """Every earlier turn with its answers, cut to L answers each (C_q in section 4.1)."""
     most = ChattySettings.of_run(run).answers_in_context
     turns = tuple(replace(turn, answers=turn.answers[:most]) for turn in dialogue.turns)
-    cut = sum(len(turn.answers) for turn in dialogue.turns) - sum(len(turn.answers) for turn in turns)
+    cut = sum(len(turn.answers) for turn in dialogue.turns) - sum(
+        len(turn.answers) for turn in turns
+    )
     if cut:
         run.note(f"{cut} earlier answers left out of the context: at most {most} a turn")
     return Context(turns, cut)
@@ -80,7 +82,9 @@ def reword(answer: Answer, question: str, run: Run) -> Answer:
     """A short answer as a sentence, zero-shot (equation 1); every value must still be in it."""
 
     def complete(reply: RewordedReply) -> str:
-        lost = [label for label in answer.labels if label.casefold() not in reply.sentence.casefold()]
+        lost = [
+            label for label in answer.labels if label.casefold() not in reply.sentence.casefold()
+        ]
         return f"the sentence does not hold {', '.join(lost)}" if lost else ""
 
     variables = {"question": question, "answer": list(answer.labels)}
@@ -109,7 +113,9 @@ def leave_out(answer: Answer, context: Context, run: Run) -> Answer:
         dropped = (value.label for value in answer.values if value.term in mentioned)
         run.note(f"left out as already talked about: {', '.join(dropped)}")
     if not left and answer.values:
-        return replace(answer, values=(), reason=f"{NOT_HERE}: nothing else than what was said already")
+        return replace(
+            answer, values=(), reason=f"{NOT_HERE}: nothing else than what was said already"
+        )
     return replace(answer, values=left)
 
 
@@ -136,7 +142,9 @@ def classify(question: str, context: Context, run: Run) -> Classified:
         return Classified("self-contained", "nothing was said before")
     pronoun, name = PRONOUN.search(question), NAME.search(question)
     if run.settings.fast and pronoun and not (name and name.start() < pronoun.start()):
-        return Classified("dependent", f"nothing before {pronoun.group()!r} says what it stands for")
+        return Classified(
+            "dependent", f"nothing before {pronoun.group()!r} says what it stands for"
+        )
     reply = ask("chatty_kg/classifier", {"question": question}, ClassifierReply, run)
     return Classified(reply.label, reply.reason)
 
@@ -145,7 +153,11 @@ def classify(question: str, context: Context, run: Run) -> Classified:
 def rephrase(question: str, context: Context, run: Run) -> Rephrased:
     """The question with pronouns and omissions resolved from the dialogue, and nothing added."""
     dialogue = [
-        {"question": t.standalone or t.question, "answers": list(t.answers), "about": list(t.entities)}
+        {
+            "question": t.standalone or t.question,
+            "answers": list(t.answers),
+            "about": list(t.entities),
+        }
         for t in context.turns
     ]
     variables = {"question": question, "dialogue": dialogue}

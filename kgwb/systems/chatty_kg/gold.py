@@ -31,7 +31,9 @@ AGENTS = {
     "linking": "matching entity_linking entity_retriever vertex_selection relation_linking",
     "execution and selection": "query_generator predicate_selection execution what_else answer_writer",
 }
-STAGES = MappingProxyType({agent: stage for stage, agents in AGENTS.items() for agent in agents.split()})
+STAGES = MappingProxyType(
+    {agent: stage for stage, agents in AGENTS.items() for agent in agents.split()}
+)
 """The stages whose seconds the paper reports (section 7.4, Figure 4)."""
 MOST_FACTS = 4
 """Facts of a QIR that are laid beside a gold query in every order."""
@@ -45,7 +47,9 @@ def linked(run: Run) -> LinkedIris:
 
     queries = [query for output in outputs("predicate_selection") for query in output.queries]
     return LinkedIris(
-        frozenset(str(output.vertex.iri) for output in outputs("vertex_selection") if output.vertex),
+        frozenset(
+            str(output.vertex.iri) for output in outputs("vertex_selection") if output.vertex
+        ),
         frozenset(predicate[1:-1] for query in queries for _, predicate, _ in query.patterns),
         frozenset(str(c.iri) for output in outputs("entity_retriever") for c in output.candidates),
         frozenset(str(p.iri) for output in outputs("relation_linking") for p in output.predicates),
@@ -101,10 +105,14 @@ def vertices(run: Run, gold: Gold) -> Rung | None:
     values, blamed = {}, "vertex_selection"
     for entity, term in fit.ends.items() if fit else ():
         link = _output(run, f"entity_linking[{entity}]")
-        if not term.startswith("<") or (link and link.vertex and link.vertex.iri == URIRef(term[1:-1])):
+        if not term.startswith("<") or (
+            link and link.vertex and link.vertex.iri == URIRef(term[1:-1])
+        ):
             continue
         candidates = getattr(_output(run, f"entity_retriever[{entity}]"), "candidates", ())
-        offered = next((candidate for candidate in candidates if candidate.iri == URIRef(term[1:-1])), None)
+        offered = next(
+            (candidate for candidate in candidates if candidate.iri == URIRef(term[1:-1])), None
+        )
         blamed = blamed if offered else "entity_retriever"
         vertex = offered or Vertex(URIRef(term[1:-1]), gold.names.get(term, term))
         values[f"entity_linking[{entity}]"] = Link(entity, vertex, candidates, "gold")
@@ -130,7 +138,9 @@ def selection(run: Run, gold: Gold) -> Rung | None:
     candidates = getattr(_output(run, "query_generator"), "queries", ())
     right = next((candidate for candidate in candidates if {*candidate.patterns} == patterns), None)
     chosen = Selection((right,), right.predicates) if right else None
-    if chosen is None or chosen.queries == getattr(_output(run, "predicate_selection"), "queries", ()):
+    if chosen is None or chosen.queries == getattr(
+        _output(run, "predicate_selection"), "queries", ()
+    ):
         return None
     return Rung("predicate_selection", {"predicate_selection": chosen})
 
@@ -191,13 +201,17 @@ def _fit(own: QIR | None, gold: Gold) -> _Fit | None:
         return None
     ways: tuple[Direction, Direction] = ("out", "in")
     likeliest: _Fit | None = None
-    for patterns, directions in product(permutations(gold.patterns), product(ways, repeat=len(own.facts))):
+    for patterns, directions in product(
+        permutations(gold.patterns), product(ways, repeat=len(own.facts))
+    ):
         facts = dict(zip(own.facts, zip(patterns, directions, strict=True), strict=True))
         if ends := _ends(facts, own, gold):
             pairs = [(fact.relation, pattern[1]) for fact, (pattern, _) in facts.items()]
             pairs += [(end, term) for end, term in ends.items() if term[0] == "<"]
             likeness = sum(
-                SequenceMatcher(None, words.casefold(), gold.names.get(term, term).casefold()).ratio()
+                SequenceMatcher(
+                    None, words.casefold(), gold.names.get(term, term).casefold()
+                ).ratio()
                 for words, term in pairs
             )
             if likeliest is None or likeness > likeliest.likeness:

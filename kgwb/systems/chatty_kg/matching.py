@@ -36,7 +36,9 @@ MOST_NEAR, MOST_VALUES, MOST_CHARS = 200, 3, 80
 
 
 @agent("entity_linking", subject="entity")
-def link_entity(entity: str, question: str, context: Context, kinds: Collection[str], run: Run) -> Link:
+def link_entity(
+    entity: str, question: str, context: Context, kinds: Collection[str], run: Run
+) -> Link:
     """Retrieve the candidates of one entity and choose one."""
     return select(retrieve(entity, question, kinds, run), question, context, run)
 
@@ -69,7 +71,10 @@ def retrieve(entity: str, question: str, kinds: Collection[str], run: Run) -> Re
     asked = {*normal(question).split()} - {*normal(retrieved.entity).split()}
 
     def shown(iri: URIRef, relation: str) -> str:
-        shared = {label: len(asked & {*normal(label).split()}) for label in values.get((iri, relation), ())}
+        shared = {
+            label: len(asked & {*normal(label).split()})
+            for label in values.get((iri, relation), ())
+        }
         best = sorted(shared, key=lambda label: (-shared[label], label))[:MOST_VALUES]
         named = [label for label in best if shared[label]] or best[:1]
         words = ", ".join(label[:MOST_CHARS] for label in named)
@@ -77,7 +82,9 @@ def retrieve(entity: str, question: str, kinds: Collection[str], run: Run) -> Re
 
     with_values = []
     for each in retrieved.candidates:
-        with_values.append(replace(each, relations=tuple(shown(each.iri, r) for r in each.relations)))
+        with_values.append(
+            replace(each, relations=tuple(shown(each.iri, r) for r in each.relations))
+        )
     return replace(retrieved, candidates=tuple(with_values))
 
 
@@ -98,11 +105,14 @@ def _with_classes(retrieved: Retrieved, run: Run) -> Retrieved:
         close = likeness(retrieved.entity, names.values(), run) if names else {}
         ranked = sorted(names, key=lambda iri: (-close[names[iri]], iri))
         best = ranked[: most - min(len(retrieved.candidates), most // 2)]
-        scores = {iri: round(min(max(close[names[iri]], 0.0), 0.99), 4) for iri in best}  # 1 is the name
+        scores = {
+            iri: round(min(max(close[names[iri]], 0.0), 0.99), 4) for iri in best
+        }  # 1 is the name
         others = [*retrieved.candidates]
     known = describe(run.kg, [*scores])
     classes = [
-        Candidate(iri, names[iri], score, ("class",), known[iri].description) for iri, score in scores.items()
+        Candidate(iri, names[iri], score, ("class",), known[iri].description)
+        for iri, score in scores.items()
     ]
     offered = (*classes, *(candidate for candidate in others if candidate.iri not in scores))
     return replace(retrieved, candidates=offered if whole else offered[:most])
@@ -132,7 +142,9 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
     linked: dict[Fact, LinkedRelation] = {}
     waiting = sorted(qir.facts, key=lambda fact: run.settings.fast and not fact.is_kind)
     while waiting:
-        fact = next((fact for fact in waiting if not paths.keys().isdisjoint(fact.ends)), waiting[0])
+        fact = next(
+            (fact for fact in waiting if not paths.keys().isdisjoint(fact.ends)), waiting[0]
+        )
         waiting.remove(fact)
         reachable = run.settings.fast or not vertices.isdisjoint(fact.ends)
         ends = [end for end in dict.fromkeys(fact.ends) if reachable and end in paths]
@@ -157,7 +169,8 @@ def terms_of(qir: QIR, links: Sequence[Link]) -> Ends:
     vertices = {link.entity: n3(link.vertex.iri) for link in links if link.vertex}
     ends = (*qir.entities, *qir.unknowns)
     return {
-        end: vertices.get(end) or (end if is_unknown(end) else f"?unlinked{n}") for n, end in enumerate(ends)
+        end: vertices.get(end) or (end if is_unknown(end) else f"?unlinked{n}")
+        for n, end in enumerate(ends)
     }
 
 
@@ -166,7 +179,9 @@ def link_relation(fact: Fact, paths: Paths, run: Run) -> LinkedRelation:
     """Rank the predicates found at the fact's ends by the similarity of their names with the relation."""
     types: tuple[RankedPredicate, ...] = ()
     vertex = paths[fact.object][0][1] if fact.is_kind and fact.object in paths else ""
-    if run.settings.fast and vertex.startswith("<"):  # a class, maybe: by which predicates has it instances?
+    if run.settings.fast and vertex.startswith(
+        "<"
+    ):  # a class, maybe: by which predicates has it instances?
         rows = run.kg.select(
             f"SELECT DISTINCT ?_p ?_c WHERE {{ ?_c {n3(RDFS.subClassOf)}* {vertex}"
             f" {one_of('?_p', run.kg.vocabulary.types)}"
@@ -177,8 +192,12 @@ def link_relation(fact: Fact, paths: Paths, run: Run) -> LinkedRelation:
             if isinstance(by, URIRef) and isinstance(kind, URIRef):
                 classes.setdefault(by, []).append(kind)
         called, by_predicate = run.kg.names(sorted(classes)), sorted(classes.items())
-        types = tuple(RankedPredicate(p, called[p], "out", 1.0, tuple(sorted(c))) for p, c in by_predicate)
-    if types and fact.relation.casefold() not in TRADE:  # all else that leads to a class is the ontology's
+        types = tuple(
+            RankedPredicate(p, called[p], "out", 1.0, tuple(sorted(c))) for p, c in by_predicate
+        )
+    if (
+        types and fact.relation.casefold() not in TRADE
+    ):  # all else that leads to a class is the ontology's
         return LinkedRelation(fact, types)
     own = {predicate.iri for predicate in types}
     pairs: dict[tuple[URIRef, Direction], None] = {}
@@ -193,12 +212,18 @@ def link_relation(fact: Fact, paths: Paths, run: Run) -> LinkedRelation:
         # "X influenced Y" is the predicate "influenced by" from Y to X, and "X cites Y" is "cites" from X to
         # Y: less like the relation is what is also found in the direction that the wordings speak for
         for place, predicate in enumerate(ranked):
-            fits: Direction = "out" if _to_agent(fact.relation) == _to_agent(predicate.name) else "in"
+            fits: Direction = (
+                "out" if _to_agent(fact.relation) == _to_agent(predicate.name) else "in"
+            )
             if predicate.direction != fits and (predicate.iri, fits) in pairs:
-                ranked[place] = replace(predicate, similarity=round(predicate.similarity * AGAINST, 4))
+                ranked[place] = replace(
+                    predicate, similarity=round(predicate.similarity * AGAINST, 4)
+                )
         ranked += types
     ranked.sort(key=lambda p: (-p.similarity, p.iri, p.direction == "in"))
-    iris = list(dict.fromkeys(predicate.iri for predicate in ranked))  # both directions of one count once
+    iris = list(
+        dict.fromkeys(predicate.iri for predicate in ranked)
+    )  # both directions of one count once
     kept = {*iris[: ChattySettings.of_run(run).predicates_per_relation]}
     best = [predicate for predicate in ranked if predicate.iri in kept]
     if len(best) < len(ranked):
@@ -212,13 +237,17 @@ def _to_agent(name: str) -> bool:
     return bool(TO_AGENT.fullmatch(last)) and not NO_AGENT.fullmatch(last)
 
 
-def _predicates(where: str, term: str, is_subject: bool, run: Run) -> Iterable[tuple[URIRef, Direction]]:
+def _predicates(
+    where: str, term: str, is_subject: bool, run: Run
+) -> Iterable[tuple[URIRef, Direction]]:
     """Predicates at a vertex or a sample of those that a path leads to, as the fact's subject sees them."""
     most = ChattySettings.of_run(run).join_sample
     at = f"{{ SELECT DISTINCT {term} WHERE {{ {where} }} LIMIT {most} }} " if where else ""
     hidden = run.kg.vocabulary.hidden
     for outgoing in (True, False):
-        triple = f"{term} ?_p ?_o" if outgoing else f"?_o ?_p {term}"  # no unknown of a QIR begins with "_"
+        triple = (
+            f"{term} ?_p ?_o" if outgoing else f"?_o ?_p {term}"
+        )  # no unknown of a QIR begins with "_"
         rows = run.kg.select(f"SELECT DISTINCT ?_p WHERE {{ {at}{triple} }}")
         way: Direction = "out" if outgoing == is_subject else "in"
         for (iri,) in rows.rows:

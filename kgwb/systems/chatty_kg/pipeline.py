@@ -60,14 +60,23 @@ def remember(run: Run) -> Turn:
     outputs = {step.key: step.output for step in run.steps if step.done}
     matched: Linked | None = outputs.get("matching")
     standalone = outputs.get("understanding", "")
-    return remembered(run, matched.links if matched else (), standalone if standalone != run.question else "")
+    return remembered(
+        run, matched.links if matched else (), standalone if standalone != run.question else ""
+    )
 
 
 SYSTEM = System(
     "chatty_kg",
     answer,
     {
-        "Understand": (chat.translate, chat.build_context, understand, chat.classify, chat.rephrase, extract),
+        "Understand": (
+            chat.translate,
+            chat.build_context,
+            understand,
+            chat.classify,
+            chat.rephrase,
+            extract,
+        ),
         "Link": (plan, match, link_entity, retrieve, select, link_relation),
         "Query": (generate, select_queries, execute),
         "Answer": (chat.leave_out, chat.reword),

@@ -18,7 +18,8 @@ BOOLEAN_OPENERS = frozenset(
 )
 """A question that opens with one of these is answered by yes or no: decided here and nowhere else."""
 COUNT = re.compile(
-    r"^(in |on |for |at )?how (many|much)\b|^(what|give|tell).{0,12}\b(number|count) of\b", re.IGNORECASE
+    r"^(in |on |for |at )?how (many|much)\b|^(what|give|tell).{0,12}\b(number|count) of\b",
+    re.IGNORECASE,
 )
 ASKS_ON = re.compile(
     r"(\?\s+|, and (if so,? )?)(\w+ )?(how|what|when|where|which|who|whose)\b", re.IGNORECASE
@@ -55,7 +56,9 @@ class QirReply(PublishedReply):
 
 def problems(qir: QIR, question: str) -> Iterator[str]:
     """What the triples validator has against a QIR put in by hand, which it judges in the form of a reply."""
-    triples = [TripleReply(subject=f.subject, predicate=f.relation, object=f.object) for f in qir.facts]
+    triples = [
+        TripleReply(subject=f.subject, predicate=f.relation, object=f.object) for f in qir.facts
+    ]
     reply = QirReply(
         entities=list(qir.entities),
         unknowns=list(qir.unknowns),
@@ -80,7 +83,9 @@ def extract(question: str, run: Run) -> QIR:
     stated = kind_of(question, None)
     checks, fast = triples_validator(stated), run.settings.fast
     last = lambda reply: bool(reply.triples) and not checks[0].test(reply)  # noqa: E731
-    name, form = ("chatty_kg/qir", QirReply) if fast else ("chatty_kg/qir_published", PublishedReply)
+    name, form = (
+        ("chatty_kg/qir", QirReply) if fast else ("chatty_kg/qir_published", PublishedReply)
+    )
     reply = ask(name, {"question": question}, form, run, checks=checks, last_resort=last)
     return construct(reply, question, published=not fast)
 
@@ -101,15 +106,25 @@ def triples_validator(kind: Kind | None) -> tuple[Check[PublishedReply], ...]:
         return "" if named or _beyond(reply) else "no triple names an entity"
 
     def unknown(reply: PublishedReply) -> str:
-        if _beyond(reply) or kind == "boolean" or (kind is None and reply.question_type == "boolean"):
+        if (
+            _beyond(reply)
+            or kind == "boolean"
+            or (kind is None and reply.question_type == "boolean")
+        ):
             return ""
-        return "" if any(is_unknown(end) for end in _ends(reply)) else "no triple has an unknown such as ?x"
+        return (
+            ""
+            if any(is_unknown(end) for end in _ends(reply))
+            else "no triple has an unknown such as ?x"
+        )
 
     def target(reply: PublishedReply) -> str:
         known = {_variable(end) for end in _ends(reply) if is_unknown(end)}
         if _beyond(reply) or not known or not is_unknown(reply.target):
             return ""
-        return "" if _variable(reply.target) in known else f"the target {reply.target} is in no triple"
+        return (
+            "" if _variable(reply.target) in known else f"the target {reply.target} is in no triple"
+        )
 
     return (
         Check("subject, predicate, object", whole),

@@ -43,14 +43,22 @@ def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
     """
     settings = ChattySettings.of_run(run)
     terms = terms_of(qir, linked.links)
-    relations = [linked_relation for linked_relation in linked.relations if linked_relation.predicates]
-    lost = len(relations) < len(linked.relations) or any(link.vertex is None for link in linked.links)
-    if not relations or (settings.fast and lost):  # a query for part of the question answers another one
+    relations = [
+        linked_relation for linked_relation in linked.relations if linked_relation.predicates
+    ]
+    lost = len(relations) < len(linked.relations) or any(
+        link.vertex is None for link in linked.links
+    )
+    if not relations or (
+        settings.fast and lost
+    ):  # a query for part of the question answers another one
         return Generated((), 0)
     facts = [relation.fact for relation in relations]
     choices = [relation.predicates for relation in relations]
     total = math.prod(len(choice) for choice in choices)
-    combinations: Iterable[tuple[RankedPredicate, ...]] = islice(product(*choices), MOST_COMBINATIONS)
+    combinations: Iterable[tuple[RankedPredicate, ...]] = islice(
+        product(*choices), MOST_COMBINATIONS
+    )
     if settings.fast:
         combinations = heapq.nsmallest(settings.query_num, combinations, key=_best_first)
     kept: dict[str, CandidateQuery] = {}
@@ -71,7 +79,9 @@ def _best_first(combination: Sequence[RankedPredicate]) -> tuple[float, list[str
 
 def score_of(combination: Sequence[RankedPredicate]) -> float:
     """Geometric mean of the similarities, negative ones taken as nearly none."""
-    return math.prod(max(predicate.similarity, 1e-3) for predicate in combination) ** (1 / len(combination))
+    return math.prod(max(predicate.similarity, 1e-3) for predicate in combination) ** (
+        1 / len(combination)
+    )
 
 
 def _query(
@@ -85,11 +95,15 @@ def _query(
     if run.settings.fast and qir.kind == "boolean":
         # a stored false is no yes: "is it a hybrid" of a car whose ``hybrid`` is false
         false = f'str({{0}}) NOT IN ("false", "0") || datatype({{0}}) != <{XSD.boolean}>'
-        filters += "".join(f"FILTER(!isLiteral({x}) || {false.format(x)}) " for x in unknowns_of(patterns))
+        filters += "".join(
+            f"FILTER(!isLiteral({x}) || {false.format(x)}) " for x in unknowns_of(patterns)
+        )
     elif run.settings.fast and len(qir.facts) > 1:
         # what was asked about is no answer of a chain that leads back to it: who shares a director with X
         named = dict.fromkeys(terms[entity] for entity in qir.entities if entity not in qir.kinds)
-        filters += "".join(f"FILTER({qir.target} != {term}) " for term in named if term.startswith("<"))
+        filters += "".join(
+            f"FILTER({qir.target} != {term}) " for term in named if term.startswith("<")
+        )
     query = CandidateQuery("", patterns, names, round(score_of(combination), 4), filters)
     return replace(query, sparql=f"{head} {{ {where(query)} }}")
 
@@ -112,7 +126,9 @@ class PooledReply(Reply):
     predicates: list[str]
 
 
-def problems(selection: Selection, generated: Generated, question: str, linked: Linked) -> Iterator[str]:
+def problems(
+    selection: Selection, generated: Generated, question: str, linked: Linked
+) -> Iterator[str]:
     """What the query validator has against a selection put in by hand: it may hold candidate queries only."""
     known = {query.sparql for query in generated.queries}
     strange = (query.sparql for query in selection.queries if query.sparql not in known)
@@ -132,7 +148,9 @@ def select_queries(generated: Generated, question: str, linked: Linked, run: Run
     if not run.settings.fast:
         return _pooled(generated, question, run)
     queries, relations = generated.queries, linked.relations
-    offered = [list(dict.fromkeys(query.predicates[n] for query in queries)) for n in range(len(relations))]
+    offered = [
+        list(dict.fromkeys(query.predicates[n] for query in queries)) for n in range(len(relations))
+    ]
 
     def listed(reply: SelectionReply) -> str:
         """One list a triple, of which names that were not offered are dropped.
@@ -153,7 +171,9 @@ def select_queries(generated: Generated, question: str, linked: Linked, run: Run
         run.note("for every relation one predicate is beyond doubt: no model was asked")
     else:
         pairs = zip(relations, offered, strict=True)
-        shown = [{"triple": [*relation.fact.words], "predicates": names} for relation, names in pairs]
+        shown = [
+            {"triple": [*relation.fact.words], "predicates": names} for relation, names in pairs
+        ]
         variables = {"question": question, "relations": shown}
         checks = (Check("predicates from the list", listed),)
         reply = ask("chatty_kg/predicate_selection", variables, SelectionReply, run, checks=checks)
@@ -166,14 +186,22 @@ def select_queries(generated: Generated, question: str, linked: Linked, run: Run
 
 def _beyond_doubt(relation: LinkedRelation) -> list[str]:
     """The one predicate with the relation's very name, or by far the most like it; empty if in doubt."""
-    same = {p.name for p in relation.predicates if p.name.casefold() == relation.fact.relation.casefold()}
+    same = {
+        p.name
+        for p in relation.predicates
+        if p.name.casefold() == relation.fact.relation.casefold()
+    }
     if same:
         return [*same] if len(same) == 1 else []
     close: dict[str, float] = {}
     for predicate in relation.predicates:
         close.setdefault(predicate.name, predicate.similarity)
     (best, nearest), *rest = close.items()
-    return [best] if nearest >= NEAR and all(nearest - similarity >= FAR for _, similarity in rest) else []
+    return (
+        [best]
+        if nearest >= NEAR and all(nearest - similarity >= FAR for _, similarity in rest)
+        else []
+    )
 
 
 def _pooled(generated: Generated, question: str, run: Run) -> Selection:
@@ -183,7 +211,9 @@ def _pooled(generated: Generated, question: str, run: Run) -> Selection:
     def listed(reply: PooledReply) -> str:
         if {*names} & {*reply.predicates}:
             return ""
-        return "none of the predicates is in the list: " + ", ".join(map(repr, reply.predicates[:5]))
+        return "none of the predicates is in the list: " + ", ".join(
+            map(repr, reply.predicates[:5])
+        )
 
     variables = {"question": question, "predicates": names}
     checks = (Check("predicates from the list", listed),)
@@ -216,7 +246,9 @@ def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
         missing = f"no vertex for {', '.join(lost)}" if lost else missing
     if missing:
         return Answer(qir.kind, reason=f"{NOT_HERE}: {missing}")
-    if qir.kind == "boolean":  # true if any selected query holds, with the triples that make it true
+    if (
+        qir.kind == "boolean"
+    ):  # true if any selected query holds, with the triples that make it true
         value, asked = Value(Literal(False), "false"), dict[object, str]()
         for query in selection.queries:
             undirected = tuple(predicate for _, predicate, _ in query.patterns)
@@ -232,14 +264,21 @@ def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
     if not supports:
         return Answer(qir.kind, queries=texts, reason=f"{NOT_HERE}: no selected query has rows")
     if qir.kind == "count" and run.settings.fast and not all(map(is_number, supports)):
-        number, triples = len(supports), dict.fromkeys(t for some in supports.values() for t in some)
+        number, triples = (
+            len(supports),
+            dict.fromkeys(t for some in supports.values() for t in some),
+        )
         if cut:  # the graph itself counts
             patterns = " UNION ".join(f"{{ {where(query)} }}" for query in queries)
             counting = f"SELECT (COUNT(DISTINCT {qir.target}) AS ?_n) WHERE {{ {patterns} }}"
             number = counted(next((row[0] for row in run.kg.select(counting).rows), None))
             texts = (*texts, counting)
-        return named(run.kg, Answer("count", (Value(Literal(number), str(number), tuple(triples)),), texts))
-    values = [Value(term, label, supports[term]) for term, label in labels_of(supports, run).items()]
+        return named(
+            run.kg, Answer("count", (Value(Literal(number), str(number), tuple(triples)),), texts)
+        )
+    values = [
+        Value(term, label, supports[term]) for term, label in labels_of(supports, run).items()
+    ]
     values.sort(key=lambda value: (value.label, str(value.term)))
     return named(run.kg, Answer(qir.kind, tuple(values), texts))
 

@@ -84,14 +84,22 @@ class QIR:
 
     @property
     def entities(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(end for fact in self.facts for end in fact.ends if not is_unknown(end)))
+        return tuple(
+            dict.fromkeys(end for fact in self.facts for end in fact.ends if not is_unknown(end))
+        )
 
     @property
     def unknowns(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(end for fact in self.facts for end in fact.ends if is_unknown(end)))
+        return tuple(
+            dict.fromkeys(end for fact in self.facts for end in fact.ends if is_unknown(end))
+        )
 
     def __str__(self) -> str:
-        wanted = {"list": self.target, "count": f"how many {self.target}", "boolean": "whether it is so"}
+        wanted = {
+            "list": self.target,
+            "count": f"how many {self.target}",
+            "boolean": "whether it is so",
+        }
         beyond = f", {self.outcome}" if self.beyond else ""
         return f"{' '.join(map(str, self.facts))} asks for {wanted[self.kind]}{beyond}"
 
@@ -148,7 +156,10 @@ class Linked:
     def __str__(self) -> str:
         vertices = sum(link.vertex is not None for link in self.links)
         relations = sum(bool(relation.predicates) for relation in self.relations)
-        entities, facts = counted(len(self.links), "entity"), counted(len(self.relations), "relation")
+        entities, facts = (
+            counted(len(self.links), "entity"),
+            counted(len(self.relations), "relation"),
+        )
         return f"{vertices} of {entities} and {relations} of {facts} linked"
 
 
@@ -160,7 +171,9 @@ class Generated:
     before_truncation: Hidden[int]
 
     def __str__(self) -> str:
-        cut = f" of {self.before_truncation:,}" if self.before_truncation > len(self.queries) else ""
+        cut = (
+            f" of {self.before_truncation:,}" if self.before_truncation > len(self.queries) else ""
+        )
         return f"{counted(len(self.queries), 'candidate query')}{cut}"
 
     @property

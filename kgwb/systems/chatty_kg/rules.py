@@ -10,7 +10,16 @@ from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.rules import like, rule
 from kgwb.llm.rules.grounding import read
-from kgwb.llm.rules.words import AUXILIARIES, PREPOSITIONS, PRONOUNS, WH, Token, is_verb, mentions, tokens_of
+from kgwb.llm.rules.words import (
+    AUXILIARIES,
+    PREPOSITIONS,
+    PRONOUNS,
+    WH,
+    Token,
+    is_verb,
+    mentions,
+    tokens_of,
+)
 
 PERSONAL = frozenset("he she him her his hers himself herself".split())
 POINTING = frozenset(("this", "that", "these", "those"))
@@ -19,7 +28,9 @@ ASKING = re.compile(r"^(\w+ )?(whom?|what|which|when|where|how)\b( year)?", re.I
 KINDS = "film|movie|book|novel|series|paper|article|song|album|car|model"
 WHOLE = re.compile(rf"\bthe ({KINDS})\b(?! of)|(?<![?!. ])(?=[?!. ]*$)", re.I)
 """What a name is put behind in a question that names nothing: "the film", else its last word."""
-PERSONS = re.compile(r"^(by )?(whom?|(which|what) (?!paper|number|river)\w*(or|er|ist|ian|man)s?)\b", re.I)
+PERSONS = re.compile(
+    r"^(by )?(whom?|(which|what) (?!paper|number|river)\w*(or|er|ist|ian|man)s?)\b", re.I
+)
 THINGS = re.compile(r"^(\w+ )?(what|which|name)\b", re.I)
 YEAR = re.compile(r"\b\d{4}\b")
 VALUE = re.compile(r"[-+\d.,:TZ/]+|true|false")
@@ -66,7 +77,10 @@ def pooled(
     """The predicates named most like any relation of the question."""
     relations = [relation for _, relation, _ in read(question, kg, embeddings).facts]
     kept = [name for relation in relations for name in like(relation, predicates, embeddings)]
-    return {"reasoning": "the names most like each relation", "predicates": list(dict.fromkeys(kept))}
+    return {
+        "reasoning": "the names most like each relation",
+        "predicates": list(dict.fromkeys(kept)),
+    }
 
 
 @rule("chatty_kg/answer_writer")
@@ -83,7 +97,10 @@ def classify(question: str, kg: Graph | None) -> dict[str, Any]:
     for number, token in enumerate(tokens):
         inside = tokens[0].lower not in AUXILIARIES and any(name.first <= number for name in named)
         if _kind(tokens, number) and not inside:
-            return {"reason": f"{token.text!r} stands for something said before", "label": "dependent"}
+            return {
+                "reason": f"{token.text!r} stands for something said before",
+                "label": "dependent",
+            }
     if not named or (OPENERS.match(question) and len(tokens) < 8):
         return {"reason": "it does not say all that it could be about", "label": "dependent"}
     return {"reason": f"it names {named[0].text!r}", "label": "self-contained"}
@@ -97,10 +114,18 @@ def rephrase(question: str, dialogue: Sequence[Turn], kg: Graph | None) -> dict[
     asked = OPENERS.sub("", question)
     tokens = tokens_of(asked)
     named = mentions(asked, tokens, kg)
-    outside = [n for n in range(len(tokens)) if not any(name.first <= n < name.last for name in named)]
+    outside = [
+        n for n in range(len(tokens)) if not any(name.first <= n < name.last for name in named)
+    ]
     words = {tokens[n].lower for n in outside}
-    if asked != question and not (words & AUXILIARIES or any(map(is_verb, words))):  # it leaves the rest out
-        previous, about, year = dialogue[-1]["question"], dialogue[-1].get("about"), YEAR.search(asked)
+    if asked != question and not (
+        words & AUXILIARIES or any(map(is_verb, words))
+    ):  # it leaves the rest out
+        previous, about, year = (
+            dialogue[-1]["question"],
+            dialogue[-1].get("about"),
+            YEAR.search(asked),
+        )
         if named and about:  # and X?
             return {"question": previous.replace(about[0], named[-1].text)}
         if year and YEAR.search(previous):  # and the one from 2019?
@@ -115,7 +140,9 @@ def rephrase(question: str, dialogue: Sequence[Turn], kg: Graph | None) -> dict[
         put = "in " * (kind == "place") + _meant(dialogue, kind) + owns
         asked = asked[: token.start] + put + asked[end:]
     if not pronouns and not named:
-        asked = WHOLE.sub(lambda match: f"{match[0] or ' of'} {_meant(dialogue, 'thing')}", asked, count=1)
+        asked = WHOLE.sub(
+            lambda match: f"{match[0] or ' of'} {_meant(dialogue, 'thing')}", asked, count=1
+        )
     return {"question": asked[:1].upper() + asked[1:]}
 
 
@@ -138,6 +165,8 @@ def _meant(dialogue: Sequence[Turn], kind: str) -> str:
         single = turn["answers"] if len(turn["answers"]) == 1 else []
         mentions += [(asks, answer) for answer in single if not VALUE.fullmatch(answer)]
         about = "thing" if person else kind  # who directed it
-        mentions += [("person" if name in persons else about, name) for name in turn.get("about", ())]
+        mentions += [
+            ("person" if name in persons else about, name) for name in turn.get("about", ())
+        ]
     fitting = [name for what, name in mentions if kind in (what, "place")]
     return next(iter(fitting or [name for _, name in mentions]), "")

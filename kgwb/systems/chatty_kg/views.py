@@ -48,7 +48,9 @@ def _(value: records.QIR, around: Around) -> h.Html:
     if value.beyond:
         parts.append(h.note(f"{flow.CANNOT_EXPRESS}: {'; '.join(map(h.short, value.beyond))}"))
     if value.facts:
-        parts.append(h.fold(h.aside("as a table"), parts_table(value.facts, around), key="qir-table"))
+        parts.append(
+            h.fold(h.aside("as a table"), parts_table(value.facts, around), key="qir-table")
+        )
     return h.div("body stack", *parts)
 
 
@@ -68,13 +70,19 @@ def _(value: records.Rephrased, around: Around) -> h.Html:
         shown = h.changed_words(value.original, value.question)
     dialogue: object = ""
     if context and context.turns:
-        dialogue = h.fold(h.aside("the dialogue as it came in"), view(context, around), key="dialogue")
+        dialogue = h.fold(
+            h.aside("the dialogue as it came in"), view(context, around), key="dialogue"
+        )
     return h.div("body stack", shown, dialogue)
 
 
 @view.register
 def _(value: records.LinkedRelation, around: Around) -> h.Html:
-    kept = [step.output for step in around.steps if step.done and isinstance(step.output, records.Selection)]
+    kept = [
+        step.output
+        for step in around.steps
+        if step.done and isinstance(step.output, records.Selection)
+    ]
     best = kept[-1].queries[:1] if kept else ()
     used = {predicate.strip("<>") for query in best for _, predicate, _ in query.patterns}
     relation = h.span("rel", h.tag("em", h.short(value.fact.relation)))
@@ -85,10 +93,18 @@ def _(value: records.LinkedRelation, around: Around) -> h.Html:
         way = "from subject to object" if out else "from object to subject"
         mark = h.join(" ", h.state_sign("ok", "used")) if is_used else ""
         arrow = h.span("soft", "→" if out else "←", title=way)
-        name = h.span("cut", h.tag("b" if is_used else "span", h.short(predicate.name)), " ", arrow, mark)
+        name = h.span(
+            "cut", h.tag("b" if is_used else "span", h.short(predicate.name)), " ", arrow, mark
+        )
         score = h.bar(predicate.similarity), h.span("num", f"{predicate.similarity:.2f}")
         ask = h.button("examples", "examples", class_="ghost", arg=place) if around.live else ""
-        cells = (h.span("num", place + 1), name, *score, h.span("cut", curie(predicate.iri, around)), ask)
+        cells = (
+            h.span("num", place + 1),
+            name,
+            *score,
+            h.span("cut", curie(predicate.iri, around)),
+            ask,
+        )
         more = f"examples {place}"
         examples = h.div("body", shown_of(more, around)) if more in around.more else ""
         rows.append(h.join(h.div(f"rank{' used' if is_used else ''}", *cells), examples))
@@ -123,23 +139,35 @@ def _kept(value: records.Generated | records.Selection, around: Around) -> list[
     blocks, usable = [], isinstance(value, records.Generated)
     for place, query in enumerate(value.queries[:MOST_KEPT]):
         first = h.span("num", place + 1) if usable else h.state_sign("ok", "kept")
-        score = (h.aside("score"), h.span("minibar", h.bar(query.score)), h.span("num", f"{query.score:.2f}"))
-        head = h.div("row", first, *score, h.span("soft cut", " · ".join(map(h.short, query.predicates))))
+        score = (
+            h.aside("score"),
+            h.span("minibar", h.bar(query.score)),
+            h.span("num", f"{query.score:.2f}"),
+        )
+        head = h.div(
+            "row", first, *score, h.span("soft cut", " · ".join(map(h.short, query.predicates)))
+        )
         blocks.append(query_block(place, query.sparql, around, head=head, usable=usable))
     return blocks
 
 
-def _others(offered: Sequence[flow.CandidateQuery], shown: int, around: Around, *, takes: bool) -> h.Html:
+def _others(
+    offered: Sequence[flow.CandidateQuery], shown: int, around: Around, *, takes: bool
+) -> h.Html:
     """Other candidate queries, of which a click may take one; ``shown`` are shown already."""
     rows = []
     for place, query in [*enumerate(offered)][shown : shown + MOST_OTHERS]:
-        reads = h.join(*(h.div("", h.short(part_text(pattern, around.names))) for pattern in query.patterns))
+        reads = h.join(
+            *(h.div("", h.short(part_text(pattern, around.names))) for pattern in query.patterns)
+        )
         take = h.button("take this one", "take", class_="ghost", arg=place) if takes else ""
         rows.append((f"{query.score:.2f}", h.short(" · ".join(query.predicates)), reads, take))
     others = len(offered) - shown
     more = h.aside(f"and {others - len(rows):,} more") if others > len(rows) else ""
     head = h.aside(h.count(others, "other candidate query"))
-    return h.fold(head, h.table(("score", "predicates", "reads as", ""), rows), more, key="other-queries")
+    return h.fold(
+        head, h.table(("score", "predicates", "reads as", ""), rows), more, key="other-queries"
+    )
 
 
 # --- what the records say to a person's questions, and of the subgraph
@@ -151,7 +179,11 @@ def _(value: records.LinkedRelation) -> str:
     if not best:
         return f"no predicate for “{relation}”: nothing that was linked touches one"
     near = ", ".join(f"{predicate.name} ({predicate.similarity:.2f})" for predicate in best)
-    return f"no predicate is like “{relation}”: nearest are {near}" if best[0].similarity < UNLIKE else ""
+    return (
+        f"no predicate is like “{relation}”: nearest are {near}"
+        if best[0].similarity < UNLIKE
+        else ""
+    )
 
 
 @written_by.register

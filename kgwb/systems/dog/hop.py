@@ -48,7 +48,9 @@ def get_relations(head: Head, run: Run) -> Relations:
     for iri, direction in pairs:
         iris.setdefault((names[iri], direction), []).append(iri)
     in_order = sorted(iris.items(), key=lambda item: (item[0][0], item[0][1] == "in"))
-    return Relations(head.name, tuple(Relation(name, way, tuple(group)) for (name, way), group in in_order))
+    return Relations(
+        head.name, tuple(Relation(name, way, tuple(group)) for (name, way), group in in_order)
+    )
 
 
 class FilteringReply(Reply):
@@ -76,7 +78,9 @@ def filter_relation(relations: Relations, question: str, run: Run) -> Filtered:
     """
     if not relations.found:
         return Filtered(relations.head, "", None, "the graph tells nothing about it")
-    alone = len({*MARKED.findall(question)}) <= 1 and DogSettings.of_run(run).ablation != "no_focusing"
+    alone = (
+        len({*MARKED.findall(question)}) <= 1 and DogSettings.of_run(run).ablation != "no_focusing"
+    )
     if len(relations.found) == 1 and alone:
         return Filtered(relations.head, "", relations.found[0], "the only relation")
     names = [str(relation) for relation in relations.found]
@@ -123,7 +127,9 @@ def fill(filtered: Filtered, head: Head, run: Run) -> Filled:
         result = run.kg.select(queries[0])
         whole = not result.cut
         if result.cut:
-            run.note(f"the result was cut at {len(result.rows):,} rows: raise the graph's row_limit")
+            run.note(
+                f"the result was cut at {len(result.rows):,} rows: raise the graph's row_limit"
+            )
         for h, p, t in result.rows:
             if h is not None and isinstance(p, URIRef) and t is not None:
                 led.add(h)
@@ -133,7 +139,11 @@ def fill(filtered: Filtered, head: Head, run: Run) -> Filled:
         query, further = _further(values, back, head, nameless, run)
         queries.append(query)
         passed = {step.triples[0] for step in further}
-        kept = [step for step in steps if step.triples[0] not in passed and not isinstance(step.tail, BNode)]
+        kept = [
+            step
+            for step in steps
+            if step.triples[0] not in passed and not isinstance(step.tail, BNode)
+        ]
         if further:
             run.note("behind nodes without a name: one hop further")
         steps = [*kept, *further]
@@ -158,7 +168,9 @@ def _nameless(tails: Sequence[Term], head: Head, run: Run) -> set[Term]:
     return blank | iris if labelled and not labelled & iris else blank
 
 
-def _further(values: str, back: bool, head: Head, nameless: set[Term], run: Run) -> tuple[str, list[_Step]]:
+def _further(
+    values: str, back: bool, head: Head, nameless: set[Term], run: Run
+) -> tuple[str, list[_Step]]:
     """One hop further: every relation of the nodes between, in both directions, noise left out."""
     query = (
         f"SELECT DISTINCT ?head ?p ?node ?q ?tail ?back WHERE {{ {values}"
@@ -170,10 +182,18 @@ def _further(values: str, back: bool, head: Head, nameless: set[Term], run: Run)
     hidden = run.kg.vocabulary.hidden
     blank = any(isinstance(node, BNode) for node in nameless)
     for h, p, node, q, tail, way in run.kg.select(query).rows:
-        between = node in nameless or (blank and isinstance(node, BNode))  # another result, other labels
+        between = node in nameless or (
+            blank and isinstance(node, BNode)
+        )  # another result, other labels
         if not isinstance(q, URIRef) or q in hidden or not between or tail in head.start:
             continue
-        if h is None or node is None or tail is None or isinstance(tail, BNode) or not isinstance(p, URIRef):
+        if (
+            h is None
+            or node is None
+            or tail is None
+            or isinstance(tail, BNode)
+            or not isinstance(p, URIRef)
+        ):
             continue
         against = str(way) == "back"
         near: Triple = (node, p, h) if back else (h, p, node)
@@ -195,7 +215,9 @@ def _filled(
     most, before = DogSettings.of_run(run).fan_out, {value.term: value for value in head.values}
     rank = {term: place for place, term in enumerate(before)}
     asked = (step for step in steps if step.head in rank)  # an engine may spell an IRI its own way
-    for step in sorted(asked, key=lambda step: (rank[step.head], str(step.triples))):  # engines differ
+    for step in sorted(
+        asked, key=lambda step: (rank[step.head], str(step.triples))
+    ):  # engines differ
         tails.setdefault(step.tail, []).append(step)
     terms = {term for step in steps for triple in step.triples for term in triple}
     names = run.kg.names([term for term in terms if isinstance(term, URIRef)])
@@ -212,7 +234,9 @@ def _filled(
             between = ("…", f"{INVERSE * against}{names[iri]}")
         return before[step.head].label, str(relation), *between, labels[step.tail]
 
-    in_turn = chain.from_iterable(zip_longest(*(tails[tail] for tail in kept)))  # one of every tail first
+    in_turn = chain.from_iterable(
+        zip_longest(*(tails[tail] for tail in kept))
+    )  # one of every tail first
     triples = {(in_words(step), (step.head, step.tail)): None for step in in_turn if step}
     shown = [*triples][:most]
     if len(shown) < len(triples):
@@ -279,7 +303,9 @@ def tell_apart(filled: Sequence[Filled], heads: Sequence[Head], run: Run) -> tup
         names |= {term: f"{named[term]} ({kind})" for term, kind in pairs if term not in known}
     renamed = []
     for result in filled:
-        values = tuple(replace(value, label=names.get(value.term, value.label)) for value in result.values)
+        values = tuple(
+            replace(value, label=names.get(value.term, value.label)) for value in result.values
+        )
         in_words = zip(result.triples, result.ends, strict=False)
         triples = tuple((*words[:-1], names.get(tail, words[-1])) for words, (_, tail) in in_words)
         by_hand = len(result.ends) < len(result.triples)
@@ -297,7 +323,9 @@ class TryingReply(Reply):
 
 def answer_problems(tried: Tried, question: str, filled: Sequence[Filled]) -> Iterator[str]:
     """What is wrong with a decision put in by hand: what is wrong with a model's."""
-    reply = TryingReply(sufficient=tried.sufficient, reason=tried.reason, answers=list(tried.answers))
+    reply = TryingReply(
+        sufficient=tried.sufficient, reason=tried.reason, answers=list(tried.answers)
+    )
     yield from faults(reply, checks_of(filled))
 
 
@@ -307,7 +335,9 @@ def try_answer(question: str, filled: tuple[Filled, ...], run: Run) -> Tried:
     shown = []
     for result in filled:
         note = "; ".join(filter(None, (result.note, result.reason)))
-        shown.append({"entity": result.head, "triples": list(map(list, result.triples)), "note": note})
+        shown.append(
+            {"entity": result.head, "triples": list(map(list, result.triples)), "note": note}
+        )
     variables = {"question": question, "found": shown}
     reply = ask("dog/answer_trying", variables, TryingReply, run, checks=checks_of(filled))
     return Tried(reply.sufficient, reply.reason, tuple(dict.fromkeys(reply.answers)))
@@ -320,7 +350,11 @@ def checks_of(filled: Sequence[Filled]) -> tuple[Check[TryingReply], ...]:
     def whole(reply: TryingReply) -> str:
         if (reply.sufficient == "yes") == bool(reply.answers):
             return ""
-        return "the reply is no, with answers" if reply.answers else "the reply is yes, but gives no answer"
+        return (
+            "the reply is no, with answers"
+            if reply.answers
+            else "the reply is yes, but gives no answer"
+        )
 
     def among(reply: TryingReply) -> str:
         strange = [name for name in reply.answers if plain(name) not in known]
@@ -339,7 +373,10 @@ def values_of(tried: Tried, filled: Sequence[Filled], heads: Sequence[Head]) -> 
     triples = [triple for value in tails for triple in value.support]
     passed = [value for head in heads for value in head.values]
     extended = (
-        replace(value, support=(*value.support, *(triple for triple in triples if value.term in triple[::2])))
+        replace(
+            value,
+            support=(*value.support, *(triple for triple in triples if value.term in triple[::2])),
+        )
         for value in passed
     )
     for value in (*tails, *extended):

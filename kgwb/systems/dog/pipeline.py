@@ -52,7 +52,9 @@ def walk(topics: Topics, run: Run) -> Answer:
         tried = try_answer(topics.question, evidence, run) if evidence else None
         hops.append(Hop(topics.question, evidence, tried))
     last = hops[-1]
-    queries = tuple(dict.fromkeys(query for hop in hops for result in hop.filled for query in result.queries))
+    queries = tuple(
+        dict.fromkeys(query for hop in hops for result in hop.filled for query in result.queries)
+    )
     values = values_of(last.tried, last.filled, heads) if last.tried else ()
     if not values:
         empty = [f"[{result.head}]: {result.reason}" for result in last.filled if not result.values]
@@ -111,7 +113,13 @@ SYSTEM = System(
     supervisors={
         "walk": ("entity_linking", "iteration"),
         "entity_linking": ("entity_retriever", "vertex_selection"),
-        "iteration": ("relations", "relation_filtering", "triple_filling", "answer_trying", "simplifying"),
+        "iteration": (
+            "relations",
+            "relation_filtering",
+            "triple_filling",
+            "answer_trying",
+            "simplifying",
+        ),
         "simplifying": ("simplifying_expert", "critic", "linguist", "fused_agent"),
     },
     settings=DogSettings,

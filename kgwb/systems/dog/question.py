@@ -9,7 +9,17 @@ from difflib import get_close_matches
 from kgwb.flow import Context, Link, Value
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, faults
-from kgwb.systems.dog.records import MARKED, Filled, Focus, Head, Remark, Simplified, Solved, Topics, plain
+from kgwb.systems.dog.records import (
+    MARKED,
+    Filled,
+    Focus,
+    Head,
+    Remark,
+    Simplified,
+    Solved,
+    Topics,
+    plain,
+)
 from kgwb.systems.dog.settings import DogSettings
 from kgwb.systems.linking import link_entity
 
@@ -25,8 +35,12 @@ def topic_problems(topics: Topics, question: str) -> Iterator[str]:
     marked = MARKED.findall(topics.question)
     if not topics.entities:
         yield "no topic entity: a walk over the graph has to begin somewhere"
-    yield from (f"[{name}] is not in the question" for name in topics.entities if name not in marked)
-    yield from (f"[{name}] is marked and no topic entity" for name in marked if name not in topics.entities)
+    yield from (
+        f"[{name}] is not in the question" for name in topics.entities if name not in marked
+    )
+    yield from (
+        f"[{name}] is marked and no topic entity" for name in marked if name not in topics.entities
+    )
 
 
 @agent("topic_entity", check=topic_problems, kind="model")
@@ -37,7 +51,9 @@ def find_topics(question: str, run: Run) -> Topics:
     if marked := MARKED.findall(question):
         return Topics(question, tuple(dict.fromkeys(marked)))
     checks, last = topic_checks(question), lambda reply: bool(_usable(question, reply, run))
-    reply = ask("dog/topic_entity", {"question": question}, TopicReply, run, checks=checks, last_resort=last)
+    reply = ask(
+        "dog/topic_entity", {"question": question}, TopicReply, run, checks=checks, last_resort=last
+    )
     names = _usable(question, reply, run)
     if names != _names(reply):
         run.note(f"taken instead, from the graph's names in the question: {', '.join(names)}")
@@ -51,10 +67,13 @@ def _names(reply: TopicReply) -> list[str]:
 def _usable(question: str, reply: TopicReply, run: Run) -> list[str]:
     """The names that stand in the question; for one that does not, the nearest of the graph's that does."""
     names = (
-        name if name and _place(question, name) else _nearest(name, question, run) for name in _names(reply)
+        name if name and _place(question, name) else _nearest(name, question, run)
+        for name in _names(reply)
     )
     written = dict.fromkeys(filter(None, names))
-    return [name for name in written if not any(name != longer and name in longer for longer in written)]
+    return [
+        name for name in written if not any(name != longer and name in longer for longer in written)
+    ]
 
 
 def _nearest(name: str, question: str, run: Run) -> str:
@@ -84,7 +103,9 @@ def topic_checks(question: str) -> tuple[Check[TopicReply], ...]:
         inside = [name for name in names for longer in names if name != longer and name in longer]
         return f"{inside[0]!r} is part of another name" if inside else ""
 
-    at_least_one = Check[TopicReply]("at least one entity", lambda reply: "" if reply.entities else problem)
+    at_least_one = Check[TopicReply](
+        "at least one entity", lambda reply: "" if reply.entities else problem
+    )
     return at_least_one, Check("copied from the question", written)
 
 
@@ -160,7 +181,9 @@ def _role(prompt: str, purpose: str) -> Role:
     """
     role = prompt.removeprefix("dog/")
 
-    def speak(place: str, question: str, solved: Hops, debate: Debate, filled: Results, run: Run) -> Remark:
+    def speak(
+        place: str, question: str, solved: Hops, debate: Debate, filled: Results, run: Run
+    ) -> Remark:
         seen = []
         for hop, result in zip(solved, filled, strict=False):
             examples = [list(triple) for triple in result.triples[:EXAMPLES]]
@@ -213,7 +236,9 @@ def checks_of(question: str, solved: Sequence[Solved]) -> tuple[Check[RemarkRepl
 
     def gone(reply: RemarkReply) -> str:
         names = {hop.entity for hop in solved} - {hop.found for hop in solved}
-        kept = [f"[{name}]" for name in sorted(names) if f"[{plain(name)}]" in plain(reply.question)]
+        kept = [
+            f"[{name}]" for name in sorted(names) if f"[{plain(name)}]" in plain(reply.question)
+        ]
         return f"the question still names {', '.join(kept)}, which is solved" if kept else ""
 
     return Check("goes on from what was found", goes_on), Check("the solved entity is gone", gone)

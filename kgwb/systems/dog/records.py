@@ -7,7 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import Answer, Direction, Explanation, Hidden, Iri, Term, Titled, Value, counted, first_few
+from kgwb.flow import (
+    Answer,
+    Direction,
+    Explanation,
+    Hidden,
+    Iri,
+    Term,
+    Titled,
+    Value,
+    counted,
+    first_few,
+)
 
 INVERSE = "~"
 """Before a relation that is gone from object to subject (DoG, "Relation Filtering")."""
@@ -70,7 +81,9 @@ class Relations:
 
     def named(self, text: str) -> Relation | None:
         """The relation that a text names, letter case and spaces aside."""
-        return next((relation for relation in self.found if plain(str(relation)) == plain(text)), None)
+        return next(
+            (relation for relation in self.found if plain(str(relation)) == plain(text)), None
+        )
 
     @property
     def step_subject(self) -> str:

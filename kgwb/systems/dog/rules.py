@@ -69,26 +69,37 @@ def _plainly(name: str, step: grammar.Step) -> str:
 def _best(says: str, relations: Iterable[str], embeddings: Embeddings) -> str:
     """The name most like what is said, whichever way it is gone along; "" if none is like enough."""
     kept = like(says, sorted({name.removeprefix(INVERSE) for name in relations}), embeddings)
-    return max(zip(embeddings.similarity(says, kept, SPELLING), kept, strict=True), default=(0.0, ""))[1]
+    return max(
+        zip(embeddings.similarity(says, kept, SPELLING), kept, strict=True), default=(0.0, "")
+    )[1]
 
 
 @rule("dog/answer_trying")
-def trying(question: str, found: Sequence[Any], kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
+def trying(
+    question: str, found: Sequence[Any], kg: Graph | None, embeddings: Embeddings
+) -> dict[str, Any]:
     """Yes with all tails if one step is left of every chain; several entities must agree on them."""
     filled = [each for each in found if each["triples"] or each["note"].startswith("no triple")]
     read_at, kind = chains(question, kg, embeddings), grammar.read(question, kg).kind
     tails_of: list[list[str]] = []
     for each in filled:
-        triples, says = each["triples"], next((says for says, _ in read_at.get(each["entity"], ())), "")
+        triples, says = (
+            each["triples"],
+            next((says for says, _ in read_at.get(each["entity"], ())), ""),
+        )
         # Behind a node without a name its own relation counts; the one that leads there may say it too
         best = _best(says, (triple[-2] for triple in triples), embeddings)
         ends = [triple for triple in triples if triple[-2].removeprefix(INVERSE) == best]
         ends = ends or [triple for triple in triples if _best(says, [triple[1]], embeddings)]
         tails_of.append([triple[-1] for triple in ends])
-    answers = dict.fromkeys(tail for tail in chain(*tails_of[:1]) if all(tail in tails for tails in tails_of))
+    answers = dict.fromkeys(
+        tail for tail in chain(*tails_of[:1]) if all(tail in tails for tails in tails_of)
+    )
     numbers = all(tail.replace(".", "", 1).isdecimal() for tail in answers)
     left = max((len(steps) for steps in read_at.values()), default=0)
-    reason = "the only relation left is gone along" if answers else "no tail fits all of the entities"
+    reason = (
+        "the only relation left is gone along" if answers else "no tail fits all of the entities"
+    )
     if kind == "boolean" or (kind == "count" and not numbers):
         answers, reason = {}, "a walk finds names; it neither counts nor says yes or no"
     elif left > 1:
@@ -104,16 +115,23 @@ def expert(question: str, solved: Sequence[Any], kg: Graph | None) -> dict[str, 
     """What was found, in place of the fewest words that say the solved relation."""
     for hop in solved:
         question = _shortened(question, hop, kg)
-    led = (f"From [{hop['entity']}] {hop['relation']!r} leads to [{hop['found']}]." for hop in solved)
+    led = (
+        f"From [{hop['entity']}] {hop['relation']!r} leads to [{hop['found']}]." for hop in solved
+    )
     return {"remark": " ".join(led), "question": question}
 
 
 @rule("dog/critic")
-def critic(question: str, solved: Sequence[Any], debate: Sequence[Any], kg: Graph | None) -> dict[str, Any]:
+def critic(
+    question: str, solved: Sequence[Any], debate: Sequence[Any], kg: Graph | None
+) -> dict[str, Any]:
     """Reads the proposed question again, and rewords it if it does not say what is left."""
     proposed = debate[-1]["question"]
     if _alike(chains(proposed, kg), _left(question, solved, kg)):
-        return {"remark": "It is one hop shorter and asks for the same: I agree.", "question": proposed}
+        return {
+            "remark": "It is one hop shorter and asks for the same: I agree.",
+            "question": proposed,
+        }
     better = expert(question, solved, kg)
     return better | {"remark": f"That does not say what is left. {better['remark']}"}
 
@@ -128,7 +146,11 @@ def linguist(solved: Sequence[Any], debate: Sequence[Any], kg: Graph | None) -> 
         runs = (n for n in range(len(words)) if NEEDED.isdisjoint(map(str.casefold, words[n:])))
         shorter = (" ".join([*words[:n], name]) + after for n in runs)
         polished = next((text for text in shorter if chains(text, kg) == kept), polished)
-    remark = "Nothing in it is redundant" if polished == proposed else "What is named needs no description"
+    remark = (
+        "Nothing in it is redundant"
+        if polished == proposed
+        else "What is named needs no description"
+    )
     return {"remark": f"{remark}.", "question": polished}
 
 
@@ -169,8 +191,12 @@ def _shortened(question: str, hop: Any, kg: Graph | None) -> str:
 
 def _alike(first: Chains, second: Chains) -> bool:
     """Whether two readings are the same chains, where words of one family say the same."""
-    pairs = [pair for name in first for pair in zip(first[name], second.get(name, ()), strict=False)]
-    return {name: len(first[name]) for name in first} == {name: len(second[name]) for name in second} and all(
+    pairs = [
+        pair for name in first for pair in zip(first[name], second.get(name, ()), strict=False)
+    ]
+    return {name: len(first[name]) for name in first} == {
+        name: len(second[name]) for name in second
+    } and all(
         back == back_too and (says == says_too or {*says.split()} & {*says_too.split()} - VAGUE)
         for (says, back), (says_too, back_too) in pairs
     )
@@ -178,7 +204,9 @@ def _alike(first: Chains, second: Chains) -> bool:
 
 def chains(question: str, kg: Graph | None, embeddings: Embeddings | None = None) -> Chains:
     """The relations from each marked name to what is asked for; without embeddings as the grammar reads."""
-    facts, target, kind = read(question, kg, embeddings) if embeddings else grammar.read(question, kg)
+    facts, target, kind = (
+        read(question, kg, embeddings) if embeddings else grammar.read(question, kg)
+    )
     names = [name.text for name in en.marked(question, en.tokens_of(question))]
     ends = {*names, "" if kind == "boolean" else target}
     chains: Chains = {}

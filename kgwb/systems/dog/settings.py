@@ -8,7 +8,9 @@ from pydantic.dataclasses import dataclass
 
 from kgwb.settings import STRICT, Count, Settings
 
-Ablation = Literal["none", "no_focusing", "expert_only", "no_linguist", "fused_agent", "unneeded_roles"]
+Ablation = Literal[
+    "none", "no_focusing", "expert_only", "no_linguist", "fused_agent", "unneeded_roles"
+]
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)

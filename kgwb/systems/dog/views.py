@@ -28,7 +28,9 @@ def _(value: walk.Topics | walk.Focus, around: Around) -> Html:
 @view.register
 def _(value: walk.Relations, around: Around) -> Html:
     rows = [(short(str(each)), *_in_graph(value.head, each, around)) for each in value.found]
-    return div("body", table(("relation", "in the graph", "predicate"), rows) or aside("no relation"))
+    return div(
+        "body", table(("relation", "in the graph", "predicate"), rows) or aside("no relation")
+    )
 
 
 def _in_graph(head: str, relation: walk.Relation, around: Around) -> tuple[str, Html]:
@@ -45,21 +47,34 @@ def _(value: walk.Filtered, around: Around) -> Html:
     rows = []
     for relation in shown:
         way, predicates = _in_graph(value.head, relation, around)
-        rows.append(join(tag("b", short(str(relation))), " ", aside(way), span("under", predicates)))
+        rows.append(
+            join(tag("b", short(str(relation))), " ", aside(way), span("under", predicates))
+        )
     taken = shown.index(value.relation) if value.relation in shown else -1
-    chosen = div("", in_question(f"[{value.head}]"), " → ", tag("b", str(value.relation or "no relation")))
+    chosen = div(
+        "", in_question(f"[{value.head}]"), " → ", tag("b", str(value.relation or "no relation"))
+    )
     return join(
         div("body stack", chosen, because(value.subquestion, "to answer"), because(value.reason)),
         choice_rows(rows, taken, "no relation: none fits, or another entity comes first", around),
-        div("band soft", f"and {len(offered) - MOST_ROWS:,} more") if len(offered) > MOST_ROWS else "",
+        div("band soft", f"and {len(offered) - MOST_ROWS:,} more")
+        if len(offered) > MOST_ROWS
+        else "",
     )
 
 
 @view.register
 def _(value: walk.Filled, around: Around) -> Html:
     wide = max((len(triple) for triple in value.triples), default=3)
-    heads = ("head", "relation", "tail") if wide == 3 else ("head", "relation", "between", "relation", "tail")
-    rows = [triple if len(triple) == wide else (*triple[:2], "", "", triple[2]) for triple in value.triples]
+    heads = (
+        ("head", "relation", "tail")
+        if wide == 3
+        else ("head", "relation", "between", "relation", "tail")
+    )
+    rows = [
+        triple if len(triple) == wide else (*triple[:2], "", "", triple[2])
+        for triple in value.triples
+    ]
     stands = aside("what each tail stands on, from where the walk began")
     of = f"{count(value.found, 'tail')} found, {len(value.values)} kept"
     return div(
@@ -112,10 +127,15 @@ def _(value: walk.Hop, around: Around) -> Html:
     """The question as it shrank up to here, and what this hop went along."""
     questions = [*value.before, value.question, *([value.left.question] if value.left else [])]
     last = len(questions) - 1 if value.left else -1
-    rows = [(str(n + 1), in_question(text), "left" if n == last else "") for n, text in enumerate(questions)]
+    rows = [
+        (str(n + 1), in_question(text), "left" if n == last else "")
+        for n, text in enumerate(questions)
+    ]
     gone = [div("", in_question(str(result))) for result in value.filled]
     tried = view(value.tried, Around(around.names, around.prefixes)) if value.tried else ""
-    return join(div("body stack", table(("", "the question, shorter by each hop", ""), rows), *gone), tried)
+    return join(
+        div("body stack", table(("", "the question, shorter by each hop", ""), rows), *gone), tried
+    )
 
 
 @roles.register

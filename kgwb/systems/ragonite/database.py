@@ -59,7 +59,9 @@ class Database:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection, self._lock = connection, threading.Lock()
         self.schema = from_data(json.loads(self._rows("SELECT json FROM _schema")[0][0]), Schema)
-        self.passages: list[tuple[str, str]] = self._rows("SELECT title, text FROM _passages ORDER BY n")
+        self.passages: list[tuple[str, str]] = self._rows(
+            "SELECT title, text FROM _passages ORDER BY n"
+        )
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, CELL)
         connection.text_factory = lambda text: text.decode("utf-8", "replace")
@@ -76,7 +78,11 @@ class Database:
             if action == sqlite3.SQLITE_READ and first and not first.startswith(HIDDEN):
                 read.add(f"{first}.{second}")
                 return sqlite3.SQLITE_OK
-            return sqlite3.SQLITE_OK if action in ALLOWED and second not in REFUSED else sqlite3.SQLITE_DENY
+            return (
+                sqlite3.SQLITE_OK
+                if action in ALLOWED and second not in REFUSED
+                else sqlite3.SQLITE_DENY
+            )
 
         with self._lock:
             until = time.monotonic() + settings.sql_timeout_s
@@ -96,9 +102,13 @@ class Database:
                 return Source("sql", query, error="it is no SELECT")
             cut, rows = len(rows) > settings.rows, rows[: settings.rows]
             texts = {cell for row in rows for cell in row if isinstance(cell, str)}
-            parts = json.dumps(sorted({part for text in texts for part in (text, *text.split(","))}))
+            parts = json.dumps(
+                sorted({part for text in texts for part in (text, *text.split(","))})
+            )
             triples, terms = self._standing(STANDING, (parts, json.dumps(sorted(read))))
-        shown = tuple(tuple("" if cell is None else str(cell)[:CELL] for cell in row) for row in rows)
+        shown = tuple(
+            tuple("" if cell is None else str(cell)[:CELL] for cell in row) for row in rows
+        )
         return Source("sql", query, "", columns, shown, cut, triples=triples, terms=terms)
 
     def search(self, sentence: str, embeddings: Embeddings, most: int) -> tuple[Source, ...]:
@@ -116,13 +126,21 @@ class Database:
             which = "SELECT triple FROM _facts WHERE passage = ?"
             standing = {n: self._standing(which, (n,)) for n in best}
         return tuple(
-            Source("passages", *self.passages[n], score=round(scores[n], 4), triples=triples, terms=terms)
+            Source(
+                "passages",
+                *self.passages[n],
+                score=round(scores[n], 4),
+                triples=triples,
+                terms=terms,
+            )
             for n, (triples, terms) in standing.items()
         )
 
     def nearest(self, sentence: str, embeddings: Embeddings) -> tuple[tuple[int, float], ...]:
         """Number and cosine of the passages nearest in meaning, whose vectors the embeddings keep."""
-        return Index([text[:EMBEDDED] for _, text in self.passages], embeddings).nearest(sentence, RANKS)
+        return Index([text[:EMBEDDED] for _, text in self.passages], embeddings).nearest(
+            sentence, RANKS
+        )
 
     def _standing(self, which: str, values: Sequence[Any]) -> tuple[tuple[Triple, ...], Terms]:
         """The triples of some numbers, and the ids and names of their ends."""
@@ -134,7 +152,9 @@ class Database:
         )
         triples = tuple((_term(s), URIRef(p), _term(o)) for s, p, o, *_ in rows)
         names = {(s[3], s[4], s[0]) for s in rows} | {s[5:] for s in rows if s[5]}
-        pairs = [(known[place], known[2]) for place in (0, 1) for known in sorted(names)]  # ids first
+        pairs = [
+            (known[place], known[2]) for place in (0, 1) for known in sorted(names)
+        ]  # ids first
         return triples, tuple((text, _term(term)) for text, term in pairs)
 
 
@@ -159,7 +179,10 @@ def database(kg: Graph, settings: RagoniteSettings, embeddings: Embeddings) -> D
             written = path.stat().st_mtime
             if not kg.remote or time.time() - written < KEPT_S:
                 uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
-                _open[path] = written, Database(sqlite3.connect(uri, uri=True, check_same_thread=False))
+                _open[path] = (
+                    written,
+                    Database(sqlite3.connect(uri, uri=True, check_same_thread=False)),
+                )
                 return _open[path][1]
         connection = sqlite3.connect(":memory:", check_same_thread=False)
         triples = list(_read(kg, settings))
@@ -213,7 +236,9 @@ def _read(kg: Graph, settings: RagoniteSettings) -> Iterator[Triple]:
     except (GraphError, ValueError) as error:
         triples, why = 0, f"its triples cannot be counted: {error}"
     if triples > settings.max_triples:
-        takes = f"{triples * SECONDS / 60_000:,.0f} minutes and {triples * MEGABYTES / 1000:,.0f} MB"
+        takes = (
+            f"{triples * SECONDS / 60_000:,.0f} minutes and {triples * MEGABYTES / 1000:,.0f} MB"
+        )
         why = f"{triples:,} triples would take about {takes}; at most max_triples, {settings.max_triples:,}"
         why += ", are taken"
     elif not triples:
@@ -224,8 +249,12 @@ def _read(kg: Graph, settings: RagoniteSettings) -> Iterator[Triple]:
     order = " ORDER BY ?s ?p ?o" if kg.remote else ""  # a file's order stays the same
     inner = f"SELECT DISTINCT ?s ?p ?o WHERE {{ {pattern} }}{order}"
     start = 0
-    while rows := kg.select(f"SELECT ?s ?p ?o WHERE {{ {{ {inner} }} }} LIMIT {PAGE} OFFSET {start}").rows:
+    while rows := kg.select(
+        f"SELECT ?s ?p ?o WHERE {{ {{ {inner} }} }} LIMIT {PAGE} OFFSET {start}"
+    ).rows:
         start += len(rows)
         yield from (
-            (s, URIRef(p), o) for s, p, o in rows if s is not None and p is not None and o is not None
+            (s, URIRef(p), o)
+            for s, p, o in rows
+            if s is not None and p is not None and o is not None
         )

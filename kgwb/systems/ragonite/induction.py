@@ -28,7 +28,8 @@ SCHEMA, WIDE = "it describes a class or a predicate", "its table has too many co
 MOST_COLUMNS, LONGEST, FEW, LETTERS, OBJECTS, SMALL = 400, 60, 8, 900, 12, 4
 """Columns of a table, letters of a name, values that are all shown; of a passage letters, things, parts."""
 NUMERIC = {
-    XSD[name] for name in "integer int long short byte decimal double float gYear nonNegativeInteger".split()
+    XSD[name]
+    for name in "integer int long short byte decimal double float gYear nonNegativeInteger".split()
 }
 Names = Mapping[Term, str]
 N = r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?"
@@ -62,7 +63,9 @@ GROUP BY home, predicate, tag ORDER BY home, count(DISTINCT subject) DESC, predi
 class Induction:
     """Writes the tables and passages of some triples into a database."""
 
-    def __init__(self, triples: list[Triple], names: Names, vocabulary: Vocabulary, db: Connection) -> None:
+    def __init__(
+        self, triples: list[Triple], names: Names, vocabulary: Vocabulary, db: Connection
+    ) -> None:
         self.triples, self.names, self.vocabulary, self.db = triples, names, vocabulary, db
         self.types: dict[Term, set[URIRef]] = defaultdict(set)
         self.taken: set[str] = set()
@@ -84,7 +87,10 @@ class Induction:
         kinds = {s: self.types.get(s, set()).difference(PLAIN) for s in things}
         tops = {s: {_top(kind, parents) for kind in some} for s, some in kinds.items()}
         common = Counter(top for some in tops.values() for top in some)
-        homes = {s: min(tops[s], key=lambda top: (-common[top], top), default=leads.get(s)) for s in things}
+        homes = {
+            s: min(tops[s], key=lambda top: (-common[top], top), default=leads.get(s))
+            for s in things
+        }
         sizes = Counter(homes.values())
         order = sorted(sizes, key=lambda home: (-sizes[home], str(home)))
         self.of = {identifier(names[home] if home else "thing", self.taken): home for home in order}
@@ -112,7 +118,9 @@ class Induction:
         typed: dict[str, set[frozenset[URIRef]]] = defaultdict(set)
         for s, table in self.home.items():
             typed[table].add(frozenset(self.types.get(s, ())))
-        constant = {table for table, kinds in typed.items() if kinds == {frozenset([self.of[table]])}}
+        constant = {
+            table for table, kinds in typed.items() if kinds == {frozenset([self.of[table]])}
+        }
         named = ((i, self.names.get(t, i), t) for t, i in self.ids.items())
         terms = ((i, name, json.dumps(term_to_data(t)), self.home.get(t)) for i, name, t in named)
         self.db.executemany("INSERT INTO _terms VALUES (?, ?, ?, ?)", terms)
@@ -128,14 +136,31 @@ class Induction:
                 place = f"{home}.name"
             measure, target = _measure(o) or (None, None, None), self.home.get(o)
             cell, value = self.ids.get(o, str(o)), json.dumps(term_to_data(o))
-            rows.append((n, self.ids[s], p, self.ids.get(o), value, tag, cell, *measure, home, target, place))
+            rows.append(
+                (
+                    n,
+                    self.ids[s],
+                    p,
+                    self.ids.get(o),
+                    value,
+                    tag,
+                    cell,
+                    *measure,
+                    home,
+                    target,
+                    place,
+                )
+            )
         self.db.executemany(f"INSERT INTO _triples VALUES ({', '.join('?' * 13)})", rows)
 
     def _tables(self) -> Iterator[Table]:
         """Makes the tables, and gives them as the model sees them."""
         sizes = Counter(self.home.values())
         first = Column("id", "TEXT PRIMARY KEY"), Column("name", "TEXT")
-        columns, labels = {home: [*first] for home in self.of}, {home: {"id", "name"} for home in self.of}
+        columns, labels = (
+            {home: [*first] for home in self.of},
+            {home: {"id", "name"} for home in self.of},
+        )
         for home in self.of:
             self.db.execute(f"CREATE TABLE {home} (id TEXT PRIMARY KEY, name TEXT)")
             things = "SELECT id, name FROM _terms WHERE home = ? ORDER BY id"
@@ -147,11 +172,17 @@ class Induction:
             table = identifier(f"{home} {label}", self.taken) if several else home
             place = f"{table}.{label}" if several or not wide else WIDE
             self.db.execute(placed, (place, home, p, tag))
-            own = self._columns(label, place, p, " NOT NULL" * (several or triples == sizes[home]), kind)
+            own = self._columns(
+                label, place, p, " NOT NULL" * (several or triples == sizes[home]), kind
+            )
             if several:
                 of = Column(f"{home}_" if label == home else home, "TEXT NOT NULL", home)
-                values = f"SELECT subject, {', '.join(own)} FROM _triples WHERE place = ? ORDER BY n"
-                created = ", ".join(f"{column.name} {column.type}" for column in (of, *own.values()))
+                values = (
+                    f"SELECT subject, {', '.join(own)} FROM _triples WHERE place = ? ORDER BY n"
+                )
+                created = ", ".join(
+                    f"{column.name} {column.type}" for column in (of, *own.values())
+                )
                 self.db.execute(f"CREATE TABLE {table} ({created})")
                 self.db.execute(f"INSERT INTO {table} {values}", (place,))
                 yield Table(table, triples, (of, *own.values()))
@@ -159,13 +190,19 @@ class Induction:
                 columns[home] += own.values()
                 for source, column in own.items():
                     value = f"SELECT {source} FROM _triples WHERE subject = {home}.id AND place = ?"
-                    self.db.execute(f"ALTER TABLE {home} ADD COLUMN {column.name} {column.type.split()[0]}")
+                    self.db.execute(
+                        f"ALTER TABLE {home} ADD COLUMN {column.name} {column.type.split()[0]}"
+                    )
                     self.db.execute(f"UPDATE {home} SET {column.name} = ({value})", (place,))
         classes = set().union(*self.types.values())
         for home, of_class in self.of.items():
-            yield Table(home, sizes[home], tuple(columns[home]), of_class if of_class in classes else None)
+            yield Table(
+                home, sizes[home], tuple(columns[home]), of_class if of_class in classes else None
+            )
 
-    def _columns(self, label: str, place: str, p: str, full: str, kind: Sequence[Any]) -> dict[str, Column]:
+    def _columns(
+        self, label: str, place: str, p: str, full: str, kind: Sequence[Any]
+    ) -> dict[str, Column]:
         """The columns that hold the values of a predicate, by what of a triple is in them."""
         numbers, unit, low, high, ranges, whole, linked, targets, target = kind
         iri, number = URIRef(p), ("INTEGER" if whole else "REAL") + full
@@ -176,12 +213,16 @@ class Induction:
             return {"cell": Column(label, "TEXT" + full, target, "", iri)}
         sql = "SELECT cell FROM _triples WHERE place = ? GROUP BY cell ORDER BY count(*) DESC, cell LIMIT ?"
         shown = [quoted(cell) for (cell,) in self.db.execute(sql, (place, FEW + 1))]
-        comment = f"one of {', '.join(shown)}" if len(shown) <= FEW else f"such as {', '.join(shown[:2])}"
+        comment = (
+            f"one of {', '.join(shown)}" if len(shown) <= FEW else f"such as {', '.join(shown[:2])}"
+        )
         comment = f"ids of {target}; {comment}" if target else comment
         columns = {"cell": Column(label, "TEXT" + full, "", comment, iri)}
         if numbers:
             in_unit = f"in {quoted(unit)}" if unit else ""
-            columns |= {end: Column(f"{label}_{end}", number, "", in_unit, iri) for end in ("low", "high")}
+            columns |= {
+                end: Column(f"{label}_{end}", number, "", in_unit, iri) for end in ("low", "high")
+            }
         return columns
 
     # --- passages
@@ -213,13 +254,23 @@ class Induction:
             if o in seen or not within(o):
                 return relation, self._name(o), [n]
             inner = [fact(each, seen | {o}) for each in own[o]]
-            parts = "; ".join(f"{relation.removeprefix('has ')} {other}" for relation, other, _ in inner)
+            parts = "; ".join(
+                f"{relation.removeprefix('has ')} {other}" for relation, other, _ in inner
+            )
             return relation, f"({parts})", [n, *(place for *_, places in inner for place in places)]
 
-        ends = (end for end in (*own, *(leading if reverse_facts else ())) if not isinstance(end, Literal))
+        ends = (
+            end
+            for end in (*own, *(leading if reverse_facts else ()))
+            if not isinstance(end, Literal)
+        )
         for thing in sorted(dict.fromkeys(ends), key=within):
             node = within(thing)
-            facts = [fact(n, frozenset([thing])) for n in own.get(thing, ()) if not (node and n in described)]
+            facts = [
+                fact(n, frozenset([thing]))
+                for n in own.get(thing, ())
+                if not (node and n in described)
+            ]
             facts.sort(key=lambda fact: first.get(fact[0], len(first)))
             if reverse_facts and not node and thing not in self.schema:
                 leads = ((n, *self.triples[n]) for n in leading.get(thing, ()))
@@ -235,7 +286,9 @@ class Induction:
                 self.db.execute("INSERT INTO _passages VALUES (?, ?, ?)", (number, title, text))
                 searched = (number, normal(title), normal(text))
                 self.db.execute("INSERT INTO _words (rowid, title, key) VALUES (?, ?, ?)", searched)
-                self.db.executemany("INSERT INTO _facts VALUES (?, ?)", ((number, n) for n in places))
+                self.db.executemany(
+                    "INSERT INTO _facts VALUES (?, ?)", ((number, n) for n in places)
+                )
                 number += 1
         return number
 
@@ -248,7 +301,9 @@ class Induction:
         return self.names.get(term) or self.ids[term]
 
 
-def _parted(name: str, facts: Sequence[tuple[str, str, list[int]]]) -> Iterator[tuple[str, list[int]]]:
+def _parted(
+    name: str, facts: Sequence[tuple[str, str, list[int]]]
+) -> Iterator[tuple[str, list[int]]]:
     """Sentences about a thing in passages of some length, with the triples in them."""
     by = defaultdict[str, list[tuple[str, list[int]]]](list)
     for relation, other, places in facts:
@@ -269,10 +324,16 @@ def _parted(name: str, facts: Sequence[tuple[str, str, list[int]]]) -> Iterator[
 
 def _measure(value: Term) -> tuple[float, float, str] | None:
     """The ends of a number or a range, and its unit; None for a text, or what SQLite has no number for."""
-    if not isinstance(value, Literal) or value.language or value.datatype not in (None, XSD.string, *NUMERIC):
+    if (
+        not isinstance(value, Literal)
+        or value.language
+        or value.datatype not in (None, XSD.string, *NUMERIC)
+    ):
         return None
     if parts := MEASURE.fullmatch(value):
-        low, high = (float(end) if "." in end else int(end) for end in (parts[1], parts[2] or parts[1]))
+        low, high = (
+            float(end) if "." in end else int(end) for end in (parts[1], parts[2] or parts[1])
+        )
         return (low, high, parts[3] or "") if -(2**63) < low <= high < 2**63 else None
     with suppress(ValueError):
         if value.datatype in NUMERIC and abs(number := float(value)) < 2**63:  # not NaN either

@@ -51,7 +51,9 @@ class AnswerReply(Reply):
     values: list[ValueReply]
 
 
-def problems(cited: Cited, question: str, dialogue: Dialogue, sources: tuple[Source, ...]) -> Iterator[str]:
+def problems(
+    cited: Cited, question: str, dialogue: Dialogue, sources: tuple[Source, ...]
+) -> Iterator[str]:
     """What is wrong with an answer put in by hand."""
     if wrong := [n for n in cited.lit if not 1 <= n <= len(cited.sources)]:
         yield f"there is no source {wrong[0]}"
@@ -68,7 +70,13 @@ def write(question: str, dialogue: Dialogue, sources: tuple[Source, ...], run: R
         numbers += [int(n) for n in re.findall(r"\[(\d{1,6})\]", reply.answer)]
         wrong = sorted({n for n in numbers if not 1 <= n <= len(sources)})
         bare = [value.value for value in reply.values if not value.sources]
-        return f"there is no source {wrong[0]}" if wrong else f"{bare[0]!r} has no source" if bare else ""
+        return (
+            f"there is no source {wrong[0]}"
+            if wrong
+            else f"{bare[0]!r} has no source"
+            if bare
+            else ""
+        )
 
     def truth(reply: AnswerReply) -> str:
         values = [value.value.strip().lower() for value in reply.values]
@@ -84,13 +92,17 @@ def write(question: str, dialogue: Dialogue, sources: tuple[Source, ...], run: R
 @agent("answer", kind="sparql")
 def conclude(question: str, cited: Cited, run: Run) -> Answer:
     """The values as terms of the graph, each with the triples of its sources that it stands on."""
-    queries = tuple(source.title for source in cited.sources if source.tool == "sparql" and not source.error)
+    queries = tuple(
+        source.title for source in cited.sources if source.tool == "sparql" and not source.error
+    )
     if not cited.values:
         why = f"{NOT_HERE}: {cited.reason or cited.text}"
         return Answer("list", queries=queries, text=cited.text, reason=why)
     words = f"{question} {cited.text}".casefold()
     values: dict[Value, None] = {}
-    for value in cited.values:  # as the term that its sources, else the others, have under its id or name
+    for (
+        value
+    ) in cited.values:  # as the term that its sources, else the others, have under its id or name
         mine = [cited.sources[number - 1] for number in value.sources]
         triples = list(dict.fromkeys(triple for source in mine for triple in source.triples))
         if cited.kind == "boolean":
@@ -98,12 +110,19 @@ def conclude(question: str, cited: Cited, run: Run) -> Answer:
         elif cited.kind == "count":
             term = _number(value.value)
         else:
-            known = chain(_terms(value.value, mine, triples), _terms(value.value, cited.sources, ()))
+            known = chain(
+                _terms(value.value, mine, triples), _terms(value.value, cited.sources, ())
+            )
             term = next(known, _number(value.value))  # by next, as a literal 0 is false
         names = {other: text for source in mine for text, other in source.terms}
         near = [triple for triple in triples if term in triple[::2]] or triples
-        others = {triple: [names.get(end, str(end)) for end in triple[::2] if end != term] for triple in near}
-        support = [t for t, ends in others.items() if all(end.casefold() in words for end in ends)] or near
+        others = {
+            triple: [names.get(end, str(end)) for end in triple[::2] if end != term]
+            for triple in near
+        }
+        support = [
+            t for t, ends in others.items() if all(end.casefold() in words for end in ends)
+        ] or near
         values[Value(term, names.get(term, value.value), tuple(support[:MOST_TRIPLES]))] = None
     return named(run.kg, Answer(cited.kind, tuple(values), queries, cited.text))
 
@@ -111,7 +130,9 @@ def conclude(question: str, cited: Cited, run: Run) -> Answer:
 def _terms(text: str, sources: Sequence[Source], triples: Iterable[Triple]) -> Iterator[Term]:
     """What has a text as its id or name in sources, then the literals of that text in triples."""
     key = text.casefold()
-    yield from (term for source in sources for known, term in source.terms if known.casefold() == key)
+    yield from (
+        term for source in sources for known, term in source.terms if known.casefold() == key
+    )
     yield from (o for _, _, o in triples if isinstance(o, Literal) and str(o).casefold() == key)
 
 
@@ -122,6 +143,10 @@ def _number(text: str) -> Literal:
 SYSTEM = System(
     "ragonite",
     answer,
-    {"Induce": (induce,), "Gather ↻": (gather, Sql, Passages, Sparql, Finish), "Answer": (write, conclude)},
+    {
+        "Induce": (induce,),
+        "Gather ↻": (gather, Sql, Passages, Sparql, Finish),
+        "Answer": (write, conclude),
+    },
     settings=RagoniteSettings,
 )

@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import NOT_HERE, Explanation, Hidden, Iri, Kind, Score, Term, Triple, counted, first_few
+from kgwb.flow import (
+    NOT_HERE,
+    Explanation,
+    Hidden,
+    Iri,
+    Kind,
+    Score,
+    Term,
+    Triple,
+    counted,
+    first_few,
+)
 from kgwb.kg.sparql import n3, writable
 from kgwb.kg.survey_text import quoted
 
@@ -26,7 +37,9 @@ class Column:
     predicate: Iri | None = None
 
     def __str__(self) -> str:
-        return f"{self.name} {self.type}" + (f" REFERENCES {self.references}(id)" if self.references else "")
+        return f"{self.name} {self.type}" + (
+            f" REFERENCES {self.references}(id)" if self.references else ""
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +56,24 @@ class Table:
         comments = (f"  -- {column.comment}" if column.comment else "" for column in self.columns)
         ends = ("," * (column is not self.columns[-1]) for column in self.columns)
         lines = map("  {}{}{}".format, self.columns, ends, comments)
-        return "\n".join([f"CREATE TABLE {self.name} (  -- {counted(self.rows, 'row')}", *lines, ");"])
+        return "\n".join(
+            [f"CREATE TABLE {self.name} (  -- {counted(self.rows, 'row')}", *lines, ");"]
+        )
 
     @property
     def in_sparql(self) -> str:
         """The class with its predicates, for who writes SPARQL in place of SQL."""
-        known = [column for column in self.columns if column.predicate and writable(column.predicate)]
+        known = [
+            column for column in self.columns if column.predicate and writable(column.predicate)
+        ]
         uses = (
-            f"\n  {n3(c.predicate)} {c.references or c.type}  # {c.comment}" for c in known if c.predicate
+            f"\n  {n3(c.predicate)} {c.references or c.type}  # {c.comment}"
+            for c in known
+            if c.predicate
         )
-        return self.name + (f" {n3(self.of)}" if self.of and writable(self.of) else "") + "".join(uses)
+        return (
+            self.name + (f" {n3(self.of)}" if self.of and writable(self.of) else "") + "".join(uses)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +95,9 @@ class Schema:
         """The tables as a model reads them, the largest first, as far as there is room."""
         texts = [table.in_sparql if sparql else str(table) for table in self.tables]
         sizes = [len("".join(texts[: place + 1])) for place in range(len(texts))]
-        shown = [text for text, size in zip(texts, sizes, strict=True) if size <= 4 * tokens] or texts[:1]
+        shown = [
+            text for text, size in zip(texts, sizes, strict=True) if size <= 4 * tokens
+        ] or texts[:1]
         left = [table.name for table in self.tables[len(shown) :]]
         return "\n".join(shown) + (f"\n-- and the tables {', '.join(left)}" if left else "")
 
@@ -106,7 +129,9 @@ class Source:
         if self.tool == "passages":
             return f"{quoted(self.title, CELL)}: {quoted(self.text, TEXT)}"
         more = f", and more: only the first {len(self.rows)} are here" if self.cut else ""
-        lines = [" | ".join(quoted(cell, CELL) for cell in row) for row in (self.columns, *self.rows)]
+        lines = [
+            " | ".join(quoted(cell, CELL) for cell in row) for row in (self.columns, *self.rows)
+        ]
         return "\n".join([counted(len(self.rows), "row") + more, *lines])
 
     @property

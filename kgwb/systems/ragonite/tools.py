@@ -21,11 +21,22 @@ TURNS, ANSWERS = 6, 10
 """Earlier turns, and answers of each, that a question may point back to."""
 
 
-def recorded(kind: str, request: dict[str, Any], make: Callable[[Database], T], form: Any, run: Run) -> T:
+def recorded(
+    kind: str, request: dict[str, Any], make: Callable[[Database], T], form: Any, run: Run
+) -> T:
     """What is read from the graph's database, on the record by what it was made from."""
     graph, settings = run.graph, RagoniteSettings.of_run(run)
-    made_by = {"part": settings.part, "reverse_facts": settings.reverse_facts, "max": settings.max_triples}
-    asked = {"graph": run.kg.identity, "vocabulary": to_data(run.kg.vocabulary), **made_by, **request}
+    made_by = {
+        "part": settings.part,
+        "reverse_facts": settings.reverse_facts,
+        "max": settings.max_triples,
+    }
+    asked = {
+        "graph": run.kg.identity,
+        "vocabulary": to_data(run.kg.vocabulary),
+        **made_by,
+        **request,
+    }
     asked |= {"muted": to_data(run.kg.muted)} if run.kg.muted else {}
     read = (lambda: make(database(graph, settings, run.embeddings))) if graph else None
     return run.call(f"ragonite.{kind}", asked, read, form)
@@ -81,12 +92,21 @@ class Sparql(Tool):
             raise
         except GraphError as error:
             return Source("sparql", self.query, error=error.message)
-        terms = [(text, iri) for iri, name in names_in(rows, run).items() for text in (str(iri), name)]
+        terms = [
+            (text, iri) for iri, name in names_in(rows, run).items() for text in (str(iri), name)
+        ]
         triples = tuple(dict.fromkeys(t for some in standing.values() for t in some))
         texts = tuple(tuple("" if cell is None else str(cell) for cell in row) for row in rows)
         cut = result.cut or len(result.rows) > most
         return Source(
-            "sparql", self.query, "", result.variables, texts, cut, triples=triples, terms=tuple(terms)
+            "sparql",
+            self.query,
+            "",
+            result.variables,
+            texts,
+            cut,
+            triples=triples,
+            terms=tuple(terms),
         )
 
 
@@ -125,14 +145,21 @@ def gather(question: str, dialogue: Dialogue, schema: Schema, run: Run) -> tuple
     }
     prompt = "ragonite/tool_selector_sparql" if sparql else "ragonite/tool_selector"
     uses = act(prompt, variables, tools, run, limit=settings.rounds)
-    for left in offered:  # it is offered again alone, without what was found, as in the paper's trace
+    for (
+        left
+    ) in offered:  # it is offered again alone, without what was found, as in the paper's trace
         if not any(isinstance(use.tool, left) for use in uses):
             uses += act(prompt, {**variables, "tools": [left.spec.name]}, (left,), run, limit=1)
     results = [use.result for use in uses if not isinstance(use.tool, Finish)]
-    sources = [s for result in results for s in (result if isinstance(result, tuple) else (result,))]
+    sources = [
+        s for result in results for s in (result if isinstance(result, tuple) else (result,))
+    ]
     return tuple(dict.fromkeys(sources))
 
 
 def earlier(dialogue: Dialogue) -> list[dict[str, Any]]:
     """The turns that a question may point back to."""
-    return [{"question": t.question, "answers": list(t.answers[:ANSWERS])} for t in dialogue.turns[-TURNS:]]
+    return [
+        {"question": t.question, "answers": list(t.answers[:ANSWERS])}
+        for t in dialogue.turns[-TURNS:]
+    ]

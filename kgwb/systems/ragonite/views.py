@@ -21,15 +21,19 @@ def _(value: records.Schema, around: Around) -> Html:
     iris = {table.name: URIRef(f"urn:kgwb:table:{table.name}") for table in things}
     nodes = tuple(Node(iris[t.name], f"{t.name} ({t.rows:,})", (Role("support"),)) for t in things)
     links = [
-        (t.name if t in things else t.columns[0].references, c) for t in value.tables for c in t.columns[1:]
+        (t.name if t in things else t.columns[0].references, c)
+        for t in value.tables
+        for c in t.columns[1:]
     ]
     drawn = [(of, c) for of, c in links if of in iris and c.references in iris]
     edges = tuple(
-        Edge((iris[of], URIRef(f"urn:kgwb:{c.name}"), iris[c.references]), c.name) for of, c in drawn
+        Edge((iris[of], URIRef(f"urn:kgwb:{c.name}"), iris[c.references]), c.name)
+        for of, c in drawn
     )
     parts = [div("b", str(value)), svg(Subgraph(nodes, edges))]
     parts += (
-        div("soft", f"{html.count(n, 'triple')} only in passages: {why}") for why, n in value.only_passages
+        div("soft", f"{html.count(n, 'triple')} only in passages: {why}")
+        for why, n in value.only_passages
     )
     for table in value.tables:
         head = join(tag("b", table.name), html.aside(html.count(table.rows, "row")))
@@ -59,6 +63,8 @@ def _(value: records.Cited, around: Around) -> Html:
     parts = [div("b", value.text), because(value.reason), html.table(("value", "sources"), values)]
     for number, source in enumerate(value.sources, 1):
         lit = html.state_sign("ok", "cited") if number in value.lit else span("soft", "not cited")
-        head = join(tag("b", f"[{number}] "), source.tool, " ", html.short(source.title, 80), " ", lit)
+        head = join(
+            tag("b", f"[{number}] "), source.tool, " ", html.short(source.title, 80), " ", lit
+        )
         parts.append(fold(head, view(source, around), key=f"source {number}"))
     return div("body stack", *parts)

@@ -49,13 +49,17 @@ class LocalGraph(Answer):
         for triple in triples:
             leaving[triple[0]].append(triple)
         names: dict[Term, str] = dict(self.names)
-        values = (Value(node, names.get(node, str(node)), tuple(away)) for node, away in leaving.items())
+        values = (
+            Value(node, names.get(node, str(node)), tuple(away)) for node, away in leaving.items()
+        )
         return replace(self, values=tuple(values))
 
     def minus(self, nodes: Collection[Term], triples: Collection[Triple]) -> Self:
         """Without these triples, and without these nodes and all triples at them."""
         kept = [t for t in self.support if t not in triples and not {t[0], t[2]} & {*nodes}]
-        return replace(self, values=()).plus((node for node in self.nodes if node not in nodes), kept)
+        return replace(self, values=()).plus(
+            (node for node in self.nodes if node not in nodes), kept
+        )
 
     def found(self, texts: Sequence[str]) -> tuple[tuple[Term, ...], ...]:
         """The node that one id stands for, or the triples that three do; nothing if they are not here."""
@@ -66,7 +70,10 @@ class LocalGraph(Answer):
     def listing(self, most: int) -> str:
         """Entities, relations and triples as a model reads them, cut after so many letters."""
         ids, relations = self.ids, dict.fromkeys(triple[1] for triple in self.support)
-        lines = ["Entities", *(ids.named(node) for node in self.nodes if not isinstance(node, Literal))]
+        lines = [
+            "Entities",
+            *(ids.named(node) for node in self.nodes if not isinstance(node, Literal)),
+        ]
         lines += ["Relations", *map(ids.named, relations), "Triples"]
         lines += [" | ".join(map(ids.write, triple)) for triple in self.support]
         return fitting(lines, most) if self.values else "empty"

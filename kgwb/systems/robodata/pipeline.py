@@ -50,7 +50,11 @@ def update(place: str, local: LocalGraph, results: tuple[Observed, ...], run: Ru
         rows = (row for row in each.rows if len(row) == 3)
         triples = [(s, URIRef(p), o) for s, p, o in rows if s and p and o is not None]
         if each.effect != "shown":
-            local = local.plus(nodes, triples) if each.effect == "added" else local.minus(nodes, triples)
+            local = (
+                local.plus(nodes, triples)
+                if each.effect == "added"
+                else local.minus(nodes, triples)
+            )
     return local
 
 

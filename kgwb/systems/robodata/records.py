@@ -38,7 +38,9 @@ def _action(data: Any) -> Tool:
     return BY_NAME[fields["tool"]].model_validate(fields)
 
 
-Action = Annotated[Tool, PlainValidator(_action), PlainSerializer(Tool.model_dump_json, return_type=str)]
+Action = Annotated[
+    Tool, PlainValidator(_action), PlainSerializer(Tool.model_dump_json, return_type=str)
+]
 """A use of a tool; in a form, and in a file, the JSON that a model writes."""
 
 
@@ -51,7 +53,9 @@ class Decision:
     actions: tuple[Action, ...] = ()
 
     def __str__(self) -> str:
-        return f"{first_few((action.spec.name for action in self.actions), 3)} → {self.next}".strip()
+        return (
+            f"{first_few((action.spec.name for action in self.actions), 3)} → {self.next}".strip()
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +95,17 @@ class Position:
     def counts(self) -> str:
         """How often each way between states was gone and each tool used."""
         ways = Counter(f"{visit.state} → {visit.next}" for visit in self.visits)
-        tools = Counter(each.use.partition("(")[0] for visit in self.visits for each in visit.results)
+        tools = Counter(
+            each.use.partition("(")[0] for visit in self.visits for each in visit.results
+        )
         return "; ".join(f"{name} {n}" for name, n in [*ways.items(), *tools.items()])
 
     def results(self, most: int) -> str:
         """What tools gave since the local graph was last changed, that change with it; the newest first."""
         updates = [place for place, visit in enumerate(self.visits) if visit.state == "UPDATE"]
-        latest = [each for visit in self.visits[max(updates, default=0) :] for each in visit.results][::-1]
+        latest = [
+            each for visit in self.visits[max(updates, default=0) :] for each in visit.results
+        ][::-1]
         return fitting([line for each in latest for line in each.lines(self.local)], most) or "none"
 
     def memory(self, most: int) -> str:

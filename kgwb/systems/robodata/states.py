@@ -21,7 +21,10 @@ from kgwb.systems.robodata.settings import RoboDataSettings
 
 PROMPTS: dict[State, tuple[str, str]] = {
     "EVAL_LOCAL": ("robodata/eval_local", "Whether the local graph is enough to answer."),
-    "LOCAL": ("robodata/local", "A closer look at a local graph that is too large to be shown whole."),
+    "LOCAL": (
+        "robodata/local",
+        "A closer look at a local graph that is too large to be shown whole.",
+    ),
     "REMOTE": ("robodata/remote", "A look into the remote graph for what is missing."),
     "EVAL_REMOTE": ("robodata/eval_remote", "Whether what was found belongs into the local graph."),
     "UPDATE": ("robodata/update", "What is fetched into the local graph."),
@@ -58,11 +61,17 @@ def decider(state: State) -> Agent:
         if not position.visits:  # the local graph is empty, and nothing was looked for
             return Decision("the local graph is empty", "REMOTE")
         most, known = RoboDataSettings.of_run(run).tool_uses, variables(position, run)
-        known |= {"tool_uses": str(most)} if state in TOOLS else {"advice": position.advice or "none"}
-        few = Check[Any]("not too many tool uses", lambda r: f"more than {most}" * (len(r.actions) > most))
+        known |= (
+            {"tool_uses": str(most)} if state in TOOLS else {"advice": position.advice or "none"}
+        )
+        few = Check[Any](
+            "not too many tool uses", lambda r: f"more than {most}" * (len(r.actions) > most)
+        )
         checks = (few,) if state in TOOLS else ()
         reply: Any = ask(PROMPTS[state][0], known, REPLIES[state], run, checks=checks)
-        return Decision(" ".join(reply.thought.split()), reply.next, tuple(getattr(reply, "actions", ())))
+        return Decision(
+            " ".join(reply.thought.split()), reply.next, tuple(getattr(reply, "actions", ()))
+        )
 
     decide.__doc__ = PROMPTS[state][1]
     return agent(state.lower(), subject="place", check=problems, kind="model")(decide)
@@ -196,5 +205,9 @@ def conclude(position: Position, produced: Produced, run: Run) -> Answer:
 def in_graph(sentence: Sentence, local: LocalGraph, held: Collection[Triple]) -> Sentence:
     """The sentence with only that support which the graph has: a local graph may be edited by hand."""
     kept = tuple(triple for triple in sentence.support if triple in held)
-    lost = (" | ".join(map(local.ids.write, triple)) for triple in sentence.support if triple not in held)
+    lost = (
+        " | ".join(map(local.ids.write, triple))
+        for triple in sentence.support
+        if triple not in held
+    )
     return replace(sentence, support=kept, failed=(*sentence.failed, *lost))

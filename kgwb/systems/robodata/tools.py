@@ -52,7 +52,11 @@ class Observed:
     names: Hidden[tuple[tuple[Iri, str], ...]] = ()
 
     def __str__(self) -> str:
-        of = f" of {'' if self.whole else 'at least '}{self.found:,}" if self.found > len(self.rows) else ""
+        of = (
+            f" of {'' if self.whole else 'at least '}{self.found:,}"
+            if self.found > len(self.rows)
+            else ""
+        )
         rows = f"{counted(len(self.rows), 'row')}{of}{'' if self.effect == 'shown' else f' {self.effect}'}"
         return f"{self.use}: {f'error: {self.error}' if self.error else rows}"
 
@@ -69,7 +73,10 @@ def usable(kind: Kind = "sparql") -> Callable[[Callable[..., Observed]], type[To
     def decorate(function: Callable[..., Observed]) -> type[Tool]:
         @wraps(function)
         def use(*, local: LocalGraph, run: Run, **arguments: str | list[str]) -> Observed:
-            texts = (", ".join(each) if isinstance(each, list) else str(each) for each in arguments.values())
+            texts = (
+                ", ".join(each) if isinstance(each, list) else str(each)
+                for each in arguments.values()
+            )
             text = f"{function.__name__}({', '.join(quoted(each, 120) for each in texts)})"
             try:
                 seen = function(**arguments, local=local, run=run)
@@ -78,7 +85,9 @@ def usable(kind: Kind = "sparql") -> Callable[[Callable[..., Observed]], type[To
             except (GraphError, NotRecordedError) as error:
                 message = "" if isinstance(error, NotRecordedError) else quoted(error.message, 300)
                 asked = {"graph": run.kg.identity, "use": text, "local": to_data(local)}
-                known = run.call("robodata.error", asked, (lambda: message) if message else None, str)
+                known = run.call(
+                    "robodata.error", asked, (lambda: message) if message else None, str
+                )
                 return Observed(error=known, use=text)
             return replace(seen, use=text, names=tuple(names_in(seen.rows, run).items()))
 
@@ -94,8 +103,12 @@ def by_predicate(triples: Iterable[Triple]) -> list[list[Triple]]:
 
 def shown(triples: Iterable[Triple], whole: bool = True, most: int = MOST_SHOWN) -> Observed:
     """Some of these triples, of each predicate in its turn."""
-    in_turn = [triple for triple in chain.from_iterable(zip_longest(*by_predicate(triples))) if triple]
-    rows = sorted(in_turn[: max(1, min(most, MOST_SHOWN))], key=lambda triple: (triple[1], str(triple)))
+    in_turn = [
+        triple for triple in chain.from_iterable(zip_longest(*by_predicate(triples))) if triple
+    ]
+    rows = sorted(
+        in_turn[: max(1, min(most, MOST_SHOWN))], key=lambda triple: (triple[1], str(triple))
+    )
     return Observed(SPO, tuple(rows), len(in_turn), whole)
 
 
@@ -113,7 +126,9 @@ def selected(kg: Graph, sparql: str, local: LocalGraph) -> Observed:
 @usable("code")
 def get_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
     """All triples of the local graph at one of its nodes."""
-    return shown(triple for triple in local.support for (term,) in local.found([node]) if term in triple[::2])
+    return shown(
+        triple for triple in local.support for (term,) in local.found([node]) if term in triple[::2]
+    )
 
 
 @usable("code")
@@ -134,7 +149,9 @@ def query_local(sparql: str, *, local: LocalGraph, run: Run) -> Observed:
 # --- REMOTE
 
 
-def _at(iris: list[URIRef], only: list[URIRef], run: Run) -> tuple[list[Triple], list[Triple], bool]:
+def _at(
+    iris: list[URIRef], only: list[URIRef], run: Run
+) -> tuple[list[Triple], list[Triple], bool]:
     """The triples that leave and that reach them, of these predicates or of all; whether these are all."""
     out, all_out = triples_at(run.kg, iris, only, (), LOOK)
     into, all_into = triples_at(run.kg, (), only, iris, LOOK)
@@ -155,7 +172,9 @@ def search_entities(name: str, *, local: LocalGraph, run: Run) -> Observed:
 def get_entity_info(entity: str, *, local: LocalGraph, run: Run) -> Observed:
     """Each predicate of an entity, in both directions, with how many triples and one of them."""
     out, into, whole = _at([local.ids.read(entity)], [], run)
-    rows = tuple((*way[0], rdflib.Literal(len(way))) for way in (*by_predicate(out), *by_predicate(into)))
+    rows = tuple(
+        (*way[0], rdflib.Literal(len(way))) for way in (*by_predicate(out), *by_predicate(into))
+    )
     return Observed((*SPO, "triples like it"), rows[:MOST_SHOWN], len(rows), whole)
 
 
@@ -182,7 +201,9 @@ def explore_entity_neighbors(
 
 
 @usable()
-def build_local_graph(entity: str, predicates: list[str], *, local: LocalGraph, run: Run) -> Observed:
+def build_local_graph(
+    entity: str, predicates: list[str], *, local: LocalGraph, run: Run
+) -> Observed:
     """The triples that lead away from an entity in two steps, along types and superclasses by default."""
     along = [*map(local.ids.read, predicates)] or [*run.kg.vocabulary.types, *SUBCLASS]
     heads, kept, whole = [local.ids.read(entity)], dict[Triple, None](), True
@@ -208,7 +229,10 @@ def fetch_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
 def fetched(
     subjects: list[str], predicate: str, objects: list[str], nodes: int, local: LocalGraph, run: Run
 ) -> Observed:
-    ends, only = ([*map(local.ids.read, ids)] for ids in (subjects, objects)), [local.ids.read(predicate)]
+    ends, only = (
+        ([*map(local.ids.read, ids)] for ids in (subjects, objects)),
+        [local.ids.read(predicate)],
+    )
     triples, whole = triples_at(run.kg, next(ends), only, next(ends), LOOK) if nodes else ([], True)
     most = min(FETCHED * nodes, MOST_FETCHED)
     return Observed(SPO, tuple(triples[:most]), len(triples), whole, "added")
@@ -237,9 +261,13 @@ def remove_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
 
 
 @usable("code")
-def remove_edge(subject: str, predicate: str, object: str, *, local: LocalGraph, run: Run) -> Observed:
+def remove_edge(
+    subject: str, predicate: str, object: str, *, local: LocalGraph, run: Run
+) -> Observed:
     """A triple of the local graph, removed."""
-    return Observed(SPO, rows := local.found([subject, predicate, object]), len(rows), effect="removed")
+    return Observed(
+        SPO, rows := local.found([subject, predicate, object]), len(rows), effect="removed"
+    )
 
 
 LOCAL = (get_node, get_edge, query_local)
@@ -247,4 +275,10 @@ REMOTE = (
     *(search_entities, get_entity_info, get_property_info, sparql_query, explore_entity_neighbors),
     build_local_graph,
 )
-UPDATE = (fetch_node, fetch_relationship_from_node, fetch_relationship_to_node, remove_node, remove_edge)
+UPDATE = (
+    fetch_node,
+    fetch_relationship_from_node,
+    fetch_relationship_to_node,
+    remove_node,
+    remove_edge,
+)

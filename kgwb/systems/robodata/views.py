@@ -22,20 +22,29 @@ def diagram(position: records.Position) -> Html:
     iris = {state: URIRef(f"urn:state:{state}") for state in records.STATES}
     ways = [(start, end) for start, ends in records.NEXT.items() for end in ends]
     edges = {way: (iris[way[0]], URIRef("urn:next"), iris[way[1]]) for way in ways}
-    known = {"EVAL_LOCAL": (Role("linked", "start"),)}  # on the left, so that the picture stays as it is
+    known = {
+        "EVAL_LOCAL": (Role("linked", "start"),)
+    }  # on the left, so that the picture stays as it is
     now = {position.state: (*known.get(position.state, ()), Role("unknown", "now"))}
     nodes = tuple(Node(iri, state, (known | now).get(state, ())) for state, iri in iris.items())
     arrows = tuple(Edge(edges[way], str(gone[way] or "")) for way in ways)
-    return svg(Subgraph(nodes, arrows), Value(iris[position.state], "", tuple(edges[way] for way in gone)))
+    return svg(
+        Subgraph(nodes, arrows), Value(iris[position.state], "", tuple(edges[way] for way in gone))
+    )
 
 
 def grown(local: LocalGraph, before: LocalGraph | None, around: Around) -> Html:
     """The local graph; what a turn added is lit."""
     new = tuple(t for t in local.support if before and t not in before.support)
     lit = Value(new[0][0], "", new) if new else None
-    listed = fold(aside("its triples"), triples(local.support, around.named(local.names)), key="triples")
+    listed = fold(
+        aside("its triples"), triples(local.support, around.named(local.names)), key="triples"
+    )
     return div(
-        "stack", div("b", str(local)), svg(drawn(local), lit) if local else "", listed if local else ""
+        "stack",
+        div("b", str(local)),
+        svg(drawn(local), lit) if local else "",
+        listed if local else "",
     )
 
 
@@ -55,9 +64,13 @@ def _(value: records.Position, around: Around) -> Html:
 
 @view.register
 def _(value: records.Decision, around: Around) -> Html:
-    uses = [(each.spec.name, short(each.model_dump_json(exclude={"tool"}))) for each in value.actions]
+    uses = [
+        (each.spec.name, short(each.model_dump_json(exclude={"tool"}))) for each in value.actions
+    ]
     head = div("", span("type b", value.next), aside(" comes next"))
-    return div("body stack", head, because(value.thought, "thought"), table(("tool", "arguments"), uses))
+    return div(
+        "body stack", head, because(value.thought, "thought"), table(("tool", "arguments"), uses)
+    )
 
 
 @view.register
@@ -76,7 +89,11 @@ def _(value: records.Produced, around: Around) -> Html:
         nodes = join(*(span("ent", term_text(node, around.names)) for node in each.nodes))
         wrong = note(each.remark, kind="bad") if each.remark else ""
         parts.append(
-            div("stack tight", div("b", f"{number}. {short(each.text)}"), triples(each.support, around))
+            div(
+                "stack tight",
+                div("b", f"{number}. {short(each.text)}"),
+                triples(each.support, around),
+            )
         )
         parts += [nodes, wrong]
     return div("body stack", *parts, because(value.missing, "missing"))

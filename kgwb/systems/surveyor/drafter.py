@@ -45,18 +45,26 @@ class MentionReply(Reply):
 def find_names(question: str, dialogue: Dialogue, classes: tuple[str, ...], run: Run) -> Mentions:
     """The names that a question has, and the classes it is about."""
     turns = dialogue.turns[-TURNS:]
-    earlier = [{"question": t.standalone or t.question, "answers": list(t.answers[:5])} for t in turns]
+    earlier = [
+        {"question": t.standalone or t.question, "answers": list(t.answers[:5])} for t in turns
+    ]
     variables = {"question": question, "earlier": earlier, "classes": list(classes)}
     reply = ask("surveyor/mention_finder", variables, MentionReply, run)
-    names = dict.fromkeys(filter(None, (" ".join(name.split())[:LONGEST_NAME] for name in reply.names)))
+    names = dict.fromkeys(
+        filter(None, (" ".join(name.split())[:LONGEST_NAME] for name in reply.names))
+    )
     known = {name.casefold(): name for name in classes}
-    chosen = dict.fromkeys(known[name.casefold()] for name in reply.classes if name.casefold() in known)
+    chosen = dict.fromkeys(
+        known[name.casefold()] for name in reply.classes if name.casefold() in known
+    )
     alone = " ".join(reply.question.split()) or question
     return Mentions(alone, tuple(map(Mention, names))[:MOST_NAMES], tuple(chosen), reply.reason)
 
 
 @agent("value_finder", subject="name", kind="search")
-def find_values(name: str, retrieved: Retrieved, predicates: tuple[URIRef, ...], run: Run) -> Mention:
+def find_values(
+    name: str, retrieved: Retrieved, predicates: tuple[URIRef, ...], run: Run
+) -> Mention:
     """The name with its candidates, the best of each type first, and the values that hold its words."""
     most = SurveyorSettings.of_run(run).name_candidates
     alike = Counter[tuple[str, ...]]()
@@ -86,13 +94,22 @@ LETTERS = 4
 def relevant(writer: Writer, mentions: Mentions, run: Run, more: Iterable[str] = ()) -> Part:
     """The classes named, those of candidates, then the nearest to the question, as far as there is room."""
     wanted = {name.casefold() for name in (*more, *mentions.classes)}
-    wanted |= {kind.casefold() for m in mentions.found for c in m.candidates[:3] for kind in c.types}
+    wanted |= {
+        kind.casefold() for m in mentions.found for c in m.candidates[:3] for kind in c.types
+    }
     used = {value.predicate for mention in mentions.found for value in mention.values}
     plain = []  # what each group is about, in words
     for group in writer.groups:
-        uses = (writer.names.get(str(p.predicate)) or local_name(p.predicate) for p in group.properties[:16])
+        uses = (
+            writer.names.get(str(p.predicate)) or local_name(p.predicate)
+            for p in group.properties[:16]
+        )
         plain.append(", ".join([*group.names[:8], *uses]))
-    near = dict(run.nearest(mentions.question, Index(plain, run.embeddings), len(plain))) if plain else {}
+    near = (
+        dict(run.nearest(mentions.question, Index(plain, run.embeddings), len(plain)))
+        if plain
+        else {}
+    )
 
     def rank(place: int) -> tuple[bool, bool, float]:
         group = writer.groups[place]
@@ -102,7 +119,9 @@ def relevant(writer: Writer, mentions: Mentions, run: Run, more: Iterable[str] =
         return not names & wanted, not valued, -near.get(place, 0)
 
     order = [writer.groups[place] for place in sorted(range(len(plain)), key=rank)]
-    order = [g for g in order if not writer.is_structure(g) or {n.casefold() for n in g.names} & wanted]
+    order = [
+        g for g in order if not writer.is_structure(g) or {n.casefold() for n in g.names} & wanted
+    ]
     return _written(order, writer, SurveyorSettings.of_run(run).survey_tokens, rest=True)
 
 
@@ -171,7 +190,10 @@ def draft(mentions: Mentions, part: Part, run: Run) -> Draft:
     reply = ask("surveyor/drafter", variables, DraftReply, run)
     if reply.more and not reply.sparql.strip() and part.left:
         return Draft("", reply.asked, reason=reply.reason, more=tuple(reply.more))
-    query, missing = as_query(reply.sparql, part.prefixes), "" if reply.sparql.strip() else reply.missing
+    query, missing = (
+        as_query(reply.sparql, part.prefixes),
+        "" if reply.sparql.strip() else reply.missing,
+    )
     columns, assumed = tuple(reply.columns), tuple(reply.assumptions)
     return Draft(query, reply.asked, columns, assumed, missing, reply.reason)
 
@@ -218,7 +240,9 @@ def execute(place: str, sparql: str, facts: Facts, run: Run) -> Executed:
         names = names_in(result.rows, run)
     except GraphError as error:
         run.note(f"the rows stay without names: {error.message}")
-    return Executed(sparql, result.variables, result.rows, findings, names=tuple(sorted(names.items())))
+    return Executed(
+        sparql, result.variables, result.rows, findings, names=tuple(sorted(names.items()))
+    )
 
 
 def result_text(executed: Executed, most: int) -> str:
@@ -226,7 +250,10 @@ def result_text(executed: Executed, most: int) -> str:
     if executed.error:
         return f"! It could not be run: {quoted(executed.error, 600)}"
     names = dict(executed.names)
-    lines = [str(executed), *(f"{'! ' if each.wrong else '- '}{each}" for each in executed.findings)]
+    lines = [
+        str(executed),
+        *(f"{'! ' if each.wrong else '- '}{each}" for each in executed.findings),
+    ]
 
     def cell(term: Term | None) -> str:
         if isinstance(term, URIRef):
@@ -260,7 +287,8 @@ def review(
         "question": mentions.question,
         "survey": part.text,
         "names": names_text(mentions, part.prefixes),
-        "draft": drafted.body + "".join(f"\n# assumed: {' '.join(a.split())}" for a in drafted.assumptions),
+        "draft": drafted.body
+        + "".join(f"\n# assumed: {' '.join(a.split())}" for a in drafted.assumptions),
         "result": result_text(executed, SurveyorSettings.of_run(run).shown_rows),
     }
 

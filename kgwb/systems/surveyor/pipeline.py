@@ -16,7 +16,15 @@ from kgwb.kg.text import local_part
 from kgwb.run import Run, System, agent, remembered
 from kgwb.systems.linking import retrieve
 from kgwb.systems.queries import supports
-from kgwb.systems.surveyor.drafter import draft, execute, find_names, find_values, of_query, relevant, review
+from kgwb.systems.surveyor.drafter import (
+    draft,
+    execute,
+    find_names,
+    find_values,
+    of_query,
+    relevant,
+    review,
+)
 from kgwb.systems.surveyor.records import Draft, Executed, Mentions
 from kgwb.systems.surveyor.settings import SurveyorSettings
 
@@ -44,7 +52,9 @@ def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     ran = drafted, executed
     for turn in range(1, left + 1):
         place = "draft" if turn == 1 else f"revision {turn - 1}"
-        verdict = review(place, mentions, of_query(writer, drafted.sparql, run), drafted, executed, run)
+        verdict = review(
+            place, mentions, of_query(writer, drafted.sparql, run), drafted, executed, run
+        )
         if verdict.verdict == NOT_HERE:
             return Answer("list", queries=(drafted.sparql,), reason=f"{NOT_HERE}: {verdict.reason}")
         if verdict.draft is None or verdict.draft.sparql == drafted.sparql:
@@ -65,7 +75,9 @@ def closer(seen: Survey, names: Sequence[str], run: Run) -> Survey:
     """The survey with the classes named, of a graph so large that it does not tell what all of them use."""
     wanted = {name.casefold().rpartition(":")[2] for name in names}
     bare = [kind for kind in seen.classes if kind.iri and not kind.properties]
-    near = [k.iri for k in bare if k.iri and wanted & {k.name.casefold(), local_part(k.iri).casefold()}]
+    near = [
+        k.iri for k in bare if k.iri and wanted & {k.name.casefold(), local_part(k.iri).casefold()}
+    ]
     return seen.plus(_surveyed(run, *near)) if near else seen
 
 
@@ -104,7 +116,11 @@ def conclude(drafted: Draft, executed: Executed, run: Run) -> Answer:
 
 def remember(run: Run) -> Turn:
     """The question as it was read alone."""
-    read = (step.output.question for step in run.steps if step.done and isinstance(step.output, Mentions))
+    read = (
+        step.output.question
+        for step in run.steps
+        if step.done and isinstance(step.output, Mentions)
+    )
     return remembered(run, standalone=next(read, ""))
 
 

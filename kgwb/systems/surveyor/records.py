@@ -6,7 +6,18 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import NOT_HERE, Candidate, Explanation, Hidden, Iri, Sparql, Term, Titled, counted, first_few
+from kgwb.flow import (
+    NOT_HERE,
+    Candidate,
+    Explanation,
+    Hidden,
+    Iri,
+    Sparql,
+    Term,
+    Titled,
+    counted,
+    first_few,
+)
 from kgwb.kg.findings import Finding
 from kgwb.kg.queries import Held
 from kgwb.kg.survey_text import Prefixes
@@ -39,7 +50,10 @@ class Mention:
     values: tuple[Held, ...] = ()
 
     def __str__(self) -> str:
-        labels = [*(each.label for each in self.candidates), *(str(each.value) for each in self.values)]
+        labels = [
+            *(each.label for each in self.candidates),
+            *(str(each.value) for each in self.values),
+        ]
         return f"{self.name}: {first_few(labels, 3) or 'nothing'}"
 
 

@@ -24,7 +24,11 @@ def _(value: records.Mentions, around: Around) -> Html:
 def _(value: records.Mention, around: Around) -> Html:
     rows = [candidate_line(each, around) for each in value.candidates]
     rows += [
-        join(term(each.value, around), " ", span("under soft", "a value of ", curie(each.predicate, around)))
+        join(
+            term(each.value, around),
+            " ",
+            span("under soft", "a value of ", curie(each.predicate, around)),
+        )
         for each in value.values
     ]
     listed = tag("ol", *(tag("li", div("cand plain", row)) for row in rows), class_="rows")
@@ -36,7 +40,9 @@ def _(value: records.Draft, around: Around) -> Html:
     asked = around.of(records.Mentions)
     question = div("b", short(asked.question)) if asked else ""
     if not value.sparql:
-        return div("body stack", question, note(f"Not in this graph: {value.missing or value.reason}"))
+        return div(
+            "body stack", question, note(f"Not in this graph: {value.missing or value.reason}")
+        )
     columns = _line(value.asked, ", ".join(value.columns))
     assumed = (_line("assumed", text) for text in value.assumptions)
     query = sparql(value.sparql, around), legend(value.sparql, around)
@@ -47,11 +53,15 @@ def _(value: records.Draft, around: Around) -> Html:
 def _(value: records.Executed, around: Around) -> Html:
     around = around.named(value.names)
     head = note(value.error, kind="bad") if value.error else div("b", short(str(value)))
-    findings = [tag("li", tag("b" if each.wrong else "bdi", short(each.text))) for each in value.findings]
+    findings = [
+        tag("li", tag("b" if each.wrong else "bdi", short(each.text))) for each in value.findings
+    ]
     cells = [["" if c is None else term(c, around) for c in row] for row in value.rows[:MOST_ROWS]]
     rows = table([f"?{column}" for column in value.columns], cells, of=len(value.rows))
     query = fold(aside("the query"), sparql(value.sparql, around), key="query")
-    return div("body stack", head, tag("ul", *findings) if findings else "", rows if cells else "", query)
+    return div(
+        "body stack", head, tag("ul", *findings) if findings else "", rows if cells else "", query
+    )
 
 
 @view.register
@@ -61,8 +71,14 @@ def _(value: records.Review, around: Around) -> Html:
         return div("body stack", verdict, because(value.reason))
     before = around.of(records.Draft)
     changed = zip(
-        ("before", "after"), html.word_changes(before.body if before else "", value.draft.body), strict=True
+        ("before", "after"),
+        html.word_changes(before.body if before else "", value.draft.body),
+        strict=True,
     )
-    pair = [part for word, text in changed for part in (span("soft", word), tag("pre", text, class_="src"))]
+    pair = [
+        part
+        for word, text in changed
+        for part in (span("soft", word), tag("pre", text, class_="src"))
+    ]
     terms = legend(value.draft.sparql, around)
     return div("body stack", verdict, because(value.reason), div("kv", *pair), terms)

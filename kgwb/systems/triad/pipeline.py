@@ -13,7 +13,16 @@ from typing import Any
 from rdflib import BNode, URIRef
 
 from kgwb.errors import GraphTimeoutError, QueryError
-from kgwb.flow import NOT_HERE, Answer, Candidate, CandidateQuery, Dialogue, Direction, Question, Term
+from kgwb.flow import (
+    NOT_HERE,
+    Answer,
+    Candidate,
+    CandidateQuery,
+    Dialogue,
+    Direction,
+    Question,
+    Term,
+)
 from kgwb.kg.algebra import conjunction, parts_of
 from kgwb.kg.queries import predicates
 from kgwb.kg.sparql import n3, one_of
@@ -77,7 +86,9 @@ def _advised(tried: Attempt, before: Sequence[Attempt], run: Run) -> Attempt:
     return replace(tried, changed=changed, back=back if changed or not before else None)
 
 
-def link(triplets: Triplets, question: str, failed: tuple[str, ...], run: Run) -> tuple[Choice, ...]:
+def link(
+    triplets: Triplets, question: str, failed: tuple[str, ...], run: Run
+) -> tuple[Choice, ...]:
     """The choice for each mention, then for each triplet, for those at a mention first."""
     names = mentions(triplets)
     retrieved = zip(run.map(retrieve, names), names, strict=True)
@@ -88,8 +99,12 @@ def link(triplets: Triplets, question: str, failed: tuple[str, ...], run: Run) -
     choices: dict[Triplet, Choice] = {}
     while len(choices) < len(triplets) and all(ends[name] for name in names):
         waiting = [triplet for triplet in triplets if triplet not in choices]
-        nearest = max(waiting, key=lambda each: max((end in ends) + (end in names) for end in each.ends))
-        near = [end for end in nearest.ends if end in names] or [end for end in nearest.ends if end in ends]
+        nearest = max(
+            waiting, key=lambda each: max((end in ends) + (end in names) for end in each.ends)
+        )
+        near = [end for end in nearest.ends if end in names] or [
+            end for end in nearest.ends if end in ends
+        ]
         relations = traverse(nearest, {end: ends[end] for end in near}, run)
         choices[nearest] = roles.choose_relations(relations, nearest, question, failed, run)
         ends |= reached(nearest, choices[nearest], ends, run)
@@ -102,7 +117,9 @@ def traverse(triplet: Triplet, ends: Ends, run: Run) -> tuple[Relation, ...]:
     settings = TriadSettings.of_run(run)
     ways: dict[tuple[URIRef, Direction], None] = {}
     for end, terms in ends.items():
-        for iri, way in predicates(run.kg, *(term for term in terms if not isinstance(term, BNode))):
+        for iri, way in predicates(
+            run.kg, *(term for term in terms if not isinstance(term, BNode))
+        ):
             turned = way if end == triplet.subject else TURNED[way]
             ways[iri, "out" if settings.as_written else turned] = None
     names = run.kg.names(sorted({iri for iri, _ in ways}))
@@ -114,7 +131,9 @@ def traverse(triplet: Triplet, ends: Ends, run: Run) -> tuple[Relation, ...]:
 
 def reached(triplet: Triplet, choice: Choice, ends: Ends, run: Run) -> Ends:
     """A sample of what the chosen relations lead to, at the end of a triplet that is not known yet."""
-    known, new = ([end for end in triplet.ends if (end in ends) == there] for there in (True, False))
+    known, new = (
+        [end for end in triplet.ends if (end in ends) == there] for there in (True, False)
+    )
     if len(known) != 1 or not choice.chosen:
         return {}
     relations, ways = [each for each in choice.chosen if isinstance(each, Relation)], []
@@ -131,13 +150,17 @@ def reached(triplet: Triplet, choice: Choice, ends: Ends, run: Run) -> Ends:
 @agent("queries", kind="sparql")
 def build(template: str, triplets: Triplets, linked: tuple[Choice, ...], run: Run) -> Queries:
     """The template with every choice in every slot, each run, and those without a result set apart."""
-    combinations = islice(product(*(range(len(choice.chosen)) for choice in linked)), MOST_COMBINATIONS)
+    combinations = islice(
+        product(*(range(len(choice.chosen)) for choice in linked)), MOST_COMBINATIONS
+    )
     in_order = sorted(combinations, key=lambda places: (sum(places), places))
     limit, filled = TriadSettings.of_run(run).query_limit, []
     if len(in_order) > limit:
         run.note(f"{len(in_order)} queries, {limit} run (query_limit)")
     for places in in_order[:limit]:
-        chosen: list[Any] = [choice.chosen[place] for choice, place in zip(linked, places, strict=True)]
+        chosen: list[Any] = [
+            choice.chosen[place] for choice, place in zip(linked, places, strict=True)
+        ]
         entities, relations = chosen[: -len(triplets)], chosen[-len(triplets) :]
         ways = [(n3(each.iri), each.direction) for each in relations]
         sparql = fill(template, triplets, [n3(each.iri) for each in entities], ways)
@@ -149,7 +172,9 @@ def build(template: str, triplets: Triplets, linked: tuple[Choice, ...], run: Ru
         slots, results = (*about, *map(str, relations)), _results(sparql, run)
         filled.append(Filled(query, slots, reads, results[:FEW], len(results)))
     kept, empty = [each for each in filled if each.rows], [each for each in filled if not each.rows]
-    if filled and not kept and parts_of(filled[0].query.sparql).kind == "boolean":  # "no" is an answer too
+    if (
+        filled and not kept and parts_of(filled[0].query.sparql).kind == "boolean"
+    ):  # "no" is an answer too
         kept, empty = filled[:1], filled[1:]
     return Queries(template, (*mentions(triplets), *map(str, triplets)), tuple(kept), tuple(empty))
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import Candidate, CandidateQuery, Direction, Explanation, Hidden, Iri, Score, Sparql, counted
+from kgwb.flow import (
+    Candidate,
+    CandidateQuery,
+    Direction,
+    Explanation,
+    Hidden,
+    Iri,
+    Score,
+    Sparql,
+    counted,
+)
 
 Phase = Literal["parsing", "linking", "construction"]
 
@@ -69,7 +79,9 @@ class Choice:
     reason: Explanation = ""
 
     def __str__(self) -> str:
-        return f"{self.of}: {', '.join(each.name for each in self.chosen) or 'nothing in the graph'}"
+        return (
+            f"{self.of}: {', '.join(each.name for each in self.chosen) or 'nothing in the graph'}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

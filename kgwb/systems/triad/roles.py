@@ -61,13 +61,17 @@ def triplet_problems(triplets: Triplets, *_: object) -> Iterator[str]:
         yield f"give 1 to {MOST_TRIPLETS} triplets, of which one at least names an entity"
     yield from (f"{each} lacks a part" for each in triplets if not all((*each.ends, each.relation)))
     unknowns = (end for triplet in triplets for end in triplet.ends if end.startswith("?"))
-    yield from (f"{end!r} is no variable: write ?name" for end in unknowns if not VARIABLE.fullmatch(end))
+    yield from (
+        f"{end!r} is no variable: write ?name" for end in unknowns if not VARIABLE.fullmatch(end)
+    )
 
 
 @agent("triplets", check=triplet_problems, kind="model")
 def parse(question: str, failed: tuple[str, ...], run: Run) -> Triplets:
     """The question as triplets; ``failed`` says why nothing came of earlier tries."""
-    check = Check[TripletsReply]("the triplets", lambda reply: "; ".join(triplet_problems(_read(reply))))
+    check = Check[TripletsReply](
+        "the triplets", lambda reply: "; ".join(triplet_problems(_read(reply)))
+    )
     variables = {"question": question, "failed": list(failed)}
     return _read(ask("triad/triplets", variables, TripletsReply, run, checks=(check,)))
 
@@ -113,7 +117,10 @@ def write_template(triplets: Triplets, question: str, failed: tuple[str, ...], r
 
 
 def fill(
-    template: str, triplets: Triplets, ends: Sequence[str], relations: Sequence[tuple[str, Direction]]
+    template: str,
+    triplets: Triplets,
+    ends: Sequence[str],
+    relations: Sequence[tuple[str, Direction]],
 ) -> str:
     """The template with a term for each mention and for each triplet's relation, in their order.
 
@@ -132,7 +139,9 @@ def fill(
                 return f"{terms.get(first, first)} {predicate} {terms.get(last, last)}"
         return match[0]
 
-    text = re.sub(rf"(\?\w+|{end})\s*({relation})\s*(\?\w+|{end})", triple, template, flags=re.IGNORECASE)
+    text = re.sub(
+        rf"(\?\w+|{end})\s*({relation})\s*(\?\w+|{end})", triple, template, flags=re.IGNORECASE
+    )
     return re.sub(end, lambda match: terms[_unbracketed(match[0])], text, flags=re.IGNORECASE)
 
 
@@ -169,7 +178,13 @@ def problems(choice: Choice, offered: Any, *_: object) -> Iterable[str]:
 
 
 def decide(
-    task: str, of: str, options: Sequence[Any], least: int, most: int, variables: Mapping[str, Any], run: Run
+    task: str,
+    of: str,
+    options: Sequence[Any],
+    least: int,
+    most: int,
+    variables: Mapping[str, Any],
+    run: Run,
 ) -> Choice:
     """``least`` to ``most`` of the options, by their numbers: a model can choose nothing else."""
 
@@ -201,7 +216,11 @@ def choose_entities(
 
 @agent("relation_choice", subject="triplet", check=problems, kind="model")
 def choose_relations(
-    relations: tuple[Relation, ...], triplet: Triplet, question: str, failed: tuple[str, ...], run: Run
+    relations: tuple[Relation, ...],
+    triplet: Triplet,
+    question: str,
+    failed: tuple[str, ...],
+    run: Run,
 ) -> Choice:
     """At most K of the relations."""
     most = TriadSettings.of_run(run).relations
@@ -269,7 +288,8 @@ def remember(question: str, asked: AnswerType, reason: str, run: Run) -> Answer:
         return Answer(KINDS[asked], reason=reason)
     right = {"True", "False"} if truth else ()
     check = Check[KnowledgeReply](
-        "True or False", lambda reply: "say True or False" if right and reply.answer not in right else ""
+        "True or False",
+        lambda reply: "say True or False" if right and reply.answer not in right else "",
     )
     task = "triad/own_truth" if truth else "triad/own_fact"
     text = ask(task, {"question": question}, KnowledgeReply, run, checks=(check,)).answer.strip()

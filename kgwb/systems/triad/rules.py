@@ -51,7 +51,9 @@ def relations(
 def template(question: str, triplets: Sequence[Sequence[str]], kg: Graph | None) -> dict[str, Any]:
     """The triplets one by one; what a chain was asked about is none of its answers."""
     _, target, kind = grammar.read(question, kg)
-    ends = {end: end if end.startswith("?") else f"<{end}>" for s, _, o in triplets for end in (s, o)}
+    ends = {
+        end: end if end.startswith("?") else f"<{end}>" for s, _, o in triplets for end in (s, o)
+    }
     body = " ".join(f"{ends[s]} <{p}> {ends[o]} ." for s, p, o in triplets)
     named = [end for end in ends.values() if end.startswith("<")] if len(triplets) > 1 else []
     body += "".join(f" FILTER({target} != {end})" for end in named if kind != "boolean")

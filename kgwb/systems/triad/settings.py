@@ -13,7 +13,12 @@ from kgwb.settings import STRICT, Count, Settings
 class TriadSettings(Settings):
     """What changes how Triad answers."""
 
-    PAPER: ClassVar = {**Settings.PAPER, "exemplars": 3, "as_written": True, "retry_from": "parsing"}
+    PAPER: ClassVar = {
+        **Settings.PAPER,
+        "exemplars": 3,
+        "as_written": True,
+        "retry_from": "parsing",
+    }
 
     exemplars: Count = 3
     """Examples that the generalist learns each task from (the paper's N)."""
@@ -33,6 +38,8 @@ class TriadSettings(Settings):
     """Read each relation in the direction of its triplet, as published; else as the graph has it."""
     retry_from: Literal["fault", "parsing", "linking", "construction"] = "fault"
     """The phase that a retry goes back to: where nothing came of it, or always the same."""
-    ablation: Literal["none", "no_uri_choice", "no_query_choice", "no_fallback", "boolean_fallback"] = "none"
+    ablation: Literal[
+        "none", "no_uri_choice", "no_query_choice", "no_fallback", "boolean_fallback"
+    ] = "none"
     """What it goes without (Table 3): the choice of vertices and relations, for which the nearest by name are
     taken; that of the query, for which the first is; or, of ``own_knowledge``, all or facts."""

@@ -13,8 +13,12 @@ from kgwb.systems.triad.records import Filled, Queries
 @view.register
 def _(value: Queries, around: Around) -> Html:
     parts = re.split(r"(<[^<>]+>)", laid_out(value.template))
-    template = tag("pre", *(span("ent", p[1:-1]) if n % 2 else p for n, p in enumerate(parts)), class_="src")
-    empty = fold(aside(f"{count(len(value.empty), 'query')} without a result"), _rows(value, value.empty))
+    template = tag(
+        "pre", *(span("ent", p[1:-1]) if n % 2 else p for n, p in enumerate(parts)), class_="src"
+    )
+    empty = fold(
+        aside(f"{count(len(value.empty), 'query')} without a result"), _rows(value, value.empty)
+    )
     return div("body stack", template, _rows(value, value.kept), empty if value.empty else "")
 
 

@@ -26,7 +26,9 @@ def test_the_context_holds_every_turn_with_at_most_l_answers(
     most: int, kept: tuple[str, ...], cut: int
 ) -> None:
     settings = profile("fast", answers_in_context=most)
-    context, run, _ = alone(lambda run: chat.build_context(Dialogue((TURN, TURN)), run), settings=settings)
+    context, run, _ = alone(
+        lambda run: chat.build_context(Dialogue((TURN, TURN)), run), settings=settings
+    )
     assert [turn.answers for turn in context.turns] == [kept, kept]
     assert context.cut == cut
     note = f"{cut} earlier answers left out of the context: at most {most} a turn"
@@ -48,8 +50,12 @@ def test_the_context_holds_every_turn_with_at_most_l_answers(
         ("Wer ist das?", profile("fast", translate=False)),
     ],
 )
-def test_english_is_not_translated_and_nothing_if_switched_off(question: str, settings: Settings) -> None:
-    translated, _, model = alone(lambda run: chat.translate(Question(question), run), settings=settings)
+def test_english_is_not_translated_and_nothing_if_switched_off(
+    question: str, settings: Settings
+) -> None:
+    translated, _, model = alone(
+        lambda run: chat.translate(Question(question), run), settings=settings
+    )
     assert (translated, model.calls()) == (Question(question), 0)
 
 
@@ -85,14 +91,18 @@ DENIS = Answer("list", (Value(iri("denis"), "Denis Villeneuve"),))
 
 
 def test_a_sentence_holds_every_value() -> None:
-    sentences = [{"sentence": "He directed it."}, {"sentence": "Arrival was directed by denis villeneuve. "}]
+    sentences = [
+        {"sentence": "He directed it."},
+        {"sentence": "Arrival was directed by denis villeneuve. "},
+    ]
     reworded, run, _ = alone(
         lambda run: chat.reword(DENIS, "Who directed it?", run), {"answer_writer": sentences}
     )
     assert str(reworded) == "Arrival was directed by denis villeneuve."
     assert reworded.values == DENIS.values
     assert (
-        run["answer_writer"].attempts[0].checks[-1].problem == "the sentence does not hold Denis Villeneuve"
+        run["answer_writer"].attempts[0].checks[-1].problem
+        == "the sentence does not hold Denis Villeneuve"
     )
 
 
@@ -110,7 +120,9 @@ def test_only_short_answers_are_reworded_and_only_if_asked_for(
 
 # --- what else
 
-SAID = Context((Turn("Who directed Dune?", ("Denis Villeneuve",), vertices=(iri("denis"), iri("dune"))),))
+SAID = Context(
+    (Turn("Who directed Dune?", ("Denis Villeneuve",), vertices=(iri("denis"), iri("dune"))),)
+)
 
 
 def found(*names: str) -> Answer:
@@ -128,8 +140,13 @@ def found(*names: str) -> Answer:
         ("What else did he direct?", SAID, PAPER, False),
     ],
 )
-def test_else_asks_for_others(question: str, context: Context, settings: Settings, others: bool) -> None:
-    assert alone(lambda run: chat.asks_for_others(question, context, run), settings=settings)[0] is others
+def test_else_asks_for_others(
+    question: str, context: Context, settings: Settings, others: bool
+) -> None:
+    assert (
+        alone(lambda run: chat.asks_for_others(question, context, run), settings=settings)[0]
+        is others
+    )
 
 
 def test_else_leaves_out_what_was_talked_about() -> None:
@@ -160,9 +177,16 @@ TALKED = Context((Turn("Who directed Dune?", ("Denis Villeneuve",)),))
 
 @pytest.mark.parametrize(
     ("context", "settings", "calls"),
-    [(Context(), Settings(), 0), (TALKED, Settings(), 1), (Context(), PAPER, 1), (TALKED, PAPER, 1)],
+    [
+        (Context(), Settings(), 0),
+        (TALKED, Settings(), 1),
+        (Context(), PAPER, 1),
+        (TALKED, PAPER, 1),
+    ],
 )
-def test_without_history_fast_does_not_ask(context: Context, settings: Settings, calls: int) -> None:
+def test_without_history_fast_does_not_ask(
+    context: Context, settings: Settings, calls: int
+) -> None:
     classified, _, model = alone(
         lambda run: classify("And the year?", context, run), REPLY, settings=settings
     )
@@ -206,7 +230,9 @@ SPOKEN = Context(
 
 def test_it_sees_answers_entities_and_standalone_forms() -> None:
     reply = {"rephraser": {"question": "In which country \n is Gentilly?"}}
-    rephrased, _, model = alone(lambda run: rephrase("Which country is that in?", SPOKEN, run), reply)
+    rephrased, _, model = alone(
+        lambda run: rephrase("Which country is that in?", SPOKEN, run), reply
+    )
     assert rephrased == Rephrased("In which country is Gentilly?", "Which country is that in?")
     assert model.requests[0].variables["dialogue"] == [
         {"question": "Who directed Dune?", "answers": ["Denis Villeneuve"], "about": ["Dune"]},

@@ -39,10 +39,15 @@ FACTS = (Fact("?film", "director", "Denis Villeneuve"), Fact("?film", "starring"
 
 
 def test_entities_and_relations_are_linked() -> None:
-    linked, run, model = alone(lambda run: match(QIR(FACTS, "?film"), "Which film?", Context(), run))
+    linked, run, model = alone(
+        lambda run: match(QIR(FACTS, "?film"), "Which film?", Context(), run)
+    )
     assert [link.entity for link in linked.links] == ["Denis Villeneuve", "Amy Adams"]
     assert all(link.vertex for link in linked.links)
-    assert [relation.predicates[0].name for relation in linked.relations] == ["director", "starring"]
+    assert [relation.predicates[0].name for relation in linked.relations] == [
+        "director",
+        "starring",
+    ]
     assert model.calls() == 0
     assert [step.key for step in run.steps if step.parent == "matching"] == [
         "entity_linking[Denis Villeneuve]",
@@ -55,12 +60,16 @@ def test_entities_and_relations_are_linked() -> None:
 def test_an_entity_named_twice_is_linked_once() -> None:
     facts = (Fact("Dune", "director", "?x"), Fact("Dune", "starring", "?y"))
     replies = {"vertex_selection": vertex(1, "Dune")}
-    linked, _, model = alone(lambda run: match(QIR(facts, "?x"), "Who?", Context(), run), replies, kg=films())
+    linked, _, model = alone(
+        lambda run: match(QIR(facts, "?x"), "Who?", Context(), run), replies, kg=films()
+    )
     assert (len(linked.links), model.calls()) == (1, 1)
 
 
 def test_entities_are_linked_side_by_side_on_a_remote_model_in_their_order() -> None:
-    twins = ':amy2 rdfs:label "Amy Adams" ; :director :denis . :denis2 rdfs:label "Denis Villeneuve" .'
+    twins = (
+        ':amy2 rdfs:label "Amy Adams" ; :director :denis . :denis2 rdfs:label "Denis Villeneuve" .'
+    )
     both = threading.Barrier(2, timeout=20)  # passed only if both are asked at the same time
 
     def choose(request: ChatRequest) -> Any:
@@ -91,7 +100,9 @@ def linked(
         Link(name, Candidate(iri(VERTICES[name]), name) if name in VERTICES else None)
         for name in qir.entities
     )
-    relations, _, _ = alone(lambda run: link_relations(qir, links, run), kg=films(turtle), settings=settings)
+    relations, _, _ = alone(
+        lambda run: link_relations(qir, links, run), kg=films(turtle), settings=settings
+    )
     return [relation.predicates for relation in relations]
 
 
@@ -103,7 +114,9 @@ ALL = profile("fast", predicates_per_relation=50)
 
 
 @pytest.mark.parametrize("settings", [ALL, PAPER])
-def test_predicates_are_found_in_both_directions_as_the_subject_sees_them(settings: Settings) -> None:
+def test_predicates_are_found_in_both_directions_as_the_subject_sees_them(
+    settings: Settings,
+) -> None:
     [from_subject] = linked("Denis | directed | ?x", settings=settings)
     assert {*shown(from_subject)} == {
         ("birth place", "out"),
@@ -111,20 +124,29 @@ def test_predicates_are_found_in_both_directions_as_the_subject_sees_them(settin
         ("director", "in"),
     }
     [from_object] = linked("?x | directed by | Denis", settings=settings)
-    assert {*shown(from_object)} == {("birth place", "in"), ("number of children", "in"), ("director", "out")}
+    assert {*shown(from_object)} == {
+        ("birth place", "in"),
+        ("number of children", "in"),
+        ("director", "out"),
+    }
 
 
 def test_noise_is_left_out() -> None:
     owl = "@prefix owl: <http://www.w3.org/2002/07/owl#> . :arrival owl:sameAs :dune ; rdfs:comment 'x' ."
     [relation] = linked("Arrival | what | ?x", settings=ALL, turtle=FILMS + owl)
-    assert {*shown(relation)} == {(name, "out") for name in ("director", "runtime", "starring", "based on")}
+    assert {*shown(relation)} == {
+        (name, "out") for name in ("director", "runtime", "starring", "based on")
+    }
 
 
 def test_the_most_similar_comes_first_then_goes_by_iri_and_the_rest_is_cut() -> None:
     other = FILMS + "@prefix o: <http://other.org/> . :arrival o:director :lynch ."
     settings = profile("fast", predicates_per_relation=3)
     [ranked] = linked("Arrival | directed by | ?x", settings=settings, turtle=other)
-    assert [str(each.iri) for each in ranked[:2]] == [str(iri("director")), "http://other.org/director"]
+    assert [str(each.iri) for each in ranked[:2]] == [
+        str(iri("director")),
+        "http://other.org/director",
+    ]
     similarities = [each.similarity for each in ranked]
     assert (len(ranked), similarities) == (3, sorted(similarities, reverse=True))
 
@@ -188,7 +210,9 @@ TUGS = qir("?tug | home port | Oslo", "?tug | type | tug", target="?tug")
 
 
 def asked(question: str, reply: Any, turtle: str = BOATS, **replies: Any) -> tuple[Run, Scripted]:
-    script = {"chatty_kg/qir": reply} | {name.replace("__", "/"): one for name, one in replies.items()}
+    script = {"chatty_kg/qir": reply} | {
+        name.replace("__", "/"): one for name, one in replies.items()
+    }
     model = Scripted(script)
     return chatty(question, model, films(turtle)).go(), model
 
@@ -242,7 +266,11 @@ def test_a_class_is_chosen_by_the_model_where_none_is_called_so() -> None:
         ("Is Brisk a tug?", qir("Brisk | type | tug", kind="boolean"), ("true",)),
         ("Is Mary a tug?", qir("Mary | type | tug", kind="boolean"), ("false",)),
         ("Which pilot?", qir("?who | occupation | pilot", "?who | steers | Mary"), ("Ada",)),
-        ("Who paints?", qir("?who | occupation | painter"), ("Ada",)),  # no class but a vertex is called so
+        (
+            "Who paints?",
+            qir("?who | occupation | painter"),
+            ("Ada",),
+        ),  # no class but a vertex is called so
         *(
             ("Which tugs?", {**TUGS, "beyond": nothing}, ("Brisk", "Gale"))
             for nothing in ([], [" "], ["None."])
@@ -306,7 +334,10 @@ def test_another_system_sees_candidates_as_before() -> None:
 # --- what triples cannot say
 
 OLDEST = qir(
-    "?boat | type | boat", "?boat | passengers | ?n", target="?boat", beyond=["the largest: an order by ?n"]
+    "?boat | type | boat",
+    "?boat | passengers | ?n",
+    target="?boat",
+    beyond=["the largest: an order by ?n"],
 )
 
 

@@ -11,7 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import CHATTY, DIRECTED, PAPER, answer_of, chatty, iri, predicates, published, qir, workbench
+from small import (
+    CHATTY,
+    DIRECTED,
+    PAPER,
+    answer_of,
+    chatty,
+    iri,
+    predicates,
+    published,
+    qir,
+    workbench,
+)
 
 from kgwb import Workbench, open_kg, profile
 from kgwb.flow import Dialogue, Turn
@@ -66,7 +77,11 @@ def potter(request: ChatRequest) -> Any:
         case "vertex_selection":
             author = "author: J. K. Rowling"
             series = next(c for c in variables["candidates"] if author in c.get("relations", ()))
-            return {"reason": "it has an author", "number": series["number"], "label": series["label"]}
+            return {
+                "reason": "it has an author",
+                "number": series["number"],
+                "label": series["label"],
+            }
         case "predicate_selection":
             relations = [relation["triple"][1] for relation in variables["relations"]]
             return predicates(*([MEANT.get(relation, relation)] for relation in relations))
@@ -74,7 +89,9 @@ def potter(request: ChatRequest) -> Any:
 
 
 def check_cost(what: str, calls: int, questions: int) -> None:
-    cost = f"{what}: {calls} model calls for {questions} questions, {calls / questions:.2f} a question"
+    cost = (
+        f"{what}: {calls} model calls for {questions} questions, {calls / questions:.2f} a question"
+    )
     sys.stdout.write(cost + "\n")  # pytest -s shows it
     assert calls / questions <= CALLS_A_QUESTION, cost
 
@@ -133,11 +150,16 @@ def steps(run: Any) -> list[str]:
         ("dependent", profile("fast", multi_turn=False), []),
     ],
 )
-def test_a_dependent_question_is_rephrased_and_no_other(label: str, settings: Any, agents: list[str]) -> None:
+def test_a_dependent_question_is_rephrased_and_no_other(
+    label: str, settings: Any, agents: list[str]
+) -> None:
     script = {**FOLLOW_UP, "chatty_kg/classifier": {"reason": "", "label": label}}
     run = chatty("Who directed the film?", Scripted(script), dialogue=SAID, settings=settings).go()
     assert [agent for agent in steps(run) if agent in ("classifier", "rephraser")] == agents
-    assert run.output("understanding") == f"Who directed {'Arrival' if len(agents) == 2 else 'the film'}?"
+    assert (
+        run.output("understanding")
+        == f"Who directed {'Arrival' if len(agents) == 2 else 'the film'}?"
+    )
     assert str(run.answer) == "Denis Villeneuve"
     order = [spec.name for spec in CHATTY.agents]
     places = [order.index(name) for name in dict.fromkeys(steps(run))]
@@ -145,7 +167,10 @@ def test_a_dependent_question_is_rephrased_and_no_other(label: str, settings: An
 
 
 def test_as_published_a_rewritten_question_is_classified_again_three_times_at_most() -> None:
-    script = {**FOLLOW_UP, "chatty_kg/rephraser": [{"question": f"Who directed it, {n}?"} for n in range(9)]}
+    script = {
+        **FOLLOW_UP,
+        "chatty_kg/rephraser": [{"question": f"Who directed it, {n}?"} for n in range(9)],
+    }
     run = chatty("Who directed the film?", Scripted(script), dialogue=SAID, settings=PAPER)
     run.go(until="understanding")
     assert (steps(run).count("classifier"), steps(run).count("rephraser")) == (4, 3)
@@ -186,8 +211,13 @@ def test_an_unknown_of_any_name_can_be_joined_on(name: str) -> None:
 
 
 def test_an_answer_is_said_as_a_sentence_if_asked_for() -> None:
-    script = {**DIRECTED, "chatty_kg/answer_writer": {"sentence": "Denis Villeneuve directed Arrival."}}
-    run = chatty("Who directed Arrival?", Scripted(script), settings=profile("fast", reword_answer=True)).go()
+    script = {
+        **DIRECTED,
+        "chatty_kg/answer_writer": {"sentence": "Denis Villeneuve directed Arrival."},
+    }
+    run = chatty(
+        "Who directed Arrival?", Scripted(script), settings=profile("fast", reword_answer=True)
+    ).go()
     assert str(run.answer) == "Denis Villeneuve directed Arrival."
     assert answer_of(run).labels == ("Denis Villeneuve",)
 
@@ -199,6 +229,10 @@ def test_a_turn_holds_answers_entities_and_what_the_answer_stood_on() -> None:
     bench = workbench(Scripted(DIRECTED))
     bench.ask("Who directed Arrival?")
     [turn] = bench.dialogue.turns
-    assert (turn.question, turn.standalone, turn.entities) == ("Who directed Arrival?", "", ("Arrival",))
+    assert (turn.question, turn.standalone, turn.entities) == (
+        "Who directed Arrival?",
+        "",
+        ("Arrival",),
+    )
     assert turn.answers == ("Denis Villeneuve",)
     assert set(turn.vertices) >= {iri("arrival"), iri("denis")}

@@ -16,7 +16,9 @@ from kgwb.systems.chatty_kg.records import QIR, Fact
 GOOD = qir("Dune | director | ?person")
 
 
-def extracted(*replies: Any, question: str = "Who directed Dune?", settings: Settings | None = None) -> Any:
+def extracted(
+    *replies: Any, question: str = "Who directed Dune?", settings: Settings | None = None
+) -> Any:
     script = {"qir": list(replies)}
     if settings is PAPER:
         script = {"qir_published": list(map(published, replies))}
@@ -48,7 +50,9 @@ def extracted(*replies: Any, question: str = "Who directed Dune?", settings: Set
         ({**GOOD, "sure": True}, "the reply's form", "sure: Extra inputs"),
     ],
 )
-def test_a_reply_is_turned_away_with_its_reason_and_asked_again(reply: Any, check: str, problem: str) -> None:
+def test_a_reply_is_turned_away_with_its_reason_and_asked_again(
+    reply: Any, check: str, problem: str
+) -> None:
     record, run, model = extracted(reply, GOOD)
     assert record == QIR((Fact("Dune", "director", "?person"),), "?person", "list")
     first, second = run["qir"].attempts
@@ -61,7 +65,9 @@ def test_the_last_resort_uses_a_whole_triple_that_fails_another_check() -> None:
     record, run, model = extracted(*[qir("?film | director | ?person")] * 3)
     assert record.facts == (Fact("?film", "director", "?person"),)
     assert model.calls() == 3
-    assert run["qir"].notes == ["no reply passed every check in 3 attempts; the last one is used as it is"]
+    assert run["qir"].notes == [
+        "no reply passed every check in 3 attempts; the last one is used as it is"
+    ]
 
 
 @pytest.mark.parametrize("reply", [qir("Dune | | ?person"), {**GOOD, "triples": []}, "nothing"])
@@ -85,7 +91,10 @@ def test_what_has_no_whole_triple_is_no_last_resort(reply: Any) -> None:
         (["Dune | director | ?größe"], [("Dune", "director", "?gruf6udfe")]),
         (["Dune |  directed   by | ?p"], [("Dune", "directed by", "?p")]),
         (["Dune | director | ?p", "dune | Director | ?p"], [("Dune", "director", "?p")]),
-        (["Dune | director | ?p", "Dune | star | ?p"], [("Dune", "director", "?p"), ("Dune", "star", "?p")]),
+        (
+            ["Dune | director | ?p", "Dune | star | ?p"],
+            [("Dune", "director", "?p"), ("Dune", "star", "?p")],
+        ),
     ],
 )
 def test_names_are_tidied_and_near_duplicates_dropped(
@@ -150,7 +159,11 @@ def test_the_kind_goes_by_the_opening_words(question: str, said: Kind, kind: Kin
         ((Fact("Dune", "", "?b"),), "?b", "triple 1 lacks a part"),
         ((Fact("Dune", "director", "Lynch"),), "", "no triple has an unknown"),
         ((Fact("Dune", "director", "?b"),), "?c", "the target ?c is in no triple"),
-        ((Fact("Dune", "director", "?b"),), "", "the target is empty: say which of ?b is asked for"),
+        (
+            (Fact("Dune", "director", "?b"),),
+            "",
+            "the target is empty: say which of ?b is asked for",
+        ),
         ((Fact("Dune", "director", "?a b"),), "?a b", "'?a b' is no variable, write ?a_b"),
         ((Fact("Dune", "director", "?"),), "?", "'?' is no variable, write ?unknown"),
     ],
@@ -162,5 +175,8 @@ def test_a_qir_by_hand_goes_through_the_same_checks(
     with pytest.raises(OverrideError) as caught:
         run.replace("qir", QIR(facts, target))
     assert problem in caught.value.message
-    run.replace("qir", {"facts": [{"subject": "Dune", "relation": "writer", "object": "?b"}], "target": "?b"})
+    run.replace(
+        "qir",
+        {"facts": [{"subject": "Dune", "relation": "writer", "object": "?b"}], "target": "?b"},
+    )
     assert [fact.relation for fact in run.go().output("qir").facts] == ["writer"]

@@ -44,7 +44,9 @@ def generated(
     """Queries of facts with their predicates; the entity "dune" is linked to :dune, unless ``unlinked``."""
     relations = tuple(LinkedRelation(Fact(s, r, o), tuple(ranked)) for s, r, o, ranked in facts)
     qir = QIR(tuple(relation.fact for relation in relations), target, kind)
-    vertices = {name: None if name in unlinked else Candidate(iri(name), name) for name in qir.entities}
+    vertices = {
+        name: None if name in unlinked else Candidate(iri(name), name) for name in qir.entities
+    }
     linked = Linked(tuple(Link(name, vertex) for name, vertex in vertices.items()), relations)
     result: Generated = alone(lambda run: generate(qir, linked, run), settings=settings)[0]
     return result
@@ -53,11 +55,16 @@ def generated(
 def short(generated: Generated) -> list[str]:
     """The queries without the namespace, for reading."""
     return [
-        query.sparql.replace(f"<{EX}", "").replace(">", "").replace(" }", "}") for query in generated.queries
+        query.sparql.replace(f"<{EX}", "").replace(">", "").replace(" }", "}")
+        for query in generated.queries
     ]
 
 
-DIRECTOR, STARRING, PLACE = [predicate("director")], [predicate("starring")], [predicate("birthPlace")]
+DIRECTOR, STARRING, PLACE = (
+    [predicate("director")],
+    [predicate("starring")],
+    [predicate("birthPlace")],
+)
 
 
 @pytest.mark.parametrize(
@@ -94,15 +101,25 @@ def test_the_best_score_comes_first_before_truncation() -> None:
         ("?p", "b", "?x", [predicate("b1", 0.5), predicate("b2", 0.4), predicate("b3", 0.1)]),
     ]
     best = generated(facts, settings=profile("fast", query_num=3))
-    assert [query.predicates for query in best.queries] == [("a1", "b1"), ("a2", "b1"), ("a1", "b2")]
+    assert [query.predicates for query in best.queries] == [
+        ("a1", "b1"),
+        ("a2", "b1"),
+        ("a1", "b2"),
+    ]
     assert [query.score for query in best.queries] == [0.6708, 0.6325, 0.6]
     assert best.before_truncation == 6
     natural = generated(facts, settings=PAPER.changed(query_num=3))
-    assert [query.predicates for query in natural.queries] == [("a1", "b1"), ("a1", "b2"), ("a1", "b3")]
+    assert [query.predicates for query in natural.queries] == [
+        ("a1", "b1"),
+        ("a1", "b2"),
+        ("a1", "b3"),
+    ]
 
 
 def test_equal_scores_go_by_iri() -> None:
-    facts = [("dune", "a", "?x", [predicate("z", 0.5), predicate("b", 0.5), predicate("b", 0.5, "in")])]
+    facts = [
+        ("dune", "a", "?x", [predicate("z", 0.5), predicate("b", 0.5), predicate("b", 0.5, "in")])
+    ]
     assert [query.patterns[0] for query in generated(facts).queries] == [
         (iri("dune").n3(), iri("b").n3(), "?x"),
         ("?x", iri("b").n3(), iri("dune").n3()),
@@ -113,7 +130,9 @@ def test_equal_scores_go_by_iri() -> None:
 def test_a_relation_without_predicate_gives_no_query_in_fast_and_is_left_out_in_paper() -> None:
     facts = [("dune", "a", "?x", DIRECTOR), ("?x", "b", "?y", [])]
     assert generated(facts) == Generated((), 0)
-    assert short(generated(facts, settings=PAPER)) == ["SELECT DISTINCT ?x WHERE { dune director ?x .}"]
+    assert short(generated(facts, settings=PAPER)) == [
+        "SELECT DISTINCT ?x WHERE { dune director ?x .}"
+    ]
 
 
 def test_an_entity_without_vertex_is_a_variable() -> None:
@@ -185,7 +204,12 @@ def test_each_triple_is_shown_with_its_own_predicates_and_as_published_they_are_
         {"triple": ["?p", "born in", "?x"], "predicates": ["birth place", "birth date"]},
     ]
     _, _, model = selected(pooled("director"), settings=PAPER)
-    assert model.requests[0].variables["predicates"] == ["director", "birth place", "birth date", "writer"]
+    assert model.requests[0].variables["predicates"] == [
+        "director",
+        "birth place",
+        "birth date",
+        "writer",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +239,10 @@ def test_a_query_must_be_right_in_every_triple_and_as_published_in_one(
     ("reply", "problem"),
     [
         (predicates(["director"]), "1 lists for 2 triples"),
-        (predicates(["made up"], ["birth place"]), "none of triple 1's predicates is in its list: 'made up'"),
+        (
+            predicates(["made up"], ["birth place"]),
+            "none of triple 1's predicates is in its list: 'made up'",
+        ),
         (predicates(["birth place"], ["director"]), "none of triple 1's predicates is in its list"),
         (pooled("director"), "predicates.0: Input should be a valid list"),
     ],
@@ -243,14 +270,18 @@ def test_what_is_beyond_doubt_needs_no_model(
     relation = LinkedRelation(FACTS[0], tuple(map(predicate, (name, "writer"), similarities)))
     generated, linked = Generated((of_names(name), of_names("writer")), 2), Linked((), (relation,))
     replies = {"predicate_selection": predicates([name])}
-    selection, run, model = alone(lambda run: select_queries(generated, "Who?", linked, run), replies)
+    selection, run, model = alone(
+        lambda run: select_queries(generated, "Who?", linked, run), replies
+    )
     assert ([query.predicates for query in selection.queries], model.calls()) == ([(name,)], calls)
     note = "for every relation one predicate is beyond doubt: no model was asked"
     assert run["predicate_selection"].notes == ([] if calls else [note])
 
 
 @pytest.mark.parametrize("reply", [pooled(), pooled("made up"), "none of them"])
-def test_as_published_nothing_relevant_is_asked_again_and_at_last_nothing_is_selected(reply: Any) -> None:
+def test_as_published_nothing_relevant_is_asked_again_and_at_last_nothing_is_selected(
+    reply: Any,
+) -> None:
     selection, _, model = selected(reply, pooled("director"), settings=PAPER)
     assert (len(selection.queries), model.calls()) == (2, 2)
     with pytest.raises(InvalidReplyError) if isinstance(reply, str) else nullcontext():
@@ -274,7 +305,9 @@ GRAPH = rdflib.Graph().parse(data=FILMS, format="turtle")
 def query(*patterns: str, score: float = 1.0, ask: bool = False) -> CandidateQuery:
     """A query of patterns written "dune director ?x"."""
     split: Any = [pattern.split() for pattern in patterns]
-    full = tuple(tuple(end if end.startswith("?") else iri(end).n3() for end in pattern) for pattern in split)
+    full = tuple(
+        tuple(end if end.startswith("?") else iri(end).n3() for end in pattern) for pattern in split
+    )
     head = "ASK" if ask else "SELECT DISTINCT ?x WHERE"
     names = tuple(name for _, name, _ in split)
     return CandidateQuery(f"{head} {{ {conjunction(full)} }}", full, names, score)
@@ -299,7 +332,10 @@ def executed(
 
 
 def stands_on_the_graph(answer: Answer) -> bool:
-    return all(value.support and all(triple in GRAPH for triple in value.support) for value in answer.values)
+    return all(
+        value.support and all(triple in GRAPH for triple in value.support)
+        for value in answer.values
+    )
 
 
 HIS_FILMS = ("Arrival", "Dune", "Sicario")

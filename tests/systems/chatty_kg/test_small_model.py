@@ -57,7 +57,9 @@ def test_the_whole_pipeline(
     assert sum(outcomes.values()) == len(lines)
     assert sum(judged.values()) >= len(lines)
     with capsys.disabled():
-        sys.stdout.write(f"\n{protocol}: {len(lines)} questions, {dict(outcomes)}\n{_table(judged)}\n")
+        sys.stdout.write(
+            f"\n{protocol}: {len(lines)} questions, {dict(outcomes)}\n{_table(judged)}\n"
+        )
 
 
 def _asked(question: str, kg: Graph, model: ChatModel) -> Run:

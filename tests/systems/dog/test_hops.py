@@ -18,7 +18,16 @@ from kgwb.flow import Triple, Value
 from kgwb.kg import Graph
 from kgwb.systems.dog.hop import fill, filter_relation, get_relations, try_answer, values_of
 from kgwb.systems.dog.question import find_topics, mark
-from kgwb.systems.dog.records import Filled, Filtered, Head, Relation, Relations, Topics, Tried, name_of
+from kgwb.systems.dog.records import (
+    Filled,
+    Filtered,
+    Head,
+    Relation,
+    Relations,
+    Topics,
+    Tried,
+    name_of,
+)
 
 
 def found(question: str, *entities: str) -> tuple[Topics, Any]:
@@ -38,7 +47,11 @@ def test_all_names_are_marked_in_the_questions_own_spelling() -> None:
 @pytest.mark.parametrize(
     ("question", "names", "marked"),
     [
-        ("the arrivals of Arrival", ["Arrival"], "the arrivals of [Arrival]"),  # a whole word before a part
+        (
+            "the arrivals of Arrival",
+            ["Arrival"],
+            "the arrivals of [Arrival]",
+        ),  # a whole word before a part
         ("who made Dune and Dune Part Two", ["Dune Part Two"], "who made Dune and [Dune Part Two]"),
         ("Wer drehte »Amélie«?", ["Amélie"], "Wer drehte »[Amélie]«?"),
         ("films like $9.99 (2008)", ["$9.99"], "films like [$9.99] (2008)"),
@@ -53,7 +66,11 @@ def test_a_name_is_marked_where_it_stands(question: str, names: list[str], marke
     ("names", "problem", "taken"),
     [
         ([], "no entity is named: name what 'who directed Dune or arrival?' is about", None),
-        (["Solaris"], "'Solaris' is not in the question: copy the names from 'who directed Dune or", None),
+        (
+            ["Solaris"],
+            "'Solaris' is not in the question: copy the names from 'who directed Dune or",
+            None,
+        ),
         (["Dune", " "], "'' is not in the question", ["Dune"]),
         (["Dune or", "Dune"], "'Dune' is part of another name", ["Dune or"]),
         (["Dune: Part One"], "'Dune: Part One' is not in the question", ["Dune"]),
@@ -115,8 +132,12 @@ def test_predicates_of_one_name_are_one_relation() -> None:
 
 
 @pytest.mark.parametrize(("term", "names"), [(Literal(116), ["~runtime"]), (BNode("b"), [])])
-def test_relations_of_literals_lead_back_and_a_blank_node_has_none(term: Any, names: list[str]) -> None:
-    relations, _, _ = alone(lambda run: get_relations(Head("it", (Value(term, "it"),)), run), of=DOG)
+def test_relations_of_literals_lead_back_and_a_blank_node_has_none(
+    term: Any, names: list[str]
+) -> None:
+    relations, _, _ = alone(
+        lambda run: get_relations(Head("it", (Value(term, "it"),)), run), of=DOG
+    )
     assert [str(relation) for relation in relations.found] == names
 
 
@@ -177,7 +198,10 @@ def test_tails_come_with_the_triples_that_lead_to_them() -> None:
     result, notes = filled("director", "out", head("arrival", "lynchs_dune"))
     assert labels(result) == ["David Lynch", "Denis Villeneuve"]
     assert result.values[1].support == ((iri("arrival"), iri("director"), iri("denis")),)
-    lynch, denis = ("lynchs_dune", "director", "David Lynch"), ("arrival", "director", "Denis Villeneuve")
+    lynch, denis = (
+        ("lynchs_dune", "director", "David Lynch"),
+        ("arrival", "director", "Denis Villeneuve"),
+    )
     assert (result.triples, result.found, notes) == ((lynch, denis), 2, [])
 
 
@@ -204,7 +228,13 @@ def test_the_fan_out_caps_tails_and_triples_with_a_note_but_shows_one_of_every_t
         (["arrival", "dune"], "director", 9, 9, "all triples"),
         (["arrival", "gentilly"], "director", 9, 9, "all triples; no triple for gentilly"),
         (["gentilly", "missoula"], "director", 9, 9, "no triple for gentilly, missoula"),
-        (["arrival", "dune", "gentilly"], "starring", 2, 9, "cut: 2 of 3 triples; no triple for gentilly"),
+        (
+            ["arrival", "dune", "gentilly"],
+            "starring",
+            2,
+            9,
+            "cut: 2 of 3 triples; no triple for gentilly",
+        ),
         (["arrival", "dune", "gentilly"], "starring", 9, 2, "cut: 2 of more than 2 triples"),
     ],
 )
@@ -233,7 +263,9 @@ def test_behind_a_node_without_a_name_the_heads_are_not_lost(node: str) -> None:
     assert len(result.values[1].support) == 2
     assert notes == ["behind nodes without a name: one hop further"]
     further, _, _ = alone(
-        lambda run: get_relations(Head("they", result.values, result.values[1].support[0][:1]), run),
+        lambda run: get_relations(
+            Head("they", result.values, result.values[1].support[0][:1]), run
+        ),
         kg=films(FILMS + turtle),
         of=DOG,
     )
@@ -264,7 +296,12 @@ def test_in_a_graph_without_labels_a_vertex_has_its_own_name() -> None:
 
 @pytest.mark.parametrize(
     ("names", "shown"),
-    [(["Dune"], "Dune"), (["A", "B"], "A | B"), (["A", "B", "C"], "A | 2 others"), (["[REC|2]"], "(REC/2)")],
+    [
+        (["Dune"], "Dune"),
+        (["A", "B"], "A | B"),
+        (["A", "B", "C"], "A | 2 others"),
+        (["[REC|2]"], "(REC/2)"),
+    ],
 )
 def test_what_several_vertices_are_called_in_a_question(names: list[str], shown: str) -> None:
     assert name_of([Value(iri("x"), name) for name in names]) == shown
@@ -285,10 +322,16 @@ def tried(*replies: Any, filled: tuple[Filled, ...] = (FILLED,)) -> tuple[Tried,
 
 def test_answers_are_names_of_the_triples_letter_case_and_spaces_aside() -> None:
     nothing = Filled("list", reason="nothing further", head="Roma", note="no triple for Roma")
-    decision, model = tried(trying("amy  adams", "Louise Banks", "Arrival"), filled=(FILLED, nothing))
+    decision, model = tried(
+        trying("amy  adams", "Louise Banks", "Arrival"), filled=(FILLED, nothing)
+    )
     assert (decision.sufficient, len(decision.answers)) == ("yes", 3)
     assert model.requests[0].variables["found"] == [
-        {"entity": "Arrival", "triples": [list(triple) for triple in TRIPLES], "note": "all triples"},
+        {
+            "entity": "Arrival",
+            "triples": [list(triple) for triple in TRIPLES],
+            "note": "all triples",
+        },
         {"entity": "Roma", "triples": [], "note": "no triple for Roma; nothing further"},
     ]
 
@@ -325,7 +368,9 @@ YES = Tried("yes", "", ("Amy Adams",))
 
 def test_an_answer_stands_on_all_triples_that_lead_to_it() -> None:
     sicario = (iri("sicario"), iri("starring"), AMY)
-    assert values_of(YES, [amy(PLAYS), amy(sicario)], ()) == (Value(AMY, "Amy Adams", (PLAYS, sicario)),)
+    assert values_of(YES, [amy(PLAYS), amy(sicario)], ()) == (
+        Value(AMY, "Amy Adams", (PLAYS, sicario)),
+    )
 
 
 def test_of_vertices_with_one_label_those_count_that_all_entities_lead_to() -> None:

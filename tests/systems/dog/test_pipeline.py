@@ -20,7 +20,10 @@ from kgwb.systems.dog.question import RemarkReply, checks_of, criticise
 from kgwb.systems.dog.records import Filled, Remark, Solved, Tried
 
 ROLES = ("simplifying_expert", "critic", "linguist")
-TRIPLES = [["Arrival", "director", "Denis Villeneuve"], ["Denis Villeneuve", "birth place", "Gentilly"]]
+TRIPLES = [
+    ["Arrival", "director", "Denis Villeneuve"],
+    ["Denis Villeneuve", "birth place", "Gentilly"],
+]
 
 
 def two_hops(**changed: Any) -> Scripted:
@@ -47,7 +50,13 @@ def test_two_hops_with_a_debate_between_them() -> None:
     [
         # without a debate
         ("Arrival", {"answer_trying": trying("Denis Villeneuve")}, None, "Denis Villeneuve", 3),
-        ("Arrival", {"relation_filtering": filtering("")}, None, f"{NOT_HERE}: [Arrival]: it says so", 2),
+        (
+            "Arrival",
+            {"relation_filtering": filtering("")},
+            None,
+            f"{NOT_HERE}: [Arrival]: it says so",
+            2,
+        ),
         ("Solaris", {}, None, f"{NOT_HERE}: no vertex for Solaris", 1),
         (
             "Arrival",
@@ -75,7 +84,9 @@ def test_every_topic_entity_is_walked_from() -> None:
     )
     run = dog("Which film stars Amy Adams and Jeremy Renner?", model).go()
     names = ("Amy Adams", "Jeremy Renner")
-    assert [key for key in keys(run) if "filling" in key] == [f"triple_filling[hop 1/{n}]" for n in names]
+    assert [key for key in keys(run) if "filling" in key] == [
+        f"triple_filling[hop 1/{n}]" for n in names
+    ]
     assert str(run.answer) == "Arrival"
     assert {triple[2] for triple in answer_of(run).support} == {iri("amy"), iri("jeremy")}
 
@@ -91,7 +102,9 @@ COMMENTS = ':dune rdfs:comment "film of 2021" . :lynchs_dune rdfs:comment "film 
         (":dune a :Part .", "Dune (Film, Part)", "Dune (Film)"),
     ],
 )
-def test_films_of_one_name_are_told_apart_hop_by_hop(described: str, newer: str, older: str) -> None:
+def test_films_of_one_name_are_told_apart_hop_by_hop(
+    described: str, newer: str, older: str
+) -> None:
     turtle = f"{FILMS} :novel rdfs:label 'The Novel' . :dune :basedOn :novel . :lynchs_dune :basedOn :novel ."
     model = two_hops(
         topic_entity={"entities": ["The Novel"]},
@@ -99,11 +112,17 @@ def test_films_of_one_name_are_told_apart_hop_by_hop(described: str, newer: str,
         answer_trying=[trying(), trying(older)],
         simplifying_expert=remark(f"Which of [{newer} | {older}] did Lynch direct?"),
     )
-    run = dog("Which film of The Novel did Lynch direct?", model, films(turtle + described), Settings()).go()
-    first, second = (request.variables["found"] for request in model.requests if "found" in request.variables)
+    run = dog(
+        "Which film of The Novel did Lynch direct?", model, films(turtle + described), Settings()
+    ).go()
+    first, second = (
+        request.variables["found"] for request in model.requests if "found" in request.variables
+    )
     assert [triple[-1] for triple in first[0]["triples"]] == [newer, older]
     assert [older, "director", "David Lynch"] in second[0]["triples"]
-    assert [(value.term, value.label) for value in answer_of(run).values] == [(iri("lynchs_dune"), "Dune")]
+    assert [(value.term, value.label) for value in answer_of(run).values] == [
+        (iri("lynchs_dune"), "Dune")
+    ]
 
 
 def test_an_entity_whose_turn_comes_later_stays_a_head() -> None:
@@ -139,7 +158,11 @@ def test_the_roles_hear_each_other_round_by_round() -> None:
     run = dog(QUESTION, model, settings=profile("fast", debate_rounds=2, ablation="none")).go()
     spoken = [key for key in keys(run) if "round" in key]
     assert spoken == [f"{role}[hop 1/round {number}]" for number in (1, 2) for role in ROLES]
-    heard = [len(request.variables["debate"]) for request in model.requests if "debate" in request.variables]
+    heard = [
+        len(request.variables["debate"])
+        for request in model.requests
+        if "debate" in request.variables
+    ]
     assert heard == [0, 1, 2, 3, 4, 5]
     roles = [remark.role for remark in run.output("simplifying").debate[:3]]
     assert roles == ["simplifying expert", "critic", "linguist"]
@@ -151,7 +174,9 @@ def test_every_role_is_checked_alike_and_after_theta_attempts_used_as_it_is(role
     still = remark("Where was the director [Denis Villeneuve] of [Arrival] born?")
     run = dog(QUESTION, two_hops(**{role: [lost, still, lost]})).go()
     assert str(run.answer) == "Gentilly"  # the walk goes on from what was found
-    problems = [check.problem for attempt in run[role].attempts for check in attempt.checks if check.problem]
+    problems = [
+        check.problem for attempt in run[role].attempts for check in attempt.checks if check.problem
+    ]
     assert problems[:2] == [
         "the question does not go on from [Denis Villeneuve]",
         "the question still names [Arrival], which is solved",
@@ -160,7 +185,10 @@ def test_every_role_is_checked_alike_and_after_theta_attempts_used_as_it_is(role
     hops = (Solved("Denis Villeneuve", "~director", "Arrival | Dune"),)
     checks = checks_of("Which film by [Denis Villeneuve] is based on [Emma]?", hops)
     reply = RemarkReply(remark="", question="Which of [Arrival | Dune] is based on a story?")
-    assert [check.test(reply) for check in checks] == ["the question does not go on from [Emma]", ""]
+    assert [check.test(reply) for check in checks] == [
+        "the question does not go on from [Emma]",
+        "",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -178,7 +206,9 @@ def test_who_comes_after_a_question_that_passes_the_checks_is_not_asked(
     run = dog(QUESTION, model, settings=profile("fast", debate_rounds=2)).go()
     assert str(run.answer) == "Gentilly"
     assert [step.agent for step in run.steps if "round" in step.key] == speakers
-    attempts = {"simplifying_expert": 1} if len(speakers) == 1 else {"simplifying_expert": 3, "critic": 1}
+    attempts = (
+        {"simplifying_expert": 1} if len(speakers) == 1 else {"simplifying_expert": 3, "critic": 1}
+    )
     assert {role: count for role, count in asked(model).items() if role in ROLES} == attempts
     assert model.calls() == 5 + sum(attempts.values())
 
@@ -188,7 +218,9 @@ def test_the_roles_see_a_few_triples_and_how_many_there_are() -> None:
     triples = tuple(("Arrival", "starring", f"A{number}") for number in range(12))
     filled = (Filled("list", triples=triples, found=12),)
     script = {"critic": remark("Where were [A | 11 others] born?")}
-    _, _, model = alone(lambda run: criticise("round 1", MARKED, solved, (), filled, run), script, of=DOG)
+    _, _, model = alone(
+        lambda run: criticise("round 1", MARKED, solved, (), filled, run), script, of=DOG
+    )
     [shown] = model.requests[0].variables["solved"]
     assert (shown["count"], shown["examples"]) == (12, [list(triple) for triple in triples[:3]])
 
@@ -214,18 +246,26 @@ def test_the_example_of_a_role_obeys_the_checks(role: str) -> None:
     ],
 )
 def test_the_ablations_of_table_2(ablation: Any, calls: int, speakers: list[str]) -> None:
-    changed: dict[str, Any] = {name: remark(LEFT) for name in ("fused_agent", "simplifying_expert", "critic")}
-    if ablation == "no_focusing":  # two hops, the third has no relation; then one try over all triples
+    changed: dict[str, Any] = {
+        name: remark(LEFT) for name in ("fused_agent", "simplifying_expert", "critic")
+    }
+    if (
+        ablation == "no_focusing"
+    ):  # two hops, the third has no relation; then one try over all triples
         changed["relation_filtering"] = [*TWO_HOPS["dog/relation_filtering"], filtering("")]
         changed["answer_trying"] = trying("Gentilly")
     model = two_hops(**changed)
     run = dog(QUESTION, model, settings=profile("fast", ablation=ablation)).go()
     assert (str(run.answer), model.calls()) == ("Gentilly", calls)
     assert [step.agent for step in run.steps if "round" in step.key] == speakers
-    tried = [request.variables for request in model.requests if request.task == "dog/answer_trying"][-1]
+    tried = [
+        request.variables for request in model.requests if request.task == "dog/answer_trying"
+    ][-1]
     triples = [triple for result in tried["found"] for triple in result["triples"]]
     first, second = TRIPLES
-    assert (tried["question"], triples) == ((LEFT, [second]) if speakers else (MARKED, [first, second]))
+    assert (tried["question"], triples) == (
+        (LEFT, [second]) if speakers else (MARKED, [first, second])
+    )
 
 
 # --- the model's own knowledge
@@ -254,7 +294,9 @@ def test_a_roles_words_by_hand_run_again_only_what_hears_them() -> None:
     before = asked(model)
     own = Remark("critic", "say where, not what", "In which place was [Denis Villeneuve] born?")
     run.replace("critic[hop 1/round 1]", own).go()
-    assert asked(model) - before == {"linguist": 1}  # it says the same as before, so nothing else changed
+    assert asked(model) - before == {
+        "linguist": 1
+    }  # it says the same as before, so nothing else changed
     assert run["critic"].origin == "by hand"
     assert run.output("simplifying").debate[1] == own
 
@@ -281,11 +323,23 @@ STRANGE = {"name": "x", "direction": "in", "iris": []}
     [
         ("topic_entity", {"question": QUESTION, "entities": ["Arrival"]}, "is not in the question"),
         ("topic_entity", {"question": MARKED, "entities": []}, "no topic entity"),
-        (FILTERED, {"head": "Arrival", "subquestion": "", "relation": STRANGE}, "~x is none of based on"),
-        (FILTERED, {"head": "Dune", "subquestion": "", "relation": None}, "the relation is for 'Dune'"),
+        (
+            FILTERED,
+            {"head": "Arrival", "subquestion": "", "relation": STRANGE},
+            "~x is none of based on",
+        ),
+        (
+            FILTERED,
+            {"head": "Dune", "subquestion": "", "relation": None},
+            "the relation is for 'Dune'",
+        ),
         (TRIED, {"sufficient": "yes", "reason": "", "answers": ["Paris"]}, "not in the triples"),
         (TRIED, {"sufficient": "no", "reason": "", "answers": ["Arrival"]}, "with answers"),
-        ("simplifying", {"question": " ", "original": MARKED, "debate": []}, "the question is empty"),
+        (
+            "simplifying",
+            {"question": " ", "original": MARKED, "debate": []},
+            "the question is empty",
+        ),
         ("critic", {"role": "critic", "words": "no", "question": ""}, "the question is empty"),
         ("critic", "no", "Remark"),
     ],

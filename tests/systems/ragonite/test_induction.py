@@ -47,7 +47,9 @@ def sql(known: Database, query: str) -> Source:
 
 def columns(known: Database) -> Mapping[str, Column]:
     return {
-        f"{table.name}.{column.name}": column for table in known.schema.tables for column in table.columns
+        f"{table.name}.{column.name}": column
+        for table in known.schema.tables
+        for column in table.columns
     }
 
 
@@ -115,16 +117,22 @@ def test_messy_triples_have_their_places() -> None:
     kg = films(PREFIXES + MESS)
     assert not_there(kg) == []
     known, there = induced(kg), columns(induced(kg))
-    kinds = {name: (each.type.removesuffix(" NOT NULL"), each.comment) for name, each in there.items()}
+    kinds = {
+        name: (each.type.removesuffix(" NOT NULL"), each.comment) for name, each in there.items()
+    }
     assert kinds["ship.code"] == ("TEXT", 'one of "007", "12"')
     assert kinds["ship.size"] == ("INTEGER", '4 … 12, in "m"')
     assert kinds["ship.range_low"][0] == kinds["ship.range_high"][0] == "INTEGER"
     assert kinds["ship.big"][0] == kinds["ship.n"][0] == "TEXT"
     assert kinds["ship.built"] == ("INTEGER", "1990 … 2001")
     rows = sql(
-        known, "SELECT s.name, label_de, value, unit FROM ship s LEFT JOIN length l ON l.id = s.length"
+        known,
+        "SELECT s.name, label_de, value, unit FROM ship s LEFT JOIN length l ON l.id = s.length",
     )
-    assert (rows.error, rows.rows) == ("", (('Sea "Star"', "Seestern", "3", "unit_1"), ("T", "", "", "")))
+    assert (rows.error, rows.rows) == (
+        "",
+        (('Sea "Star"', "Seestern", "3", "unit_1"), ("T", "", "", "")),
+    )
     assert sql(known, "SELECT range_low, range_high FROM ship ORDER BY id").rows == (
         ("95", "130"),
         ("80", "80"),
@@ -136,7 +144,10 @@ def test_two_links_between_the_same_tables_stay_apart() -> None:
         ":f a :Film ; :director :p ; :star :p, :q . :g a :Film ; :director :q . :p a :Person . :q a :Person ."
     )
     assert sql(known, "SELECT id, director FROM film ORDER BY id").rows == (("f", "p"), ("g", "q"))
-    assert sql(known, "SELECT star FROM film_star WHERE film = 'f' ORDER BY star").rows == (("p",), ("q",))
+    assert sql(known, "SELECT star FROM film_star WHERE film = 'f' ORDER BY star").rows == (
+        ("p",),
+        ("q",),
+    )
     assert columns(known)["film.director"].references == "person"
 
 
@@ -159,7 +170,9 @@ def test_any_word_may_name_a_table_or_a_column(word: str) -> None:
 
 
 def test_a_graph_that_is_too_large_says_what_it_would_take() -> None:
-    with pytest.raises(GraphError, match=r"31 triples would take about .* at most max_triples, 10,") as error:
+    with pytest.raises(
+        GraphError, match=r"31 triples would take about .* at most max_triples, 10,"
+    ) as error:
         induced(films(), max_triples=10)
     assert "part=" in error.value.hint
 
@@ -174,7 +187,9 @@ def test_a_part_is_the_instances_of_the_classes_named() -> None:
         induced(films(), part="http://example.org/Nothing")
 
 
-def test_the_database_is_kept_and_made_anew_where_it_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_database_is_kept_and_made_anew_where_it_is_damaged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from kgwb.systems.ragonite import database as module
 
     first = of(":a a :B .")

@@ -70,7 +70,9 @@ def test_a_count_stands_on_the_ids_that_it_counted() -> None:
 def test_a_literal_keeps_its_datatype_also_where_it_is_false() -> None:
     kg = films("@prefix : <http://e/> . :f a :Film ; :oscars 0 ; :sequel false . :g a :Film .")
     for text, term in (("0", Literal(0)), ("false", Literal(False))):
-        run, _ = answered(sql("SELECT * FROM film"), passages(), FINISH, answer=cited((text, 1)), kg=kg)
+        run, _ = answered(
+            sql("SELECT * FROM film"), passages(), FINISH, answer=cited((text, 1)), kg=kg
+        )
         assert [value.term for value in answer_of(run).values] == [term]
 
 
@@ -119,7 +121,9 @@ def test_a_query_that_fails_is_feedback(problem: str) -> None:
 
 
 def test_rows_are_cut_and_said() -> None:
-    run, model = answered(sql("SELECT id FROM film"), passages(), FINISH, settings=RAGONITE.settings(rows=2))
+    run, model = answered(
+        sql("SELECT id FROM film"), passages(), FINISH, settings=RAGONITE.settings(rows=2)
+    )
     assert (len(run.output("sql[turn 1]").rows), run.output("sql[turn 1]").cut) == (2, True)
     assert "2 rows, and more" in model.requests[1].variables["so_far"]
 
@@ -151,7 +155,9 @@ def test_a_citation_that_is_wrong_is_sent_back(wrong: Any, problem: str) -> None
 # --- ablations
 
 
-@pytest.mark.parametrize(("ablation", "other"), [("sql_only", passages()), ("passages_only", sql())])
+@pytest.mark.parametrize(
+    ("ablation", "other"), [("sql_only", passages()), ("passages_only", sql())]
+)
 def test_one_tool_alone(ablation: str, other: Any) -> None:
     mine = sql() if ablation == "sql_only" else passages()
     settings = RAGONITE.settings(ablation=ablation)
@@ -176,7 +182,9 @@ def test_sparql_alone_is_the_comparison() -> None:
 
 
 def test_a_dialogue_is_shown_to_both_agents() -> None:
-    model = Scripted(script(*[sql(), passages(), FINISH] * 2, answer=[ARRIVAL, cited(("Gentilly", 2))]))
+    model = Scripted(
+        script(*[sql(), passages(), FINISH] * 2, answer=[ARRIVAL, cited(("Gentilly", 2))])
+    )
     bench = kgwb.Workbench(films(), model, system="ragonite")
     bench.ask(QUESTION)
     run = bench.ask("And where was he born?")
@@ -211,7 +219,9 @@ def test_a_named_part_of_an_endpoint_gives_the_tables_of_that_part_of_the_file(
     url = virtuoso.load(sample_path("films"))
     there, here, model = kgwb.open_kg(url), kgwb.open_kg("films"), Scripted(script())
     part = {"part": "https://kgwb.example/films/Film", "max_triples": 1_500}
-    with pytest.raises(GraphError, match=r"2,863 triples would take about .* max_triples, 1,500") as error:
+    with pytest.raises(
+        GraphError, match=r"2,863 triples would take about .* max_triples, 1,500"
+    ) as error:
         ragonite(model, kg=there, settings=RAGONITE.settings(max_triples=1_500)).go()
     assert ("--set part=" in error.value.hint, model.calls()) == (True, 0)
     query = sql("SELECT film, genre FROM film_genre ORDER BY film, genre")
@@ -223,7 +233,10 @@ def test_a_named_part_of_an_endpoint_gives_the_tables_of_that_part_of_the_file(
     [value], [other] = (answer_of(run).values for run in runs)
     assert (value.term, {*value.support}) == (other.term, {*other.support})
     runs[0].save(tmp_path / "run.jsonl")
-    given = [*("--kg", url, "--system", "ragonite", "--model", f"replay:{tmp_path / 'run.jsonl'}"), QUESTION]
+    given = [
+        *("--kg", url, "--system", "ragonite", "--model", f"replay:{tmp_path / 'run.jsonl'}"),
+        QUESTION,
+    ]
     assert main(["ask", *given, *(f"--set={name}={value}" for name, value in part.items())]) == 0
     assert "These [1]." in capsys.readouterr().out
     assert main(["ask", *given, "--set=max_triples=1500"]) != 0

@@ -9,7 +9,19 @@ from xml.etree import ElementTree
 
 import pytest
 import rdflib
-from machine import FETCHED, PROVEN, answered, fetch, goes, judges, produce, robodata, script, search, use
+from machine import (
+    FETCHED,
+    PROVEN,
+    answered,
+    fetch,
+    goes,
+    judges,
+    produce,
+    robodata,
+    script,
+    search,
+    use,
+)
 from rdflib import Literal
 from small import ENDLESS, FILMS, answer_of, asked, iri, keys
 
@@ -68,7 +80,8 @@ def test_a_run_that_never_produces_ends_at_its_limit_and_says_so() -> None:
     assert "ended at the limit of 4 turns" in answer_of(lost).reason
     assert asked(model) == {"remote": 2}, "an empty local graph needs no producer"
     assert (
-        "2 turns left, PRODUCE with them; urgency high; only connect" in prompts(model, "remote", "turns")[-1]
+        "2 turns left, PRODUCE with them; urgency high; only connect"
+        in prompts(model, "remote", "turns")[-1]
     )
 
 
@@ -97,7 +110,9 @@ def test_memory_keeps_to_its_budget_and_prompts_to_theirs() -> None:
     _, model = answered(remote=remote, settings={"memory_chars": 150, "shown_chars": 60})
     memory = prompts(model, "eval_remote", "memory")[0].splitlines()
     assert memory[1] == "2. REMOTE → REMOTE, 1 tool call"
-    assert memory[-1].startswith('8. REMOTE → EVAL_REMOTE; search_entities("Dune"): 2 rows; thought: so')
+    assert memory[-1].startswith(
+        '8. REMOTE → EVAL_REMOTE; search_entities("Dune"): 2 rows; thought: so'
+    )
     assert all("more line" in text for text in prompts(model, "eval_local", "graph"))
 
 
@@ -111,9 +126,15 @@ def test_memory_keeps_to_its_budget_and_prompts_to_theirs() -> None:
         (use("get_entity_info", entity="orgx:denis"), 'get_entity_info("orgx:denis"): 3 rows', 3),
         (use("get_property_info", property="orgx:director"), "4 rows", 4),
         (use("get_property_info", property="orgx:starring"), "3 rows", 3),
-        (use("explore_entity_neighbors", entity="orgx:denis", predicate="", limit=2), "2 rows of 5", 2),
         (
-            use("explore_entity_neighbors", entity="orgx:denis", predicate="orgx:director", limit=0),
+            use("explore_entity_neighbors", entity="orgx:denis", predicate="", limit=2),
+            "2 rows of 5",
+            2,
+        ),
+        (
+            use(
+                "explore_entity_neighbors", entity="orgx:denis", predicate="orgx:director", limit=0
+            ),
             "3 rows",
             3,
         ),
@@ -125,13 +146,19 @@ def test_memory_keeps_to_its_budget_and_prompts_to_theirs() -> None:
         (use("get_entity_info", entity="Dune"), 'error: "\\"Dune\\" is no id', 0),
         (use("build_local_graph", entity="orgx:arrival", predicates=[]), "1 row added", 1),
         (
-            use("build_local_graph", entity="orgx:arrival", predicates=["orgx:director", "orgx:birthPlace"]),
+            use(
+                "build_local_graph",
+                entity="orgx:arrival",
+                predicates=["orgx:director", "orgx:birthPlace"],
+            ),
             "2 rows added",
             2,
         ),
     ],
 )
-def test_a_use_of_a_tool_is_a_step_with_its_result_counted(action: Any, line: str, rows: int) -> None:
+def test_a_use_of_a_tool_is_a_step_with_its_result_counted(
+    action: Any, line: str, rows: int
+) -> None:
     run, model = answered(remote=[goes("REMOTE", search()), goes("EVAL_REMOTE", action)])
     observed = run.output(f"{action['tool']}[turn 3/use 1]")
     assert line in str(observed)
@@ -142,7 +169,9 @@ def test_a_use_of_a_tool_is_a_step_with_its_result_counted(action: Any, line: st
 
 def test_what_is_fetched_and_removed_is_what_the_local_graph_has() -> None:
     gone = use("remove_node", node="orgx:lynch")
-    edge = use("remove_edge", subject="orgx:dune", predicate="orgx:starring", object="orgx:timothee")
+    edge = use(
+        "remove_edge", subject="orgx:dune", predicate="orgx:starring", object="orgx:timothee"
+    )
     first = goes(
         "EVAL_LOCAL",
         fetch("orgx:director", "orgx:dune", "orgx:lynchs_dune"),
@@ -240,13 +269,17 @@ def test_a_tools_result_and_the_local_graph_may_be_put_in_by_hand() -> None:
     assert answer_of(run).support == (DIRECTED,), "the graph itself does not have what was put in"
     assert "not in the graph: orgx:dune | orgx:director | orgx:lynch" in answer_of(run).text
     again = robodata(Scripted(script())).go()
-    again.replace("fetch_relationship_from_node[turn 5/use 2]", {"effect": "added", "use": "nothing"}).go()
+    again.replace(
+        "fetch_relationship_from_node[turn 5/use 2]", {"effect": "added", "use": "nothing"}
+    ).go()
     assert STARRING not in again.output("local_graph[turn 5]").support
     assert answer_of(again).support == (DIRECTED,)
     with pytest.raises(OverrideError, match="EVAL_REMOTE does not lead to PRODUCE"):
         again.replace("eval_remote", {"thought": "", "next": "PRODUCE"})
     with pytest.raises(OverrideError, match="has no such tool"):
-        again.replace("remote[turn 2]", {"thought": "", "next": "REMOTE", "actions": [FETCHED["actions"][0]]})
+        again.replace(
+            "remote[turn 2]", {"thought": "", "next": "REMOTE", "actions": [FETCHED["actions"][0]]}
+        )
     wrong = {"text": "x", "support": [[{"type": "uri", "value": str(end)} for end in triple]]}
     wrong["support"][0][1] = str(triple[1])  # type: ignore[index]
     with pytest.raises(OverrideError, match="not in the local graph"):
@@ -255,7 +288,9 @@ def test_a_tools_result_and_the_local_graph_may_be_put_in_by_hand() -> None:
 
 def test_a_decision_by_hand_changes_the_way() -> None:
     run, model = answered()
-    run.replace("remote[turn 2]", {"thought": "", "next": "EVAL_REMOTE", "actions": [search("Arrival")]})
+    run.replace(
+        "remote[turn 2]", {"thought": "", "next": "EVAL_REMOTE", "actions": [search("Arrival")]}
+    )
     run.go(until="turn[turn 2]")
     assert run.output("turn[turn 2]").state == "EVAL_REMOTE"
     assert model.calls() == sum(CALLS.values()), "nothing is asked for it"
@@ -278,7 +313,10 @@ def test_the_local_graph_is_exported() -> None:
     run, _ = answered()
     local = run.output("local_graph[turn 5]")
     data = json.loads(to_json(local))
-    assert (len(data["nodes"]), {edge["label"] for edge in data["edges"]}) == (3, {"director", "starring"})
+    assert (len(data["nodes"]), {edge["label"] for edge in data["edges"]}) == (
+        3,
+        {"director", "starring"},
+    )
     assert len(ElementTree.fromstring(to_graphml(local))[-1]) == 5
     assert to_cypher(local).count("-[:RELATION {") == 2
     assert to_cypher(LocalGraph()) == ""

@@ -245,9 +245,15 @@ def test_a_follow_up_is_read_alone_and_remembered() -> None:
 
 def test_a_draft_by_hand_changes_the_answer() -> None:
     run, model = answered()
-    own = Draft("PREFIX : <http://example.org/>\nSELECT ?f WHERE { ?f :director :lynch }", columns=("film",))
+    own = Draft(
+        "PREFIX : <http://example.org/>\nSELECT ?f WHERE { ?f :director :lynch }", columns=("film",)
+    )
     run.replace("drafter", own).go()
-    assert (answer_of(run).labels, asked(model)["drafter"], asked(model)["reviewer"]) == (("Dune",), 1, 2)
+    assert (answer_of(run).labels, asked(model)["drafter"], asked(model)["reviewer"]) == (
+        ("Dune",),
+        1,
+        2,
+    )
     assert len(answer_of(run.restore("drafter").go()).values) == 3
     problems = {"DROP ALL": "change the graph", "DESCRIBE <a:b>": "no SELECT or ASK", "?": "parse"}
     for query, problem in problems.items():

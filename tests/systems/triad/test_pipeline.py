@@ -61,7 +61,9 @@ def test_relations_are_read_as_the_graph_has_them_and_as_published_as_written() 
     }
     run, model = answered(**backwards)
     assert answer_of(run).labels == ("Denis Villeneuve",)
-    shown = next(r.variables["relations"] for r in model.requests if r.task == "triad/relation_choice")
+    shown = next(
+        r.variables["relations"] for r in model.requests if r.task == "triad/relation_choice"
+    )
     assert {"number": 1, "triple": ["Arrival", "director", "?x"]} in shown
     published, _ = answered(**backwards, settings={"as_written": True, "tries": 1})
     assert not published.answer
@@ -86,7 +88,9 @@ def test_a_truth_value_and_a_number(parts: str, head: str, kind: str, label: str
     def model(request: Any) -> Any:
         if request.task != "triad/relation_choice":
             return replies[request.task]
-        return choice(*(r["number"] for r in request.variables["relations"] if r["triple"][1] == name))
+        return choice(
+            *(r["number"] for r in request.variables["relations"] if r["triple"][1] == name)
+        )
 
     replies = SCRIPT | {
         "triad/triplets": triplets(parts),
@@ -122,8 +126,12 @@ def test_a_retry_goes_back_to_the_phase_at_fault() -> None:
     assert attempts(run)[1].changed == (short["sparql"],)
     assert asked(model)["triplets"] == 1
     settings = {"retry_from": "parsing"}
-    again, model = answered(triplets=RUNTIME, relation_choice=FIRST, template=long, settings=settings)
-    assert (bool(again.answer), asked(model)["triplets"]) == (False, 2), "nothing changed: no third try"
+    again, model = answered(
+        triplets=RUNTIME, relation_choice=FIRST, template=long, settings=settings
+    )
+    assert (bool(again.answer), asked(model)["triplets"]) == (False, 2), (
+        "nothing changed: no third try"
+    )
 
 
 def test_no_more_tries_than_allowed() -> None:
@@ -131,7 +139,9 @@ def test_no_more_tries_than_allowed() -> None:
     for tries in (1, 2, 3):
         run, model = answered(triplets=names, settings={"tries": tries})
         assert (asked(model)["triplets"], len(attempts(run))) == (tries, tries)
-        assert str(run.answer).startswith(f"not in this graph: Nothing {tries - 1}: nothing in the graph")
+        assert str(run.answer).startswith(
+            f"not in this graph: Nothing {tries - 1}: nothing in the graph"
+        )
 
 
 TOO_SLOW = Mock(side_effect=GraphTimeoutError("too slow"))
@@ -147,7 +157,9 @@ def test_what_cannot_be_run_in_time_is_empty_and_noted(monkeypatch: pytest.Monke
     assert run["queries[try 1/parsing]"].notes == ["a query could not be run: too slow"]
 
 
-def test_an_answer_whose_triples_are_not_found_is_one_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_whose_triples_are_not_found_is_one_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     kg = films()
     run = triad(Scripted(SCRIPT), kg=kg).go(until="answer_type")
     monkeypatch.setattr(kg, "select", TOO_SLOW)
@@ -170,7 +182,9 @@ def test_an_answer_whose_triples_are_not_found_is_one_all_the_same(monkeypatch: 
         ("select", "no_fallback", ""),
     ],
 )
-def test_own_knowledge_is_marked_and_goes_by_the_type_of_answer(kind: str, ablation: str, label: str) -> None:
+def test_own_knowledge_is_marked_and_goes_by_the_type_of_answer(
+    kind: str, ablation: str, label: str
+) -> None:
     run, _ = answered(
         triplets=triplets("Nothing | born in | ?x"),
         answer_type={"type": kind},
@@ -238,7 +252,9 @@ GOOD = "SELECT ?c WHERE { <Dune> <directed by> ?p . ?p <born in> ?c . }"
         ("Which?", "lacks"),
     ],
 )
-def test_a_template_holds_the_triplets_and_nothing_else_from_the_graph(sparql: str, problem: str) -> None:
+def test_a_template_holds_the_triplets_and_nothing_else_from_the_graph(
+    sparql: str, problem: str
+) -> None:
     found = "; ".join(template_problems(sparql, FOUND))
     assert problem in found
     assert bool(problem) == bool(found)
@@ -246,7 +262,9 @@ def test_a_template_holds_the_triplets_and_nothing_else_from_the_graph(sparql: s
 
 def test_names_that_are_no_harmless_text_stay_inside_their_brackets() -> None:
     name = 'x> } ; DROP ALL # "<script>'
-    filled = fill(f"ASK {{ <{name}> <by> ?x }}", (Triplet(name, "by", "?x"),), ["<e:e>"], [("<e:p>", "in")])
+    filled = fill(
+        f"ASK {{ <{name}> <by> ?x }}", (Triplet(name, "by", "?x"),), ["<e:e>"], [("<e:p>", "in")]
+    )
     assert filled == "ASK { ?x <e:p> <e:e> }"
 
 
@@ -267,7 +285,11 @@ def test_what_is_put_in_by_hand_must_have_been_offered() -> None:
     other = Choice("Dune", (kgwb.flow.Candidate(iri("made_up"), "Made up"),))
     for key, value, problem in (
         ("entity_choice[try 1/parsing/Dune]", other, "not among what is offered"),
-        ("relation_choice[try 1/parsing/⟨?person, born in, ?city⟩]", entity, "not among what is offered"),
+        (
+            "relation_choice[try 1/parsing/⟨?person, born in, ?city⟩]",
+            entity,
+            "not among what is offered",
+        ),
         ("query_choice[try 1/parsing]", relation, "not among what is offered"),
         ("template[try 1/parsing]", "ASK { <a:a> <a:b> <a:c> }", "lacks"),
         ("triplets[try 1/parsing]", (Triplet("?a", "b", "?c"),), "names an entity"),
