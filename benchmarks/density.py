@@ -1,6 +1,6 @@
 """Print the size and the density of a Python package, room by room.
 
-A room is a file or a folder of the package's first level. A token is a name, a number, a string or an operator;
+A room is a file or a folder of the first level. A token is a name, a number, a string or an operator;
 docstrings, comments, blank lines and indentation are not counted. A code line holds at least one token.
 
     python benchmarks/density.py [PACKAGE]

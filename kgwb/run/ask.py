@@ -25,6 +25,16 @@ from kgwb.run.record import Attempt, CheckResult
 R = TypeVar("R", bound=BaseModel)
 
 
+def schema_config(title: str, description: str = "") -> ConfigDict:
+    """Return the configuration of a reply class whose JSON schema has this title and description.
+
+    The schema is sent to the model, and it is part of the key by which a recorded reply is found.
+    So it must not change when the class is renamed or its docstring is reworded.
+    """
+    extra: dict[str, Any] = {"description": description} if description else {}
+    return ConfigDict(extra="forbid", title=title, json_schema_extra=extra)
+
+
 class Reply(BaseModel):
     """What a model replies: an object with these fields and no others."""
 

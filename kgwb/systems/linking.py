@@ -13,7 +13,7 @@ from kgwb.kg.queries import describe
 from kgwb.kg.sparql import one_of
 from kgwb.kg.text import local_part
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask
+from kgwb.run.ask import Check, Reply, ask, schema_config
 from kgwb.systems import rules as _rules  # noqa: F401  # the model rules selects by them
 
 IN_LIST = "in the candidate list"
@@ -21,6 +21,11 @@ IN_LIST = "in the candidate list"
 
 class VertexReply(Reply):
     """The number of the candidate meant, with its label as a cross-check; 0 and "" if none is meant."""
+
+    model_config = schema_config(
+        "VertexReply",
+        'The number of the candidate meant, with its label as a cross-check; 0 and "" if none is meant.',
+    )
 
     reason: str
     number: int
@@ -38,11 +43,18 @@ class VertexReply(Reply):
 class LabelReply(Reply):
     """The label of the candidate meant, as published."""
 
+    model_config = schema_config("LabelReply", "The label of the candidate meant, as published.")
+
     label: str
 
 
 class NameReply(Reply):
     """The local name of the vertex meant, among those that share a label (reference code)."""
+
+    model_config = schema_config(
+        "NameReply",
+        "The local name of the vertex meant, among those that share a label (reference code).",
+    )
 
     name: str
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from kgwb.flow import NOT_HERE, Answer, Context, Dialogue, Question
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask
+from kgwb.run.ask import Check, Reply, ask, schema_config
 from kgwb.systems.chatty_kg.records import Classified, Rephrased
 from kgwb.systems.chatty_kg.settings import ChattySettings
 
@@ -31,11 +31,15 @@ FOREIGN = frozenset(
 class TranslationReply(Reply):
     """The question in English."""
 
+    model_config = schema_config("TranslationReply", "The question in English.")
+
     question: str
 
 
 class RephraserReply(Reply):
     """The standalone question."""
+
+    model_config = schema_config("RephraserReply", "The standalone question.")
 
     question: str
 
@@ -47,6 +51,8 @@ NOT_EMPTY: tuple[Check[Any], ...] = (
 
 class RewordedReply(Reply):
     """The answer as a sentence."""
+
+    model_config = schema_config("RewordedReply", "The answer as a sentence.")
 
     sentence: str
 
@@ -121,6 +127,10 @@ def leave_out(answer: Answer, context: Context, run: Run) -> Answer:
 
 class ClassifierReply(Reply):
     """The label with what in the question decided it."""
+
+    model_config = schema_config(
+        "ClassifierReply", "The label with what in the question decided it."
+    )
 
     reason: str
     label: Literal["self-contained", "dependent"]

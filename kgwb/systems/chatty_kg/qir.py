@@ -9,7 +9,7 @@ from typing import Literal
 from kgwb.flow import Kind
 from kgwb.llm.rules.words import POLITE
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask, faults
+from kgwb.run.ask import Check, Reply, ask, faults, schema_config
 from kgwb.systems.chatty_kg.records import QIR, Fact, is_unknown
 
 BOOLEAN_OPENERS = frozenset(
@@ -33,6 +33,8 @@ NOTHING = frozenset(("", "none", "nothing"))
 class TripleReply(Reply):
     """One relational fact."""
 
+    model_config = schema_config("TripleReply", "One relational fact.")
+
     subject: str
     predicate: str
     object: str
@@ -40,6 +42,11 @@ class TripleReply(Reply):
 
 class PublishedReply(Reply):
     """The chain of thought as fields: entities, unknowns, then the facts between them."""
+
+    model_config = schema_config(
+        "PublishedReply",
+        "The chain of thought as fields: entities, unknowns, then the facts between them.",
+    )
 
     entities: list[str]
     unknowns: list[str]
@@ -50,6 +57,10 @@ class PublishedReply(Reply):
 
 class QirReply(PublishedReply):
     """The same, with what of the question the triples cannot say (``fast``)."""
+
+    model_config = schema_config(
+        "QirReply", "The same, with what of the question the triples cannot say (``fast``)."
+    )
 
     beyond: list[str]
 

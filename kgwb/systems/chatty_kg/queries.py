@@ -16,7 +16,7 @@ from kgwb.flow import NOT_HERE, Answer, CandidateQuery, Term, Triple, Value
 from kgwb.kg.algebra import unknowns_of
 from kgwb.kg.queries import counted, named, support, where, witness
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask
+from kgwb.run.ask import Check, Reply, ask, schema_config
 from kgwb.systems.chatty_kg.matching import Ends, pattern_of, terms_of
 from kgwb.systems.chatty_kg.records import (
     QIR,
@@ -115,12 +115,22 @@ NEAR, FAR = 0.7, 0.25
 class SelectionReply(Reply):
     """The relevant predicates of each triple after a word of reasoning (zero-shot chain of thought)."""
 
+    model_config = schema_config(
+        "SelectionReply",
+        "The relevant predicates of each triple after a word of reasoning (zero-shot chain of thought).",
+    )
+
     reasoning: str
     predicates: list[list[str]]
 
 
 class PooledReply(Reply):
     """The relevant predicates of one pool after a word of reasoning, as published."""
+
+    model_config = schema_config(
+        "PooledReply",
+        "The relevant predicates of one pool after a word of reasoning, as published.",
+    )
 
     reasoning: str
     predicates: list[str]

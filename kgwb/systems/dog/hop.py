@@ -15,7 +15,7 @@ from kgwb.kg.queries import TRIPLES_PER_VALUE, describe, named, predicates
 from kgwb.kg.sparql import one_of
 from kgwb.kg.text import local_part
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask, faults
+from kgwb.run.ask import Check, Reply, ask, faults, schema_config
 from kgwb.systems.dog.records import (
     INVERSE,
     MARKED,
@@ -55,6 +55,11 @@ def get_relations(head: Head, run: Run) -> Relations:
 
 class FilteringReply(Reply):
     """The first-hop sub-question ("" if one hop is left), then its relation; "" if none fits."""
+
+    model_config = schema_config(
+        "FilteringReply",
+        'The first-hop sub-question ("" if one hop is left), then its relation; "" if none fits.',
+    )
 
     subquestion: str
     relation: str
@@ -316,6 +321,11 @@ def tell_apart(filled: Sequence[Filled], heads: Sequence[Head], run: Run) -> tup
 class TryingReply(Reply):
     """Yes or no first and alone, then why, then the answers, copied from the triples."""
 
+    model_config = schema_config(
+        "TryingReply",
+        "Yes or no first and alone, then why, then the answers, copied from the triples.",
+    )
+
     sufficient: typing.Literal["yes", "no"]
     reason: str
     answers: list[str]
@@ -395,6 +405,11 @@ def values_of(tried: Tried, filled: Sequence[Filled], heads: Sequence[Head]) -> 
 
 class KnowledgeReply(Reply):
     """The answers from memory, none if it does not know."""
+
+    model_config = schema_config(
+        "KnowledgeReply",
+        "The answers from memory, none if it does not know.",
+    )
 
     answers: list[str]
 

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from kgwb.flow import Context, Link, Value
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask, faults
+from kgwb.run.ask import Check, Reply, ask, faults, schema_config
 from kgwb.systems.dog.records import (
     MARKED,
     Filled,
@@ -26,6 +26,8 @@ from kgwb.systems.linking import link_entity
 
 class TopicReply(Reply):
     """The names in the question, as written there."""
+
+    model_config = schema_config("TopicReply", "The names in the question, as written there.")
 
     entities: list[str]
 
@@ -146,6 +148,10 @@ Debate = tuple[Remark, ...]
 
 class RemarkReply(Reply):
     """What a role says to the others, and the question it proposes."""
+
+    model_config = schema_config(
+        "RemarkReply", "What a role says to the others, and the question it proposes."
+    )
 
     remark: str
     question: str

@@ -11,7 +11,7 @@ from rdflib import Literal
 from kgwb.flow import NOT_HERE, Answer, Dialogue, Kind, Question, Term, Triple, Value
 from kgwb.kg.queries import named
 from kgwb.run import Run, System, agent
-from kgwb.run.ask import Check, Reply, ask
+from kgwb.run.ask import Check, Reply, ask, schema_config
 from kgwb.systems.ragonite.records import Cited, CitedValue, Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.systems.ragonite.tools import Finish, Passages, Sparql, Sql, earlier, gather, recorded
@@ -38,12 +38,19 @@ MOST_TRIPLES = 30
 class ValueReply(Reply):
     """A value with the numbers of its sources."""
 
+    model_config = schema_config("ValueReply", "A value with the numbers of its sources.")
+
     value: str
     sources: list[int]
 
 
 class AnswerReply(Reply):
     """The answer in a sentence or more, and its values; no value if the sources do not answer."""
+
+    model_config = schema_config(
+        "AnswerReply",
+        "The answer in a sentence or more, and its values; no value if the sources do not answer.",
+    )
 
     reason: str
     kind: Kind

@@ -11,6 +11,7 @@ from kgwb.kg.queries import support_of
 from kgwb.kg.sparql import checked
 from kgwb.run import Run, agent
 from kgwb.run.act import Tool, act, tool
+from kgwb.run.ask import schema_config
 from kgwb.systems.queries import names_in
 from kgwb.systems.ragonite.database import Database, database
 from kgwb.systems.ragonite.records import Schema, Source
@@ -46,6 +47,8 @@ def recorded(
 class Sql(Tool):
     """One SELECT over the tables."""
 
+    model_config = schema_config("Sql", "One SELECT over the tables.")
+
     tool: Literal["sql"]
     query: str
 
@@ -59,6 +62,8 @@ class Sql(Tool):
 @tool("passages", kind="search")
 class Passages(Tool):
     """A search of the passages with one sentence."""
+
+    model_config = schema_config("Passages", "A search of the passages with one sentence.")
 
     tool: Literal["passages"]
     question: str
@@ -74,6 +79,8 @@ class Passages(Tool):
 @tool("sparql", kind="sparql")
 class Sparql(Tool):
     """One SELECT or ASK over the graph itself."""
+
+    model_config = schema_config("Sparql", "One SELECT or ASK over the graph itself.")
 
     tool: Literal["sparql"]
     query: str
@@ -113,6 +120,8 @@ class Sparql(Tool):
 @tool("finish", ends=True)
 class Finish(Tool):
     """Nothing more has to be looked up."""
+
+    model_config = schema_config("Finish", "Nothing more has to be looked up.")
 
     tool: Literal["finish"]
 

@@ -14,7 +14,7 @@ from kgwb.flow import NOT_HERE, Answer, Kind, Triple, Value, counted
 from kgwb.kg.queries import named, there
 from kgwb.run import Run, agent
 from kgwb.run.agents import Agent
-from kgwb.run.ask import Check, Reply, ask
+from kgwb.run.ask import Check, Reply, ask, schema_config
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.records import NEXT, TOOLS, Decision, Position, Produced, Sentence, State
 from kgwb.systems.robodata.settings import RoboDataSettings
@@ -99,11 +99,17 @@ def variables(position: Position, run: Run) -> dict[str, str]:
 class AssessmentReply(Reply):
     """The strategy that the turns show."""
 
+    model_config = schema_config("AssessmentReply", "The strategy that the turns show.")
+
     strategy: str
 
 
 class ObservationReply(Reply):
     """What to do otherwise; nothing if the strategy is sound."""
+
+    model_config = schema_config(
+        "ObservationReply", "What to do otherwise; nothing if the strategy is sound."
+    )
 
     judgement: str
     advice: str
@@ -129,12 +135,18 @@ def observe(place: str, position: Position, strategy: str, run: Run) -> str:
 class SentenceReply(Reply):
     """A sentence with its support set: triples of three ids, or single nodes."""
 
+    model_config = schema_config(
+        "SentenceReply", "A sentence with its support set: triples of three ids, or single nodes."
+    )
+
     text: str
     support: list[list[str]]
 
 
 class ProduceReply(Reply):
     """The answer in sentences, and as nodes."""
+
+    model_config = schema_config("ProduceReply", "The answer in sentences, and as nodes.")
 
     thought: str
     sentences: list[SentenceReply]

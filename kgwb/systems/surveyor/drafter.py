@@ -20,7 +20,7 @@ from kgwb.kg.sparql import checked
 from kgwb.kg.survey_text import Group, Prefixes, Writer, curie, quoted, short_name, with_prefixes
 from kgwb.kg.text import local_name
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask
+from kgwb.run.ask import Check, Reply, ask, schema_config
 from kgwb.systems.linking import relations_of
 from kgwb.systems.queries import names_in, result_of
 from kgwb.systems.surveyor.records import Asked, Draft, Executed, Mention, Mentions, Part, Review
@@ -34,6 +34,10 @@ LONGEST_NAME, FULLY_SHOWN = 200, 2
 
 class MentionReply(Reply):
     """What to look up, and the classes the question is about."""
+
+    model_config = schema_config(
+        "MentionReply", "What to look up, and the classes the question is about."
+    )
 
     reason: str
     question: str
@@ -164,6 +168,10 @@ def _written(order: Iterable[Group], writer: Writer, tokens: int, *, rest: bool 
 class DraftReply(Reply):
     """A query with what it asks for, or what the graph has nothing for."""
 
+    model_config = schema_config(
+        "DraftReply", "A query with what it asks for, or what the graph has nothing for."
+    )
+
     reason: str
     sparql: str
     asked: Asked
@@ -270,6 +278,10 @@ def result_text(executed: Executed, most: int) -> str:
 
 class ReviewReply(Reply):
     """The verdict, with the better query where there is one."""
+
+    model_config = schema_config(
+        "ReviewReply", "The verdict, with the better query where there is one."
+    )
 
     reason: str
     verdict: Literal["fine", "revise", "not in this graph"]

@@ -15,7 +15,7 @@ from kgwb.kg.algebra import parts_of
 from kgwb.kg.base import Rows
 from kgwb.kg.queries import named
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask
+from kgwb.run.ask import Check, Reply, ask, schema_config
 from kgwb.systems.linking import numbered
 from kgwb.systems.queries import is_number, labels_of, supports
 from kgwb.systems.triad.records import Choice, Queries, Relation, Triplet
@@ -32,6 +32,11 @@ MADE_UP = re.compile(r"<[^<>\s]*>|\b(?:IRI|URI)\s*\(", re.IGNORECASE)
 class TripletsReply(Reply):
     """The triplets, each of subject, relation and object, after what led to them."""
 
+    model_config = schema_config(
+        "TripletsReply",
+        "The triplets, each of subject, relation and object, after what led to them.",
+    )
+
     reason: str
     triplets: list[list[str]]
 
@@ -39,12 +44,16 @@ class TripletsReply(Reply):
 class TemplateReply(Reply):
     """The template, after what led to it."""
 
+    model_config = schema_config("TemplateReply", "The template, after what led to it.")
+
     reason: str
     sparql: str
 
 
 class TypeReply(Reply):
     """What kind of answer is asked for."""
+
+    model_config = schema_config("TypeReply", "What kind of answer is asked for.")
 
     type: AnswerType
 
@@ -167,6 +176,10 @@ def classify(question: str, run: Run) -> AnswerType:
 class ChoiceReply(Reply):
     """The numbers of what is chosen, best first, after why."""
 
+    model_config = schema_config(
+        "ChoiceReply", "The numbers of what is chosen, best first, after why."
+    )
+
     reason: str
     numbers: list[StrictInt]
 
@@ -254,6 +267,10 @@ KINDS: dict[AnswerType, Kind] = {"count": "count", "select": "list", "yes or no"
 
 class KnowledgeReply(Reply):
     """One fact from memory, or True or False; "" if it does not know."""
+
+    model_config = schema_config(
+        "KnowledgeReply", 'One fact from memory, or True or False; "" if it does not know.'
+    )
 
     answer: str
 
