@@ -13,8 +13,8 @@ import logging
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from kgwb.errors import harmless
 from kgwb.masking import masked
+from kgwb.text import remove_controls
 from kgwb.version import __version__
 
 if TYPE_CHECKING:
@@ -49,7 +49,11 @@ _HOMES = {
 
 def _readable(record: logging.LogRecord) -> bool:
     """Whether anybody set up logging for a record, of which a text is left that does nothing but be read."""
-    record.msg, record.args, record.exc_info = harmless(masked(record.getMessage())), None, None
+    record.msg, record.args, record.exc_info = (
+        remove_controls(masked(record.getMessage())),
+        None,
+        None,
+    )
     return logging.getLogger(record.name).hasHandlers()
 
 

@@ -27,8 +27,9 @@ from kgwb.arguments import (
     recall,
     varied,
 )
-from kgwb.errors import CONTROLS, InputError, KgwbError, RunFileError, clean, harmless
+from kgwb.errors import InputError, KgwbError, RunFileError
 from kgwb.masking import shown
+from kgwb.text import CONTROL_CHARACTERS, remove_controls, single_line
 
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
@@ -114,7 +115,7 @@ class _Parser(argparse.ArgumentParser):
     """Repeats what was typed without its passwords and keys."""
 
     def error(self, message: str) -> NoReturn:
-        super().error(harmless(" ".join(map(shown, message.split(" ")))))
+        super().error(remove_controls(" ".join(map(shown, message.split(" ")))))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -184,7 +185,7 @@ class Ask(Asking):
                     print_run(run, self.steps)
             if self.json:
                 text = json.dumps(_run_data(run), ensure_ascii=False, indent=2)
-                print(CONTROLS.sub(lambda control: f"\\u{ord(control[0]):04x}", text))
+                print(CONTROL_CHARACTERS.sub(lambda control: f"\\u{ord(control[0]):04x}", text))
             sys.stdout.flush()
             _warn_of_rules(workbench)
         finally:
@@ -202,7 +203,7 @@ def print_run(run: Run, steps: bool = False) -> None:
     from kgwb.show.terms import names_of
     from kgwb.show.text import totals_text, tree
 
-    print(clean(run.question))
+    print(single_line(run.question))
     _print_answer(run)
     if steps or run.answer is None:
         print(tree(run.steps, run.calls, names=names_of(run), color=_colored()))
@@ -216,9 +217,9 @@ def _print_answer(run: Run) -> None:
     if run.answer is None:
         return
     first, *support = lines(run.answer, names_of(run))
-    print(_paint(f"→ {clean(first)}", "key"))
+    print(_paint(f"→ {single_line(first)}", "key"))
     for line in support:
-        print(f"    {clean(line)}")
+        print(f"    {single_line(line)}")
 
 
 def _run_data(run: Run) -> dict[str, Any]:
@@ -317,7 +318,7 @@ class Bench(Asking):
         ) as wanted:
             questions = bench.with_gold(wanted, workbench.kg)
         if missing := [question for question in questions if question.answers is None]:
-            why = f"{missing[0].id}: {clean(missing[0].gold_error or '')}"
+            why = f"{missing[0].id}: {single_line(missing[0].gold_error or '')}"
             _complain(f"{len(missing)} of {len(questions)} questions have no gold: {why}")
         measure = partial(self._measure, bench.Setup.of(workbench), budget)
         rows = measure(self.out, questions)
@@ -393,7 +394,7 @@ def _print_tables(*tables: Table) -> None:
 def _print_figures(folder: Path, rows: list[Row], prices: Prices) -> None:
     from kgwb.bench import figures
     from kgwb.bench.results import label_of, lost, verdict
-    from kgwb.show.html import short
+    from kgwb.text import shorten
 
     read = figures.Measured.read(folder)
     ladder = {row["id"]: read.ladder[row["id"]] for row in rows if row["id"] in read.ladder}
@@ -405,7 +406,7 @@ def _print_figures(folder: Path, rows: list[Row], prices: Prices) -> None:
             ", ".join(label_of(row, v) for v in row[side]) for side in ("answers", "gold")
         )
         words = f"{row['id']}: {row['question']} → {row['error'] or answers or 'nothing'}; right: {right}"
-        print(f"{_paint(f'{verdict(row):<10}', 'failure')} {short(clean(words))}")
+        print(f"{_paint(f'{verdict(row):<10}', 'failure')} {shorten(single_line(words))}")
     if len(lost_rows) > MOST_LOST:
         print(f"and {len(lost_rows) - MOST_LOST:,} more: kgwb report {folder}")
     print()
@@ -420,7 +421,7 @@ def _print_figures(folder: Path, rows: list[Row], prices: Prices) -> None:
     if errors := Counter(row["error"] for row in rows if row["error"] is not None):
         [(error, times)] = errors.most_common(1)
         hint = "fix its cause and give the same command with --retry-errors"
-        _complain(f"the most frequent error, {times} times: {clean(error)}", hint)
+        _complain(f"the most frequent error, {times} times: {single_line(error)}", hint)
 
 
 # --- retry, report, serve
@@ -566,7 +567,7 @@ class Serve(Asking):
             _warn_of_rules(workbench)
             for iri, setup in setups.items():
                 answers = f"answers for {iri or 'every other dataset'} from {setup.kg.source}"
-                print(f"{service.url} {clean(answers)}", flush=True)
+                print(f"{service.url} {single_line(answers)}", flush=True)
             print("Ctrl+C stops it.", flush=True)
             service.serve_forever()
 
@@ -590,9 +591,9 @@ class Doctor:
         for finding in examine(self.kg or "films", self.model):
             healthy = healthy and (finding.works or not finding.required)
             state = "ok" if finding.works else "missing" if finding.required else "absent"
-            print(f"{state:<8} {finding.name:<14} {clean(finding.detail)}", flush=True)
+            print(f"{state:<8} {finding.name:<14} {single_line(finding.detail)}", flush=True)
             if not finding.works and finding.remedy:
-                print(f"{'':<24}{clean(finding.remedy)}")
+                print(f"{'':<24}{single_line(finding.remedy)}")
         print("everything needed is there" if healthy else "something needed is missing, see above")
         if self.kg:
             print("", *surveyed(self.kg), sep="\n")

@@ -6,26 +6,14 @@ Every message has what was asked and what was seen; ``hint`` is what to do next.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from kgwb.masking import cut, masked
+from kgwb.text import remove_controls
 
 MOST_CHARS = 4_000
 """Characters of a message: it may hold what a server sent, however much that is."""
-CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What is not seen but acts on what is: on a terminal, or on the direction of the text around it."""
-
-
-def harmless(text: str) -> str:
-    """A text that does nothing but be read: control characters but tab and line end become "�"."""
-    return CONTROLS.sub("�", re.sub("\r\n?", "\n", text)).encode("utf-8", "replace").decode()
-
-
-def clean(text: object) -> str:
-    """A text on one line that can do nothing to a terminal: control and direction marks become "�"."""
-    return harmless(" ".join(str(text).split()))
 
 
 class KgwbError(Exception):
@@ -38,7 +26,7 @@ class KgwbError(Exception):
 
     def __str__(self) -> str:
         todo = f"\n  What to do: {self.hint}" if self.hint else ""
-        return harmless(self.message + todo)  # it may hold labels, and a server's own words
+        return remove_controls(self.message + todo)  # it may hold labels, and a server's own words
 
 
 class InputError(KgwbError):

@@ -16,6 +16,8 @@ from pydantic import PlainSerializer, PlainValidator, TypeAdapter
 from rdflib import RDF, XSD, BNode, URIRef
 from rdflib import Literal as RdfLiteral
 
+from kgwb.text import list_first, pluralize
+
 T = TypeVar("T")
 Kind = Literal["list", "count", "boolean"]
 Direction = Literal["out", "in"]
@@ -126,20 +128,6 @@ def decision(value: Any) -> Any:
     return part(value)
 
 
-def counted(number: int, noun: str) -> str:
-    """ "1 query", "2 queries"."""
-    ends = {"ex": "ices", "y": "ies", "ch": "ches", "ss": "sses"}
-    plurals = (noun.removesuffix(end) + many for end, many in ends.items() if noun.endswith(end))
-    return f"{number:,} {noun if number == 1 else next(plurals, f'{noun}s')}"
-
-
-def first_few(texts: Any, most: int = 5) -> str:
-    """ "a, b, c, and 4 more"."""
-    texts = [str(text) for text in texts]
-    left = len(texts) - most
-    return ", ".join([*texts[:most], *([f"and {left:,} more"] if left > 0 else [])])
-
-
 class Titled:
     """A record whose line is its first field."""
 
@@ -166,7 +154,7 @@ class Turn:
     """The vertices that the turn's answer stood on; what "else" leaves out."""
 
     def __str__(self) -> str:
-        return f"{self.standalone or self.question} {first_few(self.answers)}"
+        return f"{self.standalone or self.question} {list_first(self.answers)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +164,7 @@ class Dialogue:
     turns: tuple[Turn, ...] = ()
 
     def __str__(self) -> str:
-        return counted(len(self.turns), "earlier turn")
+        return pluralize(len(self.turns), "earlier turn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,12 +192,12 @@ class Context:
     """How many answers were left out over all turns."""
 
     def __str__(self) -> str:
-        cut = f", {counted(self.cut, 'answer')} left out" if self.cut else ""
+        cut = f", {pluralize(self.cut, 'answer')} left out" if self.cut else ""
         return self.outcome + cut
 
     @property
     def outcome(self) -> str:
-        return counted(len(self.turns), "earlier turn") if self.turns else "no earlier turn"
+        return pluralize(len(self.turns), "earlier turn") if self.turns else "no earlier turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +244,7 @@ class Retrieved:
 
     @property
     def outcome(self) -> str:
-        return counted(len(self.candidates), "candidate")
+        return pluralize(len(self.candidates), "candidate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,12 +342,12 @@ class Answer:
         return bool(self.values)
 
     def __str__(self) -> str:
-        text = self.text or first_few(self.labels) or self.reason or "no answer"
+        text = self.text or list_first(self.labels) or self.reason or "no answer"
         return f"{text} ({UNGROUNDED})" if self.ungrounded else text
 
     @property
     def outcome(self) -> str:
-        return first_few(self.labels, 2) or "nothing"
+        return list_first(self.labels, 2) or "nothing"
 
 
 NOT_HERE = "not in this graph"

@@ -19,7 +19,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 DECLARED = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
 
 ROOMS = (
-    "aside disk display errors flow masking network settings version",
+    "aside disk display errors flow masking network records settings text version",
     "kg",
     "llm",
     "run",

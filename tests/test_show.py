@@ -14,7 +14,6 @@ from rdflib.plugins.sparql import prepareQuery
 from small import DIRECTED, HOMONYMS, chatty, qir, vertex
 
 import kgwb
-from kgwb.errors import CONTROLS
 from kgwb.flow import (
     Answer,
     Candidate,
@@ -30,7 +29,7 @@ from kgwb.kg.survey import survey
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.record import Attempt, CheckResult, Step
-from kgwb.show.html import seconds, style
+from kgwb.show.html import style
 from kgwb.show.run import came_in, doubt, run_html, step_html, waterfall
 from kgwb.show.tell import line, lines, view
 from kgwb.show.terms import Around, laid_out, readable, sparql
@@ -46,6 +45,7 @@ from kgwb.systems.chatty_kg.records import (
     Rephrased,
     Selection,
 )
+from kgwb.text import CONTROL_CHARACTERS, format_seconds
 from kgwb.workbench import Workbench
 
 EX = "http://example.org/"
@@ -199,7 +199,7 @@ def test_hostile_text_is_shown_as_text() -> None:
     for shown in (run_html(hostile_run([text] * EACH)), step_html(failed)):
         assert "<script" not in shown
         assert "' onclick" not in shown
-        assert CONTROLS.search(shown) is None
+        assert CONTROL_CHARACTERS.search(shown) is None
         assert html.escape("<script>alert") in shown
         assert "a�b�[31m�c�d\ne\tf" in shown
 
@@ -411,7 +411,7 @@ def test_the_time_of_a_step_is_shown_without_that_of_the_steps_it_supervises() -
     ("value", "said"), [(0.0, "0 ms"), (0.0004, "0.4 ms"), (0.038, "38 ms"), (1.2, "1.2 s")]
 )
 def test_times_are_readable(value: float, said: str) -> None:
-    assert seconds(value) == said
+    assert format_seconds(value) == said
 
 
 def test_what_came_in_names_the_step_it_came_from(run: Run) -> None:

@@ -25,7 +25,7 @@ from kgwb.show.subgraph import (
     expand,
     layout,
     legend,
-    shorten,
+    fit_width,
     subgraph,
     svg,
     tables,
@@ -293,5 +293,5 @@ def test_the_tables_name_every_triple_its_roles_and_its_answers() -> None:
     ],
 )
 def test_labels_are_shortened_by_their_width(text: str, short: str) -> None:
-    assert shorten(text, 28) == short
+    assert fit_width(text, 28) == short
     assert text_width(short, 13) <= text_width("W" * 28, 13)

@@ -17,6 +17,7 @@ from kgwb.show import html as h
 from kgwb.show.html import Html, tag
 from kgwb.show.run import agent_of
 from kgwb.show.tell import compared, line, outcome
+from kgwb.text import and_more, display_name, pluralize, shorten, single_line
 
 VARIES = "varies by itself"
 OUTCOMES = {
@@ -42,7 +43,7 @@ def sign_of(row: Row) -> Html:
 
 def answers_of(row: Row) -> Html:
     """What was answered, under its verdict; an error with its message, a table with the score of columns."""
-    what = h.note(h.short(row["error"]), kind="bad") if row["error"] else values_of(row, "answers")
+    what = h.note(shorten(row["error"]), kind="bad") if row["error"] else values_of(row, "answers")
     columns = ", ".join(f"{name} {score:.2f}" for name, score in row.get("by_column", {}).items())
     return h.join(
         h.div("", sign_of(row)),
@@ -59,14 +60,14 @@ def values_of(row: Row, name: str) -> Html:
 
     def shown(value: str | None) -> Html | str:
         value = value or ""
-        return h.iri_link(value, label_of(row, value)) if "://" in value else h.short(value)
+        return h.iri_link(value, label_of(row, value)) if "://" in value else shorten(value)
 
     cells = row.get("table" if name == "answers" else "gold_table") or [[value] for value in values]
     lines = [[shown(cell) for cell in line] for line in cells[:MOST_VALUES]]
     written = (
         h.table((), lines) if len(cells[0]) > 1 else h.join(*(h.div("", *line) for line in lines))
     )
-    return h.join(written, h.and_more(len(cells) - MOST_VALUES))
+    return h.join(written, and_more(len(cells) - MOST_VALUES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,7 @@ class Effect:
             yield f"  F1 {before} → {after}: {difference}, {chance}"
         for agent, counts in self.by_agent.items():
             became = (f"{counts[word]} {word}" for word in OUTCOMES if counts[word])
-            yield f"  {h.spoken(agent) or 'no decision differs'}: {', '.join(became)}"
+            yield f"  {display_name(agent) or 'no decision differs'}: {', '.join(became)}"
 
     def _compared(self, measure: str) -> tuple[str, ...]:
         """How many questions, the measure before and after, the difference, and whether it may be chance.
@@ -189,11 +190,11 @@ class Effect:
             else:
                 number, lines = h.changes(text.splitlines(), now.splitlines())
                 head = h.join(
-                    h.span("mono", f"prompts/{name}.md "), h.aside(h.count(number, "line"))
+                    h.span("mono", f"prompts/{name}.md "), h.aside(pluralize(number, "line"))
                 )
                 yield h.fold(head, lines, unfolded=True, key=f"prompt-{self.other.name}-{name}")
         rest = changed_entries({**old, "prompts": {}}, {**new, "prompts": {}})
-        yield from (h.div("", h.clean(entry)) for entry in rest)
+        yield from (h.div("", single_line(entry)) for entry in rest)
 
     def figures(self) -> Iterator[Html]:
         """How many became what, F1 before and after, and at which agents."""
@@ -211,9 +212,9 @@ class Effect:
         )
         if varying := self.counts[VARIES]:
             why = "asked again with the same words, a decision of theirs came out otherwise"
-            yield h.note(f"{h.count(varying, 'question')} left out: {why}.", kind="calm")
+            yield h.note(f"{pluralize(varying, 'question')} left out: {why}.", kind="calm")
         by_agent = [
-            (h.spoken(agent) or h.aside("none"), *(counts[word] or "" for word in self.shown))
+            (display_name(agent) or h.aside("none"), *(counts[word] or "" for word in self.shown))
             for agent, counts in self.by_agent.items()
         ]
         yield h.table(("first decision that differs", *self.shown), by_agent)
@@ -228,7 +229,7 @@ class Effect:
             for agent in dict.fromkeys(change.agent for change in group):
                 mine = [change for change in group if change.agent == agent]
                 title = (
-                    f"first decision that differs: {h.spoken(agent)}"
+                    f"first decision that differs: {display_name(agent)}"
                     if agent
                     else "no decision differs"
                 )
@@ -259,7 +260,7 @@ def _decisions(parting: StepDifference | None) -> tuple[object, object]:
     ]
     if texts[0] == texts[1]:
         texts = ["; ".join(compared(side.output)) if side and side.done else "" for side in sides]
-    return h.word_changes(*(h.short(text) for text in texts))
+    return h.word_changes(*(shorten(text) for text in texts))
 
 
 def winners(effects: Sequence[Effect]) -> Iterator[Html]:
@@ -272,7 +273,10 @@ def winners(effects: Sequence[Effect]) -> Iterator[Html]:
         counts = [effect.by_agent.get(agent, Counter()) for effect in effects]
         texts = [f"{each['fixed']} fixed, {each['broken']} broken" for each in counts]
         rows.append(
-            (h.spoken(agent), *_best([each["fixed"] - each["broken"] for each in counts], texts))
+            (
+                display_name(agent),
+                *_best([each["fixed"] - each["broken"] for each in counts], texts),
+            )
         )
     yield h.table(("by agent", *(effect.other.name for effect in effects)), rows)
     sets, rows = [effects[0].first, *(effect.other for effect in effects)], []
@@ -280,7 +284,7 @@ def winners(effects: Sequence[Effect]) -> Iterator[Html]:
         asked = [each for each in (measured.rows.get(key) for measured in sets) if each]
         if len(asked) == len(sets) and len({each.get("f1") for each in asked}) > 1:
             rows.append(
-                (h.short(row["question"]), *_best([r["f1"] for r in asked], [*map(sign_of, asked)]))
+                (shorten(row["question"]), *_best([r["f1"] for r in asked], [*map(sign_of, asked)]))
             )
     yield h.div("across", h.table(("by question", *(measured.name for measured in sets)), rows))
 

@@ -15,11 +15,11 @@ from kgwb.bench.ladder import LADDER, Lost, recall, stands
 from kgwb.bench.metrics import Group, groups
 from kgwb.bench.results import Lines, Row, read_results, verdict
 from kgwb.errors import InputError
-from kgwb.flow import counted
 from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
-from kgwb.show.html import Html, clean, div, page
+from kgwb.show.html import Html, div, page
 from kgwb.show.html import table as html_table
+from kgwb.text import pluralize, single_line
 
 WITH_INTERVALS = {"f1": "F1", "paper_f1": "paper F1"}
 MEANS = {
@@ -55,7 +55,7 @@ class Measured:
         rows = {row["id"]: row for row in results}
         ladder = Lines(folder / LADDER, Lost, writable=False).rows
         ladder = {key: line for key, line in ladder.items() if stands(line, rows.get(key))}
-        return cls(name or clean(folder.resolve().name), tail, folder, config, rows, ladder)
+        return cls(name or single_line(folder.resolve().name), tail, folder, config, rows, ladder)
 
     def graph(self, kg: Graph | str | None = None) -> Graph:
         """The graph that was measured, or ``kg``. Raises InputError where it is another one now."""
@@ -111,11 +111,11 @@ class Measured:
         """How many answers are right, wrong, missing and errors, and F1 with its interval."""
         counts = Counter(map(verdict, self.rows.values()))
         missed = [f"{counts[word]} {word}" for word in ("wrong", "unanswered")]
-        errors = counted(counts["error"], "error")
+        errors = pluralize(counts["error"], "error")
         total = sum(counts[word] for word in ("wrong", "unanswered", "error"))
         gold = f", {counts['without gold']} without gold" if counts["without gold"] else ""
         right = f"{counts['right']} right, {total} lost ({', '.join(missed)}, {errors}){gold}"
-        return f"{counted(len(self.rows), 'question')}: {right}; F1 {self.groups['all'].figure('f1') or '–'}"
+        return f"{pluralize(len(self.rows), 'question')}: {right}; F1 {self.groups['all'].figure('f1') or '–'}"
 
 
 Sets = Sequence[Measured]
@@ -128,7 +128,7 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[object]]
 
     def __repr__(self) -> str:
-        lines = [[clean(cell) for cell in row] for row in (self.heads, *self.rows)]
+        lines = [[single_line(cell) for cell in row] for row in (self.heads, *self.rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         return "\n".join(
             "  ".join(

@@ -27,13 +27,13 @@ from kgwb.bench.results import (
 )
 from kgwb.bench.runner import Bench, Earlier, Setup, fingerprint, run_name
 from kgwb.errors import InputError, KgwbError
-from kgwb.flow import counted
 from kgwb.kg import Graph, cache_dir
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
 from kgwb.run import Replay, Run
 from kgwb.run.prompts import Prompts
 from kgwb.run.record import Call, Step
+from kgwb.text import pluralize
 
 RETRIES = "retries"
 """Folder of what was asked again, below that of the results."""
@@ -56,7 +56,7 @@ class Estimate:
     currency: str = ""
 
     def __str__(self) -> str:
-        parts = [counted(self.questions, "question"), f"{_span(self.calls)} model calls"]
+        parts = [pluralize(self.questions, "question"), f"{_span(self.calls)} model calls"]
         parts.append(f"about {_span(self.tokens)} tokens")
         parts += [f"{_span(self.money)} {self.currency}"] if self.money else []
         unkept = f" ({self.unkept} without a kept run: asked in full)" if self.unkept else ""

@@ -36,6 +36,7 @@ from kgwb.show import html as h
 from kgwb.show.html import Bar, Html, tag
 from kgwb.show.run import run_body
 from kgwb.show.text import BASELINE
+from kgwb.text import first_items, format_seconds, pluralize, shorten, single_line
 
 if TYPE_CHECKING:
     from kgwb.ui.debugger import Debugger
@@ -70,7 +71,7 @@ class Report:
         if len({*paths}) < len(paths):
             raise InputError("a folder is named twice", hint="give each once")
         own = [path.name for path in paths]
-        names = [h.clean(path.name if own.count(path.name) == 1 else path) for path in paths]
+        names = [single_line(path.name if own.count(path.name) == 1 else path) for path in paths]
         tails = [f", {name}" if len(names) > 1 else "" for name in names]
         self.sets = tuple(map(Measured.read, paths, names, tails))
         """The results, folder by folder."""
@@ -117,7 +118,7 @@ class Report:
                 )
 
             def after(measured: Measured, change: Change) -> object:
-                text = h.short(change.after["question"])
+                text = shorten(change.after["question"])
                 return link(measured, change.after, text) or text
 
             sections = (*self._sections(after), *_questions(self.sets, link))
@@ -174,7 +175,7 @@ class Report:
         run = systems.load_run(file, kg=graph, model=model)
         blame = agent or measured.ladder.get(question, {}).get("agent")
         blamed = next((step.key for step in run.steps if step.agent == blame), "")
-        gold = h.first_of(row["gold"] or (), MOST_VALUES, lambda value: label_of(row, value))
+        gold = first_items(row["gold"] or (), MOST_VALUES, lambda value: label_of(row, value))
         return Debugger(session_of(run), chosen=blamed, gold=", ".join(gold))
 
     def changed(self, link: Link) -> Iterator[Html]:
@@ -186,11 +187,12 @@ class Report:
             yield from effect.questions(link)
 
     def _repr_html_(self) -> str:
-        return h.page(*self._sections(lambda measured, change: h.short(change.after["question"])))
+        return h.page(*self._sections(lambda measured, change: shorten(change.after["question"])))
 
     def __repr__(self) -> str:
         sizes = (
-            f"{measured.name}: {h.count(len(measured.rows), 'question')}" for measured in self.sets
+            f"{measured.name}: {pluralize(len(measured.rows), 'question')}"
+            for measured in self.sets
         )
         return f"Report({'; '.join(sizes)})"
 
@@ -276,7 +278,7 @@ def _measured(sets: Sets) -> Iterator[Html]:
             kind, _, setting = name.partition(" ")
             if kind == "settings" and usual.get(setting) != value:
                 words += ["--set", f"{setting}={value}"]
-        command = f"{shlex.join(map(h.clean, words))} --questions FILE --out DIR"
+        command = f"{shlex.join(map(single_line, words))} --questions FILE --out DIR"
         yield h.fold(f"the command that asks {measured.name} again", h.preformatted(command))
     yield h.fold("all prompts, settings and versions", h.table(heads, rest))
 
@@ -296,7 +298,7 @@ def _quality(sets: Sets) -> Iterator[Html]:
         for number, measured in enumerate(sets):
             group = measured.groups.get(part)
             if group and (f1 := group.figure("f1")):
-                text = f"{f1.value:.3f} ({h.count(len(group.rows), 'question')})"
+                text = f"{f1.value:.3f} ({pluralize(len(group.rows), 'question')})"
                 chart.append(Bar(part + measured.tail, f1.value, text, f1.low, f1.high, number))
     yield h.bars("Strict F1 by part of the questions, with its interval", chart, 1.0)
 
@@ -339,7 +341,7 @@ def _spent(sets: Sets, prices: Prices | None) -> Iterator[Html]:
         for name, cost in costs(measured.rows.values()).items():
             if name.startswith("seconds"):
                 label = (name.partition(", ")[2] or "in all") + measured.tail
-                text = f"{h.seconds(cost.median)}, 95 % within {h.seconds(cost.p95)}"
+                text = f"{format_seconds(cost.median)}, 95 % within {format_seconds(cost.p95)}"
                 chart.append(Bar(label, cost.median, text, cost.median, cost.p95, number))
     yield h.bars(
         "Seconds a question by stage: the median, and a line to the 95th percentile", chart
@@ -382,7 +384,7 @@ def _questions(sets: Sets, link: Callable[[Measured, Row, object], Html | None])
     def line_of(number: int, key: str) -> Html:
         rows = [measured.rows.get(key) for measured in sets]
         row = next(row for row in rows if row)
-        cells = [h.short(key), row.get("hops", ""), row.get("type", ""), h.short(row["question"])]
+        cells = [shorten(key), row.get("hops", ""), row.get("type", ""), shorten(row["question"])]
         cells.append(values_of(row, "gold"))
         for measured, its in zip(sets, rows, strict=True):
             if its is None:
@@ -392,7 +394,7 @@ def _questions(sets: Sets, link: Callable[[Measured, Row, object], Html | None])
             cells += [answers_of(its), f"{scores.f1:.2f}" if scores else ""]
             cells.append(line.get("agent") or line.get("why") or "")
             shown = link(measured, its, "run") or h.aside("not kept")
-            cells.append(h.join(shown, " ", h.aside(h.seconds(its["seconds"]))))
+            cells.append(h.join(shown, " ", h.aside(format_seconds(its["seconds"]))))
         kinds = [
             f"{'lost ' if lost(its) else ''}{'error' if its['error'] else ''}"
             for its in rows

@@ -23,10 +23,11 @@ from rdflib import Literal
 
 from kgwb import errors
 from kgwb.bench.runner import Setup
-from kgwb.errors import InputError, KgwbError, QueryError, harmless
+from kgwb.errors import InputError, KgwbError, QueryError
 from kgwb.flow import Dialogue, Term
 from kgwb.kg.sparql import checked, n3
 from kgwb.run import Run
+from kgwb.text import remove_controls
 
 NO_ANSWER = "SELECT ?answer WHERE { ?answer ?property ?value FILTER(false) }"
 """What is sent where the graph has no answer: a query without solutions is that answer in SPARQL."""
@@ -235,7 +236,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._fail(status, exc.message, exc.hint)
 
     def _fail(self, status: HTTPStatus | int, error: str, hint: str = "") -> None:
-        self._send(status, {"error": harmless(error), "hint": harmless(hint)})
+        self._send(status, {"error": remove_controls(error), "hint": remove_controls(hint)})
 
     def _send(self, status: HTTPStatus | int, reply: Mapping[str, str]) -> None:
         body = json.dumps(reply).encode()
@@ -254,4 +255,4 @@ class _Handler(BaseHTTPRequestHandler):
         self._fail(code, message or HTTPStatus(code).phrase, f"ask {self.server.url} with GET")
 
     def log_message(self, form: str, *args: Any) -> None:
-        _log.info("%s asks: %s", self.client_address[0], harmless(form % args))
+        _log.info("%s asks: %s", self.client_address[0], remove_controls(form % args))

@@ -17,6 +17,7 @@ from kgwb.run import Run, Setup
 from kgwb.show import html as h
 from kgwb.show.terms import names_of, triple_text
 from kgwb.systems import oracle
+from kgwb.text import format_seconds, pluralize, shorten, single_line
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class SideBySide:
         return "\n\n".join([self.question, *(str(table) for table in tables if table.rows)])
 
     def _repr_html_(self) -> str:
-        title = h.tag("h2", h.short(self.question, 1000), class_="question grow")
+        title = h.tag("h2", shorten(self.question, 1000), class_="question grow")
         tables = self._answers(300).html(), self._triples().html()
         return h.static(h.div("head", title), h.div("body stack", *tables))
 
@@ -73,7 +74,9 @@ class SideBySide:
         def stands_on(each: Asked) -> str:
             others = {triple for other in asked if other is not each for triple in other.support}
             own = sum(triple not in others for triple in each.support)
-            return f"{h.count(len(each.support), 'triple')}, {own} alone" if each.run.answer else ""
+            return (
+                f"{pluralize(len(each.support), 'triple')}, {own} alone" if each.run.answer else ""
+            )
 
         rows: list[tuple[object, ...]] = [
             (
@@ -87,14 +90,14 @@ class SideBySide:
             ("shared by all", *(len(shared) if each.support else "" for each in asked)),
             ("model calls", *(used.model_calls for used in totals)),
             ("tokens", *(f"{used.prompt_tokens + used.completion_tokens:,}" for used in totals)),
-            ("time", *(h.seconds(used.seconds) for used in totals)),
+            ("time", *(format_seconds(used.seconds) for used in totals)),
         ]
         if any(each.f1 is not None for each in asked):
             rows.insert(
                 1, ("F1", *("–" if each.f1 is None else f"{each.f1:.2f}" for each in asked))
             )
             rows.append(("lost at", *(each.lost for each in asked)))
-        cells = [tuple(h.short(h.clean(cell), most) for cell in row) for row in rows]
+        cells = [tuple(shorten(single_line(cell), most) for cell in row) for row in rows]
         return Table(("", *(each.system for each in asked)), cells)
 
     def _triples(self) -> Table:
@@ -103,7 +106,7 @@ class SideBySide:
         rows = []
         for triple, _ in bearers.most_common():
             marks = ("yes" if triple in each.support else "" for each in self.asked)
-            rows.append((h.clean(triple_text(triple, self.names)), *marks))
+            rows.append((single_line(triple_text(triple, self.names)), *marks))
         return Table(
             ("the triples that answers stand on", *(each.system for each in self.asked)), rows
         )

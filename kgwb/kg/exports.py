@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import networkx as nx
 from rdflib import Literal, URIRef
 
-from kgwb.errors import harmless
 from kgwb.flow import Answer, Term, term_to_data
 from kgwb.kg.text import local_name
+from kgwb.text import remove_controls
 
 
 def network(answer: Answer) -> nx.MultiDiGraph[str]:
@@ -24,14 +24,14 @@ def network(answer: Answer) -> nx.MultiDiGraph[str]:
         key = json.dumps(term_to_data(term))
         label = names.get(term) or (local_name(term) if isinstance(term, URIRef) else str(term))
         kind = "literal" if isinstance(term, Literal) else "entity"
-        graph.add_node(key, id=harmless(term), type=kind, label=harmless(label))
+        graph.add_node(key, id=remove_controls(term), type=kind, label=remove_controls(label))
         return key
 
     for term in (term for value in answer.values for term in value.terms):
         node(term)
     for subject, predicate, object_ in answer.support:
-        label = harmless(names.get(predicate) or local_name(predicate))
-        graph.add_edge(node(subject), node(object_), id=harmless(predicate), label=label)
+        label = remove_controls(names.get(predicate) or local_name(predicate))
+        graph.add_edge(node(subject), node(object_), id=remove_controls(predicate), label=label)
     return graph
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from rdflib import XSD, Literal, URIRef
 
 from kgwb.errors import GraphError
-from kgwb.flow import Iri, counted, first_few
+from kgwb.flow import Iri
 from kgwb.kg.algebra import PATH, Pattern, conjunction, filtered, parts_of
 from kgwb.kg.base import Graph, Rows
 from kgwb.kg.queries import Row, blocking
@@ -19,6 +19,7 @@ from kgwb.kg.sparql import checked, outline
 from kgwb.kg.survey import Survey
 from kgwb.kg.survey_text import plain, quoted, short_name
 from kgwb.kg.text import local_name
+from kgwb.text import list_first, pluralize
 
 MOST_PATTERNS = 10
 """Patterns of an empty query that are asked for one by one."""
@@ -54,8 +55,8 @@ class Facts:
     amounts: tuple[Amount, ...] = ()
 
     def __str__(self) -> str:
-        amounts = counted(len(self.amounts), "amount")
-        return f"{counted(len(self.one_way), 'predicate')} in one direction, {amounts}"
+        amounts = pluralize(len(self.amounts), "amount")
+        return f"{pluralize(len(self.one_way), 'predicate')} in one direction, {amounts}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def findings_of(kg: Graph, sparql: str, result: Rows | bool, facts: Facts) -> It
     else:
         rows = result.rows
         if result.cut:
-            yield Finding(f"the result was cut at {counted(len(rows), 'row')}", wrong=True)
+            yield Finding(f"the result was cut at {pluralize(len(rows), 'row')}", wrong=True)
         if all(
             cell is None or str(cell) == "0" for row in rows for cell in row
         ):  # or there are none
@@ -99,7 +100,7 @@ def findings_of(kg: Graph, sparql: str, result: Rows | bool, facts: Facts) -> It
         for place, column in enumerate(result.variables):
             cells = [row[place] for row in rows]
             if empty := cells.count(None):
-                text = f"?{column} is empty in {empty} of {counted(len(cells), 'row')}"
+                text = f"?{column} is empty in {empty} of {pluralize(len(cells), 'row')}"
                 yield Finding(text, wrong=empty == len(cells))
             texts = [
                 c for c in cells if isinstance(c, Literal) and c.datatype in (None, XSD.string)
@@ -110,7 +111,8 @@ def findings_of(kg: Graph, sparql: str, result: Rows | bool, facts: Facts) -> It
                 )
         if twice := len(rows) - len(set(rows)):
             yield Finding(
-                f"{counted(twice, 'row')} repeat another one; DISTINCT leaves them out", wrong=True
+                f"{pluralize(twice, 'row')} repeat another one; DISTINCT leaves them out",
+                wrong=True,
             )
         yield from _level(sparql, result.variables, rows, kg)
     yield from _terms(sparql, facts, kg)
@@ -138,7 +140,7 @@ def _empty(sparql: str, kg: Graph) -> Iterator[Finding]:
                 yield Finding(f"without the filters there are matches: {part[:300]}")
             elif part not in lonely:
                 rest = [pattern for pattern in patterns if pattern != part]
-                n = counted(_number(kg, filtered(rest, parts.filters).strip()), "match")
+                n = pluralize(_number(kg, filtered(rest, parts.filters).strip()), "match")
                 yield Finding(f"without {_words(part, kg)} there would be {n}")
 
 
@@ -182,10 +184,10 @@ def _level(
             return  # what it is ordered by tells equal rows apart
         values = [row[place] for row in more.rows]
         inside, beyond = values[: len(rows)], values[len(rows) :]
-        then = f"; beyond the LIMIT {first_few(map(plain, beyond), 3)}" if beyond else ""
-        yield Finding(f"ordered by ?{name}: {first_few(map(plain, inside), 8)}{then}")
+        then = f"; beyond the LIMIT {list_first(map(plain, beyond), 3)}" if beyond else ""
+        yield Finding(f"ordered by ?{name}: {list_first(map(plain, inside), 8)}{then}")
         if inside[-1] is not None and (level := beyond.count(inside[-1])):
-            equals = f"{counted(level, 'more row')} with the same ?{name}"
+            equals = f"{pluralize(level, 'more row')} with the same ?{name}"
             yield Finding(f"the LIMIT cuts among equals: {equals}", wrong=len(rows) == 1)
 
 
@@ -204,7 +206,7 @@ def _terms(sparql: str, facts: Facts, kg: Graph) -> Iterator[Finding]:
                 turned = ((o, p, s) if each == pattern else each for each in parts.patterns)
                 if n := _number(kg, filtered(turned, parts.filters)):
                     yield Finding(
-                        f"{short_name(p[1:-1])} the other way round has {counted(n, 'match')}"
+                        f"{short_name(p[1:-1])} the other way round has {pluralize(n, 'match')}"
                     )
         for amount in facts.amounts:
             if {str(amount.of), str(amount.number)} <= {*used} and str(amount.unit) not in used:

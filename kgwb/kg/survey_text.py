@@ -16,11 +16,12 @@ from urllib.parse import quote
 from rdflib import RDF, RDFS, XSD, URIRef
 
 from kgwb.errors import QueryError
-from kgwb.flow import Iri, Term, first_few
+from kgwb.flow import Iri, Term
 from kgwb.kg.base import SCHEMA_SPACES
 from kgwb.kg.sparql import checked, writable
 from kgwb.kg.survey import FEW, Class, Property, Survey, Values
 from kgwb.kg.text import KNOWN_PREFIXES, local_name, local_part, prefix_of, split
+from kgwb.text import list_first
 
 ALIKE = 0.6
 """Share of predicates that subclasses have in common to be told as one."""
@@ -286,7 +287,7 @@ class Writer:
             kinds.append(
                 f"{self.named(str(each.iri))} {each.total}{f' [{below}]' if below else ''}"
             )
-        return first_few(kinds, SUBCLASSES)
+        return list_first(kinds, SUBCLASSES)
 
     def remarks(self, shown: Collection[str]) -> Iterator[str]:
         """What is to be known of predicates beside what they hold."""

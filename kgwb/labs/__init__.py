@@ -13,10 +13,11 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from kgwb.display import as_text
-from kgwb.errors import InputError, KgwbError, harmless
+from kgwb.errors import InputError, KgwbError
 from kgwb.labs.pages import Remark, work_html
 from kgwb.labs.tasks import MOST_ANSWER, MOST_TRIES, HandIn, Lab, Task, Tried, lab_of, read, write
 from kgwb.run import Run
+from kgwb.text import remove_controls
 
 MOST_TYPED = 20_000
 """Letters of a text that is checked."""
@@ -58,7 +59,7 @@ class Work:
 
     def hand_in(self, student: str, folder: str | Path = ".") -> Path:
         """Write the file to hand in, named after the student. Raises InputError."""
-        name = harmless(" ".join(student.split()))[:200]
+        name = remove_controls(" ".join(student.split()))[:200]
         if not name:
             raise InputError(
                 "a hand-in needs your name", hint='give it: lab.hand_in("Ada Lovelace")'
@@ -131,5 +132,5 @@ def _text(answer: object) -> str:
 
 
 def _cut(text: str) -> str:
-    text = harmless(text)
+    text = remove_controls(text)
     return text if len(text) <= MOST_ANSWER else text[:MOST_ANSWER] + "…"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from kgwb.flow import Answer, counted, to_data
+from kgwb.flow import Answer, to_data
 from kgwb.kg.queries import describe
 from kgwb.labs.tasks import Lab, graph
 from kgwb.run import Run
+from kgwb.text import pluralize
 from kgwb.workbench import Workbench, recording
 
 LAB = Lab(1, "From question to SPARQL")
@@ -109,7 +110,9 @@ def vertex(iri: str) -> str:
     known = films.exact(["Solaris"]).get("Solaris", ())
     chosen = next((each for each in known if iri.strip("<> ") == str(each)), None)
     if chosen is None:
-        return f"that is none of the {counted(len(known), 'candidate')}: copy the whole IRI of one"
+        return (
+            f"that is none of the {pluralize(len(known), 'candidate')}: copy the whole IRI of one"
+        )
     types = describe(films, [chosen])[chosen].types
     return "" if "novel" in " ".join(types).casefold() else f"that one is a {' and a '.join(types)}"
 
@@ -147,7 +150,7 @@ def longest(sparql: str) -> str:
     if not rows:
         return "it yields no rows; a director stands in the graph as an IRI, not as a name"
     if len(rows) != 1:
-        return f"it yields {counted(len(rows), 'row')}, and one film is the longest"
+        return f"it yields {pluralize(len(rows), 'row')}, and one film is the longest"
     if any(cell.replace("_", " ").endswith("The Shining") for cell in cells):
         return ""
     return "its row names no film" if all(map(str.isdecimal, cells)) else "its row is another film"

@@ -9,10 +9,10 @@ from typing import Literal
 
 from kgwb.bench.report import standalone
 from kgwb.errors import InputError
-from kgwb.flow import counted
 from kgwb.labs.tasks import HandIn, Lab, Task, Tried, lab_of, read, write
 from kgwb.show import html as h
 from kgwb.show.html import Html
+from kgwb.text import pluralize, single_line
 
 SIGNS = {
     "right": "ok",
@@ -82,15 +82,16 @@ class Collected:
     def __str__(self) -> str:
         """A line a task."""
         number = len(self.work)
-        lines = [f"lab {self.lab}: {counted(number, 'hand-in')}"]
+        lines = [f"lab {self.lab}: {pluralize(number, 'hand-in')}"]
         for name, task in lab_of(self.lab).tasks.items():
             stuck = self.stuck(name)
-            tail = f", stuck: {h.clean(', '.join(stuck))}" if stuck else ""
+            tail = f", stuck: {single_line(', '.join(stuck))}" if stuck else ""
             lines.append(
                 f"  {name:<5} {task.title:<60.60} {self.solved(name)} of {number} solved{tail}"
             )
         lines += [
-            f"  not read: {h.clean(name)}: {h.clean(why)}" for name, why in self.refused.items()
+            f"  not read: {single_line(name)}: {single_line(why)}"
+            for name, why in self.refused.items()
         ]
         return "\n".join(lines)
 

@@ -16,6 +16,7 @@ from kgwb.show.run import Standing, agent_of, answer_banner, set_up, subject_tex
 from kgwb.show.tell import compared, outcome, view
 from kgwb.show.terms import Around, names_in, prefixes_of
 from kgwb.show.text import cost_of
+from kgwb.text import display_name, pluralize
 
 
 class Side(NamedTuple):
@@ -39,7 +40,7 @@ def comparison(first: Side, second: Side) -> Html:
     whole, less, stands = first.standing, second.standing, Html()
     muted = [triple for triple in less.run.kg.muted if triple not in whole.run.kg.muted]
     if muted and whole.ended and less.ended and whole.answer and less.answer is not None:
-        words = h.count(len(muted), "muted triple") if muted[1:] else "this triple"
+        words = pluralize(len(muted), "muted triple") if muted[1:] else "this triple"
         if {value.terms for value in whole.answer.values} == {
             value.terms for value in less.answer.values
         }:
@@ -79,11 +80,11 @@ def _steps_beside(differences: Differences, *runs: Run) -> Html:
         if same:
             pairs = list(group)
             equal = (
-                f"{h.spoken(agent_of(pair.key))}: {outcome(pair.first)}"
+                f"{display_name(agent_of(pair.key))}: {outcome(pair.first)}"
                 for pair in pairs
                 if pair.first
             )
-            head = h.aside(f"{h.count(len(pairs), 'step')} the same")
+            head = h.aside(f"{pluralize(len(pairs), 'step')} the same")
             folded = h.fold(head, ", ".join(equal), key=f"same-{len(rows)}")
             rows.append(h.div("cmp same", h.span("sign", "="), h.div("wide", folded)))
         else:
@@ -120,7 +121,7 @@ def _parting(pair: StepDifference, tile: Html | None, around: Around) -> Html:
         h.div("row", tile, h.span("caption", "First decision that differs")),
         h.div(
             "row",
-            h.tag("h3", h.spoken(step.agent), class_="title"),
+            h.tag("h3", display_name(step.agent), class_="title"),
             h.span("soft", subject_text(step)),
         ),
         h.div("ab", *sides),
@@ -140,7 +141,7 @@ def _row(pair: StepDifference, tile: Html, names: h.Names) -> Html:
             h.aside(f" the same outcome; {ways} differ"),
         )
     subject = h.aside(f" {subject_text(step)}") if step is not None and step.subject else ""
-    name = h.div("", h.tag("b", h.spoken(agent_of(pair.key))), h.span("small", subject))
+    name = h.div("", h.tag("b", display_name(agent_of(pair.key))), h.span("small", subject))
     before, after = _parts(pair.first, names), _parts(pair.second, names)
     sections = (
         h.div("", h.span("caption", part), h.changes(before.get(part, []), after.get(part, []))[1])

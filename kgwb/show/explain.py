@@ -21,9 +21,10 @@ from kgwb.kg.queries import Blocking, blocking
 from kgwb.kg.sparql import checked, n3, writable
 from kgwb.kg.text import local_name, normal
 from kgwb.run.record import Step
-from kgwb.show.html import MOST_ROWS, Html, Names, aside, count, div, join, short, table, tag
+from kgwb.show.html import MOST_ROWS, Html, Names, aside, div, join, table, tag
 from kgwb.show.tell import records_in, view
 from kgwb.show.terms import Around, term, triples
+from kgwb.text import pluralize, shorten
 
 Ends = tuple[URIRef | None, URIRef | None]
 """The vertices of a fact's subject and object, None where it is not linked."""
@@ -139,7 +140,7 @@ def _(value: Blocking, around: Around) -> Html:
         wrote = (
             "; ".join(authors(around.steps, part, around.names)) or "no step of this run wrote it"
         )
-        head = tag("b", short(part_text(part, around.names)))
+        head = tag("b", shorten(part_text(part, around.names)))
         shown.append(div("", head, f": {', and '.join(reasons)}. ", aside(f"{wrote}.")))
     nothing = "Each pattern has matches, but no one of them brings rows back once removed."
     return join(*shown) or div("", nothing)
@@ -278,7 +279,7 @@ def _(value: Executed, around: Around) -> Html:
     ]
     cut = "; the result was cut there by the row limit" if result.cut else ""
     heads = [f"?{variable}" for variable in result.variables]
-    number = tag("b", count(len(result.rows), "row"))
+    number = tag("b", pluralize(len(result.rows), "row"))
     return join(div("", number, cut), table(heads, rows, of=len(result.rows)))
 
 

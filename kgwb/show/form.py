@@ -26,6 +26,7 @@ from kgwb.run.record import Step
 from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.tell import line
+from kgwb.text import display_name, pluralize, shorten
 
 Kind = Literal[
     "text", "iri", "number", "flag", "choice", "texts", "table", "group", "json", "ticks"
@@ -71,7 +72,7 @@ class Field:
 
     @property
     def label(self) -> str:
-        return "IRI" if self.name == "iri" else h.spoken(self.name)
+        return "IRI" if self.name == "iri" else display_name(self.name)
 
 
 def form_of(form: Any) -> Field:
@@ -346,7 +347,7 @@ def _input(field: Field, values: Typed, path: str, revision: int) -> Html:
     if field.kind == "choice":
         labels = enumerate(field.labels or map(str, field.choices))
         options = (
-            h.tag("option", h.short(text, 120), value=n, selected=str(n) == value)
+            h.tag("option", shorten(text, 120), value=n, selected=str(n) == value)
             for n, text in labels
         )
         return h.tag("select", *options, **named)
@@ -524,7 +525,7 @@ def prompt_form(  # noqa: PLR0913  # what stands in a form
 def changed_lines(before: str, after: str) -> Html:
     """What was changed in a template, unfolded; nothing where nothing was."""
     number, lines = h.changes(before.splitlines(), after.splitlines())
-    title = h.join("What you changed ", h.aside(h.count(number, "line")))
+    title = h.join("What you changed ", h.aside(pluralize(number, "line")))
     return h.fold(title, lines, unfolded=True, key="diff") if number else Html()
 
 

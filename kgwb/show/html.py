@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from html import escape
@@ -12,18 +12,15 @@ from operator import eq
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from kgwb import errors
-from kgwb.errors import harmless
-from kgwb.flow import counted
+from kgwb.text import MAX_LABEL_CHARS, and_more, remove_controls, shorten
 
 T = TypeVar("T")
-count, clean = counted, errors.clean
 Names = Mapping[str, str]
 """Display names by IRI; an IRI without one is shown by its local name."""
 MOST_ROWS = 60
 """Rows of a table that are shown; the last line shows how many more there are."""
-MOST_LETTERS, MOST_TEXT = 300, 50_000
-"""Letters shown of a label or literal, and of any text; where there are more, their number is shown."""
+MOST_TEXT = 50_000
+"""Letters shown of any text; where there are more, their number is shown."""
 MOST_ALIGNED = 1_000
 """Items of a list that difflib compares: its time grows with the square of their number."""
 MOST_COMPARED = 2_000
@@ -78,29 +75,14 @@ def safe(content: object) -> Html:
     """Markup as it is; the text of anything else, escaped, of at most MOST_TEXT letters and harmless."""
     if isinstance(content, Html):
         return content
-    text = short(str(content), MOST_TEXT)
-    return _escaped(text) if len(text) <= MOST_LETTERS else _escaped.__wrapped__(text)
+    text = shorten(str(content), MOST_TEXT)
+    return _escaped(text) if len(text) <= MAX_LABEL_CHARS else _escaped.__wrapped__(text)
 
 
 @lru_cache(maxsize=8192)
 def _escaped(text: str) -> Html:
     """Kept for short texts: a widget that is drawn again has the same."""
-    return Html(escape(harmless(text), quote=True))
-
-
-def short(text: str, most: int = MOST_LETTERS) -> str:
-    """A text, or its beginning with its length: "Once upon a time… (1,000,000 letters)"."""
-    return text if len(text) <= most else f"{text[:most]}… ({len(text):,} letters)"
-
-
-def first_of(items: Sequence[T], most: int, text: Callable[[T], str] = str) -> list[str]:
-    """The first items as text, and how many more there are."""
-    return [*map(text, items[:most]), *filter(None, [and_more(len(items) - most)])]
-
-
-def and_more(left: int) -> str:
-    """ "and 3 more"; empty where nothing is left."""
-    return f"and {left:,} more" if left > 0 else ""
+    return Html(escape(remove_controls(text), quote=True))
 
 
 def tag(element: str, /, *contents: object, **attributes: object) -> Html:
@@ -302,9 +284,9 @@ def iri_link(value: str, label: str, class_: str | None = None) -> Html:
     """An IRI, as a link if a browser can follow it."""
     value = str(value)  # rdflib's own startswith takes no tuple
     if not value.startswith(("http://", "https://")) or len(value) > MOST_TEXT:
-        return tag("span", short(label), class_=class_, title=short(value))
+        return tag("span", shorten(label), class_=class_, title=shorten(value))
     link = {"href": value, "target": "_blank", "rel": "noopener noreferrer"}
-    return tag("a", short(label), class_=class_, title=short(value), **link)
+    return tag("a", shorten(label), class_=class_, title=shorten(value), **link)
 
 
 class Bar(NamedTuple):
@@ -335,20 +317,6 @@ def bars(title: str, figures: Sequence[Bar], most: float = 0.0) -> Html:
         series = ("sparql", "person", "ok", "code")[figure.series % 4]
         rows.append(div(f"hbar {series}", name, drawn, span("num", figure.text)))
     return tag("figure", span("caption", title), *rows, class_="bars")
-
-
-def seconds(value: float) -> str:
-    """A time as a person reads it: "0.4 ms", "38 ms", "1.2 s"."""
-    if value < 0.00005:
-        return "0 ms"
-    if value >= 0.9995:
-        return f"{value:,.1f} s"
-    return f"{value * 1000:.0f} ms" if value >= 0.0095 else f"{value * 1000:.1f} ms"
-
-
-def spoken(name: str) -> str:
-    """An agent's name, or a field's, as words."""
-    return name.replace("_", " ")
 
 
 def aligned(first: list[str], second: list[str]) -> list[tuple[bool, list[str], list[str]]]:
@@ -398,7 +366,7 @@ def changes(before: list[str], after: list[str]) -> tuple[int, Html]:
     pairs = [pair for old, new in unequal for pair in zip_longest(old, new)]
     for old, new in pairs[:MOST_ROWS]:
         first, second = word_changes(
-            short(old or "", MOST_COMPARED), short(new or "", MOST_COMPARED)
+            shorten(old or "", MOST_COMPARED), shorten(new or "", MOST_COMPARED)
         )
         rows += [div("del", first, data_s="−")] if old is not None else []
         rows += [div("ins", second, data_s="+")] if new is not None else []

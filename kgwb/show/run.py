@@ -19,6 +19,7 @@ from kgwb.show.html import Html
 from kgwb.show.tell import answer_parts, line, outcome, says_more, view
 from kgwb.show.terms import Around, around, names_in, names_of, triple_text
 from kgwb.show.text import cost_of
+from kgwb.text import display_name, format_seconds, pluralize, shorten, single_line
 
 SIGNS = {
     "failed": ("bad", "failed"),
@@ -100,7 +101,7 @@ def kind_at(run: Run, agent: str) -> str:
 
 def subject_text(step: Step) -> str:
     """What a step is about, as words."""
-    return h.clean(step.subject).replace("⟨", "").replace("⟩", "").replace("/", " · ")
+    return single_line(step.subject).replace("⟨", "").replace("⟩", "").replace("/", " · ")
 
 
 def answer_state(standing: Standing) -> tuple[str, str, str, str]:
@@ -121,14 +122,14 @@ def answer_state(standing: Standing) -> tuple[str, str, str, str]:
 
 
 def _outcome_of(answer: Answer, spent: Totals) -> tuple[str, str, str, str]:
-    calls, queries = h.count(spent.model_calls, "model call"), h.count(spent.queries, "query")
-    cost = f"{h.seconds(spent.seconds)} · {calls} · {queries}"
+    calls, queries = pluralize(spent.model_calls, "model call"), pluralize(spent.queries, "query")
+    cost = f"{format_seconds(spent.seconds)} · {calls} · {queries}"
     if answer.ungrounded:
         words = str(answer.text or ", ".join(answer.labels))
         return "none", "Not grounded", words, f"from the model's own knowledge · {cost}"
     if answer:
-        stands_on = f"stands on {h.count(len(answer.support), 'triple')} · {cost}"
-        return "ok", "Answered", h.clean(h.short(str(answer))), stands_on
+        stands_on = f"stands on {pluralize(len(answer.support), 'triple')} · {cost}"
+        return "ok", "Answered", single_line(shorten(str(answer))), stands_on
     reason = answer.reason.removeprefix(f"{NOT_HERE}: ")
     if reason.startswith(CANNOT_EXPRESS):
         return "none", "Not answered", "The question was not answered", f"{reason} · {cost}"
@@ -168,8 +169,8 @@ def doubt(question: str, answer: Answer) -> str:
             ):
                 kind = "a date"
         if kind not in fits:
-            odd.append(f"{h.short(value.label, 60)} is {kind}")
-    return f"{h.short('; '.join(odd), 200)} where {wanted} was asked" if odd else ""
+            odd.append(f"{shorten(value.label, 60)} is {kind}")
+    return f"{shorten('; '.join(odd), 200)} where {wanted} was asked" if odd else ""
 
 
 def answer_banner(standing: Standing, more: object = "") -> Html:
@@ -177,11 +178,11 @@ def answer_banner(standing: Standing, more: object = "") -> Html:
     sign, word, big, under = answer_state(standing)
     if sign == "ok" and standing.answer and (odd := doubt(standing.run.question, standing.answer)):
         sign, word, under = "none", "Answered, with doubt", f"{odd} · {under}"
-    about = h.join(" · ", h.tag("bdi", h.short(under, 1000))) if under else ""
+    about = h.join(" · ", h.tag("bdi", shorten(under, 1000))) if under else ""
     return h.div(
         f"answer {'run' if sign == 'wait' else sign}",
         h.icon(sign, "spin" if sign == "wait" else ""),
-        h.div("big", h.tag("bdi", h.short(big, 1000))),
+        h.div("big", h.tag("bdi", shorten(big, 1000))),
         h.div("under", h.span("word", word), about, more),
         role="alert" if sign == "bad" else "status",
     )
@@ -192,17 +193,17 @@ def set_up(run: Run) -> str:
     models = (
         ", ".join(dict.fromkeys(model.name for model in run.models.values())) or "recorded replies"
     )
-    parts = [run.system.name, h.clean(models), run.settings.profile]
+    parts = [run.system.name, single_line(models), run.settings.profile]
     if run.kg.muted:
         names = names_of(run)
-        muted = "; ".join(h.clean(triple_text(triple, names)) for triple in run.kg.muted)
+        muted = "; ".join(single_line(triple_text(triple, names)) for triple in run.kg.muted)
         parts.append(f"without {muted}")
     return " · ".join(parts)
 
 
 def head(run: Run) -> Html:
     """The question, and what answered it."""
-    question = h.tag("h2", h.short(run.question, 1000), class_="question grow")
+    question = h.tag("h2", shorten(run.question, 1000), class_="question grow")
     return h.div("head", question, h.span("soft small", set_up(run)))
 
 
@@ -233,9 +234,9 @@ def _node(standing: Standing, agent: str, chosen: bool) -> Html:
     times = h.span("times", f"×{len(mine)}") if len(mine) > 1 else ""
     tile = h.span(f"kind {kind}", h.icon("bad" if state == "failed" else kind), times)
     sent = {"type": "button", "data_do": "choose", "data_arg": mine[0].key if mine else agent}
-    words = f"{h.spoken(agent)}: {h.KINDS[kind]}, {SIGNS[state][1]}"
+    words = f"{display_name(agent)}: {h.KINDS[kind]}, {SIGNS[state][1]}"
     face = h.tag(
-        "button", tile, h.span("name", h.spoken(agent)), **sent, title=words, tabindex="-1"
+        "button", tile, h.span("name", display_name(agent)), **sent, title=words, tabindex="-1"
     )
     return h.tag("li", face, class_=" ".join(filter(None, classes)))
 
@@ -306,7 +307,7 @@ def _line(
     standing: Standing, row: Row, chosen: bool, key: str | None, above: bool, longest: float
 ) -> Html:
     step, agent, state = row.step, agent_of(row.key), standing.state(row.key)
-    name, kind = h.spoken(agent), kind_at(standing.run, agent)
+    name, kind = display_name(agent), kind_at(standing.run, agent)
     looks = {"stale": "isstale", "ahead": "ahead"}.get(state, "")
     classes = ["chosen" * chosen, "sup" * above, "offrow" * (step is None), looks]
     stops = not standing.run.breakpoints.isdisjoint({row.key, agent})
@@ -328,7 +329,7 @@ def _line(
     if step is not None and not above and step.origin != "by hand" and (step.done or step.error):
         width = f"right:0;width:{min(100.0, max(2.0, step.seconds / longest * 100)):.1f}%"
         track = h.span(f"track {kind}", h.tag("i", class_=kind, style=width))
-        time = h.span("ms", h.seconds(step.seconds), track)
+        time = h.span("ms", format_seconds(step.seconds), track)
     subject = f" {subject_text(step)}" if step is not None and step.subject else ""
     face = h.tag(
         "button",
@@ -373,7 +374,7 @@ def step_head(standing: Standing, key: str, controls: object = "") -> Html:
         facts.append(h.aside(f"by {run.model_name(agent)}") if step.attempts else "")
     subject = h.span("soft cut", subject_text(step)) if step is not None and step.subject else ""
     purpose = run.system.spec(agent).purpose.replace("``", "")
-    name = h.tag("h3", h.spoken(agent), class_="title", title=purpose)
+    name = h.tag("h3", display_name(agent), class_="title", title=purpose)
     titles = h.div("row", name, subject, h.state_sign(sign, word, pill=True))
     about = h.div("grow", titles, h.div("row small", h.dotted(*facts)))
     return h.div("head", h.kind_tile(kind, hollow=silent), about, controls)
@@ -405,12 +406,13 @@ def came_in(step: Step, around: Around) -> Html:
     for name, value in step.inputs.items():
         makers = (other for other in earlier if other.done and other.output is value)
         maker = next(
-            (h.spoken(other.agent) for other in makers if other.key != step.parent), "the question"
+            (display_name(other.agent) for other in makers if other.key != step.parent),
+            "the question",
         )
         shown = (
             view(value, around) if says_more(value) else h.div("body", h.tag("bdi", line(value)))
         )
-        lead = h.div("lead", h.tag("b", h.spoken(name)), h.aside(f" from {maker}"))
+        lead = h.div("lead", h.tag("b", display_name(name)), h.aside(f" from {maker}"))
         parts.append(h.div("part", lead, shown))
     return h.join(*parts)
 
@@ -433,7 +435,7 @@ def attempts(step: Step, calls: Mapping[str, Call]) -> Html:
         cost, sent = "", Html()
         if (call := calls.get(attempt.call)) is not None:
             tokens = f"{call.result.prompt_tokens} + {call.result.completion_tokens} tokens"
-            cost = f"{call.request['model']} · {tokens} · {h.seconds(call.seconds)}"
+            cost = f"{call.request['model']} · {tokens} · {format_seconds(call.seconds)}"
             messages = call.request["content"]["messages"]
             lines = (h.join(h.span("role", role), text, "\n") for role, text in messages)
             sent = h.fold(
@@ -470,25 +472,25 @@ def waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
         times = {name: time for name, time in spent[step.key].items() if time}
         lane = [(None, begun), *((kinds[name], time) for name, time in times.items())]
         widths = [(kind, f"width:{time / whole * 100:.2f}%") for kind, time in lane if time]
-        words = ", ".join(f"{name} {h.seconds(time)}" for name, time in times.items())
+        words = ", ".join(f"{name} {format_seconds(time)}" for name, time in times.items())
         known = step.origin == "record" and not calls.keys().isdisjoint(step.calls)
-        key, style = h.clean(step.key), f"padding-left:{depth[step.key]}em"
+        key, style = single_line(step.key), f"padding-left:{depth[step.key]}em"
         name = h.span("cut", key, style=style, title=key)
         figures = h.span("num", f"{words} (recorded)" if known else words)
         bars = (h.tag("i", class_=kind, style=width) for kind, width in widths)
         rows.append(h.div("fall", name, h.span("lane", *bars), figures))
         begun += sum(times.values())
     sums = ", ".join(
-        f"{name} {h.seconds(sum(times[name] for times in spent.values()))}" for name in kinds
+        f"{name} {format_seconds(sum(times[name] for times in spent.values()))}" for name in kinds
     )
-    total = f"{h.seconds(whole)} in all: {sums}. Steps are laid end to end, also those that ran side by side."
+    total = f"{format_seconds(whole)} in all: {sums}. Steps are laid end to end, also those that ran side by side."
     return h.div("stack tight", *rows, h.aside(total))
 
 
 @as_html.register
 def run_html(run: Run) -> str:
     """A run without a kernel: answer, what it stands on, and every step to unfold."""
-    return h.static(run_body(run), aria_label=h.short(run.question))
+    return h.static(run_body(run), aria_label=shorten(run.question))
 
 
 def run_body(run: Run) -> Html:
@@ -520,10 +522,12 @@ def _folded(
         kind = kind_at(standing.run, step.agent)
         words = h.span("out cut", outcome(step) if step.done else "")
         sign = _row_sign(step, standing.state(step.key), False)
-        name = h.span("say", h.span("nm", h.spoken(step.agent)), sign, words)
+        name = h.span("say", h.span("nm", display_name(step.agent)), sign, words)
         tile = h.kind_tile(kind, small=True, hollow=_not_asked(step, kind))
-        face = h.span("go", tile, name, h.span("ms", h.seconds(step.seconds)))
-        rows = [(h.spoken(name), h.tag("bdi", line(value))) for name, value in step.inputs.items()]
+        face = h.span("go", tile, name, h.span("ms", format_seconds(step.seconds)))
+        rows = [
+            (display_name(name), h.tag("bdi", line(value))) for name, value in step.inputs.items()
+        ]
         inside = _inside(
             step, around, standing.run.calls, h.table((), rows), supervises=bool(below)
         )
@@ -539,10 +543,12 @@ def _inside(
     """A step in full; one that supervises others without what came of them."""
     of_step = replace(around, inputs=tuple(step.inputs.values()))
     shown = view(step.output, of_step) if step.done and not supervises else Html()
-    cost = h.div("small", h.dotted(h.aside(h.clean(step.key)), *_cost_and_origin(step, calls)))
-    folds = [h.fold(h.aside(h.count(len(step.inputs), "input")), inputs)] if step.inputs else []
+    cost = h.div("small", h.dotted(h.aside(single_line(step.key)), *_cost_and_origin(step, calls)))
+    folds = [h.fold(h.aside(pluralize(len(step.inputs), "input")), inputs)] if step.inputs else []
     if step.attempts:
-        folds.append(h.fold(h.aside(h.count(len(step.attempts), "attempt")), attempts(step, calls)))
+        folds.append(
+            h.fold(h.aside(pluralize(len(step.attempts), "attempt")), attempts(step, calls))
+        )
     return h.div("inside", step_notes(step), shown, h.div("body stack tight", cost, *folds))
 
 
@@ -551,6 +557,6 @@ def step_html(step: Step) -> str:
     """One step alone: what it yielded, what came in, prompt and replies."""
     known = Around(names_in([step], step.known), steps=(step,))
     came_to = h.span("" if step.done else "soft", outcome(step))
-    agent = h.tag("h3", h.spoken(step.agent), class_="title")
+    agent = h.tag("h3", display_name(step.agent), class_="title")
     title = h.div("head", agent, h.aside(subject_text(step)), came_to)
     return h.static(title, _inside(step, known, step.known, came_in(step, known)))

@@ -26,9 +26,10 @@ from kgwb.kg.algebra import ground, term_of
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import n3
 from kgwb.run import Run
-from kgwb.show.html import Html, aside, clean, count, div, join, short, span, table, tag
+from kgwb.show.html import Html, aside, div, join, span, table, tag
 from kgwb.show.tell import records_in
 from kgwb.show.terms import Around, names_of, term, term_text
+from kgwb.text import pluralize, shorten, single_line
 
 MOST = 60
 """Nodes shown of a run; more are cut, as the subgraph shows."""
@@ -230,12 +231,12 @@ def _cut(vertices: list[URIRef], answer: Answer, most: int) -> Shown:
         more = ends(triples, value)
         if not kept or len(shown.keys() | more.keys()) <= most:
             shown.update(more)
-            kept.append(Value(value.term, clean(short(value.label)), triples))
+            kept.append(Value(value.term, single_line(shorten(value.label)), triples))
     cut = [f"{len(shown):,} of {len(every):,} nodes shown"] if len(every) > len(shown) else []
     if len(kept) < len(answer.values):
         cut = [f"{', '.join([*cut, 'with'])} {len(kept):,} of {len(answer.values):,} answers"]
     if kept and (left := len(answer.values[0].support) - len(kept[0].support)):
-        cut.append(f"{count(left, 'triple')} of {kept[0].label} left out")
+        cut.append(f"{pluralize(left, 'triple')} of {kept[0].label} left out")
     return list(shown), tuple(kept), "; ".join(cut)
 
 
@@ -273,7 +274,7 @@ def _bindings(
 def _label(term: Term, names: dict[str, str]) -> str:
     if isinstance(term, BNode):
         return "blank node"
-    return clean(term_text(term, names)) or clean(short(term)) or "empty text"
+    return single_line(term_text(term, names)) or single_line(shorten(term)) or "empty text"
 
 
 def expand(kg: Graph, subgraph: Subgraph, node: Term, most: int = 20) -> Subgraph:
@@ -296,7 +297,7 @@ def expand(kg: Graph, subgraph: Subgraph, node: Term, most: int = 20) -> Subgrap
     iris = sorted({term for triple in chosen for term in triple if isinstance(term, URIRef)})
     names = {str(iri): name for iri, name in (kg.names(iris) if iris else {}).items()}
     if whole and len(chosen) == len(further):
-        more = f"all {count(len(chosen), 'more triple')} shown" if chosen else "no more triples"
+        more = f"all {pluralize(len(chosen), 'more triple')} shown" if chosen else "no more triples"
     else:
         least = f"{len(further):,}" if whole else f"at least {max(len(further), len(chosen) + 1):,}"
         more = f"{len(chosen):,} of {least} more triples shown"
@@ -360,7 +361,7 @@ def layout(subgraph: Subgraph) -> Layout:
     columns = list(_columns(subgraph.nodes, ends))
     row = max((height for _, height in sizes), default=0) + APART
     height = row * max(map(len, columns), default=0) + 2 * MARGIN - APART
-    labels = (text_width(shorten(edge.label, ARROW_CHARS), 11) for edge in subgraph.edges)
+    labels = (text_width(fit_width(edge.label, ARROW_CHARS), 11) for edge in subgraph.edges)
     gap = max([BESIDE, *(width + 56 for width in labels)])
     placed: dict[int, Place] = {}
     x = MARGIN
@@ -384,7 +385,7 @@ def layout(subgraph: Subgraph) -> Layout:
     return Layout(places, ends, tuple(bends), x + MARGIN - (0 if beside else gap), height)
 
 
-def shorten(text: str, most: int) -> str:
+def fit_width(text: str, most: int) -> str:
     """A text of at most ``most`` characters; wide ones count twice."""
     room = most
     for place, char in enumerate(text):
@@ -454,7 +455,7 @@ def svg(subgraph: Subgraph, lit: Value | None = None, do: str = "") -> Html:
         head = (tip - back * 0.8, tip + back * (0.2 + 0.5j), tip + back * (0.2 - 0.5j))
         lines.append(tag("polygon", points=" ".join(map(_at, head)), class_=f"hd{class_}"))
         middle = (points[0] + 3 * points[1] + 3 * points[2] + points[3]) / 8
-        words = join("✓ " if class_ == " lit" else "", shorten(edge.label, ARROW_CHARS))
+        words = join("✓ " if class_ == " lit" else "", fit_width(edge.label, ARROW_CHARS))
         at = {"x": middle.real, "y": middle.imag + 4, "text_anchor": "middle"}
         labels.append(tag("text", words, tag("title", about(edge)), **at, class_=f"el{class_}"))
         facts.append(f"{subgraph.nodes[start].label} — {edge.label} → {subgraph.nodes[end].label}")
@@ -477,7 +478,7 @@ def svg(subgraph: Subgraph, lit: Value | None = None, do: str = "") -> Html:
         nodes.append(
             tag("g", tag("title", about(node)), box, *texts, class_=class_, **sent, **role)
         )
-    title = f"Subgraph: {count(len(nodes), 'node')}, {count(len(labels), 'triple')}"
+    title = f"Subgraph: {pluralize(len(nodes), 'node')}, {pluralize(len(labels), 'triple')}"
     return tag(
         "svg",
         tag("title", title),
@@ -523,7 +524,7 @@ def box_lines(node: Node) -> list[str]:
     below = ", ".join(
         BELOW[role.kind].format(role.detail) for role in node.roles if role.kind in BELOW
     )
-    return [shorten(text, BOX_CHARS) for text in (node.label, *filter(None, [below]))]
+    return [fit_width(text, BOX_CHARS) for text in (node.label, *filter(None, [below]))]
 
 
 def about(part: Node | Edge) -> str:

@@ -15,6 +15,7 @@ from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.tell import view
 from kgwb.show.terms import Around, curie, curie_text, term_text
+from kgwb.text import and_more, first_items, pluralize, shorten, single_line
 
 MOST_CLASSES, MOST_PROPERTIES, MOST_SORTS = 40, 25, 4
 """Classes that are shown at once, predicates of a class, and sorts of values of a predicate."""
@@ -58,11 +59,11 @@ def lines(survey: Survey) -> Iterator[str]:
         uses = [
             f"{_cut(term_text(p.predicate, names))} {_percent(p.things, kind.size)}" for p in shown
         ]
-        uses = uses or h.first_of(_below(survey, kind), MOST_WORDS)
-        yield f"{h.clean(_cut(kind.name, 22)):<24}{kind.total:>9,}  {h.clean(', '.join(uses))}"
-    if left := h.and_more(len(largest) - MOST_LINES):
+        uses = uses or first_items(_below(survey, kind), MOST_WORDS)
+        yield f"{single_line(_cut(kind.name, 22)):<24}{kind.total:>9,}  {single_line(', '.join(uses))}"
+    if left := and_more(len(largest) - MOST_LINES):
         yield left
-    yield h.clean(", ".join(_labels(survey)))
+    yield single_line(", ".join(_labels(survey)))
 
 
 def _below(survey: Survey, kind: Class) -> list[str]:
@@ -151,7 +152,7 @@ def classes(survey: Survey, around: Around, words: str = "", *, opened: bool = F
     most = max((kind.total for kind in survey.classes), default=0) or 1
     rows = []
     for place, (kind, some) in enumerate(matching[:MOST_CLASSES]):
-        below = ", ".join(h.first_of(_below(survey, kind), MOST_PROPERTIES))
+        below = ", ".join(first_items(_below(survey, kind), MOST_PROPERTIES))
         lead = tuple(
             filter(None, (notes.get(str(kind.iri), ""), f"Subclasses: {below}" if below else ""))
         )
@@ -161,7 +162,9 @@ def classes(survey: Survey, around: Around, words: str = "", *, opened: bool = F
     rest = [kind for kind, _ in matching[MOST_CLASSES:]]
     smaller = ", ".join(f"{_cut(kind.name)} {kind.total:,}" for kind in rest)
     more = (
-        h.fold(h.aside(h.count(len(rest), "smaller class")), smaller, key="classes") if rest else ""
+        h.fold(h.aside(pluralize(len(rest), "smaller class")), smaller, key="classes")
+        if rest
+        else ""
     )
     nothing = (
         ""
@@ -188,9 +191,9 @@ def _class(
     """A class to unfold, with its predicates."""
     above = ", ".join(term_text(parent, around.names) for parent in kind.parents)
     own = f"{kind.size:,} of its own" if kind.iri and 0 < kind.size < kind.total else ""
-    known = h.span("id", h.short(curie_text(kind.iri, around))) if kind.iri else ""
+    known = h.span("id", shorten(curie_text(kind.iri, around))) if kind.iri else ""
     about = h.aside(h.dotted(f"in {above}" if above else "", own))
-    name = h.span("row", h.tag("b", h.short(kind.name)), known, about)
+    name = h.span("row", h.tag("b", shorten(kind.name)), known, about)
     face = h.span("hbar grow", name, h.bar(share), h.span("num", f"{kind.total:,}"))
     shown = kind.properties[:MOST_PROPERTIES]
     rows = []
@@ -199,7 +202,7 @@ def _class(
         rows += [
             _row((p.predicate, inner.predicate), inner, p.triples, around, "") for inner in p.inner
         ]
-    first = (h.div("soft", h.tag("bdi", h.short(text))) for text in lead)
+    first = (h.div("soft", h.tag("bdi", shorten(text))) for text in lead)
     inside = (*first, *rows, h.left_out(len(kind.properties) - len(shown)))
     return h.fold(face, *inside, unfolded=unfolded, key=f"class-{kind.iri}-{unfolded}")
 
@@ -207,7 +210,7 @@ def _class(
 def _row(path: tuple[URIRef, ...], p: Property, of: int, around: Around, about: str) -> Html:
     name = " / ".join(term_text(iri, around.names) for iri in path)
     known = h.span(
-        "", h.tag("bdi", name, title=h.short(about) or None), " ", curie(path[-1], around)
+        "", h.tag("bdi", name, title=shorten(about) or None), " ", curie(path[-1], around)
     )
     share = p.things / of if of else 0.0
     number = h.span("num", _percent(p.things, of or 1), title=f"{p.things:,} of {of:,}")
@@ -231,7 +234,7 @@ def _row(path: tuple[URIRef, ...], p: Property, of: int, around: Around, about: 
                 h.tag("bdi", sort), f" {v.triples:,}" if v.sort in ("class", "IRI") else "", text
             )
         )
-    more = h.and_more(len(p.values) - MOST_SORTS)
+    more = and_more(len(p.values) - MOST_SORTS)
     loose = f"{p.unnamed:,} without a name" if p.unnamed else ""
     return h.div(
         "hbar prop", known, h.bar(share), number, h.span("soft", h.dotted(*sorts, more, loose))
@@ -251,12 +254,12 @@ def _band(survey: Survey) -> Html:
         ("both", "Asserted in both directions", both),
     )
     folds = [
-        h.fold(f"{title}: {len(items):,}", ", ".join(h.first_of(items, 200)), key=key)
+        h.fold(f"{title}: {len(items):,}", ", ".join(first_items(items, 200)), key=key)
         for key, title, items in lists
         if items
     ]
     unlabelled = (
-        h.aside(f"{h.count(survey.unlabelled, 'thing')} without a label")
+        h.aside(f"{pluralize(survey.unlabelled, 'thing')} without a label")
         if survey.unlabelled
         else ""
     )

@@ -31,6 +31,7 @@ from kgwb.show.terms import (
     triple_text,
     triples,
 )
+from kgwb.text import and_more, display_name, first_items, pluralize, shorten, single_line
 
 BEST, VALUES, TRIPLES = 3, 5, 3
 """Parts, values and triples of a value that text shows; HTML shows more."""
@@ -47,8 +48,8 @@ LEADS = {"how": "by", "subquestion": "to answer", "words": "says"}
 def line(value: Any) -> str:
     """The one line that shows what a record is."""
     if isinstance(value, list | tuple):
-        return h.count(len(value), "item")
-    return type(value).__name__ if _wordless(value) else h.clean(h.short(str(value), MOST_LINE))
+        return pluralize(len(value), "item")
+    return type(value).__name__ if _wordless(value) else single_line(shorten(str(value), MOST_LINE))
 
 
 def _wordless(value: Any) -> bool:
@@ -63,8 +64,8 @@ def _is_table(part: Any) -> bool:
 def outcome(step: Step) -> str:
     """What a step came to, in at most a few words."""
     if not step.done:
-        return h.clean(f"failed: {step.error}") if step.error else "not done"
-    return h.clean(h.short(str(getattr(step.output, "outcome", None) or line(step.output)), 80))
+        return single_line(f"failed: {step.error}") if step.error else "not done"
+    return single_line(shorten(str(getattr(step.output, "outcome", None) or line(step.output)), 80))
 
 
 def shown_fields(value: Any) -> list[tuple[str, Any, str]]:
@@ -95,10 +96,10 @@ def lines(value: Any, names: Mapping[str, str] | None = None) -> list[str]:
     known = {**{str(iri): name for iri, name in value.names}, **(names or {})}
 
     def stands_on(item: Value) -> str:
-        support = h.first_of(item.support, TRIPLES, lambda triple: triple_text(triple, known))
-        return h.clean(f"{h.short(item.label)}: {'; '.join(support) or 'no triple'}")
+        support = first_items(item.support, TRIPLES, lambda triple: triple_text(triple, known))
+        return single_line(f"{shorten(item.label)}: {'; '.join(support) or 'no triple'}")
 
-    return [line(value), *h.first_of(value.values, VALUES, stands_on)]
+    return [line(value), *first_items(value.values, VALUES, stands_on)]
 
 
 def compared(value: Any, names: Mapping[str, str] | None = None) -> list[str]:
@@ -108,7 +109,7 @@ def compared(value: Any, names: Mapping[str, str] | None = None) -> list[str]:
     if isinstance(value, Answer):
         return [
             line(value),
-            *(h.clean(triple_text(triple, names or {})) for triple in value.support),
+            *(single_line(triple_text(triple, names or {})) for triple in value.support),
         ]
     return [part_line(value), *_parts(value, None)]
 
@@ -118,13 +119,13 @@ def _parts(value: Any, most: int | None) -> Iterator[str]:
     for name, part, mark in shown_fields(value):
         if mark == "explanation":
             if part:
-                yield f"{LEADS.get(name, 'because')}: {h.clean(h.short(part, MOST_LINE))}"
+                yield f"{LEADS.get(name, 'because')}: {single_line(shorten(part, MOST_LINE))}"
         elif _is_table(part) and most is None:
             yield from compared(part)
         elif _wordless(value):
             yield f"{name}: {line(part)}"
         elif _is_table(part) and str(part[0]) not in str(value):
-            yield from h.first_of(part, most or len(part), part_line)
+            yield from first_items(part, most or len(part), part_line)
 
 
 def part_line(value: Any) -> str:
@@ -147,7 +148,7 @@ def view(value: Any, around: Around) -> Html:
         text = (
             h.preformatted(value)
             if "\n" in str(value)
-            else h.tag("bdi", h.short(str(value), MOST_LINE))
+            else h.tag("bdi", shorten(str(value), MOST_LINE))
         )
         return h.div("body", text)
     pieces = [h.div("b", line(value))]
@@ -161,7 +162,9 @@ def view(value: Any, around: Around) -> Html:
         elif mark == "sparql":
             pieces.append(sparql(part, around))
         elif is_dataclass(part) or isinstance(part, tuple) or _wordless(value) or mark == "score":
-            pieces.append(h.div("", h.span("soft", f"{h.spoken(name)} "), cell(part, mark, around)))
+            pieces.append(
+                h.div("", h.span("soft", f"{display_name(name)} "), cell(part, mark, around))
+            )
     return h.div("body stack", *pieces)
 
 
@@ -180,7 +183,7 @@ def parts_table(parts: Sequence[Any], around: Around) -> Html:
         for name in marks
         if any(getattr(part, name, None) not in ("", (), None) for part in parts)
     ]
-    heads = ["IRI" if name == "iri" else h.spoken(name) for name in used]
+    heads = ["IRI" if name == "iri" else display_name(name) for name in used]
     rows = [[cell(getattr(part, name, ""), marks[name], around) for name in used] for part in parts]
     return h.table(heads, rows)
 
@@ -199,7 +202,7 @@ def cell(part: Any, mark: str, around: Around) -> Html:
         if part and isinstance(part[0], URIRef):
             return h.join(*(h.div("", curie(iri, around)) for iri in part))
         part = ", ".join(map(line, part))
-    return h.tag("bdi", h.short(str(part)) if part is not None else "")
+    return h.tag("bdi", shorten(str(part)) if part is not None else "")
 
 
 def choice_rows(lines: Sequence[object], taken: int, nothing: str, around: Around) -> Html:
@@ -248,7 +251,7 @@ def _(value: flow.Retrieved, around: Around) -> Html:
         line = h.span("grow", _candidate(candidate, around))
         rows.append(h.tag("li", h.div("cand plain", h.span("num", place), line, score)))
     how = h.span("soft", f" by {value.how}" if value.how else "")
-    sent = h.fold(h.aside("the search as it was sent"), h.span("id", h.short(value.query)))
+    sent = h.fold(h.aside("the search as it was sent"), h.span("id", shorten(value.query)))
     return h.join(
         h.div("band", h.tag("b", str(value)), how),
         h.tag("ol", *rows, class_="rows"),
@@ -259,7 +262,7 @@ def _(value: flow.Retrieved, around: Around) -> Html:
 
 
 def _cut(number: int) -> Html:
-    return h.div("band soft", h.and_more(number)) if number > 0 else Html()
+    return h.div("band soft", and_more(number)) if number > 0 else Html()
 
 
 def _candidate(candidate: flow.Candidate, around: Around) -> Html:
@@ -314,7 +317,7 @@ def query_block(
     executed, key = around.more.get(f"query {number}"), f"{'empty' if empty else 'edit'}-{number}"
     unfolded, empty = empty, executed.empty if executed is not None else empty
     named = {"name": "sparql", "rows": min(text.count("\n") + 1, 16), "id": f"sparql-{number}"}
-    kept = {"spellcheck": "false", "aria_label": "SPARQL", "data_rev": h.short(query, 40)}
+    kept = {"spellcheck": "false", "aria_label": "SPARQL", "data_rev": shorten(query, 40)}
     buttons = (
         h.button("Run query", "query", "run", arg=number),
         h.button("Use this query", "use", arg=number) if usable else "",
@@ -340,7 +343,7 @@ def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
     around = _told_apart(value, around.named(value.names))
     parts = [h.note(flow.UNGROUNDED, kind="bad")] if value.ungrounded else []
     if value.text:
-        parts.append(h.div("b", h.short(value.text, MOST_LINE)))
+        parts.append(h.div("b", shorten(value.text, MOST_LINE)))
     if not value.values:
         why = f"The graph holds no answer: {value.reason.removeprefix('not in this graph: ')}"
         parts.append(h.note(value.reason if value.reason.startswith(flow.CANNOT_EXPRESS) else why))
@@ -358,7 +361,7 @@ def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
             exact = term(item.term, around) if str(item.term) != item.label else ""
             exact = curie(item.term, around) if isinstance(item.term, URIRef) else exact
             name = item.label if item.row else around.names.get(str(item.term), item.label)
-            label = h.div("row", h.tag("b", h.short(name)), exact)
+            label = h.div("row", h.tag("b", shorten(name)), exact)
         shown.append(
             h.div("row top", h.span("num", number), h.div("grow stack tight", label, support))
         )
@@ -372,7 +375,7 @@ def answer_parts(value: flow.Answer, around: Around) -> list[Html]:
     empty = not value.values or (value.kind == "boolean" and value.labels == ("false",))
     blocks = [query_block(n, query, around, empty=empty) for n, query in enumerate(value.queries)]
     if blocks:
-        head = h.join("The SPARQL it came from ", h.aside(h.count(len(blocks), "query")))
+        head = h.join("The SPARQL it came from ", h.aside(pluralize(len(blocks), "query")))
         # Another key: a page keeps a fold as the person left it, and why it is empty must be seen.
         key, unfolded = ("queries", False) if value.values else ("empty", around.live)
         parts.append(h.fold(head, *blocks, key=key, unfolded=unfolded))
@@ -397,5 +400,5 @@ def _told_apart(answer: flow.Answer, around: Around) -> Around:
         tails = [re.split(r"[/#:]", iri.rstrip("/#:"))[-1] for iri in same]
         beside = tails if len(set(tails)) == len(same) else same
         for iri, tail in zip(same, beside, strict=True):
-            names[iri] = f"{h.short(name)} ({tail})" if same[1:] else name
+            names[iri] = f"{shorten(name)} ({tail})" if same[1:] else name
     return replace(around, names=names)

@@ -20,6 +20,7 @@ from kgwb.run import Run
 from kgwb.run.record import Call, Step
 from kgwb.show import html as h
 from kgwb.show.html import Html
+from kgwb.text import pluralize, shorten
 
 T = TypeVar("T")
 LEXER = SparqlLexer(stripnl=False, ensurenl=False)
@@ -115,7 +116,7 @@ def curie_text(iri: str, around: Around) -> str:
 def term_text(term: Term, names: h.Names) -> str:
     """A term by its name, or its lexical form; at most its first letters."""
     text = str(term)
-    return h.short((names.get(text) or local_name(text)) if isinstance(term, URIRef) else text)
+    return shorten((names.get(text) or local_name(text)) if isinstance(term, URIRef) else text)
 
 
 def term(value: Term, around: Around) -> Html:
@@ -125,7 +126,7 @@ def term(value: Term, around: Around) -> Html:
     kind = "blank node"
     if isinstance(value, RdfLiteral):
         kind = value.language or local_name(value.datatype or "")
-    return h.join(h.tag("bdi", h.short(str(value))), h.join(" ", h.aside(kind)) if kind else "")
+    return h.join(h.tag("bdi", shorten(str(value))), h.join(" ", h.aside(kind)) if kind else "")
 
 
 def triple_text(triple: Triple, names: h.Names) -> str:
@@ -144,13 +145,13 @@ def triples(support: Sequence[Triple], around: Around, answers: Iterable[Term] =
     asked = {*map(str, answers)}
 
     def end(value: Term) -> Html:
-        title = h.short(str(value)) if isinstance(value, URIRef) else None
+        title = shorten(str(value)) if isinstance(value, URIRef) else None
         class_ = "unk asked plain" if str(value) in asked else "ent"
         return h.span(class_, term_text(value, around.names), title=title)
 
     def chain(subject: Term, predicate: URIRef, object_: Term) -> Html:
         words = h.tag("em", term_text(predicate, around.names))
-        parts = [end(subject), h.span("rel", words, title=h.short(str(predicate))), end(object_)]
+        parts = [end(subject), h.span("rel", words, title=shorten(str(predicate))), end(object_)]
         if around.mutable and not isinstance(subject, BNode) and not isinstance(object_, BNode):
             title = "does the answer stand without this triple?"
             key = triple_key((subject, predicate, object_))
@@ -158,18 +159,18 @@ def triples(support: Sequence[Triple], around: Around, answers: Iterable[Term] =
         return h.div("chain", *parts)
 
     left = len(support) - MOST_SUPPORT
-    more = h.aside(f"and {h.count(left, 'more triple')}") if left > 0 else ""
+    more = h.aside(f"and {pluralize(left, 'more triple')}") if left > 0 else ""
     return h.div("stack tight", *(chain(*triple) for triple in support[:MOST_SUPPORT]), more)
 
 
 def candidate_line(candidate: Candidate, around: Around) -> Html:
     """Label and types of a vertex, then its CURIE and what else sets it apart from others."""
-    about = h.short(candidate.description) or h.short(", ".join(candidate.relations[:6]))
-    types = (h.span("type", h.short(name)) for name in candidate.types[:3])
+    about = shorten(candidate.description) or shorten(", ".join(candidate.relations[:6]))
+    types = (h.span("type", shorten(name)) for name in candidate.types[:3])
     under = h.span(
         "under soft", curie(candidate.iri, around), h.join(" · ", about) if about else ""
     )
-    return h.join(h.span("row", h.tag("b", h.short(candidate.label)), *types), under)
+    return h.join(h.span("row", h.tag("b", shorten(candidate.label)), *types), under)
 
 
 def laid_out(text: str) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from kgwb.display import as_text
 from kgwb.run import Run
 from kgwb.run.record import QUERIES, SEARCHES, Call, Differences, Step, Totals, by_supervisor
-from kgwb.show.html import Names, clean, count, seconds
+from kgwb.show.html import Names
 from kgwb.show.tell import compared, lines, outcome
 from kgwb.show.terms import names_in
+from kgwb.text import format_seconds, pluralize, single_line
 
 NO_CALLS: Mapping[str, Call] = {}
 STYLES = {"key": "1", "aside": "2", "failure": "31", "note": "33"}
@@ -23,8 +24,8 @@ def paint(text: str, style: str, color: bool) -> str:
 
 @as_text.register
 def _(run: Run) -> str:
-    came_to = clean(run.answer) if run.answer is not None else run.status
-    muted = f", without {count(len(run.kg.muted), 'triple')}" if run.kg.muted else ""
+    came_to = single_line(run.answer) if run.answer is not None else run.status
+    muted = f", without {pluralize(len(run.kg.muted), 'triple')}" if run.kg.muted else ""
     return f"Run({run.question!r}{muted}, {run.status}, {len(run.steps)} steps: {came_to})"
 
 
@@ -65,16 +66,16 @@ def _step_lines(
     first, *rest = lines(step.output, names) if step.done else [outcome(step)]
     first = paint(first, "failure", color) if step.error else first
     cost = paint(f"({', '.join(spent(step, calls))})", "aside", color)
-    yield f"{paint(clean(step.key), 'key', color)}: {first}  {cost}"
-    yield from [] if brief else map(clean, rest)
+    yield f"{paint(single_line(step.key), 'key', color)}: {first}  {cost}"
+    yield from [] if brief else map(single_line, rest)
     for number, attempt in enumerate(step.attempts, 1):
         failed = "; ".join(
             f"{check.name}: {check.problem}" for check in attempt.checks if check.problem
         )
         if failed:
-            yield paint(clean(f"attempt {number} failed: {failed}"), "failure", color)
+            yield paint(single_line(f"attempt {number} failed: {failed}"), "failure", color)
     for note in step.notes:
-        yield paint(clean(f"note: {note}"), "note", color)
+        yield paint(single_line(f"note: {note}"), "note", color)
 
 
 def spent(step: Step, calls: Mapping[str, Call]) -> list[str]:
@@ -92,17 +93,17 @@ def cost_of(step: Step, calls: Mapping[str, Call]) -> list[str]:
         "label search": sum(kind in SEARCHES for kind in kinds),
     }
     return [
-        *(count(number, noun) for noun, number in numbers.items() if number),
-        seconds(step.seconds),
+        *(pluralize(number, noun) for noun, number in numbers.items() if number),
+        format_seconds(step.seconds),
     ]
 
 
 def totals_text(totals: Totals) -> str:
     """What a run used, on one line."""
     return (
-        f"{count(totals.model_calls, 'model call')} ({totals.live_model_calls} live), "
-        f"{totals.prompt_tokens + totals.completion_tokens:,} tokens, {count(totals.queries, 'query')}, "
-        f"{count(totals.searches, 'label search')}, {seconds(totals.seconds)}"
+        f"{pluralize(totals.model_calls, 'model call')} ({totals.live_model_calls} live), "
+        f"{totals.prompt_tokens + totals.completion_tokens:,} tokens, {pluralize(totals.queries, 'query')}, "
+        f"{pluralize(totals.searches, 'label search')}, {format_seconds(totals.seconds)}"
     )
 
 
@@ -113,11 +114,11 @@ def differing(differences: Differences) -> str:
         return "no step differs"
     parting = differences.parting
     first = (
-        f"the first decision that differs is {clean(parting.key)}"
+        f"the first decision that differs is {single_line(parting.key)}"
         if parting
         else "no decision differs"
     )
-    return f"{number} of {count(len(differences), 'step')} differ; {first}"
+    return f"{number} of {pluralize(len(differences), 'step')} differ; {first}"
 
 
 @as_text.register
@@ -127,7 +128,7 @@ def difference_text(differences: Differences) -> str:
     for pair in differences:
         if pair.status != "same":
             what = f" in {', '.join(pair.what)}" if pair.what else ""
-            shown.append(f"{clean(pair.key)}: {pair.status}{what}")
+            shown.append(f"{single_line(pair.key)}: {pair.status}{what}")
             first, second = (
                 [] if step is None else compared(step.output) if step.done else [outcome(step)]
                 for step in (pair.first, pair.second)

@@ -21,11 +21,12 @@ from kgwb.show.form import (
     with_row,
     with_template,
 )
-from kgwb.show.html import Html, button, div, join, note, short, span, tabs, tag
+from kgwb.show.html import Html, button, div, join, note, span, tabs, tag
 from kgwb.show.run import agent_of, attempts, came_in, kind_at, step_head, step_notes, subject_text
 from kgwb.show.tell import DEGREE_CAP, outcome, view
 from kgwb.show.terms import Around, around, readable
 from kgwb.show.text import BASELINE
+from kgwb.text import shorten
 from kgwb.ui.human import Person
 from kgwb.ui.live import Event, Live, Part, failure, progress
 from kgwb.ui.session import Session, Worker
@@ -111,7 +112,7 @@ class StepPanel(Live):
         which, stale = Html(), Html()
         if not self.framed and len(steps := self.session.steps_of(agent_of(key))) > 1:
             subjects = [
-                (other.key, short(subject_text(other), 60) or other.key, "") for other in steps
+                (other.key, shorten(subject_text(other), 60) or other.key, "") for other in steps
             ]
             which = div("band", tabs(subjects, key, "which", bare=True))
         if standing.state(key) == "stale":

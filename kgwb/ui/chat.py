@@ -17,6 +17,7 @@ from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.run import answer_state
 from kgwb.show.terms import around, triples
+from kgwb.text import display_name, pluralize, shorten, single_line
 from kgwb.ui.choosers import survey_of
 from kgwb.ui.debugger import Debugger
 from kgwb.ui.live import Event, Live, Part, progress, text_field
@@ -73,7 +74,7 @@ class Conversation(Worker):
     def ask(self, question: str) -> Future[None]:
         """The next turn, asked when those before it are answered. Raises QuestionError."""
         check_question(question, self.workbench.setup.settings)
-        label = f"answering “{h.short(h.clean(question), 80)}”"
+        label = f"answering “{shorten(single_line(question), 80)}”"
         return self.do(label, lambda: self._go(-1, self.workbench.begin(question)))
 
     def correct(self, number: int, question: str) -> Future[None]:
@@ -166,7 +167,7 @@ class Chat(Live):
 
     def __repr__(self) -> str:
         workbench = self.conversation.workbench
-        return f"Chat({h.count(len(self.conversation.turns), 'turn')} on {workbench.kg.source})"
+        return f"Chat({pluralize(len(self.conversation.turns), 'turn')} on {workbench.kg.source})"
 
     def parts(self) -> Mapping[str, Part]:
         if not self.debugging or not 0 <= self.opened < len(self.conversation.turns):
@@ -193,7 +194,7 @@ class Chat(Live):
     def static_view(self) -> Html:
         bench = self.conversation.workbench
         models = ", ".join(dict.fromkeys(model.name for model in bench.setup.models.values()))
-        about = f"about {h.clean(bench.kg.source)} · {bench.setup.system.name} · {h.clean(models)}"
+        about = f"about {single_line(bench.kg.source)} · {bench.setup.system.name} · {single_line(models)}"
         forget = h.button("New dialogue", "forget", class_="ghost", off=self.working)
         head = h.div(
             "head", h.tag("h2", "Chat", class_="title"), h.span("soft small grow", about), forget
@@ -211,14 +212,14 @@ class Chat(Live):
             h.button("Reword", "reword", "hand", "ghost", arg=number),
             h.button("Close" if opened else "Open", "open", "open", "ghost", arg=number),
         )
-        question = h.span("q grow", h.short(h.clean(run.question)))
+        question = h.span("q grow", shorten(single_line(run.question)))
         place, controls = h.span("num", number + 1), h.span("row controls", *buttons)
         worked = {step.agent for step in run.steps}
         dots = [
             h.tag(
                 "i",
                 class_=f"{run.system.kind(agent)}{'' if agent in worked else ' dim'}",
-                title=h.spoken(agent),
+                title=display_name(agent),
             )
             for _, agents in run.system.stages
             for agent in agents
@@ -228,10 +229,10 @@ class Chat(Live):
         if heard:
             parts.append(h.div("inner", h.aside("understood as "), h.tag("b", heard)))
         parts.append(
-            h.div(f"inner a {'run' if sign == 'wait' else sign}", h.tag("bdi", h.short(big)))
+            h.div(f"inner a {'run' if sign == 'wait' else sign}", h.tag("bdi", shorten(big)))
         )
         parts.append(
-            h.div("inner meta row", h.dotted(h.state_sign(sign, word), h.span("", h.short(under))))
+            h.div("inner meta row", h.dotted(h.state_sign(sign, word), h.span("", shorten(under))))
         )
         if self.conversation.stale(number) and run.status != "running":
             remark = h.aside(" what was said before it has changed since")
@@ -239,7 +240,7 @@ class Chat(Live):
         if (before := self.conversation.replaced.get(run.id)) is not None:
             asked = f"“{before.question}”: " if before.question != run.question else ""
             parts.append(
-                h.div("inner soft", f"before: {h.short(h.clean(f'{asked}{before.answer}'))}")
+                h.div("inner soft", f"before: {shorten(single_line(f'{asked}{before.answer}'))}")
             )
         if number == self.rewording:
             typed = text_field(
@@ -258,7 +259,7 @@ class Chat(Live):
             names, terms = around(run).named(answer.names), [value.term for value in answer.values]
             left = len(answer.support) - MOST_TRIPLES
             support = triples(answer.support[:MOST_TRIPLES], names, terms)
-            more = h.aside(f"and {h.count(left, 'more triple')}") if left > 0 else ""
+            more = h.aside(f"and {pluralize(left, 'more triple')}") if left > 0 else ""
             parts = [h.span("caption", "It stands on"), support, more]
         parts.append(explain.why(answer, run.steps))
         label = "Close the debugger" if self.debugging else "Open in the debugger"
@@ -268,7 +269,7 @@ class Chat(Live):
 
     def _ask(self) -> Html:
         source, turns = (
-            h.short(h.clean(self.conversation.workbench.kg.source), 40),
+            shorten(single_line(self.conversation.workbench.kg.source), 40),
             self.conversation.turns,
         )
         about = {

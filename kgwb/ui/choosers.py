@@ -16,9 +16,10 @@ from kgwb.kg.embeddings import LEXICAL, Embeddings
 from kgwb.kg.survey import Survey, Try, survey, tries
 from kgwb.masking import shown
 from kgwb.run import Run
-from kgwb.show.html import Html, aside, button, clean, div, join, short, span, state_sign, tag
+from kgwb.show.html import Html, aside, button, div, join, span, state_sign, tag
 from kgwb.show.survey import page
 from kgwb.show.terms import Around
+from kgwb.text import shorten, single_line
 from kgwb.ui.live import Event, Live, progress, text_field, typed_name
 from kgwb.ui.session import Worker
 
@@ -64,16 +65,16 @@ class Glance(Worker):
     def view(self, *, live: bool = True) -> Html:
         """Four numbers, questions with answers, classes with their predicates, labels."""
         title = tag("h2", "Your graph at a glance", class_="title grow")
-        head = div("head", title, span("id", clean(self.kg.source)))
+        head = div("head", title, span("id", single_line(self.kg.source)))
         if (seen := self.seen) is None:
             return join(head, progress(self))
         chips = [
             span(
                 "chip",
                 state_sign("ok", ""),
-                short(question),
+                shorten(question),
                 " ",
-                aside(short(str(answer), MOST_ANSWER)),
+                aside(shorten(str(answer), MOST_ANSWER)),
             )
             for question, answer in self.answered.items()
         ]
@@ -127,7 +128,9 @@ class GraphChooser(Live):
     def choose(self, name: str) -> Future[None]:
         """Open what is named, on a thread of its own."""
         self.typed = shown(name.strip())
-        return self.opening.do(f"opening {clean(self.typed)}", lambda: self._open(name.strip()))
+        return self.opening.do(
+            f"opening {single_line(self.typed)}", lambda: self._open(name.strip())
+        )
 
     def _open(self, name: str) -> None:
         kg = open_kg(name)
@@ -157,7 +160,7 @@ class GraphChooser(Live):
         return join(chosen, self.survey.view(live=False) if self.survey else "")
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({clean(self.name) or 'none'})"
+        return f"{type(self).__name__}({single_line(self.name) or 'none'})"
 
     def do_choose(self, event: Event) -> None:
         try:

@@ -12,7 +12,7 @@ from kgwb.run import Run
 from kgwb.run.record import difference
 from kgwb.show import explain
 from kgwb.show.compare import Side, comparison
-from kgwb.show.html import Html, aside, button, clean, div, fold, join, note, span, tabs, tag
+from kgwb.show.html import Html, aside, button, div, fold, join, note, span, tabs, tag
 from kgwb.show.run import (
     Standing,
     agent_of,
@@ -26,6 +26,7 @@ from kgwb.show.run import (
 from kgwb.show.tell import answer_parts, records_in, view
 from kgwb.show.terms import around, triple_key
 from kgwb.show.text import differing
+from kgwb.text import single_line
 from kgwb.ui.cell import StepPanel
 from kgwb.ui.live import Event, Live, Part, text_field, typed_name
 from kgwb.ui.session import Session, session_of
@@ -234,4 +235,4 @@ class ComparisonPanel(Live):
     def __repr__(self) -> str:
         first, second = self._sides()
         text = differing(difference(first.standing.steps, second.standing.steps))
-        return f"{type(self).__name__}({clean(first.name)} and {clean(second.name)}: {text})"
+        return f"{type(self).__name__}({single_line(first.name)} and {single_line(second.name)}: {text})"

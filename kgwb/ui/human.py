@@ -16,6 +16,7 @@ from kgwb.show.form import Field, blank, field_of, fitted, inputs, read, sent, t
 from kgwb.show.html import Html
 from kgwb.show.run import agent_of
 from kgwb.show.tell import outcome
+from kgwb.text import display_name, shorten
 from kgwb.ui.live import Event, Part, failure, text_field, typed_name
 from kgwb.ui.session import Session, Worker
 
@@ -79,7 +80,7 @@ class Person(Part):
             with suppress(ValueError, RecursionError):
                 data = json.loads(attempts[-1].reply) if attempts else data
             self._fill(asked, data)
-        name = h.spoken(agent_of(step.key) if step else request.task.rpartition("/")[2])
+        name = display_name(agent_of(step.key) if step else request.task.rpartition("/")[2])
         more = h.aside(f"and {len(waiting) - 1} more after this") if len(waiting) > 1 else ""
         place = h.aside(f"· attempt {len(attempts) + 1} of {run.settings.theta}")
         sign = h.state_sign("wait", "waits for you", pill=True)
@@ -98,7 +99,7 @@ class Person(Part):
             )
         purpose = run.prompts.load(request.task).header["purpose"] if step else ""
         context = [
-            h.div("", h.aside(f"{h.spoken(name)} "), h.span("ent", h.short(value)))
+            h.div("", h.aside(f"{display_name(name)} "), h.span("ent", shorten(value)))
             for name, value in request.variables.items()
             if isinstance(value, str)
             and 0 < len(value) < SHORT
@@ -117,7 +118,7 @@ class Person(Part):
         )
         for step in session.steps.values():
             if tuple(step.attempts) == attempts:
-                words = f"No reply of yours to {h.spoken(step.key)} passed its checks: ask this step anew."
+                words = f"No reply of yours to {display_name(step.key)} passed its checks: ask this step anew."
                 return h.div("body notes", h.note(words, kind="bad"))
         words = f"yet: {session.busy}." if session.busy else "now: run the agent that you play."
         calm = h.div("body notes", h.note(f"Nothing waits for you {words}", kind="calm"))
@@ -128,7 +129,10 @@ class Person(Part):
         wrong = h.div("band", failure(error), role="alert") if error else ""
         model = text_field("model", "model", value="rules", id="beside-model")
         ask = h.div(
-            "row", h.aside("What would a model say to "), h.tag("b", h.spoken(mine.agent)), model
+            "row",
+            h.aside("What would a model say to "),
+            h.tag("b", display_name(mine.agent)),
+            model,
         )
         form = h.tag(
             "form", ask, h.button("Ask it", "beside", "model"), data_do="beside", class_="row"
@@ -211,7 +215,7 @@ class Person(Part):
                 sides.append(h.div("", h.tag("b", name), *replies, h.div("", outcome(step))))
             self.beside = h.div("ab", *sides)
 
-        self.asking.do(f"asking {model.name} to play {h.spoken(mine.agent)}", work)
+        self.asking.do(f"asking {model.name} to play {display_name(mine.agent)}", work)
 
     def do_cancel(self, event: Event) -> None:
         self.session.cancel()
@@ -261,8 +265,8 @@ def _option(number: int, option: Mapping[str, Any], chosen: bool) -> Html:
             ", ".join(map(str, value)) if isinstance(value, list) else str(value)
             for value in values
         ]
-        label = h.tag("b", h.short(str(option.get("label", number))))
-        words = h.span("grow", label, h.span("under soft", h.short(" · ".join(about))))
+        label = h.tag("b", shorten(str(option.get("label", number))))
+        words = h.span("grow", label, h.span("under soft", shorten(" · ".join(about))))
     return h.tag(
         "li",
         h.tag("label", radio, h.span("mark"), words, h.span("take"), class_="cand"),

@@ -18,7 +18,8 @@ from kgwb.kg import Graph
 from kgwb.llm.base import ChatModel
 from kgwb.run.prompts import Prompts
 from kgwb.show.form import changed_lines, editor, split_prompt, with_template
-from kgwb.show.html import Html, button, count, div, join, note, short, span, spoken, tabs, tag
+from kgwb.show.html import Html, button, div, join, note, span, tabs, tag
+from kgwb.text import display_name, pluralize, shorten
 from kgwb.ui.debugger import Debugger
 from kgwb.ui.live import Event, Live, Part, progress, text_field
 from kgwb.ui.session import Worker
@@ -93,7 +94,7 @@ class PromptLab(Live):
         template = split_prompt(self.texts[self.chosen])[1]
         text = self.drafts.get(self.chosen, template)
         edited = {name for name in self.drafts if self._text(name) != self.texts[name]}
-        labels = {name: spoken(name.rpartition("/")[2]) for name in self.texts}
+        labels = {name: display_name(name.rpartition("/")[2]) for name in self.texts}
         options = [
             (name, label, "edited" if name in edited else "") for name, label in labels.items()
         ]
@@ -135,7 +136,7 @@ class PromptLab(Live):
             return Html()
 
         def link(measured: Measured, change: Change) -> object:
-            text = short(change.after["question"])
+            text = shorten(change.after["question"])
             if not live:
                 return text
             sets = self.report.sets if self.report else ()
@@ -223,7 +224,7 @@ class PromptLab(Live):
             if stopped:
                 hint = "ask again: it goes on from there"
                 raise InputError(
-                    f"stopped with {count(len(asked), 'question')} asked: {stopped}", hint=hint
+                    f"stopped with {pluralize(len(asked), 'question')} asked: {stopped}", hint=hint
                 )
 
         self.worker.do("asking again", work)

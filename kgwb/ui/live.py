@@ -14,7 +14,8 @@ from traitlets import Unicode
 
 from kgwb.errors import KgwbError, SettingError
 from kgwb.masking import masked, shown
-from kgwb.show.html import Html, clean, div, join, note, section, static, style, tag
+from kgwb.show.html import Html, div, join, note, section, static, style, tag
+from kgwb.text import single_line
 from kgwb.ui.session import Worker
 
 HERE = Path(__file__).parent
@@ -170,7 +171,7 @@ class Live(Part, anywidget.AnyWidget):
         failed = div("band", failure(self.problem), role="alert") if self.problem else ""
         about = {
             "data_seen": seen,
-            "data_say": clean(self.spoken()) or None,
+            "data_say": single_line(self.spoken()) or None,
             "id": f"kg-{id(self):x}",
         }
         return section(body, remark, failed, **about, aria_busy=str(self.working).lower())

@@ -18,8 +18,8 @@ from kgwb.errors import EmbeddingError, KgwbError, SettingError
 from kgwb.llm.base import ChatRequest
 from kgwb.run import Run
 from kgwb.run.record import Step, by_supervisor
-from kgwb.show.html import spoken
 from kgwb.show.run import Standing, agent_of
+from kgwb.text import display_name
 
 TELL_S = 0.05
 """Changes within this time are shown together: what ends so soon is not shown as begun."""
@@ -222,7 +222,7 @@ class Session(Worker):
 
     def go(self, until: str | int | None = None) -> Future[None]:
         """See Run.go."""
-        where = spoken(agent_of(str(until or "the end")))
+        where = display_name(agent_of(str(until or "the end")))
         label = "going back to the start" if until == 0 else f"running to {where}"
         return self._execute(label, lambda: self.run.go(until))
 
@@ -268,7 +268,7 @@ class Session(Worker):
             else:
                 self.run.go(key)
 
-        return self._execute(f"running to {spoken(agent_of(key))}", run_to)
+        return self._execute(f"running to {display_name(agent_of(key))}", run_to)
 
     def replace(self, key: str, value: Any) -> Future[None]:
         """Put a value in by hand, and run up to there. Raises OverrideError."""
@@ -309,7 +309,7 @@ class Session(Worker):
                 if self.run.status not in ("paused", "done"):
                     self.run.keep()  # what was recorded is better than nothing
 
-        return self._execute(f"asking {spoken(agent_of(key))} anew", ask)
+        return self._execute(f"asking {display_name(agent_of(key))} anew", ask)
 
     def cancel(self) -> None:
         """Stop what the worker does; a slow call is left behind."""

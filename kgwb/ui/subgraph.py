@@ -15,15 +15,16 @@ import pyvis
 from pyvis.network import Network
 from rdflib import URIRef
 
-from kgwb.errors import GraphError, SettingError, harmless
+from kgwb.errors import GraphError, SettingError
 from kgwb.flow import Value
 from kgwb.kg.queries import Description, describe
 from kgwb.show import subgraph as picture
-from kgwb.show.html import Html, aside, button, clean, div, join, short, span, tabs, tag
+from kgwb.show.html import Html, aside, button, div, join, span, tabs, tag
 from kgwb.show.run import head
 from kgwb.show.subgraph import Subgraph, expand, subgraph
 from kgwb.show.tell import MOST_LINE
 from kgwb.show.terms import around, curie
+from kgwb.text import remove_controls, shorten, single_line
 from kgwb.ui.live import Event, Live
 from kgwb.ui.session import Session, Worker
 
@@ -97,7 +98,9 @@ class SubgraphPanel(Live):
         if not self.subgraph.nodes:
             return join(top, picture.NOTHING)
         shown = self.shown or ("picture" if len(self.subgraph.nodes) <= MOST_DRAWN else "graph")
-        labels = [picture.shorten(clean(value.label), CHARS) for value in self.subgraph.answers]
+        labels = [
+            picture.fit_width(single_line(value.label), CHARS) for value in self.subgraph.answers
+        ]
         numbers = (n + 1 if labels.count(label) > 1 else "" for n, label in enumerate(labels))
         options = [*zip(map(str, range(len(labels))), labels, numbers, strict=True)][:MOST_OFFERED]
         marks = tabs([*options, ("-1", "nothing marked", "")], str(self.lit), "lit", bare=True)
@@ -110,7 +113,7 @@ class SubgraphPanel(Live):
         else:
             parts.insert(0, self._frame())
         if lit is not None and not lit.support:
-            parts.append(div("", tag("b", short(lit.label)), " has no supporting triple."))
+            parts.append(div("", tag("b", shorten(lit.label)), " has no supporting triple."))
         return join(top, div("band", bar), div("body stack", *parts, self._node()))
 
     def static_view(self) -> Html:
@@ -128,7 +131,7 @@ class SubgraphPanel(Live):
         top.page = top.page or page()
         lit = picture.lit_parts(self.subgraph, self.marked)
         shown = {"graph": graph(self.subgraph), "lit": lit, "picked": self.picked}
-        title = short(f"Subgraph of: {clean(self.session.run.question)}")
+        title = shorten(f"Subgraph of: {single_line(self.session.run.question)}")
         # as Html, because JSON may not be cut as other texts are
         text = Html(escape(json.dumps(shown, ensure_ascii=False), quote=True))
         data = {"data_page": "node", "data_keep": "graph", "data_graph": text}
@@ -140,12 +143,15 @@ class SubgraphPanel(Live):
         if node is None:
             return aside("Click a node to see what it is, and to expand it.")
         about = self.about.get(self.picked, Description())
-        parts = [tag("b", short(node.label)), *(span("type", short(name)) for name in about.types)]
+        parts = [
+            tag("b", shorten(node.label)),
+            *(span("type", shorten(name)) for name in about.types),
+        ]
         if isinstance(node.term, URIRef):
             iri = curie(node.term, around(self.session.run))
             parts += [iri, span("grow"), button("Expand one hop", "expand", "plus")]
         lines = [aside(picture.in_words(node.roles))] if node.roles else []
-        lines += [div("", short(about.description, MOST_LINE))] if about.description else []
+        lines += [div("", shorten(about.description, MOST_LINE))] if about.description else []
         lines += [aside(self.asking.failure.message)] if self.asking.failure else []
         return div("well stack tight", div("row", *parts), *lines)
 
@@ -218,19 +224,19 @@ def graph(subgraph: Subgraph) -> dict[str, Any]:
     for number, (node, place) in enumerate(zip(subgraph.nodes, drawn.places, strict=True)):
         look: dict[str, Any] = {
             "kind": node.shape,
-            "told": harmless(picture.about(node)),
+            "told": remove_controls(picture.about(node)),
             "x": place.x,
             "y": place.y,
         }
         shape = "ellipse" if node.shape == "unknown" else "box"
-        network.add_node(number, harmless("\n".join(picture.box_lines(node))), shape, **look)
+        network.add_node(number, remove_controls("\n".join(picture.box_lines(node))), shape, **look)
     for number, (edge, ends, bend) in enumerate(
         zip(subgraph.edges, drawn.ends, drawn.bends, strict=True)
     ):
         turn = {"enabled": True, "type": "curvedCCW" if bend > 0 else "curvedCW", "roundness": 0.2}
         look = {
-            "label": harmless(picture.shorten(edge.label, picture.ARROW_CHARS)),
-            "told": harmless(picture.about(edge)),
+            "label": remove_controls(picture.fit_width(edge.label, picture.ARROW_CHARS)),
+            "told": remove_controls(picture.about(edge)),
         }
         look |= {"found": picture.is_pale(edge), "smooth": turn if bend else False}
         network.add_edge(*ends, id=number, **look)

@@ -16,11 +16,12 @@ from small import chatty, iri, qir
 
 from hostile.corpus import IRIS, PLAIN
 from kgwb import open_kg
-from kgwb.errors import KgwbError, harmless
+from kgwb.errors import KgwbError
 from kgwb.kg import Graph
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
-from kgwb.show.html import VOID, short
+from kgwb.show.html import VOID
+from kgwb.text import remove_controls, shorten
 
 EACH = 8
 """Texts that one run is made of."""
@@ -166,4 +167,4 @@ def plain(text: str) -> str:
 
 def as_shown(text: str) -> str:
     """What of a text a person may see: all of its beginning, but nothing that acts."""
-    return plain(harmless(short(text)))[:250]
+    return plain(remove_controls(shorten(text)))[:250]

@@ -19,7 +19,7 @@ from hostile.corpus import IRIS, NO_IRIS, texts
 from hostile.runs import EACH, HARMLESS, Page, as_shown, bundles, hostile_run, plain
 from kgwb import flow
 from kgwb.cli import print_run
-from kgwb.errors import CONTROLS, GraphError
+from kgwb.errors import GraphError
 from kgwb.kg.survey import Class, Property, Survey, Values
 from kgwb.llm import Scripted
 from kgwb.run import Run
@@ -29,6 +29,7 @@ from kgwb.show.html import page, style
 from kgwb.show.run import waterfall
 from kgwb.show.subgraph import subgraph
 from kgwb.show.text import tree
+from kgwb.text import CONTROL_CHARACTERS
 from kgwb.ui.cell import AgentCell
 from kgwb.ui.choosers import GraphChooser
 from kgwb.ui.debugger import VIEWS, ComparisonPanel, Debugger
@@ -84,7 +85,7 @@ def assert_only_text(html: str, where: str) -> Page:
     assert page.odd == [], where
     assert page.parts <= usual(), (where, page.parts - usual())
     assert all(rule in style() for rules in page.styles for rule in rules.split("}")), where
-    assert not CONTROLS.search(html), where
+    assert not CONTROL_CHARACTERS.search(html), where
     assert not page.text or AS_IT_IS.match(html), where
     html.encode()
     return page
@@ -114,7 +115,7 @@ def test_texts_for_a_terminal_do_nothing_to_it(
             tree(run.steps, run.calls),
         ]
         for text in (*shown, capsys.readouterr().out):
-            assert not CONTROLS.search(text), f"{text!r:.300} of {bundle!r:.300}"
+            assert not CONTROL_CHARACTERS.search(text), f"{text!r:.300} of {bundle!r:.300}"
             text.encode()
 
 
@@ -163,7 +164,9 @@ def test_the_chat_shows_text_and_nothing_else() -> None:
             chat.update({"do": "open", "arg": str(number)})
             for html in markup(chat):
                 found = Page(html)
-                assert (found.odd, CONTROLS.search(html)) == ([], None), f"{bundle!r:.300}"
+                assert (found.odd, CONTROL_CHARACTERS.search(html)) == ([], None), (
+                    f"{bundle!r:.300}"
+                )
         widgets.Widget.close_all()
 
 
@@ -221,11 +224,11 @@ def test_a_survey_shows_text_and_nothing_else() -> None:
     for _, bundle in ALL[::3]:
         for html in pages(bundle):
             page = Page(html)
-            acts = (page.odd, page.parts - usual, CONTROLS.search(html))
+            acts = (page.odd, page.parts - usual, CONTROL_CHARACTERS.search(html))
             assert acts == ([], set(), None), f"{bundle!r:.300}"
             assert "please report this" not in page.text
         text = repr(surveyed(bundle))
-        assert not CONTROLS.search(text.replace("\n", "")) and text.count("\n") < 17
+        assert not CONTROL_CHARACTERS.search(text.replace("\n", "")) and text.count("\n") < 17
         text.encode()
     widgets.Widget.close_all()
 
@@ -239,7 +242,7 @@ def test_the_graph_of_the_frame_is_data(batch: int) -> None:
         json.dumps(data, ensure_ascii=False).encode()
         assert set(keys(data)) <= known
         for one in (*data["nodes"], *data["edges"]):
-            assert not CONTROLS.search(one["label"] + one["told"]), f"{bundle!r:.300}"
+            assert not CONTROL_CHARACTERS.search(one["label"] + one["told"]), f"{bundle!r:.300}"
             assert len(one["label"]) < 100
 
 

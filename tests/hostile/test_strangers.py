@@ -21,11 +21,12 @@ from hostile.corpus import outcomes, texts
 from hostile.runs import Page, bundles, hostile_run
 from hostile.servers import serving
 from hostile.test_replies import JUNK
-from kgwb.errors import CONTROLS, InputError, KgwbError, NotRecordedError, PromptError, RunFileError
+from kgwb.errors import InputError, KgwbError, NotRecordedError, PromptError, RunFileError
 from kgwb.llm import ChatRequest, Message, Scripted
 from kgwb.run.prompts import Prompts, shipped_folder
 from kgwb.run.record import call_key
 from kgwb.run.recorded import Replay
+from kgwb.text import CONTROL_CHARACTERS
 from kgwb.ui.debugger import VIEWS, Debugger
 from kgwb.ui.session import session_of
 
@@ -254,7 +255,7 @@ def assert_shown(run: Any, *, widgets_too: bool = False) -> None:
     """What a stranger's run shows is text."""
     page = Page(run._repr_html_())
     assert page.odd == []
-    assert not CONTROLS.search(repr(run))
+    assert not CONTROL_CHARACTERS.search(repr(run))
     if widgets_too:
         debugger = Debugger(session_of(run))
         for view in VIEWS:

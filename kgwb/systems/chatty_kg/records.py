@@ -16,8 +16,8 @@ from kgwb.flow import (
     Link,
     Score,
     Titled,
-    counted,
 )
+from kgwb.text import pluralize
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class QIR:
     def outcome(self) -> str:
         if self.beyond:
             return f"{CANNOT_EXPRESS}: {'; '.join(self.beyond)}"
-        return f"{counted(len(self.facts), 'triple')}, asks for {self.target or 'yes or no'}"
+        return f"{pluralize(len(self.facts), 'triple')}, asks for {self.target or 'yes or no'}"
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ class LinkedRelation:
 
     def __str__(self) -> str:
         best = f", best: {self.predicates[0].name}" if self.predicates else f" for {self.fact}"
-        return counted(len(self.predicates), "predicate") + best
+        return pluralize(len(self.predicates), "predicate") + best
 
     @property
     def outcome(self) -> str:
@@ -157,8 +157,8 @@ class Linked:
         vertices = sum(link.vertex is not None for link in self.links)
         relations = sum(bool(relation.predicates) for relation in self.relations)
         entities, facts = (
-            counted(len(self.links), "entity"),
-            counted(len(self.relations), "relation"),
+            pluralize(len(self.links), "entity"),
+            pluralize(len(self.relations), "relation"),
         )
         return f"{vertices} of {entities} and {relations} of {facts} linked"
 
@@ -174,11 +174,11 @@ class Generated:
         cut = (
             f" of {self.before_truncation:,}" if self.before_truncation > len(self.queries) else ""
         )
-        return f"{counted(len(self.queries), 'candidate query')}{cut}"
+        return f"{pluralize(len(self.queries), 'candidate query')}{cut}"
 
     @property
     def outcome(self) -> str:
-        return counted(len(self.queries), "query")
+        return pluralize(len(self.queries), "query")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ class Selection:
 
     def __str__(self) -> str:
         relevant = f", relevant: {', '.join(self.predicates)}" if self.predicates else ""
-        return f"{counted(len(self.queries), 'query')} kept{relevant}"
+        return f"{pluralize(len(self.queries), 'query')} kept{relevant}"
 
     @property
     def outcome(self) -> str:

@@ -12,6 +12,7 @@ from kgwb.show.subgraph import relation_words
 from kgwb.show.tell import because, parts_table, query_block, shown_of, view
 from kgwb.show.terms import Around, curie
 from kgwb.systems.chatty_kg import records
+from kgwb.text import pluralize, shorten
 
 UNLIKE = 0.6
 """A best predicate less similar than this is worth a word where there is no answer."""
@@ -22,7 +23,7 @@ MOST_RANKED, MOST_KEPT, MOST_OTHERS = 8, 3, 40
 def pill(name: str, target: str = "") -> h.Html:
     """An end of a fact: an entity is solid, an unknown dashed, what is asked for double."""
     if not records.is_unknown(name):
-        return h.span("ent", h.short(name), title="entity")
+        return h.span("ent", shorten(name), title="entity")
     look, title = ("unk asked", "asked for") if name == target else ("unk", "unknown")
     return h.span(look, name, title=title)
 
@@ -32,7 +33,7 @@ def chains(qir: records.QIR) -> h.Html:
     lines: list[list[h.Html]] = []
     last = ""
     for fact in qir.facts:
-        piece = [h.span("rel", h.tag("em", h.short(fact.relation))), pill(fact.object, qir.target)]
+        piece = [h.span("rel", h.tag("em", shorten(fact.relation))), pill(fact.object, qir.target)]
         if lines and fact.subject == last:
             lines[-1] += piece
         else:
@@ -46,7 +47,7 @@ def _(value: records.QIR, around: Around) -> h.Html:
     asks = {"list": "", "count": "asks how many", "boolean": "asks whether it is so"}[value.kind]
     parts = [chains(value), h.aside(asks) if asks else ""]
     if value.beyond:
-        parts.append(h.note(f"{flow.CANNOT_EXPRESS}: {'; '.join(map(h.short, value.beyond))}"))
+        parts.append(h.note(f"{flow.CANNOT_EXPRESS}: {'; '.join(map(shorten, value.beyond))}"))
     if value.facts:
         parts.append(
             h.fold(h.aside("as a table"), parts_table(value.facts, around), key="qir-table")
@@ -85,7 +86,7 @@ def _(value: records.LinkedRelation, around: Around) -> h.Html:
     ]
     best = kept[-1].queries[:1] if kept else ()
     used = {predicate.strip("<>") for query in best for _, predicate, _ in query.patterns}
-    relation = h.span("rel", h.tag("em", h.short(value.fact.relation)))
+    relation = h.span("rel", h.tag("em", shorten(value.fact.relation)))
     ends = pill(value.fact.subject), relation, pill(value.fact.object)
     rows = []
     for place, predicate in enumerate(value.predicates):
@@ -94,7 +95,7 @@ def _(value: records.LinkedRelation, around: Around) -> h.Html:
         mark = h.join(" ", h.state_sign("ok", "used")) if is_used else ""
         arrow = h.span("soft", "→" if out else "←", title=way)
         name = h.span(
-            "cut", h.tag("b" if is_used else "span", h.short(predicate.name)), " ", arrow, mark
+            "cut", h.tag("b" if is_used else "span", shorten(predicate.name)), " ", arrow, mark
         )
         score = h.bar(predicate.similarity), h.span("num", f"{predicate.similarity:.2f}")
         ask = h.button("examples", "examples", class_="ghost", arg=place) if around.live else ""
@@ -120,7 +121,9 @@ def _(value: records.LinkedRelation, around: Around) -> h.Html:
 def _(value: records.Generated, around: Around) -> h.Html:
     kept = len(value.queries)
     cut = f"{kept:,} kept (query_num)" if kept < value.before_truncation else "all kept"
-    head = f"{h.count(value.before_truncation, 'combination')}, {cut}" if kept else "no combination"
+    head = (
+        f"{pluralize(value.before_truncation, 'combination')}, {cut}" if kept else "no combination"
+    )
     others = _others(value.queries, MOST_KEPT, around, takes=False) if kept > MOST_KEPT else ""
     return h.div("body stack", h.aside(head), *_kept(value, around), others)
 
@@ -145,7 +148,7 @@ def _kept(value: records.Generated | records.Selection, around: Around) -> list[
             h.span("num", f"{query.score:.2f}"),
         )
         head = h.div(
-            "row", first, *score, h.span("soft cut", " · ".join(map(h.short, query.predicates)))
+            "row", first, *score, h.span("soft cut", " · ".join(map(shorten, query.predicates)))
         )
         blocks.append(query_block(place, query.sparql, around, head=head, usable=usable))
     return blocks
@@ -158,13 +161,13 @@ def _others(
     rows = []
     for place, query in [*enumerate(offered)][shown : shown + MOST_OTHERS]:
         reads = h.join(
-            *(h.div("", h.short(part_text(pattern, around.names))) for pattern in query.patterns)
+            *(h.div("", shorten(part_text(pattern, around.names))) for pattern in query.patterns)
         )
         take = h.button("take this one", "take", class_="ghost", arg=place) if takes else ""
-        rows.append((f"{query.score:.2f}", h.short(" · ".join(query.predicates)), reads, take))
+        rows.append((f"{query.score:.2f}", shorten(" · ".join(query.predicates)), reads, take))
     others = len(offered) - shown
     more = h.aside(f"and {others - len(rows):,} more") if others > len(rows) else ""
-    head = h.aside(h.count(others, "other candidate query"))
+    head = h.aside(pluralize(others, "other candidate query"))
     return h.fold(
         head, h.table(("score", "predicates", "reads as", ""), rows), more, key="other-queries"
     )

@@ -7,18 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import (
-    Answer,
-    Direction,
-    Explanation,
-    Hidden,
-    Iri,
-    Term,
-    Titled,
-    Value,
-    counted,
-    first_few,
-)
+from kgwb.flow import Answer, Direction, Explanation, Hidden, Iri, Term, Titled, Value
+from kgwb.text import list_first, pluralize
 
 INVERSE = "~"
 """Before a relation that is gone from object to subject (DoG, "Relation Filtering")."""
@@ -35,7 +25,7 @@ class Topics(Titled):
 
     @property
     def outcome(self) -> str:
-        return first_few(self.entities, 3)
+        return list_first(self.entities, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +85,7 @@ class Relations:
 
     @property
     def outcome(self) -> str:
-        return counted(len(self.found), "relation")
+        return pluralize(len(self.found), "relation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +127,7 @@ class Filled(Answer):
     """Tails found; more than there are values if the fan-out was cut."""
 
     def __str__(self) -> str:
-        return f"[{self.head}] {self.relation or ''} → {first_few(self.labels, 3) or self.reason}"
+        return f"[{self.head}] {self.relation or ''} → {list_first(self.labels, 3) or self.reason}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from kgwb.flow import Term
 from kgwb.show import html
-from kgwb.show.html import MOST_ROWS, Html, aside, count, div, fold, join, short, span, table, tag
+from kgwb.show.html import MOST_ROWS, Html, aside, div, fold, join, span, table, tag
 from kgwb.show.subgraph import Role, roles
 from kgwb.show.tell import answer_parts, because, choice_rows, view
 from kgwb.show.terms import Around, curie
 from kgwb.systems.dog import records as walk
+from kgwb.text import pluralize, shorten
 
 
 def in_question(text: str) -> Html:
@@ -27,7 +28,7 @@ def _(value: walk.Topics | walk.Focus, around: Around) -> Html:
 
 @view.register
 def _(value: walk.Relations, around: Around) -> Html:
-    rows = [(short(str(each)), *_in_graph(value.head, each, around)) for each in value.found]
+    rows = [(shorten(str(each)), *_in_graph(value.head, each, around)) for each in value.found]
     return div(
         "body", table(("relation", "in the graph", "predicate"), rows) or aside("no relation")
     )
@@ -48,7 +49,7 @@ def _(value: walk.Filtered, around: Around) -> Html:
     for relation in shown:
         way, predicates = _in_graph(value.head, relation, around)
         rows.append(
-            join(tag("b", short(str(relation))), " ", aside(way), span("under", predicates))
+            join(tag("b", shorten(str(relation))), " ", aside(way), span("under", predicates))
         )
     taken = shown.index(value.relation) if value.relation in shown else -1
     chosen = div(
@@ -76,12 +77,12 @@ def _(value: walk.Filled, around: Around) -> Html:
         for triple in value.triples
     ]
     stands = aside("what each tail stands on, from where the walk began")
-    of = f"{count(value.found, 'tail')} found, {len(value.values)} kept"
+    of = f"{pluralize(value.found, 'tail')} found, {len(value.values)} kept"
     return div(
         "body stack",
         div("", in_question(f"[{value.head}]"), f" {value.relation or ''}"),
         aside("; ".join(filter(None, (of if value.values else value.reason, value.note)))),
-        table(heads, [tuple(map(short, row)) for row in rows[:MOST_ROWS]], of=len(rows)),
+        table(heads, [tuple(map(shorten, row)) for row in rows[:MOST_ROWS]], of=len(rows)),
         fold(stands, *answer_parts(value, around), key="tails"),
     )
 
@@ -94,7 +95,7 @@ def _(value: walk.Tried, around: Around) -> Html:
         "body stack",
         div("", span("type b", value.sufficient), " ", label),
         div("", aside("question "), in_question(asked)) if asked else "",
-        because(", ".join(map(short, value.answers)), "answers"),
+        because(", ".join(map(shorten, value.answers)), "answers"),
         because(value.reason),
     )
 

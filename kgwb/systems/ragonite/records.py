@@ -5,20 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import (
-    NOT_HERE,
-    Explanation,
-    Hidden,
-    Iri,
-    Kind,
-    Score,
-    Term,
-    Triple,
-    counted,
-    first_few,
-)
+from kgwb.flow import NOT_HERE, Explanation, Hidden, Iri, Kind, Score, Term, Triple
 from kgwb.kg.sparql import n3, writable
 from kgwb.kg.survey_text import quoted
+from kgwb.text import list_first, pluralize
 
 TEXT, CELL = 1_200, 300
 """Letters of a passage, and of a cell, that a model sees."""
@@ -57,7 +47,7 @@ class Table:
         ends = ("," * (column is not self.columns[-1]) for column in self.columns)
         lines = map("  {}{}{}".format, self.columns, ends, comments)
         return "\n".join(
-            [f"CREATE TABLE {self.name} (  -- {counted(self.rows, 'row')}", *lines, ");"]
+            [f"CREATE TABLE {self.name} (  -- {pluralize(self.rows, 'row')}", *lines, ");"]
         )
 
     @property
@@ -88,7 +78,7 @@ class Schema:
     """Why triples are in no table, and how many; they are in passages."""
 
     def __str__(self) -> str:
-        parts = counted(len(self.tables), "table"), counted(self.passages, "passage")
+        parts = pluralize(len(self.tables), "table"), pluralize(self.passages, "passage")
         return f"{' and '.join(parts)} of {self.triples:,} triples"
 
     def text(self, tokens: int, *, sparql: bool = False) -> str:
@@ -132,7 +122,7 @@ class Source:
         lines = [
             " | ".join(quoted(cell, CELL) for cell in row) for row in (self.columns, *self.rows)
         ]
-        return "\n".join([counted(len(self.rows), "row") + more, *lines])
+        return "\n".join([pluralize(len(self.rows), "row") + more, *lines])
 
     @property
     def headed(self) -> str:
@@ -144,7 +134,7 @@ class Source:
     def outcome(self) -> str:
         if self.error:
             return f"failed: {self.error}"
-        return self.title if self.tool == "passages" else counted(len(self.rows), "row")
+        return self.title if self.tool == "passages" else pluralize(len(self.rows), "row")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +163,7 @@ class Cited:
 
     @property
     def outcome(self) -> str:
-        return first_few((each.value for each in self.values), 2) or "nothing"
+        return list_first((each.value for each in self.values), 2) or "nothing"
 
     @property
     def lit(self) -> frozenset[int]:

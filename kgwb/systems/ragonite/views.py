@@ -10,6 +10,7 @@ from kgwb.show.subgraph import Edge, Node, Role, Subgraph, svg
 from kgwb.show.tell import because, view
 from kgwb.show.terms import Around, triples
 from kgwb.systems.ragonite import records
+from kgwb.text import pluralize, shorten
 
 DRAWN = 14
 """Tables in the diagram: the largest."""
@@ -32,11 +33,11 @@ def _(value: records.Schema, around: Around) -> Html:
     )
     parts = [div("b", str(value)), svg(Subgraph(nodes, edges))]
     parts += (
-        div("soft", f"{html.count(n, 'triple')} only in passages: {why}")
+        div("soft", f"{pluralize(n, 'triple')} only in passages: {why}")
         for why, n in value.only_passages
     )
     for table in value.tables:
-        head = join(tag("b", table.name), html.aside(html.count(table.rows, "row")))
+        head = join(tag("b", table.name), html.aside(pluralize(table.rows, "row")))
         parts.append(fold(head, tag("pre", str(table), class_="src"), key=table.name))
     return div("body stack", *parts)
 
@@ -44,7 +45,7 @@ def _(value: records.Schema, around: Around) -> Html:
 @view.register
 def _(value: records.Source, around: Around) -> Html:
     if value.tool == "passages":
-        head = div("row", tag("b", html.short(value.title)), html.scored(value.score))
+        head = div("row", tag("b", shorten(value.title)), html.scored(value.score))
         parts = [head, tag("bdi", value.text)]
     else:
         parts = [tag("pre", value.title, class_="src")]
@@ -52,7 +53,7 @@ def _(value: records.Source, around: Around) -> Html:
         rows = html.table(value.columns, value.rows)
         parts += [html.note(value.error, kind="bad")] if value.error else [outcome, rows]
     if value.triples:
-        head = html.aside(html.count(len(value.triples), "triple"))
+        head = html.aside(pluralize(len(value.triples), "triple"))
         parts.append(fold(head, triples(value.triples, around), key=value.title[:60]))
     return div("body stack", *parts)
 
@@ -63,8 +64,6 @@ def _(value: records.Cited, around: Around) -> Html:
     parts = [div("b", value.text), because(value.reason), html.table(("value", "sources"), values)]
     for number, source in enumerate(value.sources, 1):
         lit = html.state_sign("ok", "cited") if number in value.lit else span("soft", "not cited")
-        head = join(
-            tag("b", f"[{number}] "), source.tool, " ", html.short(source.title, 80), " ", lit
-        )
+        head = join(tag("b", f"[{number}] "), source.tool, " ", shorten(source.title, 80), " ", lit)
         parts.append(fold(head, view(source, around), key=f"source {number}"))
     return div("body stack", *parts)

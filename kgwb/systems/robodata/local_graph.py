@@ -8,8 +8,9 @@ from typing import Self
 
 from rdflib import Literal
 
-from kgwb.flow import Answer, Hidden, Iri, Kind, Term, Triple, Value, counted
+from kgwb.flow import Answer, Hidden, Iri, Kind, Term, Triple, Value
 from kgwb.kg.survey_text import Ids, Prefixes
+from kgwb.text import pluralize
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class LocalGraph(Answer):
     prefixes: Hidden[Prefixes] = ()
 
     def __str__(self) -> str:
-        return f"{counted(len(self.values), 'node')}, {counted(len(self.support), 'edge')}"
+        return f"{pluralize(len(self.values), 'node')}, {pluralize(len(self.support), 'edge')}"
 
     @property
     def outcome(self) -> str:
@@ -84,5 +85,5 @@ def fitting(lines: Sequence[str], most: int) -> str:
     shown = 0
     while shown < len(lines) and (most := most - len(lines[shown])) > 0:
         shown += 1
-    left = counted(len(lines) - shown, "more line")
+    left = pluralize(len(lines) - shown, "more line")
     return "\n".join([*lines[:shown], *([f"({left}, not shown)"] if shown < len(lines) else [])])

@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import PlainSerializer, PlainValidator
 
-from kgwb.flow import Explanation, Term, Triple, counted, first_few
+from kgwb.flow import Explanation, Term, Triple
 from kgwb.run.act import Tool
 from kgwb.systems.robodata.local_graph import LocalGraph, fitting
 from kgwb.systems.robodata.tools import LOCAL, REMOTE, UPDATE, Observed
+from kgwb.text import list_first, pluralize
 
 State = Literal["EVAL_LOCAL", "LOCAL", "REMOTE", "EVAL_REMOTE", "UPDATE", "PRODUCE"]
 STATES: tuple[State, ...] = get_args(State)
@@ -54,7 +55,7 @@ class Decision:
 
     def __str__(self) -> str:
         return (
-            f"{first_few((action.spec.name for action in self.actions), 3)} → {self.next}".strip()
+            f"{list_first((action.spec.name for action in self.actions), 3)} → {self.next}".strip()
         )
 
 
@@ -89,7 +90,9 @@ class Position:
     def statistics(self) -> str:
         """As the paper prints them."""
         uses = sum(len(visit.results) for visit in self.visits)
-        return f"{counted(len(self.visits), 'turn')}, {counted(uses, 'tool call')}, {self.local}"
+        return (
+            f"{pluralize(len(self.visits), 'turn')}, {pluralize(uses, 'tool call')}, {self.local}"
+        )
 
     @property
     def counts(self) -> str:
@@ -113,7 +116,7 @@ class Position:
         lines: list[str] = []
         for number, visit in reversed([*enumerate(self.visits, 1)]):
             whole = f"{number}. {visit}; thought: {visit.thought}"
-            folded = f"{number}. {visit.state} → {visit.next}, {counted(len(visit.results), 'tool call')}"
+            folded = f"{number}. {visit.state} → {visit.next}, {pluralize(len(visit.results), 'tool call')}"
             lines.append(whole if len(whole) <= most else folded)
             most -= len(lines[-1])
         return "\n".join(reversed(lines)) or "nothing yet"
@@ -136,7 +139,7 @@ class Sentence:
     def remark(self) -> str:
         """What is wrong with the support."""
         if self.failed:
-            return f"not in the graph: {first_few((text[:120] for text in self.failed), 3)}"
+            return f"not in the graph: {list_first((text[:120] for text in self.failed), 3)}"
         return "" if self.support or self.nodes else "without support"
 
 

@@ -10,7 +10,7 @@ import rdflib
 from pydantic import BaseModel, ConfigDict, create_model
 from rdflib import URIRef
 
-from kgwb.flow import NOT_HERE, Answer, Kind, Triple, Value, counted
+from kgwb.flow import NOT_HERE, Answer, Kind, Triple, Value
 from kgwb.kg.queries import named, there
 from kgwb.run import Run, agent
 from kgwb.run.agents import Agent
@@ -18,6 +18,7 @@ from kgwb.run.ask import Check, Reply, ask, schema_config
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.records import NEXT, TOOLS, Decision, Position, Produced, Sentence, State
 from kgwb.systems.robodata.settings import RoboDataSettings
+from kgwb.text import pluralize
 
 PROMPTS: dict[State, tuple[str, str]] = {
     "EVAL_LOCAL": ("robodata/eval_local", "Whether the local graph is enough to answer."),
@@ -92,7 +93,7 @@ def variables(position: Position, run: Run) -> dict[str, str]:
         "memory": position.memory(settings.memory_chars),
         "graph": position.local.listing(settings.shown_chars),
         "results": position.results(settings.shown_chars),
-        "turns": f"{counted(left, 'turn')} left, PRODUCE with them; urgency {urgency}{only}",
+        "turns": f"{pluralize(left, 'turn')} left, PRODUCE with them; urgency {urgency}{only}",
     }
 
 

@@ -14,7 +14,7 @@ from rdflib import URIRef
 from rdflib.namespace import RDFS
 
 from kgwb.errors import GraphError, GraphUnreachableError, NotRecordedError
-from kgwb.flow import Hidden, Iri, Term, Triple, counted, to_data
+from kgwb.flow import Hidden, Iri, Term, Triple, to_data
 from kgwb.kg import open_kg
 from kgwb.kg.base import Graph
 from kgwb.kg.queries import describe, triples_at
@@ -26,6 +26,7 @@ from kgwb.run.agents import Kind
 from kgwb.run.recorded import RecordedGraph
 from kgwb.systems.queries import names_in, result_of
 from kgwb.systems.robodata.local_graph import LocalGraph
+from kgwb.text import pluralize
 
 HITS, NEIGHBOURS, ROWS, FETCHED, LOOK = 5, 20, 50, 50, 1_000
 """Rows that tools show or add of what they find (reference code); triples read to find and count them."""
@@ -57,7 +58,7 @@ class Observed:
             if self.found > len(self.rows)
             else ""
         )
-        rows = f"{counted(len(self.rows), 'row')}{of}{'' if self.effect == 'shown' else f' {self.effect}'}"
+        rows = f"{pluralize(len(self.rows), 'row')}{of}{'' if self.effect == 'shown' else f' {self.effect}'}"
         return f"{self.use}: {f'error: {self.error}' if self.error else rows}"
 
     def lines(self, local: LocalGraph) -> list[str]:

@@ -7,13 +7,14 @@ from collections import Counter
 from rdflib import URIRef
 
 from kgwb.flow import Value
-from kgwb.show.html import MOST_ROWS, Html, aside, div, fold, join, note, short, span, table
+from kgwb.show.html import MOST_ROWS, Html, aside, div, fold, join, note, span, table
 from kgwb.show.subgraph import Edge, Node, Role, Subgraph, drawn, svg
 from kgwb.show.tell import because, view
 from kgwb.show.terms import Around, term, term_text, triples
 from kgwb.systems.robodata import records
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.tools import Observed
+from kgwb.text import shorten
 
 
 def diagram(position: records.Position) -> Html:
@@ -65,7 +66,7 @@ def _(value: records.Position, around: Around) -> Html:
 @view.register
 def _(value: records.Decision, around: Around) -> Html:
     uses = [
-        (each.spec.name, short(each.model_dump_json(exclude={"tool"}))) for each in value.actions
+        (each.spec.name, shorten(each.model_dump_json(exclude={"tool"}))) for each in value.actions
     ]
     head = div("", span("type b", value.next), aside(" comes next"))
     return div(
@@ -77,7 +78,7 @@ def _(value: records.Decision, around: Around) -> Html:
 def _(value: Observed, around: Around) -> Html:
     around = around.named(value.names)
     cells = [["" if c is None else term(c, around) for c in row] for row in value.rows[:MOST_ROWS]]
-    head = note(str(value), kind="bad") if value.error else div("b", short(str(value)))
+    head = note(str(value), kind="bad") if value.error else div("b", shorten(str(value)))
     return div("body stack", head, table(value.columns, cells, of=len(value.rows)) if cells else "")
 
 
@@ -91,7 +92,7 @@ def _(value: records.Produced, around: Around) -> Html:
         parts.append(
             div(
                 "stack tight",
-                div("b", f"{number}. {short(each.text)}"),
+                div("b", f"{number}. {shorten(each.text)}"),
                 triples(each.support, around),
             )
         )

@@ -12,7 +12,7 @@ from typing import Literal
 from rdflib import URIRef
 
 from kgwb.errors import GraphError, GraphUnreachableError
-from kgwb.flow import Candidate, Dialogue, Retrieved, Term, counted
+from kgwb.flow import Candidate, Dialogue, Retrieved, Term
 from kgwb.kg.embeddings import Index
 from kgwb.kg.findings import Facts, findings_of
 from kgwb.kg.queries import describe, holding
@@ -25,6 +25,7 @@ from kgwb.systems.linking import relations_of
 from kgwb.systems.queries import names_in, result_of
 from kgwb.systems.surveyor.records import Asked, Draft, Executed, Mention, Mentions, Part, Review
 from kgwb.systems.surveyor.settings import SurveyorSettings
+from kgwb.text import pluralize
 
 MOST_NAMES, TURNS = 8, 4
 """Names looked up, and earlier turns that a question may point back to."""
@@ -226,7 +227,7 @@ def names_text(mentions: Mentions, prefixes: Prefixes) -> str:
         for value in mention.values:
             is_iri = isinstance(value.value, URIRef)
             shown = curie(value.value, prefix_of) if is_iri else quoted(value.value)
-            of = f"{curie(value.predicate, prefix_of)}, {counted(value.triples, 'triple')}"
+            of = f"{curie(value.predicate, prefix_of)}, {pluralize(value.triples, 'triple')}"
             lines.append(f"  {shown} is a value of {of}")
     return "\n".join(lines) or "none"
 
@@ -272,7 +273,7 @@ def result_text(executed: Executed, most: int) -> str:
         lines.append(" | ".join(f"?{column}" for column in executed.columns))
         lines += [" | ".join(map(cell, row)) for row in executed.rows[:most]]
         if len(executed.rows) > most:
-            lines.append(f"and {counted(len(executed.rows) - most, 'more row')}")
+            lines.append(f"and {pluralize(len(executed.rows) - most, 'more row')}")
     return "\n".join(lines)
 
 

@@ -6,21 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import (
-    NOT_HERE,
-    Candidate,
-    Explanation,
-    Hidden,
-    Iri,
-    Sparql,
-    Term,
-    Titled,
-    counted,
-    first_few,
-)
+from kgwb.flow import NOT_HERE, Candidate, Explanation, Hidden, Iri, Sparql, Term, Titled
 from kgwb.kg.findings import Finding
 from kgwb.kg.queries import Held
 from kgwb.kg.survey_text import Prefixes
+from kgwb.text import list_first, pluralize
 
 Asked = Literal["one", "list", "count", "yes or no", "table"]
 
@@ -38,7 +28,7 @@ class Part:
 
     def __str__(self) -> str:
         more = f", {len(self.left)} left out" if self.left else ""
-        return f"{counted(len(self.classes), 'class')}: {first_few(self.classes)}{more}"
+        return f"{pluralize(len(self.classes), 'class')}: {list_first(self.classes)}{more}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +44,7 @@ class Mention:
             *(each.label for each in self.candidates),
             *(str(each.value) for each in self.values),
         ]
-        return f"{self.name}: {first_few(labels, 3) or 'nothing'}"
+        return f"{self.name}: {list_first(labels, 3) or 'nothing'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +58,8 @@ class Mentions:
     reason: Explanation = ""
 
     def __str__(self) -> str:
-        names = first_few(mention.name for mention in self.found)
-        return f"{names or 'no name'}; about {first_few(self.classes) or 'anything'}"
+        names = list_first(mention.name for mention in self.found)
+        return f"{names or 'no name'}; about {list_first(self.classes) or 'anything'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +89,10 @@ class Draft:
     @property
     def outcome(self) -> str:
         if self.sparql:
-            return f"{self.asked}: {first_few(self.columns, 3)}"
-        return f"asks to see {first_few(self.more)}" if self.more else f"{NOT_HERE}: {self.missing}"
+            return f"{self.asked}: {list_first(self.columns, 3)}"
+        return (
+            f"asks to see {list_first(self.more)}" if self.more else f"{NOT_HERE}: {self.missing}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +112,9 @@ class Executed:
     def __str__(self) -> str:
         if self.error:
             return f"could not be run: {self.error}"
-        return str(self.truth).lower() if self.truth is not None else counted(len(self.rows), "row")
+        return (
+            str(self.truth).lower() if self.truth is not None else pluralize(len(self.rows), "row")
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from kgwb.show import html
-from kgwb.show.html import MOST_ROWS, Html, aside, div, fold, join, note, short, span, table, tag
+from kgwb.show.html import MOST_ROWS, Html, aside, div, fold, join, note, span, table, tag
 from kgwb.show.tell import because, view
 from kgwb.show.terms import Around, candidate_line, curie, legend, sparql, term
 from kgwb.systems.surveyor import records
+from kgwb.text import shorten
 
 
 def _line(head: str, text: str) -> Html:
-    return div("", span("soft", f"{head} "), tag("bdi", short(text))) if text else Html()
+    return div("", span("soft", f"{head} "), tag("bdi", shorten(text))) if text else Html()
 
 
 @view.register
 def _(value: records.Mentions, around: Around) -> Html:
-    question, about = tag("b", short(value.question)), _line("about", ", ".join(value.classes))
+    question, about = tag("b", shorten(value.question)), _line("about", ", ".join(value.classes))
     names = (view(mention, around) for mention in value.found)
     return join(div("body stack", question, about, because(value.reason)), *names)
 
@@ -32,13 +33,13 @@ def _(value: records.Mention, around: Around) -> Html:
         for each in value.values
     ]
     listed = tag("ol", *(tag("li", div("cand plain", row)) for row in rows), class_="rows")
-    return join(div("band", tag("b", short(value.name))), listed if rows else "")
+    return join(div("band", tag("b", shorten(value.name))), listed if rows else "")
 
 
 @view.register
 def _(value: records.Draft, around: Around) -> Html:
     asked = around.of(records.Mentions)
-    question = div("b", short(asked.question)) if asked else ""
+    question = div("b", shorten(asked.question)) if asked else ""
     if not value.sparql:
         return div(
             "body stack", question, note(f"Not in this graph: {value.missing or value.reason}")
@@ -52,9 +53,9 @@ def _(value: records.Draft, around: Around) -> Html:
 @view.register
 def _(value: records.Executed, around: Around) -> Html:
     around = around.named(value.names)
-    head = note(value.error, kind="bad") if value.error else div("b", short(str(value)))
+    head = note(value.error, kind="bad") if value.error else div("b", shorten(str(value)))
     findings = [
-        tag("li", tag("b" if each.wrong else "bdi", short(each.text))) for each in value.findings
+        tag("li", tag("b" if each.wrong else "bdi", shorten(each.text))) for each in value.findings
     ]
     cells = [["" if c is None else term(c, around) for c in row] for row in value.rows[:MOST_ROWS]]
     rows = table([f"?{column}" for column in value.columns], cells, of=len(value.rows))

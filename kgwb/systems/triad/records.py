@@ -5,17 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import (
-    Candidate,
-    CandidateQuery,
-    Direction,
-    Explanation,
-    Hidden,
-    Iri,
-    Score,
-    Sparql,
-    counted,
-)
+from kgwb.flow import Candidate, CandidateQuery, Direction, Explanation, Hidden, Iri, Score, Sparql
+from kgwb.text import pluralize
 
 Phase = Literal["parsing", "linking", "construction"]
 
@@ -64,7 +55,7 @@ class Filled:
 
     @property
     def name(self) -> str:
-        return f"{self.reads}: {counted(self.rows, 'row')}"
+        return f"{self.reads}: {pluralize(self.rows, 'row')}"
 
     def __str__(self) -> str:
         return self.query.sparql
@@ -95,7 +86,7 @@ class Queries:
     empty: Hidden[tuple[Filled, ...]] = ()
 
     def __str__(self) -> str:
-        return f"{counted(len(self.kept), 'query')} with results, {len(self.empty):,} without"
+        return f"{pluralize(len(self.kept), 'query')} with results, {len(self.empty):,} without"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from kgwb.show.html import MOST_ROWS, Html, aside, count, div, fold, join, short, span, table, tag
+from kgwb.show.html import MOST_ROWS, Html, aside, div, fold, join, span, table, tag
 from kgwb.show.tell import view
 from kgwb.show.terms import Around, laid_out
 from kgwb.systems.triad.records import Filled, Queries
+from kgwb.text import pluralize, shorten
 
 
 @view.register
@@ -17,16 +18,16 @@ def _(value: Queries, around: Around) -> Html:
         "pre", *(span("ent", p[1:-1]) if n % 2 else p for n, p in enumerate(parts)), class_="src"
     )
     empty = fold(
-        aside(f"{count(len(value.empty), 'query')} without a result"), _rows(value, value.empty)
+        aside(f"{pluralize(len(value.empty), 'query')} without a result"), _rows(value, value.empty)
     )
     return div("body stack", template, _rows(value, value.kept), empty if value.empty else "")
 
 
 def _rows(value: Queries, filled: tuple[Filled, ...]) -> Html:
     """A row for each query: what stands in each slot, and what it gives."""
-    heads = [span("ent", short(head)) for head in value.heads]
+    heads = [span("ent", shorten(head)) for head in value.heads]
     rows = [
-        (str(number), *map(short, each.slots), str(each.rows), short(", ".join(each.results)))
+        (str(number), *map(shorten, each.slots), str(each.rows), shorten(", ".join(each.results)))
         for number, each in enumerate(filled[:MOST_ROWS], 1)
     ]
     return table(["", *heads, "rows", "the first"], rows, of=len(filled)) if rows else join()
