@@ -31,7 +31,7 @@ import kgwb.run
 from kgwb.flow import Answer, Context, Dialogue, Link, Question, Retrieved
 from kgwb.llm.base import ChatReply, ChatRequest
 from kgwb.run import Run
-from kgwb.run.record import Call
+from kgwb.run.calls import Call
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Classified,
@@ -54,6 +54,7 @@ class Bare:
     """What agents see of a run, without one: no steps, no record, and prompts read once."""
 
     def __init__(self, bench: Workbench) -> None:
+        self.system = bench.system
         self.kg, self.settings = bench.kg, bench.setup.settings
         self._model, self._embeddings, self._prompts = (
             bench.models[""],
@@ -82,7 +83,7 @@ class Bare:
     def note(self, text: str) -> None:
         """Nobody reads it."""
 
-    def attempted(self, attempt: object) -> None:
+    def add_attempt(self, attempt: object) -> None:
         """Nobody looks at it."""
 
 

@@ -1,15 +1,16 @@
-"""kgwb: step through question answering over knowledge graphs by LLM agents, edit, run on, compare.
+"""kgwb: step through question answering over knowledge graphs by LLM agents, edit, and run on.
 
     workbench = kgwb.Workbench(kgwb.open_kg("films"), kgwb.model("rules"))
     workbench.ask("Who directed Arrival?")
 
-Importing kgwb opens nothing; everything below loads when it is first used.
+Importing kgwb opens nothing. Everything below is loaded when it is first used.
 """
 
 from __future__ import annotations
 
 import importlib
 import logging
+import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -38,37 +39,56 @@ __all__ = [
     "recording",
 ]
 
-_HOMES = {
+_MODULES = {
     "PromptLab": "kgwb.ui.lab",
     "lab": "kgwb.labs",
     "open_kg": "kgwb.kg",
     "profile": "kgwb.systems",
 }
-"""Where the names are that are not in ``kgwb.workbench``."""
+"""The modules of public names that are not in ``kgwb.workbench``."""
+_SHOWN_CLASSES = (
+    ("kgwb.run.run", "Run"),
+    ("kgwb.run.steps", "Step"),
+    ("kgwb.run.differences", "Differences"),
+    ("kgwb.records", "Record"),
+)
+"""Classes whose objects a notebook shows as HTML."""
 
 
-def _readable(record: logging.LogRecord) -> bool:
-    """Whether anybody set up logging for a record, of which a text is left that does nothing but be read."""
-    record.msg, record.args, record.exc_info = (
-        remove_controls(masked(record.getMessage())),
-        None,
-        None,
-    )
+def _mask_log_record(record: logging.LogRecord) -> bool:
+    """Mask secrets in a log record, and drop it if nobody has set up logging."""
+    record.msg = remove_controls(masked(record.getMessage()))
+    record.args = None
+    record.exc_info = None
     return logging.getLogger(record.name).hasHandlers()
 
 
+def _to_html(value: object) -> str:
+    from kgwb.show.notebook import to_html
+
+    return to_html(value)
+
+
+def _show_in_notebooks() -> None:
+    """Tell IPython, if it runs, how to show kgwb's objects as HTML. Nothing is imported for that."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    formatter = getattr(shell, "display_formatter", None)
+    if formatter is not None:
+        for module, class_name in _SHOWN_CLASSES:
+            formatter.formatters["text/html"].for_type_by_name(module, class_name, _to_html)
+
+
 logging.getLogger("kgwb").addHandler(logging.NullHandler())
-for _name in (
-    "kgwb",
-    "rdflib.term",
-):  # the latter has words, and a traceback, for each odd term of the data
-    logging.getLogger(_name).addFilter(_readable)
+for _name in ("kgwb", "rdflib.term"):  # rdflib logs a traceback for each odd term of the data
+    logging.getLogger(_name).addFilter(_mask_log_record)
 warnings.filterwarnings("ignore", category=UserWarning, module=r"rdflib\.term", append=True)
+_show_in_notebooks()
 
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(importlib.import_module(_HOMES.get(name, "kgwb.workbench")), name)
+        return getattr(importlib.import_module(_MODULES.get(name, "kgwb.workbench")), name)
     raise AttributeError(f"module 'kgwb' has no attribute {name!r}")
 
 

@@ -182,7 +182,8 @@ def pairs(texts: Sequence[str], form: str) -> dict[str, str]:
 
 def recall(workbench: Workbench, path: Path) -> None:
     """Hold the dialogue of a history file: ask its questions, remember its turns. Raises InputError."""
-    from kgwb.flow import Dialogue, Turn, from_data
+    from kgwb.flow import Dialogue, Turn
+    from kgwb.records import from_data
 
     form = 'a JSON list of questions, or of {"question": ..., "answers": [...]}'
     try:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from kgwb.bench.results import Row
     from kgwb.bench.runner import Setup
     from kgwb.run import Run
-    from kgwb.run.record import Step
+    from kgwb.run.steps import Step
     from kgwb.workbench import Workbench
 
 FAILED, SPENT, INTERRUPTED = 2, 3, 130
@@ -106,9 +106,9 @@ def _colored() -> bool:
 
 
 def _paint(text: str, style: str) -> str:
-    from kgwb.show.text import paint
+    from kgwb.run.steps import colored
 
-    return paint(text, style, _colored())
+    return colored(text, style, _colored())
 
 
 class _Parser(argparse.ArgumentParser):
@@ -133,10 +133,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _warn_of_rules(workbench: Workbench) -> None:
-    from kgwb.show.text import BASELINE
+    from kgwb.llm.rules import BASELINE_REMARK
 
     if any(model.name == "rules" for model in workbench.models.values()):
-        _complain(BASELINE)
+        _complain(BASELINE_REMARK)
 
 
 # --- ask
@@ -200,23 +200,18 @@ class Ask(Asking):
 
 def print_run(run: Run, steps: bool = False) -> None:
     """The answer with its triples first; then, if it is wanted or there is none, the way to it."""
-    from kgwb.show.terms import names_of
-    from kgwb.show.text import totals_text, tree
 
     print(single_line(run.question))
     _print_answer(run)
     if steps or run.answer is None:
-        print(tree(run.steps, run.calls, names=names_of(run), color=_colored()))
-    print(f"{run.status}: {totals_text(run.totals)}")
+        print(run.summary(color=_colored()))
+    print(f"{run.status}: {run.totals}")
 
 
 def _print_answer(run: Run) -> None:
-    from kgwb.show.tell import lines
-    from kgwb.show.terms import names_of
-
     if run.answer is None:
         return
-    first, *support = lines(run.answer, names_of(run))
+    first, *support = run.answer.summary(run.display_names()).splitlines()
     print(_paint(f"→ {single_line(first)}", "key"))
     for line in support:
         print(f"    {single_line(line)}")
@@ -304,13 +299,13 @@ class Bench(Asking):
 
     def _measure_all(self, questions: list[BenchQuestion]) -> None:
         from kgwb import bench
-        from kgwb.bench.ladder import oracle_of
+        from kgwb.bench.ladder import gold_decisions_of
         from kgwb.bench.questions import standalone_forms
 
         budget = bench.Budget(pairs(self.budget, "NAME=NUMBER"), bench.load_prices(self.prices))
         workbench = self.workbench()
         if self.ladder:
-            oracle_of(self.system)
+            gold_decisions_of(workbench.system)
         if "money" in budget.limits:
             _ = [budget.prices.of(model.name) for model in workbench.models.values()]
         with _progress(
@@ -692,12 +687,11 @@ class Demo:
 
 def _print_agent(run: Run, event: str, step: Step) -> None:
     """A line for an agent that has finished; those that only supervise others get none."""
-    from kgwb.show.tell import outcome
-    from kgwb.show.text import spent
+    from kgwb.run.steps import step_costs
 
     if event == "end" and not any(other.parent == step.key for other in run.steps):
-        cost = _paint(f"({', '.join(spent(step, run.calls))})", "aside")
-        print(f"   {step.agent:<20} {outcome(step)}  {cost}", flush=True)
+        cost = _paint(f"({', '.join(step_costs(step, run.calls))})", "aside")
+        print(f"   {step.agent:<20} {step.outcome}  {cost}", flush=True)
 
 
 COMMANDS: dict[str, type[Any]] = {

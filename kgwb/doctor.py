@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from kgwb.disk import cache_dir
 from kgwb.errors import KgwbError
+from kgwb.run.models import open_model
 
 INSTALL = "run `make lab` in the checkout, or `pip install kgwb`"
 PACKAGES = {
@@ -98,7 +99,7 @@ def _models(spec: str) -> Iterator[Finding]:
         remedy = f"needed for {status.kind}:MODEL only"
         asked_for = status.kind == spec.partition(":")[0]
         yield Finding(status.kind, status.usable, status.detail, remedy, asked_for)
-    yield Finding("model", True, llm.model(spec).name)
+    yield Finding("model", True, open_model(spec).name)
 
 
 def _embeddings(_: str) -> Iterator[Finding]:

@@ -9,17 +9,19 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgwb import llm, systems
+from kgwb import systems
 from kgwb.errors import InputError, SettingError
 from kgwb.flow import Dialogue, Turn
 from kgwb.kg import Graph, Source, cache_dir, open_kg
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
 from kgwb.run import Run, Setup
+from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
 
-model, load_run = llm.model, systems.load_run
+model = open_model
+load_run = systems.load_run
 
 if TYPE_CHECKING:
     from kgwb.bench.questions import BenchQuestion
@@ -56,7 +58,7 @@ class Workbench:
         self.setup = Setup(
             open_kg(kg),
             chosen,
-            {name: llm.model(spec) for name, spec in {"": model, **(models or {})}.items()},
+            {name: open_model(spec) for name, spec in {"": model, **(models or {})}.items()},
             chosen.settings.of(settings),
             Prompts.of(prompts),
             embeddings or Embeddings(folder=cache_dir()),
@@ -199,5 +201,5 @@ def recording(name: str, *, kg: Graph | None = None, model: ChatModel | str | No
         raise InputError(f"there is no recording {name[:80]!r}", hint=hint)
     run = load_run(known[name], kg=kg)
     if model is not None:
-        run.models, run.record_first = {"": llm.model(model)}, True
+        run.models, run.prefer_recorded = {"": open_model(model)}, True
     return run

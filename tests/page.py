@@ -10,8 +10,9 @@ from html.parser import HTMLParser
 from typing import Any
 
 from kgwb.show.html import static
-from kgwb.show.tell import view
-from kgwb.show.terms import Around
+from kgwb.show.records import render
+from kgwb.show.terms import RenderContext
+from kgwb.systems import system
 from kgwb.ui.live import Live
 from kgwb.ui.session import Worker
 
@@ -162,7 +163,7 @@ def wait_for(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
 
 def record_html(value: object, names: Mapping[str, str] | None = None) -> str:
     """A record as HTML that stands alone; ``names`` are display names by IRI."""
-    return static(view(value, Around(names or {})))
+    return static(render(value, RenderContext(names or {}, views=system("chatty_kg").views)))
 
 
 def do(widget: Any, *labels: str, **typed: str | None) -> None:

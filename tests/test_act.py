@@ -13,8 +13,8 @@ from kgwb.flow import Answer, Dialogue, Question, Value
 from kgwb.kg.embeddings import Embeddings, Index
 from kgwb.llm import Scripted
 from kgwb.run import Run, System, agent
-from kgwb.run.act import Tool, act, perform, tool, tool_of
 from kgwb.run.prompts import Prompts
+from kgwb.run.tools import Tool, act, tool, tool_from_function, use_tool
 
 PASSAGES = ("Arrival is a film", "Dune is a film", "Denis Villeneuve directed Arrival")
 TEXTS = {"toolbox/act": prompt("question, so_far, left", "{{question}}\n{{so_far}}\n{{left}} left")}
@@ -86,7 +86,7 @@ def test_each_use_is_a_step_that_the_model_sees_and_a_replay_computes_nothing(
     assert [step.key for step in run.steps] == ["searching", "search[turn 1]", "finish[turn 2]"]
     assert run.output("search") == (Passage(2, PASSAGES[2]),)
     assert "[2] Denis Villeneuve directed Arrival" in model.requests[1].messages[-1].content
-    assert run.system.kind("search[turn 1]") == "search"
+    assert run.system.agent_kind("search[turn 1]") == "search"
     path = run.save(tmp_path / "run.jsonl")
     again = Run.load(path, TOOLBOX).go()
     assert (again.answer, again.output("search")) == (run.answer, run.output("search"))
@@ -101,9 +101,9 @@ def test_a_function_is_a_tool_and_its_keywords_come_from_the_system() -> None:
         run.note("added")
         return first + sum(second)
 
-    form = tool_of(add, kind="code")
+    form = tool_from_function(add, kind="code")
     assert {*form.model_fields} == {"tool", "first", "second"}
-    assert (form.spec.name, form.spec.purpose, form.spec.form, form.ends) == (
+    assert (form.spec.name, form.spec.purpose, form.spec.output_type, form.ends) == (
         "add",
         "The sum.",
         int,
@@ -111,7 +111,7 @@ def test_a_function_is_a_tool_and_its_keywords_come_from_the_system() -> None:
     )
 
     def adding(question: Question, dialogue: Dialogue, run: Run) -> Answer:
-        result = perform(
+        result = use_tool(
             form.model_validate({"tool": "add", "first": 1, "second": [2, 3]}), "use 1", run
         )
         return Answer("list", (Value(Text(result), str(result)),))

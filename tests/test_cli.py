@@ -207,10 +207,8 @@ def test_what_bench_cannot_do_is_refused_before_any_question_is_asked(
     arguments: list[str],
     complaint: str,
     remedy: str,
-    monkeypatch: pytest.MonkeyPatch,
     capsys: Capture,
 ) -> None:
-    monkeypatch.setattr("kgwb.bench.ladder.oracle", lambda name: None)
     write_questions()
     assert main([*BENCH, "--system", "dog", *arguments]) == 2
     error = capsys.readouterr().err

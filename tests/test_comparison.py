@@ -10,11 +10,12 @@ from small import DIRECTED, chatty, predicates, qir
 import kgwb
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.run.record import Step, difference
-from kgwb.show.compare import Side, comparison, difference_html
+from kgwb.run.differences import compare_steps
+from kgwb.run.steps import Step
+from kgwb.show.comparison import ComparedRun, differences_html, render_comparison
 from kgwb.show.html import MOST_COMPARED, MOST_ROWS, aligned, changes, word_changes
-from kgwb.show.run import Standing
-from kgwb.show.text import differing
+from kgwb.show.notebook import to_html
+from kgwb.show.run_state import RunState
 from kgwb.ui.debugger import ComparisonPanel
 from kgwb.ui.session import session_of
 
@@ -25,8 +26,8 @@ STARRING = DIRECTED | {
 }
 
 
-def side(name: str, run: Run) -> Side:
-    return Side(name, Standing.of(run))
+def side(name: str, run: Run) -> ComparedRun:
+    return ComparedRun(name, RunState.of(run))
 
 
 @pytest.fixture
@@ -114,7 +115,7 @@ def test_runs_with_long_replies_are_compared_in_time(kind: str) -> None:
     ]
     first, second = (chatty(QUESTION, model).go() for model in models)
     begun = time.perf_counter()
-    shown = first.diff(second)._repr_html_()
+    shown = to_html(first.diff(second))
     assert time.perf_counter() - begun < 20  # it was minutes
     assert shown and ("replies differ" in shown or kind == "equal")
     assert len(shown) < 2_000_000
@@ -125,7 +126,7 @@ def test_where_both_runs_have_steps_of_their_own_the_firsts_stand_first() -> Non
         return {key: Step(key, key, "", "", {}, str) for key in keys}
 
     def order(first: str, second: str) -> str:
-        return "".join(one.key for one in difference(steps(first), steps(second)))
+        return "".join(one.key for one in compare_steps(steps(first), steps(second)))
 
     pairs = {("abcz", "axyz"): "abcxyz", ("ab", "axby"): "axby", ("abz", "xaz"): "xabz"}
     assert {pair: order(*pair) for pair in pairs} == pairs
@@ -134,7 +135,7 @@ def test_where_both_runs_have_steps_of_their_own_the_firsts_stand_first() -> Non
 def test_answers_cost_and_the_first_decision_come_first_then_every_step(
     runs: tuple[Run, Run],
 ) -> None:
-    shown = comparison(side("before", runs[0]), side("after", runs[1]))
+    shown = render_comparison(side("before", runs[0]), side("after", runs[1]))
     read = Page(shown).text
     order = [
         "before",
@@ -149,12 +150,12 @@ def test_answers_cost_and_the_first_decision_come_first_then_every_step(
     for part in ("2 model calls", "3 steps the same", "no such step"):
         assert part in read
     assert re.search("<del>directed( by)?</del>", shown)
-    summary = differing(runs[0].diff(runs[1]))
+    summary = str(runs[0].diff(runs[1]))
     assert re.fullmatch(r"\d+ of 15 steps differ; the first decision that differs is qir", summary)
 
 
 def test_equal_runs_are_said_to_be(runs: tuple[Run, Run]) -> None:
-    shown = difference_html(runs[0].diff(runs[0].fork().go()))
+    shown = differences_html(runs[0].diff(runs[0].fork().go()))
     assert "No step differs" in shown
     assert "<del" not in shown
 

@@ -12,8 +12,16 @@ from kgwb.errors import GraphTimeoutError, QueryError, QueryRefusedError
 from kgwb.flow import Answer, Candidate, CandidateQuery, Direction, Kind, Link, Retrieved, Value
 from kgwb.kg import Graph
 from kgwb.kg.algebra import conjunction
-from kgwb.run.record import Step
+from kgwb.run.steps import Step
 from kgwb.show import explain
+from kgwb.show.explain import (
+    authors_of,
+    edit_candidate_query,
+    execute_query,
+    find_examples,
+    locate_vertices,
+    reasons_for_no_answer,
+)
 from kgwb.systems.chatty_kg.queries import generate
 from kgwb.systems.chatty_kg.records import (
     QIR,
@@ -83,11 +91,11 @@ def test_the_authors_of_a_part_are_known_by_what_they_yielded() -> None:
     linked = Linked((STEPS[1].output,), (STEPS[3].output,))
     steps = (replace(STEPS[0], output=linked), *STEPS[1:])
     predicate = "relate[f] wrote the predicate director"
-    assert explain.authors(steps, BY_DENIS, {}) == [predicate, "choose[D] wrote the vertex denis"]
-    assert explain.authors(STEPS, "FILTER(?x != 1)", {}) == ["generate wrote the filters"]
-    assert explain.authors(STEPS, "FILTER(?x != 2)", {}) == []
-    assert explain.authors(STEPS, (*BY_AMY[:2], "?y"), {}) == [predicate]
-    assert explain.authors(STEPS, ("?x", PLACE, "?y"), {}) == []
+    assert authors_of(steps, BY_DENIS, {}) == [predicate, "choose[D] wrote the vertex denis"]
+    assert authors_of(STEPS, "FILTER(?x != 1)", {}) == ["generate wrote the filters"]
+    assert authors_of(STEPS, "FILTER(?x != 2)", {}) == []
+    assert authors_of(STEPS, (*BY_AMY[:2], "?y"), {}) == [predicate]
+    assert authors_of(STEPS, ("?x", PLACE, "?y"), {}) == []
 
 
 ATLAS = Candidate(iri("a"), "Atlas", 0.4)
@@ -104,8 +112,8 @@ ATLAS = Candidate(iri("a"), "Atlas", 0.4)
 )
 def test_an_empty_answer_says_where_the_run_lost_its_way(record: object, words: str) -> None:
     steps = [*STEPS, step("lost", record), step("again", record)]
-    assert explain.nearest(Answer("list"), steps) == [words]
-    assert explain.nearest(Answer("boolean", (Value(Literal("true"), "true"),)), steps) == []
+    assert reasons_for_no_answer(Answer("list"), steps) == [words]
+    assert reasons_for_no_answer(Answer("boolean", (Value(Literal("true"), "true"),)), steps) == []
 
 
 # --- where a vertex is
@@ -127,16 +135,16 @@ DUNES = Retrieved("Dune", (Candidate(iri("dune"), "Dune", 1.0),))
     ],
 )
 def test_where_a_name_is(name: str, told: str) -> None:
-    assert told in "\n".join(explain.whereabouts(films(), name, DUNES, 600))
+    assert told in "\n".join(locate_vertices(films(), name, DUNES, 600))
 
 
 def test_every_vertex_of_a_name_is_placed() -> None:
-    lines = explain.whereabouts(films(), "Dune", DUNES, 600)
+    lines = locate_vertices(films(), "Dune", DUNES, 600)
     assert [line.partition("> ")[2][:12] for line in lines] == ["is candidate", "is found at "]
-    beyond = explain.whereabouts(films(), str(iri("lynchs_dune")), DUNES, 1)
+    beyond = locate_vertices(films(), str(iri("lynchs_dune")), DUNES, 1)
     assert "is found at rank 2, beyond the v_limit of 1" in beyond[0]
     kg = films(FILMS + ':dune rdfs:label "Dune: Part One" .')
-    other_label = explain.whereabouts(kg, "Dune: Part One", DUNES, 600)
+    other_label = locate_vertices(kg, "Dune: Part One", DUNES, 600)
     assert "is candidate 1, found by its label 'Dune'" in other_label[0]
 
 
@@ -150,18 +158,18 @@ LINKED = [
 
 
 def examples(kg: Graph, subject: str, predicate: str, direction: Direction) -> explain.Examples:
-    return explain.examples(kg, (subject, "?x"), iri(predicate), direction, LINKED)
+    return find_examples(kg, (subject, "?x"), iri(predicate), direction, LINKED)
 
 
 def test_examples_are_those_of_the_linked_vertex_else_from_elsewhere() -> None:
     found = examples(films(), "arrival", "starring", "out")
-    assert not found.anywhere
+    assert not found.from_anywhere
     assert {triple[2] for triple in found.triples} == {iri("amy"), iri("jeremy")}
     assert dict(found.names)[iri("amy")] == "Amy Adams"
     incoming = examples(films(), "denis", "director", "in").triples
     assert {triple[1:] for triple in incoming} == {(iri("director"), iri("denis"))}
     elsewhere = examples(films(), "sicario", "starring", "out")
-    assert (elsewhere.anywhere, len(elsewhere.triples)) == (True, 3)
+    assert (elsewhere.from_anywhere, len(elsewhere.triples)) == (True, 3)
     assert examples(films(), "nowhere", "nothing", "out").triples == ()
 
 
@@ -229,14 +237,16 @@ def test_an_edited_query_takes_its_patterns_from_the_text() -> None:
     query = CandidateQuery(
         f"SELECT ?x WHERE {{ ?x {DIRECTOR} {DENIS} . }}", (BY_DENIS,), ("made by",), 0.5
     )
-    made = explain.edited(query, f"SELECT ?x WHERE {{ ?x {DIRECTOR} {DENIS} ; {STARRING} ?who . }}")
+    made = edit_candidate_query(
+        query, f"SELECT ?x WHERE {{ ?x {DIRECTOR} {DENIS} ; {STARRING} ?who . }}"
+    )
     assert made.patterns == (BY_DENIS, ("?x", STARRING, "?who"))
     assert (made.predicates, made.score) == (("made by", "starring"), 0.5)
     with pytest.raises(QueryRefusedError):
-        explain.edited(query, "DELETE WHERE { ?s ?p ?o }")
+        edit_candidate_query(query, "DELETE WHERE { ?s ?p ?o }")
     for other in ("ASK { ?x ?p ?y }", "SELECT ?y WHERE { ?x ?p ?y }"):
         with pytest.raises(QueryError, match=r"where a SELECT of \?x is expected"):
-            explain.edited(query, other)
+            edit_candidate_query(query, other)
 
 
 @pytest.mark.parametrize("kind", ["boolean", "list"])
@@ -248,22 +258,20 @@ def test_a_query_that_the_system_wrote_can_be_edited(kind: Kind) -> None:
     linked = Linked(links, (relation, replace(relation, fact=facts[1])))
     generated, _, _ = alone(lambda run: generate(QIR(facts, target, kind), linked, run))
     [query] = generated.queries
-    made = explain.edited(query, query.sparql.replace(" }", "\n}"))
+    made = edit_candidate_query(query, query.sparql.replace(" }", "\n}"))
     assert sorted(made.patterns) == sorted(query.patterns)
-    again = explain.edited(query, f"{query.sparql.partition('FILTER')[0]} {made.filters}}}")
+    again = edit_candidate_query(query, f"{query.sparql.partition('FILTER')[0]} {made.filters}}}")
     assert again.filters == made.filters != ""
 
 
 def test_what_a_query_yields() -> None:
-    rows = explain.executed(films(), f"SELECT ?x WHERE {{ ?x {DIRECTOR} {LYNCH} }}")
+    rows = execute_query(films(), f"SELECT ?x WHERE {{ ?x {DIRECTOR} {LYNCH} }}")
     assert dict(rows.names) == {iri("lynchs_dune"): "Dune"}
-    assert not rows.empty
-    assert explain.executed(films(), f"ASK {{ ?x {DIRECTOR} {AMY} }}").truth is False
-    assert "<b>false</b>" in record_html(
-        explain.executed(films(), f"ASK {{ ?x {DIRECTOR} {AMY} }}")
-    )
+    assert not rows.is_empty
+    assert execute_query(films(), f"ASK {{ ?x {DIRECTOR} {AMY} }}").truth is False
+    assert "<b>false</b>" in record_html(execute_query(films(), f"ASK {{ ?x {DIRECTOR} {AMY} }}"))
     with pytest.raises(QueryRefusedError):
-        explain.executed(films(), "DROP ALL")
+        execute_query(films(), "DROP ALL")
 
 
 # --- every question is bounded
@@ -276,7 +284,7 @@ def test_nothing_is_asked_without_a_bound(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(
         kg, "search", lambda text, limit: asked.append(f"LIMIT {limit}") or search(text, limit)
     )
-    explain.whereabouts(kg, "Sicario", DUNES, 600)
+    locate_vertices(kg, "Sicario", DUNES, 600)
     examples(kg, "sicario", "starring", "out")
     assert len(asked) == 3
     assert all("LIMIT" in query for query in asked)

@@ -15,7 +15,7 @@ from small import HOMONYMS, chatty, dog
 from kgwb.errors import OverrideError
 from kgwb.llm import Scripted
 from kgwb.run.ask import schema_of
-from kgwb.run.record import Step
+from kgwb.run.steps import Step
 from kgwb.show import form as fields
 from kgwb.show.form import StepForm, blank, field_of, fitted, form_of, read, record_of, taken, typed
 from kgwb.systems.chatty_kg.qir import QirReply

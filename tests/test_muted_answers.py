@@ -9,10 +9,10 @@ from test_same_answers import conversations, held, outcome, questions
 
 from kgwb import open_kg
 from kgwb.bench.metrics import value_of
-from kgwb.flow import Triple
 from kgwb.kg import Graph, sample_path
 from kgwb.kg.embeddings import Embeddings
 from kgwb.run import Run
+from kgwb.terms import Triple
 
 FILMS = sample_path("films")
 GRAPH = rdflib.Graph().parse(FILMS)

@@ -11,8 +11,9 @@ from small import FILMS, films, iri
 
 import kgwb
 from kgwb.errors import QueryError, SettingError
-from kgwb.flow import Triple
 from kgwb.kg import Graph
+from kgwb.show.notebook import to_html
+from kgwb.terms import Triple
 
 X = "PREFIX : <http://x/> "
 DATA = """
@@ -117,10 +118,8 @@ def test_a_run_without_a_triple_has_another_answer_and_replays_the_same(tmp_path
     [triple] = run.answer.support
     muted = run.mute(triple).go()
     assert muted.answer is not None and "Denis Villeneuve" not in muted.answer.labels
-    assert "without 1 triple" in repr(muted) and "without Arrival — director" in str(
-        muted._repr_html_()
-    )
-    parting = run.diff(muted).parting
+    assert "without 1 triple" in repr(muted) and "without Arrival — director" in str(to_html(muted))
+    parting = run.diff(muted).first_difference
     assert parting is not None and parting.status == "changed"
     assert run.answer.labels == ("Denis Villeneuve",) and not run.kg.muted
     again = kgwb.load_run(muted.save(tmp_path / "muted.jsonl"))

@@ -23,11 +23,12 @@ from small import films
 
 from kgwb import open_kg
 from kgwb.errors import GraphError, KgwbError, ModelTimeoutError
-from kgwb.flow import Term, from_data, term_to_data
 from kgwb.kg import Limits, Vocabulary
 from kgwb.kg.endpoint import search_wikibase
 from kgwb.llm import ChatRequest, Message, model
 from kgwb.network import RedirectError, check_redirect
+from kgwb.records import from_data
+from kgwb.terms import Term, term_to_data
 
 KEY = "q7Zp-api-key-value-1"
 SELECT = "SELECT ?x { ?s ?p ?x }"

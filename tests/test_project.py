@@ -19,7 +19,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 DECLARED = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
 
 ROOMS = (
-    "aside disk display errors flow masking network records settings text version",
+    "deprecated disk errors flow masking network old_names records settings terms text threads version",
     "kg",
     "llm",
     "run",
@@ -103,7 +103,7 @@ def test_files_import_one_another_in_one_direction() -> None:
     [
         ("flow.py", "from kgwb.run import Run", "comes after"),
         ("run/run.py", "from kgwb import systems", "comes after"),
-        ("llm/rules.py", "def rule():\n    from kgwb.run.record import Step", "comes after"),
+        ("llm/rules.py", "def rule():\n    from kgwb.run.steps import Step", "comes after"),
         ("kg/local.py", "if TYPE_CHECKING:\n    from kgwb import Workbench", "comes after"),
         ("systems/spinach/pipeline.py", "from kgwb.systems.chatty_kg import qir", "belongs to"),
         ("ui/debugger.py", "from kgwb.systems.chatty_kg.qir import QIR", "belongs to"),

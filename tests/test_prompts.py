@@ -11,7 +11,7 @@ from small import DIRECTED, prompt, workbench
 
 from kgwb.errors import PromptError
 from kgwb.llm import Scripted
-from kgwb.run.prompts import VARIABLE, Prompts, parse, shipped_folder
+from kgwb.run.prompts import VARIABLE, Prompts, parse_prompt, shipped_folder
 
 SHIPPED = sorted(
     path.relative_to(shipped_folder()).with_suffix("").as_posix()
@@ -68,7 +68,7 @@ def test_everything_wrong_is_said_at_once() -> None:
         "---\npurpose: p\nvariables: a, unused\n---\nloose text\n[system]\n{{a}} {{ undeclared }}\n"
     )
     with pytest.raises(PromptError) as caught:
-        parse("x/y", text)
+        parse_prompt("x/y", text)
     for part in (
         "has no header line strategy",
         "has no header line reply",
@@ -94,13 +94,13 @@ def test_everything_wrong_is_said_at_once() -> None:
 )
 def test_a_file_that_is_no_prompt(text: str, problem: str) -> None:
     with pytest.raises(PromptError) as caught:
-        parse("x/y", text)
+        parse_prompt("x/y", text)
     assert problem in caught.value.message
     assert caught.value.hint
 
 
 def test_missing_and_unknown_values_are_said_at_once() -> None:
-    loaded = parse("x/y", HEAD + "[user]\n{{a}} {{b}}")
+    loaded = parse_prompt("x/y", HEAD + "[user]\n{{a}} {{b}}")
     with pytest.raises(PromptError) as caught:
         loaded.fill({"a": "1", "c": "2", "d": "3"})
     for part in ("gets no value for b", "does not declare c", "does not declare d"):
@@ -124,7 +124,7 @@ def test_missing_and_unknown_values_are_said_at_once() -> None:
 def test_a_variable_is_filled_once_and_other_braces_mean_themselves(
     body: str, values: dict[str, object], content: str, end: str
 ) -> None:
-    [message] = parse("x/y", f"{HEAD}[user]\n{body}".replace("\n", end)).fill(values)
+    [message] = parse_prompt("x/y", f"{HEAD}[user]\n{body}".replace("\n", end)).fill(values)
     assert message.content == content
 
 
@@ -174,6 +174,6 @@ EXAMPLES = HEAD + "[system]\n{{a}}\n[example]\none {{a}}\n[example]\ntwo\n[user]
 def test_as_many_examples_as_wanted_follow_their_message(
     shown: int | None, system: list[str]
 ) -> None:
-    first, last = parse("x/y", EXAMPLES).fill({"a": "A", "b": "B"}, shown)
+    first, last = parse_prompt("x/y", EXAMPLES).fill({"a": "A", "b": "B"}, shown)
     assert first.content == "\n\n".join(["A", *(f"Example\n{example}" for example in system)])
     assert (last.role, last.content) == ("user", "B")

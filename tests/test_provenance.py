@@ -7,10 +7,11 @@ import rdflib
 from rdflib import XSD, BNode, Literal, URIRef
 from small import EX, FILMS, films, iri
 
-from kgwb.flow import CandidateQuery, Triple
+from kgwb.flow import CandidateQuery
 from kgwb.kg import queries as provenance
 from kgwb.kg.algebra import term_of, unknowns_of
 from kgwb.kg.queries import support, where, witness
+from kgwb.terms import Triple
 
 GRAPH = rdflib.Graph().parse(data=FILMS, format="turtle")
 BORN = "?film director ?who, ?who birthPlace ?place"

@@ -27,8 +27,8 @@ import kgwb
 from kgwb.errors import EmbeddingError, NotRecordedError, RunFileError, SettingError
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
-from kgwb.run.record import RunFile
-from kgwb.run.recorded import Replay
+from kgwb.run.replay import Replay
+from kgwb.run.run_file import RunFile
 
 # --- replay
 
@@ -245,7 +245,7 @@ def test_a_run_file_is_json_lines_that_any_program_can_read(saved: Path) -> None
         "type": "literal",
         "value": "three",
     }
-    assert RunFile(saved).lines()
+    assert RunFile(saved).entries()
 
 
 def test_text_that_is_no_unicode_survives_the_file(tmp_path: Path) -> None:

@@ -14,26 +14,19 @@ from rdflib.plugins.sparql import prepareQuery
 from small import DIRECTED, HOMONYMS, chatty, qir, vertex
 
 import kgwb
-from kgwb.flow import (
-    Answer,
-    Candidate,
-    CandidateQuery,
-    Context,
-    Link,
-    Retrieved,
-    Turn,
-    Value,
-    decision,
-)
+from kgwb.flow import Answer, Candidate, CandidateQuery, Context, Link, Retrieved, Turn, Value
 from kgwb.kg.survey import survey
 from kgwb.llm import Scripted
+from kgwb.records import decision_of, one_line, summarize
 from kgwb.run import Run
-from kgwb.run.record import Attempt, CheckResult, Step
+from kgwb.run.steps import Attempt, CheckResult, Step, format_tree
 from kgwb.show.html import style
-from kgwb.show.run import came_in, doubt, run_html, step_html, waterfall
-from kgwb.show.tell import line, lines, view
-from kgwb.show.terms import Around, laid_out, readable, sparql
-from kgwb.show.text import difference_text, tree
+from kgwb.show.notebook import to_html
+from kgwb.show.records import render
+from kgwb.show.run import render_inputs, run_html, step_html, waterfall
+from kgwb.show.run_state import doubt_about
+from kgwb.show.terms import RenderContext, lay_out, readable_query, render_query
+from kgwb.systems import system
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Classified,
@@ -70,7 +63,10 @@ def run() -> Run:
 
 def shown(made: Step, **more: object) -> str:
     """What a step yielded, beside what came in."""
-    return view(made.output, Around(inputs=tuple(made.inputs.values()), **more))  # type: ignore[arg-type]
+    return render(
+        made.output,
+        RenderContext(inputs=tuple(made.inputs.values()), views=system("chatty_kg").views, **more),
+    )  # type: ignore[arg-type]
 
 
 def plain(markup: str) -> str:
@@ -88,28 +84,28 @@ def step(key: str, output: object, *, parent: str = "", **more: object) -> Step:
 
 
 def test_a_decision_leaves_out_reasons_scores_and_the_names_of_unknowns() -> None:
-    assert decision(Classified("dependent", "a")) == decision(Classified("dependent", "b"))
-    assert decision(Link("A", ARRIVAL)) == decision(
+    assert decision_of(Classified("dependent", "a")) == decision_of(Classified("dependent", "b"))
+    assert decision_of(Link("A", ARRIVAL)) == decision_of(
         Link("A", replace(ARRIVAL, score=0.1), (ARRIVAL,), "why")
     )
-    assert decision(Link("A", ARRIVAL)) != decision(Link("A", None))
+    assert decision_of(Link("A", ARRIVAL)) != decision_of(Link("A", None))
     renamed = QIR((Fact("Arrival", "directed by", "?who"),), "?who")
-    assert decision(QIR((FACT,), "?x")) == decision(renamed)
-    assert decision(QIR((FACT,), "?x")) != decision(QIR((FACT,)))
-    assert decision("Who? What?") == "Who? What?"
+    assert decision_of(QIR((FACT,), "?x")) == decision_of(renamed)
+    assert decision_of(QIR((FACT,), "?x")) != decision_of(QIR((FACT,)))
+    assert decision_of("Who? What?") == "Who? What?"
 
 
 def test_the_first_decision_that_differs_is_no_other_wording_and_no_renamed_unknown() -> None:
     first = chatty("Who directed Dune?", Scripted(HOMONYMS)).go()
     named = {**HOMONYMS, "chatty_kg/qir": qir("Dune | directed by | ?who")}
     told = first.diff(first.fork(models=Scripted(named, name="b")).go())
-    assert told.parting is None
+    assert told.first_difference is None
     assert "no decision differs" in repr(told)
     other = {**named, "linking/vertex_selection": vertex(2, "Dune", "another reason")}
     told = first.diff(first.fork(models=Scripted(other, name="c")).go())
-    assert told.parting is not None
-    assert told.parting.key == "vertex_selection[Dune]"
-    assert "First decision that differs" in told._repr_html_()
+    assert told.first_difference is not None
+    assert told.first_difference.key == "vertex_selection[Dune]"
+    assert "First decision that differs" in to_html(told)
 
 
 # --- records in a line
@@ -122,12 +118,12 @@ def test_the_first_decision_that_differs_is_no_other_wording_and_no_renamed_unkn
         (Rephrased("When was Harry Potter written?", "When?"), "When was Harry Potter written?"),
         (Context(), "no earlier turn"),
         (Context((Turn("Who?", ("A", "B")),), cut=1), "1 earlier turn, 1 answer left out"),
-        (QIR((FACT,), "?x"), "⟨Arrival, directed by, ?x⟩ asks for ?x"),
-        (QIR((FACT,), kind="boolean"), "⟨Arrival, directed by, ?x⟩ asks for whether it is so"),
+        (QIR((FACT,), "?x"), "1 triple, asks for ?x"),
+        (QIR((FACT,), kind="boolean"), "1 triple, asks for yes or no"),
         (Retrieved("Arrival", (ARRIVAL,), "all words", found=9), "1 candidate of 9 found"),
-        (Link("Arrival", ARRIVAL), f"Arrival → Arrival (Film) <{EX}Arrival>"),
+        (Link("Arrival", ARRIVAL), "Arrival → Arrival (Film)"),
         (Link("Arrival", None), "Arrival → no vertex"),
-        (LinkedRelation(FACT, (DIRECTOR,)), "1 predicate, best: director"),
+        (LinkedRelation(FACT, (DIRECTOR,)), "→ director, best of 1 predicate"),
         (Linked((Link("Arrival", ARRIVAL),), ()), "1 of 1 entity and 0 of 0 relations linked"),
         (Generated((QUERY,), 40), "1 candidate query of 40"),
         (Selection((QUERY,), ("director",)), "1 query kept, relevant: director"),
@@ -136,7 +132,7 @@ def test_the_first_decision_that_differs_is_no_other_wording_and_no_renamed_unkn
     ],
 )
 def test_a_record_in_a_line(value: object, said: str) -> None:
-    assert line(value) == said
+    assert one_line(value) == said
 
 
 def test_any_record_has_a_line_and_its_fields_that_can_do_nothing_to_a_terminal() -> None:
@@ -145,7 +141,7 @@ def test_any_record_has_a_line_and_its_fields_that_can_do_nothing_to_a_terminal(
         agent: str
 
     assert "agent critic" in plain(record_html(Vote("critic")))
-    assert line("red \x1b[31m\nand \u202ereversed") == "red �[31m and �reversed"
+    assert one_line("red \x1b[31m\nand \u202ereversed") == "red �[31m and �reversed"
 
 
 # --- tree
@@ -154,20 +150,22 @@ def test_any_record_has_a_line_and_its_fields_that_can_do_nothing_to_a_terminal(
 def test_the_tree_shows_agents_under_their_supervisors_and_the_triples_of_the_answer(
     run: Run,
 ) -> None:
-    told = tree(run.steps, run.calls)
+    told = format_tree(run.steps, run.calls)
     assert "├─ qir: ⟨Arrival, " in told
     assert re.search(r"├─ understanding: .*\n│  └─ classifier: self-contained", told)
     assert "Denis Villeneuve: Arrival — director → Denis Villeneuve" in told
     assert re.search(r"→ director <https://kgwb.example/films/director>", told)
     assert "\x1b[" not in told
-    assert "\x1b[1mqir\x1b[0m" in tree(run.steps, run.calls, color=True)
+    assert "\x1b[1mqir\x1b[0m" in format_tree(run.steps, run.calls, color=True)
 
 
 def test_the_tree_says_where_an_output_came_from_and_what_it_cost(run: Run) -> None:
-    assert re.search(r"qir: .* \(live, 1 model call, [\d.]+ m?s\)", tree(run.steps, run.calls))
+    assert re.search(
+        r"qir: .* \(live, 1 model call, [\d.]+ m?s\)", format_tree(run.steps, run.calls)
+    )
     again = run.fork().go()
     again.replace("qir", run.output("qir")).go()
-    told = tree(again.steps, again.calls)
+    told = format_tree(again.steps, again.calls)
     assert re.search(r"qir: .* \(by hand, ", told)
     assert re.search(r"execution: .* \(from the record, 1 query, ", told)
 
@@ -182,7 +180,7 @@ def test_the_tree_shows_failed_attempts_notes_and_errors() -> None:
     failed = Step(
         "qir", "qir", "", "", {}, QIR, attempts=[attempt], notes=["cut"], error="no valid reply"
     )
-    told = tree([failed])
+    told = format_tree([failed])
     assert "qir: failed: no valid reply" in told
     assert "attempt 1 failed: well-formed JSON: no JSON" in told
     assert "note: cut" in told
@@ -237,7 +235,9 @@ def test_candidates_stand_in_rows_with_the_chosen_one_marked() -> None:
     candidates = tuple(Candidate(URIRef(f"{EX}{number}"), "x") for number in range(100))
     assert "and 40 more" in record_html(Retrieved("x", candidates))
     found = step("r", Retrieved("Arrival", (ARRIVAL,), query='"arrival"'))
-    assert "degree 1,000+" in view(found.output, Around(more={"degrees": {ARRIVAL.iri: 1000}}))
+    assert "degree 1,000+" in render(
+        found.output, RenderContext(replies={"degrees": {ARRIVAL.iri: 1000}})
+    )
     assert "&quot;arrival&quot;" in record_html(found.output)
     incoming = RankedPredicate(URIRef(EX + "made"), "made", "in", 0.5)
     ranked = record_html(LinkedRelation(FACT, (DIRECTOR, incoming)))
@@ -293,23 +293,27 @@ def test_the_cuts_of_queries_are_counted_and_a_kept_one_has_its_prefixes() -> No
     ],
 )
 def test_a_query_means_the_same_with_its_prefixes(query: str, same: str | None) -> None:
-    made = readable(query, Around())
+    made = readable_query(query, RenderContext())
     assert same in (None, made)
     assert str(prepareQuery(made).algebra) == str(prepareQuery(query).algebra)
 
 
 def test_sparql_is_highlighted_and_laid_out() -> None:
-    shown = sparql('SELECT ?x WHERE { ?x <http://e/p> "a . b" . FILTER(?x != 1.5) }', Around())
+    shown = render_query(
+        'SELECT ?x WHERE { ?x <http://e/p> "a . b" . FILTER(?x != 1.5) }', RenderContext()
+    )
     assert '<span class="kw">SELECT</span> <span class="var">?x</span>' in shown
     assert html.unescape(re.sub("</?(?:span|pre)[^>]*>", "", shown)).count("\n") == 4
-    assert laid_out("ASK {\n ?a ?b ?c}") == "ASK {\n ?a ?b ?c}"
+    assert lay_out("ASK {\n ?a ?b ?c}") == "ASK {\n ?a ?b ?c}"
 
 
 @pytest.mark.parametrize(
     "text", ["", "}}}} {", '"unended', HOSTILE, "SELECT 文 § <a", "ASK{?a?b?c.}"]
 )
 def test_any_text_can_be_highlighted(text: str) -> None:
-    shown = html.unescape(re.sub(r"</?(?:span|pre)\b[^>]*>", "", sparql(text, Around())))
+    shown = html.unescape(
+        re.sub(r"</?(?:span|pre)\b[^>]*>", "", render_query(text, RenderContext()))
+    )
     assert "".join(shown.split()) == "".join(text.split())
 
 
@@ -332,7 +336,7 @@ def test_an_answer_shows_names_apart_huge_literals_cut_names_of_its_support_and_
     assert "x" * 301 not in record_html(huge)
     assert "(12,345 letters)" in record_html(huge)
     named = replace(ANSWER, names=((SUPPORT[0], "Arrival's sequel"),))
-    assert "Denis Villeneuve: Arrival's sequel — director → Villeneuve" in lines(named)
+    assert "Denis Villeneuve: Arrival's sequel — director → Villeneuve" in summarize(named)
     assert "Arrival&#x27;s sequel" in record_html(named)
     nothing = plain(record_html(Answer("list", reason="not in this graph: no vertex for Atlantis")))
     assert "The graph holds no answer: no vertex for Atlantis" in nothing
@@ -344,12 +348,12 @@ def test_ten_thousand_values_cost_no_more_than_those_that_are_shown() -> None:
         "list", tuple(Value(one, "Person", ((SUPPORT[0], SUPPORT[1], one),)) for one in people)
     )
     begun = time.perf_counter()
-    shown, said = record_html(answer), lines(answer)
+    shown, said = record_html(answer), summarize(answer)
     assert time.perf_counter() - begun < 5
     assert "and 9,940 more" in shown
     assert "Person (p59)" in shown
     assert "Person (p60)" not in shown
-    assert said[0] == "Person, Person, Person, Person, Person, and 9,995 more"
+    assert said.splitlines()[0] == "Person, Person, Person, Person, Person, and 9,995 more"
 
 
 def test_a_label_of_a_megabyte_is_cut_wherever_it_is_shown() -> None:
@@ -369,7 +373,7 @@ def test_a_label_of_a_megabyte_is_cut_wherever_it_is_shown() -> None:
         Context((Turn("Who?", (text,)),)),
     ]
     for value in values:
-        shown = record_html(value, {str(vertex): text}) + "\n".join(lines(value))
+        shown = record_html(value, {str(vertex): text}) + summarize(value)
         assert len(shown) < 20_000
         assert re.search(r"\(1,000,0\d\d letters\)", shown)
 
@@ -379,14 +383,14 @@ def test_a_label_of_a_megabyte_is_cut_wherever_it_is_shown() -> None:
 
 def test_differences_show_both_outputs_of_steps_that_differ(run: Run) -> None:
     other = run.fork(question="Who directed Dune: Part Two?").go()
-    told = difference_text(run.diff(other))
+    told = run.diff(other).summary()
     assert re.match(r"\d+ of \d+ steps differ", told)
     assert re.search(
         r"qir: changed in inputs, output.*\n  first:  ⟨Arrival, (?:.*\n)+?  second: ⟨Dune: Part Two, ",
         told,
     )
     assert "entity_linking[Arrival]: only in first" in told
-    page = plain(run.diff(other)._repr_html_())
+    page = plain(to_html(run.diff(other)))
     assert "First decision that differs" in page
     assert repr(run.diff(run.fork().go())) == "no step differs"
 
@@ -415,7 +419,7 @@ def test_times_are_readable(value: float, said: str) -> None:
 
 
 def test_what_came_in_names_the_step_it_came_from(run: Run) -> None:
-    made = came_in(run["execution"], Around(steps=tuple(run.steps)))
+    made = render_inputs(run["execution"], RenderContext(steps=tuple(run.steps)))
     assert "selection from predicate selection" in plain(made)
 
 
@@ -438,7 +442,7 @@ def test_an_answer_of_the_wrong_kind_says_so(
 ) -> None:
     terms = [URIRef(value) if value.startswith("http") else Literal(value) for value in values]
     assert (
-        doubt(question, Answer("list", tuple(Value(t, t.rpartition("/")[2]) for t in terms)))
+        doubt_about(question, Answer("list", tuple(Value(t, t.rpartition("/")[2]) for t in terms)))
         == words
     )
 
@@ -462,8 +466,8 @@ home org:home 33% without a class 1: Port · 1 without a name | label rdfs:label
 Asserted in both directions: 1 next to (2 of 3)"""
     assert [part for part in re.split(r" \| |\n", parts) if part not in shown] == [], shown
     assert "<details open" not in markup and "<input" not in markup
-    assert seen._repr_html_() and repr(seen).splitlines()[:2] == [
+    assert to_html(seen) and repr(seen).splitlines()[:2] == [
         "22 triples, 3 things, 2 classes, 9 predicates",
         "boat                            3  length 100%, next to 100%, state 67%, home 33%",
     ]
-    assert lines(seen)[:2] == ["2 classes in 22 triples", "boat 3"]
+    assert str(seen) == "2 classes in 22 triples"

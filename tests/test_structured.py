@@ -15,7 +15,7 @@ from kgwb.errors import InvalidReplyError
 from kgwb.flow import Answer, Value
 from kgwb.llm import ChatReply, Scripted
 from kgwb.run import Run, System, agent
-from kgwb.run.ask import RIGHT_FORM, WELL_FORMED, Check, ask, judge
+from kgwb.run.ask import RIGHT_FORM, WELL_FORMED, Check, ask, check_reply
 from kgwb.run.prompts import Prompts
 
 
@@ -72,7 +72,7 @@ def run_with(*lines: Any, last_resort: Any = None, **settings: Any) -> tuple[Run
 )
 @pytest.mark.parametrize("finish_reason", ["stop", "length"])
 def test_the_json_in_a_reply_is_found(text: str, finish_reason: str) -> None:
-    reply, results = judge(text, finish_reason, Reply, (SMALL,))
+    reply, results = check_reply(text, finish_reason, Reply, (SMALL,))
     assert reply == Reply(word="a", number=1)
     assert [(r.name, r.problem) for r in results] == [
         (WELL_FORMED, ""),
@@ -116,7 +116,7 @@ def test_the_json_in_a_reply_is_found(text: str, finish_reason: str) -> None:
 def test_what_is_no_reply_is_told_apart(
     text: str, finish_reason: str, check: str, problem: str
 ) -> None:
-    reply, results = judge(text, finish_reason, Reply, (SMALL,))
+    reply, results = check_reply(text, finish_reason, Reply, (SMALL,))
     assert reply is None
     assert (results[-1].name, problem in results[-1].problem) == (check, True), results
 
@@ -218,7 +218,7 @@ ANYTHING = st.one_of(
 @example(text="\ud800{}", finish_reason="stop")
 @example(text='{"word": "\\ud800", "number": 1}', finish_reason="stop")
 def test_nothing_is_accepted_that_does_not_validate(text: str, finish_reason: str) -> None:
-    reply, results = judge(text, finish_reason, Reply, (SMALL,))
+    reply, results = check_reply(text, finish_reason, Reply, (SMALL,))
     if reply is None:
         assert results[-1].problem
     else:

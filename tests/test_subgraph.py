@@ -13,25 +13,26 @@ from small import DIRECTED, FILMS, Alone, chatty, films, iri, predicates, qir
 
 from kgwb import load_run, open_kg
 from kgwb.errors import SettingError
-from kgwb.flow import Answer, Triple, Value
+from kgwb.flow import Answer, Value
 from kgwb.kg import Rows
 from kgwb.llm import Scripted
+from kgwb.records import Role
 from kgwb.run import Run
 from kgwb.show.subgraph import (
     Edge,
     Node,
-    Role,
     Subgraph,
     expand,
+    fit_width,
     layout,
     legend,
-    fit_width,
     subgraph,
     svg,
     tables,
     text_width,
 )
-from kgwb.show.terms import Around
+from kgwb.show.terms import RenderContext
+from kgwb.terms import Triple
 
 BORN = {
     "chatty_kg/qir": qir(
@@ -277,7 +278,7 @@ def test_loops_parallels_triangles_and_parts_are_drawn(ends: str) -> None:
 
 
 def test_the_tables_name_every_triple_its_roles_and_its_answers() -> None:
-    html = tables(subgraph(born()), Around())
+    html = tables(subgraph(born()), RenderContext())
     for text in ("stands for “directed by”", "birth place", "bound to ?place, answer", "Gentilly"):
         assert text in html
     assert re.search(r"<td>support, stands for “birth place”</td><td>Gentilly</td>", html)

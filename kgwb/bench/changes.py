@@ -12,11 +12,11 @@ from kgwb.bench.figures import NAMES, WITH_INTERVALS, Measured
 from kgwb.bench.metrics import Group, compare
 from kgwb.bench.results import VERDICTS, Row, changed_entries, label_of, lost, run_file, verdict
 from kgwb.errors import InputError, KgwbError
-from kgwb.run.record import RunFile, StepDifference
+from kgwb.run.agents import agent_of_key
+from kgwb.run.differences import StepDifference, output_lines
+from kgwb.run.run_file import RunFile
 from kgwb.show import html as h
 from kgwb.show.html import Html, tag
-from kgwb.show.run import agent_of
-from kgwb.show.tell import compared, line, outcome
 from kgwb.text import and_more, display_name, pluralize, shorten, single_line
 
 VARIES = "varies by itself"
@@ -63,9 +63,11 @@ def values_of(row: Row, name: str) -> Html:
         return h.iri_link(value, label_of(row, value)) if "://" in value else shorten(value)
 
     cells = row.get("table" if name == "answers" else "gold_table") or [[value] for value in values]
-    lines = [[shown(cell) for cell in line] for line in cells[:MOST_VALUES]]
+    lines = [[shown(cell) for cell in one_line] for one_line in cells[:MOST_VALUES]]
     written = (
-        h.table((), lines) if len(cells[0]) > 1 else h.join(*(h.div("", *line) for line in lines))
+        h.table((), lines)
+        if len(cells[0]) > 1
+        else h.join(*(h.div("", *one_line) for one_line in lines))
     )
     return h.join(written, and_more(len(cells) - MOST_VALUES))
 
@@ -98,8 +100,10 @@ def changes(
         files = run_file(before.folder, row), run_file(after.folder, new)
         with suppress(KgwbError):
             if files[0] and files[1]:
-                parting = systems.load_run(files[0]).diff(systems.load_run(files[1])).parting
-                agent = agent_of(parting.key) if parting else ""
+                parting = (
+                    systems.load_run(files[0]).diff(systems.load_run(files[1])).first_difference
+                )
+                agent = agent_of_key(parting.key) if parting else ""
         finished()
         known.append(Change(row, new, became, parting, new.get("varies") or agent))
     return sorted(known, key=lambda change: [*OUTCOMES].index(change.outcome))
@@ -110,7 +114,7 @@ def texts_of(measured: Measured, names: Collection[str]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for file in filter(None, (run_file(measured.folder, row) for row in measured.rows.values())):
         with suppress(KgwbError):
-            header = next(RunFile(file).lines())
+            header = next(RunFile(file).entries())
             texts = {**header.get("prompts", {}), **texts}
         if set(names) <= set(texts):
             break
@@ -254,12 +258,9 @@ def _decisions(parting: StepDifference | None) -> tuple[object, object]:
     if parting is None:
         return h.aside("–"), h.aside("–")
     sides = (parting.first, parting.second)
-    texts = [
-        "no such step" if side is None else line(side.output) if side.done else outcome(side)
-        for side in sides
-    ]
+    texts = ["no such step" if side is None else side.outcome for side in sides]
     if texts[0] == texts[1]:
-        texts = ["; ".join(compared(side.output)) if side and side.done else "" for side in sides]
+        texts = ["; ".join(output_lines(side)) if side and side.done else "" for side in sides]
     return h.word_changes(*(shorten(text) for text in texts))
 
 

@@ -15,8 +15,8 @@ from pydantic import BaseModel, Field
 from kgwb import disk
 from kgwb.errors import InputError
 from kgwb.run.agents import System
-from kgwb.run.record import Call, Step, Totals
-from kgwb.systems import oracle
+from kgwb.run.calls import Call
+from kgwb.run.steps import Step, Totals
 
 SHIPPED = Path(__file__).with_name("prices.toml")
 COUNTS = ("model_calls", "prompt_tokens", "completion_tokens", "queries")
@@ -86,9 +86,9 @@ def stages(system: System, steps: Iterable[Step]) -> dict[str, float]:
     titled = [
         (title.removesuffix(" ↻").lower(), agents) for title, agents in system.stages if title
     ]
-    known = oracle(system.name)
+    known = system.gold
     stage_of = (
-        known.STAGES if known else {agent: title for title, agents in titled for agent in agents}
+        known.stages if known else {agent: title for title, agents in titled for agent in agents}
     )
     seconds = dict.fromkeys(stage_of.values(), 0.0)
     within: set[str] = set()

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kgwb import llm, systems
+from kgwb import systems
 from kgwb.bench.cost import Prices, costs
 from kgwb.bench.ladder import LADDER, Lost, recall, stands
 from kgwb.bench.metrics import Group, groups
@@ -17,6 +17,7 @@ from kgwb.bench.results import Lines, Row, read_results, verdict
 from kgwb.errors import InputError
 from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
+from kgwb.run.models import open_model
 from kgwb.show.html import Html, div, page
 from kgwb.show.html import table as html_table
 from kgwb.text import pluralize, single_line
@@ -81,7 +82,7 @@ class Measured:
         if "@" in spec:
             why = f"{self.folder} was measured with a model at an address of its own: {spec}"
             raise InputError(why, hint="name it again: --model SPEC, or model=...")
-        return llm.model(spec)
+        return open_model(spec)
 
     @cached_property
     def groups(self) -> dict[str, Group]:

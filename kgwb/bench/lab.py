@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from kgwb import llm, systems
+from kgwb import systems
 from kgwb.bench.cost import Budget, Prices, used
 from kgwb.bench.figures import Measured
 from kgwb.bench.questions import BenchQuestion
@@ -31,8 +31,10 @@ from kgwb.kg import Graph, cache_dir
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
 from kgwb.run import Replay, Run
+from kgwb.run.calls import Call
+from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
-from kgwb.run.record import Call, Step
+from kgwb.run.steps import Step
 from kgwb.text import pluralize
 
 RETRIES = "retries"
@@ -87,7 +89,7 @@ class Lab:
         self.system = systems.system(str(self.earlier.config.get("system")))
         self.kg = self.earlier.graph(kg)
         specs = {**({"": model} if model else {}), **(models or {})}
-        self._given = {name: llm.model(each) for name, each in specs.items()}
+        self._given = {name: open_model(each) for name, each in specs.items()}
         kept = {
             name: self._measured_with(name)
             for name in self.earlier.models

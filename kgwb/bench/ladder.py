@@ -23,12 +23,12 @@ from kgwb.errors import (
     OverrideError,
     QuestionError,
 )
-from kgwb.flow import Dialogue, Turn, from_data
+from kgwb.flow import Dialogue, Turn
 from kgwb.kg.base import Graph
-from kgwb.run import Run
+from kgwb.records import from_data
+from kgwb.run import Run, System
 from kgwb.run import Setup as RunSetup
-from kgwb.systems import oracle
-from kgwb.systems.gold import Gold, Oracle
+from kgwb.run.gold import GoldDecisions, GoldQuery
 
 LADDER = "ladder.jsonl"
 NO_GOLD = "there is no gold query that can be read"
@@ -44,12 +44,14 @@ class Lost(Line):
     why: str
 
 
-def oracle_of(system: str) -> Oracle:
-    """What gold means to the agents of a system. Raises InputError if it does not say."""
-    if (known := oracle(system)) is None:
-        hint = f"leave the ladder out, or write kgwb/systems/{system}/gold.py"
-        raise InputError(f"{system} does not say what gold means to its agents", hint=hint)
-    return known
+def gold_decisions_of(system: System) -> GoldDecisions:
+    """Return what gold means to the agents of a system. Raises InputError if it does not say."""
+    if system.gold is None:
+        raise InputError(
+            f"{system.name} does not say what gold means to its agents",
+            hint="leave the ladder out, or give the System its gold decisions",
+        )
+    return system.gold
 
 
 def where_lost(
@@ -65,7 +67,7 @@ def where_lost(
     Saved runs are used where there are any; else the question is asked again. Raises InputError if the system
     does not say what gold means to its agents.
     """
-    oracle_of(setup.system.name)
+    gold_decisions_of(setup.system)
     rows = {row["id"]: row for row in results.of(questions)}
     lines = Lines(results.folder / LADDER, Lost)
     watch, folder = Watch(), results.folder.resolve()
@@ -127,7 +129,7 @@ def climb(
     return line | climbed(run, gold, question, setup, watch)
 
 
-def gold_of(question: BenchQuestion, kg: Graph) -> Gold | None:
+def gold_of(question: BenchQuestion, kg: Graph) -> GoldQuery | None:
     """The gold query of a question taken apart, its IRIs named; None if there is none that can be read."""
     gold = read_gold(question, kg)
     if gold is None:
@@ -139,12 +141,14 @@ def gold_of(question: BenchQuestion, kg: Graph) -> Gold | None:
     )
 
 
-def climbed(run: Run, gold: Gold, question: BenchQuestion, setup: RunSetup, watch: Watch) -> Row:
+def climbed(
+    run: Run, gold: GoldQuery, question: BenchQuestion, setup: RunSetup, watch: Watch
+) -> Row:
     """What the rungs did to a run that lost its answer."""
-    known = oracle_of(setup.system.name)
+    known = gold_decisions_of(setup.system)
     rungs: dict[str, float] = {}
     refused, calls = [], 0
-    for name, put in known.LADDER.items():
+    for name, put in known.ladder.items():
         if (rung := put(run, gold)) is None:
             continue
         higher = run.fork()
@@ -157,7 +161,7 @@ def climbed(run: Run, gold: Gold, question: BenchQuestion, setup: RunSetup, watc
             continue
         run, rungs[name] = higher, f1
         if f1 == 1:
-            blame = {"agent": rung.agent, "stage": known.STAGES.get(rung.agent), "mended_by": name}
+            blame = {"agent": rung.agent, "stage": known.stages.get(rung.agent), "mended_by": name}
             return {**blame, "rungs": rungs, "model_calls": calls, "why": "; ".join(refused)}
     (asked,) = with_gold([question.model_copy(update={"answers": None})], setup.kg)
     right = asked.answers is not None and score(asked.answers, question.answers or ()).f1 == 1

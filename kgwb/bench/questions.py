@@ -12,10 +12,11 @@ from pydantic import BaseModel, BeforeValidator, model_validator
 from rdflib import Literal, URIRef
 
 from kgwb.errors import GraphError
-from kgwb.flow import Answer, Term
+from kgwb.flow import Answer
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import checked, n3, writable
-from kgwb.systems.gold import Gold, read
+from kgwb.run.gold import GoldQuery, read_gold_query
+from kgwb.terms import Term
 
 
 def _lexical(value: object) -> object:
@@ -196,9 +197,9 @@ def with_queries(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQue
     return questions
 
 
-def read_gold(question: BenchQuestion, kg: Graph) -> Gold | None:
+def read_gold(question: BenchQuestion, kg: Graph) -> GoldQuery | None:
     """The gold query of a question taken apart; None if there is none that can be read."""
-    return read(standard(question.sparql), kg.vocabulary) if question.sparql else None
+    return read_gold_query(standard(question.sparql), kg.vocabulary) if question.sparql else None
 
 
 def standard(sparql: str) -> str:

@@ -32,10 +32,10 @@ from kgwb.bench.results import VERDICTS, Row, entries_of, label_of, lost, run_fi
 from kgwb.errors import InputError, KgwbError
 from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
+from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.show import html as h
 from kgwb.show.html import Bar, Html, tag
-from kgwb.show.run import run_body
-from kgwb.show.text import BASELINE
+from kgwb.show.run import render_run
 from kgwb.text import first_items, format_seconds, pluralize, shorten, single_line
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def run_page(file: Path) -> str:
     debug = f"import kgwb; kgwb.debug(kgwb.load_run({file.name!r}))"
     hint = h.aside("In a notebook beside this page, this opens it in the debugger:")
     try:
-        shown = run_body(systems.load_run(file))
+        shown = render_run(systems.load_run(file))
     except KgwbError as exc:
         shown = h.note(h.preformatted(exc), kind="bad")
     return standalone(f"Run {file.stem}", hint, h.preformatted(debug), shown)
@@ -262,7 +262,7 @@ def _measured(sets: Sets) -> Iterator[Html]:
         (first if name.partition(" ")[0] in _FIRST else rest).append((name, *cells))
     yield h.table(heads, first)
     if any("rules" in measured.models.values() for measured in sets):
-        yield h.note(BASELINE, kind="calm")
+        yield h.note(BASELINE_REMARK, kind="calm")
     for measured in sets:  # where the questions lie is not kept, only what they are
         config, entries = measured.config, entries_of(measured.config)
         chosen = "paper" if entries.get("settings profile") == "paper" else "fast"

@@ -14,8 +14,9 @@ from pydantic import BaseModel, Field, PlainValidator, ValidationError
 from kgwb import disk
 from kgwb.bench.questions import BenchQuestion
 from kgwb.errors import InputError
-from kgwb.flow import Turn, from_data
-from kgwb.kg.text import local_name
+from kgwb.flow import Turn
+from kgwb.records import from_data
+from kgwb.terms import local_name
 
 CONFIG, RESULTS = "config.json", "results.jsonl"
 RUNS = "runs"

@@ -17,7 +17,6 @@ from queue import SimpleQueue
 from typing import Any, Literal
 from urllib.parse import quote
 
-from kgwb.aside import undisturbed
 from kgwb.bench.cost import Budget, stages, used
 from kgwb.bench.metrics import NOTHING, by_column, score
 from kgwb.bench.questions import (
@@ -36,13 +35,15 @@ from kgwb.errors import (
     KgwbError,
     ModelUnreachableError,
 )
-from kgwb.flow import Dialogue, Turn, from_data, to_data
+from kgwb.flow import Dialogue, Turn
 from kgwb.llm.base import ChatModel
+from kgwb.records import from_data, to_data
 from kgwb.run import Run
 from kgwb.run import Setup as RunSetup
+from kgwb.run.calls import Call
+from kgwb.run.differences import compare_steps
 from kgwb.run.prompts import shipped_folder
-from kgwb.run.record import Call, difference
-from kgwb.systems import oracle
+from kgwb.threads import shielded
 from kgwb.version import __version__
 
 LIBRARIES = (
@@ -212,7 +213,7 @@ def work_off(
                 watch.interrupt()
                 raise
 
-    undisturbed(work_on, leave=watch.interrupt)
+    shielded(work_on, on_abandon=watch.interrupt)
 
 
 @dataclass(frozen=True)
@@ -368,7 +369,7 @@ def _varying(run: Run, earlier: Run, repeats: int, watch: Watch, calls: list[Cal
             if isinstance(each.error, ModelUnreachableError | GraphUnreachableError):
                 raise each.error
             calls += [call for key, call in each.calls.items() if known.get(key) is not call]
-            if parting := difference(steps, each.by_key).parting:
+            if parting := compare_steps(steps, each.by_key).first_difference:
                 return parting.key.partition("[")[0]
     return ""
 
@@ -434,7 +435,7 @@ def row_of(question: BenchQuestion, run: Run | None, error: str | None) -> Row:
 
 def _linking(question: BenchQuestion, run: Run) -> Row:
     """How many of the gold query's vertices and predicates a run linked, and had to choose from, if known."""
-    known = oracle(run.system.name)
+    known = run.system.gold
     gold = read_gold(question, run.kg) if known else None
     if known is None or gold is None:
         return {}

@@ -24,9 +24,10 @@ from rdflib import Literal
 from kgwb import errors
 from kgwb.bench.runner import Setup
 from kgwb.errors import InputError, KgwbError, QueryError
-from kgwb.flow import Dialogue, Term
+from kgwb.flow import Dialogue
 from kgwb.kg.sparql import checked, n3
 from kgwb.run import Run
+from kgwb.terms import Term
 from kgwb.text import remove_controls
 
 NO_ANSWER = "SELECT ?answer WHERE { ?answer ?property ?value FILTER(false) }"

@@ -12,11 +12,10 @@ from kgwb.bench.metrics import score
 from kgwb.bench.questions import BenchQuestion, answer_strings
 from kgwb.bench.runner import Watch
 from kgwb.errors import KgwbError
-from kgwb.flow import Dialogue, Triple
+from kgwb.flow import Dialogue
 from kgwb.run import Run, Setup
 from kgwb.show import html as h
-from kgwb.show.terms import names_of, triple_text
-from kgwb.systems import oracle
+from kgwb.terms import Triple, triple_text
 from kgwb.text import format_seconds, pluralize, shorten, single_line
 
 
@@ -133,9 +132,11 @@ def ask_all(
         if gold and gold.answers is not None:
             f1 = 0.0 if error else score(answer_strings(run.answer), gold.answers).f1
         if gold and f1 is not None and f1 < 1 and not error:
-            known = gold_of(gold, setup.kg) if oracle(setup.system.name) else None
+            known = gold_of(gold, setup.kg) if setup.system.gold else None
             blame = climbed(run.fork(), known, gold, setup, Watch()) if known else {}
             lost = str(blame.get("agent") or blame.get("why") or "not known")
         asked.append(Asked(setup.system.name, run, error, f1, lost))
-    names = {iri: name for each in reversed(asked) for iri, name in names_of(each.run).items()}
+    names = {
+        iri: name for each in reversed(asked) for iri, name in each.run.display_names().items()
+    }
     return SideBySide(text, tuple(asked), names)

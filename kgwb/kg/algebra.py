@@ -17,8 +17,9 @@ from rdflib.plugins.sparql.sparql import SPARQLError
 from rdflib.util import from_n3
 
 from kgwb.errors import QueryError
-from kgwb.flow import Kind, Term, Triple
+from kgwb.flow import Kind
 from kgwb.kg.sparql import NO_QUERY, checked, n3, nodes, parsing
+from kgwb.terms import Term, Triple
 
 Pattern = tuple[str, str, str]
 """A triple pattern: terms in N-Triples form, variables as "?x"."""

@@ -16,8 +16,9 @@ from rdflib.namespace import DCTERMS, FOAF, OWL, RDF, RDFS, SKOS
 
 from kgwb import disk
 from kgwb.errors import SettingError
-from kgwb.flow import Iri, Term, Triple, Triples, from_data, to_data
 from kgwb.network import LONGEST_S
+from kgwb.records import from_data, to_data
+from kgwb.terms import Iri, Term, Triple, Triples
 
 SCHEMA = "http://schema.org/"
 WIKIBASE = "http://wikiba.se/ontology#"

@@ -22,8 +22,8 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kgwb.aside import undisturbed
 from kgwb.errors import EmbeddingError
+from kgwb.threads import shielded
 
 DEFAULT = "all-MiniLM-L6-v2"
 LEXICAL = "lexical"
@@ -89,7 +89,7 @@ class Embeddings:
                 hint=f"if you trust them, set KGWB_EMBEDDINGS={self.name}",
             )
         # An import of torch that is broken off in the middle cannot be tried again
-        model, lock = undisturbed(partial(_load, self.name))
+        model, lock = shielded(partial(_load, self.name))
         with lock:
             return list(model(list(texts)))
 

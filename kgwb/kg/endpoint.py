@@ -21,7 +21,6 @@ from rdflib import Literal, URIRef
 
 from kgwb import disk
 from kgwb.errors import GraphError, GraphTimeoutError, QueryError
-from kgwb.flow import Triple, Triples
 from kgwb.kg.base import WIKIBASE, Found, Graph, Hit, Limits, Rows, Vocabulary, well_known
 from kgwb.kg.dialects import DIALECTS, STAGES, Dialect, Stage, named
 from kgwb.kg.local import triples_of
@@ -29,8 +28,9 @@ from kgwb.kg.muting import hide, mute
 from kgwb.kg.parsing import reply_parsed
 from kgwb.kg.queries import labelling, schema
 from kgwb.kg.sparql import Checked, Form, checked, one_of, quoted, writable
-from kgwb.kg.text import language_rank, local_name, normal, ranked, spelled
+from kgwb.kg.text import language_rank, normal, ranked, spelled
 from kgwb.kg.transport import AGENT, Address, Reply, ask, read_term, sent
+from kgwb.terms import Triple, Triples, local_name
 
 REMEMBERED_S = 30 * 24 * 3600
 """After this time an endpoint is probed again: it may have got an index."""

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import networkx as nx
 from rdflib import Literal, URIRef
 
-from kgwb.flow import Answer, Term, term_to_data
-from kgwb.kg.text import local_name
+from kgwb.flow import Answer
+from kgwb.terms import Term, local_name, term_to_data
 from kgwb.text import remove_controls
 
 

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from rdflib import XSD, Literal, URIRef
 
 from kgwb.errors import GraphError
-from kgwb.flow import Iri
 from kgwb.kg.algebra import PATH, Pattern, conjunction, filtered, parts_of
 from kgwb.kg.base import Graph, Rows
 from kgwb.kg.queries import Row, blocking
 from kgwb.kg.queries import counted as number_of
 from kgwb.kg.sparql import checked, outline
-from kgwb.kg.survey import Survey
+from kgwb.kg.survey_records import Survey
 from kgwb.kg.survey_text import plain, quoted, short_name
-from kgwb.kg.text import local_name
+from kgwb.terms import Iri, local_name
 from kgwb.text import list_first, pluralize
 
 MOST_PATTERNS = 10

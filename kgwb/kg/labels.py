@@ -23,7 +23,8 @@ from rdflib.namespace import RDF
 from kgwb.errors import GraphFileError
 from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_SPACES, WIKIBASE, Found, Vocabulary
 from kgwb.kg.sparql import n3, one_of
-from kgwb.kg.text import MAX_CHARS, language_rank, local_name, normal, ranked, words
+from kgwb.kg.text import MAX_CHARS, language_rank, normal, ranked, words
+from kgwb.terms import local_name
 
 CLOSE = 0.75
 """How like a word must be to stand in for one that no label has (difflib's ratio)."""

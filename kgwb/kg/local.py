@@ -17,14 +17,14 @@ import rdflib
 from oxrdflib._converter import to_ox
 from rdflib import BNode, URIRef
 
-from kgwb.aside import aside
 from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError
-from kgwb.flow import Term, Triple, Triples, literal
 from kgwb.kg.base import SCHEMA_SPACES, Limits, Rows, Vocabulary
 from kgwb.kg.files import CACHE_VERSION, open_files
 from kgwb.kg.labels import LabelIndex, collect
 from kgwb.kg.muting import hide, mute
 from kgwb.kg.sparql import Form, checked, n3
+from kgwb.terms import Term, Triple, Triples, make_literal
+from kgwb.threads import run_in_thread
 
 T = TypeVar("T")
 
@@ -155,7 +155,7 @@ class LocalGraph:
                 raise
 
         try:  # Aside, as a query inside Oxigraph cannot be stopped, only left.
-            return aside(work, most_s=self.limits.query_timeout_s)
+            return run_in_thread(work, timeout_s=self.limits.query_timeout_s)
         except TimeoutError:
             raise GraphTimeoutError(
                 f"the query took longer than {self.limits.query_timeout_s:g} s",
@@ -208,7 +208,7 @@ def from_ox(term: Any) -> Term:
     if isinstance(term, ox.NamedNode):
         return URIRef(term.value)
     if isinstance(term, ox.Literal):
-        return literal(term.value, term.datatype.value, term.language or "")
+        return make_literal(term.value, term.datatype.value, term.language or "")
     if isinstance(term, ox.BlankNode):
         return BNode(term.value)
     raise QueryError(f"the result holds {term}, which is no RDF 1.1 term", hint="ask for its parts")

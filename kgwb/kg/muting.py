@@ -20,8 +20,8 @@ from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.sparql import SPARQLError
 
 from kgwb.errors import QueryError
-from kgwb.flow import Term, Triple, Triples
 from kgwb.kg.sparql import NO_QUERY, checked, lexed, n3, nodes, parsing, quoted
+from kgwb.terms import Term, Triple, Triples
 
 _NUMBERS = {XSD.integer, XSD.decimal, XSD.double, XSD.float}
 _IN_TRIPLES = {"A", "TRUE", "FALSE"}

@@ -12,11 +12,12 @@ from rdflib import BNode, Literal, URIRef
 from rdflib.namespace import RDF
 
 from kgwb.errors import QueryError
-from kgwb.flow import Answer, CandidateQuery, Direction, Iri, Term, Triple
+from kgwb.flow import Answer, CandidateQuery, Direction
 from kgwb.kg.algebra import PATH, Pattern, conjunction, filtered, ground, parts_of, unknowns_of
 from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_SPACES, Graph
 from kgwb.kg.sparql import LANGUAGE, n3, one_of, outline, quoted, sayable
-from kgwb.kg.text import language_rank, local_part, normal
+from kgwb.kg.text import language_rank, normal
+from kgwb.terms import Iri, Term, Triple, local_part
 
 SAMPLE, LANGUAGES = 10_000, 8
 """Labels of each predicate looked at to learn their languages, and languages learnt at most."""

@@ -25,7 +25,7 @@ from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue
 
 from kgwb.errors import GraphError, QueryError, QueryRefusedError
-from kgwb.flow import Term
+from kgwb.terms import Term
 
 MAX_DEPTH = 100
 MAX_SIGNS = 10_000

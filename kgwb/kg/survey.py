@@ -12,7 +12,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
@@ -20,13 +20,13 @@ from typing import Any, NamedTuple, TypeVar
 from rdflib import OWL, RDF, RDFS, XSD, BNode, Literal, URIRef
 
 from kgwb import disk
-from kgwb.display import Shown
 from kgwb.errors import GraphError, GraphUnreachableError
-from kgwb.flow import Iri, Term, from_data, to_data
 from kgwb.kg.base import SCHEMA_SPACES, WIKIBASE, Graph
 from kgwb.kg.queries import counted, describe
 from kgwb.kg.sparql import n3, one_of, writable
-from kgwb.kg.text import local_name, local_part
+from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
+from kgwb.records import from_data, to_data
+from kgwb.terms import Term, local_name, local_part
 
 T = TypeVar("T")
 LARGE = 5_000_000
@@ -53,109 +53,8 @@ TRIED_CLASSES, TRIED_PREDICATES = 5, 6
 """Classes, and predicates of each, that questions are made from."""
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
-    """The values of a predicate that are of one sort."""
-
-    sort: str
-    """ "class", "IRI" (without a class), "node" (blank), or the datatype's local name; text has its tag."""
-    of: Iri | None
-    """The class, or the datatype."""
-    triples: int
-    distinct: int
-    examples: tuple[Term, ...]
-    """Of numbers and dates first the least and the greatest."""
-    whole: bool = False
-    """Whether the examples are all values there are."""
-
-    def __str__(self) -> str:
-        return f"{self.sort} {self.triples}"
-
-
-@dataclass(frozen=True, slots=True)
-class Property:
-    """A predicate as the instances of one class use it."""
-
-    predicate: Iri
-    things: int
-    """Instances that have it."""
-    triples: int
-    values: tuple[Values, ...] = ()
-    inner: tuple[Property, ...] = ()
-    """The predicates of the nodes that it leads to, where these only hold structure."""
-    unnamed: int = 0
-    """Distinct IRIs among its values that have no label, where some of them have no class."""
-
-    def __str__(self) -> str:
-        return f"{local_name(self.predicate)} {self.things}"
-
-
-@dataclass(frozen=True, slots=True)
-class Class:
-    """A class with what its instances use; without an IRI, the things that have no class."""
-
-    iri: Iri | None
-    name: str
-    size: int
-    """Its own instances."""
-    total: int
-    """Its instances with those of its subclasses."""
-    parents: tuple[Iri, ...] = ()
-    properties: tuple[Property, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.total}"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Survey(Shown):
-    """What there is in a graph. None is what it did not count."""
-
-    triples: int | None
-    things: int | None
-    predicates: int | None
-    classes: tuple[Class, ...]
-    """The largest first; superclasses are there, though they may have no instances of their own."""
-    unlabelled: int | None
-    """Things without a label."""
-    languages: tuple[tuple[str, int], ...]
-    """How many things have a label in each language; "" is none."""
-    unused: tuple[Iri, ...] = ()
-    """Predicates and classes that are declared, and of which there is no triple or instance."""
-    both_ways: tuple[tuple[Iri, int, int], ...] = ()
-    """Predicates within one class: their triples, and how many of them are also asserted in reverse."""
-    notes: tuple[tuple[Iri, str], ...] = ()
-    """What the graph's own descriptions say of predicates and classes."""
-    names: tuple[tuple[Iri, str], ...] = ()
-    """What IRIs in it are called."""
-    sampled: bool = False
-    queries: int = 0
-    seconds: float = 0.0
-
-    def __str__(self) -> str:
-        of = "a sample" if self.sampled or self.triples is None else f"{self.triples:,} triples"
-        return f"{sum(c.iri is not None for c in self.classes)} classes in {of}"
-
-    def plus(self, more: Survey) -> Survey:
-        """With what another survey of the graph says of some classes."""
-        fresh = {kind.iri: kind for kind in more.classes}
-        classes = tuple(fresh.get(kind.iri, kind) for kind in self.classes)
-        return replace(self, classes=classes, names=tuple(sorted({*self.names, *more.names})))
-
-    def valued(self, hidden: Sequence[URIRef]) -> tuple[URIRef, ...]:
-        """The predicates whose values a name may be, but for hidden ones: texts, IRIs without a label."""
-        used = (each for kind in self.classes for p in kind.properties for each in (p, *p.inner))
-        texts = {
-            each.predicate
-            for each in used
-            if each.unnamed
-            or any(v.sort in ("string", "IRI") or "@" in v.sort for v in each.values)
-        }
-        return () if self.sampled else tuple(sorted(texts - {*hidden}))
-
-
 Parents = Mapping[URIRef, set[URIRef]]
-Used = Mapping[URIRef, Sequence[Property]]
+Used = Mapping[URIRef, Sequence[PropertySurvey]]
 
 
 # --- keeping
@@ -383,7 +282,7 @@ class _Surveyor:
 
     # --- what instances use
 
-    def _properties(self) -> dict[URIRef, list[Property]]:
+    def _properties(self) -> dict[URIRef, list[PropertySurvey]]:
         facts = f"{self.of} ?v ?p ?o FILTER(?p NOT IN ({self.types.replace('|', ', ')}))"
         values = self._values(2, "?c ?p", facts)
         # A node only holds structure if it is blank and without a class, or an instance of a class that has
@@ -408,14 +307,14 @@ class _Surveyor:
             ways += [
                 f"?v ?p ?b . {kinds} . ?b ?q ?o FILTER(?q NOT IN ({self.types.replace('|', ', ')}))"
             ]
-        inner: dict[tuple[Any, ...], list[Property]] = defaultdict(list)
+        inner: dict[tuple[Any, ...], list[PropertySurvey]] = defaultdict(list)
         for nodes in ways:
             for (c, p, q), each in sorted(
                 self._values(3, "?c ?p ?q", f"{self.of} {nodes}").items()
             ):
                 n = sum(v.triples for v in each)
                 inner[c, p].append(
-                    Property(q, n, n, tuple(_whole(v, None, not self.shares) for v in each))
+                    PropertySurvey(q, n, n, tuple(_whole(v, None, not self.shares) for v in each))
                 )
         few = self._few(values)
         loose = sorted(
@@ -425,13 +324,13 @@ class _Surveyor:
         nameless += f" FILTER NOT EXISTS {{ ?o ({self.labels}) ?label }}"
         rows = self.grouped("?c ?p", "(COUNT(DISTINCT ?o) AS ?n)", nameless) if loose else []
         unnamed = {(c, p): counted(n) for c, p, n in rows}
-        used: dict[URIRef, list[Property]] = defaultdict(list)
+        used: dict[URIRef, list[PropertySurvey]] = defaultdict(list)
         numbers = "(COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n)"
         for c, p, *counts in self.grouped("?c ?p", numbers, facts):
             whole = tuple(_whole(v, few.get((c, p)), not self.shares) for v in values[c, p])
             things, n = (self._scaled(c, number) for number in counts)
             used[c].append(
-                Property(p, things, n, whole, tuple(inner[c, p]), unnamed.get((c, p), 0))
+                PropertySurvey(p, things, n, whole, tuple(inner[c, p]), unnamed.get((c, p), 0))
             )
         return used
 
@@ -439,7 +338,7 @@ class _Surveyor:
         """A number of triples or things of a sample as it is for the whole class."""
         return round(counted(n) / self.shares.get(c, 1.0))
 
-    def _values(self, keys: int, by: str, facts: str) -> dict[tuple[Any, ...], list[Values]]:
+    def _values(self, keys: int, by: str, facts: str) -> dict[tuple[Any, ...], list[ValueSurvey]]:
         """What the ?o of a pattern are, by its keys, and by their class or datatype; the commonest first."""
         n, d, pattern = "COUNT(*)", "COUNT(DISTINCT ?o)", facts
         if (
@@ -447,7 +346,7 @@ class _Surveyor:
         ):  # takes Oxigraph half the time; of Virtuoso 7 it may have no row at all
             n, d = "SUM(?m)", "COUNT(*)"
             pattern = f"{{ SELECT {by} ?o (COUNT(*) AS ?m) WHERE {{ {facts} }} GROUP BY {by} ?o }}"
-        values: dict[tuple[Any, ...], list[Values]] = defaultdict(list)
+        values: dict[tuple[Any, ...], list[ValueSurvey]] = defaultdict(list)
         for row in self.rows(
             f"SELECT {by} ({n} AS ?n) ({d} AS ?d) ?k ?type ?tag (MIN(?o) AS ?least) (MAX(?o) AS ?most)"
             f" (SAMPLE(?o) AS ?some) WHERE {{ {pattern} OPTIONAL {{ ?o ({self.types}) ?k }}"
@@ -466,13 +365,13 @@ class _Surveyor:
             elif isinstance(example, BNode):
                 sort, shown = sort if kind else "node", ()
             triples = self._scaled(row[0], number)
-            values[row[:keys]].append(Values(sort, of, triples, counted(distinct), shown))
+            values[row[:keys]].append(ValueSurvey(sort, of, triples, counted(distinct), shown))
         for some in values.values():
             some.sort(key=lambda v: (-v.triples, v.sort, str(v.of)))
         return values
 
     def _few(
-        self, values: Mapping[tuple[Any, ...], list[Values]]
+        self, values: Mapping[tuple[Any, ...], list[ValueSurvey]]
     ) -> dict[tuple[Any, ...], list[Term]]:
         """All values of the predicates that have few, classes apart."""
         pairs = [
@@ -553,14 +452,14 @@ def _ancestors(iris: Iterable[URIRef], parents: Parents) -> list[URIRef]:
 
 def _class(
     iri: URIRef, name: str, size: int, total: int, above: Iterable[URIRef], used: Used
-) -> Class:
+) -> ClassSurvey:
     properties = tuple(sorted(used.get(iri, ()), key=lambda p: (-p.things, p.predicate)))
     if iri == UNTYPED:
-        return Class(None, "without a class", size, total, (), properties)
-    return Class(iri, name or local_name(iri), size, total, tuple(sorted(above)), properties)
+        return ClassSurvey(None, "without a class", size, total, (), properties)
+    return ClassSurvey(iri, name or local_name(iri), size, total, tuple(sorted(above)), properties)
 
 
-def _whole(values: Values, few: list[Term] | None, all_seen: bool) -> Values:
+def _whole(values: ValueSurvey, few: list[Term] | None, all_seen: bool) -> ValueSurvey:
     """With all values where there are few of them."""
     if few is None:
         return replace(values, whole=all_seen and values.distinct == len(values.examples) < 3)

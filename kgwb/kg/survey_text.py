@@ -16,11 +16,11 @@ from urllib.parse import quote
 from rdflib import RDF, RDFS, XSD, URIRef
 
 from kgwb.errors import QueryError
-from kgwb.flow import Iri, Term
 from kgwb.kg.base import SCHEMA_SPACES
 from kgwb.kg.sparql import checked, writable
-from kgwb.kg.survey import FEW, Class, Property, Survey, Values
-from kgwb.kg.text import KNOWN_PREFIXES, local_name, local_part, prefix_of, split
+from kgwb.kg.survey import FEW
+from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
+from kgwb.terms import KNOWN_PREFIXES, Iri, Term, local_name, local_part, prefix_of, split_iri
 from kgwb.text import list_first
 
 ALIKE = 0.6
@@ -49,10 +49,10 @@ Prefixes = tuple[tuple[str, str], ...]
 class Group:
     """A class, or a superclass with subclasses that are described alike."""
 
-    head: Class
-    members: tuple[Class, ...]
+    head: ClassSurvey
+    members: tuple[ClassSurvey, ...]
     """The classes with instances in it."""
-    properties: tuple[Property, ...]
+    properties: tuple[PropertySurvey, ...]
 
     @property
     def size(self) -> int:
@@ -65,7 +65,7 @@ class Group:
 
 def groups(survey: Survey) -> tuple[Group, ...]:
     """The classes of a survey; a superclass stands for subclasses whose predicates are alike."""
-    children: dict[URIRef, list[Class]] = defaultdict(list)
+    children: dict[URIRef, list[ClassSurvey]] = defaultdict(list)
     for each in survey.classes:
         for parent in each.parents:
             children[parent].append(each)
@@ -74,7 +74,7 @@ def groups(survey: Survey) -> tuple[Group, ...]:
     for each in sorted(survey.classes, key=lambda c: (bool(c.parents), -c.total)):
         if each.iri in shown or not each.total or str(each.iri).startswith(SCHEMA_SPACES):
             continue
-        below, left = dict[Class, None](), [each]
+        below, left = dict[ClassSurvey, None](), [each]
         while left:  # each once, however many ways lead to it
             if (kind := left.pop()) not in below:
                 below[kind] = None
@@ -88,7 +88,7 @@ def groups(survey: Survey) -> tuple[Group, ...]:
     return tuple(sorted(result, key=lambda group: -group.size))
 
 
-def _alike(members: Sequence[Class]) -> bool:
+def _alike(members: Sequence[ClassSurvey]) -> bool:
     """Whether classes are described by mostly the same predicates."""
     uses = [{p.predicate for p in member.properties} for member in members]
     common = Counter(predicate for each in uses for predicate in each)
@@ -97,10 +97,10 @@ def _alike(members: Sequence[Class]) -> bool:
     return sum(shares) / len(shares) >= ALIKE
 
 
-def _merged(members: Sequence[Class]) -> tuple[Property, ...]:
+def _merged(members: Sequence[ClassSurvey]) -> tuple[PropertySurvey, ...]:
     if len(members) == 1:
         return members[0].properties
-    by: dict[URIRef, list[Property]] = defaultdict(list)
+    by: dict[URIRef, list[PropertySurvey]] = defaultdict(list)
     for member in members:
         for each in member.properties:
             by[each.predicate].append(each)
@@ -110,13 +110,13 @@ def _merged(members: Sequence[Class]) -> tuple[Property, ...]:
         inner = next((p.inner for p in sorted(same, key=lambda p: -p.things) if p.inner), ())
         things, triples = sum(p.things for p in same), sum(p.triples for p in same)
         merged.append(
-            Property(predicate, things, triples, values, inner, max(p.unnamed for p in same))
+            PropertySurvey(predicate, things, triples, values, inner, max(p.unnamed for p in same))
         )
     return tuple(sorted(merged, key=lambda p: (-p.things, p.predicate)))
 
 
-def _merged_values(values: Sequence[Values]) -> tuple[Values, ...]:
-    by: dict[tuple[str, URIRef | None], list[Values]] = defaultdict(list)
+def _merged_values(values: Sequence[ValueSurvey]) -> tuple[ValueSurvey, ...]:
+    by: dict[tuple[str, URIRef | None], list[ValueSurvey]] = defaultdict(list)
     for each in values:
         by[each.sort, each.of].append(each)
     merged = []
@@ -158,7 +158,7 @@ class Writer:
                     term for v in each.values for term in v.examples if isinstance(term, URIRef)
                 )
                 iris += [each.predicate, *examples, *(inner.predicate for inner in each.inner)]
-            spaces.update(split(iri)[0] for iri in iris)
+            spaces.update(split_iri(iri)[0] for iri in iris)
         self.prefixes: dict[str, str] = {
             str(space): KNOWN_PREFIXES[str(space)] for space in (RDF, RDFS, XSD)
         }
@@ -186,7 +186,7 @@ class Writer:
         """A class with its number of instances."""
         return f"{self.named(group.head.iri) if group.head.iri else group.head.name} {group.size}"
 
-    def values(self, values: Values) -> str:
+    def values(self, values: ValueSurvey) -> str:
         """The sort of values, with all of them where they are few, else with some."""
         sort = self.curie(str(values.of)) if values.sort == "class" else values.sort
         sort = sort if values.sort == "class" or re.fullmatch(r"[\w@.-]+", sort) else "literal"
@@ -206,7 +206,7 @@ class Writer:
         more = f" ({values.distinct} different)" if len(shown[:2]) < values.distinct <= FEW else ""
         return f"{sort} {', '.join(shown[:2])}{more}"
 
-    def property(self, each: Property, size: int) -> str:
+    def property(self, each: PropertySurvey, size: int) -> str:
         """A line: predicate, how many instances have it, and its values."""
         count = "all" if each.things >= size else f"{each.things}"
         triples = f" ({each.triples} triples)" if each.triples > each.things else ""
@@ -274,7 +274,7 @@ class Writer:
         return "\n".join(lines)
 
     def _tree(
-        self, top: Class, above: tuple[URIRef | None, ...], ways: Counter[URIRef | None]
+        self, top: ClassSurvey, above: tuple[URIRef | None, ...], ways: Counter[URIRef | None]
     ) -> str:
         """The subclasses of a class with their instances, each with its own in brackets."""
         kinds = []
@@ -314,7 +314,7 @@ def with_prefixes(sparql: str, prefixes: Prefixes) -> str:
 
 def curie(iri: str, prefixes: Mapping[str, str]) -> str:
     """An IRI with its namespace's prefix, or in brackets."""
-    namespace, local = split(iri)
+    namespace, local = split_iri(iri)
     prefix = prefixes.get(namespace)
     return f"{prefix}:{local}" if prefix and LOCAL.fullmatch(local) else bracketed(iri)
 
@@ -353,7 +353,7 @@ class Ids:
         """With these names, and a prefix for each of their namespaces."""
         known, prefixes = dict(self.names) | dict(names), dict(self.prefixes)
         for space in sorted(
-            {split(iri)[0] for iri in known} - {*USUAL_SPACES.values(), *prefixes.values()}
+            {split_iri(iri)[0] for iri in known} - {*USUAL_SPACES.values(), *prefixes.values()}
         ):
             prefixes[prefix_of(space, {*USUAL_SPACES, *prefixes})] = space
         return Ids(tuple(prefixes.items()), tuple(sorted(known.items())))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from urllib.parse import unquote
 
-import rdflib
 from rdflib import URIRef
 
 from kgwb.kg.base import Hit
@@ -19,20 +17,9 @@ MAX_CHARS = 2_000
 MAX_WORDS = 32
 """Distinct words of a searched text that count."""
 
-KNOWN_PREFIXES = {str(namespace): prefix for prefix, namespace in rdflib.Graph().namespaces()} | {
-    "http://schema.org/": "schema",
-    "http://dbpedia.org/resource/": "dbr",
-    "http://dbpedia.org/ontology/": "dbo",
-    "http://dbpedia.org/property/": "dbp",
-    "http://www.wikidata.org/entity/": "wd",
-    "http://www.wikidata.org/prop/direct/": "wdt",
-}
-"""Prefixes that everybody knows, by namespace."""
-
 _FOLDED = str.maketrans(
     {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"}
 )
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def normal(text: str) -> str:
@@ -66,35 +53,6 @@ def words(text: str) -> tuple[str, ...]:
 def spelled(text: str) -> tuple[str, ...]:
     """The distinct words of a text in lower case with their accents, for engines that keep them."""
     return tuple(dict.fromkeys(re.findall(r"[^\W_]+", text[:MAX_CHARS].lower())))[:MAX_WORDS]
-
-
-def split(iri: str) -> tuple[str, str]:
-    """Namespace and local part of an IRI."""
-    place = max(iri.rfind("/"), iri.rfind("#")) + 1
-    return iri[:place], iri[place:]
-
-
-def local_part(iri: str) -> str:
-    """What follows the namespace of an IRI."""
-    return split(iri)[1]
-
-
-def prefix_of(namespace: str, taken: Collection[str] = ()) -> str:
-    """The prefix of a namespace: one that everybody knows, or its last part as a word; none that is taken."""
-    parts = re.findall(r"[A-Za-z][A-Za-z0-9]*", re.sub(r"^\w+:/*", "", namespace))
-    prefix = KNOWN_PREFIXES.get(namespace) or (parts[-1].lower()[:12] if parts else "ns")
-    while prefix in taken:
-        prefix += "x"
-    return prefix
-
-
-def local_name(iri: str) -> str:
-    """The last part of an IRI as words: ``http://example.org/directedBy`` is "directed by"."""
-    tail = re.split(r"[/#:]", iri.rstrip("/#:"))[-1]
-    parts = _CAMEL.sub(" ", unquote(tail)).replace("_", " ").replace("-", " ").split()
-    if tail[:1].islower():
-        parts = [part if part.isupper() else part.lower() for part in parts]
-    return " ".join(parts) or iri
 
 
 @lru_cache(maxsize=1024)

@@ -21,7 +21,6 @@ from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_o
 from rdflib import XSD, Literal
 from SPARQLWrapper import JSON, POST, TURTLE, SPARQLWrapper
 
-from kgwb.aside import aside
 from kgwb.errors import (
     GraphError,
     GraphTimeoutError,
@@ -29,11 +28,12 @@ from kgwb.errors import (
     QueryError,
     SettingError,
 )
-from kgwb.flow import Term, term_from_data
 from kgwb.kg.base import Limits
 from kgwb.kg.sparql import HALF, Form
 from kgwb.masking import SECRET_NAME, cut, is_key, is_plain, shown, without
 from kgwb.network import ERROR_BYTES, check_redirect, received
+from kgwb.terms import Term, term_from_data
+from kgwb.threads import run_in_thread
 from kgwb.version import __version__
 
 AGENT = f"kgwb/{__version__}"
@@ -227,7 +227,9 @@ def sent(url: str, request: Request, limits: Limits) -> Reply:
         hint="ask for less, or raise query_timeout_s",
     )
     try:  # Aside, as the socket's own timeout begins anew with every byte.
-        return aside(lambda: _answer(url, request, limits), most_s=limits.query_timeout_s)
+        return run_in_thread(
+            lambda: _answer(url, request, limits), timeout_s=limits.query_timeout_s
+        )
     except TimeoutError as error:
         raise late from error
     except URLError as error:

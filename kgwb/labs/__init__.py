@@ -12,7 +12,6 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from kgwb.display import as_text
 from kgwb.errors import InputError, KgwbError
 from kgwb.labs.pages import Remark, work_html
 from kgwb.labs.tasks import MOST_ANSWER, MOST_TRIES, HandIn, Lab, Task, Tried, lab_of, read, write
@@ -123,7 +122,7 @@ def _kind(value: object) -> str:
 def _text(answer: object) -> str:
     """An answer as it is kept: texts as they are, a run by its question, edits and answer."""
     if isinstance(answer, Run):
-        edits = [f"{step}: {as_text(value)}" for step, value in answer.overrides.items()]
+        edits = [f"{step}: {value!r}" for step, value in answer.overrides.items()]
         return _cut("\n".join([answer.question, *edits, f"→ {answer.answer}"]))
     try:
         return _cut(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from kgwb.flow import Answer, to_data
+from kgwb.flow import Answer
 from kgwb.kg.queries import describe
 from kgwb.labs.tasks import Lab, graph
+from kgwb.records import to_data
 from kgwb.run import Run
 from kgwb.text import pluralize
 from kgwb.workbench import Workbench, recording

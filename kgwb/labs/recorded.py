@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from kgwb.run import Run
-from kgwb.run.record import Totals
+from kgwb.run.steps import Totals
 from kgwb.workbench import recording, recordings
 
 LOST = "lost"

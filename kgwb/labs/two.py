@@ -11,7 +11,7 @@ from kgwb.labs.recorded import of_system
 from kgwb.labs.tasks import Lab, graph
 from kgwb.llm import Scripted, model
 from kgwb.run import Run
-from kgwb.run.prompts import parse
+from kgwb.run.prompts import parse_prompt
 from kgwb.systems.chatty_kg.qir import QirReply, TripleReply
 from kgwb.workbench import Workbench
 
@@ -51,7 +51,7 @@ TOLERANCE = 0.005
     + ".",
 )
 def prompt(text: str) -> str:
-    parsed = parse("chatty_kg/qir", text)
+    parsed = parse_prompt("chatty_kg/qir", text)
     written = " ".join(message.content for message in parsed.messages)
     if parsed.variables != ("question",):
         return "this agent fills in one variable, question"

@@ -22,7 +22,6 @@ from kgwb.masking import shown
 
 __all__ = [
     "FORMS",
-    "KINDS",
     "Asked",
     "ChatModel",
     "ChatReply",
@@ -48,8 +47,6 @@ FORMS = (
     "replay:FILE",
 )
 SERVERS: dict[str, Callable[..., RemoteModel]] = {"openai": OpenAIModel, "ollama": OllamaModel}
-KINDS: dict[str, Callable[..., ChatModel]] = {}
-"""What makes a model of a kind from the rest of its specification; ``kgwb.run.recorded`` adds its own."""
 
 
 def model(spec: ChatModel | str, **options: Any) -> ChatModel:
@@ -66,8 +63,6 @@ def model(spec: ChatModel | str, **options: Any) -> ChatModel:
     kind, _, rest = spec.strip().partition(":")
     if kind in ("rules", "human") and not rest:
         return Rules(**options) if kind == "rules" else person(**options)
-    if kind in KINDS and rest:
-        return KINDS[kind](rest, **options)
     name, _, address = re.sub("@(?=https?://)", "\n", rest, count=1).partition("\n")
     if kind in SERVERS and name:
         return SERVERS[kind](name, **options | ({"base_url": address} if address else {}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -11,6 +11,12 @@ from kgwb.kg.base import Graph
 
 Mode = Literal["schema", "json", "prompt", "none"]
 """How a reply's form was enforced: native JSON schema, JSON mode, the prompt alone, or not at all."""
+Rule = Callable[..., dict[str, Any]]
+"""Answers a prompt without a language model: returns the reply as JSON data.
+
+It takes by name what it needs of the prompt's variables, and ``kg`` (the Graph or None) and
+``embeddings``.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,8 @@ class ChatRequest:
     seed: int | None = 7
     max_output_tokens: int = 2048
     timeout_s: float = 60.0
+    rule: Rule | None = field(default=None, compare=False)
+    """What the model ``rules`` answers with; None if the system has no rule for this prompt."""
 
     def content(self) -> dict[str, Any]:
         """What decides whether a recorded reply may be used again, besides model and repeat number."""

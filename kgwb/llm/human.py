@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from kgwb.aside import LOOK_S
 from kgwb.errors import Cancelled, ModelError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
+from kgwb.threads import POLL_INTERVAL_S
 
 ALONE_S = 1.0
 """How long a request waits for somebody to listen; a panel learns of a run shortly after it began."""
@@ -77,7 +77,7 @@ class Human(ChatModel):
         heard = time.monotonic()
         try:
             while (text := self._replies[asked]) is None:
-                if cancel.wait(LOOK_S):
+                if cancel.wait(POLL_INTERVAL_S):
                     raise Cancelled
                 if any(run in (None, cancel) for run in list(self.listeners.values())):
                     heard = time.monotonic()

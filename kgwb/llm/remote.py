@@ -19,7 +19,6 @@ from importlib.util import find_spec
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from kgwb.aside import aside
 from kgwb.errors import (
     Cancelled,
     ModelError,
@@ -32,6 +31,7 @@ from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Mode
 from kgwb.masking import MASK, is_key, shown, without
 from kgwb.network import ERROR_BYTES, RedirectError, check_redirect, received
+from kgwb.threads import run_in_thread
 
 REPEATS = 2
 """How often a request that failed for a passing reason is repeated."""
@@ -228,7 +228,7 @@ class RemoteModel(ChatModel):
         Its own timeouts begin anew with every byte, and see no name that is looked up for long.
         """
         try:
-            return aside(work, watch=watch, most_s=most_s)
+            return run_in_thread(work, poll=watch, timeout_s=most_s)
         except ModelError:
             raise
         except Exception as error:  # noqa: BLE001  # of an SDK that reads what any server may send

@@ -1,16 +1,20 @@
-"""The run that can be re-run: one question to one system over one graph, recorded.
+"""A run that can be run again: one question to one system over one graph, recorded.
 
-A system is a plain function from a question and its dialogue to an answer. Whatever it does that costs,
-varies or can fail goes through its Run, which records it by content. ``run`` is what a person does with it,
-``engine`` how it is executed, ``record`` what is kept of it and ``saved`` its form on disk, ``agents`` what a
-system and its agents are, ``ask`` the one door to a model, and ``prompts`` the files it fills.
+A system is a plain function from a question and its dialogue to an answer. Whatever it does that
+costs, varies or can fail goes through its Run, which records it by its content. Executing the system
+again takes what is recorded from the record. Stepping, editing, comparing and replaying all rest on
+that.
+
+``run`` is what a person does with a run, and ``engine`` how it is executed. ``calls``, ``steps`` and
+``run_file`` are its record; ``differences`` compares two, and ``replay`` answers from one.
+``agents`` has System and agents, ``ask`` and ``tools`` ask models, and ``prompts`` reads prompt files.
 """
 
-from kgwb.run.agents import AgentSpec, System, agent, remembered
+from kgwb.run.agents import AgentSpec, System, agent, remember_turn
 from kgwb.run.engine import Status
-from kgwb.run.record import Origin
-from kgwb.run.recorded import Replay
+from kgwb.run.replay import Replay
 from kgwb.run.run import Run, Setup, check_question
+from kgwb.run.steps import Origin
 
 __all__ = [
     "AgentSpec",
@@ -22,5 +26,5 @@ __all__ = [
     "System",
     "agent",
     "check_question",
-    "remembered",
+    "remember_turn",
 ]

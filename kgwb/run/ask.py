@@ -1,7 +1,8 @@
-"""The one door to a model: prompt file + variables + reply class + named checks + attempts.
+"""Asking a model for a validated reply: a prompt, variables, a reply class, checks and attempts.
 
-What comes back is always validated. Every attempt is on the record with each check it passed or failed. The
-adapters repeat transient failures; only this door asks again because of what a reply says.
+What ``ask`` returns is always valid. Every attempt is recorded with the checks that it passed or
+failed. The model's adapter repeats transient failures; only ``ask`` repeats a request because of
+what a reply says.
 """
 
 from __future__ import annotations
@@ -19,10 +20,27 @@ from kgwb.errors import InvalidReplyError
 from kgwb.kg.sparql import HALF
 from kgwb.llm.base import ChatRequest, Message
 from kgwb.run.engine import Engine
-from kgwb.run.prompts import parse
-from kgwb.run.record import Attempt, CheckResult
+from kgwb.run.prompts import parse_prompt
+from kgwb.run.steps import Attempt, CheckResult
 
 R = TypeVar("R", bound=BaseModel)
+
+WELL_FORMED = "well-formed JSON"
+RIGHT_FORM = "the reply's form"
+UNFINISHED_REPLIES = {
+    "length": "cut off by the length limit (setting max_output_tokens)",
+    "refusal": "the model refused",
+    "content_filter": "the server's content filter stopped the reply",
+}
+"""Why a reply is not complete, by its finish reason."""
+MAX_JSON_STARTS = 200
+"""Positions in a reply at which JSON is looked for."""
+CHARS_PER_EXTRA_START = 10_000
+"""Characters that were read in vain count as a further start for each so many of them.
+
+Garbage full of braces must not take quadratic time.
+"""
+MAX_SHOWN_ERRORS = 5
 
 
 def schema_config(title: str, description: str = "") -> ConfigDict:
@@ -36,26 +54,26 @@ def schema_config(title: str, description: str = "") -> ConfigDict:
 
 
 class Reply(BaseModel):
-    """What a model replies: an object with these fields and no others."""
+    """Base of what models reply: an object with the fields of the class and no others."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True)
 class Check(Generic[R]):
-    """A named check: ``test`` returns what is wrong with a reply, or an empty text."""
+    """A named check of a reply."""
 
     name: str
     test: Callable[[R], str]
+    """Returns what is wrong with a reply; "" if nothing is."""
 
 
-def faults(reply: R, checks: Iterable[Check[R]]) -> Iterator[str]:
-    """What checks have against a reply: for a record put in by hand, in the form of one."""
-    yield from (f"{check.name}: {problem}" for check in checks if (problem := check.test(reply)))
-
-
-WELL_FORMED = "well-formed JSON"
-RIGHT_FORM = "the reply's form"
+def find_problems(reply: R, checks: Iterable[Check[R]]) -> Iterator[str]:
+    """Yield what checks find wrong with a reply, as "name: problem"."""
+    for check in checks:
+        problem = check.test(reply)
+        if problem:
+            yield f"{check.name}: {problem}"
 
 
 def ask(
@@ -67,132 +85,148 @@ def ask(
     checks: Sequence[Check[R]] = (),
     last_resort: Callable[[R], bool] | None = None,
 ) -> R:
-    """The first reply that has the form of ``reply`` and passes every check, in theta attempts.
+    """Ask the current agent's model, and return the first reply that is valid.
 
-    After a failed attempt the model is shown its reply and what is wrong with it, or asked the same afresh
-    (``Settings.repair``). ``last_resort`` may accept the last reply that had the right form, as the reference
-    code of Chatty-KG does. Raises InvalidReplyError with all attempts, and whatever the model raises.
+    A reply is valid if it has the form of the class ``reply`` and passes every check. There are
+    ``Settings.theta`` attempts. After a failed one the model is shown its reply and the problems,
+    or is asked the same again (``Settings.repair``). ``last_resort`` may accept the last reply that
+    had the right form, as the published code of Chatty-KG does.
+
+    Raises InvalidReplyError, which has all attempts; PromptError; and what the model raises.
     """
     settings = run.settings
-    messages = parse(prompt, run.prompt_text(prompt)).fill(variables, settings.exemplars)
-    schema = schema_of(reply)
+    prompt_messages = parse_prompt(prompt, run.prompt_text(prompt)).fill(
+        variables, settings.exemplars
+    )
+    messages = prompt_messages
     attempts: list[Attempt] = []
-    formed: R | None = None
-    asked = messages
+    last_well_formed: R | None = None
     for _ in range(settings.theta):
         request = ChatRequest(
-            prompt, asked, schema, variables, settings.temperature, settings.seed, settings.max_output_tokens,
-            settings.model_timeout_s,
-        )  # fmt: skip
-        call, answered = run.chat(request)
-        parsed, results = judge(answered.text, answered.finish_reason, reply, checks)
-        attempt = Attempt(call.key, answered.text, results)
+            task=prompt,
+            messages=messages,
+            schema=schema_of(reply),
+            variables=variables,
+            temperature=settings.temperature,
+            seed=settings.seed,
+            max_output_tokens=settings.max_output_tokens,
+            timeout_s=settings.model_timeout_s,
+            rule=run.system.rule(prompt),
+        )
+        call, chat_reply = run.chat(request)
+        parsed, results = check_reply(chat_reply.text, chat_reply.finish_reason, reply, checks)
+        attempt = Attempt(call.key, chat_reply.text, results)
         attempts.append(attempt)
-        run.attempted(attempt)
+        run.add_attempt(attempt)
         if parsed is not None and attempt.accepted:
             return parsed
-        formed = parsed or formed
+        if parsed is not None:
+            last_well_formed = parsed
         if settings.repair == "show_error":
-            # some servers refuse an empty message
-            echo = (Message("assistant", answered.text),) if answered.text.strip() else ()
-            problems = "\n".join(f"- {c.name}: {c.problem}" for c in attempt.checks if c.problem)
-            again = "Answer again, with nothing but the JSON object asked for."
-            complaint = Message("user", f"That reply cannot be used:\n{problems}\n{again}")
-            asked = (*messages, *echo, complaint)
-    if formed is not None and last_resort is not None and last_resort(formed):
+            messages = (*prompt_messages, *repair_messages(attempt))
+    if last_well_formed is not None and last_resort is not None and last_resort(last_well_formed):
         run.note(
-            f"no reply passed every check in {settings.theta} attempts; the last one is used as it is"
+            f"no reply passed every check in {settings.theta} attempts; "
+            "the last one is used as it is"
         )
-        return formed
+        return last_well_formed
+    problems = "; ".join(f"{check.name} ({check.problem})" for check in attempts[-1].problems)
     raise InvalidReplyError(
-        f"{prompt}: no valid reply in {settings.theta} attempts; the last one failed "
-        + "; ".join(
-            f"{check.name} ({check.problem})" for check in attempts[-1].checks if check.problem
-        ),
+        f"{prompt}: no valid reply in {settings.theta} attempts; the last one failed {problems}",
         attempts,
-        hint="look at the attempts, then edit the prompt, put a result in by hand, or take a stronger model",
+        hint="look at the attempts, then edit the prompt, put a result in by hand, "
+        "or take a stronger model",
     )
+
+
+def repair_messages(attempt: Attempt) -> tuple[Message, ...]:
+    """Return the messages that show a model its invalid reply and what is wrong with it."""
+    problems = "\n".join(f"- {check.name}: {check.problem}" for check in attempt.problems)
+    again = "Answer again, with nothing but the JSON object asked for."
+    complaint = Message("user", f"That reply cannot be used:\n{problems}\n{again}")
+    if not attempt.reply.strip():  # some servers refuse an empty message
+        return (complaint,)
+    return (Message("assistant", attempt.reply), complaint)
 
 
 @lru_cache(maxsize=64)
 def schema_of(reply: type[BaseModel]) -> Mapping[str, Any]:
-    """The JSON schema of a reply class, made once."""
+    """Return the JSON schema of a reply class. It is made once."""
     return reply.model_json_schema()
 
 
-def judge(
+def check_reply(
     text: str, finish_reason: str, reply: type[R], checks: Sequence[Check[R]]
 ) -> tuple[R | None, tuple[CheckResult, ...]]:
-    """The reply a text holds (None if it has not the form) and the outcome of each check, in order."""
+    """Read a reply from a model's text, and check it.
+
+    Returns the reply, or None if no JSON in the text has its form, and the results of the checks
+    that were made, in order.
+    """
     problem = ""
-    for data in _json_texts(text):
+    for data in find_json(text):
         try:
-            # What a model that writes half an emoji leaves behind; it has no UTF-8, and no graph holds it
-            half = HALF.search(json.dumps(data, ensure_ascii=False))
+            has_lone_surrogate = HALF.search(json.dumps(data, ensure_ascii=False))
             parsed = reply.model_validate(data)
         except ValidationError as exc:
-            if not problem:
-                errors = exc.errors(include_url=False)[:5]
-                wrong = ((".".join(map(str, error["loc"])), error["msg"]) for error in errors)
-                problem = "; ".join(
-                    f"{where}: {words}" if where else words for where, words in wrong
-                )
-        except RecursionError:  # what can just be read may be nested too deeply to be written
-            pass
+            problem = problem or validation_problem(exc)
+        except RecursionError:  # it could just be read, but is nested too deeply to be written
+            continue
         else:
-            if not half:
+            if not has_lone_surrogate:
                 checked = [CheckResult(check.name, check.test(parsed)) for check in checks]
                 return parsed, (CheckResult(WELL_FORMED), CheckResult(RIGHT_FORM), *checked)
+            # A model wrote half of an emoji. That has no UTF-8 form, and no graph holds it.
             problem = problem or "it holds half a character"
-    unfinished = UNFINISHED.get(finish_reason, "")
-    if unfinished or not problem:
-        problem = "no JSON" if text.strip() else "the reply is empty"
-        return None, (CheckResult(WELL_FORMED, unfinished or problem),)
-    return None, (CheckResult(WELL_FORMED), CheckResult(RIGHT_FORM, problem))
+    unfinished = UNFINISHED_REPLIES.get(finish_reason, "")
+    if problem and not unfinished:
+        return None, (CheckResult(WELL_FORMED), CheckResult(RIGHT_FORM, problem))
+    no_json = "no JSON" if text.strip() else "the reply is empty"
+    return None, (CheckResult(WELL_FORMED, unfinished or no_json),)
 
 
-UNFINISHED = {
-    "length": "cut off by the length limit (setting max_output_tokens)",
-    "refusal": "the model refused",
-    "content_filter": "the server's content filter stopped the reply",
-}
-"""Why a reply is no whole one, by finish reason."""
+def validation_problem(error: ValidationError) -> str:
+    """Return the first errors of a validation in one line: "triples.0.subject: Field required"."""
+    problems = []
+    for details in error.errors(include_url=False)[:MAX_SHOWN_ERRORS]:
+        place = ".".join(str(part) for part in details["loc"])
+        problems.append(f"{place}: {details['msg']}" if place else details["msg"])
+    return "; ".join(problems)
 
 
-def _json_texts(text: str) -> list[Any]:
-    """The outermost JSON objects, and then lists, in a text, the last first.
+def find_json(text: str) -> list[Any]:
+    """Return the outermost JSON objects in a text, the last first, and then the lists.
 
-    Models wrap JSON in fences, think aloud before it, or add a sentence after it; the last object is the
-    conclusion.
+    Models put JSON into code fences, think aloud before it, or add a sentence after it. The last
+    object is their conclusion.
     """
-    decoder = json.JSONDecoder(object_pairs_hook=_object)
+    decoder = json.JSONDecoder(object_pairs_hook=_object_with_duplicates)
     values: list[Any] = []
-    start = tries = 0
-    while tries < MOST_STARTS:
-        places = [place for place in (text.find("{", start), text.find("[", start)) if place >= 0]
-        if not places:
+    position = starts = 0
+    while starts < MAX_JSON_STARTS:
+        openings = [text.find("{", position), text.find("[", position)]
+        found = [opening for opening in openings if opening >= 0]
+        if not found:
             break
-        tries += 1
+        starts += 1
+        opening = min(found)
         try:
-            value, start = decoder.raw_decode(text, min(places))
+            value, position = decoder.raw_decode(text, opening)
             values.append(value)
         except (ValueError, RecursionError) as exc:
-            start = min(places) + 1
-            tries += (getattr(exc, "pos", start) - start) // MOST_FAILED
+            position = opening + 1
+            read_in_vain = getattr(exc, "pos", position) - position
+            starts += read_in_vain // CHARS_PER_EXTRA_START
     values.reverse()
     return sorted(values, key=lambda value: not isinstance(value, dict))
 
 
-MOST_STARTS = 200
-MOST_FAILED = 10_000
-"""Places in a reply at which JSON is looked for, and characters read in vain that count for one of them:
-garbage full of braces must not take quadratic time."""
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; a name given twice stands there as one more name, which no form has."""
+def _object_with_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object. A name given twice adds a field that no reply class has."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         counts = Counter(name for name, _ in pairs)
-        fields |= {f"{name}, given twice": None for name, times in counts.items() if times > 1}
+        for name, count in counts.items():
+            if count > 1:
+                fields[f"{name}, given twice"] = None
     return fields

@@ -1,7 +1,7 @@
-"""The mechanism of a run: executing a system against a record, and stopping where the person wants.
+"""The mechanism of a run: executing a system against a record, and stopping where a person wants.
 
-Stepping, editing, resuming and replaying are all one thing: executing the same function again, with every
-call that is recorded taken from the record by its content.
+Stepping, editing, resuming and replaying are one thing: the same function is executed again, and
+every recorded call is taken from the record by its content.
 """
 
 from __future__ import annotations
@@ -16,287 +16,332 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from kgwb.aside import LOOK_S, aside, undisturbed
-from kgwb.errors import Cancelled, KgwbError, NotRecordedError, OverrideError, SettingError, Stopped
-from kgwb.flow import Answer, Triples, from_data, to_data
+from kgwb.errors import (
+    Cancelled,
+    KgwbError,
+    NotRecordedError,
+    OverrideError,
+    SettingError,
+    Stopped,
+)
+from kgwb.flow import Answer
 from kgwb.kg.base import Graph, Rows
 from kgwb.kg.embeddings import Embeddings, Index
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
-from kgwb.run.agents import AgentSpec, System, subject_of
+from kgwb.records import from_data, to_data
+from kgwb.run.agents import AgentSpec, System, agent_of_key, subject_of
+from kgwb.run.calls import BUILT_IN_KINDS, RESULT_TYPES, Call, call_key, utc_now
 from kgwb.run.prompts import Prompts
-from kgwb.run.record import BUILT_IN, FORMS, Attempt, Call, RunFile, Step, call_key, now
+from kgwb.run.run_file import RunFile
+from kgwb.run.steps import Attempt, Step
 from kgwb.settings import Settings
+from kgwb.terms import Triples
+from kgwb.threads import POLL_INTERVAL_S, run_in_thread, shielded
 
 T = TypeVar("T")
 R = TypeVar("R")
 Status = Literal["new", "running", "paused", "done", "failed", "cancelled"]
-LEFT_S = 60.0
-"""How long a new execution waits for a cancelled one to end the slow call it is in."""
+CANCEL_TIMEOUT_S = 60.0
+"""How long a new execution waits for a cancelled one to end the slow call that it is in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Where the execution stands on this thread: the step, and the list its child steps go to."""
+    """The position of the execution on this thread."""
 
     step: Step
-    """At the top one without a key, which is in no list."""
+    """The step that is being executed. Outside of all steps, one without a key."""
     steps: list[Step]
+    """The list that the next step is added to."""
 
 
 _frame: ContextVar[Frame] = ContextVar("kgwb_frame")
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
-    """Where to stop: after so many steps, or after or before a step of one of these names."""
+class StopCondition:
+    """Where an execution stops. By default it does not stop before its end."""
 
     count: int | None = None
-    names: frozenset[str] = frozenset()
-    beyond: int = 0
-    """Only after steps beyond this many count for ``names``: it paused there already."""
+    """Stop when so many steps are done."""
+    after: frozenset[str] = frozenset()
+    """Stop after a step with one of these keys, or of one of these agents."""
+    after_position: int = 0
+    """Steps up to this position do not count for ``after``: the run has paused there before."""
     before: frozenset[str] = frozenset()
+    """Stop before a step with one of these keys, or of one of these agents."""
     begun: frozenset[str] = frozenset()
-    """Keys of steps that had begun when it paused; going on passes them."""
+    """Keys of steps that had begun when the run paused; they do not count for ``before``."""
     peek: str = ""
-    """Stop where this agent or step would ask its model, and before any call that is not recorded."""
+    """Stop where this agent or step would ask its model, or at any call that is not recorded."""
 
     @property
-    def stepping(self) -> bool:
-        return self.count is not None or bool(self.names) or bool(self.before)
+    def is_stepping(self) -> bool:
+        return self.count is not None or bool(self.after) or bool(self.before)
 
     def stops_before(self, step: Step) -> bool:
-        return step.key not in self.begun and bool(self.before & {step.key, step.agent})
+        if step.key in self.begun:
+            return False
+        return bool(self.before & {step.key, step.agent})
 
     def stops_after(self, step: Step, position: int) -> bool:
-        reached = self.count is not None and position >= self.count
-        return reached or (position > self.beyond and bool(self.names & {step.key, step.agent}))
-
-
-def _all_of(calls: Sequence[Callable[[], R]]) -> tuple[R, ...]:
-    """What each call gives, or the first error after all were made: a replay has the steps of the run."""
-    results: list[R] = []
-    errors: list[KgwbError] = []
-    for call in calls:
-        try:
-            results.append(call())
-        except KgwbError as error:
-            errors.append(error)
-    if errors:
-        raise errors[0]
-    return tuple(results)
+        if self.count is not None and position >= self.count:
+            return True
+        return position > self.after_position and bool(self.after & {step.key, step.agent})
 
 
 class Engine:
-    """What systems and agents see of a run, and how it is executed.
+    """A run as its system and agents see it, and its execution.
 
-    ``kgwb.run.Run`` is what a person sees.
+    ``kgwb.run.Run`` adds what a person does with it.
     """
 
     system: System
     settings: Settings
     models: Mapping[str, ChatModel]
+    """By agent; the default under ""."""
     prompts: Prompts
     embeddings: Embeddings
     kg: Graph
-    """The graph; every answer of it goes through the record."""
-    answer: Answer | None
+    """The graph. Everything that is asked of it is recorded."""
 
     def __init__(self) -> None:
         self.calls: dict[str, Call] = {}
+        """Every recorded call by key, also those that the latest execution did not use."""
         self.overrides: dict[str, Any] = {}
-        """Values put in by hand, by step key."""
+        """Values that a person put in, by step key."""
         self.listeners: list[Callable[[str, Step], None]] = []
         """Called with "start" or "end" and the step."""
         self.steps: list[Step] = []
+        """The steps of the latest execution; a supervisor stands before what it supervises."""
         self.status: Status = "new"
-        self.answer = None
+        self.answer: Answer | None = None
         self.error: KgwbError | None = None
         self.position = 0
-        """Steps done when the latest execution ended."""
+        """How many steps the latest execution has done."""
         self.attached: object = None
-        """What a person's tools keep with this run; the run itself makes no use of it."""
-        self.record_first = False
-        """Whether replies that were recorded with another model are used where there are such."""
+        """For widgets to keep their state of this run; the run itself does not use it."""
+        self.prefer_recorded = False
+        """Whether recorded replies are used even if they came from another model."""
         self._recorded_models: Mapping[str, str] = {}
         self._used_prompts: dict[str, str] = {}
         self._lock = threading.RLock()
-        self._busy = threading.Lock()
+        self._executing_lock = threading.Lock()
         self._cancel = threading.Event()
-        """Of the latest execution: ends it at its next look."""
-        self._goal = Goal()
-        self._counts: dict[str, int] = {}
-        self._asked: dict[tuple[str, str, str], int] = {}
+        """Ends the latest execution when it is next looked at."""
+        self._stop_condition = StopCondition()
+        self._step_counts: dict[str, int] = {}
+        self._request_counts: dict[tuple[str, str, str], int] = {}
         self._pending: dict[str, Future[Call] | None] = {}
-        """Calls being made, with a promise where another thread waits for one."""
-        self._forgotten: set[str] = set()
+        """Calls that are being made. The future is made if another thread waits for the call."""
+        self._outdated: set[str] = set()
+        """Keys of recorded calls that the next execution makes again."""
         self._seconds = 0.0
-        self._peeked: ChatRequest | None = None
+        self._peeked_request: ChatRequest | None = None
         self._file: RunFile | None = None
 
-    # --- what systems call ----------------------------------------------------------------------------------
+    # What systems and agents call
 
     def model_for(self, agent_name: str) -> ChatModel | None:
-        """The model that serves an agent: its own, else the default; None in a replay."""
+        """Return the model of an agent: its own, else the default; None in a replay."""
         return self.models.get(agent_name, self.models.get(""))
 
     def model_name(self, agent_name: str) -> str:
-        """The name that keys this agent's model calls: the model's, or in a replay the recorded one's."""
-        model = self.model_for(agent_name)
-        return self._recorded_name(agent_name) if model is None else model.name
+        """Return the name of an agent's model, or in a replay of the model that was recorded.
 
-    def _recorded_name(self, agent_name: str) -> str:
+        The name is part of the key of every model call.
+        """
+        model = self.model_for(agent_name)
+        return self._recorded_model_name(agent_name) if model is None else model.name
+
+    def _recorded_model_name(self, agent_name: str) -> str:
         return self._recorded_models.get(agent_name, self._recorded_models.get("", ""))
 
     @property
     def graph(self) -> Graph | None:
-        """The graph itself, unrecorded; None in a replay."""
-        inner: Graph | None = getattr(self.kg, "inner", None)
-        return inner
+        """The graph without recording; None in a replay."""
+        unrecorded: Graph | None = getattr(self.kg, "inner", None)
+        return unrecorded
 
     def chat(self, request: ChatRequest) -> tuple[Call, ChatReply]:
-        """Ask the current agent's model; a recorded reply is used iff model, content and repeat are equal.
+        """Ask the model of the current agent.
 
-        The repeat number counts how often this agent, for its subject, has asked the same in this execution,
-        so that a loop that asks again gets a new reply.
+        A recorded reply is used if and only if model, content and repeat number are equal. The
+        repeat number counts how often this agent, for its subject, has sent the same request in
+        this execution, so that a loop that asks again gets a new reply.
+
+        Raises what the model raises, and NotRecordedError in a replay that lacks the call.
         """
-        step = self._here().step
-        name = step.agent or request.task
-        if step.key and self._goal.peek in (step.agent, step.key):
-            self._peeked = request
+        step = self._current_frame().step
+        agent_name = step.agent or request.task
+        if step.key and self._stop_condition.peek in (step.agent, step.key):
+            self._peeked_request = request
             raise Stopped
-        model = self.model_for(name)
-        asked = self._asked_of(self.model_name(name), request)
-        place = (name, step.subject, call_key("model", asked, 0))
-        if self.record_first:
-            recorded = self._asked_of(self._recorded_name(name), request)
-            place_there = (name, step.subject, call_key("model", recorded, 0))
-            key = call_key("model", recorded, self._asked.get(place_there, 0))
-            if key in self.calls and key not in self._forgotten:
-                asked, place = recorded, place_there
-        with self._lock:
-            repeat = self._asked.get(place, 0)
-            self._asked[place] = repeat + 1
+        model = self.model_for(agent_name)
+        content = self._request_to_record(self.model_name(agent_name), request)
+        if self.prefer_recorded:
+            recorded = self._request_to_record(self._recorded_model_name(agent_name), request)
+            if self._is_recorded(recorded, agent_name, step.subject):
+                content = recorded
+        repeat = self._count_request(content, agent_name, step.subject)
         make = None if model is None else partial(model.complete, request, self.graph, self._cancel)
-        remote = self.kg.remote or (model is not None and model.remote)
-        missing = f"the reply of {asked['model'] or 'the model'} to {request.task}"
-        call = self._call("model", asked, repeat, make, remote, missing)
+        is_remote = self.kg.remote or (model is not None and model.remote)
+        missing = f"the reply of {content['model'] or 'the model'} to {request.task}"
+        call = self._call("model", content, repeat, make, is_remote, missing)
         return call, call.result
 
-    def _asked_of(self, model_name: str, request: ChatRequest) -> dict[str, Any]:
-        """What a call of a model is recorded under; ``rules`` reads the graph too."""
-        asked: dict[str, Any] = {
-            "model": model_name,
-            "task": request.task,
-            "content": request.content(),
-        }
-        if model_name.partition(":")[0] == "rules":
-            asked["graph"] = self.kg.identity
-            asked |= {"muted": to_data(self.kg.muted, Triples)} if self.kg.muted else {}
-        return asked
+    def _request_to_record(self, model_name: str, request: ChatRequest) -> dict[str, Any]:
+        """Return the JSON data under which a model call is recorded."""
+        content = {"model": model_name, "task": request.task, "content": request.content()}
+        if model_name.partition(":")[0] == "rules":  # which reads the graph, too
+            content["graph"] = self.kg.identity
+            if self.kg.muted:
+                content["muted"] = to_data(self.kg.muted, Triples)
+        return content
+
+    def _is_recorded(self, content: Mapping[str, Any], agent_name: str, subject: str) -> bool:
+        """Return whether the next call with this content is in the record."""
+        counter = (agent_name, subject, call_key("model", content, 0))
+        key = call_key("model", content, self._request_counts.get(counter, 0))
+        return key in self.calls and key not in self._outdated
+
+    def _count_request(self, content: Mapping[str, Any], agent_name: str, subject: str) -> int:
+        """Return how often the agent has sent this request before, and count it."""
+        counter = (agent_name, subject, call_key("model", content, 0))
+        with self._lock:
+            repeat = self._request_counts.get(counter, 0)
+            self._request_counts[counter] = repeat + 1
+        return repeat
 
     def call(
-        self, kind: str, request: Mapping[str, Any], make: Callable[[], T] | None, form: Any = None
+        self,
+        kind: str,
+        request: Mapping[str, Any],
+        make: Callable[[], T] | None,
+        result_type: Any = None,
     ) -> T:
-        """The recorded result of a graph query or other call, else that of ``make``; None cannot be made.
+        """Return the recorded result of a call, else that of ``make``, which is then recorded.
 
-        ``request`` is JSON data; with ``kind`` it decides whether a recorded result is used. ``form`` is the
-        type of the result, for a kind that is not in ``record.FORMS``.
+        ``kind`` and ``request``, which is JSON data, decide whether a recorded result is used.
+        ``make`` is None where the call cannot be made. ``result_type`` is needed for a kind that
+        is not in ``calls.RESULT_TYPES``.
+
+        Raises what ``make`` raises, and NotRecordedError without ``make`` and record.
         """
-        form = FORMS.setdefault(kind, form or Any)
-        on_graph = kind != "similarity"
-        missing = f"a {kind} on the graph" if on_graph else f"a {kind}"
-        result: T = self._call(kind, request, 0, make, self.kg.remote and on_graph, missing).result
-        if kind not in BUILT_IN:  # read from a file before its form was known
-            result = from_data(result, form)
+        result_type = RESULT_TYPES.setdefault(kind, result_type or Any)
+        asks_graph = kind != "similarity"
+        missing = f"a {kind} on the graph" if asks_graph else f"a {kind}"
+        is_remote = self.kg.remote and asks_graph
+        result: T = self._call(kind, request, 0, make, is_remote, missing).result
+        if kind not in BUILT_IN_KINDS:
+            result = from_data(
+                result, result_type
+            )  # it may be data, read before its type was known
         if isinstance(result, Rows) and result.cut:
             self.note(f"the result was cut at {len(result.rows)} rows")
         return result
 
     def similarity(self, phrase: str, names: Sequence[str]) -> tuple[float, ...]:
-        """Similarity of a phrase with each name, -1 to 1, by embeddings and, in part, letters."""
-        share = self.settings.spelling
-        name = self.embeddings.name
-        asked = {"embeddings": name, "spelling": share, "phrase": phrase, "names": list(names)}
-        alone = self.graph is None and not self.models  # a replay computes nothing
-        make = None if alone else lambda: self.embeddings.similarity(phrase, names, share)
-        return self.call("similarity", asked, make)
+        """Return the similarity of a phrase with each name, -1 to 1.
+
+        It is that of the embeddings, mixed with that of the spelling (setting ``spelling``).
+        """
+        spelling = self.settings.spelling
+        request = {
+            "embeddings": self.embeddings.name,
+            "spelling": spelling,
+            "phrase": phrase,
+            "names": list(names),
+        }
+        is_replay = self.graph is None and not self.models
+        if is_replay:  # which computes nothing
+            return self.call("similarity", request, None)
+        make = partial(self.embeddings.similarity, phrase, names, spelling)
+        return self.call("similarity", request, make)
 
     def nearest(self, phrase: str, index: Index, k: int) -> tuple[tuple[int, float], ...]:
-        """Place and cosine of the ``k`` texts of an index nearest to a phrase, best first."""
-        asked = {"index": index.identity, "phrase": phrase, "k": k}
-        return self.call("nearest", asked, lambda: index.nearest(phrase, k))
+        """Return position and cosine of the ``k`` texts of an index nearest to a phrase."""
+        request = {"index": index.identity, "phrase": phrase, "k": k}
+        return self.call("nearest", request, lambda: index.nearest(phrase, k))
 
     def map(self, function: Callable[..., R], items: Sequence[Any], *rest: Any) -> tuple[R, ...]:
-        """``function(item, *rest, run)`` for each item, side by side where that helps, in the items' order.
+        """Return ``function(item, *rest, run)`` for each item, in the order of the items.
 
-        Side by side only an agent whose subject is the item works, on a remote graph or model and not while
-        stepping. Either way all are done, also after one has failed, and the first error is raised.
+        The calls run at the same time if the function is an agent whose subject is the item, the
+        graph or a model is remote, and the person is not stepping. In any case all are made, also
+        after one has failed; then the first error is raised.
         """
-        remote = self.kg.remote or any(model.remote for model in self.models.values())
-        spec: AgentSpec | None = getattr(function, "spec", None)
-        apart = spec and spec.subject and len({*map(subject_of, items)}) == len(items) > 1
-        if self._goal.stepping or not remote or not apart:
-            return _all_of([partial(function, item, *rest, self) for item in items])
-        sinks: list[list[Step]] = [[] for _ in items]
+        if not self._can_run_at_the_same_time(function, items):
+            return _results_of_all([partial(function, item, *rest, self) for item in items])
+        step_lists: list[list[Step]] = [[] for _ in items]
 
-        def branch(item: Any, sink: list[Step]) -> R:
-            _frame.set(Frame(self._here().step, sink))
+        def execute(item: Any, steps: list[Step]) -> R:
+            _frame.set(Frame(self._current_frame().step, steps))
             return function(item, *rest, self)
 
         try:
             with ThreadPoolExecutor(self.settings.workers, thread_name_prefix="kgwb") as pool:
-                pairs = zip(items, sinks, strict=True)
-                futures = [
-                    pool.submit(copy_context().run, branch, item, sink) for item, sink in pairs
-                ]
+                futures = []
+                for item, steps in zip(items, step_lists, strict=True):
+                    futures.append(pool.submit(copy_context().run, execute, item, steps))
         finally:
-            self._here().steps.extend(step for sink in sinks for step in sink)
-        return _all_of([future.result for future in futures])
+            for steps in step_lists:
+                self._current_frame().steps.extend(steps)
+        return _results_of_all([future.result for future in futures])
+
+    def _can_run_at_the_same_time(self, function: Callable[..., Any], items: Sequence[Any]) -> bool:
+        spec: AgentSpec | None = getattr(function, "spec", None)
+        if spec is None or not spec.subject or len(items) < 2 or self._stop_condition.is_stepping:
+            return False
+        subjects = {subject_of(item) for item in items}
+        is_remote = self.kg.remote or any(model.remote for model in self.models.values())
+        return is_remote and len(subjects) == len(items)
 
     def note(self, text: str) -> None:
-        """Leave a remark on the current step for the person to read."""
-        notes = self._here().step.notes
+        """Leave a remark for the person on the current step."""
+        notes = self._current_frame().step.notes
         if text not in notes:
             notes.append(text)
 
-    def attempted(self, attempt: Attempt) -> None:
-        """Keep one attempt on the current step."""
-        self._here().step.attempts.append(attempt)
+    def add_attempt(self, attempt: Attempt) -> None:
+        """Keep an attempt on the current step."""
+        self._current_frame().step.attempts.append(attempt)
 
     def prompt_text(self, name: str) -> str:
-        """The text of a prompt as this execution uses it; remembered with the run."""
+        """Return the text of a prompt, and keep it with the run.
+
+        Raises PromptError if there is no such prompt.
+        """
         text = self.prompts.text(name)
-        names = self._here().step.prompts
-        if name not in names:
-            names.append(name)
+        prompts = self._current_frame().step.prompts
+        if name not in prompts:
+            prompts.append(name)
         if self._used_prompts.get(name) != text:
             self._used_prompts[name] = text
-            self._append(prompt={"name": name, "text": text})
+            self._append_to_file(prompt={"name": name, "text": text})
         return text
 
     def execute(
         self, spec: AgentSpec, inputs: Mapping[str, Any], function: Callable[[], Any]
     ) -> Any:
-        """One step: take the value put in by hand, or run the agent; stop where the goal says."""
+        """Execute one step: return the value that a person put in, else that of the function.
+
+        Raises Stopped where the stop condition says so, and what the function raises.
+        """
         self._stop_if_cancelled()
-        parent = self._here()
-        own = subject_of(inputs[spec.subject]) if spec.subject else ""
-        above = parent.step.subject
-        subject = f"{above}/{own}" if own and above not in ("", own) else own or above
-        name = f"{spec.name}[{subject}]" if subject else spec.name
-        with self._lock:
-            self._counts[name] = occurrence = self._counts.get(name, 0) + 1
-        key = name if occurrence == 1 else f"{name}#{occurrence}"
-        step = Step(key, spec.name, subject, parent.step.key, inputs, spec.form, known=self.calls)
+        parent = self._current_frame()
+        step = self._new_step(spec, inputs, parent.step)
         parent.steps.append(step)
-        if self._goal.stops_before(step):
+        if self._stop_condition.stops_before(step):
             raise Stopped
-        self._tell("start", step)
+        self._notify_listeners("start", step)
         token = _frame.set(Frame(step, parent.steps))
         started = time.perf_counter()
         try:
-            if put_in := self._by_hand(step):
-                step.output, step.origin = self.overrides[put_in], "by hand"
+            override_key = self._override_key(step)
+            if override_key:
+                step.output = self.overrides[override_key]
+                step.origin = "by hand"
                 self._check_override(spec, step.key, step.output, inputs)
             else:
                 step.output = function()
@@ -307,74 +352,126 @@ class Engine:
         finally:
             step.seconds = time.perf_counter() - started
             _frame.reset(token)
-            self._tell("end", step)
+            self._notify_listeners("end", step)
         with self._lock:
             self.position += 1
-            if self._goal.stops_after(step, self.position):
+            if self._stop_condition.stops_after(step, self.position):
                 raise Stopped
         return step.output
 
-    # --- the mechanism --------------------------------------------------------------------------------------
+    def _new_step(self, spec: AgentSpec, inputs: Mapping[str, Any], parent: Step) -> Step:
+        """Return a step with its key: agent, subject, and occurrence from the second on."""
+        subject = subject_of(inputs[spec.subject]) if spec.subject else ""
+        if not subject:
+            subject = parent.subject
+        elif parent.subject not in ("", subject):
+            subject = f"{parent.subject}/{subject}"
+        key = f"{spec.name}[{subject}]" if subject else spec.name
+        with self._lock:
+            occurrence = self._step_counts.get(key, 0) + 1
+            self._step_counts[key] = occurrence
+        if occurrence > 1:
+            key = f"{key}#{occurrence}"
+        return Step(
+            key=key,
+            agent=spec.name,
+            subject=subject,
+            parent=parent.key,
+            inputs=inputs,
+            output_type=spec.output_type,
+            known_calls=self.calls,
+            views=self.system.views,
+        )
+
+    # The mechanism
 
     @contextmanager
-    def _alone(self, cancel: threading.Event) -> Iterator[None]:
-        """Keep other executions of this run out, of which each has its own ``cancel``."""
-        until = time.monotonic() + LEFT_S
-        while not self._busy.acquire(timeout=LOOK_S):
-            if not self._cancel.is_set() or time.monotonic() > until:
+    def _exclusive_execution(self, cancel: threading.Event) -> Iterator[None]:
+        """Keep other executions of this run out. Each has a ``cancel`` of its own.
+
+        Raises SettingError if another execution goes on.
+        """
+        deadline = time.monotonic() + CANCEL_TIMEOUT_S
+        while not self._executing_lock.acquire(timeout=POLL_INTERVAL_S):
+            if not self._cancel.is_set() or time.monotonic() > deadline:
                 raise SettingError(
                     "this run is being executed already", hint="wait for it, or cancel it"
                 )
         try:
-            if cancel.is_set():  # whoever wanted this execution left while it waited
+            if cancel.is_set():  # it was cancelled while it waited
                 raise Cancelled
             self._cancel = cancel
             yield
         finally:
-            self._busy.release()
+            self._executing_lock.release()
 
     @contextmanager
-    def _executing(self, goal: Goal) -> Iterator[None]:
-        """One execution from the start: afterwards status, error and position say how it ended."""
-        self.steps, self._counts, self._asked, self.error, self.answer = [], {}, {}, None, None
-        self._goal, self.status, self.position = goal, "running", 0
-        token = _frame.set(Frame(Step("", "", "", "", {}, None), self.steps))
+    def _execution(self, stop_condition: StopCondition) -> Iterator[None]:
+        """Begin an execution. Afterwards status, error and position say how it ended."""
+        self.steps = []
+        self.answer = None
+        self.error = None
+        self.status = "running"
+        self.position = 0
+        self._step_counts = {}
+        self._request_counts = {}
+        self._stop_condition = stop_condition
+        root = Step("", "", "", "", {}, None)
+        token = _frame.set(Frame(root, self.steps))
         started = time.perf_counter()
         try:
             yield
             self.status = "done"
-            self._forgotten.clear()
+            self._outdated.clear()
         except Stopped:
             self.status = "paused"
         except Cancelled:
             self.status = "cancelled"
-        except (
-            KeyboardInterrupt
-        ):  # raised by an agent or a model; those of a person hit the main thread
+        except KeyboardInterrupt:
+            # An agent or a model raised it: an interrupt by a person hits the main thread, which
+            # only waits for this one.
             self.status = "cancelled"
             raise
         except BaseException as exc:
-            self.status, self.error = "failed", exc if isinstance(exc, KgwbError) else None
+            self.status = "failed"
+            self.error = exc if isinstance(exc, KgwbError) else None
             raise
         finally:
             self._seconds = time.perf_counter() - started
             _frame.reset(token)
-            self._goal = Goal()
+            self._stop_condition = StopCondition()
 
-    def _by_hand(self, step: Step) -> str:
-        """Where the value put in for a step is kept: under its key or, before that was known, its agent."""
+    def _override_key(self, step: Step) -> str:
+        """Return the key of the value put in for a step; empty if there is none.
+
+        A value that was put in before the step was reached stands under its agent's name. Raises
+        OverrideError if the agent turns out to have several steps.
+        """
         if step.key in self.overrides:
             return step.key
         with self._lock:
-            entered = [name for name in self._counts if name.partition("[")[0] == step.agent]
-        if step.agent not in self.overrides or step.agent in entered:
+            begun = [name for name in self._step_counts if agent_of_key(name) == step.agent]
+        if step.agent not in self.overrides or step.agent in begun:
             return ""
-        if len(entered) > 1:
-            hint = "put it in for one of them: " + ", ".join(entered)
-            raise OverrideError(f"{step.agent} has several steps", hint=hint)
+        if len(begun) > 1:
+            raise OverrideError(
+                f"{step.agent} has several steps",
+                hint="put it in for one of them: " + ", ".join(begun),
+            )
         return step.agent
 
-    def _tell(self, event: str, step: Step) -> None:
+    def _check_override(
+        self, spec: AgentSpec, key: str, value: Any, inputs: Mapping[str, Any]
+    ) -> None:
+        """Raise OverrideError if a value put in fails the agent's own check."""
+        problems = tuple(spec.check(value, *inputs.values())) if spec.check else ()
+        if problems:
+            raise OverrideError(
+                f"{key}: {'; '.join(problems)}",
+                hint="change the value put in, or restore the step",
+            )
+
+    def _notify_listeners(self, event: str, step: Step) -> None:
         for listener in list(self.listeners):
             listener(event, step)
 
@@ -384,76 +481,104 @@ class Engine:
         request: Mapping[str, Any],
         repeat: int,
         make: Callable[[], Any] | None,
-        remote: bool,
+        is_remote: bool,
         missing: str,
     ) -> Call:
-        """The recorded call, or one made now; what two threads want at a time is made once.
+        """Return the recorded call, or make it and record it.
 
-        ``remote`` makes it where a cancel can leave it behind; ``missing`` says what cannot be made.
+        A call that two threads want at the same time is made once. A remote call is made on a
+        thread of its own, so that a cancel can leave it behind. ``missing`` names the call in the
+        error where it cannot be made.
         """
         self._stop_if_cancelled()
-        key, step = call_key(kind, request, repeat), self._here().step
-        with self._lock:
-            known = self.calls.get(key) if key not in self._forgotten else None
-            if known is None and self._goal.peek:
-                raise Stopped
-            first = known is None and key not in self._pending
-            if first:
-                self._pending[key] = None
-            elif known is None:
-                promise = self._pending[key] = self._pending[key] or Future[Call]()
-        if first:
-            known = Call(key, kind, step.key, request, repeat, None, now(), 0.0)
-            started = time.perf_counter()
-            try:
-                if make is None:
-                    raise NotRecordedError(
-                        f"{step.key or self.system.name} needs {missing}, which this recording does not hold",
-                        hint="open the run with a model and a graph, or undo the edit that leads away from "
-                        "the record",
-                    )
-                known.result = aside(make, watch=self._stop_if_cancelled) if remote else make()
-            except BaseException as exc:
-                with self._lock:
-                    waiting = self._pending.pop(key)
-                if waiting is not None:
-                    waiting.set_exception(exc)
-                raise
-            known.seconds = time.perf_counter() - started
-            with self._lock:  # first in memory, so that a full disk loses nothing
-                self.calls[key] = known
-                self._forgotten.discard(key)
-                waiting = self._pending.pop(key)
-            if waiting is not None:
-                waiting.set_result(known)
-            if self._file:
-                self._append(call=known.to_data())
-            step.origin = "live" if step.origin == "record" else step.origin
-            step.live_calls += kind == "model"
-        elif known is None:
-            known = promise.result()
+        step = self._current_frame().step
+        key = call_key(kind, request, repeat)
+        call, is_mine, future = self._find_or_claim(key)
+        if is_mine:
+            call = Call(key, kind, step.key, request, repeat, None, utc_now(), 0.0)
+            self._make_claimed(call, make, is_remote, missing)
+            if step.origin == "record":
+                step.origin = "live"
+            if kind == "model":
+                step.live_calls += 1
+        elif call is None:
+            assert future is not None, "another thread makes the call"
+            call = future.result()
+        assert call is not None
         step.calls.append(key)
-        return known
+        return call
 
-    def _append(self, **entry: Any) -> None:
-        """Add an entry to the file that the run is kept in, if there is one."""
+    def _find_or_claim(self, key: str) -> tuple[Call | None, bool, Future[Call] | None]:
+        """Return a recorded call, or whether this thread has to make it, or a future of it.
+
+        Raises Stopped for a call that is not recorded, while a prompt is only looked at.
+        """
+        with self._lock:
+            call = None if key in self._outdated else self.calls.get(key)
+            if call is not None:
+                return call, False, None
+            if self._stop_condition.peek:
+                raise Stopped
+            if key not in self._pending:
+                self._pending[key] = None
+                return None, True, None
+            future = self._pending[key]
+            if future is None:
+                future = self._pending[key] = Future()
+            return None, False, future
+
+    def _make_claimed(
+        self, call: Call, make: Callable[[], Any] | None, is_remote: bool, missing: str
+    ) -> None:
+        """Make a call, record it in memory and on disk, and give it to threads that wait for it."""
+        started = time.perf_counter()
+        try:
+            if make is None:
+                raise NotRecordedError(
+                    f"{call.step or self.system.name} needs {missing}, "
+                    "which this recording does not hold",
+                    hint="open the run with a model and a graph, or undo the edit that leads away "
+                    "from the record",
+                )
+            if is_remote:
+                call.result = run_in_thread(make, poll=self._stop_if_cancelled)
+            else:
+                call.result = make()
+        except BaseException as exc:
+            with self._lock:
+                future = self._pending.pop(call.key)
+            if future is not None:
+                future.set_exception(exc)
+            raise
+        call.seconds = time.perf_counter() - started
+        with self._lock:  # in memory first, so that a full disk loses nothing
+            self.calls[call.key] = call
+            self._outdated.discard(call.key)
+            future = self._pending.pop(call.key)
+        if future is not None:
+            future.set_result(call)
+        if self._file:
+            self._append_to_file(call=call.to_data())
+
+    def _append_to_file(self, **entry: Any) -> None:
+        """Add an entry to the file that the run is written to, if there is one."""
         if self._file:
             self._write(partial(self._file.append, **entry))
 
     def _write(self, write: Callable[[], None]) -> None:
-        """Write where no interrupt can hit it, and in order: an earlier save must not replace a later one."""
+        """Write to a file where no interrupt can hit, one writer at a time."""
 
-        def alone() -> None:
-            with self._lock:
+        def write_alone() -> None:
+            with self._lock:  # an earlier save must not replace a later one
                 write()
 
-        undisturbed(alone)
+        shielded(write_alone)
 
     def _stop_if_cancelled(self) -> None:
         if self._cancel.is_set():
             raise Cancelled
 
-    def _here(self) -> Frame:
+    def _current_frame(self) -> Frame:
         frame = _frame.get(None)
         if frame is None:
             raise SettingError(
@@ -461,10 +586,19 @@ class Engine:
             )
         return frame
 
-    def _check_override(
-        self, spec: AgentSpec, key: str, value: Any, inputs: Mapping[str, Any]
-    ) -> None:
-        problems = tuple(spec.check(value, *inputs.values())) if spec.check else ()
-        if problems:
-            hint = "change the value put in, or restore the step"
-            raise OverrideError(f"{key}: " + "; ".join(problems), hint=hint)
+
+def _results_of_all(calls: Sequence[Callable[[], R]]) -> tuple[R, ...]:
+    """Return the result of each call; if some failed, raise the first error after all were made.
+
+    So a replay has all steps that the run had.
+    """
+    results: list[R] = []
+    errors: list[KgwbError] = []
+    for call in calls:
+        try:
+            results.append(call())
+        except KgwbError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return tuple(results)

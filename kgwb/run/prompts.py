@@ -1,9 +1,9 @@
-"""Prompt files: found, checked and filled.
+"""Prompt files: finding, checking and filling them.
 
-A file ``prompts/<system>/<agent>.md`` has a header of ``name: value`` lines between two lines of ``---``,
-then messages, each under a line ``[system]`` or ``[user]``, and ``[example]``s after the message that they
-belong to, of which as many are shown as a setting says. A variable is written ``{{name}}``; single braces
-mean themselves, so JSON and SPARQL need no escaping.
+A file ``prompts/<system>/<agent>.md`` begins with a header of ``name: value`` lines between two
+lines of ``---``. Then come messages, each below a line ``[system]`` or ``[user]``, and examples,
+each below a line ``[example]`` after the message that it belongs to. A variable is written
+``{{name}}``. Single braces mean themselves, so JSON and SPARQL need no escaping.
 """
 
 from __future__ import annotations
@@ -22,138 +22,172 @@ from kgwb.errors import PromptError
 from kgwb.llm.base import Message
 
 VARIABLE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
-ROLE = re.compile(r"^\[(system|user|example)\]\s*$", re.MULTILINE)
-NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
-HEADER = ("purpose", "strategy", "variables", "reply", "source")
+SECTION_LINE = re.compile(r"^\[(system|user|example)\]\s*$", re.MULTILINE)
+HEADER_FENCE = re.compile(r"^---\s*$", re.MULTILINE)
+PROMPT_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*")
+HEADER_NAMES = ("purpose", "strategy", "variables", "reply", "source")
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One prompt file, taken apart."""
+    """A prompt file, parsed."""
 
     name: str
+    """System and agent: "chatty_kg/qir"."""
     header: Mapping[str, str]
     variables: tuple[str, ...]
-    """As declared in the header."""
+    """The variables that the header declares."""
     messages: tuple[Message, ...]
-    """With their ``{{variables}}`` still unfilled, and without the examples."""
+    """The messages with unfilled variables, and without their examples."""
     examples: tuple[tuple[int, str], ...] = ()
-    """Each with the place of the message that it belongs to."""
+    """Each example with the position of the message that it belongs to."""
 
     def fill(
-        self, variables: Mapping[str, Any], exemplars: int | None = None
+        self, variables: Mapping[str, Any], max_examples: int | None = None
     ) -> tuple[Message, ...]:
-        """The messages with every variable replaced, once: braces inside a value stay as they are.
+        """Return the messages with every variable replaced by its value, and with examples.
 
-        At most ``exemplars`` of the examples follow the message that they belong to; None shows all.
-        Raises PromptError naming every variable that is missing or unknown.
+        A value that is no text is written as JSON. Braces inside a value stay as they are. At most
+        ``max_examples`` are added; None adds all.
+
+        Raises PromptError, which names every missing and every unknown variable.
         """
+        self._check_variables(variables)
+        texts = {name: _to_text(value) for name, value in variables.items()}
+        contents = []
+        for message in self.messages:
+            contents.append(VARIABLE.sub(lambda match: texts[match[1]], message.content))
+        for position, example in self.examples[:max_examples]:
+            contents[position] += f"\n\nExample\n{example}"
+        return tuple(
+            Message(message.role, content)
+            for message, content in zip(self.messages, contents, strict=True)
+        )
+
+    def _check_variables(self, variables: Mapping[str, Any]) -> None:
+        """Raise PromptError unless these are exactly the variables that the header declares."""
         missing = sorted(set(self.variables) - set(variables))
         unknown = sorted(set(variables) - set(self.variables))
         problems = [f"gets no value for {name}" for name in missing]
         problems += [f"does not declare {name}, which its agent fills in" for name in unknown]
         if problems:
             raise PromptError(
-                f"prompt {self.name}: " + "; ".join(problems),
-                hint=f"the line `variables:` of prompts/{self.name}.md must name exactly the variables its "
-                "agent gives",
+                f"prompt {self.name}: {'; '.join(problems)}",
+                hint=f"the line `variables:` of prompts/{self.name}.md must name exactly the "
+                "variables that its agent fills in",
             )
-        shown = {
-            name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            for name, value in variables.items()
-        }
-        texts = [
-            VARIABLE.sub(lambda match: shown[match[1]], message.content)
-            for message in self.messages
-        ]
-        for place, example in self.examples[:exemplars]:
-            texts[place] += f"\n\nExample\n{example}"
-        return tuple(
-            Message(message.role, text) for message, text in zip(self.messages, texts, strict=True)
-        )
+
+
+def _to_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 @lru_cache(maxsize=256)
-def parse(name: str, text: str) -> Prompt:
-    """Take a prompt file apart. Raises PromptError listing everything wrong with it at once."""
-    if not NAME.fullmatch(name):  # it becomes a path, and must not lead out of its folder
+def parse_prompt(name: str, text: str) -> Prompt:
+    """Parse and check the text of a prompt file.
+
+    Raises PromptError, which lists everything that is wrong.
+    """
+    if not PROMPT_NAME.fullmatch(name):  # it becomes a path, and must stay inside its folder
         raise PromptError(
-            f"{name!r} is no name of a prompt", hint="prompts are named like chatty_kg/qir"
+            f"{name!r} is not the name of a prompt", hint="prompts are named like chatty_kg/qir"
         )
-    parts = re.split(r"^---\s*$", text, maxsplit=2, flags=re.MULTILINE)
+    parts = HEADER_FENCE.split(text, maxsplit=2)
     if len(parts) != 3 or parts[0].strip():
-        hint = "begin the file with header lines between two `---`"
-        raise PromptError(f"prompt {name} has no header", hint=hint)
-    header = {}
-    for line in filter(str.strip, parts[1].strip().splitlines()):
-        key, colon, value = line.partition(":")
-        if not colon:
-            hint = "write it as name: value"
-            raise PromptError(
-                f"prompt {name}: header line {line!r} is not `name: value`", hint=hint
-            )
-        header[key.strip()] = value.strip()
-    pieces = ROLE.split(parts[2])
+        raise PromptError(
+            f"prompt {name} has no header",
+            hint="begin the file with header lines between two lines of `---`",
+        )
+    header = _parse_header(name, parts[1])
+    before_messages, *sections = SECTION_LINE.split(parts[2])
     messages: list[Message] = []
     examples: list[tuple[int, str]] = []
-    for role, content in zip(pieces[1::2], map(str.strip, pieces[2::2]), strict=True):
+    for role, content in zip(sections[::2], sections[1::2], strict=True):
         if role == "example":
-            examples.append((len(messages) - 1, content))
+            examples.append((len(messages) - 1, content.strip()))
         else:
-            messages.append(Message("system" if role == "system" else "user", content))
+            messages.append(Message("system" if role == "system" else "user", content.strip()))
     declared = tuple(re.findall(r"\w+", header.get("variables", "")))
-    used = {variable for message in messages for variable in VARIABLE.findall(message.content)}
-    problems = [f"has no header line {line}" for line in HEADER if line not in header]
-    problems += [
-        f"uses {word}, which its header does not declare" for word in sorted(used - set(declared))
-    ]
-    problems += [f"declares {word} and never uses it" for word in sorted(set(declared) - used)]
-    if examples and examples[0][0] < 0:
-        problems.append("begins with an [example], which belongs after a message")
-    if not messages:
-        problems.append("has no [system] or [user] message")
-    elif pieces[0].strip():
+    prompt = Prompt(name, header, declared, tuple(messages), tuple(examples))
+    problems = _problems_of(prompt)
+    if messages and before_messages.strip():
         problems.append("has text outside of [system] and [user]")
     if problems:
         raise PromptError(
-            f"prompt {name} " + "; ".join(problems),
+            f"prompt {name} {'; '.join(problems)}",
             hint=f"fix prompts/{name}.md; CONTRIBUTING.md shows the form of a prompt file",
         )
-    return Prompt(name, header, declared, tuple(messages), tuple(examples))
+    return prompt
 
 
-@cache  # every call of a model reads a prompt from it
+def _parse_header(name: str, text: str) -> dict[str, str]:
+    """Return the values of the header by name. Raises PromptError for a line of another form."""
+    header = {}
+    for line in text.strip().splitlines():
+        if not line.strip():
+            continue
+        key, colon, value = line.partition(":")
+        if not colon:
+            raise PromptError(
+                f"prompt {name}: header line {line!r} is not `name: value`",
+                hint="write it as name: value",
+            )
+        header[key.strip()] = value.strip()
+    return header
+
+
+def _problems_of(prompt: Prompt) -> list[str]:
+    """Return what is wrong with a parsed prompt; each text continues "prompt NAME ..."."""
+    declared = set(prompt.variables)
+    used = set()
+    for message in prompt.messages:
+        used.update(VARIABLE.findall(message.content))
+    problems = [f"has no header line {key}" for key in HEADER_NAMES if key not in prompt.header]
+    problems += [
+        f"uses {name}, which its header does not declare" for name in sorted(used - declared)
+    ]
+    problems += [f"declares {name} and never uses it" for name in sorted(declared - used)]
+    if prompt.examples and prompt.examples[0][0] < 0:
+        problems.append("begins with an [example], which belongs after a message")
+    if not prompt.messages:
+        problems.append("has no [system] or [user] message")
+    return problems
+
+
+@cache
 def shipped_folder() -> Path:
-    """The prompts that came with kgwb: the checkout's, else the installed package's copy."""
-    here = Path(__file__).parent.parent
-    checkout = here.parent / "prompts"
-    is_checkout = checkout.is_dir() and (here.parent / "pyproject.toml").exists()
-    return checkout if is_checkout else here / "_data" / "prompts"
+    """Return the folder of kgwb's own prompts: the checkout's, else the installed package's copy."""
+    package = Path(__file__).parent.parent
+    checkout = package.parent / "prompts"
+    is_checkout = checkout.is_dir() and (package.parent / "pyproject.toml").exists()
+    return checkout if is_checkout else package / "_data" / "prompts"
 
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """Where prompts come from: single texts first, then the person's folder, then kgwb's own."""
+    """Where prompts are read from: given texts first, then a person's folder, then kgwb's own."""
 
     folder: Path | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
-    """Texts by prompt name ("chatty_kg/qir") that go before any file.
-
-    Tried once, or pinned by a saved run.
-    """
+    """Texts by the name of the prompt. They come from an edit, or from a saved run."""
 
     @classmethod
     def of(cls, folder: Prompts | str | Path | None) -> Prompts:
-        """Those of a folder before kgwb's own. Raises PromptError if there is no such folder."""
+        """Return prompts that are read from a folder first.
+
+        Raises PromptError if there is no such folder.
+        """
         if isinstance(folder, Prompts):
             return folder
-        if folder and not os.path.isdir(folder):  # which is False for a name that is too long
-            hint = "make the folder, or leave `prompts` out to use kgwb's own"
-            raise PromptError(f"there is no folder {folder} for prompts", hint=hint)
+        if folder and not os.path.isdir(folder):  # Path.is_dir raises if the name is too long
+            raise PromptError(
+                f"there is no folder {folder} for prompts",
+                hint="make the folder, or leave `prompts` out to use kgwb's own",
+            )
         return cls(Path(folder) if folder else None)
 
     def path(self, name: str) -> Path:
-        """The file a prompt is read from. Raises PromptError if there is none."""
+        """Return the file that a prompt is read from. Raises PromptError if there is none."""
         folders = [folder for folder in (self.folder, shipped_folder()) if folder]
         for folder in folders:
             if (folder / f"{name}.md").is_file():
@@ -162,36 +196,44 @@ class Prompts:
         raise PromptError(f"no prompt file for {name}", hint=f"write it to {places}")
 
     def text(self, name: str) -> str:
-        """The text of a prompt file as it is now."""
+        """Return the text of a prompt as it is now.
+
+        Raises PromptError if there is no such prompt, or its file cannot be read.
+        """
         if name in self.texts:
             return self.texts[name]
         path = self.path(name)
         try:
-            return disk.read_text(path, "utf-8-sig")  # some editors begin a file with a mark
+            return disk.read_text(path, "utf-8-sig")  # some editors write a byte order mark
         except (OSError, UnicodeDecodeError) as exc:
             raise PromptError(
                 f"cannot read {path}: {exc}", hint="the file must be readable, in UTF-8"
             ) from exc
 
     def load(self, name: str) -> Prompt:
-        """A prompt, checked."""
-        return parse(name, self.text(name))
+        """Return a parsed prompt. Raises PromptError if it is missing or wrong."""
+        return parse_prompt(name, self.text(name))
 
     def save(self, name: str, text: str) -> Path:
-        """Write a prompt to the person's folder, or where there is none to the file it is read from.
+        """Write a prompt to the person's folder, else to the file that it is read from.
 
-        Returns the file. Raises PromptError if the text does not parse or the file cannot be written.
+        Returns the file. Raises PromptError if the text is wrong or the file cannot be written.
         """
-        parse(name, text)
+        parse_prompt(name, text)
         path = self.folder / f"{name}.md" if self.folder else self.path(name)
         try:
             disk.replace(path, [text])
         except (OSError, UnicodeEncodeError) as exc:
-            hint = "make room, or use a folder of your own: Workbench(..., prompts='my_prompts')"
-            raise PromptError(f"cannot write {path}: {exc}", hint=hint) from exc
+            raise PromptError(
+                f"cannot write {path}: {exc}",
+                hint="make room, or use a folder of your own: Workbench(..., prompts='my_prompts')",
+            ) from exc
         return path
 
     def with_text(self, name: str, text: str) -> Prompts:
-        """These prompts with one text changed; the file stays as it is."""
-        parse(name, text)
+        """Return these prompts with one text changed. No file changes.
+
+        Raises PromptError if the text is wrong.
+        """
+        parse_prompt(name, text)
         return Prompts(self.folder, {**self.texts, name: text})

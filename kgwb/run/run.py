@@ -1,4 +1,4 @@
-"""What a person does with a run."""
+"""A run, and what a person does with it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kgwb import disk, llm
-from kgwb.aside import undisturbed
-from kgwb.display import Shown
+from kgwb import disk, old_names
 from kgwb.errors import (
     InputError,
     OverrideError,
@@ -23,40 +21,39 @@ from kgwb.errors import (
     SettingError,
     Stopped,
 )
-from kgwb.flow import Dialogue, Question, Triple, Triples, Turn, adapter, from_data, to_data
+from kgwb.flow import Dialogue, Question, Turn
 from kgwb.kg import Source, open_kg
 from kgwb.kg.base import Graph, Vocabulary
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatRequest
-from kgwb.run.agents import System
-from kgwb.run.engine import Engine, Goal
+from kgwb.records import from_data, to_data, type_adapter
+from kgwb.run.agents import AgentSpec, System
+from kgwb.run.calls import Call, utc_now
+from kgwb.run.differences import Differences, compare_steps
+from kgwb.run.engine import Engine, StopCondition
+from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
-from kgwb.run.record import (
-    DAMAGED,
-    FORMAT,
-    Call,
-    Differences,
-    RunFile,
-    Step,
-    Totals,
-    difference,
-    now,
-)
-from kgwb.run.recorded import RecordedGraph
+from kgwb.run.replay import RecordedGraph
+from kgwb.run.run_file import DAMAGED_FILE_ERRORS, FORMAT_VERSION, RunFile
+from kgwb.run.steps import Step, Totals, format_tree, names_in_steps
 from kgwb.settings import Settings
+from kgwb.terms import Triple, Triples
+from kgwb.text import pluralize, single_line
+from kgwb.threads import shielded
 from kgwb.version import __version__
 
 Models = Mapping[str, ChatModel | str] | ChatModel | str | None
+"""A model or its specification for all agents, or for single agents by name; "" is the default."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What a question is asked of: a system with its models and settings on a graph."""
+    """Everything that a question is asked of: a graph, and a system with its models and settings."""
 
     kg: Graph
     system: System
     models: Mapping[str, ChatModel]
-    """By agent name; "" is the default."""
+    """By agent name; the default under ""."""
     settings: Settings
     prompts: Prompts
     embeddings: Embeddings
@@ -64,20 +61,18 @@ class Setup:
     def begin(
         self, question: str, dialogue: Dialogue | None = None, path: str | Path | None = None
     ) -> Run:
-        """A run of one question, not executed yet; see Run."""
-        setup = {
-            field.name: getattr(self, field.name) for field in fields(Setup)
-        }  # not what a subclass adds
+        """Return a run of one question, not executed yet. ``path`` is explained in ``Run``."""
+        setup = {field.name: getattr(self, field.name) for field in fields(Setup)}
         return Run(question=question, dialogue=dialogue, path=path, **setup)
 
 
-class Run(Shown, Engine):
-    """One question to one system over one graph, recorded; see ``kgwb.run``.
+FORKABLE = ("question", "dialogue", *(field.name for field in fields(Setup)))
 
-    ``steps`` are those of the latest execution, supervisors before what they supervise.
-    """
 
-    def __init__(  # noqa: PLR0913  # everything a run depends on, by name
+class Run(Engine):
+    """One question to one system over one graph, recorded. See ``kgwb.run``."""
+
+    def __init__(  # noqa: PLR0913  # everything that a run depends on, by keyword
         self,
         system: System,
         question: str,
@@ -90,214 +85,249 @@ class Run(Shown, Engine):
         embeddings: Embeddings | None = None,
         path: str | Path | None = None,
     ) -> None:
-        """``models`` maps agent names to models, "" to the default; ``path`` keeps every call on disk.
+        """Prepare a run; ``go`` executes it.
 
-        Raises QuestionError for an empty or far too long question, SettingError for a model of an unknown
-        agent, and RunFileError if ``path`` cannot be written or is a file of another kind.
+        ``path`` names a file to which every call is written as it ends.
+
+        Raises QuestionError for an empty or far too long question, SettingError for a model of an
+        unknown agent, RunFileError if ``path`` cannot be written or is a file of another kind, and
+        what opening a graph, a model or prompts by name raises.
         """
         super().__init__()
         self.id = uuid.uuid4().hex[:12]
-        self.created = now()
+        self.created = utc_now()
         self.system = system
         self.settings = system.settings.of(settings)
         self.question = check_question(question, self.settings)
         self.dialogue = dialogue or Dialogue()
         by_agent = models if isinstance(models, Mapping) else {"": models}
         self.models = {
-            name: llm.model(model) for name, model in by_agent.items() if model is not None
+            agent_name: open_model(model)
+            for agent_name, model in by_agent.items()
+            if model is not None
         }
-        self._know(*(name for name in self.models if name))
+        self._check_agents(*(agent_name for agent_name in self.models if agent_name))
         self.prompts = Prompts.of(prompts)
         self.embeddings = embeddings or Embeddings()
         self.breakpoints: set[str] = set()
-        """Names of agents, or keys of steps, that ``go`` stops after."""
+        """Names of agents, or keys of steps, after which ``go`` stops."""
         self.turn: Turn | None = None
-        """What a dialogue remembers of the latest execution that came to an end, until an edit."""
-        kg = None if kg is None else open_kg(kg)
-        self.kg = (
-            kg.recorded_by(self.call)
-            if isinstance(kg, RecordedGraph)
-            else RecordedGraph(kg, self.call)
-        )
-        self.recorded_status, self.recorded_position = "", 0
-        """How the latest execution in the file of a loaded run ended, and the steps done then."""
+        """What a dialogue remembers of the latest finished execution; None again after an edit."""
+        graph = None if kg is None else open_kg(kg)
+        if isinstance(graph, RecordedGraph):
+            self.kg = graph.recorded_by(self.call)
+        else:
+            self.kg = RecordedGraph(graph, self.call)
+        self.recorded_status = ""
+        """For a run from a file: the status with which the latest execution in it ended."""
+        self.recorded_position = 0
+        """For a run from a file: how many steps that execution had done."""
         self._begun: frozenset[str] = frozenset()
-        self._keep_in(path)
+        """Keys of the steps that the latest execution began."""
+        self._write_to(path)
 
-    # --- what the person does -------------------------------------------------------------------------------
+    # What the person does
 
     def go(self, until: str | int | None = None, *, before: str | None = None) -> Run:
-        """Execute up to the end, the next breakpoint, or the named agent or step; then say where it stands.
+        """Execute to the end, to the next breakpoint, or to where the arguments say.
 
-        ``until`` is an agent's name or a step's key that shall be done, or a number of steps in all;
-        ``before`` stops as the named agent or step begins. What is recorded is not asked again. Raises the
-        KgwbError that stopped it; everything up to there is kept, and the next ``go`` resumes. An interrupt
-        cancels it, and is raised.
+        ``until`` is the name of an agent or the key of a step that shall be done, or a number of
+        steps. ``before`` is an agent or step at whose beginning to stop. What is recorded is not
+        asked again.
+
+        Returns the run. Raises the KgwbError that stopped the execution. Everything up to there is
+        kept, and the next ``go`` resumes. A KeyboardInterrupt cancels the execution, and is raised.
         """
-        return self._run(self._goal_of(until, before))
+        return self._run(self._stop_condition_of(until, before))
 
-    def _goal_of(self, until: str | int | None, before: str | None) -> Goal:
-        names = frozenset({until} if isinstance(until, str) else ()) | self.breakpoints
-        stops = frozenset({before} if before else ())
-        self._know(*names, *stops)
+    def _stop_condition_of(self, until: str | int | None, before: str | None) -> StopCondition:
+        after = frozenset(self.breakpoints)
+        if isinstance(until, str):
+            after |= {until}
+        stops_before = frozenset({before} if before else ())
+        self._check_agents(*after, *stops_before)
         count = until if isinstance(until, int) else None
         if self.status != "paused":
-            return Goal(count, names, before=stops)
-        return Goal(count, names, self.position, stops, self._begun)
+            return StopCondition(count, after, before=stops_before)
+        return StopCondition(count, after, self.position, stops_before, self._begun)
 
     def step(self) -> Run:
-        """Execute until one more step is done."""
-        return self._run(Goal(count=self.position + 1))
+        """Execute until one more step is done. Returns and raises what ``go`` does."""
+        return self._run(StopCondition(count=self.position + 1))
 
     def back(self, steps: int = 1) -> Run:
-        """Go back to where so many steps fewer were done."""
-        return self._run(Goal(count=max(self.position - steps, 0)))
+        """Go back to where so many steps fewer were done. Returns and raises what ``go`` does."""
+        return self._run(StopCondition(count=max(self.position - steps, 0)))
 
     async def ago(self, until: str | int | None = None, *, before: str | None = None) -> Run:
-        """``go`` for notebooks that await.
+        """Do what ``go`` does without blocking the event loop, for notebooks that await.
 
-        The event loop stays free, and cancelling the task cancels the run.
+        Cancelling the task cancels the execution.
         """
         import asyncio
 
-        cancel = threading.Event()  # of this execution alone: the run may be in another one still
+        cancel = threading.Event()  # of this execution alone: another one may still be running
+        stop_condition = self._stop_condition_of(until, before)
         try:
-            await asyncio.to_thread(self._carry_out, self._goal_of(until, before), cancel)
+            await asyncio.to_thread(self._execute, stop_condition, cancel)
         except asyncio.CancelledError:
             cancel.set()
             raise
         return self
 
     def cancel(self) -> None:
-        """Stop the execution at its next call, leaving a slow one behind; what is recorded stays."""
+        """Stop the execution at its next call; a slow remote call is left behind."""
         self._cancel.set()
 
     def replace(self, step: str, value: Any) -> Run:
-        """Put a value in by hand: the step yields it from now on, and what depends on it runs again.
+        """Put in a value by hand: the step returns it from now on, and what follows runs again.
 
-        ``step`` is a key, or an agent's name where it has one step. ``value`` is a record or its JSON data.
-        Raises OverrideError if it has not the form of the step's output or does not pass its checks.
+        ``step`` is a key, or the name of an agent that has one step. ``value`` is a record or its
+        JSON data.
+
+        Returns the run. Raises OverrideError if the value has not the type of the step's output, or
+        fails the agent's check.
         """
         key = self._key_of(step)
         spec = self.system.spec(key)
-        form = spec.form
-        own = isinstance(form, type) and isinstance(value, form)
-        try:
-            data = adapter(form).dump_python(value, mode="json", warnings=False) if own else value
-            typed = from_data(data, form)
-        except (ValueError, TypeError) as exc:
-            name = getattr(form, "__name__", str(form))
-            wrong = re.sub(r"\s*For further information visit \S+", "", str(exc))
-            raise OverrideError(
-                f"{key}: {wrong}", hint=f"give a {name}, or its fields as JSON data"
-            ) from exc
+        typed = self._typed_override(key, spec, value)
         current = self.by_key.get(key)
         if current is not None:
             self._check_override(spec, key, typed, current.inputs)
         self.overrides[key] = typed
-        self._append(override={"step": key, "value": to_data(typed, form)})
+        data = to_data(typed, spec.output_type)
+        self._append_to_file(override={"step": key, "value": data})
         self._return_to(key)
         return self
 
+    def _typed_override(self, key: str, spec: AgentSpec, value: Any) -> Any:
+        """Return a value as the type of the agent's output. Raises OverrideError if it is none."""
+        output_type = spec.output_type
+        is_record = isinstance(output_type, type) and isinstance(value, output_type)
+        try:
+            data = value
+            if is_record:  # its fields may still have wrong values
+                adapter = type_adapter(output_type)
+                data = adapter.dump_python(value, mode="json", warnings=False)
+            return from_data(data, output_type)
+        except (ValueError, TypeError) as exc:
+            type_name = getattr(output_type, "__name__", str(output_type))
+            problem = re.sub(r"\s*For further information visit \S+", "", str(exc))
+            raise OverrideError(
+                f"{key}: {problem}", hint=f"give a {type_name}, or its fields as JSON data"
+            ) from exc
+
     def restore(self, step: str) -> Run:
-        """Take a value put in by hand out again."""
+        """Remove a value that was put in by hand. Returns the run."""
         key = step if step in self.overrides else self._key_of(step)
-        agent = self.system.spec(key).name
-        for kept in {key, agent if agent not in self.by_key else key} & set(self.overrides):
-            del self.overrides[kept]
-            self._append(override={"step": kept, "value": None})
+        agent_name = self.system.spec(key).name
+        entries = {key}
+        if agent_name not in self.by_key:  # the value may stand under the agent's name
+            entries.add(agent_name)
+        for entry in entries & set(self.overrides):
+            del self.overrides[entry]
+            self._append_to_file(override={"step": entry, "value": None})
             self._return_to(key)
         return self
 
     def refresh(self, step: str) -> Run:
-        """Have the calls of a step, and of those it supervises, made anew at the next execution.
+        """Make the calls of a step, and of the steps it supervises, again in the next execution.
 
-        A live graph changes, and a model may be kinder. Raises SettingError if the step was not reached.
+        A live graph changes, and a model may answer better. Returns the run. Raises SettingError if
+        the step was not reached.
         """
-        wanted = {self[step].key}
-        for reached in self.steps:  # supervisors come before what they supervise
-            if reached.parent in wanted:
-                wanted.add(reached.key)
-            if reached.key in wanted:
-                self._forgotten.update(reached.calls)
-        self._return_to(*wanted)
+        refreshed = {self[step].key}
+        for reached in self.steps:  # supervisors stand before what they supervise
+            if reached.parent in refreshed:
+                refreshed.add(reached.key)
+            if reached.key in refreshed:
+                self._outdated.update(reached.calls)
+        self._return_to(*refreshed)
         return self
 
     def keep(self) -> Run:
-        """Take the recorded calls after all that ``refresh`` set aside."""
-        self._forgotten.clear()
+        """Undo ``refresh``: use the recorded calls after all. Returns the run."""
+        self._outdated.clear()
         return self
 
     def edit_prompt(self, name: str, text: str) -> Run:
-        """Use this text for a prompt in this run.
+        """Use another text for a prompt in this run. The prompt's file does not change.
 
-        The file stays as it is. Raises PromptError if it does not parse.
+        Returns the run. Raises PromptError if the text is wrong.
         """
         self.prompts = self.prompts.with_text(name, text)
-        self._append(prompt={"name": name, "text": text})
+        self._append_to_file(prompt={"name": name, "text": text})
         self._return_to(*(step.key for step in self.steps if name in step.prompts))
         return self
 
     def fork(self, **changes: Any) -> Run:
-        """A new run with other settings, models, prompts, kg, embeddings, dialogue, question, system or path.
+        """Return a new run of the same question, with some things changed.
 
-        It starts from this run's record and overrides, so only calls whose own content differs are made.
-        ``models`` is a model for all agents, or models by agent where the others keep theirs. Raises what
-        opening a graph, a model or prompts by name does.
+        The changes may be: question, dialogue, kg, system, models, settings, prompts, embeddings,
+        path. The new run starts with the record and the overrides of this one, so only calls with
+        another content are made. ``models`` is a model for all agents, or models by agent; the
+        other agents keep theirs then.
+
+        Raises SettingError for another change, and what ``Run`` raises.
         """
         path = changes.pop("path", None)
-        names = ("question", "dialogue", *(field.name for field in fields(Setup)))
-        if unknown := sorted(set(changes) - set(names)):
+        unknown = sorted(set(changes) - set(FORKABLE))
+        if unknown:
             raise SettingError(
-                f"a run has no {', '.join(unknown)}", hint=f"change {', '.join(names)}"
+                f"a run has no {', '.join(unknown)}", hint=f"change {', '.join(FORKABLE)}"
             )
         if isinstance(changes.get("models"), Mapping):
             changes["models"] = {**self.models, **changes["models"]}
-        forked = Run(**{name: getattr(self, name) for name in names} | changes)
+        forked = Run(**{name: getattr(self, name) for name in FORKABLE} | changes)
         forked._recorded_models = self._recorded_models
-        forked.record_first = self.record_first and "models" not in changes
+        forked.prefer_recorded = self.prefer_recorded and "models" not in changes
         forked.calls.update(self.calls)
         forked.overrides.update(self.overrides)
-        forked._keep_in(path)
+        forked._write_to(path)
         return forked
 
     def mute(self, *triples: Triple) -> Run:
-        """A fork whose graph lacks these triples; ``run.diff(run.mute(triple).go())`` shows what follows.
+        """Return a fork whose graph seems to lack these triples.
 
-        The graph stays as it is: every query is changed so that it passes over them, see ``kg.muting``. Its
-        survey still counts them. Raises SettingError in a replay, and QueryError for a blank node's triple.
+        The graph does not change: every query is rewritten to pass over the triples, see
+        ``kgwb.kg.muting``. A survey of the graph still counts them. ``run.diff(run.mute(t).go())``
+        shows what follows.
+
+        Raises SettingError in a replay, and QueryError for a triple with a blank node.
         """
         if self.graph is None:
-            hint = "open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))"
-            raise SettingError("this run is a replay: there is no graph to ask", hint=hint)
+            raise SettingError(
+                "this run is a replay: there is no graph to ask",
+                hint="open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))",
+            )
         return self.fork(kg=self.graph.without(*triples))
 
     def peek(self, step: str, *, prompts: Prompts | None = None) -> ChatRequest | None:
-        """What the named agent or step will ask its model first, as it will be sent, without asking.
+        """Return the first request that an agent or step will send to its model, without asking.
 
-        ``prompts`` fills it from these instead. Nothing is called and this run stays as it is. None if the
-        agent asks no model, or if an earlier step must be run first. Raises PromptError for a prompt that its
-        agent cannot fill, and whatever an agent raises on the way.
+        Nothing is called, and this run does not change. ``prompts`` are used in place of the run's.
+
+        Returns None if the agent asks no model, or if an earlier step must be run first. Raises
+        PromptError for a prompt that its agent cannot fill, and what an agent raises before.
         """
-        self._know(step)
+        self._check_agents(step)
         copy = self.fork(prompts=prompts or self.prompts)
-        copy._run(Goal(names=frozenset({step}), peek=step))
-        return copy._peeked
+        copy._run(StopCondition(after=frozenset({step}), peek=step))
+        return copy._peeked_request
 
     def diff(self, other: Run) -> Differences:
-        """This run's steps beside the other's, aligned by key."""
-        return difference(self.by_key, other.by_key)
+        """Return this run's steps beside the other's, aligned by key."""
+        return compare_steps(self.by_key, other.by_key)
 
-    # --- what the person sees -------------------------------------------------------------------------------
+    # What the person sees
 
     @property
     def totals(self) -> Totals:
         """What the latest execution used."""
-        used = dict.fromkeys(key for step in self.steps for key in step.calls)
-        live = sum(step.live_calls for step in self.steps)
-        return Totals.of(
-            (self.calls[key] for key in used if key in self.calls), live, self._seconds
-        )
+        keys = dict.fromkeys(key for step in self.steps for key in step.calls)
+        calls = [self.calls[key] for key in keys if key in self.calls]
+        live_model_calls = sum(step.live_calls for step in self.steps)
+        return Totals.of(calls, live_model_calls, self._seconds)
 
     @property
     def by_key(self) -> dict[str, Step]:
@@ -305,7 +335,7 @@ class Run(Shown, Engine):
         return {step.key: step for step in self.steps}
 
     def output(self, step: str) -> Any:
-        """What a step of the latest execution yielded. Raises SettingError if it is not done."""
+        """Return the output of a step. Raises SettingError if the step is not done."""
         reached = self[step]
         if not reached.done:
             raise SettingError(
@@ -314,7 +344,10 @@ class Run(Shown, Engine):
         return reached.output
 
     def __getitem__(self, step: str) -> Step:
-        """A step of the latest execution by key, or by agent where it has one step."""
+        """Return a step of the latest execution by its key, or by its agent if that has one step.
+
+        Raises SettingError if the step was not reached.
+        """
         key = self._key_of(step)
         if key not in self.by_key:
             raise SettingError(
@@ -322,62 +355,88 @@ class Run(Shown, Engine):
             )
         return self.by_key[key]
 
-    # --- on disk (docs/run_format.md) ---------------------------------------------------------------------
+    def display_names(self) -> dict[str, str]:
+        """Return every display name in the record and in the answer, by IRI."""
+        names = {} if self.answer is None else {str(iri): name for iri, name in self.answer.names}
+        return names | names_in_steps(self.steps, self.calls)
+
+    def __str__(self) -> str:
+        """Return question, status and answer in one line."""
+        outcome = self.status if self.answer is None else single_line(self.answer)
+        muted = f", without {pluralize(len(self.kg.muted), 'triple')}" if self.kg.muted else ""
+        steps = f"{len(self.steps)} steps"
+        return f"Run({self.question!r}{muted}, {self.status}, {steps}: {outcome})"
+
+    def summary(self, *, color: bool = False) -> str:
+        """Return the steps as a tree of lines; ``color`` adds ANSI codes."""
+        return format_tree(self.steps, self.calls, names=self.display_names(), color=color)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    # Run files
 
     def save(self, path: str | Path) -> Path:
-        """Write the run to a new or replaced file (docs/run_format.md).
+        """Write the run to a file, which is made or replaced (docs/run_format.md).
 
-        Returns its path. Raises RunFileError.
+        Returns the path. Raises RunFileError.
         """
 
         def write() -> None:
             steps = ({"step": step.to_data()} for step in self.steps)
-            RunFile(Path(path)).write([self._header(), *self._entries(), *steps, self._ending()])
+            entries = [self._header(), *self._entries(), *steps, self._end_entry()]
+            RunFile(Path(path)).write(entries)
 
         self._write(write)
         return Path(path)
 
-    def _read(self, lines: Iterator[dict[str, Any]]) -> None:
-        for entry in lines:
+    def _read_entries(self, entries: Iterator[dict[str, Any]]) -> None:
+        """Take calls, prompts, overrides and the latest ending from the entries of a file."""
+        for entry in entries:
             if "call" in entry:
                 call = Call.from_data(entry["call"])
                 self.calls[call.key] = call
-                self.recorded_status = ""  # an execution that began after the last one ended
+                self.recorded_status = ""  # an execution that began after the latest ending
             elif "prompt" in entry:
-                self.prompts = self.prompts.with_text(
-                    entry["prompt"]["name"], entry["prompt"]["text"]
-                )
+                name = old_names.current_prompt(entry["prompt"]["name"])
+                self.prompts = self.prompts.with_text(name, entry["prompt"]["text"])
             elif "override" in entry:
-                key, value = entry["override"]["step"], entry["override"]["value"]
-                if value is None:
-                    self.overrides.pop(key, None)
-                else:
-                    self.overrides[key] = from_data(value, self.system.spec(key).form)
+                self._read_override(entry["override"])
             elif "end" in entry:
                 self.recorded_status = entry["end"]["status"]
                 self.recorded_position = entry["end"]["position"]
 
-    def _keep_in(self, path: str | Path | None) -> None:
-        """Begin a file that every further call is written to as it ends, with what it holds already."""
+    def _read_override(self, data: Mapping[str, Any]) -> None:
+        key = old_names.current_step_key(self.system.name, data["step"])
+        if data["value"] is None:
+            self.overrides.pop(key, None)
+        else:
+            self.overrides[key] = from_data(data["value"], self.system.spec(key).output_type)
+
+    def _write_to(self, path: str | Path | None) -> None:
+        """Begin a file to which every further call is written, with what the run holds already."""
         if path:
             self._file = RunFile(Path(path))
             self.resume(path)
             self._file.write([self._header(), *self._entries()])
 
     def resume(self, path: str | Path, *, ended: bool = False) -> None:
-        """Take the calls of a file that holds this question, if its run did not come to an end.
+        """Take the calls of a file of the same question whose run did not come to its end.
 
-        With ``ended`` also if it did.
+        With ``ended`` also of one that did. A file that cannot be read is ignored, and its calls
+        are made again.
         """
-        with suppress(RunFileError, *DAMAGED):  # what cannot be read is asked again
-            header, *entries = RunFile(Path(path)).lines()
-            endings = [entry["end"]["status"] for entry in entries if "end" in entry]
-            if header["question"] == self.question and (ended or endings[-1:] != ["done"]):
-                self._read(entry for entry in entries if "call" in entry)
+        with suppress(RunFileError, *DAMAGED_FILE_ERRORS):
+            header, *entries = RunFile(Path(path)).entries()
+            statuses = [entry["end"]["status"] for entry in entries if "end" in entry]
+            has_ended = statuses[-1:] == ["done"]
+            if header["question"] == self.question and (ended or not has_ended):
+                self._read_entries(entry for entry in entries if "call" in entry)
 
     def _header(self) -> dict[str, Any]:
-        return {
-            "kgwb_run": FORMAT,
+        models = {name: model.name for name, model in self.models.items()}
+        header = {
+            "kgwb_run": FORMAT_VERSION,
             "kgwb": __version__,
             "id": self.id,
             "created": self.created,
@@ -385,30 +444,30 @@ class Run(Shown, Engine):
             "question": self.question,
             "dialogue": to_data(self.dialogue),
             "settings": self.settings.to_data(),
-            "models": {
-                **self._recorded_models,
-                **{name: model.name for name, model in self.models.items()},
-            },
+            "models": {**self._recorded_models, **models},
             "embeddings": self.embeddings.name,
             "graph": self.kg.identity,
             "source": self.kg.source,
-            **({"muted": to_data(self.kg.muted, Triples)} if self.kg.muted else {}),
-            "vocabulary": to_data(self.kg.vocabulary),
-            "prompts": {**self._used_prompts, **self.prompts.texts},
         }
+        if self.kg.muted:
+            header["muted"] = to_data(self.kg.muted, Triples)
+        header["vocabulary"] = to_data(self.kg.vocabulary)
+        header["prompts"] = {**self._used_prompts, **self.prompts.texts}
+        return header
 
     def _entries(self) -> Iterator[dict[str, Any]]:
         for call in list(self.calls.values()):
             yield {"call": call.to_data()}
         for key, value in self.overrides.items():
-            yield {"override": {"step": key, "value": to_data(value, self.system.spec(key).form)}}
+            data = to_data(value, self.system.spec(key).output_type)
+            yield {"override": {"step": key, "value": data}}
 
-    def _ending(self) -> dict[str, Any]:
+    def _end_entry(self) -> dict[str, Any]:
         return {
             "end": {
                 "status": self.status,
                 "position": self.position,
-                "answer": to_data(self.answer) if self.answer is not None else None,
+                "answer": None if self.answer is None else to_data(self.answer),
                 "error": self.error.message if self.error else "",
                 "totals": to_data(self.totals),
             }
@@ -424,40 +483,22 @@ class Run(Shown, Engine):
         models: Models = None,
         resume: bool = False,
     ) -> Run:
-        """A saved run, not executed yet. Without ``kg`` and ``models`` every call must come from the file.
+        """Return a saved run, not executed yet.
 
-        ``resume`` goes on writing to the same file. Raises RunFileError for a file that is none or of another
-        version.
+        Without ``kg`` and ``models`` every call must come from the file. With ``resume`` new calls
+        are written to the same file.
+
+        Raises RunFileError for a file that is no run file, is damaged, or has another version.
         """
         file = RunFile(Path(path))
-        lines = file.lines()
-        header = next(lines)
+        entries = file.entries()
+        header = next(entries)
         try:
-            names = system.settings.names()  # those that another version had are left out
-            settings = {name: value for name, value in header["settings"].items() if name in names}
-            muted = from_data(header.get("muted", []), Triples)
-            kg = kg.without(*muted) if kg and muted else kg
-            run = cls(
-                system,
-                header["question"],
-                from_data(header["dialogue"], Dialogue),
-                kg=kg,
-                models=models,
-                settings=system.settings(**settings),
-                prompts=Prompts(texts=from_data(header["prompts"], dict[str, str])),
-                embeddings=Embeddings(from_data(header["embeddings"], str), trusted=False),
-            )
-            run.id, run.created = from_data([header["id"], header["created"]], tuple[str, str])
-            vocabulary = from_data(header["vocabulary"], Vocabulary)
-            identity = from_data(header["graph"], str)
-            run.kg = RecordedGraph(
-                kg, run.call, identity=identity, vocabulary=vocabulary, muted=muted
-            )
-            run._recorded_models = from_data(header["models"], dict[str, str])
-            run._read(lines)
+            run = cls._from_header(header, system, kg, models)
+            run._read_entries(entries)
         except RunFileError:
             raise
-        except (*DAMAGED, InputError) as exc:
+        except (*DAMAGED_FILE_ERRORS, InputError) as exc:
             raise RunFileError(
                 f"{path} is damaged: {exc!r}", hint="restore the file from a copy"
             ) from exc
@@ -466,69 +507,131 @@ class Run(Shown, Engine):
             run._file = file
         return run
 
-    # --- the mechanism --------------------------------------------------------------------------------------
+    @classmethod
+    def _from_header(
+        cls, header: Mapping[str, Any], system: System, kg: Graph | None, models: Models
+    ) -> Run:
+        """Return a run as the header of a run file describes it, without calls."""
+        settings = old_names.current_settings(header["settings"])
+        known_settings = {  # a setting that has been removed is left out
+            name: value for name, value in settings.items() if name in system.settings.names()
+        }
+        prompts = from_data(header["prompts"], dict[str, str])
+        muted = from_data(header.get("muted", []), Triples)
+        if kg and muted:
+            kg = kg.without(*muted)
+        run = cls(
+            system,
+            header["question"],
+            from_data(header["dialogue"], Dialogue),
+            kg=kg,
+            models=models,
+            settings=system.settings(**known_settings),
+            prompts=Prompts(
+                texts={old_names.current_prompt(name): text for name, text in prompts.items()}
+            ),
+            embeddings=Embeddings(from_data(header["embeddings"], str), trusted=False),
+        )
+        run.id = from_data(header["id"], str)
+        run.created = from_data(header["created"], str)
+        run.kg = RecordedGraph(
+            kg,
+            run.call,
+            identity=from_data(header["graph"], str),
+            vocabulary=from_data(header["vocabulary"], Vocabulary),
+            muted=muted,
+        )
+        recorded_models = from_data(header["models"], dict[str, str])
+        run._recorded_models = {
+            old_names.current_step_key(system.name, name): model
+            for name, model in recorded_models.items()
+        }
+        return run
 
-    def _run(self, goal: Goal) -> Run:
+    # The mechanism
+
+    def _run(self, stop_condition: StopCondition) -> Run:
         cancel = threading.Event()
-        undisturbed(partial(self._carry_out, goal, cancel), leave=cancel.set)
+        shielded(partial(self._execute, stop_condition, cancel), on_abandon=cancel.set)
         return self
 
-    def _carry_out(self, goal: Goal, cancel: threading.Event) -> None:
-        with self._alone(cancel):
+    def _execute(self, stop_condition: StopCondition, cancel: threading.Event) -> None:
+        """Execute the system from its beginning, and write how that ended to the run's file."""
+        with self._exclusive_execution(cancel):
             try:
-                with self._executing(goal):
-                    if goal.count == 0:
+                with self._execution(stop_condition):
+                    if stop_condition.count == 0:
                         raise Stopped
-                    self.answer = self.system.answer(Question(self.question), self.dialogue, self)
+                    question = Question(self.question)
+                    self.answer = self.system.answer(question, self.dialogue, self)
                     self.turn = self.system.remember(self)
             except BaseException:
-                with suppress(RunFileError):  # the first failure is the one to show
-                    self._append(**self._ending())
+                with suppress(RunFileError):  # the first failure is the one to report
+                    self._append_to_file(**self._end_entry())
                 raise
             finally:
                 self._begun = frozenset(step.key for step in self.steps)
-            self._append(**self._ending())
+            self._append_to_file(**self._end_entry())
 
-    def _know(self, *names: str) -> None:
-        for name in names:
-            self.system.spec(name)
+    def _check_agents(self, *keys: str) -> None:
+        """Raise SettingError unless each key names an agent of the system."""
+        for key in keys:
+            self.system.spec(key)
 
     def _key_of(self, step: str) -> str:
+        """Return the key of a step that is given by its key or its agent's name.
+
+        Raises SettingError if the agent has several steps, or the system has no such agent.
+        """
         keys = [reached.key for reached in self.steps if step in (reached.key, reached.agent)]
-        if len(keys) > 1 and step not in keys:
+        if step in keys:
+            return step
+        if len(keys) > 1:
             raise SettingError(f"{step} has several steps", hint=f"say which: {', '.join(keys)}")
-        self._know(step)
-        return keys[0] if keys and step not in keys else step
+        self._check_agents(step)
+        return keys[0] if keys else step
 
     def _return_to(self, *edited: str) -> None:
-        """Going on after an edit counts breakpoints from the first edited step."""
+        """Move the position back to the first edited step, so that breakpoints after it count."""
         self.turn = None
-        places = [place for place, step in enumerate(self.steps) if step.key in edited]
-        if not places:
+        edited_positions = [
+            position for position, step in enumerate(self.steps) if step.key in edited
+        ]
+        if not edited_positions:
             return
-        before = self.steps[: min(places)]
-        above = self.steps[min(places)].parent
+        first = min(edited_positions)
+        earlier = self.steps[:first]
+        supervisors = self._supervisors_of(self.steps[first], earlier)
+        self._begun = frozenset(step.key for step in earlier)
+        done = sum(step.done and step.key not in supervisors for step in earlier)
+        self.position = min(self.position, done)
+
+    @staticmethod
+    def _supervisors_of(step: Step, earlier: list[Step]) -> set[str]:
+        """Return the keys of the steps that supervise a step: they end only after it."""
         supervisors = set()
-        for step in reversed(before):
-            if step.key == above:
-                supervisors.add(step.key)
-                above = step.parent
-        self._begun = frozenset(step.key for step in before)
-        self.position = min(
-            self.position, sum(step.done and step.key not in supervisors for step in before)
-        )
+        parent = step.parent
+        for candidate in reversed(earlier):
+            if candidate.key == parent:
+                supervisors.add(candidate.key)
+                parent = candidate.parent
+        return supervisors
 
 
 def check_question(text: str, settings: Settings) -> str:
-    """The question, trimmed. Raises QuestionError if it is empty or far too long."""
+    """Return the question with single spaces.
+
+    Raises QuestionError if it is empty, or longer than the setting ``max_question_words``.
+    """
     words = text.split() if isinstance(text, str) else []
     if not words:
         raise QuestionError(
             "the question is empty", hint="ask something, for example: Who directed Arrival?"
         )
     if len(words) > settings.max_question_words:
+        limit = f"{settings.max_question_words:,}"
         raise QuestionError(
-            f"the question has {len(words):,} words; at most {settings.max_question_words:,} are taken",
+            f"the question has {len(words):,} words; at most {limit} are taken",
             hint="shorten it, or raise the setting max_question_words",
         )
     return " ".join(words).encode("utf-8", "replace").decode()

@@ -1,305 +1,365 @@
-"""Questions a person asks about a result: why it is empty, where a vertex is, what a predicate holds.
+"""Questions that a person asks about a result: why it is empty, where a vertex is, and so on.
 
-They are asked of the graph itself, on demand; a run's record stays as it is. What the records of a system
-add is registered in its own folder: ``missing`` and ``written_by``.
+They are put to the graph itself when the person asks. The record of the run does not change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from typing import Any
 
 from rdflib import URIRef
 
-from kgwb import flow
 from kgwb.errors import QueryError
+from kgwb.flow import Answer, Candidate, CandidateQuery, Direction, Link, Retrieved
 from kgwb.kg.algebra import Pattern, parts_of, patterns_of
 from kgwb.kg.base import Graph, Rows
 from kgwb.kg.queries import Blocking, blocking
 from kgwb.kg.sparql import checked, n3, writable
-from kgwb.kg.text import local_name, normal
-from kgwb.run.record import Step
-from kgwb.show.html import MOST_ROWS, Html, Names, aside, div, join, table, tag
-from kgwb.show.tell import records_in, view
-from kgwb.show.terms import Around, term, triples
+from kgwb.kg.text import normal
+from kgwb.records import QueryPart, Record, nested_records
+from kgwb.run.steps import Step
+from kgwb.show import html as h
+from kgwb.show.html import Html
+from kgwb.show.terms import RenderContext, render_term, render_triples
+from kgwb.terms import Iri, Names, Triple, local_name
 from kgwb.text import pluralize, shorten
 
-Ends = tuple[URIRef | None, URIRef | None]
-"""The vertices of a fact's subject and object, None where it is not linked."""
-Named = tuple[tuple[flow.Iri, str], ...]
-"""What IRIs are called."""
+IriNames = tuple[tuple[Iri, str], ...]
+"""Display names of IRIs."""
+SEARCH_FACTOR = 10
+"""A vertex that is no candidate is looked for among so many times v_limit vertices."""
+MAX_VERTICES = 5
+"""Vertices named where several have a name, or are nearest to one that none has."""
+MAX_EXAMPLES = 5
+"""Triples shown as examples of a predicate."""
 
-FARTHER = 10
-"""A vertex that a search does not bring is looked for among so many times more."""
-NEAR, EXAMPLES = 5, 5
-"""Vertices named where a name is that of several, or of none, and triples shown of a predicate."""
+
+# Why is it empty?
 
 
 def why_empty(kg: Graph, sparql: str, steps: Iterable[Step]) -> Blocking:
-    """Why a query has no rows: one of the run's by its own patterns, another as far as it is conjunctive."""
-    for record in (record for step in steps if step.done for record in records_in(step.output)):
-        if isinstance(record, flow.CandidateQuery) and record.sparql == sparql:
-            return blocking(kg, record.patterns, record.filters)
+    """Find the parts of a query that keep it from having rows.
+
+    A candidate query of the run is analysed by its own patterns. Any other query must be
+    conjunctive. Raises a GraphError.
+    """
+    for step in steps:
+        for record in nested_records(step.output) if step.done else ():
+            if isinstance(record, CandidateQuery) and record.sparql == sparql:
+                return blocking(kg, record.patterns, record.filters)
     return blocking(kg, *patterns_of(sparql))
 
 
 def queries_in(output: Any) -> tuple[str, ...]:
-    """The SPARQL that a record holds."""
+    """Return the SPARQL queries that the field ``queries`` of a record holds."""
     queries: Any = getattr(output, "queries", ())
-    if not isinstance(queries, tuple):  # a number of them
+    if not isinstance(queries, tuple):  # some records have a number of queries there
         return ()
-    return tuple(str(getattr(each, "sparql", each)) for each in queries)
+    return tuple(str(getattr(query, "sparql", query)) for query in queries)
 
 
-def is_empty(output: Any) -> bool:
-    """Whether a record is an answer that its queries did not find."""
-    return isinstance(output, flow.Answer) and not output.values and not output.ungrounded
+def is_unanswered(output: Any) -> bool:
+    """Return whether an output is an answer without values."""
+    return isinstance(output, Answer) and not output.values and not output.ungrounded
 
 
-def nearest(output: Any, steps: Sequence[Step]) -> list[str]:
-    """Where a run lost its way to an empty answer: what is ``missing`` by its records."""
-    if not is_empty(output):
+def reasons_for_no_answer(output: Any, steps: Sequence[Step]) -> list[str]:
+    """Return what the steps before an empty answer looked for, and the graph lacks."""
+    if not is_unanswered(output):
         return []
-    return list(filter(None, dict.fromkeys(missing(step.output) for step in steps if step.done)))
+    reasons: dict[str, None] = {}
+    for step in steps:
+        if step.done and isinstance(step.output, Record):
+            reason = step.output.missing_from_graph()
+            if reason:
+                reasons[reason] = None
+    return list(reasons)
 
 
-def why(output: Any, steps: Sequence[Step]) -> Html:
-    """The same to be shown; nothing where no answer is missing."""
-    lines = [div("", line) for line in nearest(output, steps)]
-    return div("stack tight", tag("b", "Why is it empty?"), *lines) if lines else Html()
+def render_reasons(output: Any, steps: Sequence[Step]) -> Html:
+    """Render ``reasons_for_no_answer``; nothing if there is none."""
+    reasons = [h.div("", reason) for reason in reasons_for_no_answer(output, steps)]
+    if not reasons:
+        return Html()
+    return h.div("stack tight", h.tag("b", "Why is it empty?"), *reasons)
 
 
-@singledispatch
-def missing(record: Any) -> str:
-    """What the graph does not have for the output of a step, and what is nearest; empty if it has it."""
-    return ""
-
-
-@missing.register
-def _(link: flow.Link) -> str:
-    if link.vertex is not None:
-        return ""
-    near = ", ".join(
-        f"{candidate.label} ({candidate.score:.2f})" for candidate in link.candidates[:NEAR]
-    )
-    closest = f"nearest are {near}" if near else "the graph has no label like it"
-    return f"no vertex for “{link.entity}”: {closest}"
+def render_blocking(found: Blocking, context: RenderContext) -> Html:
+    """Render why a query has no rows: each part that is to blame, and the steps that wrote it."""
+    if not found.empty:
+        return h.div("", "This query has rows, or is true.")
+    rows = []
+    for part in dict.fromkeys((*found.culprits, *found.unmatched)):
+        reasons = []
+        if part in found.culprits:
+            reasons.append("without it the query has rows")
+        if part in found.unmatched:
+            reasons.append("nothing in the graph matches it")
+        authors = "; ".join(authors_of(context.steps, part, context.names))
+        authors = authors or "no step of this run wrote it"
+        head = h.tag("b", shorten(part_text(part, context.names)))
+        rows.append(h.div("", head, f": {', and '.join(reasons)}. ", h.aside(f"{authors}.")))
+    if not rows:
+        return h.div(
+            "", "Each pattern has matches, but no one of them brings rows back once removed."
+        )
+    return h.join(*rows)
 
 
 def part_text(part: Pattern | str, names: Names) -> str:
-    """ "?film — director → Denis Villeneuve": every IRI by its name; filters as they are."""
+    """Return a triple pattern by the names of its IRIs: "?film — director → Denis Villeneuve".
+
+    The text of FILTERs is returned as it is.
+    """
     if isinstance(part, str):
         return part
-    subject, predicate, object_ = (_name(term, names) for term in part)
+    subject, predicate, object_ = (pattern_term_text(term, names) for term in part)
     return f"{subject} — {predicate} → {object_}"
 
 
-def _name(term: str, names: Names) -> str:
-    return (names.get(term[1:-1]) or local_name(term[1:-1])) if term.startswith("<") else term
+def pattern_term_text(term: str, names: Names) -> str:
+    """Return a term in N-Triples form; an IRI by its name."""
+    if not term.startswith("<"):
+        return term
+    iri = term[1:-1]
+    return names.get(iri) or local_name(iri)
 
 
-def authors(steps: Iterable[Step], part: Pattern | str, names: Names) -> list[str]:
-    """Who put a part into a query: "relation_linking[...] wrote the predicate director"."""
-    # A supervisor comes before the steps it supervises, so that the last one of a part is its author.
-    outputs = (
-        (step.key, record) for step in steps if step.done for record in records_in(step.output)
-    )
-    wrote = {written: key for key, record in outputs for written in written_by(record)}
-    filters = [("filters", part)] if isinstance(part, str) else []
-    parts = filters or [("predicate", part[1]), ("vertex", part[0]), ("vertex", part[2])]
-    return [
-        f"{wrote[what, text]} wrote the {what}{f' {_name(text, names)}' if not filters else ''}"
-        for what, text in parts
-        if (what, text) in wrote
-    ]
+def authors_of(steps: Iterable[Step], part: Pattern | str, names: Names) -> list[str]:
+    """Return who put a part into a query: ["relation_linking[...] wrote the predicate director"]."""
+    # A supervisor stands before the steps it supervises, so the last author of a part is right.
+    author_of: dict[QueryPart, str] = {}
+    for step in steps:
+        for record in nested_records(step.output) if step.done else ():
+            if isinstance(record, Record):
+                author_of.update((written, step.key) for written in record.query_parts())
+    if isinstance(part, str):
+        written = QueryPart("filters", part)
+        return [f"{author_of[written]} wrote the filters"] if written in author_of else []
+    subject, predicate, object_ = part
+    texts = []
+    for written in (
+        QueryPart("predicate", predicate),
+        QueryPart("vertex", subject),
+        QueryPart("vertex", object_),
+    ):
+        if written in author_of:
+            name = pattern_term_text(written.text, names)
+            texts.append(f"{author_of[written]} wrote the {written.kind} {name}")
+    return texts
 
 
-@singledispatch
-def written_by(record: Any) -> Iterator[tuple[str, str]]:
-    """The parts of queries that a record chose: "vertex", "predicate" or "filters", and its text."""
-    return iter(())
+# Where is this vertex?
 
 
-@written_by.register
-def _(link: flow.Link) -> Iterator[tuple[str, str]]:
-    if link.vertex:
-        yield "vertex", f"<{link.vertex.iri}>"
+def locate_vertices(kg: Graph, name: str, mention: Retrieved | Link, limit: int) -> list[str]:
+    """Say where the vertices of a name, or the vertex of an IRI, are among a mention's candidates.
 
-
-@view.register
-def _(value: Blocking, around: Around) -> Html:
-    """Why a query has no rows, and by its part, which steps wrote it."""
-    if not value.empty:
-        return div("", "This query has rows, or is true.")
-    shown = []
-    for part in dict.fromkeys((*value.culprits, *value.unmatched)):
-        reasons = ["without it the query has rows"] if part in value.culprits else []
-        reasons += ["nothing in the graph matches it"] if part in value.unmatched else []
-        wrote = (
-            "; ".join(authors(around.steps, part, around.names)) or "no step of this run wrote it"
-        )
-        head = tag("b", shorten(part_text(part, around.names)))
-        shown.append(div("", head, f": {', and '.join(reasons)}. ", aside(f"{wrote}.")))
-    nothing = "Each pattern has matches, but no one of them brings rows back once removed."
-    return join(*shown) or div("", nothing)
-
-
-def whereabouts(kg: Graph, name: str, asked: flow.Retrieved | flow.Link, limit: int) -> list[str]:
-    """Where the vertices of a name, or the vertex of an IRI, stand among the candidates of a mention.
-
-    A line for each vertex; ``limit`` is the v_limit that the candidates were searched with. Raises a
-    GraphError.
+    Returns a line for each vertex. ``limit`` is the v_limit with which the candidates were searched.
+    Raises a GraphError.
     """
     name = name.strip()
-    bare = name.removeprefix("<").removesuffix(">")
-    is_iri = writable(bare) and (bare != name or "://" in bare or bare.startswith("urn:"))
-    if is_iri:
-        there = kg.ask(f"ASK {{ {{ <{bare}> ?p ?o }} UNION {{ ?s ?q <{bare}> }} }}")
-        vertices = [URIRef(bare)] if there else []
+    iri = name.removeprefix("<").removesuffix(">")
+    looks_like_iri = iri != name or "://" in iri or iri.startswith("urn:")
+    if looks_like_iri and writable(iri):
+        is_there = kg.ask(f"ASK {{ {{ <{iri}> ?p ?o }} UNION {{ ?s ?q <{iri}> }} }}")
+        vertices = [URIRef(iri)] if is_there else []
+        wanted_label = None
     else:
-        same = [
-            candidate.iri
-            for candidate in asked.candidates
-            if normal(candidate.label) == normal(name)
-        ]
-        vertices = list(dict.fromkeys([*same, *kg.exact([name]).get(name, ())]))[:NEAR]
+        vertices = _vertices_called(kg, name, mention.candidates)
+        wanted_label = normal(name)
     if not vertices:
-        near = ", ".join(hit.label for hit in kg.search(name, NEAR).hits) if name else ""
-        words = f"the graph has no vertex called {name!r}"
-        return [f"{words}; nearest are {near}" if near else words]
+        nearest = [hit.label for hit in kg.search(name, MAX_VERTICES).hits] if name else []
+        line = f"the graph has no vertex called {name!r}"
+        return [f"{line}; nearest are {', '.join(nearest)}" if nearest else line]
     names = kg.names(vertices)
-    places = {
-        candidate.iri: (place, candidate) for place, candidate in enumerate(asked.candidates, 1)
+    places = _places_of(kg, vertices, mention, limit, wanted_label)
+    return [f"{names[vertex]} <{vertex}> {places[vertex]}" for vertex in vertices]
+
+
+def _vertices_called(kg: Graph, name: str, candidates: Iterable[Candidate]) -> list[URIRef]:
+    """Return the first vertices that have a name as their label, candidates before others."""
+    wanted = normal(name)
+    vertices = [candidate.iri for candidate in candidates if normal(candidate.label) == wanted]
+    vertices += kg.exact([name]).get(name, ())
+    return list(dict.fromkeys(vertices))[:MAX_VERTICES]
+
+
+def _places_of(
+    kg: Graph,
+    vertices: Sequence[URIRef],
+    mention: Retrieved | Link,
+    limit: int,
+    wanted_label: str | None,
+) -> dict[URIRef, str]:
+    """Say for each vertex whether it is a candidate, and if not, why not."""
+    positions = {
+        candidate.iri: position for position, candidate in enumerate(mention.candidates, 1)
     }
-    hits = kg.search(asked.entity, FARTHER * limit).hits if set(vertices) - places.keys() else ()
-    ranks = {hit.iri: rank for rank, hit in enumerate(hits, 1)}
-    lines = []
-    for iri in vertices:
-        if iri in places:
-            place, candidate = places[iri]
-            by_name = is_iri or normal(candidate.label) == normal(name)
-            where = f"is candidate {place}" + (
-                "" if by_name else f", found by its label {candidate.label!r}"
+    ranks: dict[URIRef, int] = {}
+    if set(vertices) - positions.keys():
+        hits = kg.search(mention.entity, SEARCH_FACTOR * limit).hits
+        ranks = {hit.iri: rank for rank, hit in enumerate(hits, 1)}
+    places = {}
+    for vertex in vertices:
+        if vertex in positions:
+            label = mention.candidates[positions[vertex] - 1].label
+            place = f"is candidate {positions[vertex]}"
+            if wanted_label is not None and normal(label) != wanted_label:
+                place += f", found by its label {label!r}"
+        elif vertex not in ranks:
+            place = (
+                f"is in the graph, but no label of it is found by the words of {mention.entity!r}"
             )
-        elif iri not in ranks:
-            where = f"is in the graph, but no label of it is found by the words of {asked.entity!r}"
-        elif ranks[iri] > limit:
-            where = f"is found at rank {ranks[iri]:,}, beyond the v_limit of {limit:,}"
+        elif ranks[vertex] > limit:
+            place = f"is found at rank {ranks[vertex]:,}, beyond the v_limit of {limit:,}"
         else:
-            best = f"only the best {len(asked.candidates):,} became candidates"
-            where = f"is found at rank {ranks[iri]:,}, but {best}"
-        lines.append(f"{names[iri]} <{iri}> {where}")
-    return lines
+            number = len(mention.candidates)
+            place = (
+                f"is found at rank {ranks[vertex]:,}, but only the best {number:,} "
+                "became candidates"
+            )
+        places[vertex] = place
+    return places
+
+
+# What does this predicate hold?
 
 
 @dataclass(frozen=True, slots=True)
 class Examples:
     """Some triples of a predicate."""
 
-    triples: tuple[flow.Triple, ...]
-    anywhere: bool
-    """Whether none was found at the linked vertices, so that these are from elsewhere in the graph."""
-    names: Named = ()
+    triples: tuple[Triple, ...]
+    from_anywhere: bool
+    """Whether the linked vertices have none, so that these triples are of other vertices."""
+    names: IriNames = ()
 
 
-def examples(
+def find_examples(
     kg: Graph,
     ends: tuple[str, str],
     predicate: URIRef,
-    direction: flow.Direction,
+    direction: Direction,
     steps: Iterable[Step],
 ) -> Examples:
-    """Some triples of a predicate at the vertices that the ends of its fact were linked to, or from anywhere.
+    """Return triples of a predicate at the vertices that a fact is about, else of any vertices.
 
-    Raises a GraphError.
+    ``ends`` are the mentions at the ends of the fact, in the order of the question; ``steps`` say
+    to which vertices they were linked. Raises a GraphError.
     """
-    links = [step.output for step in steps if step.done and isinstance(step.output, flow.Link)]
-    vertices = {link.entity: n3(link.vertex.iri) for link in reversed(links) if link.vertex}
-    subject, object_ = map(vertices.get, ends if direction == "out" else ends[::-1])
-    near = [f"{subject} {n3(predicate)} ?o"] if subject else []
-    near += [f"?s {n3(predicate)} {object_}"] if object_ else []
-    for pattern in (*near, f"?s {n3(predicate)} ?o"):
-        triples = kg.construct(f"CONSTRUCT WHERE {{ {pattern} }} LIMIT {EXAMPLES}")
+    vertices: dict[str, str] = {}
+    for step in steps:
+        link = step.output
+        if step.done and isinstance(link, Link) and link.vertex:
+            vertices.setdefault(link.entity, n3(link.vertex.iri))
+    subject, object_ = (vertices.get(end) for end in (ends if direction == "out" else ends[::-1]))
+    patterns = []
+    if subject:
+        patterns.append(f"{subject} {n3(predicate)} ?o")
+    if object_:
+        patterns.append(f"?s {n3(predicate)} {object_}")
+    for pattern in patterns:
+        triples = _some_triples(kg, pattern)
         if triples:
-            break
-    return Examples(triples, pattern not in near, _named(kg, triples))
+            return Examples(triples, False, names_of_terms(kg, triples))
+    triples = _some_triples(kg, f"?s {n3(predicate)} ?o")
+    return Examples(triples, True, names_of_terms(kg, triples))
 
 
-def _named(kg: Graph, rows: Iterable[Iterable[Any]]) -> Named:
-    """The names of the IRIs in rows of terms."""
+def _some_triples(kg: Graph, pattern: str) -> tuple[Triple, ...]:
+    return kg.construct(f"CONSTRUCT WHERE {{ {pattern} }} LIMIT {MAX_EXAMPLES}")
+
+
+def names_of_terms(kg: Graph, rows: Iterable[Iterable[Any]]) -> IriNames:
+    """Return the display names of the IRIs in rows of terms. Raises a GraphError."""
     iris = {term for row in rows for term in row if isinstance(term, URIRef)}
     return tuple(sorted(kg.names(sorted(iris)).items()))
 
 
-@view.register
-def _(value: Examples, around: Around) -> Html:
-    if not value.triples:
-        return div("", "no triple in the graph has this predicate")
-    where = "from anywhere in the graph: the linked vertices have none" if value.anywhere else ""
-    return join(triples(value.triples, around.named(value.names)), aside(where) if where else "")
+def render_examples(examples: Examples, context: RenderContext) -> Html:
+    """Render example triples of a predicate."""
+    if not examples.triples:
+        return h.div("", "no triple in the graph has this predicate")
+    triples = render_triples(examples.triples, context.with_names(examples.names))
+    if not examples.from_anywhere:
+        return triples
+    return h.join(triples, h.aside("from anywhere in the graph: the linked vertices have none"))
+
+
+# What does this query return?
 
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """What a query yields."""
+    """The result of a query that a person typed."""
 
     rows: Rows
-    """No variable and no row for an ASK."""
+    """Without variables and rows for an ASK."""
     truth: bool | None = None
-    """Of an ASK."""
-    names: Named = ()
-    """Of the IRIs in the rows that are shown."""
+    """The result of an ASK."""
+    names: IriNames = ()
+    """Display names of the IRIs in the rows that are shown."""
 
     @property
-    def empty(self) -> bool:
-        return not (self.rows.rows or self.truth)
+    def is_empty(self) -> bool:
+        """Whether there is no row, or the ASK is false."""
+        return not self.rows.rows and not self.truth
 
 
-def executed(kg: Graph, sparql: str) -> Executed:
-    """The rows of a SELECT with the names of the IRIs in the first of them, or the truth of an ASK.
-
-    Raises a GraphError: refused, rejected, too slow, unreachable.
-    """
-    if checked(sparql, allow_service=True).form == "ask":  # the graph has its own gate
+def execute_query(kg: Graph, sparql: str) -> Executed:
+    """Run a SELECT or an ASK. Raises a GraphError if it is refused, rejected or too slow."""
+    if checked(sparql, allow_service=True).form == "ask":  # the graph refuses SERVICE itself
         return Executed(Rows((), ()), kg.ask(sparql))
     rows = kg.select(sparql)
-    return Executed(rows, None, _named(kg, rows.rows[:MOST_ROWS]))
+    return Executed(rows, None, names_of_terms(kg, rows.rows[: h.MOST_ROWS]))
 
 
-@view.register
-def _(value: Executed, around: Around) -> Html:
-    if value.truth is not None:
-        return div("", tag("b", str(value.truth).lower()), aside(" (ASK)"))
-    around, result = around.named(value.names), value.rows
-    rows = [
-        ["" if cell is None else term(cell, around) for cell in row]
-        for row in result.rows[:MOST_ROWS]
-    ]
-    cut = "; the result was cut there by the row limit" if result.cut else ""
+def render_executed(executed: Executed, context: RenderContext) -> Html:
+    """Render the rows of a query, or the truth of an ASK."""
+    if executed.truth is not None:
+        return h.div("", h.tag("b", str(executed.truth).lower()), h.aside(" (ASK)"))
+    context = context.with_names(executed.names)
+    result = executed.rows
+    rows = []
+    for row in result.rows[: h.MOST_ROWS]:
+        rows.append(["" if cell is None else render_term(cell, context) for cell in row])
     heads = [f"?{variable}" for variable in result.variables]
-    number = tag("b", pluralize(len(result.rows), "row"))
-    return join(div("", number, cut), table(heads, rows, of=len(result.rows)))
+    number = h.tag("b", pluralize(len(result.rows), "row"))
+    cut = "; the result was cut there by the row limit" if result.cut else ""
+    return h.join(h.div("", number, cut), h.table(heads, rows, of=len(result.rows)))
 
 
-def edited(query: flow.CandidateQuery, sparql: str) -> flow.CandidateQuery:
-    """A candidate query with the SPARQL that a person typed.
+def edit_candidate_query(query: CandidateQuery, sparql: str) -> CandidateQuery:
+    """Return a candidate query with the SPARQL that a person typed.
 
-    Raises QueryRefusedError for an update; QueryError if it is not conjunctive, or asks for something else.
+    Raises QueryRefusedError for an update, and QueryError for a query that is not conjunctive or
+    asks for something else than the candidate query.
     """
     patterns, filters = patterns_of(sparql)
-    asked, wanted = _asked(sparql), _asked(query.sparql)
-    if asked != wanted:
-        hint = "keep what the query asks for, as the answer is made of it"
-        raise QueryError(f"the query is {asked} where {wanted} is expected", hint=hint)
-    known = {
+    asked, expected = _what_is_asked(sparql), _what_is_asked(query.sparql)
+    if asked != expected:
+        raise QueryError(
+            f"the query is {asked} where {expected} is expected",
+            hint="keep what the query asks for, as the answer is made of it",
+        )
+    names = {
         pattern[1]: name for pattern, name in zip(query.patterns, query.predicates, strict=False)
     }
-    predicates = tuple(known.get(predicate) or _name(predicate, {}) for _, predicate, _ in patterns)
-    return replace(query, sparql=sparql, patterns=patterns, predicates=predicates, filters=filters)
+    predicates = [
+        names.get(predicate) or pattern_term_text(predicate, {}) for _, predicate, _ in patterns
+    ]
+    return replace(
+        query,
+        sparql=sparql,
+        patterns=patterns,
+        predicates=tuple(predicates),
+        filters=filters,
+    )
 
 
-def _asked(sparql: str) -> str:
+def _what_is_asked(sparql: str) -> str:
     parts = parts_of(sparql)
     return f"a SELECT of {parts.asked[0]}" if parts.asked else "an ASK"

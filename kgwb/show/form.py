@@ -18,14 +18,13 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from pydantic import ValidationError
 
 from kgwb.errors import OverrideError
-from kgwb.flow import adapter, from_data, marks_of, to_data
 from kgwb.kg.sparql import HALF, writable
 from kgwb.llm.base import ChatRequest
+from kgwb.records import field_marks, from_data, one_line, to_data, type_adapter
 from kgwb.run.prompts import VARIABLE
-from kgwb.run.record import Step
+from kgwb.run.steps import Step
 from kgwb.show import html as h
 from kgwb.show.html import Html
-from kgwb.show.tell import line
 from kgwb.text import display_name, pluralize, shorten
 
 Kind = Literal[
@@ -77,10 +76,10 @@ class Field:
 
 def form_of(form: Any) -> Field:
     """The form of a type, without the fields that follow from others."""
-    whole = field_of(adapter(form).json_schema(mode="serialization"))
+    whole = field_of(type_adapter(form).json_schema(mode="serialization"))
     if whole.kind != "group" or not is_dataclass(form):
         return whole
-    marks = marks_of(form)  # type: ignore[arg-type]
+    marks = field_marks(form)  # type: ignore[arg-type]
     return replace(
         whole, fields=tuple(part for part in whole.fields if marks.get(part.name) != "hidden")
     )
@@ -362,10 +361,10 @@ def _input(field: Field, values: Typed, path: str, revision: int) -> Html:
 def choices(step: Step) -> dict[str, Field]:
     """The fields of a step's result that are a choice among what came in, by their names."""
     fields: dict[str, Field] = {}
-    if not is_dataclass(step.form):
+    if not is_dataclass(step.output_type):
         return fields
-    marks = marks_of(step.form)  # type: ignore[arg-type]
-    for name, hint in get_type_hints(step.form).items():
+    marks = field_marks(step.output_type)  # type: ignore[arg-type]
+    for name, hint in get_type_hints(step.output_type).items():
         wanted = next(
             (arg for arg in get_args(hint) if isinstance(arg, type) and is_dataclass(arg)), None
         )
@@ -381,7 +380,7 @@ def choices(step: Step) -> dict[str, Field]:
             offered += [now] if offered and now is not None else []
         if fits and offered:
             options = dict.fromkeys(offered)
-            among, labels = tuple(map(to_data, options)), tuple(map(line, options))
+            among, labels = tuple(map(to_data, options)), tuple(map(one_line, options))
             if get_origin(hint) is tuple:
                 fields[name] = Field(name, "ticks", among, labels=labels)
             else:
@@ -393,7 +392,7 @@ def _offered(source: Any, wanted: type) -> list[Any]:
     """The records of a type in the tuples of a record, or in a tuple."""
     parts: Sequence[Any] = [source]
     if is_dataclass(source) and not isinstance(source, type):
-        parts = [getattr(source, name) for name in marks_of(type(source))]
+        parts = [getattr(source, name) for name in field_marks(type(source))]
     tuples = (part for part in parts if isinstance(part, tuple))
     return [record for records in tuples for record in records if isinstance(record, wanted)]
 
@@ -403,8 +402,8 @@ class StepForm:
 
     def __init__(self, step: Step) -> None:
         self.step, self.offered = step, choices(step)
-        whole = form_of(step.form)
-        data = to_data(step.output, step.form) if step.done else blank(whole)
+        whole = form_of(step.output_type)
+        data = to_data(step.output, step.output_type) if step.done else blank(whole)
         if whole.kind == "group":
             if not step.done:
                 names = {part.name for part in whole.fields} - self.offered.keys()
@@ -429,10 +428,10 @@ class StepForm:
             return step.output
         if self.field.kind == "group":
             rechosen = step.done and any(data[name] != self.data[name] for name in self.offered)
-            data = {**(to_data(step.output, step.form) if step.done else {}), **data}
+            data = {**(to_data(step.output, step.output_type) if step.done else {}), **data}
             if rechosen and data.get("reason") == getattr(step.output, "reason", NO_DATA):
                 data["reason"] = BY_HAND
-        return followed(record_of(data, step.form))
+        return followed(record_of(data, step.output_type))
 
 
 def followed(value: Any) -> Any:

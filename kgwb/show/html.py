@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from html import escape
@@ -12,11 +12,11 @@ from operator import eq
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
 from kgwb.text import MAX_LABEL_CHARS, and_more, remove_controls, shorten
 
 T = TypeVar("T")
-Names = Mapping[str, str]
-"""Display names by IRI; an IRI without one is shown by its local name."""
 MOST_ROWS = 60
 """Rows of a table that are shown; the last line shows how many more there are."""
 MOST_TEXT = 50_000
@@ -66,9 +66,13 @@ KINDS = {
 
 
 class Html(str):
-    """Markup that is safe to show."""
+    """Markup that is safe to show. Everything else is escaped where it is put into a page."""
 
     __slots__ = ()
+
+    def __html__(self) -> str:
+        """Let Jinja know that this is not to be escaped."""
+        return str(self)
 
 
 def safe(content: object) -> Html:
@@ -83,6 +87,27 @@ def safe(content: object) -> Html:
 def _escaped(text: str) -> Html:
     """Kept for short texts: a widget that is drawn again has the same."""
     return Html(escape(remove_controls(text), quote=True))
+
+
+@cache
+def _template_environment() -> Environment:
+    package = Path(__file__).parent.parent
+    return Environment(
+        loader=FileSystemLoader(package),
+        autoescape=True,
+        finalize=safe,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render_template(name: str, **values: object) -> Html:
+    """Render a page from its template, such as "show/templates/run.html".
+
+    Values that are no Html are escaped.
+    """
+    return Html(_template_environment().get_template(name).render(**values))
 
 
 def tag(element: str, /, *contents: object, **attributes: object) -> Html:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from itertools import chain, islice, zip_longest
 from statistics import fmean
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 from unicodedata import east_asian_width
 
 import networkx as nx
@@ -21,14 +20,15 @@ from rdflib import BNode, URIRef
 from rdflib import Literal as RdfLiteral
 
 from kgwb.errors import SettingError
-from kgwb.flow import Answer, CandidateQuery, Link, Term, Triple, Value
+from kgwb.flow import Answer, CandidateQuery, Link, Value
 from kgwb.kg.algebra import ground, term_of
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import n3
+from kgwb.records import ROLE_TEXTS, Record, Role, nested_records
 from kgwb.run import Run
 from kgwb.show.html import Html, aside, div, join, span, table, tag
-from kgwb.show.tell import records_in
-from kgwb.show.terms import Around, names_of, term, term_text
+from kgwb.show.terms import RenderContext, render_term
+from kgwb.terms import Term, Triple, term_text
 from kgwb.text import pluralize, shorten, single_line
 
 MOST = 60
@@ -56,28 +56,6 @@ BELOW = {"linked": "“{}”", "unknown": "{}", "reached": "{}", "answer": "the 
 Pattern = tuple[str, str, str]
 Shown = tuple[list[Term], tuple[Value, ...], str]
 """The nodes, the answers among them, and what was left out."""
-RoleKind = Literal["linked", "unknown", "reached", "answer", "support", "relation", "neighbour"]
-WORDS: dict[RoleKind, str] = {
-    "linked": "linked to “{}”",
-    "unknown": "bound to {}",
-    "reached": "reached by “{}”",
-    "answer": "answer",
-    "support": "support",
-    "relation": "stands for “{}”",
-    "neighbour": "found by expanding",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Role:
-    """What a node or an edge is in the run."""
-
-    kind: RoleKind
-    detail: str = ""
-    """The entity that is linked, the unknown that is bound, the relation that is meant."""
-
-    def __str__(self) -> str:
-        return WORDS[self.kind].format(self.detail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,24 +110,6 @@ Parts = Iterator[tuple[Part, Role]]
 """Terms and triples with what they are, as often as they are that."""
 
 
-@singledispatch
-def roles(record: Any) -> Parts:
-    """Terms and triples with what they are by a record."""
-    return iter(())
-
-
-@roles.register
-def _(link: Link) -> Parts:
-    if link.vertex:
-        yield link.vertex.iri, Role("linked", link.entity)
-
-
-@singledispatch
-def relation_words(record: Any) -> tuple[str, ...]:
-    """The words of the question that the patterns of its queries stand for, in their order."""
-    return ()
-
-
 def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
     """What a run stands on, as far as it went: at most ``most`` nodes, supports kept whole.
 
@@ -157,7 +117,7 @@ def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
     Asks nobody but a local graph, and that for names only; may raise its GraphError.
     """
     records = [
-        record for step in tuple(run.steps) if step.done for record in records_in(step.output)
+        record for step in tuple(run.steps) if step.done for record in nested_records(step.output)
     ]
     reached = [
         record
@@ -170,9 +130,10 @@ def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
     )
     linked = [record.vertex.iri for record in records if isinstance(record, Link) and record.vertex]
     shown = _cut(list(dict.fromkeys(linked)), answer, most)
-    answers, known, order = shown[1], dict[Part, dict[Role, None]](), list(WORDS)
-    parts = [each for record in records for each in roles(record)]
-    meant = next((words for record in reversed(records) if (words := relation_words(record))), ())
+    answers, known, order = shown[1], dict[Part, dict[Role, None]](), list(ROLE_TEXTS)
+    parts = [role for record in records if isinstance(record, Record) for role in record.roles()]
+    phrases = (r.relation_phrases() for r in reversed(records) if isinstance(r, Record))
+    meant = next(filter(None, phrases), ())
     queries = {record.sparql: record for record in records if isinstance(record, CandidateQuery)}
     for query in (queries[sparql] for sparql in answer.queries if sparql in queries):
         for value in answers:
@@ -190,7 +151,7 @@ def subgraph(run: Run, *, most: int = MOST) -> Subgraph:
             sorted(known.get(part, ()), key=lambda role: (order.index(role.kind), role.detail))
         )
 
-    names = {str(iri): name for iri, name in answer.names} | names_of(run)
+    names = {str(iri): name for iri, name in answer.names} | run.display_names()
     names |= {str(value.term): value.label for value in answers}
     return _labelled(shown, names, roles_of)
 
@@ -207,7 +168,10 @@ def _labelled(
     nodes, answers, cut = shown
     triples = dict.fromkeys(triple for value in answers for triple in value.support)
     return Subgraph(
-        tuple(Node(term, _label(term, names), roles_of(term)) for term in nodes),
+        tuple(
+            Node(render_term, _label(render_term, names), roles_of(render_term))
+            for render_term in nodes
+        ),
         tuple(Edge(triple, _label(triple[1], names), roles_of(triple)) for triple in triples),
         answers,
         cut,
@@ -286,7 +250,7 @@ def expand(kg: Graph, subgraph: Subgraph, node: Term, most: int = 20) -> Subgrap
     if not isinstance(node, URIRef):
         kind = "blank node" if isinstance(node, BNode) else "literal"
         raise SettingError(f"a {kind} cannot be expanded", hint="choose a vertex that has an IRI")
-    triples, whole = _around(kg, node)
+    triples, whole = _triples_around(kg, node)
     drawn, there = (
         {edge.triple for edge in subgraph.edges},
         {other.term for other in subgraph.nodes},
@@ -294,7 +258,14 @@ def expand(kg: Graph, subgraph: Subgraph, node: Term, most: int = 20) -> Subgrap
     further = [triple for triple in triples if triple not in drawn]
     chosen = further[:most]
     new = dict.fromkeys(end for triple in chosen for end in triple[::2] if end not in there)
-    iris = sorted({term for triple in chosen for term in triple if isinstance(term, URIRef)})
+    iris = sorted(
+        {
+            render_term
+            for triple in chosen
+            for render_term in triple
+            if isinstance(render_term, URIRef)
+        }
+    )
     names = {str(iri): name for iri, name in (kg.names(iris) if iris else {}).items()}
     if whole and len(chosen) == len(further):
         more = f"all {pluralize(len(chosen), 'more triple')} shown" if chosen else "no more triples"
@@ -303,12 +274,12 @@ def expand(kg: Graph, subgraph: Subgraph, node: Term, most: int = 20) -> Subgrap
         more = f"{len(chosen):,} of {least} more triples shown"
     nodes = (replace(other, more=more) if other.term == node else other for other in subgraph.nodes)
     role = (Role("neighbour"),)
-    added = (Node(term, _label(term, names), role) for term in new)
+    added = (Node(render_term, _label(render_term, names), role) for render_term in new)
     edges = (Edge(triple, _label(triple[1], names), role) for triple in chosen)
     return replace(subgraph, nodes=(*nodes, *added), edges=(*subgraph.edges, *edges))
 
 
-def _around(kg: Graph, vertex: URIRef) -> tuple[list[Triple], bool]:
+def _triples_around(kg: Graph, vertex: URIRef) -> tuple[list[Triple], bool]:
     """Triples that touch a vertex but for noise, each predicate in its turn; whether these are all."""
     iri = n3(vertex)
     rows = kg.select(
@@ -554,16 +525,18 @@ def legend(subgraph: Subgraph, lit: Value | None) -> Html:
     return div("stack tight", div("row", *signs), left_out)
 
 
-def tables(subgraph: Subgraph, around: Around) -> Html:
+def tables(subgraph: Subgraph, context: RenderContext) -> Html:
     """The triples with what they are and support, and the vertices with their roles."""
     labels = [(node.term, node.label) for node in subgraph.nodes if isinstance(node.term, URIRef)]
-    around = around.named([*((edge.triple[1], edge.label) for edge in subgraph.edges), *labels])
+    context = context.with_names(
+        [*((edge.triple[1], edge.label) for edge in subgraph.edges), *labels]
+    )
     triples = []
     for edge in subgraph.edges:
         supported = [answer.label for answer in subgraph.answers if edge.triple in answer.support]
         more = f", and {len(supported) - ANSWERS:,} more" if len(supported) > ANSWERS else ""
-        terms = [term(part, around) for part in edge.triple]
+        terms = [render_term(part, context) for part in edge.triple]
         triples.append((*terms, in_words(edge.roles), ", ".join(supported[:ANSWERS]) + more))
-    nodes = [(term(node.term, around), in_words(node.roles)) for node in subgraph.nodes]
+    nodes = [(render_term(node.term, context), in_words(node.roles)) for node in subgraph.nodes]
     heads = ("subject", "predicate", "object", "what it is", "supports")
     return join(table(heads, triples), table(("node", "what it is"), nodes))

@@ -7,14 +7,13 @@ from dataclasses import replace
 
 from rdflib import URIRef
 
-from kgwb.display import as_html, as_text
 from kgwb.kg.base import Vocabulary
-from kgwb.kg.survey import Class, Property, Survey
-from kgwb.kg.text import local_name, local_part, normal
+from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey
+from kgwb.kg.text import normal
 from kgwb.show import html as h
 from kgwb.show.html import Html
-from kgwb.show.tell import view
-from kgwb.show.terms import Around, curie, curie_text, term_text
+from kgwb.show.terms import RenderContext, curie, curie_text
+from kgwb.terms import local_name, local_part, term_text
 from kgwb.text import and_more, first_items, pluralize, shorten, single_line
 
 MOST_CLASSES, MOST_PROPERTIES, MOST_SORTS = 40, 25, 4
@@ -43,11 +42,6 @@ LANGUAGES = {
 }
 
 
-@as_text.register
-def _(survey: Survey) -> str:
-    return "\n".join(lines(survey))
-
-
 def lines(survey: Survey) -> Iterator[str]:
     """Some fifteen lines: the numbers, the largest classes with their commonest predicates, the labels."""
     names, hidden = {str(iri): name for iri, name in survey.names}, Vocabulary().hidden
@@ -66,7 +60,7 @@ def lines(survey: Survey) -> Iterator[str]:
     yield single_line(", ".join(_labels(survey)))
 
 
-def _below(survey: Survey, kind: Class) -> list[str]:
+def _below(survey: Survey, kind: ClassSurvey) -> list[str]:
     """The subclasses of a class with their sizes."""
     below = (each for each in survey.classes if kind.iri and kind.iri in each.parents)
     return [f"{_cut(each.name)} {each.total:,}" for each in below]
@@ -96,17 +90,19 @@ def _cut(text: str, most: int = MOST_VALUE) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-@as_html.register
 def survey_html(survey: Survey) -> str:
-    return h.page(view(survey, Around()))
+    """Render a survey as HTML that stands alone."""
+    return h.page(page(survey, RenderContext()))
 
 
-@view.register
-def _(survey: Survey, around: Around) -> Html:
-    return page(survey, around)
+def render_survey(survey: Survey, context: RenderContext) -> Html:
+    """Render a survey that is the output of a step."""
+    return page(survey, context)
 
 
-def page(survey: Survey, around: Around, under: object = "", words: str | None = None) -> Html:
+def page(
+    survey: Survey, context: RenderContext, under: object = "", words: str | None = None
+) -> Html:
     """Four numbers, what stands ``under`` them, the classes that ``words`` name, and the labels.
 
     What is typed to search for is sent as ``find``; without ``words``, nothing can be typed.
@@ -124,26 +120,28 @@ def page(survey: Survey, around: Around, under: object = "", words: str | None =
         h.div("band", h.note(some, kind="calm")) if survey.sampled else "",
         under,
         h.div("band", field) if words is not None and survey.classes else "",
-        classes(survey, around, words or "", opened=words is not None),
+        classes(survey, context, words or "", opened=words is not None),
         _band(survey),
     )
 
 
-def classes(survey: Survey, around: Around, words: str = "", *, opened: bool = False) -> Html:
+def classes(
+    survey: Survey, context: RenderContext, words: str = "", *, opened: bool = False
+) -> Html:
     """The classes, each to unfold, or those that the words name or that have a predicate of that name.
 
     Open are the largest, if ``opened``, and those whose predicates are named.
     """
-    around = around.named(survey.names)
+    context = context.with_names(survey.names)
     notes = {str(iri): text for iri, text in survey.notes}
 
-    def named(p: Property) -> bool:
+    def named(p: PropertySurvey) -> bool:
         parts = (
-            (around.names.get(str(each.predicate), ""), each.predicate) for each in (p, *p.inner)
+            (context.names.get(str(each.predicate), ""), each.predicate) for each in (p, *p.inner)
         )
         return any(_matches(words, name, iri) for name, iri in parts)
 
-    matching: list[tuple[Class, tuple[Property, ...]]] = []
+    matching: list[tuple[ClassSurvey, tuple[PropertySurvey, ...]]] = []
     for kind in survey.classes:
         if _matches(words, kind.name, kind.iri or ""):
             matching.append((kind, ()))
@@ -158,7 +156,7 @@ def classes(survey: Survey, around: Around, words: str = "", *, opened: bool = F
         )
         shown = replace(kind, properties=some or kind.properties)
         unfolded = bool(some) or (opened and not place)
-        rows.append(_class(shown, kind.total / most, lead, around, notes, unfolded=unfolded))
+        rows.append(_class(shown, kind.total / most, lead, context, notes, unfolded=unfolded))
     rest = [kind for kind, _ in matching[MOST_CLASSES:]]
     smaller = ", ".join(f"{_cut(kind.name)} {kind.total:,}" for kind in rest)
     more = (
@@ -180,37 +178,39 @@ def _matches(words: str, name: str, iri: str) -> bool:
 
 
 def _class(
-    kind: Class,
+    kind: ClassSurvey,
     share: float,
     lead: Iterable[str],
-    around: Around,
+    context: RenderContext,
     notes: Mapping[str, str],
     *,
     unfolded: bool,
 ) -> Html:
     """A class to unfold, with its predicates."""
-    above = ", ".join(term_text(parent, around.names) for parent in kind.parents)
+    above = ", ".join(term_text(parent, context.names) for parent in kind.parents)
     own = f"{kind.size:,} of its own" if kind.iri and 0 < kind.size < kind.total else ""
-    known = h.span("id", shorten(curie_text(kind.iri, around))) if kind.iri else ""
+    known = h.span("id", shorten(curie_text(kind.iri, context))) if kind.iri else ""
     about = h.aside(h.dotted(f"in {above}" if above else "", own))
     name = h.span("row", h.tag("b", shorten(kind.name)), known, about)
     face = h.span("hbar grow", name, h.bar(share), h.span("num", f"{kind.total:,}"))
     shown = kind.properties[:MOST_PROPERTIES]
     rows = []
     for p in shown:  # and each path through the nodes that it leads to
-        rows.append(_row((p.predicate,), p, kind.size, around, notes.get(str(p.predicate), "")))
+        rows.append(_row((p.predicate,), p, kind.size, context, notes.get(str(p.predicate), "")))
         rows += [
-            _row((p.predicate, inner.predicate), inner, p.triples, around, "") for inner in p.inner
+            _row((p.predicate, inner.predicate), inner, p.triples, context, "") for inner in p.inner
         ]
     first = (h.div("soft", h.tag("bdi", shorten(text))) for text in lead)
     inside = (*first, *rows, h.left_out(len(kind.properties) - len(shown)))
     return h.fold(face, *inside, unfolded=unfolded, key=f"class-{kind.iri}-{unfolded}")
 
 
-def _row(path: tuple[URIRef, ...], p: Property, of: int, around: Around, about: str) -> Html:
-    name = " / ".join(term_text(iri, around.names) for iri in path)
+def _row(
+    path: tuple[URIRef, ...], p: PropertySurvey, of: int, context: RenderContext, about: str
+) -> Html:
+    name = " / ".join(term_text(iri, context.names) for iri in path)
     known = h.span(
-        "", h.tag("bdi", name, title=shorten(about) or None), " ", curie(path[-1], around)
+        "", h.tag("bdi", name, title=shorten(about) or None), " ", curie(path[-1], context)
     )
     share = p.things / of if of else 0.0
     number = h.span("num", _percent(p.things, of or 1), title=f"{p.things:,} of {of:,}")
@@ -221,8 +221,8 @@ def _row(path: tuple[URIRef, ...], p: Property, of: int, around: Around, about: 
         kind, _, language = v.sort.partition("@")
         sort = {"node": "structure", "IRI": "without a class"}.get(kind, kind)
         sort = f"{LANGUAGES.get(language, _cut(language))} {sort}" if language else sort
-        sort = term_text(v.of, around.names) if v.sort == "class" and v.of else sort
-        shown = [h.tag("bdi", _cut(term_text(term, around.names))) for term in v.examples]
+        sort = term_text(v.of, context.names) if v.sort == "class" and v.of else sort
+        shown = [h.tag("bdi", _cut(term_text(term, context.names))) for term in v.examples]
         if v.whole:
             text = h.join(": ", h.between(", ", shown))
         elif v.sort not in UNORDERED and "@" not in v.sort and len(shown) > 1:

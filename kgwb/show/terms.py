@@ -1,4 +1,4 @@
-"""Terms, triples and queries as a person reads them: labels, CURIEs, SPARQL with its PREFIX lines."""
+"""RDF terms, triples and queries as HTML: labels, CURIEs, SPARQL with its PREFIX lines."""
 
 from __future__ import annotations
 
@@ -13,234 +13,287 @@ from pygments.token import Comment, Keyword, Literal, Name, Punctuation, _TokenT
 from rdflib import BNode, URIRef
 from rdflib import Literal as RdfLiteral
 
-from kgwb.flow import Candidate, Link, Term, Triple
-from kgwb.kg.survey import Survey
-from kgwb.kg.text import local_name, prefix_of, split
+from kgwb.flow import Candidate
 from kgwb.run import Run
-from kgwb.run.record import Call, Step
+from kgwb.run.agents import View
+from kgwb.run.steps import Step
 from kgwb.show import html as h
 from kgwb.show.html import Html
+from kgwb.terms import Names, Term, Triple, local_name, prefix_of, split_iri, term_text
 from kgwb.text import pluralize, shorten
 
 T = TypeVar("T")
-LEXER = SparqlLexer(stripnl=False, ensurenl=False)
-MOST_SUPPORT = 20
-"""Supporting triples that HTML shows of one value."""
-CLASSES: Mapping[_TokenType, str] = {
-    **dict.fromkeys((Keyword, Name.Function), "kw"),
-    **dict.fromkeys((Name.Label, Name.Namespace, Name.Tag), "nm"),
-    **{Name.Variable: "var", Literal: "lit", Comment: "px"},
+SPARQL_LEXER = SparqlLexer(stripnl=False, ensurenl=False)
+TOKEN_CLASSES: Mapping[_TokenType, str] = {
+    Keyword: "kw",
+    Name.Function: "kw",
+    Name.Label: "nm",
+    Name.Namespace: "nm",
+    Name.Tag: "nm",
+    Name.Variable: "var",
+    Literal: "lit",
+    Comment: "px",
 }
-"""The class of each kind of token in a query."""
+"""The CSS class of each kind of token in a query."""
+MAX_SUPPORT_TRIPLES = 20
+"""Supporting triples shown of one value."""
+MAX_TYPES = 3
+MAX_RELATIONS = 6
+QUOTED_TEXT = r"\"(?:[^\"\\]|\\.)*\""
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
-    """What is known where a record is shown."""
+class RenderContext:
+    """What is known where a record is rendered."""
 
-    names: h.Names = field(default_factory=dict)
+    names: Names = field(default_factory=dict)
     prefixes: Mapping[str, str] = field(default_factory=dict)
     """The graph's own prefixes, by namespace."""
     inputs: tuple[Any, ...] = ()
-    """What came in to the step that yielded the record."""
+    """The inputs of the step whose output is rendered."""
     steps: tuple[Step, ...] = ()
     """The steps of the run."""
+    views: Mapping[type, View] = field(default_factory=dict)
+    """The views of the system, by record class."""
     live: bool = False
-    """Whether the person may choose, edit and ask here."""
-    mutable: bool = False
-    """Whether a triple can be muted here, see Run.mute."""
-    more: Mapping[str, Any] = field(default_factory=dict)
-    """What was asked of the graph about this record, by the name of the question."""
+    """Whether the person can choose, edit and ask here."""
+    can_mute: bool = False
+    """Whether a triple can be muted here, see ``Run.mute``."""
+    replies: Mapping[str, Any] = field(default_factory=dict)
+    """What the graph replied to questions about this record, by the name of the question."""
 
-    def of(self, form: type[T]) -> T | None:
-        """What came in to the step, by its type."""
-        return next((value for value in self.inputs if isinstance(value, form)), None)
+    def input_of(self, input_type: type[T]) -> T | None:
+        """Return the first input of a type; None if there is none."""
+        for value in self.inputs:
+            if isinstance(value, input_type):
+                return value
+        return None
 
     def prefix_of(self, namespace: str) -> str:
-        """The prefix of a namespace, the graph's own if it has one."""
+        """Return the prefix of a namespace; the graph's own if it has one."""
         return self.prefixes.get(namespace) or prefix_of(namespace)
 
-    def named(self, names: Iterable[tuple[URIRef, str]]) -> Around:
-        """With what a record itself calls its IRIs, where nothing else does."""
-        return replace(self, names={**{str(iri): name for iri, name in names}, **self.names})
+    def with_names(self, names: Iterable[tuple[URIRef, str]]) -> RenderContext:
+        """Return this context with the names that a record has of its own IRIs.
+
+        A name that is known already stays.
+        """
+        own = {str(iri): name for iri, name in names}
+        return replace(self, names={**own, **self.names})
 
 
-def around(run: Run, step: Step | None = None, steps: Iterable[Step] = (), **known: Any) -> Around:
-    """What a run's record knows of its terms; nothing is asked of a graph but a local one's names."""
+def context_of(
+    run: Run, step: Step | None = None, steps: Iterable[Step] = (), **known: Any
+) -> RenderContext:
+    """Return what a run's record knows. Nothing is asked of the graph.
+
+    ``steps`` may stand for those of the run, where a widget also shows stale ones.
+    """
     steps = tuple(steps) or tuple(run.steps)
-    return Around(
-        names_of(run, steps),
-        prefixes_of(run),
-        tuple(step.inputs.values()) if step else (),
-        steps,
+    return RenderContext(
+        names=run.display_names(),
+        prefixes=prefixes_of(run),
+        inputs=tuple(step.inputs.values()) if step else (),
+        steps=steps,
+        views=run.system.views,
         **known,
     )
 
 
 def prefixes_of(run: Run) -> Mapping[str, str]:
-    """The prefixes of a run's graph by namespace; none of a replay's, or an endpoint's."""
+    """Return the prefixes of a run's graph by namespace; none for a replay or an endpoint."""
     return getattr(run.graph, "prefixes", {})
 
 
-def names_in(steps: Iterable[Step], calls: Mapping[str, Call]) -> dict[str, str]:
-    """Every display name that a run's record holds."""
-    names: dict[str, str] = {}
-    for call in list(calls.values()):  # a run that is executed adds to them meanwhile
-        if call.kind == "names":
-            names.update((str(iri), name) for iri, name in call.result.items())
-    for step in steps:
-        if isinstance(step.output, Link) and step.output.vertex:
-            names[str(step.output.vertex.iri)] = step.output.vertex.label
-        if isinstance(step.output, Survey):
-            names = {**{str(iri): name for iri, name in step.output.names}, **names}
-    return names
+# Terms and triples
 
 
-def names_of(run: Run, steps: Iterable[Step] = ()) -> dict[str, str]:
-    """Every display name in a run's record and in its answer."""
-    named = run.answer.names if run.answer is not None else ()
-    return {**{str(iri): name for iri, name in named}, **names_in(steps or run.steps, run.calls)}
+def curie(iri: str, context: RenderContext) -> Html:
+    """Render an IRI as a link with the text "fl:Harry_Potter"."""
+    return h.iri_link(iri, curie_text(iri, context), "curie")
 
 
-def curie(iri: str, around: Around) -> Html:
-    """An IRI as "fl:Harry_Potter", a link."""
-    return h.iri_link(iri, curie_text(iri, around), "curie")
+def curie_text(iri: str, context: RenderContext) -> str:
+    """Return an IRI as "fl:Harry_Potter"; whole if it cannot be split."""
+    namespace, local = split_iri(str(iri))
+    if namespace and local:
+        return f"{context.prefix_of(namespace)}:{local}"
+    return str(iri)
 
 
-def curie_text(iri: str, around: Around) -> str:
-    """An IRI as "fl:Harry_Potter"; whole where it cannot be cut."""
-    namespace, local = split(str(iri))
-    return f"{around.prefix_of(namespace)}:{local}" if namespace and local else str(iri)
-
-
-def term_text(term: Term, names: h.Names) -> str:
-    """A term by its name, or its lexical form; at most its first letters."""
-    text = str(term)
-    return shorten((names.get(text) or local_name(text)) if isinstance(term, URIRef) else text)
-
-
-def term(value: Term, around: Around) -> Html:
-    """An IRI by its label, or a literal with its language or datatype."""
-    if isinstance(value, URIRef):
-        return h.iri_link(value, term_text(value, around.names))
-    kind = "blank node"
-    if isinstance(value, RdfLiteral):
-        kind = value.language or local_name(value.datatype or "")
-    return h.join(h.tag("bdi", shorten(str(value))), h.join(" ", h.aside(kind)) if kind else "")
-
-
-def triple_text(triple: Triple, names: h.Names) -> str:
-    """ "Arrival — director → Denis Villeneuve"."""
-    subject, predicate, object_ = (term_text(term, names) for term in triple)
-    return f"{subject} — {predicate} → {object_}"
+def render_term(term: Term, context: RenderContext) -> Html:
+    """Render an IRI by its label, or a literal with its language or datatype."""
+    if isinstance(term, URIRef):
+        return h.iri_link(term, term_text(term, context.names))
+    annotation = "blank node"
+    if isinstance(term, RdfLiteral):
+        annotation = term.language or local_name(term.datatype or "")
+    text = h.tag("bdi", shorten(str(term)))
+    return h.join(text, " ", h.aside(annotation)) if annotation else text
 
 
 def triple_key(triple: Triple) -> str:
-    """What names a triple in a page: its content, in a few letters."""
+    """Return a short key of a triple's content, by which a page names it."""
     return hashlib.sha256(repr(triple).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def triples(support: Sequence[Triple], around: Around, answers: Iterable[Term] = ()) -> Html:
-    """Triples as pills and arrows, one a line; the ends that are answers have a double frame."""
-    asked = {*map(str, answers)}
-
-    def end(value: Term) -> Html:
-        title = shorten(str(value)) if isinstance(value, URIRef) else None
-        class_ = "unk asked plain" if str(value) in asked else "ent"
-        return h.span(class_, term_text(value, around.names), title=title)
-
-    def chain(subject: Term, predicate: URIRef, object_: Term) -> Html:
-        words = h.tag("em", term_text(predicate, around.names))
-        parts = [end(subject), h.span("rel", words, title=shorten(str(predicate))), end(object_)]
-        if around.mutable and not isinstance(subject, BNode) and not isinstance(object_, BNode):
-            title = "does the answer stand without this triple?"
-            key = triple_key((subject, predicate, object_))
-            parts.append(h.button("Mute", "mute", class_="ghost", arg=key, title=title))
-        return h.div("chain", *parts)
-
-    left = len(support) - MOST_SUPPORT
-    more = h.aside(f"and {pluralize(left, 'more triple')}") if left > 0 else ""
-    return h.div("stack tight", *(chain(*triple) for triple in support[:MOST_SUPPORT]), more)
+def render_triples(
+    triples: Sequence[Triple], context: RenderContext, answers: Iterable[Term] = ()
+) -> Html:
+    """Render triples as chains of pills, one a line; pills of answers have a double frame."""
+    answer_texts = {str(term) for term in answers}
+    chains = [
+        _triple_chain(triple, context, answer_texts) for triple in triples[:MAX_SUPPORT_TRIPLES]
+    ]
+    hidden = len(triples) - MAX_SUPPORT_TRIPLES
+    more = h.aside(f"and {pluralize(hidden, 'more triple')}") if hidden > 0 else ""
+    return h.div("stack tight", *chains, more)
 
 
-def candidate_line(candidate: Candidate, around: Around) -> Html:
-    """Label and types of a vertex, then its CURIE and what else sets it apart from others."""
-    about = shorten(candidate.description) or shorten(", ".join(candidate.relations[:6]))
-    types = (h.span("type", shorten(name)) for name in candidate.types[:3])
-    under = h.span(
-        "under soft", curie(candidate.iri, around), h.join(" · ", about) if about else ""
-    )
-    return h.join(h.span("row", h.tag("b", shorten(candidate.label)), *types), under)
-
-
-def laid_out(text: str) -> str:
-    """A query of one line with a line for each triple pattern; any other as its author laid it out."""
-    head, body = re.match(r"((?:PREFIX[^\n]*\n)*)(.*)", text.strip(), re.DOTALL).groups()  # type: ignore[union-attr]
-    if "\n" in body:
-        return text
-    lines, depth = [(0, "")], 0
-    for kind, word in LEXER.get_tokens(body):
-        if kind is Keyword and word.upper() == "FILTER":
-            lines.append((depth, ""))
-        for part in (
-            word if kind is Punctuation else (word,)
-        ):  # the lexer gives signs together: "}."
-            depth += (part == "{") - (part == "}")
-            if part == "}":
-                lines.append((depth, ""))
-            lines[-1] = (lines[-1][0], lines[-1][1] + part)
-            if kind is Punctuation and part in "{.":
-                lines.append((depth, ""))
-    return head + "\n".join("  " * deep + line.strip() for deep, line in lines if line.strip())
-
-
-def readable(text: str, around: Around) -> str:
-    """A query laid out, its IRIs cut by PREFIX lines where that is safe; it means the same."""
-    if re.search(r"\bPREFIX\b|\bBASE\b", text, re.I):
-        return laid_out(text)
-    used: dict[str, str] = {}
-
-    def cut(match: re.Match[str]) -> str:
-        if match["iri"] is None:  # what stands in quotes is no IRI
-            return match[0]
-        namespace, local = split(match["iri"])
-        prefix = around.prefix_of(namespace)
-        plain = re.fullmatch(r"[A-Za-z_][\w-]*", local, re.ASCII) and re.fullmatch(
-            r"[A-Za-z]\w*", prefix
+def _triple_chain(triple: Triple, context: RenderContext, answer_texts: set[str]) -> Html:
+    subject, predicate, object_ = triple
+    relation = h.tag("em", term_text(predicate, context.names))
+    parts = [
+        _term_pill(subject, context, answer_texts),
+        h.span("rel", relation, title=shorten(str(predicate))),
+        _term_pill(object_, context, answer_texts),
+    ]
+    if context.can_mute and not isinstance(subject, BNode) and not isinstance(object_, BNode):
+        mute = h.button(
+            "Mute",
+            "mute",
+            class_="ghost",
+            arg=triple_key(triple),
+            title="does the answer stand without this triple?",
         )
-        if not plain or used.setdefault(prefix, namespace) != namespace:
+        parts.append(mute)
+    return h.div("chain", *parts)
+
+
+def _term_pill(term: Term, context: RenderContext, answer_texts: set[str]) -> Html:
+    pill_class = "unk asked plain" if str(term) in answer_texts else "ent"
+    tooltip = shorten(str(term)) if isinstance(term, URIRef) else None
+    return h.span(pill_class, term_text(term, context.names), title=tooltip)
+
+
+def render_candidate(candidate: Candidate, context: RenderContext) -> Html:
+    """Render a vertex: its label and types, below them its CURIE and what tells it apart."""
+    types = [h.span("type", shorten(name)) for name in candidate.types[:MAX_TYPES]]
+    details = candidate.description or ", ".join(candidate.relations[:MAX_RELATIONS])
+    under = [curie(candidate.iri, context)]
+    if details:
+        under += [h.safe(" · "), h.safe(shorten(details))]
+    head = h.span("row", h.tag("b", shorten(candidate.label)), *types)
+    return h.join(head, h.span("under soft", *under))
+
+
+# Queries
+
+
+def lay_out(query: str) -> str:
+    """Return a query of one line with a line for each triple pattern.
+
+    A query of several lines is returned as its author laid it out.
+    """
+    prologue, body = _split_prologue(query.strip())
+    if "\n" in body:
+        return query
+    lines = [""]
+    indents = [0]
+    depth = 0
+
+    def begin_line() -> None:
+        lines.append("")
+        indents.append(depth)
+
+    for token_type, text in SPARQL_LEXER.get_tokens(body):
+        if token_type is not Punctuation:
+            if token_type is Keyword and text.upper() == "FILTER":
+                begin_line()
+            lines[-1] += text
+            continue
+        for sign in text:  # the lexer gives several signs together: "}."
+            if sign == "{":
+                depth += 1
+            elif sign == "}":
+                depth -= 1
+                begin_line()
+            lines[-1] += sign
+            if sign in "{.":
+                begin_line()
+    laid_out = [
+        "  " * indent + line.strip()
+        for indent, line in zip(indents, lines, strict=True)
+        if line.strip()
+    ]
+    return prologue + "\n".join(laid_out)
+
+
+def _split_prologue(query: str) -> tuple[str, str]:
+    """Split a query after its PREFIX lines."""
+    prologue = re.match(r"(?:PREFIX[^\n]*\n)*", query)
+    end = prologue.end() if prologue else 0
+    return query[:end], query[end:]
+
+
+def readable_query(query: str, context: RenderContext) -> str:
+    """Return a query laid out, with CURIEs and PREFIX lines where that is safe.
+
+    The query means the same as before.
+    """
+    if re.search(r"\bPREFIX\b|\bBASE\b", query, re.I):
+        return lay_out(query)
+    namespaces: dict[str, str] = {}
+
+    def to_curie(match: re.Match[str]) -> str:
+        if match["iri"] is None:  # quoted text, which is no IRI whatever it holds
+            return match[0]
+        namespace, local = split_iri(match["iri"])
+        prefix = context.prefix_of(namespace)
+        is_plain_local = re.fullmatch(r"[A-Za-z_][\w-]*", local, re.ASCII)
+        is_plain_prefix = re.fullmatch(r"[A-Za-z]\w*", prefix)
+        if not is_plain_local or not is_plain_prefix:
+            return match[0]
+        if namespaces.setdefault(prefix, namespace) != namespace:
             return match[0]
         return f"{prefix}:{local}"
 
-    body = re.sub(
-        r"\"(?:[^\"\\]|\\.)*\"|<(?P<iri>[A-Za-z][\w+.-]*:[^<>\"\s]+)>", cut, laid_out(text)
-    )
-    return "".join(f"PREFIX {prefix}: <{namespace}>\n" for prefix, namespace in used.items()) + body
+    iri_or_text = rf"{QUOTED_TEXT}|<(?P<iri>[A-Za-z][\w+.-]*:[^<>\"\s]+)>"
+    body = re.sub(iri_or_text, to_curie, lay_out(query))
+    prologue = [f"PREFIX {prefix}: <{namespace}>\n" for prefix, namespace in namespaces.items()]
+    return "".join(prologue) + body
 
 
-def sparql(text: str, around: Around) -> Html:
-    """A query with PREFIX lines, highlighted."""
+def render_query(query: str, context: RenderContext) -> Html:
+    """Render a query with PREFIX lines and highlighting."""
     parts = []
-    for kind, word in LEXER.get_tokens(readable(text, around)):
-        class_ = next((name for group, name in CLASSES.items() if kind[: len(group)] == group), "")
-        parts.append(h.span(class_, word) if class_ else h.safe(word))
+    for token_type, text in SPARQL_LEXER.get_tokens(readable_query(query, context)):
+        token_class = _token_class(token_type)
+        parts.append(h.span(token_class, text) if token_class else h.safe(text))
     return h.preformatted(*parts)
 
 
-def legend(query: str, around: Around) -> Html:
-    """What the terms of a query are called, where that is known."""
-    spaces = dict(re.findall(r"PREFIX\s+([\w-]*):\s*<([^>]*)>", query))
-    body = re.sub(r"PREFIX[^\n]*\n|\"(?:[^\"\\]|\\.)*\"", "", query)
-    iris = [
-        whole or spaces.get(prefix, "") + local
-        for whole, prefix, local in re.findall(r"<([^<>\s]+)>|([\w-]+):([\w-]+)", body)
-    ]
+def _token_class(token_type: _TokenType) -> str:
+    """Return the CSS class of a token type: its own, or that of the type it belongs to."""
+    for group, token_class in TOKEN_CLASSES.items():
+        if token_type[: len(group)] == group:
+            return token_class
+    return ""
+
+
+def render_legend(query: str, context: RenderContext) -> Html:
+    """Render a table of the terms of a query with their labels; nothing if none is known."""
+    namespaces = dict(re.findall(r"PREFIX\s+([\w-]*):\s*<([^>]*)>", query))
+    body = re.sub(rf"PREFIX[^\n]*\n|{QUOTED_TEXT}", "", query)
+    iris = []
+    for iri, prefix, local in re.findall(r"<([^<>\s]+)>|([\w-]+):([\w-]+)", body):
+        iris.append(iri or namespaces.get(prefix, "") + local)
     rows = [
-        (curie(iri, around), around.names[iri])
+        (curie(iri, context), context.names[iri])
         for iri in dict.fromkeys(iris)
-        if iri in around.names
+        if iri in context.names
     ]
     if not rows:
         return Html()
-    shown = h.table(("term", "label"), rows[: h.MOST_ROWS])
-    return h.fold(h.aside("what its terms are called"), shown, key="legend", unfolded=True)
+    table = h.table(("term", "label"), rows[: h.MOST_ROWS])
+    return h.fold(h.aside("what its terms are called"), table, key="legend", unfolded=True)

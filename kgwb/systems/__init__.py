@@ -1,64 +1,54 @@
-"""The systems: one folder each, none importing another; the modules beside them are what they share."""
+"""The systems: one folder each, none importing another. The modules beside the folders are shared."""
 
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import pkgutil
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kgwb import llm
 from kgwb.errors import KgwbError, RunFileError, SettingError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel
 from kgwb.run import Run, System
-from kgwb.run.record import DAMAGED, RunFile
+from kgwb.run.models import open_model
+from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile
 from kgwb.settings import Settings
-from kgwb.systems.gold import Oracle
+
+NAMES = ("chatty_kg", "dog", "ragonite", "robodata", "surveyor", "triad")
+"""The systems. Each is the value SYSTEM of the module ``pipeline`` in the folder of its name."""
 
 
 def names() -> tuple[str, ...]:
-    """The systems that are there."""
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg))
+    """Return the names of the systems."""
+    return NAMES
 
 
 def system(name: str) -> System:
-    """The system of that name. Raises SettingError naming those there are."""
-    if name not in names():
-        raise SettingError(f"no system named {name!r}", hint=f"choose one of {', '.join(names())}")
-    for part in ("rules", "views"):  # what is in them registers itself
-        _part(name, part)
-    loaded: System = importlib.import_module(f"{__name__}.{name}.pipeline").SYSTEM
+    """Return a system by its name. Raises SettingError if there is none of that name."""
+    if name not in NAMES:
+        raise SettingError(f"no system named {name!r}", hint=f"choose one of {', '.join(NAMES)}")
+    pipeline = importlib.import_module(f"{__name__}.{name}.pipeline")
+    loaded: System = pipeline.SYSTEM
     return loaded
-
-
-def _part(name: str, part: str) -> Any:
-    """A module of a system's folder; None if it has none of that name."""
-    module = f"{__name__}.{name}.{part}"
-    return importlib.import_module(module) if importlib.util.find_spec(module) else None
-
-
-system_of = system  # where an argument has that name
 
 
 def profile(name: str, /, *, system: str = "", texts: bool = False, **changes: Any) -> Settings:
-    """The settings of profile ``paper`` or ``fast``, with changes, which may be ``texts`` that were typed.
+    """Return the settings of profile ``paper`` or ``fast``, with changes.
 
-    Those of the system, else of the first one that has all that is changed. Raises SettingError.
+    They are settings of the system, or without one of the first system that has all settings that
+    are changed. With ``texts`` the changes are texts that a person typed.
+
+    Raises SettingError for an unknown profile or setting, and for an impossible value.
     """
-    forms = [system_of(known).settings for known in ([system] if system else names())]
-    fits = (form for form in forms if set(changes) <= set(form.names()))
-    return next(fits, forms[0]).of_profile(name, texts=texts, **changes)
+    settings_classes = [system_by_name(known).settings for known in ([system] if system else NAMES)]
+    for settings_class in settings_classes:
+        if set(changes) <= set(settings_class.names()):
+            return settings_class.of_profile(name, texts=texts, **changes)
+    return settings_classes[0].of_profile(name, texts=texts, **changes)  # which names the unknown
 
 
-@cache  # every question of a benchmark asks for it
-def oracle(name: str) -> Oracle | None:
-    """What gold means to the agents of that system; None if it does not say."""
-    loaded: Oracle | None = _part(name, "gold") if name in names() else None
-    return loaded
+system_by_name = system  # in a function that has a parameter ``system``
 
 
 def load_run(
@@ -68,25 +58,28 @@ def load_run(
     model: ChatModel | str | Mapping[str, ChatModel] | None = None,
     resume: bool = False,
 ) -> Run:
-    """A saved run, executed as far as its file goes; without ``kg`` and ``model`` nobody is asked.
+    """Return a saved run, executed as far as its file goes.
 
-    ``resume`` goes on writing to the file. A paused run comes back paused; one that was saved failed,
-    cancelled or unfinished comes back as far as it went, with what stopped it as ``error``. Raises
-    RunFileError, and NotRecordedError for a finished run whose file lacks a call; with ``kg`` or ``model``,
-    whatever stops it now.
+    Without ``kg`` and ``model`` every call is answered from the file, and nothing else is asked.
+    With ``resume`` new calls are written to the file. A run that was saved paused is paused again.
+    One that had failed, was cancelled or was not finished comes back as far as it went; its
+    ``error`` says what stopped it.
+
+    Raises RunFileError for a file that is no run file or is damaged, and NotRecordedError for a
+    finished run whose file lacks a call. With ``kg`` or ``model``, raises what stops the run now.
     """
-    header = next(RunFile(Path(path)).lines())
-    models = llm.model(model) if isinstance(model, str) else model
-    run = Run.load(
-        path, system(header.get("system", "chatty_kg")), kg=kg, models=models, resume=resume
-    )
+    header = next(RunFile(Path(path)).entries())
+    models = open_model(model) if isinstance(model, str) else model
+    run_system = system(header.get("system", "chatty_kg"))
+    run = Run.load(path, run_system, kg=kg, models=models, resume=resume)
+    until = run.recorded_position if run.recorded_status == "paused" else None
     try:
-        return run.go(until=run.recorded_position if run.recorded_status == "paused" else None)
+        return run.go(until=until)
     except KgwbError:
         if kg is not None or model is not None or run.recorded_status == "done":
             raise
         return run
-    except DAMAGED as exc:
+    except DAMAGED_FILE_ERRORS as exc:
         raise RunFileError(
             f"{path} is damaged: {exc!r}", hint="restore the file from a copy"
         ) from exc

@@ -11,10 +11,10 @@ from rdflib import URIRef
 from kgwb.flow import Candidate, Context, Link, Retrieved
 from kgwb.kg.queries import describe
 from kgwb.kg.sparql import one_of
-from kgwb.kg.text import local_part
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, schema_config
 from kgwb.systems import rules as _rules  # noqa: F401  # the model rules selects by them
+from kgwb.terms import local_part
 
 IN_LIST = "in the candidate list"
 

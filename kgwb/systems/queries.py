@@ -8,11 +8,11 @@ from numbers import Number
 from rdflib import Literal, URIRef
 
 from kgwb.errors import GraphError, QueryError
-from kgwb.flow import Term, Triples
 from kgwb.kg.base import Graph, Rows
 from kgwb.kg.queries import Row, support_of
 from kgwb.kg.sparql import checked
 from kgwb.run import Run
+from kgwb.terms import Term, Triples
 
 
 def result_of(kg: Graph, sparql: str) -> Rows | bool:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.text import normal
-from kgwb.llm.rules import SPELLING, grammar, rule
+from kgwb.llm.base import Rule
+from kgwb.llm.rules import SPELLING, grammar
 from kgwb.llm.rules.words import FUNCTION_WORDS, singular
 
 NEAR_ENOUGH = 0.82
@@ -18,7 +19,6 @@ LETTERS = 300
 """Of a name that are compared for likeness, which takes quadratic time."""
 
 
-@rule("linking/vertex_selection")
 def vertex(
     question: str, entity: str, candidates: Sequence[Any], kg: Graph | None, embeddings: Embeddings
 ) -> dict[str, Any]:
@@ -49,13 +49,11 @@ def vertex(
     return {"reason": reason, "number": best["number"], "label": best["label"]}
 
 
-@rule("linking/vertex_selection_labels")
 def label(entity: str, labels: Sequence[str]) -> dict[str, Any]:
     """The label most like the entity, the first of equals."""
     return {"label": max(labels, key=lambda text: _alike(entity, text))}
 
 
-@rule("linking/vertex_selection_names")
 def local_name(entity: str, names: Sequence[str]) -> dict[str, Any]:
     """The local name most like the entity, the first of equals."""
     return {"name": max(names, key=lambda text: _alike(entity, text))}
@@ -70,3 +68,11 @@ def _alike(name: str, text: str) -> float:
 
 def _content(text: str) -> set[str]:
     return {singular(word) for word in normal(text).split()} - FUNCTION_WORDS
+
+
+RULES: Mapping[str, Rule] = {
+    "linking/vertex_selection": vertex,
+    "linking/vertex_selection_labels": label,
+    "linking/vertex_selection_names": local_name,
+}
+"""For each prompt, the function by which the model ``rules`` answers it."""

@@ -7,11 +7,20 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from kgwb.aside import aside as left_behind
 from kgwb.errors import GraphError, InputError, KgwbError, PromptError
 from kgwb.kg.queries import degrees
-from kgwb.run.record import Step
+from kgwb.llm.rules import BASELINE_REMARK
+from kgwb.run.agents import agent_of_key
+from kgwb.run.steps import Step
 from kgwb.show import explain
+from kgwb.show.explain import (
+    edit_candidate_query,
+    execute_query,
+    find_examples,
+    is_unanswered,
+    locate_vertices,
+    render_reasons,
+)
 from kgwb.show.form import (
     StepForm,
     followed,
@@ -22,11 +31,12 @@ from kgwb.show.form import (
     with_template,
 )
 from kgwb.show.html import Html, button, div, join, note, span, tabs, tag
-from kgwb.show.run import agent_of, attempts, came_in, kind_at, step_head, step_notes, subject_text
-from kgwb.show.tell import DEGREE_CAP, outcome, view
-from kgwb.show.terms import Around, around, readable
-from kgwb.show.text import BASELINE
+from kgwb.show.records import MAX_DEGREE, render
+from kgwb.show.run import render_attempts, render_inputs, step_head, step_notes
+from kgwb.show.run_state import kind_of_agent, subject_text
+from kgwb.show.terms import RenderContext, context_of, readable_query
 from kgwb.text import shorten
+from kgwb.threads import run_in_thread as left_behind
 from kgwb.ui.human import Person
 from kgwb.ui.live import Event, Live, Part, failure, progress
 from kgwb.ui.session import Session, Worker
@@ -77,7 +87,7 @@ class StepPanel(Live):
         if self.wanted in steps or (not self.framed and "[" in self.wanted):
             return self.wanted
         return next(
-            (step.key for step in steps.values() if step.agent == agent_of(self.wanted)),
+            (step.key for step in steps.values() if step.agent == agent_of_key(self.wanted)),
             self.wanted,
         )
 
@@ -89,7 +99,7 @@ class StepPanel(Live):
     @property
     def mutable(self) -> bool:
         """Whether the run can be asked again without a triple."""
-        return self.framed and self.run.graph is not None and self.session.standing().ended
+        return self.framed and self.run.graph is not None and self.session.run_state().has_ended
 
     @property
     def working(self) -> bool:
@@ -97,25 +107,25 @@ class StepPanel(Live):
 
     def spoken(self) -> str:
         step = self.step
-        result = f", {outcome(step)}" if step is not None and step.done else ""
-        return f"{agent_of(self.key).replace('_', ' ')}: {self.session.state(self.key)}{result}"
+        result = f", {step.outcome}" if step is not None and step.done else ""
+        return f"{agent_of_key(self.key).replace('_', ' ')}: {self.session.state(self.key)}{result}"
 
     def panel(self) -> Html:
         """The step in full."""
-        key, step, standing = self.key, self.step, self.session.standing()
+        key, step, standing = self.key, self.step, self.session.run_state()
         sections = self.sections(key, step)
-        chosen = "prompt" if kind_at(self.run, agent_of(key)) == "model" else "in"
+        chosen = "prompt" if kind_of_agent(self.run, agent_of_key(key)) == "model" else "in"
         if self.section in [name for name, _, _ in sections]:
             chosen = self.section
         elif step is not None and (step.done or step.error):
             chosen = "result"
         which, stale = Html(), Html()
-        if not self.framed and len(steps := self.session.steps_of(agent_of(key))) > 1:
+        if not self.framed and len(steps := self.session.steps_of(agent_of_key(key))) > 1:
             subjects = [
                 (other.key, shorten(subject_text(other), 60) or other.key, "") for other in steps
             ]
             which = div("band", tabs(subjects, key, "which", bare=True))
-        if standing.state(key) == "stale":
+        if standing.step_state(key) == "stale":
             words = "Stale: something before it was changed. What is shown is from before; press "
             stale = div(
                 "body notes", note(words, tag("b", "Continue" if self.framed else "Run again"), ".")
@@ -135,10 +145,12 @@ class StepPanel(Live):
             ("result", "Result", ""),
             ("in", "What came in", ""),
         ]
-        if kind_at(self.run, agent_of(key)) in ("model", "person") or (step and step.prompts):
+        if kind_of_agent(self.run, agent_of_key(key)) in ("model", "person") or (
+            step and step.prompts
+        ):
             number = len(step.attempts) if step and len(step.attempts) > 1 else ""
             sections += [("prompt", "Prompt", ""), ("attempts", "Attempts", number)]
-        if self.run.system.kind(key) != "group":
+        if self.run.system.agent_kind(key) != "group":
             sections.append(("form", "Edit as a form", ""))
         return sections
 
@@ -160,31 +172,31 @@ class StepPanel(Live):
         if section == "prompt":
             return self._prompt(key, step)
         if step is None:
-            ended = self.session.standing().ended
+            ended = self.session.run_state().has_ended
             return div("body soft", "The run ended without it." if ended else "Not run yet.")
         if section == "in":
-            return came_in(step, self._around(step))
+            return render_inputs(step, self._around(step))
         if section == "attempts":
-            return attempts(step, self.run.calls)
+            return render_attempts(step, self.run.calls)
         return self._form(step) if section == "form" else self._result(step)
 
     def _result(self, step: Step) -> Html:
         if not step.done:
             return div("body soft", "No result." if step.error else "No result yet.")
-        parts = [view(step.output, self._around(step))]
-        if why := explain.why(step.output, tuple(self.session.steps.values())):
+        parts = [render(step.output, self._around(step))]
+        if why := render_reasons(step.output, tuple(self.session.steps.values())):
             parts.append(div("band", why))
         if self.run.graph is None and not self.framed:
             parts.append(div("band", note(REPLAY, kind="calm")))
         return join(*parts, progress(self.asking))
 
-    def _around(self, step: Step) -> Around:
+    def _around(self, step: Step) -> RenderContext:
         known, graph, queries = self.about(step), self.run.graph, explain.queries_in(step.output)
-        context = around(self.run, step, self.session.steps.values())
-        if graph and not graph.remote and queries and not known and explain.is_empty(step.output):
+        context = context_of(self.run, step, self.session.steps.values())
+        if graph and not graph.remote and queries and not known and is_unanswered(step.output):
             with suppress(KgwbError):  # a query that is not conjunctive cannot be taken apart
                 known["why 0"] = explain.why_empty(graph, queries[0], context.steps)
-        return replace(context, live=graph is not None, mutable=self.mutable, more=known)
+        return replace(context, live=graph is not None, can_mute=self.mutable, replies=known)
 
     def _form(self, step: Step) -> Html:
         if not (step.done or step.error):
@@ -196,7 +208,7 @@ class StepPanel(Live):
 
     def _prompt_name(self, key: str) -> str:
         """The prompt file of a step: what it used, what it will use, or what a file is named."""
-        agent, versions = agent_of(key), reversed(self.session.versions)
+        agent, versions = agent_of_key(key), reversed(self.session.versions)
         steps = [
             known[key]
             for known in (self.session.steps, *(v.steps for v in versions))
@@ -223,7 +235,7 @@ class StepPanel(Live):
                 )
             except KgwbError as exc:
                 problem = exc.message
-        remark = f"{BASELINE}." if self.run.model_name(agent_of(key)) == "rules" else ""
+        remark = f"{BASELINE_REMARK}." if self.run.model_name(agent_of_key(key)) == "rules" else ""
         if step is not None and step.origin == "by hand":
             remark = BY_HAND
         about = {
@@ -342,7 +354,7 @@ class StepPanel(Live):
                 raise GraphError("stopped: nobody waits for the graph any more", hint=hint)
 
         def work() -> None:
-            self.about(step)[question] = left_behind(lambda: ask(graph), watch=watch)
+            self.about(step)[question] = left_behind(lambda: ask(graph), poll=watch)
 
         self.asking.do("asking the graph", work)
 
@@ -355,13 +367,11 @@ class StepPanel(Live):
             raise InputError(
                 "nothing was typed to look for", hint="type a name or an IRI, then look again"
             )
-        self._ask(
-            "where", lambda kg: explain.whereabouts(kg, name, output, self.run.settings.v_limit)
-        )
+        self._ask("where", lambda kg: locate_vertices(kg, name, output, self.run.settings.v_limit))
 
     def do_degrees(self, event: Event) -> None:
         iris = [candidate.iri for candidate in self.session.steps[self.key].output.candidates]
-        self._ask("degrees", lambda kg: degrees(kg, iris, DEGREE_CAP))
+        self._ask("degrees", lambda kg: degrees(kg, iris, MAX_DEGREE))
 
     def do_examples(self, event: Event) -> None:
         place, output = int(event["arg"]), self.session.steps[self.key].output
@@ -371,18 +381,18 @@ class StepPanel(Live):
             self.session.steps.values(),
         )
         iri, direction = predicate.iri, predicate.direction
-        self._ask(f"examples {place}", lambda kg: explain.examples(kg, ends, iri, direction, steps))
+        self._ask(f"examples {place}", lambda kg: find_examples(kg, ends, iri, direction, steps))
 
     def _query(self, event: Event) -> tuple[int, str]:
         """The number of a query, and its SPARQL as it was typed; as it is, if it was not."""
         number, step = int(event["arg"]), self.session.steps[self.key]
         known = explain.queries_in(step.output)[number]
         text = str(event.get("form", {}).get("sparql", "")).replace("\r\n", "\n") or known
-        return number, known if text == readable(known, self._around(step)) else text
+        return number, known if text == readable_query(known, self._around(step)) else text
 
     def do_query(self, event: Event) -> None:
         number, text = self._query(event)
-        self._ask(f"query {number}", lambda kg: explain.executed(kg, text))
+        self._ask(f"query {number}", lambda kg: execute_query(kg, text))
 
     def do_why(self, event: Event) -> None:
         number, text = self._query(event)
@@ -395,7 +405,7 @@ class StepPanel(Live):
         output = self.session.steps[self.key].output
         if text != output.queries[number].sparql:
             queries = list(output.queries)
-            queries[number] = explain.edited(queries[number], text)
+            queries[number] = edit_candidate_query(queries[number], text)
             self.session.replace(self.key, followed(replace(output, queries=tuple(queries))))
 
 
@@ -427,7 +437,7 @@ class AgentCell(StepPanel):
         if self.step is not None:
             return self.panel()
         words = div("body soft", "Not run when this was displayed.")
-        return join(step_head(self.session.standing(), self.key), words)
+        return join(step_head(self.session.run_state(), self.key), words)
 
     def __repr__(self) -> str:
         return repr(self.step) if self.step is not None else f"{self.key}: not run yet"

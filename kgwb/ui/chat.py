@@ -12,11 +12,11 @@ from kgwb.flow import Dialogue
 from kgwb.kg import Graph
 from kgwb.run import Run, Setup
 from kgwb.run.run import check_question
-from kgwb.show import explain
 from kgwb.show import html as h
+from kgwb.show.explain import render_reasons
 from kgwb.show.html import Html
-from kgwb.show.run import answer_state
-from kgwb.show.terms import around, triples
+from kgwb.show.run_state import answer_state
+from kgwb.show.terms import context_of, render_triples
 from kgwb.text import display_name, pluralize, shorten, single_line
 from kgwb.ui.choosers import survey_of
 from kgwb.ui.debugger import Debugger
@@ -204,7 +204,7 @@ class Chat(Live):
 
     def _turn(self, number: int, run: Run) -> Html:
         """A turn: question, a dot for each agent, dim if it had nothing to do, the answer and its cost."""
-        sign, word, big, under = answer_state(session_of(run).standing())
+        sign, word, big, under = answer_state(session_of(run).run_state())
         opened, heard = number == self.opened, run.turn.standalone if run.turn else ""
         waits = run.status not in ("done", "running") and not self.working
         buttons = (
@@ -218,7 +218,7 @@ class Chat(Live):
         dots = [
             h.tag(
                 "i",
-                class_=f"{run.system.kind(agent)}{'' if agent in worked else ' dim'}",
+                class_=f"{run.system.agent_kind(agent)}{'' if agent in worked else ' dim'}",
                 title=display_name(agent),
             )
             for _, agents in run.system.stages
@@ -256,12 +256,15 @@ class Chat(Live):
         """What an answer stands on, and the way to the debugger."""
         answer, parts = run.answer, []
         if answer is not None and answer.support:
-            names, terms = around(run).named(answer.names), [value.term for value in answer.values]
+            names, terms = (
+                context_of(run).with_names(answer.names),
+                [value.term for value in answer.values],
+            )
             left = len(answer.support) - MOST_TRIPLES
-            support = triples(answer.support[:MOST_TRIPLES], names, terms)
+            support = render_triples(answer.support[:MOST_TRIPLES], names, terms)
             more = h.aside(f"and {pluralize(left, 'more triple')}") if left > 0 else ""
             parts = [h.span("caption", "It stands on"), support, more]
-        parts.append(explain.why(answer, run.steps))
+        parts.append(render_reasons(answer, run.steps))
         label = "Close the debugger" if self.debugging else "Open in the debugger"
         graph = h.button("Subgraph", "graph", "sparql") if not self.debugging else ""
         controls = h.div("row controls", h.button(label, "debug", "step"), graph)

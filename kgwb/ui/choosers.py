@@ -8,17 +8,19 @@ from contextlib import suppress
 from itertools import chain, islice
 from weakref import WeakKeyDictionary
 
-from kgwb import llm, systems
+from kgwb import systems
 from kgwb.errors import GraphFileError, KgwbError, SettingError
 from kgwb.flow import Answer
 from kgwb.kg import SAMPLES, Graph, open_kg, sample_path
 from kgwb.kg.embeddings import LEXICAL, Embeddings
-from kgwb.kg.survey import Survey, Try, survey, tries
+from kgwb.kg.survey import Try, survey, tries
+from kgwb.kg.survey_records import Survey
 from kgwb.masking import shown
 from kgwb.run import Run
+from kgwb.run.models import open_model
 from kgwb.show.html import Html, aside, button, div, join, span, state_sign, tag
 from kgwb.show.survey import page
-from kgwb.show.terms import Around
+from kgwb.show.terms import RenderContext
 from kgwb.text import shorten, single_line
 from kgwb.ui.live import Event, Live, progress, text_field, typed_name
 from kgwb.ui.session import Worker
@@ -48,7 +50,7 @@ class Glance(Worker):
         self.seen = seen = survey(self.kg)
         self.busy = "trying questions on it"
         self.tell()
-        system, rules, names = systems.system("chatty_kg"), llm.model("rules"), Embeddings(LEXICAL)
+        system, rules, names = systems.system("chatty_kg"), open_model("rules"), Embeddings(LEXICAL)
         for text, known_answer in islice(
             chain(known(self.kg.source), tries(self.kg, seen)), MOST_TRIED
         ):
@@ -80,7 +82,7 @@ class Glance(Worker):
         ]
         caption = span("caption", "Questions it can answer: asked just now")
         offered = div("band stack tight", caption, div("chips", *chips)) if chips else ""
-        around = Around(prefixes=getattr(self.kg, "prefixes", {}))
+        around = RenderContext(prefixes=getattr(self.kg, "prefixes", {}))
         return join(head, page(seen, around, offered, self.words if live else None), progress(self))
 
 

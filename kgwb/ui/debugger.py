@@ -5,27 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kgwb import llm
 from kgwb.errors import SettingError
 from kgwb.flow import Answer
+from kgwb.records import nested_records
 from kgwb.run import Run
-from kgwb.run.record import difference
-from kgwb.show import explain
-from kgwb.show.compare import Side, comparison
+from kgwb.run.agents import agent_of_key
+from kgwb.run.differences import compare_steps
+from kgwb.run.models import open_model
+from kgwb.show.comparison import ComparedRun, render_comparison
+from kgwb.show.explain import render_reasons
 from kgwb.show.html import Html, aside, button, div, fold, join, note, span, tabs, tag
-from kgwb.show.run import (
-    Standing,
-    agent_of,
-    answer_banner,
-    flow_strip,
-    head,
-    run_body,
-    timeline,
-    waterfall,
-)
-from kgwb.show.tell import answer_parts, records_in, view
-from kgwb.show.terms import around, triple_key
-from kgwb.show.text import differing
+from kgwb.show.records import answer_parts, render
+from kgwb.show.run import answer_banner, render_run, run_head, waterfall
+from kgwb.show.run_state import RunState
+from kgwb.show.terms import context_of, triple_key
+from kgwb.show.timeline import flow_strip, timeline
 from kgwb.text import single_line
 from kgwb.ui.cell import StepPanel
 from kgwb.ui.live import Event, Live, Part, text_field, typed_name
@@ -62,7 +56,7 @@ class Debugger(StepPanel):
         return super().key
 
     def view(self) -> Html:
-        standing, chosen, busy = self.session.standing(), self.key, self.session.busy
+        standing, chosen, busy = self.session.run_state(), self.key, self.session.busy
         gold = div("", aside("the right answer is "), tag("b", self.gold)) if self.gold else ""
         number = len(self.session.versions) + len(self.others)
         options = [
@@ -73,7 +67,7 @@ class Debugger(StepPanel):
         waits = [aside(f"{loading} …")] if loading and not busy else []
         waits += [aside(f"waits its turn: {label}") for label in self.session.waiting]
         views = tabs(options, self.shown, "view", bare=True)
-        ended, working, begun = standing.ended, self.working, bool(self.run.steps)
+        ended, working, begun = standing.has_ended, self.working, bool(self.run.steps)
         primary, until = "" if ended else "primary", "to the next stop, or the end"
         transport = div(
             "group",
@@ -89,7 +83,7 @@ class Debugger(StepPanel):
         side = div("side", timeline(standing, chosen), div("foot controls", *keys))
         contents = {"answer": self._answer, "graph": self._graph, "compare": self._compare}
         return join(
-            head(self.run),
+            run_head(self.run),
             answer_banner(standing, gold),
             self.inside("person"),
             div("band row controls", *controls),
@@ -98,7 +92,7 @@ class Debugger(StepPanel):
         )
 
     def static_view(self) -> Html:
-        return run_body(self.run)
+        return render_run(self.run)
 
     def __repr__(self) -> str:
         return repr(self.run)
@@ -107,14 +101,16 @@ class Debugger(StepPanel):
         answer, run, steps = self.run.answer, self.run, tuple(self.session.steps.values())
         parts = [aside("No answer yet.")]
         if answer is not None and run.status == "done":
-            parts = answer_parts(answer, around(run, mutable=self.mutable))
-            parts.append(explain.why(answer, steps))
+            parts = answer_parts(answer, context_of(run, can_mute=self.mutable))
+            parts.append(render_reasons(answer, steps))
             if last := next(
                 (step for step in steps[::-1] if step.done and step.output == answer), None
             ):
                 known = self._around(last)
                 parts += [
-                    view(known.more[name], known) for name in known.more if name.startswith("why")
+                    render(known.replies[name], known)
+                    for name in known.replies
+                    if name.startswith("why")
                 ]
         bars = waterfall(steps, run.calls)
         return div("body stack", *parts, fold(aside("Where the time went"), bars, key="time"))
@@ -126,18 +122,20 @@ class Debugger(StepPanel):
 
     def _compare(self) -> Html:
         """The run before the latest edit, or put otherwise, beside the run as it stands."""
-        now = Side("as it stands", self.session.standing())
+        now = ComparedRun("as it stands", self.session.run_state())
         shown: Html
         if self.others:
             name, other = self.others[-1]
-            side = Side(name, other.standing())
+            side = ComparedRun(name, other.run_state())
             shown = (
-                div("body soft", f"{name}: {other.busy} …") if other.busy else comparison(now, side)
+                div("body soft", f"{name}: {other.busy} …")
+                if other.busy
+                else render_comparison(now, side)
             )
         elif self.session.versions:
             stale = note("Some steps are stale: continue to the end to compare them too.")
-            sides = comparison(Side("as it was", self.session.versions[-1]), now)
-            shown = join(div("body notes", stale) if now.standing.stale else "", sides)
+            sides = render_comparison(ComparedRun("as it was", self.session.versions[-1]), now)
+            shown = join(div("body notes", stale) if now.state.is_stale else "", sides)
         else:
             hint = (
                 "Nothing to compare yet: edit a step, then continue; or put the question otherwise."
@@ -164,7 +162,7 @@ class Debugger(StepPanel):
     def do_stop(self, event: Event) -> None:
         """Stop after every step of an agent, or no longer after that step or any of its agent."""
         key = self._known(event)
-        agent, stops = agent_of(key), self.run.breakpoints
+        agent, stops = agent_of_key(key), self.run.breakpoints
         if stops.isdisjoint((key, agent)):
             stops.add(agent)
         else:
@@ -173,7 +171,7 @@ class Debugger(StepPanel):
     def do_step(self, event: Event) -> None:
         """Step, continue, or go back, and show the step that is done last. Raises SettingError at the end."""
         name, session = event["do"], self.session
-        if name in ("step", "go") and session.standing().ended:
+        if name in ("step", "go") and session.run_state().has_ended:
             raise SettingError(
                 "the run has come to its end", hint="go back, edit a step, or ask anew"
             )
@@ -189,12 +187,14 @@ class Debugger(StepPanel):
 
     def do_model(self, event: Event) -> None:
         spec = typed_name(event, "model")
-        self.fork(f"with model {spec}", models=llm.model(spec))
+        self.fork(f"with model {spec}", models=open_model(spec))
 
     def do_mute(self, event: Event) -> None:
         """Ask the same of the graph without a triple that an answer stands on."""
         outputs = [step.output for step in self.run.steps if step.done]
-        answers = [record for record in records_in(tuple(outputs)) if isinstance(record, Answer)]
+        answers = [
+            record for record in nested_records(tuple(outputs)) if isinstance(record, Answer)
+        ]
         known = {triple_key(triple): triple for answer in answers for triple in answer.support}
         if (triple := known.get(str(event["arg"]))) is None or self.run.graph is None:
             raise SettingError(
@@ -223,16 +223,17 @@ class ComparisonPanel(Live):
         self.runs, self.names = (first, second), names
         super().__init__(*(run for run in self.runs if isinstance(run, Session)))
 
-    def _sides(self) -> list[Side]:
-        standings = (
-            run.standing() if isinstance(run, Session) else Standing.of(run) for run in self.runs
-        )
-        return list(map(Side, self.names, standings))
+    def _sides(self) -> list[ComparedRun]:
+        compared = []
+        for name, run in zip(self.names, self.runs, strict=True):
+            state = run.run_state() if isinstance(run, Session) else RunState.of(run)
+            compared.append(ComparedRun(name, state))
+        return compared
 
     def view(self) -> Html:
-        return comparison(*self._sides())
+        return render_comparison(*self._sides())
 
     def __repr__(self) -> str:
         first, second = self._sides()
-        text = differing(difference(first.standing.steps, second.standing.steps))
+        text = str(compare_steps(first.state.steps, second.state.steps))
         return f"{type(self).__name__}({single_line(first.name)} and {single_line(second.name)}: {text})"

@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from kgwb import llm
 from kgwb.errors import InvalidReplyError, ModelError
 from kgwb.llm.human import Asked, Human
-from kgwb.run.record import Step
+from kgwb.run.agents import agent_of_key
+from kgwb.run.models import open_model
+from kgwb.run.steps import Step
 from kgwb.show import html as h
 from kgwb.show.form import Field, blank, field_of, fitted, inputs, read, sent, typed, with_row
 from kgwb.show.html import Html
-from kgwb.show.run import agent_of
-from kgwb.show.tell import outcome
 from kgwb.text import display_name, shorten
 from kgwb.ui.live import Event, Part, failure, text_field, typed_name
 from kgwb.ui.session import Session, Worker
@@ -80,7 +79,7 @@ class Person(Part):
             with suppress(ValueError, RecursionError):
                 data = json.loads(attempts[-1].reply) if attempts else data
             self._fill(asked, data)
-        name = display_name(agent_of(step.key) if step else request.task.rpartition("/")[2])
+        name = display_name(agent_of_key(step.key) if step else request.task.rpartition("/")[2])
         more = h.aside(f"and {len(waiting) - 1} more after this") if len(waiting) > 1 else ""
         place = h.aside(f"· attempt {len(attempts) + 1} of {run.settings.theta}")
         sign = h.state_sign("wait", "waits for you", pill=True)
@@ -145,7 +144,7 @@ class Person(Part):
         """The latest step in which a person replied."""
         for step in reversed([*self.session.steps.values()]):
             if step.done and any(
-                step.known[key].request.get("model") == Human.name for key in step.calls
+                step.known_calls[key].request.get("model") == Human.name for key in step.calls
             ):
                 return step
         return None
@@ -203,7 +202,7 @@ class Person(Part):
         mine, run = self._played(), self.session.run
         if mine is None:
             return
-        model = llm.model(typed_name(event, "model") or "rules")
+        model = open_model(typed_name(event, "model") or "rules")
 
         def work() -> None:
             other = run.fork(models={**run.models, mine.agent: model}).restore(mine.key)
@@ -212,7 +211,7 @@ class Person(Part):
             sides = []
             for name, step in (("you", mine), (model.name, other[mine.key])):
                 replies = (h.preformatted(attempt.reply) for attempt in step.attempts[-1:])
-                sides.append(h.div("", h.tag("b", name), *replies, h.div("", outcome(step))))
+                sides.append(h.div("", h.tag("b", name), *replies, h.div("", step.outcome)))
             self.beside = h.div("ab", *sides)
 
         self.asking.do(f"asking {model.name} to play {display_name(mine.agent)}", work)

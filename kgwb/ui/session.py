@@ -13,13 +13,14 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from kgwb.aside import undisturbed
 from kgwb.errors import EmbeddingError, KgwbError, SettingError
 from kgwb.llm.base import ChatRequest
 from kgwb.run import Run
-from kgwb.run.record import Step, by_supervisor
-from kgwb.show.run import Standing, agent_of
+from kgwb.run.agents import agent_of_key
+from kgwb.run.steps import Step, group_by_supervisor
+from kgwb.show.run_state import RunState
 from kgwb.text import display_name
+from kgwb.threads import shielded
 
 TELL_S = 0.05
 """Changes within this time are shown together: what ends so soon is not shown as begun."""
@@ -68,7 +69,7 @@ class Worker:
                     self.busy = ""
                     raise
 
-        undisturbed(begin)  # an interrupt in the middle would leave it busy for good
+        shielded(begin)  # an interrupt in the middle would leave it busy for good
         return promise
 
     def cancel(self) -> None:
@@ -160,7 +161,7 @@ class Session(Worker):
     def __init__(self, run: Run) -> None:
         super().__init__()
         self.run = run
-        self.versions: list[Standing] = []  # the run before each edit, oldest first
+        self.versions: list[RunState] = []  # the run before each edit, oldest first
         self.loading = (
             Worker()
         )  # loads the embeddings from the start, so that no agent is charged with it
@@ -188,7 +189,7 @@ class Session(Worker):
         """The steps of an agent, or the step of that key."""
         return tuple(step for step in self.steps.values() if agent in (step.agent, step.key))
 
-    def standing(self) -> Standing:
+    def run_state(self) -> RunState:
         """Where the run stands.
 
         Stale are an edited step and all after it until they are run again; ahead is what was done before, and
@@ -206,11 +207,11 @@ class Session(Worker):
             before = self.versions[-1].answer if self.versions else None
             run = self.run
             done = run.answer, run.status, run.totals
-            return Standing(run, dict(self._steps), states, self.busy, self.failure, before, *done)
+            return RunState(run, dict(self._steps), states, self.busy, self.failure, before, *done)
 
     def state(self, key: str) -> str:
         """Where a step stands, see Standing."""
-        return self.standing().state(key)
+        return self.run_state().step_state(key)
 
     def peek(self, step: str, name: str = "", text: str = "") -> ChatRequest | None:
         """See Run.peek; with the prompt ``name`` as ``text``. It is made once, until something changes."""
@@ -222,7 +223,7 @@ class Session(Worker):
 
     def go(self, until: str | int | None = None) -> Future[None]:
         """See Run.go."""
-        where = display_name(agent_of(str(until or "the end")))
+        where = display_name(agent_of_key(str(until or "the end")))
         label = "going back to the start" if until == 0 else f"running to {where}"
         return self._execute(label, lambda: self.run.go(until))
 
@@ -249,7 +250,7 @@ class Session(Worker):
 
     def _done(self) -> list[tuple[str, bool]]:
         """The keys of the steps that are done, as they ended, and whether each supervises others."""
-        steps = by_supervisor(self.run.steps)
+        steps = group_by_supervisor(self.run.steps)
 
         def ended(parent: str | None) -> Iterator[Step]:
             for step in steps.get(parent, ()):
@@ -268,7 +269,7 @@ class Session(Worker):
             else:
                 self.run.go(key)
 
-        return self._execute(f"running to {display_name(agent_of(key))}", run_to)
+        return self._execute(f"running to {display_name(agent_of_key(key))}", run_to)
 
     def replace(self, key: str, value: Any) -> Future[None]:
         """Put a value in by hand, and run up to there. Raises OverrideError."""
@@ -309,7 +310,7 @@ class Session(Worker):
                 if self.run.status not in ("paused", "done"):
                     self.run.keep()  # what was recorded is better than nothing
 
-        return self._execute(f"asking {display_name(agent_of(key))} anew", ask)
+        return self._execute(f"asking {display_name(agent_of_key(key))} anew", ask)
 
     def cancel(self) -> None:
         """Stop what the worker does; a slow call is left behind."""
@@ -384,7 +385,7 @@ class Session(Worker):
                 self._take()
             self._peeked.clear()
             totals, answer = self._whole
-            version = Standing(self.run, self.steps, answer=answer, totals=totals)
+            version = RunState(self.run, self.steps, answer=answer, totals=totals)
             yield
             if version.steps and not self._stale:
                 self.versions.append(version)

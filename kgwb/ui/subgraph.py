@@ -18,12 +18,12 @@ from rdflib import URIRef
 from kgwb.errors import GraphError, SettingError
 from kgwb.flow import Value
 from kgwb.kg.queries import Description, describe
+from kgwb.records import MAX_LINE_CHARS
 from kgwb.show import subgraph as picture
 from kgwb.show.html import Html, aside, button, div, join, span, tabs, tag
-from kgwb.show.run import head
+from kgwb.show.run import run_head
 from kgwb.show.subgraph import Subgraph, expand, subgraph
-from kgwb.show.tell import MOST_LINE
-from kgwb.show.terms import around, curie
+from kgwb.show.terms import context_of, curie
 from kgwb.text import remove_controls, shorten, single_line
 from kgwb.ui.live import Event, Live
 from kgwb.ui.session import Session, Worker
@@ -94,7 +94,7 @@ class SubgraphPanel(Live):
 
     def view(self) -> Html:
         self._take()
-        top = Html() if self.outer else head(self.session.run)
+        top = Html() if self.outer else run_head(self.session.run)
         if not self.subgraph.nodes:
             return join(top, picture.NOTHING)
         shown = self.shown or ("picture" if len(self.subgraph.nodes) <= MOST_DRAWN else "graph")
@@ -107,7 +107,7 @@ class SubgraphPanel(Live):
         bar = div("row controls", marks, span("grow"), tabs(VIEWS, shown, "drawn", bare=True))
         lit, parts = self.marked, [picture.legend(self.subgraph, self.marked)]
         if shown == "table":
-            parts.insert(0, picture.tables(self.subgraph, around(self.session.run)))
+            parts.insert(0, picture.tables(self.subgraph, context_of(self.session.run)))
         elif shown == "picture":
             parts.insert(0, picture.svg(self.subgraph, lit, do="node"))
         else:
@@ -121,7 +121,7 @@ class SubgraphPanel(Live):
         shown, lit = self.subgraph, self.marked
         if not shown.nodes:
             return picture.NOTHING
-        words = picture.tables(shown, around(self.session.run))
+        words = picture.tables(shown, context_of(self.session.run))
         return div("body stack", picture.svg(shown, lit), picture.legend(shown, lit), words)
 
     def _frame(self) -> Html:
@@ -148,10 +148,10 @@ class SubgraphPanel(Live):
             *(span("type", shorten(name)) for name in about.types),
         ]
         if isinstance(node.term, URIRef):
-            iri = curie(node.term, around(self.session.run))
+            iri = curie(node.term, context_of(self.session.run))
             parts += [iri, span("grow"), button("Expand one hop", "expand", "plus")]
         lines = [aside(picture.in_words(node.roles))] if node.roles else []
-        lines += [div("", shorten(about.description, MOST_LINE))] if about.description else []
+        lines += [div("", shorten(about.description, MAX_LINE_CHARS))] if about.description else []
         lines += [aside(self.asking.failure.message)] if self.asking.failure else []
         return div("well stack tight", div("row", *parts), *lines)
 

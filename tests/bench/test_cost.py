@@ -15,7 +15,7 @@ from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatReply, Scripted
-from kgwb.run.record import Step
+from kgwb.run.steps import Step
 
 TABLE = """
 currency = "EUR"

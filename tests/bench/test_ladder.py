@@ -21,7 +21,7 @@ from kgwb.errors import InputError, ModelUnreachableError
 from kgwb.kg.base import Vocabulary
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatRequest, Scripted
-from kgwb.systems.gold import read
+from kgwb.run.gold import read_gold_query
 
 BORN = "SELECT DISTINCT ?city WHERE { :arrival :director ?d . ?d :birthPlace ?city }"
 QUESTION = "In which city was the director of Arrival born?"
@@ -260,7 +260,7 @@ def test_a_server_that_is_away_is_not_taken_for_an_agent_s_fault(tmp_path: Path)
 
 
 def test_a_system_that_does_not_say_what_gold_is(tmp_path: Path) -> None:
-    given: Any = replace(setup(Model()), system=SimpleNamespace(name="other"))
+    given: Any = replace(setup(Model()), system=SimpleNamespace(name="other", gold=None))
     with pytest.raises(InputError, match="other does not say what gold means"):
         where_lost(given, Results(tmp_path, {}), [])
 
@@ -286,7 +286,7 @@ def test_linking_recall_counts_what_was_linked_and_what_was_offered(tmp_path: Pa
 
 def test_a_gold_query_is_taken_apart() -> None:
     pattern = "?f a :Film ; :director :denis . FILTER NOT EXISTS { ?f :basedOn ?b }"
-    gold = read(sparql(f"SELECT (COUNT(?f) AS ?n) {{ {pattern} }}"), Vocabulary())
+    gold = read_gold_query(sparql(f"SELECT (COUNT(?f) AS ?n) {{ {pattern} }}"), Vocabulary())
     assert gold is not None
     assert (gold.kind, gold.target) == ("count", "?f")
     assert gold.patterns == (("?f", f"<{EX}director>", f"<{EX}denis>"),)
@@ -297,7 +297,7 @@ def test_a_gold_query_is_taken_apart() -> None:
     "query", ["SELECT ?x { dbo:x dbo:y ?x }", "nonsense", "SELECT ?x { ?x a <http://e/F> }"]
 )
 def test_what_cannot_be_taken_apart_is_none(query: str) -> None:
-    assert read(query, Vocabulary()) is None
+    assert read_gold_query(query, Vocabulary()) is None
 
 
 # --- MetaQA

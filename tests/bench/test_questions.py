@@ -12,8 +12,8 @@ from kgwb.bench.questions import (
     standard,
     term_string,
 )
-from kgwb.flow import Term
 from kgwb.kg import Graph, open_kg
+from kgwb.terms import Term
 
 EX = "http://example.org/"
 GRAPH = """

@@ -44,10 +44,11 @@ from kgwb.errors import (
     ModelTimeoutError,
     UnknownModelError,
 )
-from kgwb.flow import Answer, Dialogue, Kind, Term, Value
+from kgwb.flow import Answer, Dialogue, Kind, Value
 from kgwb.kg import Graph, sample_path
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
+from kgwb.terms import Term
 
 FILMS = "https://example.org/text2sparql/films/"
 CLIENT = Path(sys.prefix) / "text2sparql"

@@ -32,15 +32,16 @@ from hostile.servers import Server, serving
 from kgwb import Workbench, open_kg
 from kgwb.cli import main
 from kgwb.errors import GraphError, KgwbError, OverrideError, QueryError, QueryRefusedError
-from kgwb.flow import CandidateQuery, to_data
+from kgwb.flow import CandidateQuery
 from kgwb.kg import Graph
 from kgwb.kg.dialects import DIALECTS
 from kgwb.kg.sparql import checked
 from kgwb.kg.text import spelled
 from kgwb.kg.transport import Reply
 from kgwb.llm import Scripted
+from kgwb.records import to_data
 from kgwb.run import Run
-from kgwb.show import explain
+from kgwb.show.explain import execute_query
 from kgwb.ui.cell import AgentCell
 from kgwb.ui.session import session_of
 
@@ -284,7 +285,7 @@ def test_nothing_but_reading_reaches_an_engine(server: Server) -> None:
     before = len(local.store)  # type: ignore[attr-defined]
     kg = open_kg(f"{server.url}/sparql?default-graph-uri=a:g", dialect="generic")
     for query, graph in product(FORBIDDEN, (kg, local)):
-        for ask in (graph.select, graph.ask, graph.construct, partial(explain.executed, graph)):
+        for ask in (graph.select, graph.ask, graph.construct, partial(execute_query, graph)):
             try:
                 ask(query)
             except (QueryError, QueryRefusedError) as error:

@@ -46,11 +46,13 @@ from kgwb.flow import (
 )
 from kgwb.llm import Scripted
 from kgwb.run import Run, System
-from kgwb.run import act as acting
 from kgwb.run import ask as structured
-from kgwb.run.ask import Check, judge
+from kgwb.run import tools as acting
+from kgwb.run.ask import Check, check_reply
 from kgwb.run.prompts import shipped_folder
+from kgwb.run.tools import act
 from kgwb.settings import Settings
+from kgwb.show.notebook import to_html
 from kgwb.systems import linking, names, system
 from kgwb.systems.chatty_kg import chat, queries
 from kgwb.systems.chatty_kg import qir as qirs
@@ -286,7 +288,7 @@ def _cited(reply: Any) -> bool:
 def _selects(prompt: str) -> Callable[[Run], Any]:
     """One turn of RAGonite's loop, with the tools that it is offered there."""
     shown = {"question": ASKED, "earlier": [], "schema": "", "tools": []}
-    return lambda run: acting.act(f"ragonite/{prompt}", shown, CHOSEN[prompt], run, limit=1)
+    return lambda run: act(f"ragonite/{prompt}", shown, CHOSEN[prompt], run, limit=1)
 
 
 CASES = {
@@ -542,7 +544,7 @@ CASES = {
 def door(name: str) -> tuple[type[BaseModel], tuple[Check[Any], ...]]:
     """The reply class and the checks as the agent itself gives them to the door."""
     seen: list[Any] = []
-    real = structured.judge
+    real = check_reply
 
     def spy(text: str, finish_reason: str, reply: Any, checks: Any) -> Any:
         seen.append((reply, tuple(checks)))
@@ -571,7 +573,7 @@ def test_every_reply_class_of_the_systems_is_tried() -> None:
         for name, one in vars(module).items()
         if name.endswith("Reply") and one.__module__ == module.__name__
     }
-    there |= {acting._reply(tools) for tools in CHOSEN.values()}
+    there |= {acting._action_reply(tools) for tools in CHOSEN.values()}
     parts = {qirs.TripleReply, states.SentenceReply, ragonite.ValueReply}
     assert {door(name)[0] for name in CASES} == there - parts
     assert len(CASES) * (MUTATED + FREE) >= LEAST
@@ -580,7 +582,7 @@ def test_every_reply_class_of_the_systems_is_tried() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_valid_replies_are_accepted(name: str) -> None:
     for valid in CASES[name].valid:
-        reply, results = judge(json.dumps(valid), "stop", *door(name))
+        reply, results = check_reply(json.dumps(valid), "stop", *door(name))
         assert reply is not None
         assert not [result.problem for result in results if result.problem]
 
@@ -613,7 +615,7 @@ def test_an_agent_makes_nothing_of_a_reply_that_is_turned_away(name: str) -> Non
     case, taken = CASES[name], 0
     for number in range(PLAYED):
         text = spoilt(case.valid, random.Random(number), huge=False)
-        reply, results = judge(text, "stop", *door(name))
+        reply, results = check_reply(text, "stop", *door(name))
         wanted = reply is not None and not any(result.problem for result in results)
         try:
             made, _, _ = play(case, text)
@@ -647,7 +649,7 @@ def test_a_reply_of_any_depth_is_judged() -> None:
     for depth in (*range(1, 900, 50), *range(900, 1_020), *range(1_020, 1_100, 20)):
         objects, lists = '{"a":' * depth + "1" + "}" * depth, "[" * depth + "]" * depth
         for text in (objects, lists, f'{{"predicates": {lists}}}'):
-            assert judge(text, "stop", *door("predicate_selection"))[0] is None
+            assert check_reply(text, "stop", *door("predicate_selection"))[0] is None
 
 
 @pytest.mark.parametrize(
@@ -667,7 +669,7 @@ def test_a_reply_of_any_depth_is_judged() -> None:
 def test_a_huge_reply_is_turned_away_in_time(text: str) -> None:
     started = time.monotonic()
     for name in CASES:
-        reply, results = judge(text, "stop", *door(name))
+        reply, results = check_reply(text, "stop", *door(name))
         assert reply is None or any(result.problem for result in results) or name == "rephraser"
     assert time.monotonic() - started < SLOW_S * len(CASES)
 
@@ -703,7 +705,7 @@ def test_a_model_that_obeys_a_label_is_turned_away_recorded_and_shown(order: str
     step = next(step for step in run.steps if step.agent == "vertex_selection")
     assert [attempt.reply for attempt in step.attempts] == said
     assert not step.done
-    assert step._repr_html_().count("not accepted") == len(said)
+    assert to_html(step).count("not accepted") == len(said)
     assert "failed" in repr(run)
 
 
@@ -716,7 +718,7 @@ def accepted(name: str, text: str) -> bool:
     finish = random.Random(len(text)).choice(
         ("stop", "stop", "length", "refusal", "content_filter", "?")
     )
-    reply, results = judge(text, finish, reply_class, checks)
+    reply, results = check_reply(text, finish, reply_class, checks)
     assert results
     assert (reply is None) <= any(result.problem for result in results)
     if reply is None or any(result.problem for result in results):

@@ -29,6 +29,7 @@ from kgwb.kg import Graph
 from kgwb.llm import Scripted, available, model
 from kgwb.masking import masked, shown
 from kgwb.run import Run
+from kgwb.show.notebook import to_html
 from kgwb.ui.chat import Chat
 from kgwb.ui.choosers import GraphChooser
 from kgwb.ui.debugger import VIEWS, Debugger
@@ -460,7 +461,7 @@ def assert_nowhere(run: Run, folder: Path) -> None:
     """Not in the run, its files, its pages, its widgets."""
     run.save(folder / "saved.jsonl")
     for each in (run, *run.steps):
-        assert_kept("the run", repr(each), each._repr_html_())
+        assert_kept("the run", repr(each), to_html(each))
     debugger = Debugger(session_of(run))
     for view in VIEWS:
         debugger.update({"do": "view", "arg": view})

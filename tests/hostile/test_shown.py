@@ -20,15 +20,16 @@ from hostile.runs import EACH, HARMLESS, Page, as_shown, bundles, hostile_run, p
 from kgwb import flow
 from kgwb.cli import print_run
 from kgwb.errors import GraphError
-from kgwb.kg.survey import Class, Property, Survey, Values
+from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
 from kgwb.llm import Scripted
 from kgwb.run import Run
+from kgwb.run.steps import format_tree
 from kgwb.show.form import StepForm
 from kgwb.show.html import iri_link as linked
 from kgwb.show.html import page, style
+from kgwb.show.notebook import to_html
 from kgwb.show.run import waterfall
 from kgwb.show.subgraph import subgraph
-from kgwb.show.text import tree
 from kgwb.text import CONTROL_CHARACTERS
 from kgwb.ui.cell import AgentCell
 from kgwb.ui.choosers import GraphChooser
@@ -60,12 +61,12 @@ def harmless_runs() -> tuple[Run, ...]:
 
 def static_forms(run: Run, other: Run) -> Iterator[tuple[str, str]]:
     """Everything that can be shown of a run without a widget, by name."""
-    yield "run", run._repr_html_()
+    yield "run", to_html(run)
     for step in run.steps:
-        yield "step", step._repr_html_()
+        yield "step", to_html(step)
     if run.answer is not None:
         yield "record", record_html(run.answer)
-    yield "differences", run.diff(other)._repr_html_()
+    yield "differences", to_html(run.diff(other))
     yield "subgraph", SubgraphPanel(session_of(run)).static()
     yield "waterfall", page(waterfall(run.steps, run.calls))
 
@@ -112,7 +113,7 @@ def test_texts_for_a_terminal_do_nothing_to_it(
         print_run(run, True)
         shown = [
             *map(repr, (run, run.diff(harmless_runs()[0]), *run.steps)),
-            tree(run.steps, run.calls),
+            format_tree(run.steps, run.calls),
         ]
         for text in (*shown, capsys.readouterr().out):
             assert not CONTROL_CHARACTERS.search(text), f"{text!r:.300} of {bundle!r:.300}"
@@ -177,16 +178,16 @@ def surveyed(bundle: tuple[str, ...]) -> Survey:
         map(Literal, bundle),
     )
     values = [
-        Values("string", XSD.string, 3, 3, (word, *map(Literal, bundle[:2])), n % 2 == 0)
+        ValueSurvey("string", XSD.string, 3, 3, (word, *map(Literal, bundle[:2])), n % 2 == 0)
         for n, word in enumerate(words)
     ]
     values += [
-        Values("class", kinds[0], 2, 1, (kinds[1],)),
-        Values(f"text@{bundle[0]}", None, 1, 1, ()),
+        ValueSurvey("class", kinds[0], 2, 1, (kinds[1],)),
+        ValueSurvey(f"text@{bundle[0]}", None, 1, 1, ()),
     ]
-    inner = Property(kinds[2], 1, 1, tuple(values))
+    inner = PropertySurvey(kinds[2], 1, 1, tuple(values))
     used = tuple(
-        Property(iri, 1, 2, (value,), (inner,), 1)
+        PropertySurvey(iri, 1, 2, (value,), (inner,), 1)
         for iri, value in zip(kinds, values, strict=False)
     )
     return Survey(
@@ -194,7 +195,7 @@ def surveyed(bundle: tuple[str, ...]) -> Survey:
         things=9,
         predicates=9,
         classes=tuple(
-            Class(iri, name, 2, 3, (kinds[0],), used)
+            ClassSurvey(iri, name, 2, 3, (kinds[0],), used)
             for iri, name in zip(kinds, bundle, strict=True)
         ),
         unlabelled=1,

@@ -23,9 +23,10 @@ from hostile.servers import serving
 from hostile.test_replies import JUNK
 from kgwb.errors import InputError, KgwbError, NotRecordedError, PromptError, RunFileError
 from kgwb.llm import ChatRequest, Message, Scripted
+from kgwb.run.calls import call_key
 from kgwb.run.prompts import Prompts, shipped_folder
-from kgwb.run.record import call_key
-from kgwb.run.recorded import Replay
+from kgwb.run.replay import Replay
+from kgwb.show.notebook import to_html
 from kgwb.text import CONTROL_CHARACTERS
 from kgwb.ui.debugger import VIEWS, Debugger
 from kgwb.ui.session import session_of
@@ -253,7 +254,7 @@ def changed(entry: Any, chance: random.Random) -> Any:
 
 def assert_shown(run: Any, *, widgets_too: bool = False) -> None:
     """What a stranger's run shows is text."""
-    page = Page(run._repr_html_())
+    page = Page(to_html(run))
     assert page.odd == []
     assert not CONTROL_CHARACTERS.search(repr(run))
     if widgets_too:
@@ -318,7 +319,7 @@ def test_a_hostile_run_comes_back_as_it_was_and_can_be_shown(tmp_path: Path) -> 
         run = hostile_run(bundle, number)
         again = kgwb.load_run(run.save(tmp_path / f"{number}.jsonl"))
         assert again.answer == run.answer
-        assert again._repr_html_().encode()
+        assert to_html(again).encode()
         assert_shown(again)
 
 

@@ -18,6 +18,7 @@ from hostile.test_surveys import assert_quoted
 from kgwb.kg.exports import to_cypher, to_graphml, to_json
 from kgwb.kg.sparql import HALF
 from kgwb.llm import Scripted
+from kgwb.show.notebook import to_html
 from kgwb.systems.robodata.records import TOOLS
 
 RUNS, ELEMENTS = 60, 8
@@ -76,7 +77,7 @@ def test_hostile_arguments_of_tools_are_results_and_change_nothing(part: int) ->
         assert run.answer
         assert set(kg.construct("CONSTRUCT WHERE { ?s ?p ?o }")) == THERE
         for step in run.steps:
-            step._repr_html_()
+            to_html(step)
 
 
 def uses(state: str, text: str) -> list[dict[str, object]]:

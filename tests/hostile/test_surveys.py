@@ -17,7 +17,7 @@ from kgwb.flow import Candidate
 from kgwb.kg.base import Rows
 from kgwb.kg.findings import Amount, Facts, findings_of
 from kgwb.kg.queries import Held
-from kgwb.kg.survey import Class, Property, Survey, Values
+from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
 from kgwb.kg.survey_text import ODD, Writer
 from kgwb.llm import Scripted
 from kgwb.systems.surveyor.drafter import names_text, result_text
@@ -63,10 +63,14 @@ ODD_IRIS = (*IRIS, *NO_IRIS, "http://e/INJECTED.", "http://e/a\u2028INJECTED", "
 def test_no_iri_ends_the_brackets_that_it_stands_in(text: str) -> None:
     kinds = tuple(URIRef(f"{text}{end}") for end in ENDS)
     of_kinds = product(("class", "IRI", "a b", ""), kinds)
-    sorts = tuple(Values(sort, kind, 2, 2, (kind, Literal(kind))) for sort, kind in of_kinds)
-    used = tuple(Property(kind, 2, 3, sorts, (Property(kind, 1, 1, sorts),), 1) for kind in kinds)
-    used += tuple(Property(URIRef(f"{kind}{n}"), 2, 3, sorts[n:]) for n, kind in enumerate(kinds))
-    classes = tuple(Class(kind, "INJECTED", 2, 3, kinds[:1], used) for kind in kinds)
+    sorts = tuple(ValueSurvey(sort, kind, 2, 2, (kind, Literal(kind))) for sort, kind in of_kinds)
+    used = tuple(
+        PropertySurvey(kind, 2, 3, sorts, (PropertySurvey(kind, 1, 1, sorts),), 1) for kind in kinds
+    )
+    used += tuple(
+        PropertySurvey(URIRef(f"{kind}{n}"), 2, 3, sorts[n:]) for n, kind in enumerate(kinds)
+    )
+    classes = tuple(ClassSurvey(kind, "INJECTED", 2, 3, kinds[:1], used) for kind in kinds)
     both = tuple((kind, 2, 1) for kind in kinds)
     names = tuple((kind, "INJECTED") for kind in kinds)
     seen = Survey(1, 1, 1, classes, 1, (), kinds, both, (), names)

@@ -14,7 +14,8 @@ from small import films
 from kgwb.kg.base import Vocabulary
 from kgwb.kg.labels import Label, LabelIndex
 from kgwb.kg.local import LocalGraph
-from kgwb.kg.text import local_name, normal, score
+from kgwb.kg.text import normal, score
+from kgwb.terms import local_name
 
 EX = "http://example.org/"
 FILMS = {

@@ -22,7 +22,8 @@ from kgwb.errors import GraphTimeoutError, GraphUnreachableError
 from kgwb.kg import Graph, sample_path
 from kgwb.kg import survey as surveying
 from kgwb.kg.base import Rows
-from kgwb.kg.survey import Class, Property, Survey, Values, _Surveyor, survey, tries
+from kgwb.kg.survey import _Surveyor, survey, tries
+from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
 
 ODD = f"""{FILMS}
 :Film rdfs:label "film" . :director a <http://www.w3.org/1999/02/22-rdf-syntax-ns#Property> . [] a :Film .
@@ -46,11 +47,11 @@ SHOP = """
 """
 
 
-def kinds(seen: Survey) -> dict[str, Class]:
+def kinds(seen: Survey) -> dict[str, ClassSurvey]:
     return {kind.name: kind for kind in seen.classes}
 
 
-def uses(kind: Class) -> dict[str, Property]:
+def uses(kind: ClassSurvey) -> dict[str, PropertySurvey]:
     return {str(p.predicate).rpartition("/")[2].rpartition("#")[2]: p for p in kind.properties}
 
 
@@ -279,10 +280,10 @@ def test_questions_are_about_things_of_one_name_and_facts_that_count() -> None:
 def told(seen: Survey) -> Survey:
     """What is the same on every engine: examples, and how a value is written, are its own."""
 
-    def values(some: tuple[Values, ...]) -> tuple[Values, ...]:
+    def values(some: tuple[ValueSurvey, ...]) -> tuple[ValueSurvey, ...]:
         return tuple(replace(v, examples=()) for v in some)
 
-    def properties(some: tuple[Property, ...]) -> tuple[Property, ...]:
+    def properties(some: tuple[PropertySurvey, ...]) -> tuple[PropertySurvey, ...]:
         return tuple(replace(p, values=values(p.values), inner=properties(p.inner)) for p in some)
 
     classes = tuple(replace(kind, properties=properties(kind.properties)) for kind in seen.classes)

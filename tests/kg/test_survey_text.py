@@ -8,7 +8,8 @@ import pytest
 from rdflib import RDF, RDFS, Literal, URIRef
 from small import EX, films, iri
 
-from kgwb.kg.survey import Class, Property, Survey, Values, survey
+from kgwb.kg.survey import survey
+from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
 from kgwb.kg.survey_text import Writer, bracketed, curie, plain, quoted, short_name, with_prefixes
 
 SHOP = """
@@ -80,10 +81,10 @@ def lattice(depth: int, width: int) -> Survey:
     """Levels of classes, each a subclass of all of the level above."""
     levels = [[iri(f"c{level}_{n}") for n in range(width)] for level in range(depth)]
     parents = {kind: tuple(above) for above, below in pairwise(levels) for kind in below}
-    use = Property(iri("p"), 1, 1, (Values("integer", None, 1, 1, (Literal(1),)),))
+    use = PropertySurvey(iri("p"), 1, 1, (ValueSurvey("integer", None, 1, 1, (Literal(1),)),))
     kinds = [kind for level in levels for kind in level]
     classes = tuple(
-        Class(kind, short_name(kind), 1, 1, parents.get(kind, ()), (use,)) for kind in kinds
+        ClassSurvey(kind, short_name(kind), 1, 1, parents.get(kind, ()), (use,)) for kind in kinds
     )
     return Survey(1, 1, 1, classes, 0, ())
 
@@ -96,9 +97,16 @@ def test_a_tree_of_classes_is_told_however_deep_or_tangled_it_is(depth: int, wid
 
 
 def test_a_circle_of_classes_ends_and_values_that_are_not_known_are_left_out() -> None:
-    a, b, use = iri("A"), iri("B"), (Property(iri("p"), 1, 1, (), (), 3),)
+    a, b, use = iri("A"), iri("B"), (PropertySurvey(iri("p"), 1, 1, (), (), 3),)
     written = Writer(
-        Survey(1, 1, 1, (Class(a, "A", 1, 2, (b,), use), Class(b, "B", 1, 2, (a,), use)), 0, ())
+        Survey(
+            1,
+            1,
+            1,
+            (ClassSurvey(a, "A", 1, 2, (b,), use), ClassSurvey(b, "B", 1, 2, (a,), use)),
+            0,
+            (),
+        )
     )
     [lines] = (written.group(group).splitlines() for group in written.groups)
     assert lines[0] == "org:A 2 instances, 1 of the class itself: org:B 2"
@@ -132,7 +140,7 @@ def test_terms_are_plain_or_in_quotes_or_in_brackets() -> None:
     assert (short_name(iri("a")), short_name("mailto:a@b")) == ("a", "<mailto:a@b>")
     assert bracketed(str(RDF.type)) == f"<{RDF.type}>"
     assert Writer(
-        Survey(0, 0, 0, (Class(URIRef("http://e/>x/A"), "A", 1, 1),), 0, ())
+        Survey(0, 0, 0, (ClassSurvey(URIRef("http://e/>x/A"), "A", 1, 1),), 0, ())
     ).prefixes.keys() == {
         "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
         "http://www.w3.org/2000/01/rdf-schema#",

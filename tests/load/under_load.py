@@ -28,13 +28,15 @@ from kgwb.bench.questions import BenchQuestion, conversations
 from kgwb.bench.results import RESULTS, Results
 from kgwb.bench.runner import RUNS, Bench, Setup
 from kgwb.errors import InvalidReplyError, KgwbError
-from kgwb.flow import Answer, Dialogue, Question, Turn, to_data
+from kgwb.flow import Answer, Dialogue, Question, Turn
 from kgwb.kg import Graph, open_kg
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.openai import OpenAIModel
+from kgwb.records import to_data
 from kgwb.run import Run, System
+from kgwb.run.calls import RESULT_TYPES, Call
 from kgwb.run.prompts import Prompts
-from kgwb.run.record import FORMS, Call, RunFile
+from kgwb.run.run_file import RunFile
 from kgwb.settings import Settings
 from kgwb.workbench import Workbench
 
@@ -222,7 +224,7 @@ def fingerprint(run: Run) -> str:
 def _content(call: Call) -> Any:
     if call.kind == "model":
         return [call.request["task"], call.request["content"], call.repeat, call.result.text]
-    return [call.kind, call.request, call.repeat, to_data(call.result, FORMS[call.kind])]
+    return [call.kind, call.request, call.repeat, to_data(call.result, RESULT_TYPES[call.kind])]
 
 
 def _digest(data: Any) -> str:
@@ -355,7 +357,7 @@ def _unlike(rows: Sequence[dict[str, Any]], folder: Path) -> list[str]:
 
     found = []
     for row in rows:
-        entries = list(RunFile(folder / RUNS / f"{quote(row['id'], safe='')}.jsonl").lines())
+        entries = list(RunFile(folder / RUNS / f"{quote(row['id'], safe='')}.jsonl").entries())
         calls = sum("call" in entry and entry["call"]["kind"] == "model" for entry in entries)
         steps = {entry["step"]["key"] for entry in entries if "step" in entry}
         elsewhere = [

@@ -22,9 +22,8 @@ from kgwb.systems.dog.rules import chains
 
 
 def reply(task: str, kg: Graph | None = None, **variables: Any) -> Any:
-    for name in ("chatty_kg", "dog"):
-        system(name)  # brings its rules
-    request = ChatRequest(task=task, variables=variables, messages=())
+    rule = system("dog" if task.startswith("dog/") else "chatty_kg").rule(task)
+    request = ChatRequest(task=task, variables=variables, messages=(), rule=rule)
     return json.loads(Rules(Embeddings("lexical")).complete(request, kg, threading.Event()).text)
 
 

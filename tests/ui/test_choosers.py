@@ -10,7 +10,7 @@ from small import FILMS, films
 from kgwb.errors import GraphTimeoutError
 from kgwb.kg.survey import survey
 from kgwb.show.survey import classes as shown_classes
-from kgwb.show.terms import Around
+from kgwb.show.terms import RenderContext
 from kgwb.ui import choosers
 from kgwb.ui.choosers import Glance, GraphChooser
 
@@ -100,9 +100,9 @@ def test_classes_of_one_name_are_told_apart_and_found_by_label_or_iri() -> None:
         )
     )
     for words in ("same", "story", "from", "BasedOn", "same film", "author"):
-        shown = shown_classes(seen, Around(), words)
+        shown = shown_classes(seen, RenderContext(), words)
         assert shown.count("<details") == (2 if words == "same" else 1), words
-    assert shown_classes(seen, Around(), "from").count("hbar prop") == 1
+    assert shown_classes(seen, RenderContext(), "from").count("hbar prop") == 1
 
 
 def test_a_graph_that_fails_while_it_is_looked_at_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

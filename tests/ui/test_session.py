@@ -12,8 +12,8 @@ from small import DIRECTED, TEXTS, asked, chatty, made_up
 from kgwb.errors import ModelError, SettingError
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import Scripted
+from kgwb.run.differences import compare_steps
 from kgwb.run.prompts import Prompts
-from kgwb.run.record import difference
 from kgwb.systems.chatty_kg.records import QIR, Fact
 from kgwb.ui.session import Session, Worker, session_of
 
@@ -173,7 +173,7 @@ def test_what_follows_an_edit_is_stale_until_it_is_run_again(
     assert session.steps["qir"].origin == "by hand"
     session.go().result()
     assert set(states(session).values()) == {"done"}
-    differences = difference(session.versions[-1].steps, session.steps)
+    differences = compare_steps(session.versions[-1].steps, session.steps)
     assert next(step.key for step in differences if step.status != "same") == "qir"
     session.restore("qir").result()
     assert (session.steps["qir"].output, session.steps["qir"].origin) == (before, "record")

@@ -17,12 +17,13 @@ from kgwb.errors import OverrideError
 from kgwb.flow import UNGROUNDED
 from kgwb.llm import Scripted
 from kgwb.run import Run
+from kgwb.run.agents import agent_of_key
+from kgwb.run.steps import format_tree
 from kgwb.settings import Settings
-from kgwb.show.run import agent_of, run_html
+from kgwb.show.records import render
+from kgwb.show.run import run_html
 from kgwb.show.subgraph import subgraph
-from kgwb.show.tell import view
-from kgwb.show.terms import Around
-from kgwb.show.text import tree
+from kgwb.show.terms import RenderContext
 from kgwb.ui.cell import AgentCell
 from kgwb.ui.debugger import VIEWS, Debugger
 from kgwb.ui.session import session_of
@@ -92,7 +93,9 @@ MORE_RUNS: dict[str, Callable[[], Run]] = {
 def read(run: Run, key: str) -> str:
     """All that is read of what a step yielded, beside what came in."""
     step = run[key]
-    return Page(view(step.output, Around(inputs=tuple(step.inputs.values())))).text
+    return Page(
+        render(step.output, RenderContext(inputs=tuple(step.inputs.values()), views=step.views))
+    ).text
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -108,7 +111,7 @@ def test_every_agent_has_a_cell_and_the_debugger_shows_every_view_and_steps_thro
             cell.update({"do": "section", "arg": section})
             assert "Failed" not in text(cell), f"{key} {section}"
         assert ("not needed" in text(cell)) == (key in idle)
-        assert agent_of(key).replace("_", " ") in cell.static()
+        assert agent_of_key(key).replace("_", " ") in cell.static()
     debugger = Debugger(session)
     for shown in VIEWS:
         debugger.update({"do": "view", "arg": shown})
@@ -196,7 +199,11 @@ def test_the_debate_reads_as_a_conversation_up_to_who_speaks_and_the_question_sh
     assert hop.index(longer) < hop.index(shorter) < hop.index("yes")
 
 
-DEBATED = [f"linguist {debate.LEFT}", "relation filtering director", "answer trying enough: no"]
+DEBATED = [
+    f"linguist {debate.LEFT}",
+    "relation filtering [Arrival] → director",
+    "answer trying not enough",
+]
 
 
 @pytest.mark.parametrize(
@@ -255,7 +262,7 @@ def test_an_ungrounded_answer_says_so_wherever_it_is_shown() -> None:
     places = {
         "text": str(run.answer),
         "repr": repr(run),
-        "tree": tree(run.steps, run.calls),
+        "tree": format_tree(run.steps, run.calls),
         "page": Page(run_html(run)).text,
         "step": read(run, "own_knowledge"),
         "debugger": text(Debugger(session_of(run))),

@@ -10,8 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from kgwb.errors import ModelError
 from kgwb.kg.base import Graph
@@ -19,6 +18,10 @@ from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
 from kgwb.llm.rules.grammar import KIND
 
+BASELINE_REMARK = (
+    "rules is a baseline: it reads no prompts, and does not understand; "
+    "choose another model for that"
+)
 SPELLING = 0.3
 """Share of spelling in the similarity of names."""
 RELEVANT = 0.34
@@ -26,21 +29,13 @@ RELEVANT = 0.34
 TIMES_AND_PLACES = frozenset(("date", "year", "time", "place", "location", "of"))
 AS_GOOD = 0.06
 """Predicates within this of the best one are kept beside it."""
-Rule = Callable[..., dict[str, Any]]
-_rules: dict[str, Rule] = {}
-
-
-def rule(task: str) -> Callable[[Rule], Rule]:
-    """Makes a function the one that answers a task, named in full as in "dog/critic".
-
-    It returns the reply as data, and takes by name what it needs of the prompt's variables, ``kg`` (the graph
-    or None) and ``embeddings``.
-    """
-    return lambda function: _rules.setdefault(task, function)
 
 
 class Rules(ChatModel):
-    """The model ``rules``. It needs the graph only to look labels up."""
+    """The model ``rules``: it answers each prompt with a function of the prompt's system.
+
+    It needs the graph only to look labels up.
+    """
 
     name = "rules"
     remote = False
@@ -51,13 +46,17 @@ class Rules(ChatModel):
     def complete(
         self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
     ) -> ChatReply:
-        """The reply to one task. Raises ModelError for a task that has no rule: loading a system adds its."""
-        if request.task not in _rules:
-            hint = "choose another model for this agent"
-            raise ModelError(f"rules has no rule for {request.task}", hint=hint)
-        function = _rules[request.task]
+        """Return the reply of the system's rule for this prompt.
+
+        Raises ModelError if the system has no rule for it.
+        """
+        if request.rule is None:
+            raise ModelError(
+                f"rules has no rule for {request.task}", hint="choose another model for this agent"
+            )
         known = {**request.variables, "kg": kg, "embeddings": self.embeddings}
-        reply = function(**{name: known[name] for name in inspect.signature(function).parameters})
+        wanted = inspect.signature(request.rule).parameters
+        reply = request.rule(**{name: known[name] for name in wanted})
         return ChatReply(json.dumps(reply, ensure_ascii=False), model=self.name)
 
 

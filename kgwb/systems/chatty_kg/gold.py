@@ -14,6 +14,7 @@ from kgwb.flow import Candidate as Vertex
 from kgwb.flow import CandidateQuery, Direction, Link
 from kgwb.kg.algebra import Pattern
 from kgwb.run import Run
+from kgwb.run.gold import GoldDecisions, GoldQuery, LinkedIris, Rung
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Fact,
@@ -23,8 +24,6 @@ from kgwb.systems.chatty_kg.records import (
     RankedPredicate,
     Selection,
 )
-from kgwb.systems.gold import Gold, Rung
-from kgwb.systems.gold import Linked as LinkedIris
 
 AGENTS = {
     "understanding": "translator context understanding classifier rephraser qir",
@@ -59,14 +58,14 @@ def linked(run: Run) -> LinkedIris:
 # --- the rungs
 
 
-def standalone(run: Run, gold: Gold) -> Rung | None:
+def standalone(run: Run, gold: GoldQuery) -> Rung | None:
     """What the question means outside its dialogue."""
     if not gold.standalone or gold.standalone == _output(run, "understanding"):
         return None
     return Rung("understanding", {"understanding": gold.standalone})
 
 
-def qir(run: Run, gold: Gold) -> Rung | None:
+def qir(run: Run, gold: GoldQuery) -> Rung | None:
     """The facts of the gold query, in the words of the run where its own QIR has as many and so connected.
 
     How labels and relations are found under a question's words is for the linkers to know, so these stay.
@@ -99,7 +98,7 @@ def qir(run: Run, gold: Gold) -> Rung | None:
     return None if corrected == own or not corrected.facts else Rung("qir", {"qir": corrected})
 
 
-def vertices(run: Run, gold: Gold) -> Rung | None:
+def vertices(run: Run, gold: GoldQuery) -> Rung | None:
     """The gold vertex of each entity that is linked otherwise, or not at all."""
     fit = _fit(_output(run, "qir"), gold)
     values, blamed = {}, "vertex_selection"
@@ -119,7 +118,7 @@ def vertices(run: Run, gold: Gold) -> Rung | None:
     return Rung(blamed, values) if values else None
 
 
-def predicates(run: Run, gold: Gold) -> Rung | None:
+def predicates(run: Run, gold: GoldQuery) -> Rung | None:
     """The gold predicate of each relation whose ranked predicates lack it."""
     fit = _fit(_output(run, "qir"), gold)
     values = {}
@@ -132,7 +131,7 @@ def predicates(run: Run, gold: Gold) -> Rung | None:
     return Rung("relation_linking", values) if values else None
 
 
-def selection(run: Run, gold: Gold) -> Rung | None:
+def selection(run: Run, gold: GoldQuery) -> Rung | None:
     """The one generated query that has the patterns of the gold query, if there is one."""
     patterns = {*_own_patterns(run, gold)}
     candidates = getattr(_output(run, "query_generator"), "queries", ())
@@ -145,7 +144,7 @@ def selection(run: Run, gold: Gold) -> Rung | None:
     return Rung("predicate_selection", {"predicate_selection": chosen})
 
 
-def query(run: Run, gold: Gold) -> Rung | None:
+def query(run: Run, gold: GoldQuery) -> Rung | None:
     """The gold query itself, and nothing that execution could miss."""
     patterns = _own_patterns(run, gold)
     names = tuple(gold.names.get(predicate, predicate) for _, predicate, _ in patterns)
@@ -158,7 +157,7 @@ def query(run: Run, gold: Gold) -> Rung | None:
     return Rung("query_generator", values)
 
 
-def _own_patterns(run: Run, gold: Gold) -> tuple[Pattern, ...]:
+def _own_patterns(run: Run, gold: GoldQuery) -> tuple[Pattern, ...]:
     """The gold query's patterns with the unknowns of the QIR; where it has others, with what it asks for."""
     own = _output(run, "qir")
     fit = _fit(own, gold)
@@ -192,7 +191,7 @@ class _Fit(NamedTuple):
     likeness: float
 
 
-def _fit(own: QIR | None, gold: Gold) -> _Fit | None:
+def _fit(own: QIR | None, gold: GoldQuery) -> _Fit | None:
     """The likeliest way in which a QIR has the facts of a gold query; None if it has others."""
     literal = any(end[0] not in "<?" for pattern in gold.patterns for end in pattern)
     if own is None or own.kind != gold.kind or literal or len(gold.patterns) > MOST_FACTS:
@@ -219,7 +218,9 @@ def _fit(own: QIR | None, gold: Gold) -> _Fit | None:
     return likeliest
 
 
-def _ends(facts: dict[Fact, tuple[Pattern, Direction]], own: QIR, gold: Gold) -> dict[str, str]:
+def _ends(
+    facts: dict[Fact, tuple[Pattern, Direction]], own: QIR, gold: GoldQuery
+) -> dict[str, str]:
     """The gold term of each end, entities vertices and unknowns unknowns, one to one; empty if none fits."""
     ends: dict[str, str] = {own.target: gold.target} if own.target else {}
     for fact, (pattern, way) in facts.items():
@@ -239,3 +240,6 @@ def _output(run: Run, key: str) -> Any:
     """What a step yielded; None if it did not."""
     step = run.by_key.get(key)
     return step.output if step and step.done else None
+
+
+GOLD = GoldDecisions(STAGES, LADDER, linked)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from rdflib import BNode, URIRef
 from rdflib.namespace import RDFS
 
-from kgwb.flow import Candidate, Context, Direction, Link, Retrieved, Term
+from kgwb.flow import Candidate, Context, Direction, Link, Retrieved
 from kgwb.kg.algebra import Pattern, conjunction
 from kgwb.kg.base import SCHEMA_SPACES
 from kgwb.kg.queries import describe
@@ -28,6 +28,7 @@ from kgwb.systems.chatty_kg.records import (
 from kgwb.systems.chatty_kg.settings import ChattySettings
 from kgwb.systems.linking import candidates_of, likeness, select
 from kgwb.systems.queries import labels_of
+from kgwb.terms import Term
 
 SAMPLE, MOST_CLASSES = 100_000, 1_000
 """Types of things looked at to find the classes of a graph, and classes found at most."""

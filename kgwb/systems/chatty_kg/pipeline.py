@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from kgwb.flow import CANNOT_EXPRESS, Answer, Context, Dialogue, Question, Turn
-from kgwb.run import Run, System, agent, remembered
+from kgwb.run import Run, System, agent, remember_turn
 from kgwb.systems.chatty_kg import chat
 from kgwb.systems.chatty_kg.chat import classify, rephrase
+from kgwb.systems.chatty_kg.gold import GOLD
 from kgwb.systems.chatty_kg.matching import link_entity, link_relation, match, retrieve
 from kgwb.systems.chatty_kg.qir import extract
 from kgwb.systems.chatty_kg.queries import execute, generate, select_queries
 from kgwb.systems.chatty_kg.records import QIR, Linked
+from kgwb.systems.chatty_kg.rules import RULES
 from kgwb.systems.chatty_kg.settings import ChattySettings
+from kgwb.systems.chatty_kg.views import VIEWS
 from kgwb.systems.linking import select
+from kgwb.systems.rules import RULES as LINKING_RULES
 
 REPHRASINGS = 3
 """As published, a rewritten question is classified again, at most this often (reference code)."""
@@ -60,7 +64,7 @@ def remember(run: Run) -> Turn:
     outputs = {step.key: step.output for step in run.steps if step.done}
     matched: Linked | None = outputs.get("matching")
     standalone = outputs.get("understanding", "")
-    return remembered(
+    return remember_turn(
         run, matched.links if matched else (), standalone if standalone != run.question else ""
     )
 
@@ -89,4 +93,7 @@ SYSTEM = System(
     },
     remember=remember,
     settings=ChattySettings,
+    views=VIEWS,
+    rules={**LINKING_RULES, **RULES},
+    gold=GOLD,
 )

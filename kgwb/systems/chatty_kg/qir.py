@@ -9,7 +9,7 @@ from typing import Literal
 from kgwb.flow import Kind
 from kgwb.llm.rules.words import POLITE
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask, faults, schema_config
+from kgwb.run.ask import Check, Reply, ask, find_problems, schema_config
 from kgwb.systems.chatty_kg.records import QIR, Fact, is_unknown
 
 BOOLEAN_OPENERS = frozenset(
@@ -78,7 +78,7 @@ def problems(qir: QIR, question: str) -> Iterator[str]:
         question_type=qir.kind,
         beyond=list(qir.beyond),
     )
-    yield from faults(reply, triples_validator(kind_of(question, qir.kind)))
+    yield from find_problems(reply, triples_validator(kind_of(question, qir.kind)))
     odd = (name for name in (*qir.unknowns, qir.target) if name and _variable(name) != name)
     yield from (f"{name!r} is no variable, write {_variable(name)}" for name in dict.fromkeys(odd))
     if qir.kind != "boolean" and qir.unknowns and not qir.target:

@@ -12,7 +12,7 @@ from operator import contains
 from rdflib import Literal
 from rdflib.namespace import XSD
 
-from kgwb.flow import NOT_HERE, Answer, CandidateQuery, Term, Triple, Value
+from kgwb.flow import NOT_HERE, Answer, CandidateQuery, Value
 from kgwb.kg.algebra import unknowns_of
 from kgwb.kg.queries import counted, named, support, where, witness
 from kgwb.run import Run, agent
@@ -29,6 +29,7 @@ from kgwb.systems.chatty_kg.records import (
 )
 from kgwb.systems.chatty_kg.settings import ChattySettings
 from kgwb.systems.queries import is_number, labels_of
+from kgwb.terms import Term, Triple
 
 MOST_COMBINATIONS = 20_000
 """Combinations looked at before truncation; a QIR of many facts multiplies."""

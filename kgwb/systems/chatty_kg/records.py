@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from kgwb.flow import (
-    CANNOT_EXPRESS,
-    CandidateQuery,
-    Direction,
+from kgwb.flow import CANNOT_EXPRESS, CandidateQuery, Direction, Kind, Link
+from kgwb.records import (
+    NO_NAMES,
+    SUMMARY_PARTS,
     Explanation,
     Hidden,
-    Iri,
-    Kind,
-    Link,
+    QueryPart,
+    Record,
     Score,
-    Titled,
+    one_line,
 )
+from kgwb.terms import Iri, Names
 from kgwb.text import pluralize
 
 
 @dataclass(frozen=True, slots=True)
-class Classified(Titled):
+class Classified(Record):
     """Whether a question can be understood alone (Chatty-KG, section 4.2.1)."""
 
     label: Literal["self-contained", "dependent"]
@@ -29,7 +30,7 @@ class Classified(Titled):
 
 
 @dataclass(frozen=True, slots=True)
-class Rephrased(Titled):
+class Rephrased(Record):
     """The standalone form of a question (Chatty-KG, section 4.2.2)."""
 
     question: str
@@ -37,7 +38,7 @@ class Rephrased(Titled):
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Record):
     """One relational fact of a QIR; a name that begins with "?" is an unknown, any other an entity."""
 
     subject: str
@@ -61,6 +62,8 @@ class Fact:
         return f"⟨{self.subject}, {self.relation}, {self.object}⟩"
 
 
+UNLIKE = 0.6
+"""Where there is no answer, a best predicate less similar than this is worth a word."""
 TRADE = frozenset(("occupation", "profession"))
 KIND = TRADE | {"type", "instance of", "is a", "kind", "class"}
 """Relations that a class may be the object of; what people do is a class in some graphs only."""
@@ -72,7 +75,7 @@ def is_unknown(name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class QIR:
+class QIR(Record):
     """Question intermediate representation (E, U, R, RF) (Chatty-KG, Definition 3.2)."""
 
     facts: tuple[Fact, ...]
@@ -95,19 +98,20 @@ class QIR:
         )
 
     def __str__(self) -> str:
+        if self.beyond:
+            return f"{CANNOT_EXPRESS}: {'; '.join(self.beyond)}"
+        return f"{pluralize(len(self.facts), 'triple')}, asks for {self.target or 'yes or no'}"
+
+    def summary(self, names: Names = NO_NAMES, *, limit: int | None = SUMMARY_PARTS) -> str:
+        """Return the facts, what is asked for, and what they cannot say, in one line."""
+        facts = " ".join(str(fact) for fact in self.facts)
         wanted = {
             "list": self.target,
             "count": f"how many {self.target}",
             "boolean": "whether it is so",
         }
-        beyond = f", {self.outcome}" if self.beyond else ""
-        return f"{' '.join(map(str, self.facts))} asks for {wanted[self.kind]}{beyond}"
-
-    @property
-    def outcome(self) -> str:
-        if self.beyond:
-            return f"{CANNOT_EXPRESS}: {'; '.join(self.beyond)}"
-        return f"{pluralize(len(self.facts), 'triple')}, asks for {self.target or 'yes or no'}"
+        line = f"{facts} asks for {wanted[self.kind]}"
+        return one_line(f"{line}, {self}" if self.beyond else line)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -116,7 +120,7 @@ class QIR:
 
 
 @dataclass(frozen=True, slots=True)
-class RankedPredicate:
+class RankedPredicate(Record):
     """A predicate that a relation may mean, seen from the fact's subject: "out" is subject to object."""
 
     iri: Iri
@@ -131,23 +135,36 @@ class RankedPredicate:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkedRelation:
+class LinkedRelation(Record):
     """The ranked predicates of one fact, best first (Chatty-KG, section 5.1.3)."""
 
     fact: Fact
     predicates: tuple[RankedPredicate, ...]
 
     def __str__(self) -> str:
-        best = f", best: {self.predicates[0].name}" if self.predicates else f" for {self.fact}"
-        return pluralize(len(self.predicates), "predicate") + best
+        if not self.predicates:
+            return f"no predicate for {self.fact}"
+        return (
+            f"→ {self.predicates[0].name}, best of {pluralize(len(self.predicates), 'predicate')}"
+        )
 
-    @property
-    def outcome(self) -> str:
-        return f"→ {self.predicates[0].name}" if self.predicates else "no predicate"
+    def query_parts(self) -> Iterable[QueryPart]:
+        return [QueryPart("predicate", f"<{predicate.iri}>") for predicate in self.predicates]
+
+    def missing_from_graph(self) -> str:
+        relation = self.fact.relation
+        if not self.predicates:
+            return f"no predicate for “{relation}”: nothing that was linked touches one"
+        if self.predicates[0].similarity >= UNLIKE:
+            return ""
+        nearest = [
+            f"{predicate.name} ({predicate.similarity:.2f})" for predicate in self.predicates[:3]
+        ]
+        return f"no predicate is like “{relation}”: nearest are {', '.join(nearest)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class Linked(Record):
     """What the matching agent hands on: EntToVertex and RelToPred (Chatty-KG, Algorithm 2)."""
 
     links: tuple[Link, ...]
@@ -162,9 +179,12 @@ class Linked:
         )
         return f"{vertices} of {entities} and {relations} of {facts} linked"
 
+    def relation_phrases(self) -> tuple[str, ...]:
+        return tuple(linked.fact.relation for linked in self.relations if linked.predicates)
+
 
 @dataclass(frozen=True, slots=True)
-class Generated:
+class Generated(Record):
     """The candidate queries after truncation, and how many there were before."""
 
     queries: tuple[CandidateQuery, ...]
@@ -176,13 +196,12 @@ class Generated:
         )
         return f"{pluralize(len(self.queries), 'candidate query')}{cut}"
 
-    @property
-    def outcome(self) -> str:
-        return pluralize(len(self.queries), "query")
+    def query_parts(self) -> Iterable[QueryPart]:
+        return [QueryPart("filters", query.filters.strip()) for query in self.queries]
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Record):
     """The queries kept for execution, and the predicate names judged relevant (Chatty-KG, Algorithm 3)."""
 
     queries: tuple[CandidateQuery, ...]
@@ -191,10 +210,6 @@ class Selection:
     def __str__(self) -> str:
         relevant = f", relevant: {', '.join(self.predicates)}" if self.predicates else ""
         return f"{pluralize(len(self.queries), 'query')} kept{relevant}"
-
-    @property
-    def outcome(self) -> str:
-        return f"{len(self.queries):,} kept"
 
     def follow(self) -> Selection:
         """With what follows from the queries, after these were chosen by hand."""

@@ -8,7 +8,8 @@ from typing import Any
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.rules import like, rule
+from kgwb.llm.base import Rule
+from kgwb.llm.rules import like
 from kgwb.llm.rules.grounding import read
 from kgwb.llm.rules.words import (
     AUXILIARIES,
@@ -37,19 +38,16 @@ VALUE = re.compile(r"[-+\d.,:TZ/]+|true|false")
 Turn = Mapping[str, Any]
 
 
-@rule("chatty_kg/translator")
 def translate(question: str) -> dict[str, Any]:
     """The question as it is: only English is read."""
     return {"question": question}
 
 
-@rule("chatty_kg/qir")
 def extract(question: str, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
     """The triples that the grammar reads; what it does not read it refuses by itself."""
     return extract_published(question, kg, embeddings) | {"beyond": []}
 
 
-@rule("chatty_kg/qir_published")
 def extract_published(question: str, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
     """The triples that the grammar reads."""
     facts, target, kind = read(question, kg, embeddings)
@@ -63,14 +61,12 @@ def extract_published(question: str, kg: Graph | None, embeddings: Embeddings) -
     }
 
 
-@rule("chatty_kg/predicate_selection")
 def by_triple(relations: Sequence[Any], embeddings: Embeddings) -> dict[str, Any]:
     """For each triple the predicates named most like its relation; none if none is like enough."""
     kept = [like(each["triple"][1], each["predicates"], embeddings) for each in relations]
     return {"reasoning": "the names most like each relation", "predicates": kept}
 
 
-@rule("chatty_kg/predicate_selection_published")
 def pooled(
     question: str, predicates: Sequence[str], kg: Graph | None, embeddings: Embeddings
 ) -> dict[str, Any]:
@@ -83,13 +79,11 @@ def pooled(
     }
 
 
-@rule("chatty_kg/answer_writer")
 def write(question: str, answer: Sequence[str]) -> dict[str, Any]:
     """The question and its answers in a row."""
     return {"sentence": " ".join([question, *answer])}
 
 
-@rule("chatty_kg/classifier")
 def classify(question: str, kg: Graph | None) -> dict[str, Any]:
     """Dependent if a pronoun has no name before it, something is left out, or nothing is named at all."""
     tokens = tokens_of(question)
@@ -106,7 +100,6 @@ def classify(question: str, kg: Graph | None) -> dict[str, Any]:
     return {"reason": f"it names {named[0].text!r}", "label": "self-contained"}
 
 
-@rule("chatty_kg/rephraser")
 def rephrase(question: str, dialogue: Sequence[Turn], kg: Graph | None) -> dict[str, Any]:
     """The question with its pronouns replaced by what they most likely stand for."""
     if not dialogue:
@@ -170,3 +163,16 @@ def _meant(dialogue: Sequence[Turn], kind: str) -> str:
         ]
     fitting = [name for what, name in mentions if kind in (what, "place")]
     return next(iter(fitting or [name for _, name in mentions]), "")
+
+
+RULES: Mapping[str, Rule] = {
+    "chatty_kg/translator": translate,
+    "chatty_kg/qir": extract,
+    "chatty_kg/qir_published": extract_published,
+    "chatty_kg/predicate_selection": by_triple,
+    "chatty_kg/predicate_selection_published": pooled,
+    "chatty_kg/answer_writer": write,
+    "chatty_kg/classifier": classify,
+    "chatty_kg/rephraser": rephrase,
+}
+"""For each prompt, the function by which the model ``rules`` answers it."""

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 
 from kgwb import flow
+from kgwb.run.agents import View
 from kgwb.show import html as h
-from kgwb.show.explain import missing, part_text, written_by
-from kgwb.show.subgraph import relation_words
-from kgwb.show.tell import because, parts_table, query_block, shown_of, view
-from kgwb.show.terms import Around, curie
+from kgwb.show.explain import part_text
+from kgwb.show.records import (
+    render,
+    render_explanation,
+    render_query_block,
+    render_reply,
+    render_table,
+)
+from kgwb.show.terms import RenderContext, curie
 from kgwb.systems.chatty_kg import records
 from kgwb.text import pluralize, shorten
 
-UNLIKE = 0.6
-"""A best predicate less similar than this is worth a word where there is no answer."""
 MOST_RANKED, MOST_KEPT, MOST_OTHERS = 8, 3, 40
 """Predicates and kept queries shown at once, and other queries that unfold."""
 
@@ -42,46 +46,43 @@ def chains(qir: records.QIR) -> h.Html:
     return h.div("stack", *(h.div("chain", *line) for line in lines))
 
 
-@view.register
-def _(value: records.QIR, around: Around) -> h.Html:
+def render_qir(value: records.QIR, context: RenderContext) -> h.Html:
     asks = {"list": "", "count": "asks how many", "boolean": "asks whether it is so"}[value.kind]
     parts = [chains(value), h.aside(asks) if asks else ""]
     if value.beyond:
         parts.append(h.note(f"{flow.CANNOT_EXPRESS}: {'; '.join(map(shorten, value.beyond))}"))
     if value.facts:
         parts.append(
-            h.fold(h.aside("as a table"), parts_table(value.facts, around), key="qir-table")
+            h.fold(h.aside("as a table"), render_table(value.facts, context), key="qir-table")
         )
     return h.div("body stack", *parts)
 
 
-@view.register
-def _(value: records.Classified, around: Around) -> h.Html:
+def render_classified(value: records.Classified, context: RenderContext) -> h.Html:
     quoted = re.findall(r"['\"‘“]([^'\"‘’“”]+)['\"’”]", value.reason)
-    question = around.of(str)
+    question = context.input_of(str)
     asked = h.div("", h.marked(question, quoted)) if question else ""
-    return h.div("body stack", h.span("type b", value.label), asked, because(value.reason))
+    return h.div(
+        "body stack", h.span("type b", value.label), asked, render_explanation(value.reason)
+    )
 
 
-@view.register
-def _(value: records.Rephrased, around: Around) -> h.Html:
-    context = around.of(flow.Context)
+def render_rephrased(value: records.Rephrased, context: RenderContext) -> h.Html:
+    earlier = context.input_of(flow.Context)
     shown = h.join(h.div("b", value.question), h.aside("nothing was changed"))
     if value.question != value.original:
         shown = h.changed_words(value.original, value.question)
     dialogue: object = ""
-    if context and context.turns:
-        dialogue = h.fold(
-            h.aside("the dialogue as it came in"), view(context, around), key="dialogue"
-        )
+    if earlier and earlier.turns:
+        title = h.aside("the dialogue as it came in")
+        dialogue = h.fold(title, render(earlier, context), key="dialogue")
     return h.div("body stack", shown, dialogue)
 
 
-@view.register
-def _(value: records.LinkedRelation, around: Around) -> h.Html:
+def render_linked_relation(value: records.LinkedRelation, context: RenderContext) -> h.Html:
     kept = [
         step.output
-        for step in around.steps
+        for step in context.steps
         if step.done and isinstance(step.output, records.Selection)
     ]
     best = kept[-1].queries[:1] if kept else ()
@@ -98,16 +99,16 @@ def _(value: records.LinkedRelation, around: Around) -> h.Html:
             "cut", h.tag("b" if is_used else "span", shorten(predicate.name)), " ", arrow, mark
         )
         score = h.bar(predicate.similarity), h.span("num", f"{predicate.similarity:.2f}")
-        ask = h.button("examples", "examples", class_="ghost", arg=place) if around.live else ""
+        ask = h.button("examples", "examples", class_="ghost", arg=place) if context.live else ""
         cells = (
             h.span("num", place + 1),
             name,
             *score,
-            h.span("cut", curie(predicate.iri, around)),
+            h.span("cut", curie(predicate.iri, context)),
             ask,
         )
         more = f"examples {place}"
-        examples = h.div("body", shown_of(more, around)) if more in around.more else ""
+        examples = h.div("body", render_reply(more, context)) if more in context.replies else ""
         rows.append(h.join(h.div(f"rank{' used' if is_used else ''}", *cells), examples))
     if rows[MOST_RANKED:]:
         left = h.fold(h.aside(f"{len(rows) - MOST_RANKED} more"), *rows[MOST_RANKED:], key="ranked")
@@ -117,28 +118,26 @@ def _(value: records.LinkedRelation, around: Around) -> h.Html:
     return h.div("ranks", h.div("chain lead", *ends, h.aside("may be said in the graph by")), *rows)
 
 
-@view.register
-def _(value: records.Generated, around: Around) -> h.Html:
+def render_generated(value: records.Generated, context: RenderContext) -> h.Html:
     kept = len(value.queries)
     cut = f"{kept:,} kept (query_num)" if kept < value.before_truncation else "all kept"
     head = (
         f"{pluralize(value.before_truncation, 'combination')}, {cut}" if kept else "no combination"
     )
-    others = _others(value.queries, MOST_KEPT, around, takes=False) if kept > MOST_KEPT else ""
-    return h.div("body stack", h.aside(head), *_kept(value, around), others)
+    others = _others(value.queries, MOST_KEPT, context, takes=False) if kept > MOST_KEPT else ""
+    return h.div("body stack", h.aside(head), *_kept(value, context), others)
 
 
-@view.register
-def _(value: records.Selection, around: Around) -> h.Html:
+def render_selection(value: records.Selection, context: RenderContext) -> h.Html:
     """The queries kept, and those that came in: a click takes one of them instead."""
-    generated = around.of(records.Generated)
+    generated = context.input_of(records.Generated)
     nothing = "" if value.queries else h.note("no query was kept")
     offered = generated.queries if generated else ()
-    others = _others(offered, 0, around, takes=around.live) if offered else ""
-    return h.div("body stack", *_kept(value, around), nothing, others)
+    others = _others(offered, 0, context, takes=context.live) if offered else ""
+    return h.div("body stack", *_kept(value, context), nothing, others)
 
 
-def _kept(value: records.Generated | records.Selection, around: Around) -> list[h.Html]:
+def _kept(value: records.Generated | records.Selection, context: RenderContext) -> list[h.Html]:
     blocks, usable = [], isinstance(value, records.Generated)
     for place, query in enumerate(value.queries[:MOST_KEPT]):
         first = h.span("num", place + 1) if usable else h.state_sign("ok", "kept")
@@ -150,18 +149,18 @@ def _kept(value: records.Generated | records.Selection, around: Around) -> list[
         head = h.div(
             "row", first, *score, h.span("soft cut", " · ".join(map(shorten, query.predicates)))
         )
-        blocks.append(query_block(place, query.sparql, around, head=head, usable=usable))
+        blocks.append(render_query_block(place, query.sparql, context, head=head, usable=usable))
     return blocks
 
 
 def _others(
-    offered: Sequence[flow.CandidateQuery], shown: int, around: Around, *, takes: bool
+    offered: Sequence[flow.CandidateQuery], shown: int, context: RenderContext, *, takes: bool
 ) -> h.Html:
     """Other candidate queries, of which a click may take one; ``shown`` are shown already."""
     rows = []
     for place, query in [*enumerate(offered)][shown : shown + MOST_OTHERS]:
         reads = h.join(
-            *(h.div("", shorten(part_text(pattern, around.names))) for pattern in query.patterns)
+            *(h.div("", shorten(part_text(pattern, context.names))) for pattern in query.patterns)
         )
         take = h.button("take this one", "take", class_="ghost", arg=place) if takes else ""
         rows.append((f"{query.score:.2f}", shorten(" · ".join(query.predicates)), reads, take))
@@ -173,32 +172,11 @@ def _others(
     )
 
 
-# --- what the records say to a person's questions, and of the subgraph
-
-
-@missing.register
-def _(value: records.LinkedRelation) -> str:
-    relation, best = value.fact.relation, value.predicates[:3]
-    if not best:
-        return f"no predicate for “{relation}”: nothing that was linked touches one"
-    near = ", ".join(f"{predicate.name} ({predicate.similarity:.2f})" for predicate in best)
-    return (
-        f"no predicate is like “{relation}”: nearest are {near}"
-        if best[0].similarity < UNLIKE
-        else ""
-    )
-
-
-@written_by.register
-def _(value: records.LinkedRelation) -> Iterator[tuple[str, str]]:
-    yield from (("predicate", f"<{predicate.iri}>") for predicate in value.predicates)
-
-
-@written_by.register
-def _(value: records.Generated) -> Iterator[tuple[str, str]]:
-    yield from (("filters", query.filters.strip()) for query in value.queries)
-
-
-@relation_words.register
-def _(value: records.Linked) -> tuple[str, ...]:
-    return tuple(relation.fact.relation for relation in value.relations if relation.predicates)
+VIEWS: Mapping[type, View] = {
+    records.Classified: render_classified,
+    records.Generated: render_generated,
+    records.LinkedRelation: render_linked_relation,
+    records.QIR: render_qir,
+    records.Rephrased: render_rephrased,
+    records.Selection: render_selection,
+}

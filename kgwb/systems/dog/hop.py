@@ -10,12 +10,11 @@ from itertools import chain, zip_longest
 
 from rdflib import BNode, Literal, URIRef
 
-from kgwb.flow import Answer, Direction, Iri, Term, Triple, Value
+from kgwb.flow import Answer, Direction, Value
 from kgwb.kg.queries import TRIPLES_PER_VALUE, describe, named, predicates
 from kgwb.kg.sparql import one_of
-from kgwb.kg.text import local_part
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask, faults, schema_config
+from kgwb.run.ask import Check, Reply, ask, find_problems, schema_config
 from kgwb.systems.dog.records import (
     INVERSE,
     MARKED,
@@ -28,6 +27,7 @@ from kgwb.systems.dog.records import (
     plain,
 )
 from kgwb.systems.dog.settings import DogSettings
+from kgwb.terms import Iri, Term, Triple, local_part
 
 MOST_LOOKED_AT, NAMED = 100, 10
 """Tails whose labels are looked for; vertices without a triple that are named, the others are counted."""
@@ -336,7 +336,7 @@ def answer_problems(tried: Tried, question: str, filled: Sequence[Filled]) -> It
     reply = TryingReply(
         sufficient=tried.sufficient, reason=tried.reason, answers=list(tried.answers)
     )
-    yield from faults(reply, checks_of(filled))
+    yield from find_problems(reply, checks_of(filled))
 
 
 @agent("answer_trying", check=answer_problems, kind="model")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kgwb.flow import NOT_HERE, Answer, Dialogue, Question, Term
+from kgwb.flow import NOT_HERE, Answer, Dialogue, Question
 from kgwb.kg.queries import named
 from kgwb.run import Run, System, agent
 from kgwb.systems.dog.hop import (
@@ -19,8 +19,12 @@ from kgwb.systems.dog.hop import (
 )
 from kgwb.systems.dog.question import ROLES, begin, find_topics, simplify
 from kgwb.systems.dog.records import Filled, Focus, Head, Hop, Solved, Topics, name_of
+from kgwb.systems.dog.rules import RULES
 from kgwb.systems.dog.settings import DogSettings
+from kgwb.systems.dog.views import VIEWS
 from kgwb.systems.linking import link_entity, retrieve, select
+from kgwb.systems.rules import RULES as LINKING_RULES
+from kgwb.terms import Term
 
 
 def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
@@ -123,4 +127,6 @@ SYSTEM = System(
         "simplifying": ("simplifying_expert", "critic", "linguist", "fused_agent"),
     },
     settings=DogSettings,
+    views=VIEWS,
+    rules={**LINKING_RULES, **RULES},
 )

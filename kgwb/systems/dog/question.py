@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from kgwb.flow import Context, Link, Value
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask, faults, schema_config
+from kgwb.run.ask import Check, Reply, ask, find_problems, schema_config
 from kgwb.systems.dog.records import (
     MARKED,
     Filled,
@@ -175,7 +175,7 @@ def simplify(question: str, solved: Hops, filled: Results, run: Run) -> Simplifi
         for speak in ROLES[settings.ablation]:
             debate = (*debate, speak(f"round {number}", question, solved, debate, filled, run))
             proposed = RemarkReply(remark="", question=debate[-1].question)
-            if settings.ablation == "unneeded_roles" and not [*faults(proposed, checks)]:
+            if settings.ablation == "unneeded_roles" and not [*find_problems(proposed, checks)]:
                 return Simplified(debate[-1].question, question, debate)
     return Simplified(debate[-1].question, question, debate)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import Answer, Direction, Explanation, Hidden, Iri, Term, Titled, Value
+from kgwb.flow import Answer, Direction, Value
+from kgwb.records import Explanation, Hidden, Record, Role
+from kgwb.terms import Iri, Term, Triple
 from kgwb.text import list_first, pluralize
 
 INVERSE = "~"
@@ -17,19 +19,15 @@ MARKED = re.compile(r"\[([^\[\]]+)\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Topics(Titled):
+class Topics(Record):
     """The question with its topic entities in square brackets."""
 
     question: str
     entities: tuple[str, ...]
 
-    @property
-    def outcome(self) -> str:
-        return list_first(self.entities, 3)
-
 
 @dataclass(frozen=True, slots=True)
-class Head(Titled):
+class Head(Record):
     """Where the walk stands for one topic entity: vertices, and the name they have in the question."""
 
     name: str
@@ -40,7 +38,7 @@ class Head(Titled):
 
 
 @dataclass(frozen=True, slots=True)
-class Focus(Titled):
+class Focus(Record):
     """What one iteration starts from: the question as it is by now, and the heads it names in brackets."""
 
     question: str
@@ -50,7 +48,7 @@ class Focus(Titled):
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(Record):
     """A relation as a model sees it, by name and direction; "in" goes from object to subject."""
 
     name: str
@@ -63,7 +61,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Relations:
+class Relations(Record):
     """The relations of a head in both directions, each name once."""
 
     head: str
@@ -81,15 +79,11 @@ class Relations:
         return self.head
 
     def __str__(self) -> str:
-        return f"[{self.head}]: {self.outcome}"
-
-    @property
-    def outcome(self) -> str:
-        return pluralize(len(self.found), "relation")
+        return f"[{self.head}]: {pluralize(len(self.found), 'relation')}"
 
 
 @dataclass(frozen=True, slots=True)
-class Filtered:
+class Filtered(Record):
     """The relation chosen for a head; none if none fits, or if the head's turn comes later."""
 
     head: str
@@ -105,10 +99,6 @@ class Filtered:
 
     def __str__(self) -> str:
         return f"[{self.head}] → {self.relation or 'no relation'}"
-
-    @property
-    def outcome(self) -> str:
-        return str(self.relation or "none fits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +119,12 @@ class Filled(Answer):
     def __str__(self) -> str:
         return f"[{self.head}] {self.relation or ''} → {list_first(self.labels, 3) or self.reason}"
 
+    def roles(self) -> Iterable[tuple[Term | Triple, Role]]:
+        return [(tail.term, Role("reached", str(self.relation))) for tail in self.values]
+
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class Tried(Record):
     """Whether the triples answer the question, and with which of their names."""
 
     sufficient: Literal["yes", "no"]
@@ -139,15 +132,13 @@ class Tried:
     answers: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return ": ".join(filter(None, (self.sufficient, ", ".join(self.answers))))
-
-    @property
-    def outcome(self) -> str:
-        return f"enough: {self.sufficient}"
+        if self.sufficient == "no":
+            return "not enough"
+        return ": ".join(filter(None, ("enough", ", ".join(self.answers))))
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
+class Solved(Record):
     """One hop that is done, in words: what the debate leaves out of the question."""
 
     entity: str
@@ -161,7 +152,7 @@ class Solved:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(Record):
     """What one role says in the debate, and the question it proposes."""
 
     role: str
@@ -173,7 +164,7 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
-class Simplified(Titled):
+class Simplified(Record):
     """The question with one hop less, and the debate that led to it."""
 
     question: str
@@ -182,7 +173,7 @@ class Simplified(Titled):
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class Hop(Record):
     """What one iteration did: the triples it went along, whether they answered, and the question left."""
 
     question: str

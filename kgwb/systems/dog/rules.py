@@ -6,13 +6,14 @@ to be known beforehand.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, product
 from typing import Any
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.rules import SPELLING, TIMES_AND_PLACES, grammar, like, rule
+from kgwb.llm.base import Rule
+from kgwb.llm.rules import SPELLING, TIMES_AND_PLACES, grammar, like
 from kgwb.llm.rules import words as en
 from kgwb.llm.rules.grounding import read
 
@@ -25,19 +26,16 @@ NEEDED = en.FUNCTION_WORDS - en.DETERMINERS - en.FILLERS
 """Words that no description is made of."""
 
 
-@rule("dog/own_knowledge")
 def nothing() -> dict[str, Any]:
     """It knows nothing by itself."""
     return {"answers": []}
 
 
-@rule("dog/topic_entity")
 def topics(question: str, kg: Graph | None) -> dict[str, Any]:
     """The names in a question."""
     return {"entities": [name.text for name in en.mentions(question, en.tokens_of(question), kg)]}
 
 
-@rule("dog/relation_filtering")
 def relation(
     question: str, entity: str, relations: Sequence[str], kg: Graph | None, embeddings: Embeddings
 ) -> dict[str, Any]:
@@ -74,7 +72,6 @@ def _best(says: str, relations: Iterable[str], embeddings: Embeddings) -> str:
     )[1]
 
 
-@rule("dog/answer_trying")
 def trying(
     question: str, found: Sequence[Any], kg: Graph | None, embeddings: Embeddings
 ) -> dict[str, Any]:
@@ -110,7 +107,6 @@ def trying(
 # --- the debate
 
 
-@rule("dog/simplifying_expert")
 def expert(question: str, solved: Sequence[Any], kg: Graph | None) -> dict[str, Any]:
     """What was found, in place of the fewest words that say the solved relation."""
     for hop in solved:
@@ -121,7 +117,6 @@ def expert(question: str, solved: Sequence[Any], kg: Graph | None) -> dict[str, 
     return {"remark": " ".join(led), "question": question}
 
 
-@rule("dog/critic")
 def critic(
     question: str, solved: Sequence[Any], debate: Sequence[Any], kg: Graph | None
 ) -> dict[str, Any]:
@@ -136,7 +131,6 @@ def critic(
     return better | {"remark": f"That does not say what is left. {better['remark']}"}
 
 
-@rule("dog/linguist")
 def linguist(solved: Sequence[Any], debate: Sequence[Any], kg: Graph | None) -> dict[str, Any]:
     """Drops the words before what was found that say only what it is: "the films"."""
     polished = proposed = debate[-1]["question"]
@@ -154,7 +148,6 @@ def linguist(solved: Sequence[Any], debate: Sequence[Any], kg: Graph | None) -> 
     return {"remark": f"{remark}.", "question": polished}
 
 
-@rule("dog/fused_agent")
 def fused(question: str, solved: Sequence[Any], kg: Graph | None) -> dict[str, Any]:
     """One who proposes and polishes, and does not hear a critic."""
     first = expert(question, solved, kg)
@@ -219,3 +212,16 @@ def chains(question: str, kg: Graph | None, embeddings: Embeddings | None = None
                 # a value without a name, and what it is made of, are one hop
                 chains[name] += ((says, back),) * (", " not in says)
     return chains
+
+
+RULES: Mapping[str, Rule] = {
+    "dog/own_knowledge": nothing,
+    "dog/topic_entity": topics,
+    "dog/relation_filtering": relation,
+    "dog/answer_trying": trying,
+    "dog/simplifying_expert": expert,
+    "dog/critic": critic,
+    "dog/linguist": linguist,
+    "dog/fused_agent": fused,
+}
+"""For each prompt, the function by which the model ``rules`` answers it."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 
-from kgwb.flow import Term
+from kgwb.run.agents import View
 from kgwb.show import html
 from kgwb.show.html import MOST_ROWS, Html, aside, div, fold, join, span, table, tag
-from kgwb.show.subgraph import Role, roles
-from kgwb.show.tell import answer_parts, because, choice_rows, view
-from kgwb.show.terms import Around, curie
+from kgwb.show.records import answer_parts, render, render_choices, render_explanation
+from kgwb.show.terms import RenderContext, curie
 from kgwb.systems.dog import records as walk
 from kgwb.text import pluralize, shorten
 
@@ -20,34 +19,30 @@ def in_question(text: str) -> Html:
     return join(*(span("ent", part) if place % 2 else part for place, part in enumerate(parts)))
 
 
-@view.register(walk.Topics)
-@view.register(walk.Focus)
-def _(value: walk.Topics | walk.Focus, around: Around) -> Html:
+def render_topics(value: walk.Topics | walk.Focus, context: RenderContext) -> Html:
     return div("body", in_question(value.question))
 
 
-@view.register
-def _(value: walk.Relations, around: Around) -> Html:
-    rows = [(shorten(str(each)), *_in_graph(value.head, each, around)) for each in value.found]
+def render_relations(value: walk.Relations, context: RenderContext) -> Html:
+    rows = [(shorten(str(each)), *_in_graph(value.head, each, context)) for each in value.found]
     return div(
         "body", table(("relation", "in the graph", "predicate"), rows) or aside("no relation")
     )
 
 
-def _in_graph(head: str, relation: walk.Relation, around: Around) -> tuple[str, Html]:
+def _in_graph(head: str, relation: walk.Relation, context: RenderContext) -> tuple[str, Html]:
     """The way that a relation is gone from a head, and its predicates."""
     way = f"{head} → …" if relation.direction == "out" else f"… → {head}"
-    return way, join(*(div("", curie(iri, around)) for iri in relation.iris))
+    return way, join(*(div("", curie(iri, context)) for iri in relation.iris))
 
 
-@view.register
-def _(value: walk.Filtered, around: Around) -> Html:
-    offered = list((around.of(walk.Relations) or walk.Relations(value.head, ())).found)
+def render_filtered(value: walk.Filtered, context: RenderContext) -> Html:
+    offered = list((context.input_of(walk.Relations) or walk.Relations(value.head, ())).found)
     offered += [value.relation] if value.relation and value.relation not in offered else []
     shown = offered[:MOST_ROWS]
     rows = []
     for relation in shown:
-        way, predicates = _in_graph(value.head, relation, around)
+        way, predicates = _in_graph(value.head, relation, context)
         rows.append(
             join(tag("b", shorten(str(relation))), " ", aside(way), span("under", predicates))
         )
@@ -56,16 +51,22 @@ def _(value: walk.Filtered, around: Around) -> Html:
         "", in_question(f"[{value.head}]"), " → ", tag("b", str(value.relation or "no relation"))
     )
     return join(
-        div("body stack", chosen, because(value.subquestion, "to answer"), because(value.reason)),
-        choice_rows(rows, taken, "no relation: none fits, or another entity comes first", around),
+        div(
+            "body stack",
+            chosen,
+            render_explanation(value.subquestion, "to answer"),
+            render_explanation(value.reason),
+        ),
+        render_choices(
+            rows, taken, "no relation: none fits, or another entity comes first", context
+        ),
         div("band soft", f"and {len(offered) - MOST_ROWS:,} more")
         if len(offered) > MOST_ROWS
         else "",
     )
 
 
-@view.register
-def _(value: walk.Filled, around: Around) -> Html:
+def render_filled(value: walk.Filled, context: RenderContext) -> Html:
     wide = max((len(triple) for triple in value.triples), default=3)
     heads = (
         ("head", "relation", "tail")
@@ -83,32 +84,29 @@ def _(value: walk.Filled, around: Around) -> Html:
         div("", in_question(f"[{value.head}]"), f" {value.relation or ''}"),
         aside("; ".join(filter(None, (of if value.values else value.reason, value.note)))),
         table(heads, [tuple(map(shorten, row)) for row in rows[:MOST_ROWS]], of=len(rows)),
-        fold(stands, *answer_parts(value, around), key="tails"),
+        fold(stands, *answer_parts(value, context), key="tails"),
     )
 
 
-@view.register
-def _(value: walk.Tried, around: Around) -> Html:
+def render_tried(value: walk.Tried, context: RenderContext) -> Html:
     label = "these triples answer it" if value.answers else "another hop is needed"
-    asked = around.of(str)
+    asked = context.input_of(str)
     return div(
         "body stack",
         div("", span("type b", value.sufficient), " ", label),
         div("", aside("question "), in_question(asked)) if asked else "",
-        because(", ".join(map(shorten, value.answers)), "answers"),
-        because(value.reason),
+        render_explanation(", ".join(map(shorten, value.answers)), "answers"),
+        render_explanation(value.reason),
     )
 
 
-@view.register
-def _(value: walk.Remark, around: Around) -> Html:
-    parts = (part for part in around.inputs if isinstance(part, tuple))
+def render_remark(value: walk.Remark, context: RenderContext) -> Html:
+    parts = (part for part in context.inputs if isinstance(part, tuple))
     earlier = [remark for part in parts for remark in part if isinstance(remark, walk.Remark)]
     return div("body", conversation([*earlier, value], now=len(earlier)))
 
 
-@view.register
-def _(value: walk.Simplified, around: Around) -> Html:
+def render_simplified(value: walk.Simplified, context: RenderContext) -> Html:
     changed = html.changed_words(value.original, value.question)
     return div("body stack", changed, conversation(value.debate))
 
@@ -123,8 +121,7 @@ def conversation(debate: Sequence[walk.Remark], now: int = -1) -> Html:
     return div("stack", *turns)
 
 
-@view.register
-def _(value: walk.Hop, around: Around) -> Html:
+def render_hop(value: walk.Hop, context: RenderContext) -> Html:
     """The question as it shrank up to here, and what this hop went along."""
     questions = [*value.before, value.question, *([value.left.question] if value.left else [])]
     last = len(questions) - 1 if value.left else -1
@@ -133,12 +130,24 @@ def _(value: walk.Hop, around: Around) -> Html:
         for n, text in enumerate(questions)
     ]
     gone = [div("", in_question(str(result))) for result in value.filled]
-    tried = view(value.tried, Around(around.names, around.prefixes)) if value.tried else ""
+    tried = (
+        render(value.tried, RenderContext(context.names, context.prefixes, views=context.views))
+        if value.tried
+        else ""
+    )
     return join(
         div("body stack", table(("", "the question, shorter by each hop", ""), rows), *gone), tried
     )
 
 
-@roles.register
-def _(value: walk.Filled) -> Iterator[tuple[Term, Role]]:
-    yield from ((tail.term, Role("reached", str(value.relation))) for tail in value.values)
+VIEWS: Mapping[type, View] = {
+    walk.Filled: render_filled,
+    walk.Filtered: render_filtered,
+    walk.Focus: render_topics,
+    walk.Hop: render_hop,
+    walk.Relations: render_relations,
+    walk.Remark: render_remark,
+    walk.Simplified: render_simplified,
+    walk.Topics: render_topics,
+    walk.Tried: render_tried,
+}

@@ -17,16 +17,17 @@ from rdflib import URIRef
 
 from kgwb import disk
 from kgwb.errors import GraphError, GraphUnreachableError, SettingError
-from kgwb.flow import Term, Triple, from_data, term_from_data, to_data
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings, Index
 from kgwb.kg.queries import counted
 from kgwb.kg.sparql import n3, one_of, writable
 from kgwb.kg.survey import KEPT_S
 from kgwb.kg.text import words
+from kgwb.records import from_data, to_data
 from kgwb.systems.ragonite.induction import Induction
 from kgwb.systems.ragonite.records import CELL, Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
+from kgwb.terms import Term, Triple, term_from_data
 
 VERSION, PAGE, AT_ONCE = 1, 10_000, 500
 """Of the file; triples, and names, asked for at once."""

@@ -17,12 +17,12 @@ from typing import Any
 
 from rdflib import RDFS, XSD, BNode, Literal, URIRef
 
-from kgwb.flow import Term, Triple, term_to_data
 from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_SPACES, Vocabulary
 from kgwb.kg.survey import PLAIN
 from kgwb.kg.survey_text import quoted
-from kgwb.kg.text import local_part, normal
+from kgwb.kg.text import normal
 from kgwb.systems.ragonite.records import Column, Table
+from kgwb.terms import Term, Triple, local_part, term_to_data
 
 SCHEMA, WIDE = "it describes a class or a predicate", "its table has too many columns"
 MOST_COLUMNS, LONGEST, FEW, LETTERS, OBJECTS, SMALL = 400, 60, 8, 900, 12, 4

@@ -8,13 +8,15 @@ from itertools import chain
 
 from rdflib import Literal
 
-from kgwb.flow import NOT_HERE, Answer, Dialogue, Kind, Question, Term, Triple, Value
+from kgwb.flow import NOT_HERE, Answer, Dialogue, Kind, Question, Value
 from kgwb.kg.queries import named
 from kgwb.run import Run, System, agent
 from kgwb.run.ask import Check, Reply, ask, schema_config
 from kgwb.systems.ragonite.records import Cited, CitedValue, Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.systems.ragonite.tools import Finish, Passages, Sparql, Sql, earlier, gather, recorded
+from kgwb.systems.ragonite.views import VIEWS
+from kgwb.terms import Term, Triple
 
 
 def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
@@ -156,4 +158,5 @@ SYSTEM = System(
         "Answer": (write, conclude),
     },
     settings=RagoniteSettings,
+    views=VIEWS,
 )

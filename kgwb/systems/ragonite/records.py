@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import NOT_HERE, Explanation, Hidden, Iri, Kind, Score, Term, Triple
+from kgwb.flow import NOT_HERE, Kind
 from kgwb.kg.sparql import n3, writable
 from kgwb.kg.survey_text import quoted
-from kgwb.text import list_first, pluralize
+from kgwb.records import Explanation, Hidden, Record, Score
+from kgwb.terms import Iri, Term, Triple
+from kgwb.text import pluralize
 
 TEXT, CELL = 1_200, 300
 """Letters of a passage, and of a cell, that a model sees."""
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class Column(Record):
     """A column of an induced table."""
 
     name: str
@@ -33,7 +35,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Table(Record):
     """An induced table: the instances of a class, or the values of a predicate that has several."""
 
     name: str
@@ -67,7 +69,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class Schema(Record):
     """The database induced from a graph, and how much of the graph is in it."""
 
     tables: tuple[Table, ...]
@@ -93,7 +95,7 @@ class Schema:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Source(Record):
     """What a tool gave: the result of a query, or a passage."""
 
     tool: Literal["sql", "passages", "sparql"]
@@ -115,30 +117,33 @@ class Source:
 
     def __str__(self) -> str:
         if self.error:
+            return f"failed: {self.error}"
+        if self.tool == "passages":
+            return self.title
+        return pluralize(len(self.rows), "row")
+
+    @property
+    def prompt_text(self) -> str:
+        """The source as a model sees it."""
+        if self.error:
             return f"! it could not be run: {quoted(self.error, TEXT)}"
         if self.tool == "passages":
             return f"{quoted(self.title, CELL)}: {quoted(self.text, TEXT)}"
         more = f", and more: only the first {len(self.rows)} are here" if self.cut else ""
-        lines = [
-            " | ".join(quoted(cell, CELL) for cell in row) for row in (self.columns, *self.rows)
-        ]
-        return "\n".join([pluralize(len(self.rows), "row") + more, *lines])
+        lines = [pluralize(len(self.rows), "row") + more]
+        for row in (self.columns, *self.rows):
+            lines.append(" | ".join(quoted(cell, CELL) for cell in row))
+        return "\n".join(lines)
 
     @property
     def headed(self) -> str:
-        """With its query, on one line."""
+        """The source as a model sees it, with the query on a line before it."""
         query = f": {' '.join(self.title.split())}" if self.tool != "passages" else ""
-        return f"{self.tool}{query}\n{self}"
-
-    @property
-    def outcome(self) -> str:
-        if self.error:
-            return f"failed: {self.error}"
-        return self.title if self.tool == "passages" else pluralize(len(self.rows), "row")
+        return f"{self.tool}{query}\n{self.prompt_text}"
 
 
 @dataclass(frozen=True, slots=True)
-class CitedValue:
+class CitedValue(Record):
     """A value of an answer with the numbers of the sources that it is in."""
 
     value: str
@@ -149,7 +154,7 @@ class CitedValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
+class Cited(Record):
     """The answer as a model wrote it from the sources, which are numbered from 1."""
 
     text: str
@@ -160,10 +165,6 @@ class Cited:
 
     def __str__(self) -> str:
         return self.text or f"{NOT_HERE}: {self.reason}"
-
-    @property
-    def outcome(self) -> str:
-        return list_first((each.value for each in self.values), 2) or "nothing"
 
     @property
     def lit(self) -> frozenset[int]:

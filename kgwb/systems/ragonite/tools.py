@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
 from kgwb.errors import GraphError, GraphUnreachableError
-from kgwb.flow import Dialogue, to_data
+from kgwb.flow import Dialogue
 from kgwb.kg.queries import support_of
 from kgwb.kg.sparql import checked
+from kgwb.records import to_data
 from kgwb.run import Run, agent
-from kgwb.run.act import Tool, act, tool
 from kgwb.run.ask import schema_config
+from kgwb.run.tools import Tool, act, tool
 from kgwb.systems.queries import names_in
 from kgwb.systems.ragonite.database import Database, database
 from kgwb.systems.ragonite.records import Schema, Source

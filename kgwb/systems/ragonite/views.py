@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rdflib import URIRef
 
+from kgwb.records import Role
+from kgwb.run.agents import View
 from kgwb.show import html
 from kgwb.show.html import Html, div, fold, join, span, tag
-from kgwb.show.subgraph import Edge, Node, Role, Subgraph, svg
-from kgwb.show.tell import because, view
-from kgwb.show.terms import Around, triples
+from kgwb.show.records import render, render_explanation
+from kgwb.show.subgraph import Edge, Node, Subgraph, svg
+from kgwb.show.terms import RenderContext, render_triples
 from kgwb.systems.ragonite import records
 from kgwb.text import pluralize, shorten
 
@@ -16,8 +20,7 @@ DRAWN = 14
 """Tables in the diagram: the largest."""
 
 
-@view.register
-def _(value: records.Schema, around: Around) -> Html:
+def render_schema(value: records.Schema, context: RenderContext) -> Html:
     things = [table for table in value.tables if table.columns[0].name == "id"][:DRAWN]
     iris = {table.name: URIRef(f"urn:kgwb:table:{table.name}") for table in things}
     nodes = tuple(Node(iris[t.name], f"{t.name} ({t.rows:,})", (Role("support"),)) for t in things)
@@ -42,28 +45,37 @@ def _(value: records.Schema, around: Around) -> Html:
     return div("body stack", *parts)
 
 
-@view.register
-def _(value: records.Source, around: Around) -> Html:
+def render_source(value: records.Source, context: RenderContext) -> Html:
     if value.tool == "passages":
         head = div("row", tag("b", shorten(value.title)), html.scored(value.score))
         parts = [head, tag("bdi", value.text)]
     else:
         parts = [tag("pre", value.title, class_="src")]
-        outcome = div("b", value.outcome + " and more" * value.cut)
+        outcome = div("b", str(value) + " and more" * value.cut)
         rows = html.table(value.columns, value.rows)
         parts += [html.note(value.error, kind="bad")] if value.error else [outcome, rows]
     if value.triples:
         head = html.aside(pluralize(len(value.triples), "triple"))
-        parts.append(fold(head, triples(value.triples, around), key=value.title[:60]))
+        parts.append(fold(head, render_triples(value.triples, context), key=value.title[:60]))
     return div("body stack", *parts)
 
 
-@view.register
-def _(value: records.Cited, around: Around) -> Html:
+def render_cited(value: records.Cited, context: RenderContext) -> Html:
     values = [(each.value, ", ".join(f"[{n}]" for n in each.sources)) for each in value.values]
-    parts = [div("b", value.text), because(value.reason), html.table(("value", "sources"), values)]
+    parts = [
+        div("b", value.text),
+        render_explanation(value.reason),
+        html.table(("value", "sources"), values),
+    ]
     for number, source in enumerate(value.sources, 1):
         lit = html.state_sign("ok", "cited") if number in value.lit else span("soft", "not cited")
         head = join(tag("b", f"[{number}] "), source.tool, " ", shorten(source.title, 80), " ", lit)
-        parts.append(fold(head, view(source, around), key=f"source {number}"))
+        parts.append(fold(head, render(source, context), key=f"source {number}"))
     return div("body stack", *parts)
+
+
+VIEWS: Mapping[type, View] = {
+    records.Cited: render_cited,
+    records.Schema: render_schema,
+    records.Source: render_source,
+}

@@ -8,8 +8,10 @@ from typing import Self
 
 from rdflib import Literal
 
-from kgwb.flow import Answer, Hidden, Iri, Kind, Term, Triple, Value
+from kgwb.flow import Answer, Kind, Value
 from kgwb.kg.survey_text import Ids, Prefixes
+from kgwb.records import Hidden
+from kgwb.terms import Iri, Term, Triple
 from kgwb.text import pluralize
 
 
@@ -25,10 +27,6 @@ class LocalGraph(Answer):
 
     def __str__(self) -> str:
         return f"{pluralize(len(self.values), 'node')}, {pluralize(len(self.support), 'edge')}"
-
-    @property
-    def outcome(self) -> str:
-        return str(self)
 
     @property
     def ids(self) -> Ids:

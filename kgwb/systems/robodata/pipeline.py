@@ -8,12 +8,13 @@ from rdflib import URIRef
 
 from kgwb.flow import Answer, Dialogue, Question
 from kgwb.run import Run, System, agent
-from kgwb.run.act import perform
+from kgwb.run.tools import use_tool
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.records import TOOLS, Position, Visit
 from kgwb.systems.robodata.settings import RoboDataSettings
 from kgwb.systems.robodata.states import DECIDERS, assess, conclude, observe, produce
 from kgwb.systems.robodata.tools import Observed
+from kgwb.systems.robodata.views import VIEWS
 
 
 def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
@@ -35,7 +36,7 @@ def take_turn(place: str, position: Position, run: Run) -> Position:
         position = replace(position, advice=advice)
     decision = DECIDERS[state](place, position, run)
     uses = enumerate(decision.actions, 1)
-    results = tuple(perform(action, f"use {n}", run, local=position.local) for n, action in uses)
+    results = tuple(use_tool(action, f"use {n}", run, local=position.local) for n, action in uses)
     local = update(place, position.local, results, run) if results else position.local
     visits = (*position.visits, Visit(state, decision.thought, decision.next, results))
     return replace(position, state=decision.next, local=local, visits=visits)
@@ -70,4 +71,5 @@ SYSTEM = System(
     },
     supervisors={"turn": ("assessment", "observation", *map(str.lower, DECIDERS), "local_graph")},
     settings=RoboDataSettings,
+    views=VIEWS,
 )

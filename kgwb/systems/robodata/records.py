@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import PlainSerializer, PlainValidator
 
-from kgwb.flow import Explanation, Term, Triple
-from kgwb.run.act import Tool
+from kgwb.records import Explanation, Record
+from kgwb.run.tools import Tool
 from kgwb.systems.robodata.local_graph import LocalGraph, fitting
 from kgwb.systems.robodata.tools import LOCAL, REMOTE, UPDATE, Observed
+from kgwb.terms import Term, Triple
 from kgwb.text import list_first, pluralize
 
 State = Literal["EVAL_LOCAL", "LOCAL", "REMOTE", "EVAL_REMOTE", "UPDATE", "PRODUCE"]
@@ -46,7 +47,7 @@ Action = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Record):
     """What a state does, and where it leads."""
 
     thought: Explanation
@@ -60,7 +61,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class Visit(Record):
     """One turn as memory keeps it."""
 
     state: State
@@ -73,7 +74,7 @@ class Visit:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class Position(Record):
     """Where the machine stands after a turn: all that the next turn is given."""
 
     question: str
@@ -123,7 +124,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(Record):
     """A sentence of the answer with its support set, each element checked."""
 
     text: str
@@ -144,7 +145,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Produced:
+class Produced(Record):
     """The answer in sentences, and as the things that it names."""
 
     sentences: tuple[Sentence, ...]

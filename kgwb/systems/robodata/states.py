@@ -10,7 +10,7 @@ import rdflib
 from pydantic import BaseModel, ConfigDict, create_model
 from rdflib import URIRef
 
-from kgwb.flow import NOT_HERE, Answer, Kind, Triple, Value
+from kgwb.flow import NOT_HERE, Answer, Kind, Value
 from kgwb.kg.queries import named, there
 from kgwb.run import Run, agent
 from kgwb.run.agents import Agent
@@ -18,6 +18,7 @@ from kgwb.run.ask import Check, Reply, ask, schema_config
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.records import NEXT, TOOLS, Decision, Position, Produced, Sentence, State
 from kgwb.systems.robodata.settings import RoboDataSettings
+from kgwb.terms import Triple
 from kgwb.text import pluralize
 
 PROMPTS: dict[State, tuple[str, str]] = {

@@ -14,18 +14,19 @@ from rdflib import URIRef
 from rdflib.namespace import RDFS
 
 from kgwb.errors import GraphError, GraphUnreachableError, NotRecordedError
-from kgwb.flow import Hidden, Iri, Term, Triple, to_data
 from kgwb.kg import open_kg
 from kgwb.kg.base import Graph
 from kgwb.kg.queries import describe, triples_at
 from kgwb.kg.sparql import n3
 from kgwb.kg.survey_text import quoted, with_prefixes
+from kgwb.records import Hidden, Record, to_data
 from kgwb.run import Run
-from kgwb.run.act import Tool, tool_of
-from kgwb.run.agents import Kind
-from kgwb.run.recorded import RecordedGraph
+from kgwb.run.agents import AgentKind
+from kgwb.run.replay import RecordedGraph
+from kgwb.run.tools import Tool, tool_from_function
 from kgwb.systems.queries import names_in, result_of
 from kgwb.systems.robodata.local_graph import LocalGraph
+from kgwb.terms import Iri, Term, Triple
 from kgwb.text import pluralize
 
 HITS, NEIGHBOURS, ROWS, FETCHED, LOOK = 5, 20, 50, 50, 1_000
@@ -36,7 +37,7 @@ SPO = ("subject", "predicate", "object")
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class Observed(Record):
     """What one use of a tool gave."""
 
     columns: tuple[str, ...] = ()
@@ -68,7 +69,7 @@ class Observed:
         return [head, *("  " + " | ".join(map(named, row)) for row in self.rows)]
 
 
-def usable(kind: Kind = "sparql") -> Callable[[Callable[..., Observed]], type[Tool]]:
+def usable(kind: AgentKind = "sparql") -> Callable[[Callable[..., Observed]], type[Tool]]:
     """Make a tool of a function. What the graph refuses is a result too; only one that is gone ends a run."""
 
     def decorate(function: Callable[..., Observed]) -> type[Tool]:
@@ -92,7 +93,7 @@ def usable(kind: Kind = "sparql") -> Callable[[Callable[..., Observed]], type[To
                 return Observed(error=known, use=text)
             return replace(seen, use=text, names=tuple(names_in(seen.rows, run).items()))
 
-        return tool_of(use, kind=kind)
+        return tool_from_function(use, kind=kind)
 
     return decorate
 

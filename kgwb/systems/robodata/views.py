@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from rdflib import URIRef
 
 from kgwb.flow import Value
+from kgwb.records import Role
+from kgwb.run.agents import View
 from kgwb.show.html import MOST_ROWS, Html, aside, div, fold, join, note, span, table
-from kgwb.show.subgraph import Edge, Node, Role, Subgraph, drawn, svg
-from kgwb.show.tell import because, view
-from kgwb.show.terms import Around, term, term_text, triples
+from kgwb.show.records import render_explanation
+from kgwb.show.subgraph import Edge, Node, Subgraph, drawn, svg
+from kgwb.show.terms import RenderContext, render_term, render_triples
 from kgwb.systems.robodata import records
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.tools import Observed
+from kgwb.terms import term_text
 from kgwb.text import shorten
 
 
@@ -34,12 +38,14 @@ def diagram(position: records.Position) -> Html:
     )
 
 
-def grown(local: LocalGraph, before: LocalGraph | None, around: Around) -> Html:
+def grown(local: LocalGraph, before: LocalGraph | None, context: RenderContext) -> Html:
     """The local graph; what a turn added is lit."""
     new = tuple(t for t in local.support if before and t not in before.support)
     lit = Value(new[0][0], "", new) if new else None
     listed = fold(
-        aside("its triples"), triples(local.support, around.named(local.names)), key="triples"
+        aside("its triples"),
+        render_triples(local.support, context.with_names(local.names)),
+        key="triples",
     )
     return div(
         "stack",
@@ -49,52 +55,62 @@ def grown(local: LocalGraph, before: LocalGraph | None, around: Around) -> Html:
     )
 
 
-@view.register
-def _(value: LocalGraph, around: Around) -> Html:
-    return div("body", grown(value, around.of(LocalGraph), around))
+def render_local_graph(value: LocalGraph, context: RenderContext) -> Html:
+    return div("body", grown(value, context.input_of(LocalGraph), context))
 
 
-@view.register
-def _(value: records.Position, around: Around) -> Html:
-    before = around.of(records.Position)
-    words = because(value.visits[-1].thought, "thought") if value.visits else ""
-    advice = because(value.advice, "metacognition advises")
-    graph = grown(value.local, before.local if before else None, around)
+def render_position(value: records.Position, context: RenderContext) -> Html:
+    before = context.input_of(records.Position)
+    words = render_explanation(value.visits[-1].thought, "thought") if value.visits else ""
+    advice = render_explanation(value.advice, "metacognition advises")
+    graph = grown(value.local, before.local if before else None, context)
     return div("body stack", div("b", value.statistics), diagram(value), words, advice, graph)
 
 
-@view.register
-def _(value: records.Decision, around: Around) -> Html:
+def render_decision(value: records.Decision, context: RenderContext) -> Html:
     uses = [
         (each.spec.name, shorten(each.model_dump_json(exclude={"tool"}))) for each in value.actions
     ]
     head = div("", span("type b", value.next), aside(" comes next"))
     return div(
-        "body stack", head, because(value.thought, "thought"), table(("tool", "arguments"), uses)
+        "body stack",
+        head,
+        render_explanation(value.thought, "thought"),
+        table(("tool", "arguments"), uses),
     )
 
 
-@view.register
-def _(value: Observed, around: Around) -> Html:
-    around = around.named(value.names)
-    cells = [["" if c is None else term(c, around) for c in row] for row in value.rows[:MOST_ROWS]]
+def render_observed(value: Observed, context: RenderContext) -> Html:
+    context = context.with_names(value.names)
+    cells = [
+        ["" if c is None else render_term(c, context) for c in row]
+        for row in value.rows[:MOST_ROWS]
+    ]
     head = note(str(value), kind="bad") if value.error else div("b", shorten(str(value)))
     return div("body stack", head, table(value.columns, cells, of=len(value.rows)) if cells else "")
 
 
-@view.register
-def _(value: records.Produced, around: Around) -> Html:
-    position, parts = around.of(records.Position), list[object]()
-    around = around.named(position.local.names if position else ())
+def render_produced(value: records.Produced, context: RenderContext) -> Html:
+    position, parts = context.input_of(records.Position), list[object]()
+    context = context.with_names(position.local.names if position else ())
     for number, each in enumerate(value.sentences, 1):
-        nodes = join(*(span("ent", term_text(node, around.names)) for node in each.nodes))
+        nodes = join(*(span("ent", term_text(node, context.names)) for node in each.nodes))
         wrong = note(each.remark, kind="bad") if each.remark else ""
         parts.append(
             div(
                 "stack tight",
                 div("b", f"{number}. {shorten(each.text)}"),
-                triples(each.support, around),
+                render_triples(each.support, context),
             )
         )
         parts += [nodes, wrong]
-    return div("body stack", *parts, because(value.missing, "missing"))
+    return div("body stack", *parts, render_explanation(value.missing, "missing"))
+
+
+VIEWS: Mapping[type, View] = {
+    LocalGraph: render_local_graph,
+    Observed: render_observed,
+    records.Decision: render_decision,
+    records.Position: render_position,
+    records.Produced: render_produced,
+}

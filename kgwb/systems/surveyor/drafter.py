@@ -12,19 +12,19 @@ from typing import Literal
 from rdflib import URIRef
 
 from kgwb.errors import GraphError, GraphUnreachableError
-from kgwb.flow import Candidate, Dialogue, Retrieved, Term
+from kgwb.flow import Candidate, Dialogue, Retrieved
 from kgwb.kg.embeddings import Index
 from kgwb.kg.findings import Facts, findings_of
 from kgwb.kg.queries import describe, holding
 from kgwb.kg.sparql import checked
 from kgwb.kg.survey_text import Group, Prefixes, Writer, curie, quoted, short_name, with_prefixes
-from kgwb.kg.text import local_name
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, schema_config
 from kgwb.systems.linking import relations_of
 from kgwb.systems.queries import names_in, result_of
 from kgwb.systems.surveyor.records import Asked, Draft, Executed, Mention, Mentions, Part, Review
 from kgwb.systems.surveyor.settings import SurveyorSettings
+from kgwb.terms import Term, local_name
 from kgwb.text import pluralize
 
 MOST_NAMES, TURNS = 8, 4

@@ -7,15 +7,17 @@ from dataclasses import replace
 
 from rdflib import Literal, URIRef
 
-from kgwb.flow import NOT_HERE, Answer, Dialogue, Kind, Question, Turn, Value, to_data
+from kgwb.flow import NOT_HERE, Answer, Dialogue, Kind, Question, Turn, Value
 from kgwb.kg.findings import facts_of
 from kgwb.kg.queries import named
-from kgwb.kg.survey import Survey, survey
+from kgwb.kg.survey import survey
+from kgwb.kg.survey_records import Survey
 from kgwb.kg.survey_text import Writer
-from kgwb.kg.text import local_part
-from kgwb.run import Run, System, agent, remembered
+from kgwb.records import to_data
+from kgwb.run import Run, System, agent, remember_turn
 from kgwb.systems.linking import retrieve
 from kgwb.systems.queries import supports
+from kgwb.systems.rules import RULES
 from kgwb.systems.surveyor.drafter import (
     draft,
     execute,
@@ -27,6 +29,8 @@ from kgwb.systems.surveyor.drafter import (
 )
 from kgwb.systems.surveyor.records import Draft, Executed, Mentions
 from kgwb.systems.surveyor.settings import SurveyorSettings
+from kgwb.systems.surveyor.views import VIEWS
+from kgwb.terms import local_part
 
 
 def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
@@ -121,7 +125,7 @@ def remember(run: Run) -> Turn:
         for step in run.steps
         if step.done and isinstance(step.output, Mentions)
     )
-    return remembered(run, standalone=next(read, ""))
+    return remember_turn(run, standalone=next(read, ""))
 
 
 SYSTEM = System(
@@ -135,4 +139,6 @@ SYSTEM = System(
     },
     remember=remember,
     settings=SurveyorSettings,
+    views=VIEWS,
+    rules=RULES,
 )

@@ -6,17 +6,28 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import NOT_HERE, Candidate, Explanation, Hidden, Iri, Sparql, Term, Titled
+from kgwb.flow import NOT_HERE, Candidate
 from kgwb.kg.findings import Finding
 from kgwb.kg.queries import Held
 from kgwb.kg.survey_text import Prefixes
+from kgwb.records import (
+    NO_NAMES,
+    SUMMARY_PARTS,
+    Explanation,
+    Hidden,
+    Record,
+    Sparql,
+    one_line,
+    summarize_fields,
+)
+from kgwb.terms import Iri, Names, Term
 from kgwb.text import list_first, pluralize
 
 Asked = Literal["one", "list", "count", "yes or no", "table"]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Part(Record):
     """The part of a survey that matters to a question, as a model reads it."""
 
     text: str
@@ -32,7 +43,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(Record):
     """A name in the question, with what in the graph it may mean."""
 
     name: str
@@ -48,7 +59,7 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
-class Mentions:
+class Mentions(Record):
     """What a question names: things and values to look up, and the classes it is about."""
 
     question: str
@@ -63,7 +74,7 @@ class Mentions:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Record):
     """A query for a question, or why there is none."""
 
     sparql: Sparql
@@ -79,24 +90,25 @@ class Draft:
     """Classes that it has to see first."""
 
     def __str__(self) -> str:
-        return self.sparql or self.outcome
+        if self.sparql:
+            return f"{self.asked}: {list_first(self.columns, 3)}"
+        if self.more:
+            return f"asks to see {list_first(self.more)}"
+        return f"{NOT_HERE}: {self.missing}"
+
+    def summary(self, names: Names = NO_NAMES, *, limit: int | None = SUMMARY_PARTS) -> str:
+        """Return the query, or why there is none, and the reason."""
+        first, *rest = summarize_fields(self, names, limit=limit).splitlines()
+        return "\n".join([one_line(self.sparql) or first, *rest])
 
     @property
     def body(self) -> str:
         """The query without its PREFIX lines."""
         return re.sub(r"^PREFIX \S+ <\S*>\n?", "", self.sparql, flags=re.MULTILINE)
 
-    @property
-    def outcome(self) -> str:
-        if self.sparql:
-            return f"{self.asked}: {list_first(self.columns, 3)}"
-        return (
-            f"asks to see {list_first(self.more)}" if self.more else f"{NOT_HERE}: {self.missing}"
-        )
-
 
 @dataclass(frozen=True, slots=True)
-class Executed:
+class Executed(Record):
     """What a query gave, and what is odd about it."""
 
     sparql: Sparql
@@ -118,7 +130,7 @@ class Executed:
 
 
 @dataclass(frozen=True, slots=True)
-class Review(Titled):
+class Review(Record):
     """What a reader of the result decides."""
 
     verdict: Literal["fine", "revise", "not in this graph"]

@@ -13,26 +13,21 @@ from typing import Any
 from rdflib import BNode, URIRef
 
 from kgwb.errors import GraphTimeoutError, QueryError
-from kgwb.flow import (
-    NOT_HERE,
-    Answer,
-    Candidate,
-    CandidateQuery,
-    Dialogue,
-    Direction,
-    Question,
-    Term,
-)
+from kgwb.flow import NOT_HERE, Answer, Candidate, CandidateQuery, Dialogue, Direction, Question
 from kgwb.kg.algebra import conjunction, parts_of
 from kgwb.kg.queries import predicates
 from kgwb.kg.sparql import n3, one_of
 from kgwb.run import Run, System, agent
 from kgwb.systems.linking import likeness, retrieve
 from kgwb.systems.queries import labels_of
+from kgwb.systems.rules import RULES as LINKING_RULES
 from kgwb.systems.triad import roles
 from kgwb.systems.triad.records import Attempt, Choice, Filled, Phase, Queries, Relation, Triplet
 from kgwb.systems.triad.roles import Triplets, fill, mentions
+from kgwb.systems.triad.rules import RULES
 from kgwb.systems.triad.settings import TriadSettings
+from kgwb.systems.triad.views import VIEWS
+from kgwb.terms import Term
 
 Ends = Mapping[str, Sequence[Term]]
 """The vertices that an end of a triplet may be."""
@@ -213,4 +208,6 @@ SYSTEM = System(
     },
     supervisors={"attempt": ("triplets", "template", "queries", "query_choice")},
     settings=TriadSettings,
+    views=VIEWS,
+    rules={**LINKING_RULES, **RULES},
 )

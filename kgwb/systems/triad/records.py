@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import Candidate, CandidateQuery, Direction, Explanation, Hidden, Iri, Score, Sparql
+from kgwb.flow import Candidate, CandidateQuery, Direction
+from kgwb.records import Explanation, Hidden, Record, Score, Sparql
+from kgwb.terms import Iri
 from kgwb.text import pluralize
 
 Phase = Literal["parsing", "linking", "construction"]
 
 
 @dataclass(frozen=True, slots=True)
-class Triplet:
+class Triplet(Record):
     """A relation in the question's words between two ends; an end with "?" is unknown, any other named."""
 
     subject: str
@@ -28,7 +30,7 @@ class Triplet:
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(Record):
     """A relation of the graph; "in" leads from the triplet's object to its subject."""
 
     iri: Iri
@@ -41,7 +43,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class Filled(Record):
     """A template with a choice in each slot, and what it gives."""
 
     query: CandidateQuery
@@ -62,7 +64,7 @@ class Filled:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Record):
     """What was chosen for a mention, for a triplet, or as the query; best first."""
 
     of: str
@@ -76,7 +78,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Queries:
+class Queries(Record):
     """The queries of a template that have results, those of first choices before others."""
 
     template: Sparql
@@ -90,7 +92,7 @@ class Queries:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Record):
     """One try: what it came to, and where the next one goes back to."""
 
     triplets: tuple[Triplet, ...]

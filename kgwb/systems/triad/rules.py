@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.rules import SPELLING, grammar, like, rule
+from kgwb.llm.base import Rule
+from kgwb.llm.rules import SPELLING, grammar, like
 from kgwb.llm.rules.grounding import read
 from kgwb.systems.rules import vertex
 
 
-@rule("triad/triplets")
 def triplets(question: str, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
     """The triples that the grammar reads."""
     facts = read(question, kg, embeddings).facts
     return {"reason": "as the grammar reads it", "triplets": [list(fact) for fact in facts]}
 
 
-@rule("triad/entity_choice")
 def entities(
     question: str, entity: str, candidates: Sequence[Any], kg: Graph | None, embeddings: Embeddings
 ) -> dict[str, Any]:
@@ -28,7 +27,6 @@ def entities(
     return {"reason": best["reason"], "numbers": [best["number"]] if best["number"] else []}
 
 
-@rule("triad/relation_choice")
 def relations(
     triplet: Sequence[str], relations: Sequence[Any], most: int, embeddings: Embeddings
 ) -> dict[str, Any]:
@@ -47,7 +45,6 @@ def relations(
     return {"reason": reason, "numbers": [chosen[name] for name in best]}
 
 
-@rule("triad/template")
 def template(question: str, triplets: Sequence[Sequence[str]], kg: Graph | None) -> dict[str, Any]:
     """The triplets one by one; what a chain was asked about is none of its answers."""
     _, target, kind = grammar.read(question, kg)
@@ -61,14 +58,23 @@ def template(question: str, triplets: Sequence[Sequence[str]], kg: Graph | None)
     return {"reason": "the triplets in their order", "sparql": f"{head} {{ {body} }}"}
 
 
-@rule("triad/query_choice")
 def query() -> dict[str, Any]:
     """The first, which is of first choices."""
     return {"reason": "of first choices", "numbers": [1]}
 
 
-@rule("triad/answer_type")
 def answer_type(question: str, kg: Graph | None) -> dict[str, Any]:
     """As the grammar reads the question."""
     kinds = {"boolean": "yes or no", "count": "count", "list": "select"}
     return {"type": kinds[grammar.read(question, kg).kind]}
+
+
+RULES: Mapping[str, Rule] = {
+    "triad/triplets": triplets,
+    "triad/entity_choice": entities,
+    "triad/relation_choice": relations,
+    "triad/template": template,
+    "triad/query_choice": query,
+    "triad/answer_type": answer_type,
+}
+"""For each prompt, the function by which the model ``rules`` answers it."""

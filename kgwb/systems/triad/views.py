@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
+from kgwb.run.agents import View
 from kgwb.show.html import MOST_ROWS, Html, aside, div, fold, join, span, table, tag
-from kgwb.show.tell import view
-from kgwb.show.terms import Around, laid_out
+from kgwb.show.terms import RenderContext, lay_out
 from kgwb.systems.triad.records import Filled, Queries
 from kgwb.text import pluralize, shorten
 
 
-@view.register
-def _(value: Queries, around: Around) -> Html:
-    parts = re.split(r"(<[^<>]+>)", laid_out(value.template))
+def render_queries(value: Queries, context: RenderContext) -> Html:
+    parts = re.split(r"(<[^<>]+>)", lay_out(value.template))
     template = tag(
         "pre", *(span("ent", p[1:-1]) if n % 2 else p for n, p in enumerate(parts)), class_="src"
     )
@@ -31,3 +31,8 @@ def _rows(value: Queries, filled: tuple[Filled, ...]) -> Html:
         for number, each in enumerate(filled[:MOST_ROWS], 1)
     ]
     return table(["", *heads, "rows", "the first"], rows, of=len(filled)) if rows else join()
+
+
+VIEWS: Mapping[type, View] = {
+    Queries: render_queries,
+}

@@ -31,6 +31,7 @@ from kgwb.flow import CANNOT_EXPRESS, Candidate, Context, Link
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
 from kgwb.settings import Settings
+from kgwb.show.notebook import to_html
 from kgwb.systems.chatty_kg.matching import link_relations, match
 from kgwb.systems.chatty_kg.records import QIR, Fact, RankedPredicate
 from kgwb.systems.linking import retrieve
@@ -348,7 +349,7 @@ def test_what_triples_cannot_say_is_named_and_not_answered(reply: Any) -> None:
     assert (answer_of(run).values, answer_of(run).queries) == ((), ())
     assert (model.calls(), run.totals.queries) == (1, 0)
     assert "cannot express: the largest" in str(run["qir"].output)
-    shown = run._repr_html_() or ""
+    shown = to_html(run)
     assert "cannot express: the largest" in shown
     assert "The graph holds no answer" not in shown
     assert not films(BOATS).select(one_query(run)).rows

@@ -22,7 +22,7 @@ from kgwb.flow import CandidateQuery
 from kgwb.kg import Graph
 from kgwb.llm import ChatModel
 from kgwb.run import Run
-from kgwb.run.record import Step
+from kgwb.run.steps import Step
 from kgwb.settings import Settings
 
 QUESTIONS = Path(__file__).parents[3] / "sample_kgs" / "films.questions.jsonl"

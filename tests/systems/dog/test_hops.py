@@ -14,7 +14,7 @@ from small import DOG, FILMS, alone, films, iri
 
 from kgwb import open_kg, profile
 from kgwb.errors import InvalidReplyError
-from kgwb.flow import Triple, Value
+from kgwb.flow import Value
 from kgwb.kg import Graph
 from kgwb.systems.dog.hop import fill, filter_relation, get_relations, try_answer, values_of
 from kgwb.systems.dog.question import find_topics, mark
@@ -28,6 +28,7 @@ from kgwb.systems.dog.records import (
     Tried,
     name_of,
 )
+from kgwb.terms import Triple
 
 
 def found(question: str, *entities: str) -> tuple[Topics, Any]:

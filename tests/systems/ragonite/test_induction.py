@@ -17,12 +17,12 @@ from small import films
 import kgwb
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphError, SettingError
-from kgwb.flow import term_from_data
 from kgwb.kg import SAMPLES, Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.systems.ragonite.database import Database, database
 from kgwb.systems.ragonite.records import Column, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
+from kgwb.terms import term_from_data
 
 HARBOUR = engines.metaqa().parent.parent / "harbour"
 SETTINGS = RagoniteSettings()

@@ -27,9 +27,9 @@ from small import answer_of, films, iri, keys
 import kgwb
 from kgwb.cli import main
 from kgwb.errors import GraphError, InvalidReplyError, OverrideError
-from kgwb.flow import to_data
 from kgwb.kg import sample_path
 from kgwb.llm import Scripted
+from kgwb.records import to_data
 from kgwb.systems.ragonite.records import Source
 
 

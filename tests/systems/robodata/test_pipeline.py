@@ -29,6 +29,7 @@ import kgwb
 from kgwb.errors import InvalidReplyError, OverrideError
 from kgwb.kg.exports import to_cypher, to_graphml, to_json
 from kgwb.llm import Scripted
+from kgwb.show.notebook import to_html
 from kgwb.show.subgraph import subgraph
 from kgwb.systems.robodata.local_graph import LocalGraph
 
@@ -304,9 +305,9 @@ def test_the_local_graph_is_what_the_picture_shows_as_it_grows() -> None:
         shown = subgraph(run)
         sizes.append((len(shown.nodes), len(shown.edges)))
     assert sizes == [(0, 0), (3, 2)]
-    page = run["turn[turn 5]"]._repr_html_()
+    page = to_html(run["turn[turn 5]"])
     assert all(name in page for name in ("EVAL_REMOTE", "PRODUCE", "5 turns, 4 tool calls", "✓"))
-    assert "2 rows" in run["search_entities"]._repr_html_()
+    assert "2 rows" in to_html(run["search_entities"])
 
 
 def test_the_local_graph_is_exported() -> None:

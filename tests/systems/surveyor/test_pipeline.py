@@ -28,7 +28,7 @@ from surveying import (
 import kgwb
 from kgwb.bench.serve import NO_ANSWER, one_query
 from kgwb.errors import GraphTimeoutError, OverrideError
-from kgwb.kg.survey import Survey
+from kgwb.kg.survey_records import Survey
 from kgwb.llm import Scripted
 from kgwb.systems.surveyor.records import Draft, Executed, Mentions, Part
 

@@ -12,25 +12,25 @@ from unittest.mock import Mock
 
 import pytest
 
-from kgwb.aside import aside
 from kgwb.errors import Cancelled
+from kgwb.threads import run_in_thread
 
 
 def test_what_the_work_returns_or_raises_comes_back() -> None:
-    assert aside(lambda: 7) == 7
+    assert run_in_thread(lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
-        aside(lambda: 1 // 0)
+        run_in_thread(lambda: 1 // 0)
 
 
 @pytest.mark.parametrize(
     ("how", "error"),
-    [({"most_s": 0.1}, TimeoutError), ({"watch": Mock(side_effect=Cancelled)}, Cancelled)],
+    [({"timeout_s": 0.1}, TimeoutError), ({"poll": Mock(side_effect=Cancelled)}, Cancelled)],
     ids=["it takes too long", "who watches leaves"],
 )
 def test_work_is_left_behind(how: dict[str, Any], error: type[BaseException]) -> None:
     done = threading.Event()
     with pytest.raises(error):
-        aside(lambda: done.wait(30), **how)
+        run_in_thread(lambda: done.wait(30), **how)
     done.set()
 
 
@@ -38,13 +38,13 @@ def printed(code: str) -> list[str]:
     """What a program prints whose work, ``work``, an interrupt leaves behind; ``ended`` can be waited for."""
     start = """
 import _thread, os, signal, sys, threading, time
-from kgwb import aside
+from kgwb import threads
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
-aside.ENDING_S, ended = 0.1, threading.Event()
+threads.ABANDON_TIMEOUT_S, ended = 0.1, threading.Event()
 """
     left = """
 try:
-    aside.undisturbed(lambda: (_thread.interrupt_main(), work()))
+    threads.shielded(lambda: (_thread.interrupt_main(), work()))
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
@@ -71,7 +71,7 @@ if os.fork() == 0:
 began = time.monotonic()
 os.wait()
 ended.set()
-print(time.monotonic() - began < aside.EXIT_S / 2)
+print(time.monotonic() - began < threads.EXIT_TIMEOUT_S / 2)
 """
     assert printed(code) == ["interrupted", "True"]
 
@@ -79,9 +79,9 @@ print(time.monotonic() - began < aside.EXIT_S / 2)
 def test_threads_without_work_end() -> None:
     before = threading.active_count()
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: aside(lambda: time.sleep(0.05)), range(16)))
+        list(pool.map(lambda _: run_in_thread(lambda: time.sleep(0.05)), range(16)))
     until = time.monotonic() + 60
     while threading.active_count() > before and time.monotonic() < until:
         time.sleep(0.1)
     assert threading.active_count() <= before
-    assert aside(lambda: "more") == "more"
+    assert run_in_thread(lambda: "more") == "more"

@@ -1,0 +1,53 @@
+"""Names that earlier versions wrote into files, and what they are called now.
+
+Run files, results and surveys hold names: of agents in the keys of steps, of settings, of prompts,
+and of the fields of records. A name that is changed is added here, so that files of earlier
+versions can still be read and replayed. Everything that reads such a file goes through this module.
+The names of today are listed in ``tests/frozen/names.json``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+AGENTS: Mapping[str, Mapping[str, str]] = {}
+"""For each system, new names of its agents by the old ones."""
+SETTINGS: Mapping[str, str] = {}
+"""New names of settings by the old ones."""
+PROMPTS: Mapping[str, str] = {}
+"""New names of prompts by the old ones, such as "chatty_kg/qir"."""
+FIELDS: Mapping[str, Mapping[str, str]] = {}
+"""For each record class, by its name: new names of its fields by the old ones."""
+
+
+def current_step_key(system: str, key: str) -> str:
+    """Return the key of a step with the present name of its agent: "agent[subject]#2"."""
+    agents = AGENTS.get(system, {})
+    for old, new in agents.items():
+        rest = key.removeprefix(old)
+        if key.startswith(old) and rest[:1] in ("", "[", "#"):
+            return new + rest
+    return key
+
+
+def current_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings under their present names."""
+    return {SETTINGS.get(name, name): value for name, value in settings.items()}
+
+
+def current_prompt(name: str) -> str:
+    """Return the present name of a prompt."""
+    return PROMPTS.get(name, name)
+
+
+def current_fields(record_class: str, data: Any) -> Any:
+    """Return the JSON data of a record with the present names of its fields.
+
+    Data that is no JSON object is returned as it is; a field that has its present name already is
+    kept.
+    """
+    renamed = FIELDS.get(record_class)
+    if not renamed or not isinstance(data, Mapping):
+        return data
+    return {renamed.get(name, name): value for name, value in data.items()}

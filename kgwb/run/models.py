@@ -1,0 +1,25 @@
+"""Opening models by their specification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kgwb import llm
+from kgwb.llm.base import ChatModel
+from kgwb.run.replay import Replay
+
+
+def open_model(spec: ChatModel | str, **options: Any) -> ChatModel:
+    """Return the model of a specification: "rules", "openai:gpt-4o", "replay:FILE", ...
+
+    A model is returned as it is. "replay:FILE" is a model that answers with the replies of a run
+    file; ``kgwb.llm.model`` describes the others and the ``options``.
+
+    Raises UnknownModelError for an unknown specification and for a missing key, and RunFileError
+    if a run file cannot be read.
+    """
+    if isinstance(spec, str):
+        kind, _, path = spec.strip().partition(":")
+        if kind == "replay" and path:
+            return Replay.from_file(path)
+    return llm.model(spec, **options)

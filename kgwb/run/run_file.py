@@ -1,0 +1,133 @@
+"""Run files: a run on disk as JSON lines. ``docs/run_format.md`` describes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from kgwb import disk
+from kgwb.errors import RunFileError
+
+FORMAT_VERSION = 1
+"""Raised by a change that older programs cannot read."""
+DAMAGED_FILE_ERRORS = (
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
+"""What reading raises if the entries of a file lack their form, or contradict each other."""
+HOW_TO_GET_ONE = "give a file that Run.save or kgwb ask --save wrote"
+
+encode_compact = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+class RunFile:
+    """A run on disk, to which lines are only ever appended. A gzipped file can be read.
+
+    A killed process loses at most its last line.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._unwritten: list[str] = []
+
+    def append(self, **entry: Any) -> None:
+        """Write one line and hand it to the operating system.
+
+        Raises RunFileError if that fails; the line is then written together with the next one.
+        """
+        with self._write_errors():
+            self._unwritten.append(_to_line(entry))
+            disk.append(self.path, "".join(self._unwritten), "surrogatepass")
+        self._unwritten.clear()
+
+    def write(self, entries: Iterable[Mapping[str, Any]]) -> None:
+        """Make a file of these entries, or replace a run file. The old file stays until then.
+
+        Raises RunFileError if that fails, and if there is a file that is no run file.
+        """
+        with self._write_errors():
+            if self._is_other_file():
+                raise RunFileError(
+                    f"{self.path} is there already and is not a kgwb run file",
+                    hint="choose another name for the run; this file was left as it is",
+                )
+            disk.replace(self.path, (_to_line(entry) for entry in entries), "surrogatepass")
+
+    def entries(self) -> Iterator[dict[str, Any]]:
+        """Yield the entries, the header first.
+
+        An unfinished last line is left out. Raises RunFileError if the file is no run file, or one
+        of another version.
+        """
+        header: Any = None
+        try:
+            for _, entry in disk.json_lines(self.path):
+                if header is None:
+                    self._check_header(entry)
+                    header = entry
+                yield entry
+        except OSError as exc:
+            raise RunFileError(
+                f"cannot read the run file {self.path}: {exc.strerror or exc}",
+                hint="check the path",
+            ) from exc
+        except disk.NotJsonError as exc:
+            if header is None:
+                self._check_header(None)
+            raise RunFileError(
+                f"{self.path}, line {exc.number}, is not JSON", hint="restore the file from a copy"
+            ) from exc
+        if header is None:
+            raise RunFileError(f"{self.path} is empty", hint=HOW_TO_GET_ONE)
+
+    def _is_other_file(self) -> bool:
+        """Return whether there is a file, not empty, that does not begin as a run file does."""
+        if not self.path.exists():
+            return False
+        if self.path.is_file() and self.path.stat().st_size == 0:
+            return False
+        first_entry = None
+        with suppress(IsADirectoryError, disk.NotJsonError):
+            _, first_entry = next(disk.json_lines(self.path), (0, None))
+        return not isinstance(first_entry, dict) or "kgwb_run" not in first_entry
+
+    def _check_header(self, header: Any) -> None:
+        """Raise RunFileError unless this is the first entry of a run file of this version."""
+        version = header.get("kgwb_run") if isinstance(header, dict) else None
+        if type(version) is not int:
+            raise RunFileError(f"{self.path} is not a kgwb run file", hint=HOW_TO_GET_ONE)
+        if version != FORMAT_VERSION:
+            age = "an older" if version < FORMAT_VERSION else "a newer"
+            writer = f"{age} kgwb ({header.get('kgwb', 'unknown version')})"
+            raise RunFileError(
+                f"{self.path} was written in run format {version}, by {writer}; "
+                f"this kgwb reads format {FORMAT_VERSION}",
+                hint="open it with the version that wrote it, or ask the question again",
+            )
+
+    @contextmanager
+    def _write_errors(self) -> Iterator[None]:
+        """Raise RunFileError for whatever prevents writing."""
+        if self.path.suffix == ".gz":
+            raise RunFileError(
+                f"a run is not written to {self.path}: it is kept as plain lines",
+                hint="give a name without .gz, and gzip the file when the run has ended",
+            )
+        try:
+            yield
+        except OSError as exc:
+            raise RunFileError(
+                f"cannot write the run to {self.path}: {exc.strerror or exc}",
+                hint="free some space or save elsewhere; what is in memory is not lost",
+            ) from exc
+
+
+def _to_line(entry: Mapping[str, Any]) -> str:
+    return encode_compact(entry) + "\n"

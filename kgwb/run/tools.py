@@ -1,0 +1,153 @@
+"""Agents that choose tools: a model is asked in turns what to do next, until it is done."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial, wraps
+from typing import Any, ClassVar, Literal, TypeVar, Union, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, create_model
+
+from kgwb.run.agents import AgentKind, AgentSpec
+from kgwb.run.ask import Check, ask
+from kgwb.run.engine import Engine
+
+ToolType = TypeVar("ToolType", bound="type[Tool]")
+MAX_CACHED_REPLIES = 64
+
+
+class Tool(BaseModel):
+    """A tool that a model may choose. Its fields are the arguments; ``use`` does what it is for.
+
+    A subclass has a field ``tool: Literal["name"]``, by which a model chooses it. The decorator
+    ``tool`` makes it an agent. It stands among the agents of its System.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    spec: ClassVar[AgentSpec]
+    ends: ClassVar[bool]
+    """Whether the turns end after its use."""
+
+    def use(self, *arguments: Any, **named: Any) -> Any:
+        """Use the tool, and return a record. The model is shown its ``prompt_text``, else its line.
+
+        The last argument is the run. Those before it come from the system.
+        """
+        raise NotImplementedError
+
+
+def tool(
+    name: str, *, kind: AgentKind = "code", ends: bool = False
+) -> Callable[[ToolType], ToolType]:
+    """Make an agent of a Tool class, so that each use of it is a step of the run."""
+
+    def decorate(tool_class: ToolType) -> ToolType:
+        tool_class.spec = AgentSpec(name, tool_class.use, "place", None, kind)
+        tool_class.ends = ends
+        return tool_class
+
+    return decorate
+
+
+def tool_from_function(function: Callable[..., Any], *, kind: AgentKind = "code") -> type[Tool]:
+    """Make a Tool of a function, under the function's name.
+
+    A model gives the parameters before the ``*``. The system gives those after it.
+    """
+    parameters = inspect.signature(function).parameters
+    given_by_system = [
+        name
+        for name, parameter in parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    ]
+    hints = get_type_hints(function, include_extras=True)
+    fields: dict[str, Any] = {
+        name: (hints[name], ...) for name in parameters if name not in given_by_system
+    }
+
+    @wraps(function)
+    def use(self: Tool, *rest: Any) -> Any:
+        arguments = {name: getattr(self, name) for name in fields}
+        arguments.update(zip(given_by_system, rest, strict=True))
+        return function(**arguments)
+
+    tool_name: Any = Literal[function.__name__]
+    tool_class = create_model(function.__name__, __base__=Tool, tool=(tool_name, ...), **fields)
+    tool_class.use = use  # type: ignore[method-assign]
+    return tool(function.__name__, kind=kind)(tool_class)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """One turn: why a tool was chosen, the tool with its arguments, and the result."""
+
+    thought: str
+    tool: Tool
+    result: Any
+
+    def __str__(self) -> str:
+        """Return the turn as later prompts show it to the model."""
+        results = self.result if isinstance(self.result, tuple) else (self.result,)
+        shown = "\n".join(text_for_model(result) for result in results)
+        return f"{self.thought}\n{self.tool.model_dump_json()}\n{shown}"
+
+
+def text_for_model(result: Any) -> str:
+    """Return what a model is shown of a tool's result: its ``prompt_text``, else its line."""
+    return str(getattr(result, "prompt_text", result))
+
+
+def act(
+    prompt: str,
+    variables: Mapping[str, Any],
+    tools: Sequence[type[Tool]],
+    run: Engine,
+    *,
+    limit: int,
+    checks: Sequence[Check[Any]] = (),
+) -> tuple[ToolUse, ...]:
+    """Ask a model which tool to use, use it, and repeat; return the turns.
+
+    The turns end after a tool that ``ends`` them, at the latest after ``limit``. The prompt gets two
+    variables more: ``so_far``, the turns taken, and ``left``, the number of turns left. A check
+    gets the reply, which has ``thought`` and ``action``, the tool.
+
+    Raises what ``ask`` and the tools raise.
+    """
+    uses: list[ToolUse] = []
+    for number in range(1, limit + 1):
+        turns = [f"{position}. {use}" for position, use in enumerate(uses, 1)]
+        turn_variables = {
+            **variables,
+            "so_far": "\n\n".join(turns) or "nothing yet",
+            "left": limit - number + 1,
+        }
+        reply: Any = ask(prompt, turn_variables, _action_reply(tuple(tools)), run, checks=checks)
+        result = use_tool(reply.action, f"turn {number}", run)
+        uses.append(ToolUse(reply.thought, reply.action, result))
+        if reply.action.ends:
+            break
+    return tuple(uses)
+
+
+def use_tool(action: Tool, place: str, run: Engine, **arguments: Any) -> Any:
+    """Use a tool as a step of the run, and return its result.
+
+    ``place`` distinguishes the steps of one tool. ``arguments`` go to the tool before the run.
+    """
+    inputs = {"place": place, "action": action, **arguments}
+    return run.execute(action.spec, inputs, partial(action.use, *arguments.values(), run))
+
+
+@lru_cache(maxsize=MAX_CACHED_REPLIES)
+def _action_reply(tools: tuple[type[Tool], ...]) -> type[BaseModel]:
+    """Return the reply class of a turn: a thought, and one of the tools with its arguments."""
+    actions: Any = Union[tools]  # noqa: UP007  # a tuple of types
+    return create_model(
+        "ActionReply",
+        __config__=ConfigDict(extra="forbid"),
+        thought=(str, ...),
+        action=(actions, ...),
+    )

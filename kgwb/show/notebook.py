@@ -1,0 +1,48 @@
+"""The objects of kgwb as HTML in a notebook.
+
+Runs, steps, differences and records stand below this room, and cannot import it. So they have no
+``_repr_html_``; ``import kgwb`` tells IPython to show them with ``to_html``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kgwb.kg.survey_records import Survey
+from kgwb.records import Record
+from kgwb.run import Run
+from kgwb.run.differences import Differences
+from kgwb.run.steps import Step
+from kgwb.show import html as h
+from kgwb.show.comparison import differences_html
+from kgwb.show.records import render
+from kgwb.show.run import run_html, step_html
+from kgwb.show.survey import survey_html
+from kgwb.show.terms import RenderContext
+
+
+def record_html(record: Record) -> str:
+    """Render a record as HTML that stands alone."""
+    return h.static(render(record, RenderContext()))
+
+
+HTML_FUNCTIONS: Mapping[type, Callable[[Any], str]] = {
+    Run: run_html,
+    Step: step_html,
+    Differences: differences_html,
+    Survey: survey_html,
+    Record: record_html,
+}
+"""How objects are shown in a notebook. A class comes before those it derives from."""
+
+
+def to_html(value: object) -> str:
+    """Render a run, a step, differences, a survey or any other record as HTML that stands alone.
+
+    Raises TypeError for anything else.
+    """
+    for shown_type, function in HTML_FUNCTIONS.items():
+        if isinstance(value, shown_type):
+            return function(value)
+    raise TypeError(f"kgwb does not show a {type(value).__name__} as HTML")

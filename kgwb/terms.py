@@ -1,0 +1,153 @@
+"""RDF terms: their types, their JSON form, and their text.
+
+Terms are rdflib terms everywhere in kgwb. Their JSON form is that of SPARQL 1.1 Query Results JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, TypeAlias
+from urllib.parse import unquote
+
+import rdflib
+from pydantic import PlainSerializer, PlainValidator
+from rdflib import RDF, XSD, BNode, Literal, URIRef
+
+from kgwb.text import shorten
+
+KNOWN_PREFIXES = {str(namespace): prefix for prefix, namespace in rdflib.Graph().namespaces()} | {
+    "http://schema.org/": "schema",
+    "http://dbpedia.org/resource/": "dbr",
+    "http://dbpedia.org/ontology/": "dbo",
+    "http://dbpedia.org/property/": "dbp",
+    "http://www.wikidata.org/entity/": "wd",
+    "http://www.wikidata.org/prop/direct/": "wdt",
+}
+"""The usual prefixes of well-known namespaces, by namespace."""
+MAX_PREFIX_CHARS = 12
+CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def term_to_data(term: URIRef | Literal | BNode) -> dict[str, str]:
+    """Return the JSON form of a term (SPARQL 1.1 Query Results JSON, section 3.2.2)."""
+    if isinstance(term, URIRef):
+        return {"type": "uri", "value": str(term)}
+    if isinstance(term, BNode):
+        return {"type": "bnode", "value": str(term)}
+    data = {"type": "literal", "value": str(term)}
+    if term.language:
+        data["xml:lang"] = term.language
+    elif term.datatype:
+        data["datatype"] = str(term.datatype)
+    return data
+
+
+def term_from_data(data: Any) -> URIRef | Literal | BNode:
+    """Return the term of a JSON form; an rdflib term is returned as it is.
+
+    Raises ValueError for anything else.
+    """
+    if isinstance(data, URIRef | Literal | BNode):
+        return data
+    if not isinstance(data, Mapping) or not isinstance(data.get("value"), str):
+        raise ValueError(f"not an RDF term: {data!r}")
+    value = data["value"]
+    match data.get("type"):
+        case "uri":
+            return URIRef(value)
+        case "bnode":
+            return BNode(value)
+        case "literal" | "typed-literal":
+            return make_literal(value, data.get("datatype") or "", data.get("xml:lang") or "")
+    raise ValueError(f"not an RDF term: {data!r}")
+
+
+def make_literal(lexical_form: str, datatype: str = "", language: str = "") -> Literal:
+    """Return a literal whose lexical form is not normalized.
+
+    Raises ValueError for an invalid datatype or language tag.
+    """
+    is_plain = not datatype or language or datatype == str(XSD.string)
+    datatype_iri = None if is_plain else _iri_from_data(datatype)
+    if datatype_iri in (RDF.XMLLiteral, RDF.HTML):
+        # rdflib parses these when they are made, and 1 MB of text takes 200 MB of memory.
+        # So the literal is made as plain text, and gets its datatype afterwards.
+        literal = Literal(lexical_form)
+        literal.__setstate__((None, {"language": None, "datatype": datatype_iri}))
+        return literal
+    language_tag = str(language or "") or None
+    return Literal(lexical_form, lang=language_tag, datatype=datatype_iri, normalize=False)
+
+
+def _iri_from_data(data: object) -> URIRef:
+    if not isinstance(data, str):
+        raise ValueError(f"not an IRI: {data!r}")
+    return URIRef(data)
+
+
+Term: TypeAlias = Annotated[
+    URIRef | Literal | BNode,
+    PlainValidator(term_from_data),
+    PlainSerializer(term_to_data, when_used="json"),
+]
+Iri: TypeAlias = Annotated[
+    URIRef, PlainValidator(_iri_from_data), PlainSerializer(str, when_used="json")
+]
+Triple: TypeAlias = tuple[Term, Iri, Term]
+Triples: TypeAlias = tuple[Triple, ...]
+Names: TypeAlias = Mapping[str, str]
+"""Display names by IRI. An IRI without one is shown by its local name."""
+
+
+def split_iri(iri: str) -> tuple[str, str]:
+    """Return the namespace and the local part of an IRI; the namespace ends in "/" or "#"."""
+    end = max(iri.rfind("/"), iri.rfind("#")) + 1
+    return iri[:end], iri[end:]
+
+
+def local_part(iri: str) -> str:
+    """Return the part of an IRI after its namespace."""
+    return split_iri(iri)[1]
+
+
+def local_name(iri: str) -> str:
+    """Return the last part of an IRI as words.
+
+    ``http://example.org/directedBy`` is "directed by". The whole IRI is returned where it has no
+    such part.
+    """
+    tail = re.split(r"[/#:]", iri.rstrip("/#:"))[-1]
+    spaced = CAMEL_CASE_BOUNDARY.sub(" ", unquote(tail)).replace("_", " ").replace("-", " ")
+    words = spaced.split()
+    if tail[:1].islower():
+        words = [word if word.isupper() else word.lower() for word in words]
+    return " ".join(words) or iri
+
+
+def prefix_of(namespace: str, taken: Collection[str] = ()) -> str:
+    """Return a prefix for a namespace that is not among the prefixes taken.
+
+    It is the usual prefix of a well-known namespace, else the last word of the namespace.
+    """
+    words = re.findall(r"[A-Za-z][A-Za-z0-9]*", re.sub(r"^\w+:/*", "", namespace))
+    prefix = KNOWN_PREFIXES.get(namespace)
+    if not prefix:
+        prefix = words[-1].lower()[:MAX_PREFIX_CHARS] if words else "ns"
+    while prefix in taken:
+        prefix += "x"
+    return prefix
+
+
+def term_text(term: Term, names: Names) -> str:
+    """Return the display name of an IRI, or the lexical form of another term, shortened."""
+    text = str(term)
+    if isinstance(term, URIRef):
+        text = names.get(text) or local_name(text)
+    return shorten(text)
+
+
+def triple_text(triple: Triple, names: Names) -> str:
+    """Return a triple by its names: "Arrival — director → Denis Villeneuve"."""
+    subject, predicate, object_ = (term_text(term, names) for term in triple)
+    return f"{subject} — {predicate} → {object_}"

@@ -1,0 +1,152 @@
+"""Work on background threads, which the caller can stop waiting for."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextvars import copy_context
+from functools import partial
+from math import inf
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+from weakref import WeakSet
+
+T = TypeVar("T")
+POLL_INTERVAL_S = 0.05
+"""How often ``poll`` is called while work runs."""
+ABANDON_TIMEOUT_S = 2.0
+"""How long an interrupted caller waits for the work to end after ``on_abandon``."""
+EXIT_TIMEOUT_S = 30.0
+"""How long the process waits at its exit for abandoned work."""
+IDLE_TIMEOUT_S = 2.0
+"""How long a thread without work waits for more before it ends."""
+
+_idle_queues: deque[SimpleQueue[_Task]] = deque()
+"""The task queue of each thread that waits for work. Starting a thread takes 0.1 ms."""
+os.register_at_fork(after_in_child=_idle_queues.clear)  # no thread survives a fork
+
+
+def run_in_thread(
+    work: Callable[[], T],
+    *,
+    poll: Callable[[], None] | None = None,
+    timeout_s: float = inf,
+    on_abandon: Callable[[], object] | None = None,
+) -> T:
+    """Run work on a background thread and return its result; the caller can stop waiting for it.
+
+    The work sees the context variables of the caller. ``poll`` is called every POLL_INTERVAL_S; an
+    error that it raises ends the waiting, and the work is abandoned. ``on_abandon`` is called then;
+    it should make the work end soon, and is given a moment for that.
+
+    Raises what the work raises, what ``poll`` raises, and TimeoutError after ``timeout_s``.
+    """
+    task = _Task(partial(copy_context().run, work))
+    try:
+        _start(task)
+        deadline = time.monotonic() + timeout_s
+        while not task.wait(max(0.0, min(POLL_INTERVAL_S, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline:
+                raise TimeoutError
+            if poll is not None:
+                poll()
+    except BaseException:
+        task.abandoned = True
+        if on_abandon is not None:
+            _abandoned_tasks.add(task)
+            _start(_Task(on_abandon))  # on a thread, where a second interrupt cannot hit it
+            task.wait(ABANDON_TIMEOUT_S)
+        raise
+    if task.error is None:
+        return task.value  # type: ignore[no-any-return]
+    try:
+        raise task.error
+    finally:
+        del task  # it would be in a cycle with the traceback
+
+
+def shielded(work: Callable[[], T], on_abandon: Callable[[], object] = lambda: None) -> T:
+    """Run work where no KeyboardInterrupt can hit it, and return its result.
+
+    Python raises KeyboardInterrupt on the main thread, between any two instructions. A lock could
+    stay taken, and a library could turn the interrupt into an error of its own. So the main thread
+    only waits. An interrupt calls ``on_abandon``, which should make the work end soon, and is
+    raised.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    return run_in_thread(work, on_abandon=on_abandon)
+
+
+class _Task:
+    """Work for another thread.
+
+    Only single C calls wait and notify, so that an interrupt cannot leave it half changed.
+    """
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self.work = work
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self.abandoned = False
+        """Whether the caller has stopped waiting. Work that has not begun then does not begin."""
+        self.ended = False
+        self.running = threading.Lock()
+        """Held until the work has ended."""
+        self.running.acquire()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the end of the work, and return whether it has ended."""
+        return self.ended or self.running.acquire(timeout=seconds)
+
+
+_abandoned_tasks: WeakSet[_Task] = WeakSet()
+os.register_at_fork(after_in_child=_abandoned_tasks.clear)
+
+
+@atexit.register
+def _wait_for_abandoned_tasks() -> None:
+    """Give abandoned work time to end.
+
+    Native code aborts the process if its thread is killed in the middle, as an import of torch is.
+    """
+    deadline = time.monotonic() + EXIT_TIMEOUT_S
+    for task in list(_abandoned_tasks):
+        task.wait(max(0.0, deadline - time.monotonic()))
+
+
+def _start(task: _Task) -> None:
+    """Give the task to a thread that waits for work, or to a new one."""
+    try:
+        queue = _idle_queues.pop()
+    except IndexError:
+        queue = SimpleQueue()
+        threading.Thread(
+            target=_run_tasks, args=(queue,), name="kgwb-background", daemon=True
+        ).start()
+    queue.put(task)
+
+
+def _run_tasks(queue: SimpleQueue[_Task]) -> None:
+    """Run the tasks of a queue until none has come for IDLE_TIMEOUT_S."""
+    while True:
+        try:
+            task = queue.get(timeout=IDLE_TIMEOUT_S)
+        except Empty:
+            try:
+                _idle_queues.remove(queue)
+            except ValueError:  # another thread has taken the queue, and will put a task in
+                continue
+            return
+        try:
+            task.value = None if task.abandoned else task.work()
+        except BaseException as error:  # noqa: BLE001  # raised again by the caller that waits
+            task.error = error
+        task.ended = True
+        _idle_queues.append(queue)
+        task.running.release()
+        del task  # the thread must not keep the result while it waits
