@@ -551,7 +551,7 @@ def door(name: str) -> tuple[type[BaseModel], tuple[Check[Any], ...]]:
         return real(text, finish_reason, reply, checks)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(structured, "judge", spy)
+        patch.setattr(structured, "check_reply", spy)
         play(CASES[name], json.dumps(CASES[name].valid[0]))
     return seen[-1]  # type: ignore[no-any-return]
 

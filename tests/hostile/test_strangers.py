@@ -282,7 +282,7 @@ def test_the_name_of_a_prompt_does_not_lead_out_of_its_folder(name: str, tmp_pat
     folder = tmp_path / "in" / "prompts"
     folder.mkdir(parents=True)
     for change in (Prompts(folder).save, Prompts(folder).with_text):
-        with pytest.raises(PromptError, match="no name of a prompt"):
+        with pytest.raises(PromptError, match="not the name of a prompt"):
             change(name, text)
     assert [*tmp_path.rglob("*")] == [tmp_path / "in", folder]
 
