@@ -18,7 +18,7 @@ SETTINGS: Mapping[str, str] = {}
 PROMPTS: Mapping[str, str] = {}
 """New names of prompts by the old ones, such as "chatty_kg/qir"."""
 FIELDS: Mapping[str, Mapping[str, str]] = {}
-"""For each record class, by its name: new names of its fields by the old ones."""
+"""For each record class, by its module and name: new names of its fields by the old ones."""
 
 
 def current_step_key(system: str, key: str) -> str:
@@ -43,6 +43,8 @@ def current_prompt(name: str) -> str:
 
 def current_fields(record_class: str, data: Any) -> Any:
     """Return the JSON data of a record with the present names of its fields.
+
+    ``record_class`` is "kgwb.flow.Turn".
 
     Data that is no JSON object is returned as it is; a field that has its present name already is
     kept.

@@ -127,10 +127,17 @@ class Record:
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Let JSON data of earlier versions have the old names of fields."""
         schema = handler(source)
-        if cls.__name__ not in old_names.FIELDS:
-            return schema
-        rename = partial(old_names.current_fields, cls.__name__)
-        return core_schema.no_info_before_validator_function(rename, schema)
+        record_class = f"{cls.__module__}.{cls.__name__}"
+        if record_class in old_names.FIELDS:
+            # The schema of the fields is changed in place: pydantic makes it once for each class,
+            # and refers to it wherever the class is used.
+            record_schema: Any = handler.resolve_ref_schema(schema)
+            if record_schema["schema"]["type"] != "function-before":
+                rename = partial(old_names.current_fields, record_class)
+                record_schema["schema"] = core_schema.no_info_before_validator_function(
+                    rename, record_schema["schema"]
+                )
+        return schema
 
 
 # Fields

@@ -25,6 +25,7 @@ load_run = systems.load_run
 
 if TYPE_CHECKING:
     from kgwb.bench.questions import BenchQuestion
+    from kgwb.bench.report import Report
     from kgwb.bench.side_by_side import SideBySide
     from kgwb.ui.cell import AgentCell
     from kgwb.ui.chat import Chat
@@ -147,11 +148,21 @@ class Workbench:
         return f"Workbench({self.system.name} on {self.kg.source}, {models}, {turns} turns)"
 
 
-def debug(run: Run | str | Path) -> Debugger:
-    """The debugger on any run, or on the file of a saved one, which it replays."""
-    from kgwb.ui.debugger import Debugger
+def debug(run: Run | Report | str | Path, question: str = "", **options: Any) -> Debugger:
+    """Open the debugger on a run, on the file of a saved run, or on a question of a report.
+
+    The file is replayed. A question of a report is named by its id; the debugger shows the gold
+    answer beside the run's. ``options`` are those of ``Report.measured_run``.
+
+    Raises RunFileError for a file that is no run file, and InputError for a question whose run was
+    not kept.
+    """
+    from kgwb.bench.report import Report
+    from kgwb.ui.debugger import Debugger, debug_question
     from kgwb.ui.session import session_of
 
+    if isinstance(run, Report):
+        return debug_question(run, question, **options)
     return Debugger(session_of(_opened(run)))
 
 

@@ -161,9 +161,11 @@ def wait_for(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
     raise AssertionError("waited in vain")
 
 
-def record_html(value: object, names: Mapping[str, str] | None = None) -> str:
+def record_html(
+    value: object, names: Mapping[str, str] | None = None, of_system: str = "chatty_kg"
+) -> str:
     """A record as HTML that stands alone; ``names`` are display names by IRI."""
-    return static(render(value, RenderContext(names or {}, views=system("chatty_kg").views)))
+    return static(render(value, RenderContext(names or {}, views=system(of_system).views)))
 
 
 def do(widget: Any, *labels: str, **typed: str | None) -> None:

@@ -25,7 +25,8 @@ ROOMS = (
     "run",
     "show",
     "systems",
-    "bench ui",
+    "bench",
+    "ui",
     "kgwb labs workbench",
     "__main__ arguments cli doctor",
 )

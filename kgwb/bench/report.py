@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import shlex
 import tomllib
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING
+from typing import Any
 from urllib.parse import quote
 
 from kgwb import disk, systems
@@ -33,19 +36,28 @@ from kgwb.errors import InputError, KgwbError
 from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
 from kgwb.llm.rules import BASELINE_REMARK
+from kgwb.run import Run
 from kgwb.show import html as h
 from kgwb.show.html import Bar, Html, tag
 from kgwb.show.run import render_run
 from kgwb.text import first_items, format_seconds, pluralize, shorten, single_line
-
-if TYPE_CHECKING:
-    from kgwb.ui.debugger import Debugger
 
 HERE = Path(__file__).parent
 PAGE, FILTER = ((HERE / name).read_text(encoding="utf-8") for name in ("page.html", "filter.html"))
 MARK = PAGE[: PAGE.index('<meta name="viewport"')].encode()
 """How every page of kgwb begins; no other file is replaced by one."""
 _FIRST = ("kgwb", "system", "models", "source", "kg", "embeddings", "questions")
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRun:
+    """The run of a question that was measured, and what is known of its answer."""
+
+    run: Run
+    gold: str
+    """The first gold answers, in one line."""
+    blamed_step: str
+    """Key of the step that is to blame for a lost answer; empty if none is known."""
 
 
 class Report:
@@ -143,7 +155,7 @@ class Report:
                 self._finished()
                 yield file, shown
 
-    def debug(
+    def measured_run(
         self,
         question: str,
         *,
@@ -151,32 +163,42 @@ class Report:
         model: ChatModel | str | Mapping[str, ChatModel] | None = None,
         number: int = 0,
         agent: str = "",
-    ) -> Debugger:
-        """The debugger on the run of a question, by its id, in results folder ``number``.
+    ) -> MeasuredRun:
+        """Return the run of a question, by its id, in results folder ``number``.
 
-        Gold stands beside the answer, and ``agent``, or the one that lost it, is chosen. It is live: graph
-        and model are those of the set-up, or ``kg`` and ``model``, also by their names. Where the set-up's
-        cannot be opened any more, or the model is at an address that only the folder names, what is on
-        record stands for them. Raises InputError if the run was not kept, and RunFileError.
+        The run is live: its graph and model are those of the setup, or ``kg`` and ``model``. If those
+        of the setup cannot be opened any more, or the model is at an address that only the folder
+        names, the run has only its record. ``agent`` is the agent to blame, by default the one that
+        the oracle ladder blamed.
+
+        Raises InputError if the run was not kept, and RunFileError if its file is damaged.
         """
-        from kgwb.ui.debugger import Debugger
-        from kgwb.ui.session import session_of
-
         measured = self.sets[number]
         row = measured.rows.get(question, {})
         file = run_file(measured.folder, row) if row else None
         if file is None:
-            hint = "measure with --save-runs (save_runs=True)"
-            raise InputError(f"the run of {question!r} was not kept", hint=hint)
+            raise InputError(
+                f"the run of {question!r} was not kept",
+                hint="measure with --save-runs (save_runs=True)",
+            )
         graph = open_kg(kg) if isinstance(kg, str) else kg
         with suppress(KgwbError):
             graph = graph or measured.graph()
             model = model or {name: measured.model(name) for name in measured.models}
         run = systems.load_run(file, kg=graph, model=model)
-        blame = agent or measured.ladder.get(question, {}).get("agent")
-        blamed = next((step.key for step in run.steps if step.agent == blame), "")
+        blamed_agent = agent or measured.ladder.get(question, {}).get("agent")
+        blamed_steps = [step.key for step in run.steps if step.agent == blamed_agent]
         gold = first_items(row["gold"] or (), MOST_VALUES, lambda value: label_of(row, value))
-        return Debugger(session_of(run), chosen=blamed, gold=", ".join(gold))
+        return MeasuredRun(run, ", ".join(gold), blamed_steps[0] if blamed_steps else "")
+
+    def debug(self, question: str, **options: Any) -> Any:
+        """Open the debugger on the run of a question. Use ``kgwb.debug(report, question)``."""
+        warnings.warn(
+            "Report.debug(question) is now kgwb.debug(report, question)",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return pkgutil.resolve_name("kgwb.workbench:debug")(self, question, **options)
 
     def changed(self, link: Link) -> Iterator[Html]:
         """What was changed in the further folders, what that did, and every question."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kgwb.bench.report import Report
 from kgwb.errors import SettingError
 from kgwb.flow import Answer
 from kgwb.records import nested_records
@@ -237,3 +238,12 @@ class ComparisonPanel(Live):
         first, second = self._sides()
         text = str(compare_steps(first.state.steps, second.state.steps))
         return f"{type(self).__name__}({single_line(first.name)} and {single_line(second.name)}: {text})"
+
+
+def debug_question(report: Report, question: str, **options: Any) -> Debugger:
+    """Open the debugger on a question of a report, at the step to blame, with the gold answer.
+
+    ``options`` are those of ``Report.measured_run``. Raises what that raises.
+    """
+    measured = report.measured_run(question, **options)
+    return Debugger(session_of(measured.run), chosen=measured.blamed_step, gold=measured.gold)

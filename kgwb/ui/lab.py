@@ -20,7 +20,7 @@ from kgwb.run.prompts import Prompts
 from kgwb.show.form import changed_lines, editor, split_prompt, with_template
 from kgwb.show.html import Html, button, div, join, note, span, tabs, tag
 from kgwb.text import display_name, pluralize, shorten
-from kgwb.ui.debugger import Debugger
+from kgwb.ui.debugger import Debugger, debug_question
 from kgwb.ui.live import Event, Live, Part, progress, text_field
 from kgwb.ui.session import Worker
 
@@ -237,8 +237,13 @@ class PromptLab(Live):
         place, _, question = str(event["arg"]).partition("\t")
         number, _, agent = place.partition(" ")
         if self.report is not None:
-            self.debugger = self.report.debug(
-                question, kg=self.lab.kg, model=self.lab.models, number=int(number), agent=agent
+            self.debugger = debug_question(
+                self.report,
+                question,
+                kg=self.lab.kg,
+                model=self.lab.models,
+                number=int(number),
+                agent=agent,
             )
             self.debugger.outer = self
 

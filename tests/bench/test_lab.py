@@ -228,7 +228,7 @@ def test_a_matrix_names_the_best_by_agent_and_by_question(
         "bad: 0 fixed, 1 broken, 1 still right" in lines
         and "good: 0 fixed, 0 broken, 2 still right" in lines
     )
-    opened = report.debug("films-001", number=1, agent="qir", kg=graph)
+    opened = kgwb.debug(report, "films-001", number=1, agent="qir", kg=graph)
     assert (
         opened.key == "qir"
         and "the right answer is" in opened.view()

@@ -264,11 +264,11 @@ def test_a_lost_question_opens_in_the_debugger_with_its_gold_and_the_agent_to_bl
     workbench(Scripted(DIRECTED)).ask("Who directed Arrival?").save(measured / "runs" / "z.jsonl")
     report = Report(measured)
     with pytest.raises(InputError, match="was not kept"):
-        report.debug("b")
-    opened = report.debug("z")
+        kgwb.debug(report, "b")
+    opened = kgwb.debug(report, "z")
     assert opened.session.run.question == "Who directed Arrival?"
     assert "the right answer is Gold Value" in read(opened)
-    live = report.debug("z", kg=films(), model=Scripted(DIRECTED))
+    live = kgwb.debug(report, "z", kg=films(), model=Scripted(DIRECTED))
     assert live.session.run.graph is not None
     assert opened.key == "qir"
 
@@ -283,7 +283,7 @@ def test_a_lost_question_opens_live_on_its_own_graph_but_on_no_address_of_a_stra
         setup = {"source": "films", "kg": bench.kg.identity, "models": {"": spec}}
         measured = folder(tmp_path / spec[:5], *rows, **setup)
         bench.ask("Who directed Dune?").save(measured / "runs" / "z.jsonl")
-        opened = Report(measured).debug("z")
+        opened = kgwb.debug(Report(measured), "z")
         assert opened.run.graph is not None
         assert [model.name for model in opened.run.models.values()] == names
         assert "the right answer is </span><b>Arrival</b>" in opened.view()

@@ -119,7 +119,7 @@ def test_a_lost_question_opens_from_its_benchmark(lab: Site) -> None:
     with lab.visit("50_benchmark.ipynb") as page:
         page.run_all()
         page.cell('Report(folder / "fast")').wait("Where answers were lost")
-        cell = page.cell("report.debug(").wait("the right answer is").wait("What came in")
+        cell = page.cell("kgwb.debug(report").wait("the right answer is").wait("What came in")
         blamed = cell.output.locator(".tl [aria-current=step] .nm").inner_text()
         assert f"'{blamed}'" in page.cell("lines = where_lost").text
         cell.click("Run again").wait("Stopped on the way")

@@ -59,7 +59,7 @@ def test_no_invented_support_is_shown_as_if_it_were_in_the_graph() -> None:
         assert {*sentence.nodes, *(value.term for value in run.answer.values)} <= {*local.nodes}
         assert "[not in the graph: " in run.answer.text
         wrong += len(sentence.failed)
-        page = record_html(run.output("produce"))
+        page = record_html(run.output("produce"), of_system="robodata")
         assert re.search(r'class="note bad"[^>]*>[^<]*not in the graph', page)
         assert page.count('class="chain"') == len(sentence.support)
     assert wrong > RUNS * ELEMENTS / 2
