@@ -335,6 +335,7 @@ EVERY_TOOL = goes(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("server", ["oxigraph", "virtuoso"])
 def test_a_server_gives_what_its_file_gives(
     server: str, tmp_path: Path, request: pytest.FixtureRequest
