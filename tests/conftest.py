@@ -28,8 +28,8 @@ LONG = {
 }
 """Folders and files whose tests are all long: `make test-all` runs them, `make test` does not.
 
-A test is long if it starts a server or a browser, or needs torch, MetaQA or another large graph.
-In any other file such a test is marked: ``@pytest.mark.long``.
+A test is long if it starts an engine, a model's server or a browser, or needs torch, MetaQA or
+another large graph. In any other file such a test is marked: ``@pytest.mark.long``.
 """
 hypothesis.settings.register_profile("kgwb", deadline=None)  # a busy machine is no failure
 hypothesis.settings.load_profile("kgwb")
