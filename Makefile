@@ -16,8 +16,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 MODEL_SERVER := .venv-server/.ready
-# A process for each core runs whole files (those that start a Virtuoso or a model server start one each), in the
-# order of their names: by number of tests, as is the default, the slow files with few tests would come last.
+# A process for each core runs whole files, since the tests of a file share what they start: an engine, a browser, a
+# model server. The files come in the order of their names: by number of tests, as is the default, the slow files
+# with few tests would come last.
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 READY := .venv/.kgwb-ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install
@@ -34,11 +35,11 @@ lab: $(READY) ## open JupyterLab on notebooks/00_start.ipynb
 demo: $(READY) ## play a dialogue in the terminal, agent by agent, offline
 	@$(BIN)/kgwb demo
 
-test: $(READY) ## run the tests of some minutes
+test: $(READY) ## run all but the long tests, two to three minutes
 	$(BIN)/python -m pytest -m "not long" $(SIDE_BY_SIDE) $(TEST_ARGS)
 
-test-all: $(READY) ## run every test: also load, browsers, notebooks, hostile input, faults
-	$(BIN)/python -m pytest $(TEST_ARGS)
+test-all: $(READY) ## run every test, half an hour: also engines, browsers, load, hostile input, faults
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(TEST_ARGS)
 
 check: $(READY) ## lint, format and types
 	$(BIN)/ruff check

@@ -18,13 +18,19 @@ LONG = {
     "faults",
     "hostile",
     "load",
+    "test_engines.py",
     "test_muted_answers.py",
     "test_notebooks.py",
     "test_parser_bombs.py",
+    "test_real_server.py",
     "test_same_answers.py",
     "test_small_model.py",
 }
-"""Folders and files whose tests take minutes: `make test-all` runs them, `make test` does not."""
+"""Folders and files whose tests are all long: `make test-all` runs them, `make test` does not.
+
+A test is long if it starts an engine, a model's server or a browser, or needs torch, MetaQA or
+another large graph. In any other file such a test is marked: ``@pytest.mark.long``.
+"""
 hypothesis.settings.register_profile("kgwb", deadline=None)  # a busy machine is no failure
 hypothesis.settings.load_profile("kgwb")
 
@@ -51,21 +57,28 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def virtuoso(tmp_path_factory: pytest.TempPathFactory) -> Iterator[engines.Engine]:
+def only_long(pytestconfig: pytest.Config) -> None:
+    """For fixtures that make a test long: `make test` fails where such a test is not marked."""
+    if pytestconfig.getoption("markexpr") == "not long":
+        pytest.fail("a test that uses this fixture is long: mark it with @pytest.mark.long")
+
+
+@pytest.fixture(scope="session")
+def virtuoso(only_long: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[engines.Engine]:
     """A real Virtuoso, the same for all tests; skipped where it is not installed."""
     with _started(engines.virtuoso, tmp_path_factory.mktemp("virtuoso")) as engine:
         yield engine
 
 
 @pytest.fixture(scope="session")
-def oxigraph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[engines.Engine]:
+def oxigraph(only_long: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[engines.Engine]:
     """Oxigraph's own server, the same for all tests."""
     with _started(engines.oxigraph, tmp_path_factory.mktemp("oxigraph")) as engine:
         yield engine
 
 
 @pytest.fixture(scope="session")
-def metaqa() -> Path:
+def metaqa(only_long: None) -> Path:
     """The file of MetaQA's graph; skipped where it is not here."""
     if not (file := engines.metaqa()).exists():
         pytest.skip(f"no {file}: KGWB_DATA names the folder that holds metaqa/")
@@ -73,7 +86,7 @@ def metaqa() -> Path:
 
 
 @pytest.fixture(scope="session")
-def llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def llama(only_long: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a real OpenAI-compatible server with a small model; skipped where it was not built."""
     with _started(model_server.llama, tmp_path_factory.mktemp("llama")) as url:
         yield url

@@ -37,6 +37,7 @@ ServerPort = 127.0.0.1:{sql}
 DirsAllowed = {folder}
 NumberOfBuffers = 20000
 MaxDirtyBuffers = 10000
+ThreadsPerQuery = 1
 [HTTPServer]
 ServerPort = 127.0.0.1:{http}
 ServerRoot = .
@@ -44,6 +45,7 @@ ServerThreads = 8
 [SPARQL]
 ResultSetMaxRows = {max_rows}
 """
+"""A query has one thread: several would wait for each other where other work has the cores."""
 LOAD = """
 DB.DBA.RDF_OBJ_FT_RULE_ADD(null, null, 'All');
 ld_dir('{folder}', '{file}', '{graph}');

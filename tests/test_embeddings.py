@@ -112,6 +112,7 @@ TEXTS = (
 )
 
 
+@pytest.mark.long
 def test_minilm_gives_the_vectors_of_sentence_transformers() -> None:
     """Weights and tokens are the published ones; cut at 256 tokens, alone and together."""
     import torch  # seconds, which other tests are spared

@@ -207,6 +207,7 @@ def test_what_has_no_triples_of_its_own_is_refused(term: Literal | BNode) -> Non
         expand(films(), Subgraph(), term)
 
 
+@pytest.mark.long
 def test_a_vertex_of_200_000_triples_is_cut_quickly(tmp_path: Path) -> None:
     file = tmp_path / "hub.nt"
     file.write_text(

@@ -303,6 +303,7 @@ def test_what_cannot_be_taken_apart_is_none(query: str) -> None:
 # --- MetaQA
 
 
+@pytest.mark.long
 def test_the_gold_query_of_a_metaqa_path_gives_its_gold_answers(metaqa: Path) -> None:
     kg, some = open_kg(metaqa), load_questions(metaqa.with_name("metaqa_dev.jsonl"))[::25]
     bare = with_queries((one.model_copy(update={"hops": None}) for one in some), kg)
@@ -319,6 +320,7 @@ def test_a_path_without_its_graph_has_no_gold_query() -> None:
     assert with_queries([asked], films()) == [asked]
 
 
+@pytest.mark.long
 def test_the_ladder_names_an_agent_for_every_answer_that_rules_loses_on_metaqa(
     metaqa: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -290,6 +290,7 @@ def told(seen: Survey) -> Survey:
     return replace(seen, classes=classes, names=(), seconds=0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["oxigraph", "virtuoso"])
 def test_an_endpoint_is_seen_as_its_file_is(
     engine: str, request: pytest.FixtureRequest, tmp_path: Path

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import engines
 import pytest
 from rules_asked import answers
 from small import answer_of
@@ -107,6 +106,7 @@ def test_what_the_graph_does_not_say_is_not_answered(question: str, system: str,
     assert answer.reason.startswith("not in this graph")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("server", ["oxigraph", "virtuoso"])
 def test_a_server_suggests_what_the_file_does(
     server: str, file: Path, kg: Graph, request: pytest.FixtureRequest
@@ -120,12 +120,10 @@ def test_without_a_graph_the_grammar_reads_alone() -> None:
     assert read("Who directed Echo?", None, Embeddings("lexical")).facts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kept", ["held back a", "held back b"])
-def test_reworded_questions_over_a_graph_it_was_not_made_on(kept: str) -> None:
+def test_reworded_questions_over_a_graph_it_was_not_made_on(kept: str, metaqa: Path) -> None:
     """Of each set that was kept back a part; `kgwb bench` asks all 600."""
-    metaqa = engines.metaqa()
-    if not metaqa.exists():
-        pytest.skip("no MetaQA here")
     lines = metaqa.with_name("metaqa_dev.jsonl").read_text(encoding="utf-8").splitlines()
     gold = {entry["id"]: entry["answers"] for entry in map(json.loads, lines)}
     rows = map(json.loads, REWORDED.read_text("utf-8").splitlines())

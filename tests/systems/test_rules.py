@@ -45,6 +45,7 @@ def test_rules_answers_enough_of_a_sample_and_invents_nothing(
     check_sample(Workbench(open_kg(sample), "rules", system=name), sample, every)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "settings", "every", "targets"),
     [

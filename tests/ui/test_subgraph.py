@@ -220,7 +220,7 @@ class Shown:
 
 
 @pytest.fixture
-def show() -> Iterator[Any]:
+def show(only_long: None) -> Iterator[Any]:
     if not CHROMIUM:
         leave_out("Chromium is not here; on Debian and Ubuntu: apt install chromium")
     from playwright.sync_api import sync_playwright
@@ -232,6 +232,7 @@ def show() -> Iterator[Any]:
         browser.close()
 
 
+@pytest.mark.long
 def test_the_page_draws_answers_messages_and_asks_nothing(show: Any) -> None:
     found = subgraph(born())
     shown = show(found)
@@ -256,6 +257,7 @@ def test_the_page_draws_answers_messages_and_asks_nothing(show: Any) -> None:
     assert shown.asked == []
 
 
+@pytest.mark.long
 def test_in_a_narrow_frame_labels_stay_readable_and_the_question_begins_at_the_left(
     show: Any,
 ) -> None:
@@ -280,6 +282,7 @@ WIDGET = """async ([script, html, page]) => {
 }"""
 
 
+@pytest.mark.long
 def test_the_widget_frames_the_page_tells_it_the_graph_and_hears_a_click(show: Any) -> None:
     made = panel()
     press(made, "To move around in")
@@ -297,6 +300,7 @@ def test_the_widget_frames_the_page_tells_it_the_graph_and_hears_a_click(show: A
     assert shown.colours() > 1_000
 
 
+@pytest.mark.long
 def test_the_page_may_run_and_load_nothing_else(show: Any) -> None:
     """The last line of defence: were markup to get in, it would be dead."""
     shown = show(subgraph(born()))

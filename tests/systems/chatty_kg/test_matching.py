@@ -221,7 +221,14 @@ def asked(question: str, reply: Any, turtle: str = BOATS, **replies: Any) -> tup
 # --- a kind of thing is a class
 
 
-@pytest.mark.parametrize("engine", ["file", "oxigraph", "virtuoso"])
+@pytest.mark.parametrize(
+    "engine",
+    [
+        "file",
+        pytest.param("oxigraph", marks=pytest.mark.long),
+        pytest.param("virtuoso", marks=pytest.mark.long),
+    ],
+)
 def test_a_kind_is_a_class_and_its_instances_are_those_of_its_subclasses_too(
     engine: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

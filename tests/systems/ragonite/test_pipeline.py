@@ -213,6 +213,7 @@ def test_a_graph_that_is_too_large_stops_before_a_model_is_asked() -> None:
     assert model.calls() == 0
 
 
+@pytest.mark.long
 def test_a_named_part_of_an_endpoint_gives_the_tables_of_that_part_of_the_file(
     virtuoso: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,7 +23,7 @@ from machine import (
     use,
 )
 from rdflib import Literal
-from small import ENDLESS, FILMS, answer_of, asked, iri, keys
+from small import FILMS, SLOW, answer_of, asked, iri, keys
 
 import kgwb
 from kgwb.errors import InvalidReplyError, OverrideError
@@ -204,7 +204,7 @@ def test_what_is_fetched_and_removed_is_what_the_local_graph_has() -> None:
 
 def test_an_error_of_the_engine_is_a_result_and_replays(tmp_path: Path) -> None:
     kg = kgwb.open_kg(rdflib.Graph().parse(data=FILMS), query_timeout_s=0.5)
-    slow = goes("EVAL_REMOTE", use("sparql_query", sparql=ENDLESS))
+    slow = goes("EVAL_REMOTE", use("sparql_query", sparql=SLOW))
     run, _ = answered(kg, remote=[goes("REMOTE", search()), slow])
     assert "took longer" in run.output("sparql_query").error
     loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"))
@@ -336,6 +336,7 @@ EVERY_TOOL = goes(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("server", ["oxigraph", "virtuoso"])
 def test_a_server_gives_what_its_file_gives(
     server: str, tmp_path: Path, request: pytest.FixtureRequest

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 import rdflib
 from rdflib import Literal
-from small import ENDLESS, FILMS, answer_of, asked, films, iri, keys
+from small import FILMS, SLOW, answer_of, asked, films, iri, keys
 from surveying import (
     DIRECTED,
     FINE,
@@ -178,7 +178,7 @@ REFUSED = {
     "INSERT": "INSERT DATA { org:a org:b org:c }",
     "SERVICE": "SELECT ?x WHERE { SERVICE <http://evil.example/> { ?x ?y ?z } }",
     "declare nope": "SELECT ?x WHERE { ?x nope:director ?y }",
-    "took longer": ENDLESS,
+    "took longer": SLOW,
     "parse at line 1": "Welche Filme hat er gedreht?",
 }
 
